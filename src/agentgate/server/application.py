@@ -1,4 +1,4 @@
-"""The composition root: settings, stores, services, two listeners. Only here are things put together."""
+"""The composition root: makes the parts of a worker from the settings and connects them."""
 
 import asyncio
 import multiprocessing
@@ -6,13 +6,11 @@ import socket
 from functools import partial
 from typing import Any
 
-import apsw
 import structlog
 
 from agentgate import __version__
 from agentgate.events import wiring as events
 from agentgate.events.jobs import webhook_jobs
-from agentgate.events.recorder import Recorder
 from agentgate.events.storage.clickhouse.events import ClickhouseEvents
 from agentgate.events.webhooks.health import HealthWatch
 from agentgate.http.address import ClientAddress, address_id
@@ -22,7 +20,7 @@ from agentgate.http.connection.listener import Listener, ListenerOptions
 from agentgate.http.connection.state import ConnectionLimits, room_for_connections
 from agentgate.http.documentation.endpoints import Documentation
 from agentgate.http.openapi.endpoints import Documents
-from agentgate.http.readiness.checks import ReadinessCheck, ReadinessChecks
+from agentgate.http.readiness.checks import ReadinessChecks
 from agentgate.http.static_files import StaticFiles
 from agentgate.lib.clock import Clock
 from agentgate.lib.database import Store, StoreUnavailable
@@ -44,12 +42,12 @@ from agentgate.protection.signals.page_board import PageBoard
 from agentgate.protection.sites.editing import name_own_site
 from agentgate.protection.sites.records import AdapterWriter
 from agentgate.protection.snapshot_refresher import SnapshotRefresher
-from agentgate.protection.threat_data.intel_file import IntelRefused
 from agentgate.protection.tokens.receipts import SigningKeys
 from agentgate.protection.wiring import DataPlane
 from agentgate.routes import ADMIN_LISTENER, PUBLIC_LISTENER
 from agentgate.server.adapter_texts import AdapterTexts
-from agentgate.server.installation_report import InstallationReport, Sources
+from agentgate.server.installation_report import InstallationReport
+from agentgate.server.readiness import clock_check, events_check, store_checks, threat_data_check
 from agentgate.server.scheduler.jobs import JobRunner
 from agentgate.server.secret_files import admin_key, root_secret
 from agentgate.server.shared_memory import SharedMemory
@@ -60,9 +58,9 @@ from agentgate.server.worker_board import WorkerBoard, open_board
 
 # Long enough for a proxy's next readiness probe to see that this one is going away.
 NOTICE_S = 1.0
-# A slow client is gone within 10 s: deadlines are looked at once a second, and a refusal lingers for a second more.
+# A slow client is gone within 10 s: deadlines are checked once a second, and a refusal lingers for a second more.
 READ_DEADLINE_S = 8.0
-# How often events that waited on disk are handed in.
+# How often events that wait on disk are delivered.
 SPOOL_S = 1.0
 
 _ALIVE = HotReply(200, [(b"content-type", b"application/json"), (b"cache-control", b"no-store")], b'{"status":"ok"}')
@@ -128,18 +126,22 @@ class Application:
             clock=clock,
             metrics=self.metrics,
         )
-        checks = _checks(stores, self.metrics, self.refresher, self.recorder)
-        self.readiness = ReadinessChecks((*checks, self._clock_check()))
+        self.readiness = ReadinessChecks(
+            (
+                *store_checks(stores, self.metrics),
+                events_check(stores, self.metrics, self.recorder),
+                threat_data_check(self.refresher),
+                clock_check(self._clock_mark, clock),
+            )
+        )
         self._installation = InstallationReport(
-            settings,
-            Sources(
-                stores=stores,
-                jobs=self._jobs,
-                readiness=self.readiness,
-                metrics=self.metrics,
-                refresher=self.refresher,
-                recorder=self.recorder,
-            ),
+            in_force=settings,
+            stores=stores,
+            jobs=self._jobs,
+            readiness=self.readiness,
+            metrics=self.metrics,
+            refresher=self.refresher,
+            recorder=self.recorder,
         )
         self._listeners: tuple[Listener, ...] = ()
         self._keys = PeriodicTask("keys", self._refresh_keys, interval_s=REFRESH_MS / 1000)
@@ -160,7 +162,7 @@ class Application:
         cache_end: socket.socket | None = None,
         memory: SharedMemory | None = None,
     ) -> "Application":
-        """Open and migrate the stores and read the keys, making what does not exist yet."""
+        """Open and migrate the stores and load the keys; create what does not exist yet."""
         mark = ClockMark(settings.data_dir)
         clock = clock or continue_clock(mark)
         sealer = Sealer(root_secret(settings))
@@ -212,7 +214,7 @@ class Application:
         return self._listeners[1].address
 
     async def drain(self) -> None:
-        """Say that this worker goes away, then take no more connections and finish what is open."""
+        """Report not ready, then accept no more connections and finish open requests."""
         self.readiness.draining = True
         await asyncio.sleep(min(NOTICE_S, self.settings.drain_seconds))
         await asyncio.gather(*(listener.drain(self.settings.drain_seconds) for listener in self._listeners))
@@ -227,14 +229,14 @@ class Application:
         for listener in self._listeners:
             await listener.drain(0)
         await self.background.finish()
-        # When nobody makes events any more, and before the store goes away.
+        # After the last event, and before the store is closed.
         await self.recorder.stop()
         if self._board is not None:
             self._board.close()
         await self.refresher.close()
         await self.data_plane.key_directories.close()
         self.people.close()
-        # Telling the collector the last spans may take its time, which the event loop does not have.
+        # Sending the last spans may take long, which would block the event loop.
         await asyncio.to_thread(self.tracer.close)
         await self.stores.close()
         self._clock_mark.note(self.clock.now_ms())
@@ -291,7 +293,7 @@ class Application:
         return Reach(allowed_hosts=frozenset(self.settings.admin_hosts), https=https, plain_pages=True)
 
     def _dependencies(self) -> dict[Any, Any]:
-        """Return what handlers ask for, by type."""
+        """Return the dependencies of handlers by type."""
         settings, store = self.settings, self.stores.store
         return {
             Store: store,
@@ -311,18 +313,12 @@ class Application:
         }
 
     async def _refresh_keys(self) -> None:
-        """Take over keys that were rotated elsewhere, well before they are first used."""
+        """Load keys that another worker rotated, well before they are first used."""
         now_ms = self.clock.now_ms()
         self.keyring.replace(await load_keys(self.stores.store, self.sealer, now_ms), now_ms)
 
-    def _clock_check(self) -> ReadinessCheck:
-        async def probe() -> str:
-            return self._clock_mark.check(self.clock)
-
-        return ReadinessCheck("clock", required=False, probe=probe)
-
     async def _keep_marks(self) -> None:
-        """Note the highest time seen, and hear of spends that somebody else has found to be lost."""
+        """Write the clock mark, and read the spend floor that another worker may have raised."""
         self._clock_mark.note_ahead(self.clock)
         await self.stores.redemptions.read_floor()
 
@@ -333,26 +329,12 @@ async def _migrate_events(stores: Stores, clock: Clock) -> None:
     except StoreUnavailable as failure:
         if not isinstance(stores.events, ClickhouseEvents):
             raise
-        # Decisions need no ClickHouse. Whoever delivers the spool makes the tables first.
+        # Decisions need no ClickHouse. The delivery of the spool makes the tables first.
         structlog.get_logger().warning("ClickHouse is away, events will wait in the spool", why=str(failure))
 
 
-async def _probe_events(stores: Stores, metrics: MetricRegistry, recorder: Recorder) -> str:
-    if not recorder.is_well:
-        raise StoreUnavailable("events wait, or there are more than can wait")
-    if not isinstance(stores.events, ClickhouseEvents):
-        return "recorded"
-    try:
-        await stores.events.ping()
-    except StoreUnavailable:
-        metrics.store_answers("clickhouse", up=False)
-        raise
-    metrics.store_answers("clickhouse", up=True)
-    return "recorded in ClickHouse"
-
-
 def _spool_delivery(stores: Stores, metrics: MetricRegistry) -> PeriodicTask | None:
-    """Return what hands events in that waited on disk, where there is ClickHouse."""
+    """Return the task that delivers spooled events to ClickHouse; None without ClickHouse."""
     events = stores.events
     if not isinstance(events, ClickhouseEvents):
         return None
@@ -360,39 +342,3 @@ def _spool_delivery(stores: Stores, metrics: MetricRegistry) -> PeriodicTask | N
     metrics.watch(series.EVENTS_SPOOLED, lambda: {(): events.spooled[0]})
     metrics.watch(series.SPOOL_BYTES, lambda: {(): events.spooled[1]})
     return PeriodicTask("events-spool", events.deliver, interval_s=SPOOL_S)
-
-
-def _checks(
-    stores: Stores, metrics: MetricRegistry, refresher: SnapshotRefresher, recorder: Recorder
-) -> tuple[ReadinessCheck, ...]:
-    async def probe(name: str) -> str:
-        database = stores.databases[name]
-        try:
-            await database.ping()
-        except StoreUnavailable:
-            metrics.store_answers(name, up=False)
-            raise
-        metrics.store_answers(name, up=True)
-        return f"SQLite {apsw.sqlite_lib_version()}" if database.dialect == "sqlite" else "PostgreSQL"
-
-    async def probe_fast() -> str:
-        if not await stores.shared_cache.ping():
-            raise StoreUnavailable("the shared cache is away; limits are counted per worker")
-        return stores.shared_cache.kind
-
-    async def probe_intel() -> str:
-        is_well, line = refresher.intel.status()
-        if not is_well:
-            raise IntelRefused(line)
-        return line
-
-    # Without the configuration nothing can be decided, and without what happens once no token can be given or taken.
-    # Counters and rate windows can be done without for a while.
-    return (
-        ReadinessCheck("config", required=True, probe=lambda: probe("config")),
-        ReadinessCheck("hot", required=True, probe=lambda: probe("hot")),
-        ReadinessCheck("stats", required=False, probe=lambda: probe("stats")),
-        ReadinessCheck("events", required=False, probe=lambda: _probe_events(stores, metrics, recorder)),
-        ReadinessCheck("fast", required=False, probe=probe_fast),
-        ReadinessCheck("intel", required=False, probe=probe_intel),
-    )

@@ -36,30 +36,22 @@ BUNDLED = "bundled "
 
 
 @dataclass(kw_only=True)
-class Sources:
-    """Where the report comes from."""
+class InstallationReport:
+    """Implements InstallationReader for one worker."""
 
+    in_force: Settings
     stores: Stores
     jobs: JobRunner
     readiness: ReadinessChecks
     metrics: MetricRegistry
     refresher: SnapshotRefresher
     recorder: Recorder
-
-
-@dataclass
-class InstallationReport:
-    """Implements InstallationReader for one worker."""
-
-    _settings: Settings
-    _sources: Sources
     _started_s: float = field(default_factory=time.monotonic)
 
     async def report(self, now_ms: int) -> InstallationState:
         """Return the state of the installation."""
-        sources = self._sources
-        read = sources.stores.store.read
-        readiness = await sources.readiness.report()
+        read = self.stores.store.read
+        readiness = await self.readiness.report()
         alive = await read.worker_numbers.list_taken(now_ms)
         return InstallationState(
             version=__version__,
@@ -70,8 +62,8 @@ class InstallationReport:
                 InstallationCheck(name=name, ok=not found.startswith("failed"), found=found)
                 for name, found in readiness.checks.items()
             ],
-            workers=WorkerCounts(configured=self._settings.workers, alive=len(alive)),
-            events=EventCounts(**sources.recorder.ledger()),
+            workers=WorkerCounts(configured=self.in_force.workers, alive=len(alive)),
+            events=EventCounts(**self.recorder.ledger()),
             gateway=self._gateway(),
             jobs=await self._jobs(),
             keys=key_records(await read.keys.list_keys(), now_ms),
@@ -81,7 +73,7 @@ class InstallationReport:
 
     def settings(self) -> InstallationSettings:
         """Return the settings in force, secrets hidden."""
-        rows = describe(self._settings)
+        rows = describe(self.in_force)
         return InstallationSettings(
             items=[
                 InstallationSetting(name=name, value=value, source=source, meaning=meaning)
@@ -90,17 +82,17 @@ class InstallationReport:
         )
 
     def _gateway(self) -> GatewayCounts:
-        answered, errors, p95_s = self._sources.metrics.summary(GATEWAY)
+        answered, errors, p95_s = self.metrics.summary(GATEWAY)
         return GatewayCounts(answered=answered, errors=errors, p95_ms=UNSET if p95_s is None else p95_s * 1000)
 
     async def _jobs(self) -> list[InstallationJob]:
-        stored = self._sources.stores.store.read.jobs
+        stored = self.stores.store.read.jobs
         runs = {run.name: run for run in await stored.list_runs()}
         results = {result.name: result for result in await stored.list_results()}
-        return [_job(job, runs.get(job.name), results.get(job.name)) for job in self._sources.jobs.jobs]
+        return [_job(job, runs.get(job.name), results.get(job.name)) for job in self.jobs.jobs]
 
     def _threat_lists(self) -> list[ThreatList]:
-        intel = self._sources.refresher.intel.current
+        intel = self.refresher.intel.current
         return [
             ThreatList(
                 name=line.file,
@@ -113,9 +105,9 @@ class InstallationReport:
         ]
 
     async def _mail(self) -> MailCounts:
-        counts = await self._sources.stores.store.read.outbox.count_unsent()
+        counts = await self.stores.store.read.outbox.count_unsent()
         return MailCounts(
-            configured=bool(self._settings.smtp_url),
+            configured=bool(self.in_force.smtp_url),
             pending=counts.pending,
             failed=counts.failed,
             last_error=optional(counts.last_error),

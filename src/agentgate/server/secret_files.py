@@ -1,4 +1,4 @@
-"""What the first start makes: the root secret and the operator credential, each in a file only its owner can read."""
+"""The root secret and the operator credential: made by the first start, each in a file that only its owner can read."""
 
 import contextlib
 import os
@@ -9,9 +9,10 @@ from pathlib import Path
 from agentgate.lib.limits import OPERATOR_KEY_LEAST_CHARACTERS
 from agentgate.lib.secrets import new_secret
 from agentgate.lib.settings.schema import Settings
+from agentgate.server.stores.files import sync
 
 ROOT_SECRET_BYTES = 32
-# What can travel in a header. A file of zeros, as a crash may leave behind, must not become a key that anybody guesses.
+# Characters that a header can hold. A file of zeros, as a crash may leave, must not become a key that anybody guesses.
 _VISIBLE = re.compile(r"[!-~]+\Z", re.ASCII)
 
 
@@ -62,7 +63,8 @@ def replace_root_secret(settings: Settings, new: str) -> None:
     beside.unlink(missing_ok=True)
     _make(beside, new)
     beside.replace(path)
-    _sync_folder(path.parent)
+    # A name is durable once its folder is.
+    sync(path.parent)
 
 
 def _read_or_make(path: Path, new: str) -> str:
@@ -88,13 +90,4 @@ def _make(path: Path, new: str) -> None:
             os.link(beside, path)
     finally:
         beside.unlink()
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    # A name is durable once its folder is.
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync(path.parent)

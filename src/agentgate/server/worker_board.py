@@ -1,9 +1,9 @@
-"""Which version of the configuration each worker of this machine serves, so that a change is answered once all have it.
+"""The configuration version that each worker of this machine serves: a change is answered once all workers have it.
 
 Each worker has files in the data folder: a FIFO through which the others wake it, the version that it serves, and its
 figures as of the last scrape (`worker_figures.py`).
-Nobody can open a FIFO for writing that no living process reads, so a dead worker is not waited for, and a hung one not
-for long: the supervisor replaces it.
+A FIFO without a living reader cannot be opened for writing, so nobody waits for a dead worker. A hung worker is waited
+for until the timeout; the supervisor replaces it.
 """
 
 import asyncio
@@ -24,14 +24,14 @@ from agentgate.server.worker_figures import FiguresFolder
 
 FOLDER = "workers"
 WAKE, VERSION, OPENING = ".wake", ".version", ".opening"
-# How long a change waits for the other workers at most, and how often it looks.
-MOST_S = 2.0
-LOOK_S = 0.005
-# What stands in the file of a worker that serves nothing yet.
+# How long a change waits for the other workers at most, and how often it checks.
+TIMEOUT_S = 2.0
+POLL_S = 0.005
+# The version of a worker that serves nothing yet.
 NO_VERSION = -1
 _WIDTH = 20
-# What is said through a FIFO: look at the configuration; write your figures.
-_LOOK, _FIGURES = b".", b"f"
+# Messages through a FIFO: read the configuration; write your figures.
+_CONFIGURATION, _FIGURES = b".", b"f"
 
 
 def open_board(
@@ -39,7 +39,7 @@ def open_board(
 ) -> "WorkerBoard | None":
     """Let changes of the configuration be answered when every worker of this machine has them.
 
-    None where the data folder takes no such files: then others have a change within the time between two looks.
+    None if the data folder cannot hold such files: the others then have a change at their next poll.
     """
     board = WorkerBoard(folder, multiprocessing.current_process().name, wake=refresher.poll, metrics=metrics)
     try:
@@ -59,13 +59,13 @@ def open_board(
 
 
 def clear_board(folder: Path) -> None:
-    """Forget the workers of an earlier start, whose figures would count on. Called before the first worker starts."""
+    """Remove the files of an earlier start, whose figures would be counted. Called before the first worker starts."""
     for path in (folder / FOLDER).glob("*"):
         path.unlink(missing_ok=True)
 
 
 class WorkerBoard:
-    """One worker's place on the board, and its view of the others."""
+    """One worker's files, and its view of the other workers."""
 
     def __init__(
         self, folder: Path, name: str, *, wake: Callable[[], None], metrics: MetricRegistry | None = None
@@ -80,40 +80,40 @@ class WorkerBoard:
         self._is_slow = False
 
     def open(self) -> None:
-        """Take a place: from now on others wait for this worker. Called in the event loop that serves."""
+        """Create this worker's files: from now on other workers wait for it. Called in the event loop that serves."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._remove(self._own)
         self._write(self._version)
-        # Under another name until it is open: the others take one that nobody reads for a dead worker's.
+        # Under another name until it is open: a FIFO without a reader would look like a dead worker's.
         opening = self._path(self._own, OPENING)
         os.mkfifo(opening, 0o600)
         # For writing too, so that it does not end when the last other worker closes it.
         self._reader = os.open(opening, os.O_RDWR | os.O_NONBLOCK)
         opening.rename(self._path(self._own, WAKE))
-        asyncio.get_running_loop().add_reader(self._reader, self._woken)
+        asyncio.get_running_loop().add_reader(self._reader, self._on_message)
 
     def close(self) -> None:
-        """Give the place up."""
+        """Remove this worker's files."""
         if self._reader is not None:
             asyncio.get_running_loop().remove_reader(self._reader)
             os.close(self._reader)
             self._reader = None
-            # They count on when this worker is gone.
+            # The figures of a worker that has ended still count.
             self._write_figures()
             self._remove(self._own)
 
     def show(self, version: int) -> None:
-        """Say which version this worker serves now."""
+        """Publish the version that this worker serves now."""
         if version != self._version and self._reader is not None:
             self._write(version)
         self._version = version
 
     async def wait_for_others(self) -> None:
         """Return when every other worker of this machine serves what this one does, or hangs, or has ended."""
-        wanted, deadline_s = self._version, time.monotonic() + MOST_S
-        behind = [name for name in self._others() if self._read(name) < wanted and self._poke(name)]
+        wanted, deadline_s = self._version, time.monotonic() + TIMEOUT_S
+        behind = [name for name in self._others() if self._read(name) < wanted and self._wake_worker(name)]
         while behind and time.monotonic() < deadline_s:
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(POLL_S)
             behind = [name for name in behind if self._read(name) < wanted and self._is_alive(name)]
         if behind and not self._is_slow:
             structlog.get_logger().warning("a change was answered before every worker has it", behind=behind)
@@ -121,13 +121,13 @@ class WorkerBoard:
 
     async def gather_figures(self) -> Gathered:
         """Return the figures of all workers as of now, of one that hangs as of its last answer."""
-        # Written as they are shown: whatever becomes of this worker, no sum is less the next time.
+        # Written before they are shown: no sum may be less in the next scrape, even if this worker dies.
         own = self._write_figures()
         before = {name: self._figures.stamp(name) for name in self._others()}
-        waiting = [name for name in before if self._poke(name, _FIGURES)]
-        living, deadline_s = list(waiting), time.monotonic() + MOST_S / 2
+        waiting = [name for name in before if self._wake_worker(name, _FIGURES)]
+        living, deadline_s = list(waiting), time.monotonic() + TIMEOUT_S / 2
         while waiting and time.monotonic() < deadline_s:
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(POLL_S)
             waiting = [name for name in waiting if self._figures.stamp(name) == before[name] and self._is_alive(name)]
         self._figures.keep_ended({*living, self._own})
         return [*own, *self._figures.read_living(living)], self._figures.read_ended()
@@ -147,17 +147,17 @@ class WorkerBoard:
         names = (path.name.removesuffix(WAKE) for path in self._folder.glob(f"*{WAKE}"))
         return [name for name in names if name != self._own]
 
-    def _poke(self, name: str, what: bytes = _LOOK) -> bool:
+    def _wake_worker(self, name: str, message: bytes = _CONFIGURATION) -> bool:
         """Wake a worker; False for one that has ended, whose files are removed."""
         try:
             writer = os.open(self._path(name, WAKE), os.O_WRONLY | os.O_NONBLOCK)
         except OSError:
-            # Nobody reads it, or it is gone.
+            # It has no reader, or is gone.
             self._remove(name)
             return False
         try:
             with contextlib.suppress(BlockingIOError):
-                os.write(writer, what)
+                os.write(writer, message)
         finally:
             os.close(writer)
         return True
@@ -169,14 +169,14 @@ class WorkerBoard:
             return False
         return True
 
-    def _woken(self) -> None:
+    def _on_message(self) -> None:
         assert self._reader is not None
-        said = b""
+        received = b""
         with contextlib.suppress(BlockingIOError):
-            said = os.read(self._reader, 4096)
-        if _FIGURES in said:
+            received = os.read(self._reader, 4096)
+        if _FIGURES in received:
             self._write_figures()
-        if said.strip(_FIGURES) or not said:
+        if received.strip(_FIGURES) or not received:
             self._wake()
 
     def _read(self, name: str) -> int:
@@ -186,7 +186,7 @@ class WorkerBoard:
             return NO_VERSION
 
     def _write(self, version: int) -> None:
-        # Always of one length, and in one write over the one before: nobody reads half of it.
+        # Of fixed length and in one write over the version before: nobody reads half a version.
         file = os.open(self._path(self._own, VERSION), os.O_WRONLY | os.O_CREAT, 0o600)
         try:
             os.pwrite(file, b"%*d" % (_WIDTH, version), 0)

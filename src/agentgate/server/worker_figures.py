@@ -1,7 +1,7 @@
 """The figures of the workers of one machine, as files: each worker writes its own when it is asked to.
 
-What a worker had counted when it ended stays: its file is added to those of the ones before it. A worker that was
-killed leaves the figures of the last scrape, which is what Prometheus knows of it, so that no sum ever falls.
+The counts of a worker that has ended are added to a sum of all ended workers. A killed worker leaves its figures of
+the last scrape, which Prometheus knows, so that no sum ever falls.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from msgspec import Struct
 from agentgate.lib.telemetry.merging import WorkerFigures, add_up_ended
 
 FIGURES, ENDED, LOCK = ".figures", "ended.sums", "ended.lock"
-# Names of workers that are in the sums already, and whose file may be there still. There is one for each death.
+# Names of workers whose figures are in the sums already although their file may still exist. One for each death.
 MOST_NAMES = 1_000
 
 _encode = msgspec.msgpack.encode
@@ -43,7 +43,7 @@ class FiguresFolder:
         _replace(self._folder / f"{name}{FIGURES}", _encode(figures))
 
     def stamp(self, name: str) -> tuple[int, int]:
-        """Return what is another one once the file has been written again."""
+        """Return a stamp that differs once the file has been written again."""
         try:
             found = (self._folder / f"{name}{FIGURES}").stat()
         except OSError:
@@ -69,7 +69,7 @@ class FiguresFolder:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             data = _read(self._folder / ENDED)
             known = _NOBODY if data is None else _decode_ended(data)
-            # One whose file is there although it is in the sums: whoever added it ended before removing it.
+            # A file of a worker that is in the sums already: the process that added it ended before removing it.
             added = {path: _read(path) for path in gone if path.name not in known.names}
             figures = [_decode_worker(data) for data in added.values() if data is not None]
             if figures:

@@ -1,20 +1,20 @@
-"""How the interpreter of a worker is set: for short pauses of the event loop, whatever its threads do."""
+"""Settings of a worker's interpreter: short pauses of the event loop, whatever its threads do."""
 
 import gc
 import sys
 
-# How many new containers there may be before the youngest are looked at. Requests make some, and drop most at once. To
-# look at these takes one or two milliseconds, in which nobody is answered.
+# Garbage collection thresholds: new containers per collection of the young generation. Requests drop most containers
+# at once. A collection takes one or two milliseconds, in which no request is answered.
 YOUNG, MIDDLE, OLD = 5_000, 20, 50
-# After each answer the loop may have to wait this long for a thread that writes events, and that thread as long for the
-# loop. The interpreter's own 5 ms are the time of fifty checks.
+# After each answer the event loop may wait this long for a thread that writes events, and that thread as long for the
+# loop. The interpreter's default of 5 ms is the time of fifty checks.
 SWITCH_S = 0.0002
 
 
 def tune_worker() -> None:
-    """Call it once, when all is loaded.
+    """Freeze loaded objects and set the thresholds; called once, when all is loaded.
 
-    What exists now is left out of every later collection: one over everything stops a worker for tens of milliseconds.
+    Frozen objects are left out of later collections: collecting everything stops a worker for tens of milliseconds.
     """
     gc.collect()
     gc.freeze()

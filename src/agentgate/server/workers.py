@@ -1,7 +1,7 @@
-"""Keeps worker processes running on shared sockets: starts, watches, replaces and stops them.
+"""Supervisor of the worker processes: starts, watches, replaces and stops them. They share the listening sockets.
 
 With one worker everything runs in this process. With more and without Redis, one process besides owns the shared cache.
-What a worker does is handed in; nothing here knows HTTP.
+The caller says what a worker does; nothing here knows HTTP.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ from agentgate.storage.shared_cache.owned import Pair, open_pairs, run_owner
 BACKLOG = 2048
 # The number of the shared cache's owner; workers have those from 1 on.
 OWNER = 0
-Beat = Callable[[], None]
+Heartbeat = Callable[[], None]
 
 
 class ListenRefused(Exception):  # noqa: N818 - a setting to correct, told in one line
@@ -46,25 +46,25 @@ class Sockets(NamedTuple):
     memory: SharedMemory | None = None
 
 
-# The body of a worker: it serves until SIGTERM or SIGINT, drains and returns. Once it serves, it calls `beat` about
-# every second from the loop that answers requests, so that a blocked loop falls silent. Ctrl-C reaches the workers
+# The body of a worker: it serves until SIGTERM or SIGINT, drains and returns. Once it serves, it calls `heartbeat`
+# every second from the event loop that answers requests, so that a blocked loop is noticed. Ctrl-C reaches the workers
 # twice: from the terminal as SIGINT, and from the supervisor as SIGTERM.
-RunWorker = Callable[[Settings, Sockets, Beat], None]
+RunWorker = Callable[[Settings, Sockets, Heartbeat], None]
 OnReady = Callable[[Sockets], None]
 
 
 class Timings(Struct, frozen=True, kw_only=True):
-    """How patient the supervisor is. Tests hand in shorter ones."""
+    """Timeouts and delays of the supervisor. Tests use shorter ones."""
 
     silence_s: float = 5.0
-    # Until the first beat more time is allowed: modules are imported, stores opened, keys loaded.
+    # Until the first heartbeat more time is allowed: modules are imported, stores opened, keys loaded.
     start_s: float = 60.0
     # A worker that lived this long counts as sound; its death starts no back-off.
     steady_s: float = 10.0
     first_delay_s: float = 0.1
     longest_delay_s: float = 5.0
-    # So many deaths before any worker ever served mean that none will.
-    hopeless_deaths: int = 5
+    # After so many deaths before any worker has served, the supervisor gives up.
+    crash_loop_deaths: int = 5
     # On top of the drain time, for closing stores.
     close_s: float = 5.0
 
@@ -86,10 +86,10 @@ def supervise(
     needs: they are imported once for all workers, so that a new one serves within a fraction of a second.
     """
     sockets = open_sockets(settings)
-    first_beat = _FirstBeat(on_ready, sockets)
+    first_heartbeat = _FirstHeartbeat(on_ready, sockets)
     try:
         if settings.workers == 1:
-            run_worker(settings, sockets, first_beat)
+            run_worker(settings, sockets, first_heartbeat)
             return 0
         # A server that only imports and forks: what it forks from has no threads and no open SQLite files, neither of
         # which survives a fork.
@@ -97,13 +97,13 @@ def supervise(
         context.set_forkserver_preload(list(preload))
         pairs = [] if settings.redis_url else open_pairs(settings.workers)
         start = _Starter(context, run_worker, settings=settings, sockets=sockets, pairs=pairs)
-        return _Supervisor(settings, sockets, start, first_beat=first_beat, timings=timings).run()
+        return _Supervisor(settings, sockets, start, first_heartbeat=first_heartbeat, timings=timings).run()
     finally:
         _close(sockets)
 
 
 def open_sockets(settings: Settings) -> Sockets:
-    """Take the sockets that systemd passed and open the others, or raise ListenRefused saying which cannot be had."""
+    """Use the sockets that systemd passed and open the others; raise ListenRefused if one cannot be opened."""
     passed = passed_sockets()
     public = _take(passed, "public") or _listen(settings.public_listen, "AGENTGATE_PUBLIC_LISTEN")
     try:
@@ -114,7 +114,7 @@ def open_sockets(settings: Settings) -> Sockets:
 
 
 def _take(passed: dict[str, int], name: str) -> socket.socket | None:
-    """Return a passed socket. It outlives this process: whoever connects meanwhile waits for the next one."""
+    """Return a passed socket. systemd keeps it open: clients that connect in a restart wait for the next process."""
     if name not in passed:
         return None
     os.set_inheritable(passed[name], False)  # noqa: FBT003 - the standard library's signature
@@ -149,8 +149,8 @@ def _listen(address: ListenAddress, variable: str) -> socket.socket:
     return listener
 
 
-class _FirstBeat:
-    """Called for each beat; passes on the first one."""
+class _FirstHeartbeat:
+    """Called for each heartbeat; reports the first one."""
 
     def __init__(self, on_ready: OnReady | None, sockets: Sockets) -> None:
         self._on_ready = on_ready
@@ -167,8 +167,8 @@ def _close(sockets: Sockets) -> None:
         listener.close()
 
 
-class _Pulse:
-    """Tells the supervisor that this process is alive."""
+class _HeartbeatPipe:
+    """Sends heartbeats to the supervisor."""
 
     def __init__(self, pipe: Connection, *, end_by: signal.Signals = signal.SIGTERM) -> None:
         self._pipe = pipe
@@ -179,17 +179,17 @@ class _Pulse:
         try:
             os.write(self._pipe.fileno(), b".")
         except BlockingIOError:
-            # The supervisor is stopped, and the pipe full of beats it has yet to read.
+            # The supervisor is stopped, and the pipe is full of unread heartbeats.
             return
         except BrokenPipeError:
-            # The supervisor is gone. Nobody would replace or stop this process, so it ends itself; a worker drains.
+            # The supervisor is gone and cannot replace or stop this process, so it ends itself; a worker drains first.
             os.kill(os.getpid(), self._end_by)
 
 
 def _work(run_worker: RunWorker, settings: Settings, sockets: Sockets, pipe: Connection) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     try:
-        run_worker(settings, sockets, _Pulse(pipe))
+        run_worker(settings, sockets, _HeartbeatPipe(pipe))
     except Exception:  # noqa: BLE001 - whatever it is, it ends this process
         # Left alone, the traceback would go to standard error as it is, secrets in messages and all.
         structlog.get_logger("agentgate.supervisor").exception("worker failed")
@@ -197,28 +197,28 @@ def _work(run_worker: RunWorker, settings: Settings, sockets: Sockets, pipe: Con
 
 
 def _own(ends: list[socket.socket], pipe: Connection) -> None:
-    run_owner(ends, _Pulse(pipe, end_by=signal.SIGKILL))
+    run_owner(ends, _HeartbeatPipe(pipe, end_by=signal.SIGKILL))
 
 
 class _Worker:
-    """One running process and what is known of it."""
+    """One running process, its pipe and its last heartbeat."""
 
     def __init__(self, process: ForkServerProcess, pipe: Connection, started_s: float) -> None:
         self.process = process
         self.pipe = pipe
         self.started_s = started_s
-        self.beat_s: float | None = None
+        self.heartbeat_s: float | None = None
 
     def is_silent(self, now_s: float, timings: Timings) -> bool:
-        if self.beat_s is None:
+        if self.heartbeat_s is None:
             return now_s - self.started_s > timings.start_s
-        return now_s - self.beat_s > timings.silence_s
+        return now_s - self.heartbeat_s > timings.silence_s
 
-    def read_beats(self, now_s: float) -> None:
+    def read_heartbeats(self, now_s: float) -> None:
         # At the end of the pipe os.read gives nothing at once; the process's own end is noticed elsewhere.
         with contextlib.suppress(BlockingIOError):
             if os.read(self.pipe.fileno(), 4096):
-                self.beat_s = now_s
+                self.heartbeat_s = now_s
 
     def release(self) -> None:
         self.process.join()
@@ -248,7 +248,7 @@ class _Starter:
     def __call__(self, number: int) -> _Worker:
         if number == OWNER:
             return self._start(_own, [pair.owner_end for pair in self._pairs], name="shared-cache")
-        # Both ends stay open here: whoever is replaced goes on with the same pair.
+        # Both ends stay open here: a replaced worker uses the same pair.
         end = self._pairs[number - 1].worker_end if self._pairs else None
         memory = None if self._memory is None else self._memory.of(number - 1)
         sockets = self._sockets._replace(cache_end=end, memory=memory)
@@ -258,7 +258,7 @@ class _Starter:
         reader, writer = self._context.Pipe(duplex=False)
         process = self._context.Process(target=target, args=(*arguments, writer), name=name)
         # The first start also starts the fork server, which keeps this mask. A process manager may send SIGTERM to
-        # every process; were the server to end by it, nobody could tell any more whether the workers have drained.
+        # every process; if that ended the fork server, the supervisor would not see whether the workers have drained.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
         try:
             process.start()
@@ -270,12 +270,12 @@ class _Starter:
         return _Worker(process, reader, time.monotonic())
 
 
-class _Place(Struct):
-    """One of the N places for a worker: who is in it, how often it died young, when the next one may start."""
+class _Slot(Struct):
+    """A worker slot: its process, how often it died soon after its start, and when the next one may start."""
 
     number: int
     worker: _Worker | None = None
-    young_deaths: int = 0
+    early_deaths: int = 0
     start_at_s: float = 0.0
 
     @property
@@ -284,17 +284,17 @@ class _Place(Struct):
 
 
 class _Supervisor:
-    """The parent process. It has no threads and no event loop: one `wait` over deaths, beats and signals."""
+    """The parent process. It has no threads and no event loop: one `wait` over deaths, heartbeats and signals."""
 
     def __init__(
-        self, settings: Settings, sockets: Sockets, start: _Starter, *, first_beat: Beat, timings: Timings
+        self, settings: Settings, sockets: Sockets, start: _Starter, *, first_heartbeat: Heartbeat, timings: Timings
     ) -> None:
         self._drain_seconds = settings.drain_seconds
         self._sockets = sockets
         self._start = start
-        self._first_beat = first_beat
+        self._first_heartbeat = first_heartbeat
         self._timings = timings
-        self._places = [_Place(number) for number in start.numbers]
+        self._slots = [_Slot(number) for number in start.numbers]
         self._deaths = 0
         self._has_served = False
         self._stop_signals = 0
@@ -306,8 +306,8 @@ class _Supervisor:
                 self._start_due()
                 self._wait(wakeup)
                 self._replace_silent()
-                self._bury_dead()
-                if self._is_hopeless():
+                self._reap_dead()
+                if self._is_crash_loop():
                     self._log.error("workers die at once, giving up", deaths=self._deaths)
                     self._stop(wakeup)
                     return 1
@@ -335,74 +335,74 @@ class _Supervisor:
         self._stop_signals += 1
 
     def _start_due(self) -> None:
-        for place in self._places:
-            if place.worker is None and time.monotonic() >= place.start_at_s:
-                place.worker = self._start(place.number)
-                self._log.info(f"{place.name} started", worker=place.number, pid=place.worker.process.pid)
+        for slot in self._slots:
+            if slot.worker is None and time.monotonic() >= slot.start_at_s:
+                slot.worker = self._start(slot.number)
+                self._log.info(f"{slot.name} started", worker=slot.number, pid=slot.worker.process.pid)
 
-    def _living(self) -> Iterator[tuple[_Place, _Worker]]:
-        for place in self._places:
-            if place.worker is not None:
-                yield place, place.worker
+    def _living(self) -> Iterator[tuple[_Slot, _Worker]]:
+        for slot in self._slots:
+            if slot.worker is not None:
+                yield slot, slot.worker
 
     def _wait(self, wakeup: socket.socket) -> None:
-        """Sleep until a worker dies or beats, a signal arrives, or something is due."""
+        """Sleep until a worker dies or sends a heartbeat, a signal arrives, or a start is due."""
         sentinels = [worker.process.sentinel for _, worker in self._living()]
-        by_pipe = {worker.pipe: (place, worker) for place, worker in self._living() if worker.process.is_alive()}
+        by_pipe = {worker.pipe: (slot, worker) for slot, worker in self._living() if worker.process.is_alive()}
         ready = wait([wakeup, *sentinels, *by_pipe], timeout=self._next_due_s())
         now_s = time.monotonic()
         for thing in ready:
             if isinstance(thing, Connection):
-                place, worker = by_pipe[thing]
-                worker.read_beats(now_s)
-                if place.number != OWNER and worker.beat_s is not None:
-                    self._first_beat()
+                slot, worker = by_pipe[thing]
+                worker.read_heartbeats(now_s)
+                if slot.number != OWNER and worker.heartbeat_s is not None:
+                    self._first_heartbeat()
         with contextlib.suppress(BlockingIOError):
             wakeup.recv(4096)
 
     def _next_due_s(self) -> float:
-        starts = [place.start_at_s - time.monotonic() for place in self._places if place.worker is None]
-        # Silence is looked for often enough that it is noticed soon after its limit.
+        starts = [slot.start_at_s - time.monotonic() for slot in self._slots if slot.worker is None]
+        # Checked often enough to notice a missing heartbeat soon after its timeout.
         return max(0.0, min([*starts, self._timings.silence_s / 10]))
 
     def _replace_silent(self) -> None:
         now_s = time.monotonic()
-        for place, worker in self._living():
+        for slot, worker in self._living():
             if worker.is_silent(now_s, self._timings) and worker.process.is_alive():
-                self._log.error(f"{place.name} is silent, killing it", worker=place.number, pid=worker.process.pid)
+                self._log.error(f"{slot.name} is silent, killing it", worker=slot.number, pid=worker.process.pid)
                 # A blocked loop does not get to handle SIGTERM.
                 worker.process.kill()
                 worker.process.join()
 
-    def _bury_dead(self) -> None:
+    def _reap_dead(self) -> None:
         now_s = time.monotonic()
-        for place, worker in self._living():
-            self._has_served = self._has_served or (place.number != OWNER and worker.beat_s is not None)
+        for slot, worker in self._living():
+            self._has_served = self._has_served or (slot.number != OWNER and worker.heartbeat_s is not None)
             if worker.process.is_alive():
                 continue
             lived_s = now_s - worker.started_s
-            self._log.warning(f"{place.name} died", worker=place.number, exit_code=worker.process.exitcode)
+            self._log.warning(f"{slot.name} died", worker=slot.number, exit_code=worker.process.exitcode)
             worker.release()
-            place.worker = None
-            self._deaths += place.number != OWNER
-            place.young_deaths = 0 if lived_s >= self._timings.steady_s else place.young_deaths + 1
-            place.start_at_s = now_s + self._delay_s(place.young_deaths)
+            slot.worker = None
+            self._deaths += slot.number != OWNER
+            slot.early_deaths = 0 if lived_s >= self._timings.steady_s else slot.early_deaths + 1
+            slot.start_at_s = now_s + self._delay_s(slot.early_deaths)
 
-    def _delay_s(self, young_deaths: int) -> float:
-        # The first death is an accident and costs no time; what dies again and again would only burn the processor.
-        if young_deaths <= 1:
+    def _delay_s(self, early_deaths: int) -> float:
+        # The first death causes no delay; a process that dies again and again would only use up the processor.
+        if early_deaths <= 1:
             return 0.0
-        return min(self._timings.first_delay_s * 2.0 ** min(young_deaths - 2, 16), self._timings.longest_delay_s)
+        return min(self._timings.first_delay_s * 2.0 ** min(early_deaths - 2, 16), self._timings.longest_delay_s)
 
-    def _is_hopeless(self) -> bool:
+    def _is_crash_loop(self) -> bool:
         # Only at the start: once it has served, it keeps trying, because the cause may pass (a store that is away).
-        return not self._has_served and self._deaths >= self._timings.hopeless_deaths
+        return not self._has_served and self._deaths >= self._timings.crash_loop_deaths
 
     def _stop(self, wakeup: socket.socket) -> None:
         """Let the workers drain; kill what is left after the deadline, or at once when told to stop a second time."""
         # The workers close their copies when they stop accepting; this one would keep taking connections for nobody.
         _close(self._sockets)
-        workers = [worker for place, worker in self._living() if place.number != OWNER]
+        workers = [worker for slot, worker in self._living() if slot.number != OWNER]
         for worker in workers:
             worker.process.terminate()
         signals_before = self._stop_signals
@@ -414,11 +414,11 @@ class _Supervisor:
             wait([wakeup, *sentinels], timeout=max(0.0, deadline_s - time.monotonic()))
             with contextlib.suppress(BlockingIOError):
                 wakeup.recv(4096)
-        for place, worker in self._living():
+        for slot, worker in self._living():
             if worker.process.is_alive():
                 # The owner has nothing to finish and served those who drained.
-                if place.number != OWNER:
-                    self._log.warning("worker did not drain in time, killing it", worker=place.number)
+                if slot.number != OWNER:
+                    self._log.warning("worker did not drain in time, killing it", worker=slot.number)
                 worker.process.kill()
             worker.release()
-            place.worker = None
+            slot.worker = None

@@ -16,7 +16,7 @@ from agentgate.lib.telemetry.logs import configure
 from agentgate.server.workers import ListenRefused, Timings, supervise
 
 TIMINGS = Timings(
-    silence_s=0.5, start_s=20, steady_s=1, first_delay_s=0.05, longest_delay_s=0.2, hopeless_deaths=3, close_s=0.3
+    silence_s=0.5, start_s=20, steady_s=1, first_delay_s=0.05, longest_delay_s=0.2, crash_loop_deaths=3, close_s=0.3
 )
 
 

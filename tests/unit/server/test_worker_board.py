@@ -58,7 +58,7 @@ async def test_a_worker_that_is_behind_is_woken_and_waited_for(own: WorkerBoard,
 async def test_a_worker_that_hangs_is_waited_for_no_longer_than_the_bound(
     own: WorkerBoard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_board, "MOST_S", 0.1)
+    monkeypatch.setattr(worker_board, "TIMEOUT_S", 0.1)
     other = Other(tmp_path, answers=False)
 
     await asyncio.wait_for(own.wait_for_others(), 1.0)

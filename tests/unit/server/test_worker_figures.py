@@ -119,7 +119,7 @@ async def test_one_that_was_added_and_not_removed_is_not_added_again(
 async def test_a_worker_that_hangs_is_shown_as_it_was(
     pair: tuple[Worker, Worker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_board, "MOST_S", 0.1)
+    monkeypatch.setattr(worker_board, "TIMEOUT_S", 0.1)
     one, two = pair
     two.answer(5)
     await one.figures()

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from agentgate.server.cli.command import CommandAnswer, CommandRefused
+from agentgate.server.cli.command import CommandAnswer, read_file
 from agentgate_tools.adapters.render import EXAMPLE, FILES, PLACEHOLDER_SECRET, Installation, file_name, render
 from agentgate_tools.adapters.snippets import SNIPPETS
 
@@ -58,7 +58,4 @@ def adapter(options: AdapterOptions) -> CommandAnswer:
 def _secret(path: Path | None) -> str:
     if path is None:
         return PLACEHOLDER_SECRET
-    try:
-        return path.read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise CommandRefused(f"{path} cannot be read ({error}); it must hold a secret of the site") from None
+    return read_file(path, "it must hold a secret of the site").strip()

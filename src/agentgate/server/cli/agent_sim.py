@@ -12,14 +12,13 @@ import typer
 from agentgate.lib.clock import SystemClock
 from agentgate.protection.agents.policy_decision import policy_decision
 from agentgate.protection.sites.agent_policy import read_policy
-from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable
+from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable, read_file
 from agentgate_tools.agent_simulator.cases import Form, Policy, Writer, digest_cases, page_cases, submit_cases
 from agentgate_tools.agent_simulator.sign import AgentSigningKey
 from agentgate_tools.agent_simulator.simulator import GatewayDoor, Result, SiteDoor, SubmitDoor, simulate
 
 AGENT = "https://agent-sim.example"
 KEY_FILE = Path("agent-sim.key")
-MOST_POLICY_BYTES = 1024 * 1024
 
 SiteOption = Annotated[
     str,
@@ -67,10 +66,7 @@ def _ask_gateway(url: str, site: str, secret_file: Path, *, policy: Path | None,
     if not site:
         raise CommandRefused("say which page to ask about, such as --site https://shop.example/news")
     origin, path, action = _page(site)
-    try:
-        secret = secret_file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise CommandRefused(f"{secret_file} cannot be read ({error}); give a file with the secret alone") from None
+    secret = read_file(secret_file, "give a file with the secret alone").strip()
     writer = _writer(key, origin, path, policy=_read_policy(policy, key, action))
     cases = itertools.chain(page_cases(writer), digest_cases(writer))
     return simulate(cases, GatewayDoor(_address_of(url), origin=origin, secret=secret))
@@ -119,9 +115,7 @@ def _read_policy(path: Path | None, key: AgentSigningKey, action: str | None) ->
     if path is None:
         return AGENT, Policy()
     try:
-        policy = read_policy(msgspec.json.decode(path.read_bytes()[:MOST_POLICY_BYTES]))
-    except OSError as error:
-        raise CommandRefused(f"{path} cannot be read ({error.strerror}); give a file with the policy") from None
+        policy = read_policy(msgspec.json.decode(read_file(path, "give a file with the policy")))
     except (msgspec.DecodeError, ValueError) as error:
         raise CommandRefused(f"{path}: {error}; give what GET .../agent-policy answers") from None
     listed = (agent for agent, entry in policy.agents.items() if key.jwk["x"] in msgspec.json.encode(entry).decode())

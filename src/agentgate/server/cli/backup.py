@@ -1,7 +1,6 @@
 """`agentgate backup`: copy every database while the service runs, and prove that the copies are sound."""
 
 import asyncio
-import os
 import shutil
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -15,7 +14,7 @@ from agentgate.events.storage.days.sqlite import EVENTS
 from agentgate.lib.settings.schema import Settings
 from agentgate.server.cli.command import CommandAnswer, CommandRefused
 from agentgate.server.cli.postgres_dump import dump
-from agentgate.server.stores.files import check_files
+from agentgate.server.stores.files import check_files, sync
 from agentgate.storage.sqlite.database import SqliteDatabase
 
 UNFINISHED = ".unfinished"
@@ -121,12 +120,3 @@ def _keep(unfinished: Path, name: str, folder: Path) -> Path:
     sync(copy)
     kept.parent.mkdir(mode=0o700, exist_ok=True)
     return copy.rename(kept)
-
-
-def sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
-    opened = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

@@ -34,6 +34,17 @@ class CommandRefused(Exception):  # noqa: N818 - told in one line, not a fault
     """A command cannot do what it was asked. The message says why and what would be right."""
 
 
+def read_file(path: Path, hint: str = "") -> str:
+    """Return the text of a file that a command was given; a refusal ends with the hint."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        reason = f"it is not UTF-8 text, byte {error.start}"
+    except OSError as error:
+        reason = error.strerror or str(error)
+    raise CommandRefused(f"{path} cannot be read ({reason}){hint and '; '}{hint}")
+
+
 class PrintedTable(NamedTuple):
     """A table for people. Cells are text, never markup, and are folded rather than cut."""
 

@@ -12,7 +12,7 @@ from rich.progress import Progress
 from agentgate.events.storage.clickhouse.days import ClickhouseDays
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.settings.values import Unfit, servers_url
-from agentgate.server.cli.command import CommandAnswer, CommandRefused
+from agentgate.server.cli.command import CommandAnswer, CommandRefused, read_file
 from agentgate.server.cli.opened import continued_clock, opened_stores
 from agentgate.server.cli.restore import is_in_use
 from agentgate.server.stores.moving import copy_events, copy_stores
@@ -36,7 +36,7 @@ def copy(
     """
     if bool(to) == (to_file is not None):
         raise CommandRefused("give the target's address with --to-file or --to, and one of them only")
-    url = to or _read(to_file)
+    url = to if to_file is None else read_file(to_file).strip()
     if url.startswith(CLICKHOUSE):
         return _copy_events(settings, url)
     if settings.database_url:
@@ -90,14 +90,6 @@ async def copy_events_to(settings: Settings, url: str, progress: CopiedRows) -> 
         finally:
             await target.close()
     return {name: found.rows for name, found in compared.items()}
-
-
-def _read(path: Path | None) -> str:
-    assert path is not None
-    try:
-        return path.read_text().strip()
-    except OSError as error:
-        raise CommandRefused(f"{path} cannot be read ({error.strerror})") from error
 
 
 def _check_source(settings: Settings) -> None:

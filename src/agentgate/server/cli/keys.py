@@ -9,7 +9,7 @@ import typer
 from agentgate.lib.clock import to_rfc3339
 from agentgate.lib.keyring import PURPOSES, Sealer, StoredKey, rotate_key
 from agentgate.lib.settings.schema import Settings
-from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable, command
+from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable, command, read_file
 from agentgate.server.cli.opened import continued_clock, opened_application, opened_stores
 from agentgate.server.cli.restore import is_in_use
 from agentgate.server.secret_files import ROOT_SECRET_BYTES, replace_root_secret, root_secret
@@ -60,9 +60,7 @@ def rotate_root(
 
 def _read_secret(path: Path) -> bytes:
     try:
-        secret = bytes.fromhex(path.read_text("ascii").strip())
-    except OSError as error:
-        raise CommandRefused(f"{path} cannot be read ({error.strerror})") from error
+        secret = bytes.fromhex(read_file(path).strip())
     except ValueError:
         secret = b""
     if len(secret) < ROOT_SECRET_BYTES:

@@ -12,12 +12,13 @@ import typer
 from agentgate.lib.clock import to_rfc3339
 from agentgate.lib.keyring import Sealer, load_keys
 from agentgate.lib.settings.schema import Settings
-from agentgate.server.cli.backup import check_copy, sync
+from agentgate.server.cli.backup import check_copy
 from agentgate.server.cli.command import CommandAnswer, CommandRefused
 from agentgate.server.cli.opened import continued_clock, opened_application, opened_stores
 from agentgate.server.cli.postgres_dump import load
 from agentgate.server.secret_files import root_secret
 from agentgate.server.stores import token_lifetime
+from agentgate.server.stores.files import sync
 from agentgate.server.stores.restored import raise_floor
 
 RESTORING = ".restoring"

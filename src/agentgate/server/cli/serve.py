@@ -26,10 +26,10 @@ from agentgate.server.demo.installation import seed, seed_credential, seed_owner
 from agentgate.server.stores.open import redis_problem
 from agentgate.server.worker_board import clear_board
 from agentgate.server.worker_tuning import tune_worker
-from agentgate.server.workers import Beat, Sockets, supervise
+from agentgate.server.workers import Heartbeat, Sockets, supervise
 
-BEAT_S = 1.0
-# The application keeps the drain time itself; this is for one that does not come back.
+HEARTBEAT_S = 1.0
+# The application enforces the drain time itself; this is for a drain that hangs.
 DRAIN_MARGIN_S = 2.0
 
 
@@ -43,8 +43,8 @@ def serve(
     _configure_logs(settings)
     shop = DemoShop(demo_port) if demo else None
     seeded = None
-    # Done once here and not by each worker: schema, keys and first secrets are made without a race, and what is wrong
-    # with a store is told in one line.
+    # Once here and not in each worker: schema, keys and first secrets are made without a race, and an error of a
+    # store is printed in one line.
     if demo or settings.workers > 1:
         with _runner() as runner:
             seeded = runner.run(_prepare(settings, shop))
@@ -52,7 +52,7 @@ def serve(
 
     if settings.redis_url:
         with _runner() as runner:
-            runner.run(_look_for_redis(settings))
+            runner.run(_check_redis(settings))
 
     def announce(sockets: Sockets) -> None:
         _announce(settings, sockets)
@@ -71,11 +71,11 @@ def serve(
             shop.close()
 
 
-def run_worker(settings: Settings, sockets: Sockets, beat: Beat) -> None:
+def run_worker(settings: Settings, sockets: Sockets, heartbeat: Heartbeat) -> None:
     """Serve on the sockets until told to stop: the body of a worker process."""
     _configure_logs(settings)
     with _runner() as runner:
-        runner.run(_serve(settings, sockets, beat))
+        runner.run(_serve(settings, sockets, heartbeat))
 
 
 def _runner() -> asyncio.Runner:
@@ -83,7 +83,7 @@ def _runner() -> asyncio.Runner:
 
 
 class _Seeded(NamedTuple):
-    """What the demo made: the site's key, the secret of the shop's credential, the password of the account's owner."""
+    """The demo's site key, the secret of the shop's credential and the password of the account's owner."""
 
     site_key: str
     secret: str
@@ -91,7 +91,7 @@ class _Seeded(NamedTuple):
 
 
 async def _prepare(settings: Settings, shop: DemoShop | None) -> _Seeded | None:
-    """Open everything once and let go of it; return what was made for the demo when one was asked for."""
+    """Open the application once and close it; return the demo's site key and secrets if there is a demo."""
     async with opened_application(settings) as application:
         if shop is None:
             return None
@@ -104,18 +104,18 @@ async def _prepare(settings: Settings, shop: DemoShop | None) -> _Seeded | None:
         return _Seeded(site_key, secret, password)
 
 
-async def _serve(settings: Settings, sockets: Sockets, beat: Beat) -> None:
+async def _serve(settings: Settings, sockets: Sockets, heartbeat: Heartbeat) -> None:
     stop = _Stop(asyncio.get_running_loop())
     application = await Application.open(settings, cache_end=sockets.cache_end, memory=sockets.memory)
     try:
         await application.start(sockets.public, sockets.admin)
         tune_worker()
-        pulse = asyncio.create_task(_pulse(beat))
+        heartbeats = asyncio.create_task(_send_heartbeats(heartbeat))
         try:
             await stop.asked.wait()
             await _drain(application, stop, timeout_s=settings.drain_seconds + DRAIN_MARGIN_S)
         finally:
-            pulse.cancel()
+            heartbeats.cancel()
     finally:
         await application.close()
 
@@ -138,10 +138,10 @@ class _Stop:
         self.asked.set()
 
 
-async def _pulse(beat: Beat) -> None:
+async def _send_heartbeats(heartbeat: Heartbeat) -> None:
     while True:
-        beat()
-        await asyncio.sleep(BEAT_S)
+        heartbeat()
+        await asyncio.sleep(HEARTBEAT_S)
 
 
 async def _drain(application: Any, stop: _Stop, *, timeout_s: float) -> None:
@@ -164,7 +164,7 @@ def _configure_logs(settings: Settings) -> None:
 
 
 def _announce(settings: Settings, sockets: Sockets) -> None:
-    """Say where to look: on a terminal in words, else in a log line."""
+    """Print the addresses of the listeners: as text on a terminal, else as a log line."""
     public, admin = _url(sockets.public), _url(sockets.admin)
     if not sys.stdout.isatty():
         structlog.get_logger().info("serving", public_url=public, admin_url=admin, workers=settings.workers)
@@ -181,7 +181,7 @@ def _announce(settings: Settings, sockets: Sockets) -> None:
         )
 
 
-async def _look_for_redis(settings: Settings) -> None:
+async def _check_redis(settings: Settings) -> None:
     """Warn when Redis is away: the service starts without it, and takes it when it is there."""
     if problem := await redis_problem(settings.redis_url):
         structlog.get_logger().warning(
@@ -230,7 +230,7 @@ def _welcome(settings: Settings, public: str, admin: str) -> str:
 
 
 def _key_lookup(settings: Settings) -> str:
-    # The shell looks the key up, so that it stands neither on the screen nor in the shell's history.
+    # The shell reads the key, so that it is neither on the screen nor in the shell's history.
     if settings.admin_key:
         return "$AGENTGATE_ADMIN_KEY"
     return f"$(cat {shlex.quote(str(settings.admin_key_path.absolute()))})"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agentgate.lib.enums import ModelKind, ModelType
-from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable
+from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable, read_file
 
 if TYPE_CHECKING:
     from agentgate_tools.training.result import Trained
@@ -91,16 +91,9 @@ def _train(options: TrainOptions, text: str) -> "tuple[Trained, str]":
 
 
 def _read(name: str) -> str:
-    try:
-        if name == STANDARD_INPUT:
-            return sys.stdin.read()
-        return Path(name).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise CommandRefused(f"{name} is not UTF-8 text (byte {error.start}); give exported labels") from None
-    except OSError as error:
-        raise CommandRefused(
-            f"{name} cannot be read ({error.strerror}); give the file that `agentgate labels export` wrote"
-        ) from None
+    if name == STANDARD_INPUT:
+        return sys.stdin.read()
+    return read_file(Path(name), "give the file that `agentgate labels export` wrote")
 
 
 def _write(path: Path, content: bytes) -> None:

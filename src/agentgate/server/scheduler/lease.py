@@ -1,6 +1,6 @@
 """Leases: of several processes one does the timed work, and another takes over when that one is gone.
 
-A lease is a row with an owner and an end. Whoever holds it renews it in time; whoever does not watches the end.
+A lease is a row with an owner and an expiry time. The holder renews it in time; the others check whether it expired.
 """
 
 import secrets
@@ -27,11 +27,11 @@ class Leadership:
         self._expires_ms = 0
 
     async def hold(self) -> bool:
-        """Take the lease if it is free, renew it if it is ours; say whether it is ours now."""
+        """Take the lease if it is free, renew it if this process holds it; return whether this process holds it now."""
         now_ms = self._clock.now_ms()
         if RENEW_MS < self._expires_ms - now_ms <= LEASE_MS:
             return True
-        # Looking first: most processes are not the leader, and a look costs no write.
+        # Read first: most processes are not the leader, and a read costs no write.
         found = await self._store.read.jobs.find_lease(self._name)
         if found and found.owner != self._owner and now_ms < found.expires_ms <= now_ms + BELIEVABLE_MS:
             self._expires_ms = 0
@@ -44,7 +44,7 @@ class Leadership:
         return taken
 
     async def release(self) -> None:
-        """Let the next one have the lease at once."""
+        """Release the lease, so that another process can take it at once."""
         if self._expires_ms:
             self._expires_ms = 0
             await self._store.change(lambda stores: stores.jobs.release_lease(self._name, self._owner))

@@ -1,7 +1,7 @@
 """The highest time that the service has seen, kept in a file in the data folder, outside of every database.
 
-After a restart time goes on from there, so that nothing which had expired is valid again when the machine's clock was
-put back meanwhile. It is also what a data folder has that was not put there by copying databases.
+After a restart the clock continues from there: if the machine's clock was put back meanwhile, expired tokens stay
+expired. A data folder without this file was made by copying databases.
 """
 
 import os
@@ -16,7 +16,7 @@ from agentgate.lib.clock import CORRECTION_MS, DAY_MS, SECOND_MS, Clock, SystemC
 NAME = "clock.mark"
 # Always written whole, over the one before.
 MARK_BYTES = 64
-# How often it is written; until then no later moment is given out than it says, unless the process stood still.
+# How often it is written. It is ahead of the clock by as much, so that no later time is used before the next write.
 INTERVAL_MS = SECOND_MS
 # A clock that is further behind is taken for wrong, or the mark is.
 MOST_BEHIND_MS = 2 * DAY_MS
@@ -62,7 +62,7 @@ class ClockMark:
             self._is_failing = False
 
     def note_ahead(self, clock: Clock) -> None:
-        """Note the moments until the next time that this is called."""
+        """Write the time until which this call's mark holds: one interval ahead."""
         self.note(clock.now_ms() + INTERVAL_MS)
 
     def check(self, clock: Clock) -> str:

@@ -1,5 +1,6 @@
-"""The embedded databases as files: whether those of a data folder belong together, looked at before any is opened."""
+"""Files of the data folder: whether its databases belong together, and what has reached the disk."""
 
+import os
 from pathlib import Path
 
 import apsw
@@ -40,3 +41,12 @@ def _has_tables(path: Path) -> bool:
             connection.close()
     except apsw.Error:
         return True
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

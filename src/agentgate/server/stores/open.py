@@ -1,4 +1,4 @@
-"""From settings to stores: the table of backends, and everything that is opened with them."""
+"""Opens the databases that the settings name, and the repositories over them."""
 
 import contextlib
 import multiprocessing
@@ -59,7 +59,7 @@ REDIS_START_S = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class Stores:
-    """What was opened. Several sets may share one database."""
+    """The opened databases and repositories. Several sets of migrations may share one database."""
 
     databases: dict[str, MigratedDatabase]
     store: SqlStore
@@ -94,7 +94,7 @@ class Stores:
         await self.segments.migrate(clock)
 
     async def close(self) -> None:
-        """Finish what was accepted and let go."""
+        """Finish accepted writes and close everything."""
         await self.segments.close()
         for database in {id(database): database for database in self.databases.values()}.values():
             await database.close()

@@ -1,4 +1,4 @@
-"""Another root secret: all that is sealed in the store is opened with the old one and sealed with the new one."""
+"""Change of the root secret: every sealed value in the store is opened with the old one and sealed with the new one."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -18,7 +18,7 @@ class ResealRefused(Exception):  # noqa: N818 - told in one line, not a fault
 
 
 class SealedColumn(NamedTuple):
-    """A column of sealed bytes: its row's ID, what it is bound to, and what else that takes."""
+    """A column of sealed bytes, the context that binds a value to its row, and the second column that this needs."""
 
     table: str
     column: str

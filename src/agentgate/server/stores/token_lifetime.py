@@ -1,6 +1,6 @@
 """The longest lifetime that a live token may have, kept in a file in the data folder, outside of every database.
 
-When the setting is lowered, tokens of before live on for a while. Whoever restores a backup then must refuse them too.
+When the setting is lowered, earlier tokens stay valid for a while. A restore in that time must refuse them too.
 """
 
 from pathlib import Path

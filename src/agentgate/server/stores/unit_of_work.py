@@ -1,4 +1,4 @@
-"""Every port over one session, and the Store that hands them out."""
+"""All repositories over one session, and the Store that provides them."""
 
 from collections.abc import Awaitable, Callable
 from functools import cached_property
@@ -32,7 +32,7 @@ def _repository(make: Callable[[Transaction], T]) -> cached_property[T]:
 
 
 class SqlStores:
-    """The ports of all concepts. Each is made when first asked for: a unit of work uses two or three."""
+    """The repositories of all concepts. Each is made at its first use: a unit of work uses two or three."""
 
     def __init__(self, session: Transaction) -> None:
         self._session = session
@@ -70,27 +70,27 @@ class SqlStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        # Outside a transaction there is nothing to lock; a port that tries is wrong, and fails loudly.
+        # Outside a transaction there is nothing to lock: a repository that tries to fails.
         self._read = SqlStores(cast("Transaction", database))
-        # Called after a commit that changed what decides.
+        # Called after a commit that changed the configuration.
         self.on_configuration_change: Callable[[], None] | None = None
-        # Awaited after that: whoever changed something is answered when it is in force.
+        # Awaited after that: a change is answered once it is in force.
         self.until_in_force: Callable[[], Awaitable[None]] | None = None
 
     @property
     def read(self) -> SqlStores:
-        """The ports, each call on its own."""
+        """The repositories outside a transaction: each call on its own."""
         return self._read
 
     async def change(self, work: Callable[[SqlStores], Awaitable[T]]) -> T:
-        """Run a unit of work on the ports in one transaction."""
+        """Run a unit of work on the repositories in one transaction."""
         bumped = False
 
         async def watched(transaction: Transaction) -> T:
             nonlocal bumped
             stores = SqlStores(transaction)
             result = await work(stores)
-            # Looked up in __dict__, so that looking does not make the port.
+            # Looked up in __dict__, which does not make the repository.
             bumped = "configuration" in stores.__dict__ and stores.configuration.bumped
             return result
 

@@ -7,7 +7,7 @@ import typer
 import yaml
 
 from agentgate.server.cli.api_client import AdminApi, site_path
-from agentgate.server.cli.command import CommandRefused, JsonOption, print_json
+from agentgate.server.cli.command import CommandRefused, JsonOption, print_json, read_file
 
 # What stands in a file beside the fields of the site itself.
 RULES, POLICY = "rules", "agentPolicy"
@@ -39,8 +39,8 @@ def apply(
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        wanted = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        wanted = yaml.safe_load(read_file(file))
+    except yaml.YAMLError as error:
         raise CommandRefused(f"{file} cannot be read: {error}") from None
     if not isinstance(wanted, dict) or not isinstance(wanted.get("siteKey"), str):
         raise CommandRefused(f"{file} must have a siteKey, such as `siteKey: site_shop1`, and what is to be set")

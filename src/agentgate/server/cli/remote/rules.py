@@ -10,7 +10,7 @@ import typer
 
 from agentgate.protection.rules.text import TextProblem, read_text
 from agentgate.server.cli.api_client import AdminApi, SiteArgument, site_path
-from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable, command, show_people
+from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable, command, read_file, show_people
 
 WRONG_EXIT_CODE = 1
 
@@ -123,10 +123,7 @@ def push(
 
 def _body(file: Path) -> dict[str, Any]:
     # As text, so that errors have the file's own lines and columns.
-    try:
-        return {"ruleSetText": file.read_text(encoding="utf-8")}
-    except (OSError, UnicodeDecodeError) as error:
-        raise CommandRefused(f"{file} cannot be read ({error})") from None
+    return {"ruleSetText": read_file(file)}
 
 
 def _changes(present: Any, file: Path) -> list[str]:
