@@ -25,7 +25,7 @@ from agentgate.protection.signals.detectors.browser_class import browser_class
 from agentgate.protection.signals.evidence import read_evidence
 
 # Shapes and sequences of input that are remembered; the least lately seen are forgotten first.
-MOST_CLUSTERS = 8_192
+MOST_CLUSTERS = 16_384
 # The site's latest checks, of which a shape is a share.
 RECENT = 256
 SITES = 4_096
@@ -37,6 +37,9 @@ FARM_SINGLE, FARM_INPUT = 0.7, 0.05
 # The same input with at least so many events, from so many networks or addresses. No two people's sums are the same,
 # but an open page renews its token without new input, and its person may have moved or have IPv4 and IPv6.
 INPUT_EVENTS, INPUT_NETWORKS, INPUT_ADDRESSES = 8, 3, 4
+# The same rhythm from so many networks. It stays the same while an open page is only read, and carriers and privacy
+# relays change the address meanwhile.
+RHYTHM_NETWORKS = 4
 # The same pace of keys and presses, within a seventh, from so many networks, and so large a share of the site's latest
 # checks with a rhythm. Of people one in some ten thousands has a given pace.
 PACE_NETWORKS, PACE_SHARE = 8, 1 / 32
@@ -149,13 +152,17 @@ class Clusters:
 
     async def _replays(self, seen: CountedCheck, did: Mapping[str, Any], events: float) -> Found:
         """Find all that was done, or its rhythm, to the millisecond."""
-        digests = []
-        rhythm = rhythm_of(did)
+        found: Found = []
         if events >= INPUT_EVENTS and read_evidence(did).number("variation") is not None:
-            digests.append(("cluster.evidence", self._digest(b"input", seen.site, did)))
+            digest = self._digest(b"input", seen.site, did)
+            if is_replay(await self._count(digest, seen)):
+                found.append(("cluster.evidence", digest))
+        rhythm = rhythm_of(did)
         if rhythm is not None:
-            digests.append(("cluster.timing", self._digest(b"rhythm", seen.site, rhythm)))
-        return [(label, digest) for label, digest in digests if is_replay(await self._count(digest, seen))]
+            digest = self._digest(b"rhythm", seen.site, rhythm)
+            if _distinct((await self._count(digest, seen)).networks) >= RHYTHM_NETWORKS:
+                found.append(("cluster.timing", digest))
+        return found
 
     async def _paces(self, seen: CountedCheck, did: Mapping[str, Any]) -> Found:
         """Find a rhythm that differs by a program's noise only."""

@@ -173,7 +173,7 @@ async def test_people_with_one_browser_behind_a_carriers_network_have_no_label()
     assert not clusters.is_suspected(1, request("100.64.7.1"))
 
 
-@pytest.mark.parametrize(("most", "before"), [(0.0, 4), (0.02, 60), (0.05, 400)])
+@pytest.mark.parametrize(("most", "before"), [(0.0, 5), (0.02, 60), (0.05, 400)])
 async def test_one_recording_changed_a_little_is_told_among_people(most: float, before: int) -> None:
     draw, clusters = random.Random(36), Clusters(MemorySharedCache(SystemClock()))
     recorded, farm, others = rhythm(draw), [], []
@@ -189,6 +189,18 @@ async def test_one_recording_changed_a_little_is_told_among_people(most: float, 
     assert next(number for number, member in enumerate(farm) if "cluster.timing" in member.labels) < before
     assert all(member.cluster for member in farm if member.labels)
     assert any(member.is_replayed for member in farm) == (not most)
+
+
+async def test_a_page_that_stays_open_behind_a_carriers_pool_is_no_replay() -> None:
+    draw, clusters = random.Random(40), Clusters(MemorySharedCache(SystemClock()))
+    typed, labelled = rhythm(draw), []
+    for number in range(60):
+        # The pointer moves on, nothing is pressed, and the address changes within three networks of the carrier.
+        read = {**typed, "pointerMoves": 300 + number, "variation": 0.5 + number / 100}
+        sent = request(f"100.64.{number % 3}.{number}")
+        labelled += (await clusters.observe(1, sent, SIGNALS, read, NOON_MS)).labels
+
+    assert "cluster.timing" not in labelled
 
 
 async def test_phones_and_keyboards_alone_have_no_rhythm() -> None:
