@@ -11,7 +11,7 @@ from agentgate.events.storage.clickhouse import schema
 from agentgate.events.storage.clickhouse.days import ClickhouseDays
 from agentgate.events.storage.clickhouse.events import ClickhouseEvents
 from agentgate.events.storage.clickhouse.spool import Spool
-from agentgate.lib.clock import FixedClock
+from agentgate.lib.clock import DAY_MS, FixedClock
 from agentgate.lib.database import StoreUnavailable
 from agentgate.server.stores.moving import CopyRefused, copy_events
 from agentgate.storage.clickhouse.client import ClickhouseClient, RowsRefused
@@ -131,6 +131,26 @@ async def test_only_one_worker_delivers_at_a_time(tmp_path: Path) -> None:
 
     with first.alone() as is_first, second.alone() as is_second:
         assert (is_first, is_second) == (True, False)
+
+
+async def test_visitors_are_forgotten_with_their_events_also_within_a_partition(
+    clickhouse_url: str, tmp_path: Path
+) -> None:
+    async with clickhouse_events(clickhouse_url, tmp_path / "events") as place:
+        first = DAY // schema.VISITOR_DAY.days * schema.VISITOR_DAY.days
+        days = (first - 1, first, first + 1)
+        for number, day in enumerate(days):
+            # One visitor comes on all days, and each day has one that comes on no other.
+            for visitor in (7, 100 + number):
+                await place.events.write([new_event(visitor, time_ms=day * DAY_MS, visitor=visitor)])
+
+        await place.events.forget(events_before_day=first + 1, metrics_before_day=first - 1)
+
+        session = place.segments.session(DAY)
+        kept = await session.all("SELECT day, visitor FROM visitor_part GROUP BY day, visitor ORDER BY visitor")
+        assert kept == [(first + 1, 7), (first + 1, 102)]
+        assert await session.all("SELECT DISTINCT visitor FROM visitor_last ORDER BY visitor") == [(7,), (102,)]
+        assert await session.all("SELECT DISTINCT day FROM source_part ORDER BY day") == [(day,) for day in days]
 
 
 async def test_the_schema_is_made_once_and_one_of_another_release_is_refused(clickhouse_url: str) -> None:

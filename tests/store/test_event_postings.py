@@ -162,6 +162,40 @@ async def test_an_open_day_is_posted_in_part_and_walked_through_for_the_rest(pla
     await assert_found(place, made)
 
 
+async def test_runs_of_visitors_are_merged_when_there_are_many_and_when_the_day_is_closed(place: EventPlace) -> None:
+    made = [new_event(number, visitor=1 + number * 7919 % 211) for number in range((postings.RUNS + 4) * TOGETHER)]
+    session = place.segments.session(DAY)
+    runs = []
+    for start in range(0, len(made), 25):
+        await write(place, made[start : start + 25])
+        runs.append((await session.all("SELECT count(DISTINCT run), coalesce(max(run), 0) FROM visitor_run"))[0])
+
+    assert max(count for count, _ in runs) == postings.RUNS - 1
+    assert all(count in {0, last + 1} for count, last in runs)
+    merged = await session.all("SELECT count(*) FROM visitor_index")
+    assert merged == [(postings.RUNS * TOGETHER,)]
+    mark = await posted_before(place, 1)
+    assert await posted(place) == await postings_of(place, [event for event in made if event.id < mark])
+    await assert_visitors(place, 1, made[::-1])
+
+    await place.events.close_days(now_ms=CLOSED_MS)
+    assert await session.all("SELECT 1 FROM visitor_run") == []
+    assert await posted(place) == await postings_of(place, made)
+
+
+async def test_a_visitor_is_looked_up_in_each_run(place: EventPlace) -> None:
+    await write(place, many_events(3))
+    plan = await place.segments.session(DAY).all(
+        "EXPLAIN QUERY PLAN SELECT visitor FROM event_visitor WHERE site = $1 AND visitor IN ($2, $3) GROUP BY visitor",
+        *(1, 2, 3),
+    )
+    searches = [row[3] for row in plan if row[3].startswith(("SEARCH", "SCAN visitor_"))]
+    assert [search.partition(" (")[2] for search in searches] == [
+        "site=? AND visitor=?)",
+        "site=? AND run=? AND visitor=?)",
+    ]
+
+
 async def test_events_out_of_order_are_found_before_and_after_the_day_is_closed(place: EventPlace) -> None:
     made = many_events(300)
     random.Random(3).shuffle(made)
