@@ -38,7 +38,7 @@ from agentgate.protection.gateway.header_fingerprints import (
 from agentgate.protection.gateway.original_request import Malformed
 from agentgate.protection.gateway.pages import PageKind, Pages, SitePage
 from agentgate.protection.gateway.pending_check import PendingCheck
-from agentgate.protection.gateway.receipts import Receipts, Shown, cookies_of
+from agentgate.protection.gateway.receipts import Receipts, Shown
 from agentgate.protection.gateway.route_protection import MethodClaims
 from agentgate.protection.gateway.ruling import unavailable
 from agentgate.protection.gateway.site_snapshot import HeaderTraits, HeaderValues, SiteSnapshot
@@ -184,9 +184,7 @@ class GatewayCheck:
         counted: Counted = visitor
         if cookie is not None:
             cookie_count = cookie.count(b";") + 1
-            clearances = cookies_of(cookie, site.cookie_name)
-            if clearances != visitor.clearances or now_ms >= visitor.until_ms or kind.origin != visitor.origin:
-                visitor.verify(clearances, site, kind.origin, self._receipts, now_ms)
+            visitor.read_cookies(cookie, site, kind.origin, self._receipts, now_ms)
             shown, counted = visitor.shown, visitor.counted
         # The rates: of pages, forms and calls, or of parts of a page.
         if fingerprint.is_counted:

@@ -4,7 +4,7 @@ from hashlib import blake2b
 
 from agentgate.protection.decision.visitor import Visitors
 from agentgate.protection.gateway.original_request import read_address
-from agentgate.protection.gateway.receipts import Receipts, Shown
+from agentgate.protection.gateway.receipts import Receipts, Shown, cookies_of
 from agentgate.protection.gateway.site_snapshot import SiteSnapshot
 from agentgate.protection.rules.evaluate import Traits
 from agentgate.protection.signals.detectors.address import find_address
@@ -38,10 +38,11 @@ class Visitor(Counted):
         # Whose rate a request with these cookies counts towards: the clearance if it is valid, else the address.
         self.counted: Counted = self
 
-    def verify(
-        self, clearances: tuple[bytes, ...], site: SiteSnapshot, origin: str, receipts: Receipts, now_ms: int
-    ) -> None:
-        """Verify the clearances of a request, and note their worth."""
+    def read_cookies(self, cookies: bytes, site: SiteSnapshot, origin: str, receipts: Receipts, now_ms: int) -> None:
+        """Find the clearances in a `Cookie` header, verify them unless that was done, note their worth."""
+        clearances = cookies_of(cookies, site.cookie_name)
+        if clearances == self.clearances and origin == self.origin and now_ms < self.until_ms:
+            return
         self.shown, self.until_ms, good = receipts.clearance(
             clearances, site_key=site.view.site_key, origin=origin, visitor=self.number, now_ms=now_ms
         )

@@ -7,7 +7,7 @@ import msgspec
 from agentgate.lib.enums import ClearanceLevel
 from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.gateway.original_request import Original
-from agentgate.protection.gateway.receipts import CLEARED, EXPIRED, MOST_CLEARANCES, Receipts, cookies_of, fit
+from agentgate.protection.gateway.receipts import CLEARED, EXPIRED, MOST_CLEARANCES, Receipts, fit
 from agentgate.protection.gateway.route_protection import OPEN, Protection
 from agentgate.protection.gateway.site_snapshot import SiteSnapshot
 from agentgate.protection.gateway.visitors import Visitor
@@ -73,10 +73,7 @@ def test_what_a_visitor_is_known_to_have_shown_is_what_would_be_found_anew():
         site, origin, number = chance.choice(SITES), chance.choice((HERE, THERE)), chance.choice((1, 2))
         now_ms = NOW_MS + chance.choice((0, 1, LIFETIME_S * 1000 - 1, LIFETIME_S * 1000))
         visitor, protection = visitors[site.site_key, number], chance.choice(PROTECTIONS)
-        # As the check asks.
-        clearances = cookies_of(cookies, sites[site.site_key].cookie_name)
-        if clearances != visitor.clearances or now_ms >= visitor.until_ms or origin != visitor.origin:
-            visitor.verify(clearances, sites[site.site_key], origin, receipts, now_ms)
+        visitor.read_cookies(cookies, sites[site.site_key], origin, receipts, now_ms)
         anew = inspect(
             reading(ring), cookies, site=site, origin=origin, visitor=number, now_ms=now_ms, protection=protection
         )
@@ -95,7 +92,7 @@ def test_a_visitor_with_a_long_cookie_takes_no_more_memory_than_another():
 
     for values in ((value,), (value, b"agc1." + b"A" * 8_000), (b"A" * 8_000,)):
         cookies = b"; ".join([b"other=" + b"x" * 8_000, *(name + b"=" + each for each in values)])
-        visitor.verify(cookies_of(cookies, site.cookie_name), site, HERE, reading(ring), NOW_MS)
+        visitor.read_cookies(cookies, site, HERE, reading(ring), NOW_MS)
 
         assert (visitor.shown is CLEARED) == (value in values)
         held = [getattr(visitor, slot) for slot in Visitor.__slots__]
