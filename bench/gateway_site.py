@@ -78,7 +78,8 @@ def gateway(folder: Path, **more: str) -> Iterator[tuple[ServeProcess, BenchSite
     logs.configure("json", "warning")
     # The service has a process group of its own, and would outlive a bench that is told to end.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    site = asyncio.run(_set_up(read_settings(environment(folder, SETTINGS))))
+    settings = {**SETTINGS, **more, "AGENTGATE_WORKERS": "1"}
+    site = asyncio.run(_set_up(read_settings(environment(folder, settings))))
     with serving(folder, **SETTINGS, **more) as process:
         yield process, site
 

@@ -1,4 +1,4 @@
-"""A real nginx with any servers, as one process: that is also what is measured of the service."""
+"""A real nginx with any servers: as one process, which is also what is measured of the service, or with workers."""
 
 import contextlib
 import shutil
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 HEAD = """
-daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log;
+daemon off; {processes} pid {folder}/pid; error_log {folder}/error.log;
 events {{ worker_connections 1024; }}
 http {{
     access_log off; keepalive_requests 100000000; keepalive_timeout 600;
@@ -33,13 +33,18 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def running_nginx(servers: str, port: int) -> Iterator[int]:
-    """Run nginx with these `server` blocks for as long as the block does; yields its process ID."""
+def running_nginx(servers: str, port: int, *, workers: int = 0) -> Iterator[int]:
+    """Run nginx with these `server` blocks for as long as the block does; yields its process ID.
+
+    It is one process, or a parent with so many workers.
+    """
     program = nginx_program()
     assert program is not None
     with tempfile.TemporaryDirectory(prefix="agentgate-nginx-") as name:
         folder = Path(name)
-        (folder / "nginx.conf").write_text(HEAD.format(folder=folder) + servers + "}\n")
+        # Workers of the superuser's nginx would run as another user, who cannot come in here.
+        processes = f"worker_processes {workers}; user root;" if workers else "master_process off;"
+        (folder / "nginx.conf").write_text(HEAD.format(folder=folder, processes=processes) + servers + "}\n")
         process = subprocess.Popen([program, "-c", folder / "nginx.conf", "-p", folder], stderr=subprocess.DEVNULL)
         try:
             wait_for(port)

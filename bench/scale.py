@@ -1,6 +1,5 @@
 """A day of mixed traffic at 1/1000, replayed from unit costs: how full each part is, how long checks wait, what is
-full first. `python -m bench.scale` predicts; `--measure` measures one worker, predicts two by its costs, and
-compares that with a run of two.
+full first. `python -m bench.scale` predicts; `--workers` and `--nodes` compare a prediction for two with a run.
 
 The scale is one of time: a thousandth of the requests, each of which takes a thousand times as long. A queue then is as
 full as the real one, and waits are a thousand times as long, so that one day can be walked through in seconds.
@@ -11,19 +10,25 @@ import heapq
 import json
 import math
 import random
+import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.check_heads import learn_form
-from bench.gateway_site import gateway
-from bench.load import load, write_requests
+from bench.check_heads import CheckForm, learn_form
+from bench.gateway import ANSWER_204
+from bench.gateway_site import SETTINGS, BenchSite, gateway
+from bench.load import CONNECTIONS, load, write_requests
+from bench.nginx import free_port, running_nginx
 from bench.populations import Writer, sessions
-from bench.processor import settled_s
-from tests.support.processes import members
+from bench.processor import processor_s, settled_s
+from tests.support.processes import ServeProcess, members, serving
+from tests.support.servers import postgres_server, redis_server
 
 SCALE = 1_000
 DAY_S, SLICES = 86_400, 96
@@ -31,9 +36,16 @@ DAY_S, SLICES = 86_400, 96
 PEAK = 2.0
 MOST_ARRIVALS = 4_000
 SEED = 17
-VISITORS = 1_500
 IDLE_S = 4.0
-ROUNDS = 7
+VISITORS = 1_000
+# In the first ones a visitor may come to a worker or a node that has not seen it.
+ROUNDS, UNCOUNTED = 9, 3
+ROOT_SECRET = "5c" * 32
+# How many answers of nginx a check is worth (`python -m bench.gateway`), and how many of these a core gives a second.
+TIMES_NGINX = {"identical": 4.1, "seen": 4.3, "first": 6.6, "challenged": 6.9, "distinct": 15.5}
+NGINX_PER_S = 60_000
+# By `python -m bench.run siteverify`, on a core as quick as that.
+SITEVERIFY_US = 130.0
 # The share of each kind of request; siteverify comes beside the checks of forms.
 MIX = {"seen": 0.80, "first": 0.10, "challenged": 0.10, "siteverify": 0.01}
 
@@ -43,10 +55,14 @@ class Costs:
     """Unit costs. `check_us`: processor time of a request of each kind in one worker, its event included."""
 
     check_us: dict[str, float] = field(
-        default_factory=lambda: {"seen": 78.0, "first": 245.0, "challenged": 245.0, "siteverify": 130.0}
+        default_factory=lambda: {
+            **{kind: times * 1e6 / NGINX_PER_S for kind, times in TIMES_NGINX.items()},
+            "siteverify": SITEVERIFY_US,
+        }
     )
-    # What a further worker adds to each request on its machine: the owner of the shared cache, caches of its own.
-    shared: float = 0.02
+    # What a second worker adds to each request on its machine, as measured, and each doubling after it, which is an
+    # assumption: smaller turns of the event loop, two writers of one file of events, rates that are told.
+    shared: float = 0.2
     # What one server takes: docs/events.md and docs/scaling.md say where the figures come from.
     event_bytes: float = 100.0
     store_events_per_s: float = 60_000.0
@@ -149,66 +165,135 @@ def _queue(draw: random.Random, rate: float, services_s: list[float], cluster: C
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
-    """Processor time of a check, all processes of the service together, and how many were answered a second."""
+class Contestant:
+    """What is measured: the process groups or parents whose time counts, and the ports that share the connections."""
 
-    new_us: float
-    seen_us: float
-    seen_per_s: float
+    process_ids: tuple[int, ...]
+    ports: tuple[int, ...]
+    file: Path
+    count: int
 
-    def per_processor_second(self) -> float:
-        """How many checks of visitors who were seen before a processor answers in a second."""
-        return 1e6 / self.seen_us
+    def used_s(self, read: Callable[[int], float]) -> float:
+        """Return the processor time of all processes."""
+        return sum(read(each) for process_id in self.process_ids for each in (process_id, *members(process_id)))
 
+    def ask(self) -> float:
+        """Send all checks over all ports at once; return how many were answered a second."""
+        began_s, share = time.monotonic(), self.count // len(self.ports)
+        with ThreadPoolExecutor(len(self.ports)) as pool:
+            for done in pool.map(lambda place: self._ask(place, share), range(len(self.ports))):
+                assert not done, f"{done} connections were closed without an answer"
+        return share * len(self.ports) / (time.monotonic() - began_s)
 
-def measure(workers: int, visitors: int = VISITORS) -> Measured:
-    """Run a service with so many workers; visits of eight pages, new and then once more."""
-    form = learn_form()
-    with tempfile.TemporaryDirectory(prefix="agentgate-scale-") as name:
-        folder = Path(name)
-        with gateway(folder / "service", AGENTGATE_WORKERS=str(workers)) as (process, site):
-            file = folder / "checks"
-            count = write_requests(file, sessions(Writer(form, site), visitors))
-            port = int(process.public_url.rpartition(":")[2])
-            used_us, per_s = [], 0.0
-            idle = _idle_share(process.process_id)
-            # A visitor may come to another worker in each round, where nobody has seen it.
-            for _ in range(ROUNDS):
-                before_s, began_s = _used_s(process.process_id), time.monotonic()
-                done = load(port, file, count)
-                assert not done.broken
-                used_s = _used_s(process.process_id) - before_s
-                # What processes do without any check does not grow with the checks.
-                used_us.append((used_s - idle * (time.monotonic() - began_s)) * 1e6 / count)
-                per_s = max(per_s, done.per_s)
-    # The cheapest round is the one in which every worker had seen those who came to it.
-    return Measured(new_us=used_us[0], seen_us=min(used_us[1:]), seen_per_s=per_s)
+    def _ask(self, place: int, share: int) -> int:
+        connections = CONNECTIONS // len(self.ports)
+        return load(self.ports[place], self.file, share, first=place * share, connections=connections).broken
 
 
-def _used_s(process_id: int) -> float:
-    return sum(settled_s(each) for each in (process_id, *members(process_id)))
+def in_turns(contestants: dict[str, Contestant], rounds: int = ROUNDS) -> dict[str, tuple[float, float]]:
+    """Measure all in turns, as a machine is not always as quick: us of a check, and checks a second."""
+    idle = _idle_shares(contestants)
+    used: dict[str, list[float]] = {name: [] for name in contestants}
+    per_s: dict[str, list[float]] = {name: [] for name in contestants}
+    for number in range(rounds):
+        for name, each in contestants.items():
+            before_s, began_s = each.used_s(processor_s), time.monotonic()
+            answered = each.ask()
+            took_s = each.used_s(settled_s) - before_s
+            # What processes do without any check does not grow with the checks.
+            took_s -= idle[name] * (time.monotonic() - began_s)
+            if number >= UNCOUNTED:
+                used[name].append(took_s * 1e6 / each.count)
+                per_s[name].append(answered)
+    return {name: (statistics.median(used[name]), statistics.median(per_s[name])) for name in contestants}
 
 
-def _idle_share(process_id: int) -> float:
-    """Return which share of a processor all processes use together when nobody asks anything."""
-    before_s, began_s = _used_s(process_id), time.monotonic()
+def _idle_shares(contestants: dict[str, Contestant]) -> dict[str, float]:
+    """Return which share of a processor each uses when nobody asks anything."""
+    before_s, began_s = {name: each.used_s(settled_s) for name, each in contestants.items()}, time.monotonic()
     time.sleep(IDLE_S)
-    return (_used_s(process_id) - before_s) / (time.monotonic() - began_s)
+    took_s = time.monotonic() - began_s
+    return {name: (each.used_s(processor_s) - before_s[name]) / took_s for name, each in contestants.items()}
 
 
-def compare(visitors: int) -> dict[str, float]:
-    """Measure one worker, predict two by its costs, measure two."""
-    one, two = measure(1, visitors), measure(2, visitors)
-    costs = Costs(check_us={**Costs().check_us, "seen": one.seen_us})
-    factor = request_us(costs, Cluster(nodes=1, workers=2))["seen"] / one.seen_us
+def compare_workers(visitors: int) -> dict[str, float]:
+    """Measure one worker and two, and nginx with one and two in the same run; predict two by the costs."""
+    form = learn_form()
+    with tempfile.TemporaryDirectory(prefix="agentgate-scale-") as name, ExitStack() as stack:
+        folder, contestants = Path(name), {}
+        for workers in (1, 2):
+            started = gateway(folder / f"{workers}", AGENTGATE_WORKERS=str(workers))
+            process, site = stack.enter_context(started)
+            file, count = _prepare(folder / f"checks-{workers}", form, site, visitors)
+            # A load generator for each worker: one that feeds two leaves each with fewer checks in a turn of its loop.
+            contestants[f"workers_{workers}"] = _contestant((process,), file, count, clients=workers)
+            port = free_port()
+            parent = stack.enter_context(running_nginx(ANSWER_204.format(port=port), port, workers=workers))
+            ids = (parent, *_children(parent))
+            contestants[f"nginx_{workers}"] = Contestant(
+                process_ids=ids, ports=(port,) * workers, file=file, count=count
+            )
+        measured = in_turns(contestants)
+    factor = (
+        request_us(Costs(), Cluster(nodes=1, workers=2))["seen"]
+        / request_us(Costs(), Cluster(nodes=1, workers=1))["seen"]
+    )
+    return _figures(measured, "workers_1", "workers_2", predicted=2 / factor) | {
+        "nginx_1_us": round(measured["nginx_1"][0], 1),
+        "nginx_2_us": round(measured["nginx_2"][0], 1),
+        "nginx_times_as_much": round(2 * measured["nginx_1"][0] / measured["nginx_2"][0], 2),
+    }
+
+
+def compare_nodes(visitors: int) -> dict[str, float]:
+    """Measure one node on PostgreSQL and Redis, and two that share the load, by the time of the nodes themselves."""
+    form = learn_form()
+    with tempfile.TemporaryDirectory(prefix="agentgate-scale-") as name, ExitStack() as stack:
+        folder = Path(name)
+        postgres, redis = stack.enter_context(postgres_server()), stack.enter_context(redis_server())
+        stores = {
+            "AGENTGATE_DATABASE_URL": postgres.url,
+            "AGENTGATE_REDIS_URL": redis.url,
+            "AGENTGATE_ROOT_SECRET": ROOT_SECRET,
+        }
+        one, site = stack.enter_context(gateway(folder / "one", **stores))
+        two = stack.enter_context(serving(folder / "two", **SETTINGS, **stores))
+        file, count = _prepare(folder / "checks", form, site, visitors)
+        measured = in_turns(
+            {"nodes_1": _contestant((one,), file, count), "nodes_2": _contestant((one, two), file, count)}
+        )
+    # Nodes share the stores alone, which other machines have; no cost of a check grows with them.
+    return _figures(measured, "nodes_1", "nodes_2", predicted=2.0)
+
+
+def _prepare(path: Path, form: CheckForm, site: BenchSite, visitors: int) -> tuple[Path, int]:
+    return path, write_requests(path, sessions(Writer(form, site), visitors))
+
+
+def _contestant(processes: Sequence[ServeProcess], file: Path, count: int, *, clients: int = 1) -> Contestant:
+    return Contestant(
+        process_ids=tuple(each.process_id for each in processes),
+        ports=tuple(int(each.public_url.rpartition(":")[2]) for each in processes) * clients,
+        file=file,
+        count=count,
+    )
+
+
+def _children(process_id: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{process_id}/task/{process_id}/children").read_text().split()]
+
+
+def _figures(measured: dict[str, tuple[float, float]], one: str, two: str, *, predicted: float) -> dict[str, float]:
+    """Return what is printed of a comparison. `times_as_much`: by processor time, and by the clock of this machine."""
+    (one_us, one_per_s), (two_us, two_per_s) = measured[one], measured[two]
     return {
-        "one_us": round(one.seen_us, 1),
-        "two_us": round(two.seen_us, 1),
-        "predicted_times_as_much": round(2 / factor, 2),
-        # By processor time: a machine that does something else as well slows answers, and not this.
-        "measured_times_as_much": round(2 * one.seen_us / two.seen_us, 2),
-        "one_per_s": round(one.seen_per_s),
-        "two_per_s": round(two.seen_per_s),
+        f"{one}_us": round(one_us, 1),
+        f"{two}_us": round(two_us, 1),
+        "predicted_times_as_much": round(predicted, 2),
+        "times_as_much": round(2 * one_us / two_us, 2),
+        f"{one}_per_s": round(one_per_s),
+        f"{two}_per_s": round(two_per_s),
+        "times_as_much_by_the_clock": round(two_per_s / one_per_s, 2),
     }
 
 
@@ -216,9 +301,9 @@ STEPS = (
     (1_000, Cluster(nodes=1, workers=1)),
     (5_000, Cluster(nodes=1, workers=2)),
     (20_000, Cluster(nodes=1, workers=8)),
-    (50_000, Cluster(nodes=2, workers=8)),
-    (200_000, Cluster(nodes=8, workers=8)),
-    (1_000_000, Cluster(nodes=38, workers=8)),
+    (50_000, Cluster(nodes=3, workers=8)),
+    (200_000, Cluster(nodes=10, workers=8)),
+    (1_000_000, Cluster(nodes=48, workers=8)),
 )
 
 
@@ -239,19 +324,26 @@ def table(costs: Costs) -> str:
     return "\n".join(lines)
 
 
+def cost_table() -> str:
+    """Write what each kind of check costs."""
+    lines = ["| A check of | Times nginx | Checks a second and core |", "| --- | ---: | ---: |"]
+    lines += [f"| {kind} | {times} | {NGINX_PER_S / times:,.0f} |" for kind, times in TIMES_NGINX.items()]
+    return "\n".join(lines)
+
+
 def main() -> None:
-    """Print the prediction, and the comparison where asked for."""
+    """Print the prediction, or a comparison where asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--measure", action="store_true", help="measure one and two workers, and compare")
-    parser.add_argument("--visitors", type=int, default=VISITORS, help="visits of eight pages each (with --measure)")
-    parser.add_argument("--seen-us", type=float, help="processor time of a check of a visitor who was seen before")
+    parser.add_argument("--workers", action="store_true", help="measure one and two workers, and compare")
+    parser.add_argument("--nodes", action="store_true", help="measure one and two nodes on PostgreSQL and Redis")
+    parser.add_argument("--visitors", type=int, default=VISITORS, help="visits of eight pages each, to measure")
     given = parser.parse_args()
-    costs = Costs()
-    if given.seen_us:
-        costs = replace(costs, check_us={**costs.check_us, "seen": given.seen_us})
-    if given.measure:
-        sys.stdout.write(f"{json.dumps(compare(given.visitors), indent=2)}\n")
-    sys.stdout.write(f"{table(costs)}\n")
+    if given.workers:
+        sys.stdout.write(f"{json.dumps(compare_workers(given.visitors), indent=2)}\n")
+    if given.nodes:
+        sys.stdout.write(f"{json.dumps(compare_nodes(given.visitors), indent=2)}\n")
+    if not (given.workers or given.nodes):
+        sys.stdout.write(f"{cost_table()}\n\n{table(Costs())}\n")
 
 
 if __name__ == "__main__":

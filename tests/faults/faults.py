@@ -70,7 +70,8 @@ def kill_database(place: Place, _: Strike) -> None:
 def hang_worker(place: Place, strike: Strike) -> None:
     """A worker that is stopped: the supervisor notices its silence, kills and replaces it."""
     node = _any_node(place, strike)
-    worker = node.workers()[-1]
+    # The oldest: one that has just been started and serves nothing yet may be silent for a minute.
+    worker = node.workers()[0]
     replaced = len(node.running().events("worker started"))
     os.kill(worker, signal.SIGSTOP)
     place.note_kill()
