@@ -101,8 +101,9 @@ SOURCE_DAY = ClickHouseTable(
     "(site, day)",
     "day",
 )
-# Rows of single visitors are looked up, and for each a whole piece is decompressed: so pieces are small.
-_LOOKED_UP = "index_granularity = 512, min_compress_block_size = 4096, max_compress_block_size = 16384"
+# Rows of single visitors are looked up, and for each a whole piece is read: so pieces are small, and all columns of a
+# piece lie in one file.
+_LOOKED_UP = f"index_granularity = 128, min_bytes_for_wide_part = {1 << 60}, min_rows_for_wide_part = {1 << 60}"
 _VISITOR_SUMS = tuple(VISITOR_EXPRESSIONS)[2:]
 # Few partitions, because a list of visitors reads all days of its range.
 VISITOR_DAY = ClickHouseTable(

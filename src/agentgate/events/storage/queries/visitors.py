@@ -6,7 +6,7 @@ one, and pages that follow each other show everybody once.
 
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -59,7 +59,7 @@ _Seen = tuple[int, int]
 
 
 @dataclass
-class _Totals:
+class VisitorTotals:
     """The sums of one visitor."""
 
     first: int
@@ -182,7 +182,7 @@ class SqlVisitors(VisitorStore):
         """Return the summaries of visitors over all parts, in the given order."""
         if not visitors:
             return []
-        totals: dict[int, _Totals] = {}
+        totals: dict[int, VisitorTotals] = {}
         days = rolled_up_days(parts)
         together = len(visitors) if self._days.one_database else TOGETHER
         await asyncio.gather(
@@ -193,19 +193,10 @@ class SqlVisitors(VisitorStore):
                 for start in range(0, len(visitors), together)
             ),
         )
-        texts = await self._words.texts({number for each in totals.values() for number in each.actions | each.agents})
-
-        def names(words: set[int]) -> list[str]:
-            return sorted({texts[word] for word in words if word in texts})
-
-        return [
-            summary_of(visitor, (found.first, found.last), found.sums, names(found.actions), names(found.agents))
-            for visitor in visitors
-            if (found := totals.get(visitor)) is not None
-        ]
+        return await name_totals(totals, visitors, self._words)
 
     async def _add_days(
-        self, totals: dict[int, _Totals], site: int, days: tuple[int, int], visitors: Sequence[int]
+        self, totals: dict[int, VisitorTotals], site: int, days: tuple[int, int], visitors: Sequence[int]
     ) -> None:
         of_visitors, values = self._of(visitors)
         # Each text is an array, and so is what they become. Finding the different ones here is quicker than there.
@@ -219,11 +210,13 @@ class SqlVisitors(VisitorStore):
             *values,
         )
         for visitor, first, last, *sums, actions, agents in rows:
-            each = _totals_of(totals, visitor, first, last, sums)
+            each = totals_of(totals, visitor, first, last, sums)
             each.actions.update(*_arrays(f"[{actions}]"))
             each.agents.update(*_arrays(f"[{agents}]"))
 
-    async def _add_part(self, totals: dict[int, _Totals], site: int, part: DayPart, visitors: Sequence[int]) -> None:
+    async def _add_part(
+        self, totals: dict[int, VisitorTotals], site: int, part: DayPart, visitors: Sequence[int]
+    ) -> None:
         of_visitors, values = self._of(visitors)
         rows: list[Row] = await self._days.session(part.day).all(
             f"""SELECT visitor, {VISITOR_SUMS}, action, agent FROM {self._days.met(_ADDED_UP, of_visitors)}
@@ -234,7 +227,7 @@ class SqlVisitors(VisitorStore):
             *values,
         )
         for visitor, first, last, *sums, action, agent in rows:
-            each = _totals_of(totals, visitor, first, last, sums)
+            each = totals_of(totals, visitor, first, last, sums)
             each.actions.update(() if action is None else (action,))
             each.agents.update(() if agent is None else (agent,))
 
@@ -246,15 +239,34 @@ class SqlVisitors(VisitorStore):
         return f"visitor IN ({', '.join(f'${place}' for place in range(4, 4 + len(visitors)))})", visitors
 
 
-def _totals_of(totals: dict[int, _Totals], visitor: int, first: int, last: int, sums: Sequence[int]) -> _Totals:
+def totals_of(
+    totals: dict[int, VisitorTotals], visitor: int, first: int, last: int, sums: Sequence[int]
+) -> VisitorTotals:
+    """Add a visitor's first and last ID and the sums of VISITOR_SUMS to its totals; return these."""
     each = totals.get(visitor)
     if each is None:
-        each = totals[visitor] = _Totals(first, last, [0] * len(sums))
+        each = totals[visitor] = VisitorTotals(first, last, [0] * len(sums))
     each.add(first, last, sums)
     return each
 
 
-def summary_of(
+async def name_totals(
+    totals: Mapping[int, VisitorTotals], visitors: Sequence[int], words: KnownWords
+) -> list[VisitorSummary]:
+    """Return the visitors that have totals, in the given order."""
+    texts = await words.texts({number for each in totals.values() for number in each.actions | each.agents})
+
+    def names(listed: set[int]) -> list[str]:
+        return sorted({texts[number] for number in listed if number in texts})
+
+    return [
+        _summary_of(visitor, (found.first, found.last), found.sums, names(found.actions), names(found.agents))
+        for visitor in visitors
+        if (found := totals.get(visitor)) is not None
+    ]
+
+
+def _summary_of(
     visitor: int, seen: tuple[int, int], sums: Sequence[int], actions: list[str], agents: list[str]
 ) -> VisitorSummary:
     """Return a visitor, given its first and last ID, and the sums of VISITOR_SUMS."""
