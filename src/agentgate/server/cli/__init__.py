@@ -18,7 +18,7 @@ from agentgate.lib.settings.schema import SettingsRefused
 from agentgate.server.cli.command import command
 
 ERROR_EXIT_CODE = 2
-DEBUG_OPTION = "--debug"
+DEBUG_OPTION, VERSION_OPTION = "--debug", "--version"
 
 
 class Subcommand(NamedTuple):
@@ -84,6 +84,8 @@ def command_line(listed: Sequence[Subcommand] = COMMANDS) -> typer.Typer:
 
 def _wanted(arguments: Sequence[str]) -> Sequence[Subcommand]:
     """Return the subcommand that the arguments begin with; all, where there is none to be found."""
+    if arguments == [VERSION_OPTION]:
+        return ()
     return [each for each in COMMANDS if arguments and each.name == arguments[0]] or COMMANDS
 
 
@@ -96,7 +98,7 @@ def _print_version(wanted: bool) -> None:
 def options(
     debug: Annotated[bool, typer.Option(DEBUG_OPTION, help="Show the traceback of an error.")] = False,
     show_version: Annotated[
-        bool, typer.Option("--version", help="Print the version and end.", is_eager=True, callback=_print_version)
+        bool, typer.Option(VERSION_OPTION, help="Print the version and end.", is_eager=True, callback=_print_version)
     ] = False,
 ) -> None:
     # `run` takes the option out before; it is declared here so that --help shows it.

@@ -18,11 +18,9 @@ from rich.markup import escape
 from agentgate.lib.settings.schema import Settings, read_process_settings
 from agentgate.lib.settings.values import ListenAddress
 from agentgate.lib.telemetry import logs
-from agentgate.server.application import Application
 from agentgate.server.cli.command import ConfigOption
 from agentgate.server.cli.demo_shop import DemoShop
 from agentgate.server.cli.opened import opened_application
-from agentgate.server.demo.installation import seed, seed_credential, seed_owner, seed_traffic
 from agentgate.server.stores.open import redis_problem
 from agentgate.server.worker_board import clear_board
 from agentgate.server.worker_tuning import tune_worker
@@ -95,16 +93,19 @@ async def _prepare(settings: Settings, shop: DemoShop | None) -> _Seeded | None:
     async with opened_application(settings) as application:
         if shop is None:
             return None
+        from agentgate.server.demo import installation as demo  # noqa: PLC0415 - as in `opened_application`
 
         store, clock = application.stores.store, application.clock
-        site_key = await seed(store, clock, origins=shop.origins)
-        secret = await seed_credential(store, clock, settings.data_dir / "demo-shop.json")
-        password = await seed_owner(store, clock, settings.data_dir / "demo-owner.json")
-        await seed_traffic(application)
+        site_key = await demo.seed(store, clock, origins=shop.origins)
+        secret = await demo.seed_credential(store, clock, settings.data_dir / "demo-shop.json")
+        password = await demo.seed_owner(store, clock, settings.data_dir / "demo-owner.json")
+        await demo.seed_traffic(application)
         return _Seeded(site_key, secret, password)
 
 
 async def _serve(settings: Settings, sockets: Sockets, heartbeat: Heartbeat) -> None:
+    from agentgate.server.application import Application  # noqa: PLC0415 - as in `opened_application`
+
     stop = _Stop(asyncio.get_running_loop())
     application = await Application.open(settings, cache_end=sockets.cache_end, memory=sockets.memory)
     try:
