@@ -90,7 +90,8 @@ def test_input_that_is_replayed_is_asked_from_the_third_network_on(service: Runn
         answers.append(page.verify(page.challenge().json(), signals=signals, interaction=INTERACTION).json()["status"])
 
     # Two are somebody who moved, or who has IPv4 and IPv6.
-    assert answers == ["passed"] * 2 + ["step_up"] * 3
+    # A bitmap counts networks, in which two of the first three share a bit once in eighty days.
+    assert answers in [["passed"] * passed + ["step_up"] * (5 - passed) for passed in (2, 3)]
 
 
 def test_the_same_visitor_may_be_checked_as_often_as_it_likes(service: RunningService, site: str) -> None:

@@ -188,7 +188,8 @@ class Clusters:
         share = self._share(("ja4", seen.site), digest)
         if cluster.count - max(cluster.engines.values()) < OTHER_ENGINES * cluster.count:
             return []
-        return [(label, digest) for label in many_labels("cluster.ja4", cluster, share)]
+        # Never a farm: behind a proxy that ends TLS for everybody, everybody has one handshake.
+        return [("cluster.ja4", digest)] if many_labels("cluster.ja4", cluster, share) else []
 
     async def _shapes(self, seen: CountedCheck, request: Request, signals: Mapping[str, Any]) -> Found:
         digest = self._shape(seen.site, request, signals)

@@ -220,7 +220,8 @@ async def test_one_handshake_under_the_names_of_two_engines_is_a_cluster() -> No
         seen.append((await clusters.observe(1, sent, computer(draw), NOTHING, NOON_MS)).labels)
 
     assert next(number for number, labels in enumerate(seen) if "cluster.ja4" in labels) < 60
-    assert "cluster.farm" in seen[-1]
+    # Behind a proxy that ends TLS for everybody, everybody has one handshake, and many have done nothing yet.
+    assert "cluster.farm" not in seen[-1]
     assert clusters.is_suspected(1, request("203.0.113.1", FIREFOX))
 
 

@@ -11,7 +11,7 @@ CLUSTER_LABELS = {
     "cluster.spent": "A cluster.evidence or cluster.timing that has answered the shown check too often in the hour",
     "cluster.shape": "The same computer and headers come from many addresses and are a large part of the site's checks",
     "privacy_pass.verified": "An issuer of private tokens that the site trusts vouches for the device",
-    "cluster.farm": "A cluster.shape or cluster.ja4 of many networks, each address about once, without any input",
+    "cluster.farm": "A cluster.shape of many networks, each address about once, without any input",
 }
 
 
