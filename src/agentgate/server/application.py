@@ -115,17 +115,8 @@ class Application:
         self.data_plane = DataPlane(foundation, stores, self.refresher, self.recorder)
         self.people = people.wire(foundation, stores.store, self.data_plane.own_form())
         health = HealthWatch(stores.store, self.data_plane.health.read, clock)
-        self._jobs = JobRunner(
-            (
-                *self.people.jobs,
-                *self.events.jobs,
-                *webhook_jobs(self.events.push, health),
-                *self.data_plane.jobs,
-            ),
-            store=stores.store,
-            clock=clock,
-            metrics=self.metrics,
-        )
+        jobs = (*self.people.jobs, *self.events.jobs, *webhook_jobs(self.events.push, health), *self.data_plane.jobs)
+        self._jobs = JobRunner(jobs, store=stores.store, clock=clock, metrics=self.metrics)
         self.readiness = ReadinessChecks(
             (
                 *store_checks(stores, self.metrics),

@@ -64,7 +64,7 @@ EVENTS = ("pointerMoves", "touches", "keys", "scrolls", "clicks")
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
-class Membership(Struct, frozen=True):
+class ClusterMembership(Struct, frozen=True):
     """What a check belongs to: labels, and the name for the day under which its cluster's budget is counted."""
 
     labels: tuple[str, ...] = ()
@@ -128,7 +128,7 @@ class Clusters:
 
     async def observe(
         self, site: int, request: Request, signals: Mapping[str, Any], interaction: object, now_ms: int
-    ) -> Membership:
+    ) -> ClusterMembership:
         """Count a verification, and return what it belongs to."""
         await self._start_day(now_ms)
         did = interaction if isinstance(interaction, Mapping) else {}
@@ -145,10 +145,10 @@ class Clusters:
             *await self._shapes(seen, request, signals),
         ]
         if not found:
-            return Membership()
+            return ClusterMembership()
         self._suspect(site, request)
         labels = dict.fromkeys(label for label, _ in found)
-        return Membership(tuple(labels), found[0][1].hex(), is_replayed=bool(replays))
+        return ClusterMembership(tuple(labels), found[0][1].hex(), is_replayed=bool(replays))
 
     async def _replays(self, seen: CountedCheck, did: Mapping[str, Any], events: float) -> Found:
         """Find all that was done, or its rhythm, to the millisecond."""

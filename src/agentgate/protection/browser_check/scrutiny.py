@@ -13,7 +13,7 @@ from agentgate.lib.enums import WidgetMode
 from agentgate.lib.limiter import Limiter, Window
 from agentgate.lib.shared_cache import SharedCache
 from agentgate.protection.browser_check.admission import Visit
-from agentgate.protection.browser_check.clusters import Clusters, Membership
+from agentgate.protection.browser_check.clusters import ClusterMembership, Clusters
 from agentgate.protection.browser_check.judge import Proof
 from agentgate.protection.browser_check.private_tokens import PrivateTokens
 from agentgate.protection.browser_check.probes.checker import KEPT_MS, DrawnProbes, ProbeChecker
@@ -116,12 +116,14 @@ class Scrutiny:
         is_spent = proof.answer is True and not await self._limiter.count(CLUSTER_ANSWERS, member.cluster)
         return member.labels + vouched + ((SPENT,) if is_spent else ())
 
-    async def _membership(self, call: Call, visit: Visit, challenge: StoredChallenge, body: VerifyInput) -> Membership:
+    async def _membership(
+        self, call: Call, visit: Visit, challenge: StoredChallenge, body: VerifyInput
+    ) -> ClusterMembership:
         """Return what a check belongs to. Once it was in a cluster it stays there, though its sums have grown since."""
         name = f"cluster-of:{challenge.id}"
         kept = await self._shared_cache.get(name) if challenge.attempts > 1 else None
         if kept is not None:
-            return msgspec.msgpack.decode(kept, type=Membership)
+            return msgspec.msgpack.decode(kept, type=ClusterMembership)
         member = await self._clusters.observe(visit.site.number, call.request, body.signals, body.interaction, call.now)
         if member.labels:
             await self._shared_cache.put(name, msgspec.msgpack.encode(member), ttl_ms=KEPT_MS)
