@@ -18,6 +18,10 @@ from tests.support.service import RunningService
 ORIGIN = "https://shop.example"
 ANSWER_S = 10.0
 Headers = Sequence[tuple[str, str]]
+ACCEPT = (
+    "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8,"
+    "application/signed-exchange;v=b3;q=0.7"
+)
 BROWSER = [
     ("Host", "shop.example"),
     ("User-Agent", CHROME),
@@ -28,14 +32,20 @@ BROWSER = [
     ("Accept-Encoding", "gzip, deflate"),
     ("Accept-Language", "en"),
 ]
+# As the browser opens a page.
 NAVIGATION = [
     ("Host", "shop.example"),
+    ("sec-ch-ua", '"Chromium";v="142", "Google Chrome";v="142", "Not_A Brand";v="99"'),
+    ("sec-ch-ua-mobile", "?0"),
+    ("sec-ch-ua-platform", '"Windows"'),
+    ("Upgrade-Insecure-Requests", "1"),
     ("User-Agent", CHROME),
-    ("Accept", "text/html,application/xhtml+xml"),
+    ("Accept", ACCEPT),
     ("Sec-Fetch-Site", "none"),
     ("Sec-Fetch-Mode", "navigate"),
+    ("Sec-Fetch-User", "?1"),
     ("Sec-Fetch-Dest", "document"),
-    ("Accept-Encoding", "gzip, deflate"),
+    ("Accept-Encoding", "gzip, deflate, br, zstd"),
     ("Accept-Language", "en"),
 ]
 # Each visitor has an address of the loopback, so that no test meets the limits of another.
