@@ -37,11 +37,15 @@ ON_BOTH_STORES = (
     "public/test_siteverify.py",
 )
 
+# The console's main journeys, and those in Firefox.
+BY_MOUSE = ("tests/browser/console/test_journeys.py", "tests/browser/console/test_firefox_console.py")
+
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Of the API's tests run those of the list above on PostgreSQL too, and of the cases of one test the first.
 
-    With `EVERY_CASE=1`, as `make soak` has it, all are run on both.
+    The console's journeys are made by keyboard, and only the main ones by mouse too: a page that can be used by keys
+    has the same buttons. With `EVERY_CASE=1`, as `make soak` has it, everything is run.
     """
     # The longest go first: were one of them the last, all other processes would wait for it.
     items.sort(key=lambda item: not item.nodeid.startswith("tests/whole/"))
@@ -55,6 +59,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         is_further = cases.get("settings") == "postgres" and (
             (len(cases) > 1 and name in seen) or not _is_on_both_stores(name)
         )
+        is_further |= cases.get("hand") == "mouse" and not name.startswith(BY_MOUSE)
         (dropped if is_further else kept).append(item)
         if cases.get("settings") == "postgres":
             seen.add(name)
