@@ -121,7 +121,8 @@ def read_without_nonce(rest: str) -> tuple[str, SignatureInput] | None:
 def read_signatures(value: bytes) -> dict[str, bytes]:
     """Return the signatures of a header Signature, by label."""
     signatures = {}
-    for label, member in read_dictionary(value).items():
+    # Not cached: each request has a signature of its own.
+    for label, member in _dictionary(value).items():
         found = member[0] if isinstance(member, tuple) else member
         if not isinstance(found, bytes):
             raise Unreadable(f"the signature {label} is not base64 between colons")
@@ -164,7 +165,7 @@ def write_member(member: object) -> str:
 
 
 def _read_every_input(value: bytes) -> dict[str, SignatureInput]:
-    members = read_dictionary(value)
+    members = _dictionary(value)
     if len(members) > MOST_LABELS:
         raise Unreadable(f"a request may have at most {MOST_LABELS} signatures; this one has {len(members)}")
     inputs = {}
