@@ -232,7 +232,7 @@ export interface ApiTokenSecret {
   secret: string;
 }
 
-/** What a refused person says. `suspect` waits too, but looks like an advertisement or like many others. */
+/** An appeal of a refused person. `suspect` is open too, but looks like spam. */
 export interface Appeal {
   id: string;
   state: AppealState;
@@ -277,7 +277,7 @@ export interface AppealDetail {
   sameVisitor: number;
 }
 
-/** What the owners say about the decision: models learn it. */
+/** The owners' label of the decision, which models learn from. */
 export interface AppealLabelInput {
   label: DecisionLabelValue;
 }
@@ -411,7 +411,7 @@ export interface ChargeTotal {
   amount: string;
 }
 
-/** The result of a validation, with what is valid but hardly meant. */
+/** The result of a validation, with its lints. */
 export interface CheckedRules {
   valid: boolean;
   errors: RuleProblem[];
@@ -435,7 +435,7 @@ export interface ClearanceCookie {
   expiresAt: string;
 }
 
-/** The version of the candidate that is no more. */
+/** The version of the cleared candidate. */
 export interface ClearedModel {
   cleared: string;
 }
@@ -520,7 +520,7 @@ export interface CredentialCounts {
   total: number;
 }
 
-/** What a new credential may be given. */
+/** A new credential. */
 export interface CredentialInput {
   name?: string;
 }
@@ -787,7 +787,7 @@ export interface GatewayCounts {
   p95Ms?: number;
 }
 
-/** What became of a handoff. `receipt` is there when a person approved; the same one until it is redeemed. */
+/** State of a handoff. `receipt` is present when a person approved; the same one until it is redeemed. */
 export interface HandoffAnswer {
   id: string;
   status: HandoffStatus;
@@ -1044,7 +1044,7 @@ export interface ListEntries {
   items: ListEntry[];
 }
 
-/** Whom a site lets in (`allow`) or keeps out (`block`), why, and until when. Without `expiresAt`: for good. */
+/** A list entry: lets in (`allow`) or keeps out (`block`) a client, for a reason, until `expiresAt` or for good. */
 export interface ListEntry {
   id: string;
   kind: ListKind;
@@ -1259,7 +1259,7 @@ export interface ModelSummary {
   metadata: Record<string, unknown>;
 }
 
-/** What decides from now on, and what did before. */
+/** The versions that are active from now on and were before. */
 export interface ModelSwap {
   kind: ModelKind;
   active: ModelSummary;
@@ -1430,7 +1430,7 @@ export interface ProbesInput {
   answers: "error" | "none" | (number[] | null)[];
 }
 
-/** What the worker that answers knows: each learns and counts by itself. */
+/** State of the worker that answers: each learns and counts by itself. */
 export interface ProbesState {
   pools: ProbePool[];
   learned: Record<string, number>;
@@ -1525,7 +1525,7 @@ export interface RoleInput {
   role: AccountRole;
 }
 
-/** How long the replaced credential goes on working. */
+/** How long the replaced credential stays valid. */
 export interface RotateInput {
   overlapSeconds?: number;
 }
@@ -1545,7 +1545,7 @@ export type RuleAction = "allow" | "block" | "challenge" | "count" | "drop";
 /** A rule, or a reference to a managed group. */
 export type RuleItem = { name: string; match: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; action: "allow" | "challenge" | "block" | "drop" | "count"; routes?: string[]; response?: { status?: number; message?: string; retry_after?: number; [name: string]: unknown; }; [name: string]: unknown; } | { group: string; version: number; overrides?: Record<string, "allow" | "challenge" | "block" | "drop" | "count">; scope_down?: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; [name: string]: unknown; };
 
-/** Something that is valid but hardly meant: `dead`, `shadowed`, `contradictory` and others. */
+/** A valid rule that is probably a mistake: `dead`, `shadowed`, `contradictory` and others. */
 export interface RuleLint {
   kind: string;
   message: string;
@@ -2045,7 +2045,7 @@ export interface TestInput {
   request: SampleRequest;
 }
 
-/** What would become of the sample request. Without `rule`, the default action decided. */
+/** Outcome of the sample request. Without `rule`, the default action decided. */
 export interface TestReport {
   labels: string[];
   scores: Record<string, number>;

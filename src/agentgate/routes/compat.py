@@ -1,4 +1,4 @@
-"""What a server calls that was written for Turnstile, reCAPTCHA or hCaptcha.
+"""Routes for servers that were written for Turnstile, reCAPTCHA or hCaptcha.
 
 Each route is there twice: below `/compat`, and at the service's own path, so that a host name is all that changes.
 """
@@ -28,7 +28,7 @@ def _script(path: str) -> Row:
 
 
 def _verify(method: Callable[..., Row], path: str, handler: Handler, *more: str) -> Row:
-    # Callers of reCAPTCHA often send everything behind the `?`, and whatever else they like.
+    # Callers of reCAPTCHA often send everything in the query, with parameters of their own.
     return method(path, handler, body_limit=SITEVERIFY_BODY_BYTES, any_query=True, refuses=(*REFUSES, *more))
 
 

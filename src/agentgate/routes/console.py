@@ -40,7 +40,7 @@ CONSOLE = Surface(
     prefix=PREFIX,
     errors=errors.CONSOLE,
     compressed=True,
-    # The permission that fewest have: a row that forgets to name its own lets in owners only.
+    # The permission of owners only, for a row that forgets to name its own.
     guard=ACCOUNT_DELETE,
     table=(
         # Account

@@ -1,4 +1,4 @@
-"""The routes that operators and customers share: all that is read and changed below one site.
+"""The routes below one site, which operators and customers share.
 
 A row names the permission that the console asks for. `operators_rows` gives the same rows the operators' guard.
 """

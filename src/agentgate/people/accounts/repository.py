@@ -150,7 +150,7 @@ class AccountStore(LockingRepository):
         return Usage(sites=sites, members=members, tokens=tokens)
 
     async def has_enforcing_site(self, account_id: str) -> bool:
-        """Say whether one of the account's sites is in `enforce` mode."""
+        """Return whether one of the account's sites is in `enforce` mode."""
         row = await self._session.one(
             "SELECT 1 FROM site WHERE account_id = $1 AND mode = $2", account_id, Mode.ENFORCE.value
         )

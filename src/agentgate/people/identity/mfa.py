@@ -84,7 +84,7 @@ class SecondFactor:
 
 
 def is_pending(user: StoredUser, now_ms: int) -> bool:
-    """Say whether a setup has begun and can still be finished."""
+    """Return whether a setup has begun and can still be finished."""
     return not user.has_mfa and user.mfa_pending_ms is not None and now_ms - user.mfa_pending_ms < PENDING_MS
 
 

@@ -138,7 +138,7 @@ class Operators:
         await self._store.change(work)
 
     def _is_live(self, session: OperatorSession, now_ms: int) -> bool:
-        """Say whether a session is neither ended nor expired nor idle, and was made with the key of today.
+        """Return whether a session is neither ended nor expired nor idle, and was made with the key of today.
 
         Asked at every use, so that no worker and no store has to be told when the key changes.
         """

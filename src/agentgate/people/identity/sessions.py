@@ -153,7 +153,7 @@ class UserSessions:
 
 
 def is_live(session: UserSession, now_ms: int) -> bool:
-    """Say whether a session is neither ended nor expired nor idle for too long."""
+    """Return whether a session is neither ended nor expired nor idle for too long."""
     lasts_ms = LIFETIME_MS[session.stage]
     return (
         session.ended_ms is None and now_ms < session.created_ms + lasts_ms and now_ms - session.last_used_ms < IDLE_MS

@@ -67,7 +67,7 @@ async def replace_agent_policy(call: SiteCall, body: AgentPolicy, stores: SiteSt
     before, expected = stored_policy(site), call.request.header("if-match")
     if expected is not None and expected != tag_of(before):
         raise Refused("revision_conflict", "The agent policy changed since it was loaded. Load it again, then save.")
-    # One that is the same leaves no trace.
+    # An unchanged policy gets no audit entry.
     if before != body or isinstance(site.agent_policy, UnsetType):
         await stores.sites.save_agent_policy(call.site_id, to_builtins(body), call.now)
         await stores.configuration.bump()
@@ -85,7 +85,7 @@ def _shown_policy(policy: AgentPolicy) -> Reply[AgentPolicy]:
     return Reply(body=policy, headers=(("etag", tag_of(policy)),))
 
 
-# What is in the table, for those who read the API's documents.
+# The description in the API documents.
 TEXTS = {"text/csv": f"A row of names, then a row for each charge: {', '.join(COLUMNS)}"}
 
 
@@ -127,7 +127,7 @@ async def submit(
     answer = await submissions.submit(call, body, content)
     charged = charged_in(answer)
     headers = () if charged is None else (("crawler-charged", charged),)
-    # The bytes themselves, which are the record's: a repeated submission gets exactly what the first one got.
+    # The stored bytes: a repeated submission gets exactly the first answer.
     return Reply(body=cast("SubmissionAnswer", msgspec.Raw(answer)), headers=headers)
 
 
@@ -227,13 +227,13 @@ def _page(call: Call, view: HandoffView) -> Reply[Text]:
     return Reply(body=Text(handoff_page(view, language).encode(), HTML), status=view.phase.status, headers=headers)
 
 
-# More than this and reading all sites would take longer for everybody.
+# Larger policies would slow down the reading of all sites.
 MOST_BYTES = 128 * 1024
 FIELDS = ("default", "unverified", "quota_per_minute", "actions", "tools")
 
 
 def tag_of(policy: AgentPolicy) -> str:
-    """Return the ETag of a policy: whoever sends it with `If-Match` replaces this one and no other."""
+    """Return the ETag of a policy: a change with it in `If-Match` replaces this version and no other."""
     return f'"{hashlib.sha256(to_json(policy)).hexdigest()[:16]}"'
 
 
@@ -246,7 +246,7 @@ def stored_policy(site: Site) -> AgentPolicy:
 
 
 def check_policy(policy: AgentPolicy, site: Site) -> None:
-    """Refuse a policy that says what cannot be."""
+    """Refuse an invalid policy."""
     problem = find_problem(policy) or _unknown_action(policy, site) or _unusable_key(policy)
     if problem is not None:
         raise Refused("invalid_request", problem)
@@ -255,7 +255,7 @@ def check_policy(policy: AgentPolicy, site: Site) -> None:
 
 
 def policy_diff(before: AgentPolicy, after: AgentPolicy) -> dict[str, Any]:
-    """Return what changed. Of agents only which ones: their keys would fill the trail."""
+    """Return the changes. Of agents only their names: their keys would fill the trail."""
     old, new = before.agents, after.agents
     agents = {
         "added": [name for name in new if name not in old],

@@ -48,7 +48,7 @@ _STATES = {
 
 
 def show(appeal: StoredAppeal) -> Appeal:
-    """Return an appeal as people see it. The secret of its link is nobody's but the person's."""
+    """Return an appeal without the secret of its link, which only the appellant has."""
     return shown(
         appeal,
         Appeal,
@@ -66,7 +66,7 @@ async def list_appeals(call: SiteCall, query: AppealsQuery, store: Store[AppealS
     if not isinstance(query.cursor, UnsetType):
         created_ms, appeal_id = cursors.read(query.cursor)
         before = (int(created_ms), str(appeal_id))
-    # One more than asked for tells whether there is a next page.
+    # One more than requested, to see whether there is a next page.
     found = await store.read.appeals.list_appeals(call.site_id, query.state, before=before, limit=query.limit + 1)
     last = found[query.limit - 1] if len(found) > query.limit else None
     return AppealPage(

@@ -1,4 +1,4 @@
-"""Languages: which one a visitor reads, and the page's words in it. The SDK's packs are used for what it says too."""
+"""Languages: choosing the visitor's, and the page's texts in it. Texts that the SDK has too come from its packs."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from msgspec import Struct
 
 ENGLISH = "en"
 RIGHT_TO_LEFT = frozenset({"ar", "fa", "he", "ur"})
-# What a browser sends is short; the rest of a long one is not looked at.
+# Browsers' headers are short; the rest of a long one is ignored.
 LONGEST_HEADER = 512
 
 # The SDK's packs are bare words in this order.

@@ -29,7 +29,7 @@ class CredentialStore(LockingRepository):
         )
 
     async def find_credential(self, site_id: str, credential_id: str) -> Credential | None:
-        """Return a site's credential; None when the site has none of this ID, whoever else may."""
+        """Return a site's credential; None if the site has none of this ID, even if another site has."""
         return await _CREDENTIALS.find(self._session, "site_id = $1 AND id = $2", site_id, credential_id)
 
     async def list_credentials(self, site_id: str) -> list[Credential]:

@@ -1,4 +1,4 @@
-"""HeaderFingerprint: what signals make of the headers of a check, computed once for all checks with the same headers.
+"""HeaderFingerprint: labels and features of the headers of a check, computed once for all checks with the same headers.
 
 Its key has three parts, which visitors combine freely: the header set (`http/connection/head.py` cuts it out), the
 User-Agent and the languages. Every value that this module or a signal reads is in one of them. Fingerprints that
@@ -24,7 +24,7 @@ from agentgate.protection.threat_data.intel import Intel
 from agentgate.protection.threat_data.views import UserAgentView
 
 Fields = Mapping[bytes, bytes]
-# The key of a header set: the bytes of the head without the values that are not in it, or the same as pairs.
+# The key of a header set: the bytes of the head without the values outside the set, or the same as pairs.
 HeaderSetKey = bytes | tuple[tuple[bytes, bytes], ...]
 
 _KEPT = frozenset(KEPT)
@@ -159,7 +159,7 @@ class HeaderFingerprints:
         return HeaderSet(target, self._layout_of(tuple(fields)), tuple(fields.values()), is_cached=is_cached)
 
     def find_user_agent(self, value: bytes | None) -> UserAgentKind:
-        """Return what is to be told of a User-Agent."""
+        """Return the kind of a User-Agent."""
         found = self.user_agents.get(value)
         if found is None:
             length = len(value or b"")
@@ -171,7 +171,7 @@ class HeaderFingerprints:
         return found
 
     def find_languages(self, value: bytes | None) -> LanguageKind:
-        """Return what is to be told of `Accept-Language`."""
+        """Return the kind of an `Accept-Language`."""
         found = self.languages.get(value)
         if found is None:
             text = None if value is None else value.decode("latin-1")

@@ -11,7 +11,7 @@ from agentgate.protection.sites.directory import SiteView
 from agentgate.protection.sites.request_matcher import RequestMatcher
 
 _FINGERPRINTS = 4_096
-# What a fingerprint, a User-Agent and languages say of the values of headers.
+# The key of header traits: fingerprint, User-Agent and languages.
 HeaderValues = tuple[object, bytes | None, bytes | None]
 _KEPT_NAMES = (*(name.decode() for name in KEPT), USER_AGENT_HEADER, "accept-language")
 
@@ -32,7 +32,7 @@ class SiteSnapshot:
 
 
 class HeaderTraits:
-    """What the site's rules and lists say of a check's headers.
+    """Results of the site's rules and lists on a check's headers.
 
     Headers whose values lead to a fingerprint are read once for all checks with these values; the others each time.
     """

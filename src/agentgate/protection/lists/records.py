@@ -15,7 +15,7 @@ Note = Annotated[str, Meta(max_length=LIST_NOTE_CHARACTERS)]
 
 
 class ListEntry(Record, frozen=True, kw_only=True):
-    """Whom a site lets in (`allow`) or keeps out (`block`), why, and until when. Without `expiresAt`: for good."""
+    """A list entry: lets in (`allow`) or keeps out (`block`) a client, for a reason, until `expiresAt` or for good."""
 
     id: EntryId
     kind: ListKind
@@ -24,7 +24,7 @@ class ListEntry(Record, frozen=True, kw_only=True):
     note: str
     created_at: Moment
     created_by: str
-    # Whether its term is over, so that it decides nothing any more.
+    # Whether it has expired and applies no more.
     expired: bool
     expires_at: Moment | UnsetType = UNSET
 
@@ -101,5 +101,5 @@ class StoredEntry(Struct, frozen=True, kw_only=True):
     expires_ms: int | None = None
 
     def is_over(self, now_ms: int) -> bool:
-        """Say whether its term is over."""
+        """Return whether it has expired."""
         return self.expires_ms is not None and now_ms >= self.expires_ms

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from agentgate.lib.enums import ModelKind
 from agentgate.protection.rules.request_conditions import REQUEST_CONDITIONS, shown
-from agentgate.protection.rules.terms import Choice, Condition, Match, Problem, Seen, Terms, has_prefix
+from agentgate.protection.rules.terms import Choice, Condition, ConditionInput, Match, Problem, Terms, has_prefix
 
 LABEL_CHARACTERS = 100
 _LABEL = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z0-9][a-z0-9_-]*)+\Z")
@@ -30,7 +30,7 @@ def terms_of(matches: Sequence[Match]) -> Terms:
     return terms
 
 
-def miss(match: Match, seen: Seen) -> str | None:
+def miss(match: Match, seen: ConditionInput) -> str | None:
     """Return the first reason why a valid match does not hold, or None when it does or may."""
     reasons = (condition.miss(match, seen) for condition in present(match))
     return next((reason for reason in reasons if reason is not None), None)
@@ -45,7 +45,7 @@ def _of_labels(
     key: str,
     doc: str,
     compile_values: Callable[[list[str], Terms], None],
-    find_miss: Callable[[list[str], Seen], str | None],
+    find_miss: Callable[[list[str], ConditionInput], str | None],
     *,
     pattern: re.Pattern[str] = _LABEL,
     example: str = "net.datacenter",
@@ -87,24 +87,24 @@ def _compile_score(match: Match, terms: Terms) -> None:
     terms.scores[kind] = max(least, terms.scores.get(kind, least))
 
 
-def _miss_all(labels: list[str], seen: Seen) -> str | None:
+def _miss_all(labels: list[str], seen: ConditionInput) -> str | None:
     return next((f"{label} is missing" for label in labels if label not in seen.labels), None)
 
 
-def _miss_none(labels: list[str], seen: Seen) -> str | None:
+def _miss_none(labels: list[str], seen: ConditionInput) -> str | None:
     return next((f"{label} is there" for label in labels if label in seen.labels), None)
 
 
-def _miss_any(labels: list[str], seen: Seen) -> str | None:
+def _miss_any(labels: list[str], seen: ConditionInput) -> str | None:
     return None if seen.labels.intersection(labels) else f"none of {', '.join(labels)} is there"
 
 
-def _miss_prefix(prefixes: list[str], seen: Seen) -> str | None:
+def _miss_prefix(prefixes: list[str], seen: ConditionInput) -> str | None:
     found = any(has_prefix(label, prefixes) for label in seen.labels)
     return None if found else f"no label starts with {' or '.join(prefixes)}"
 
 
-def _miss_score(match: Match, seen: Seen) -> str | None:
+def _miss_score(match: Match, seen: ConditionInput) -> str | None:
     score = seen.scores.get(match["score"])
     if score is None:
         return f"there is no {match['score']} score"

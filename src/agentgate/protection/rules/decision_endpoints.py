@@ -68,7 +68,7 @@ async def _find_rule(stores: DecisionStores, site_id: str, decision: Decision, c
 async def _find_set(stores: DecisionStores, site_id: str, version: str) -> RuleSet | None:
     # A site without rules of its own, now or before, was decided by the server's set.
     candidates = [None, await stores.rules.find_revision(site_id, version)]
-    # What follows the server's set changes with the release, so the stored version alone proves nothing.
+    # The server's set changes with the release, so the stored version alone proves nothing.
     sets = (effective_of(stored) for stored in candidates)
     return next((each for each in sets if each.version == version), None)
 

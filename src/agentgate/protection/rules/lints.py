@@ -23,7 +23,7 @@ from agentgate.protection.rules.terms import has_prefix
 from agentgate.protection.rules.text import Path
 from agentgate.protection.signals.labels import LABELS, is_label
 
-# More would not be read. Unknown words have a lower bound of their own, as finding the nearest word takes a while.
+# Limits. That of unknown words is lower, as finding the nearest word takes a while.
 MOST_LINTS = 100
 MOST_UNKNOWN = 40
 _OPPOSITE = ({RuleAction.ALLOW, RuleAction.BLOCK}, {RuleAction.ALLOW, RuleAction.DROP})
@@ -130,7 +130,7 @@ def _redundant(rules: list[_Placed], unreached: Mapping[str, PlacedLint], defaul
     for rule in reversed(rules):
         if rule.dead:
             continue
-        # A shadowed rule takes part: without the rule that shadows it, it would be reached.
+        # Shadowed rules are included: without the rule that shadows it, such a rule would be reached.
         if rule.action != default_action or rule.responds:
             return
         if rule.name in unreached:

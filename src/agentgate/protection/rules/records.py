@@ -1,7 +1,7 @@
 """Rule sets as they go over the wire and as the store keeps them. What is inside them keeps its snake_case names.
 
-A set and its rules may carry keys that nobody knows yet. So what is sent, stored and sent back is the plain JSON
-value; `Rule`, `RuleMatch` and the others are how the service reads it.
+A set and its rules may have unknown keys. So the plain JSON value is received, stored and returned;
+`Rule`, `RuleMatch` and the others are how the service reads it.
 """
 
 from typing import Annotated, Any
@@ -253,7 +253,7 @@ class Witness(Record, frozen=True, kw_only=True):
 
 
 class RuleLint(Record, frozen=True, kw_only=True):
-    """Something that is valid but hardly meant: `dead`, `shadowed`, `contradictory` and others."""
+    """A valid rule that is probably a mistake: `dead`, `shadowed`, `contradictory` and others."""
 
     kind: str
     message: str
@@ -265,7 +265,7 @@ class RuleLint(Record, frozen=True, kw_only=True):
 
 
 class CheckedRules(ValidateResult, frozen=True, kw_only=True):
-    """The result of a validation, with what is valid but hardly meant."""
+    """The result of a validation, with its lints."""
 
     lints: list[RuleLint]
 
@@ -291,5 +291,5 @@ class StoredRules(Record, frozen=True, kw_only=True):
 
     @property
     def source(self) -> RulesSource:
-        """Whose set it is."""
+        """Where the set comes from."""
         return RulesSource.SERVER if self.rule_set is None else RulesSource.SITE

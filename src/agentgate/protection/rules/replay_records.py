@@ -45,7 +45,7 @@ class TracedRule(Record, frozen=True, kw_only=True):
 
 
 class TestReport(Record, frozen=True, kw_only=True):
-    """What would become of the sample request. Without `rule`, the default action decided."""
+    """Outcome of the sample request. Without `rule`, the default action decided."""
 
     __test__ = False
 
@@ -102,7 +102,7 @@ def _no_traits(_predicates: Predicates | None) -> Traits:
 
 
 class SampleFacts(Struct, frozen=True, kw_only=True):
-    """What the service sees in a sample request."""
+    """Labels, scores, route and action of a sample request."""
 
     labels: tuple[str, ...]
     scores: Mapping[str, float]
@@ -113,14 +113,14 @@ class SampleFacts(Struct, frozen=True, kw_only=True):
 
 
 class ReplayedEvent(Struct, frozen=True, gc=False):
-    """A stored decision that the rules made, as they saw it."""
+    """A stored decision of the rules, with their inputs."""
 
     id: int
     labels: tuple[str, ...]
     scores: Mapping[str, float]
     route: str
     action: str | None
-    # What enforce mode did, or would have done.
+    # The outcome of enforce mode, applied or not.
     recorded: Outcome
     # Labelled as a human or not; None without a label, or with one that is unsure.
     human: bool | None

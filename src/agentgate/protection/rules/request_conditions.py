@@ -11,7 +11,7 @@ from typing import Any
 from agentgate.protection.rules.patterns.glob import split_glob
 from agentgate.protection.rules.patterns.networks import read_strict_network
 from agentgate.protection.rules.patterns.predicates import HEADER, HOST, METHOD, NETWORK, PATH, USER_AGENT, Predicate
-from agentgate.protection.rules.terms import Choice, Condition, Match, Problem, Seen, Terms
+from agentgate.protection.rules.terms import Choice, Condition, ConditionInput, Match, Problem, Terms
 
 ENTRIES_PER_LIST = 1_000
 HEADERS_PER_MATCH = 8
@@ -24,11 +24,11 @@ _ASN = re.compile(r"(?:AS)?([0-9]{1,10})\Z", re.IGNORECASE)
 _METHOD = re.compile(r"[A-Z][A-Z-]{0,31}\Z")
 _PRINTABLE = re.compile(r"[ -~]+\Z")
 _HOST = re.compile(r"(?:[A-Za-z0-9*._-]+|\[[0-9A-Fa-f:.*]+\])\Z")
-# What may stand in a path: no blank, no query, no fragment. Beyond ASCII, letters as people write them.
+# Characters of a path: no blank, no query, no fragment. Beyond ASCII, letters unescaped.
 _PATH = re.compile(r"[/*][^\x00-\x20?#\x7f-\xa0\ud800-\udfff\uffff]*\Z")
 _STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
-# Headers of the proxy's own question, which say nothing of the visitor, or that have a condition of their own.
+# Headers of the proxy's own request, and headers with a condition of their own.
 _REFUSED_HEADERS = frozenset(
     (
         *("authorization", "connection", "content-length", "expect", "host", "keep-alive", "proxy-connection", "te"),
@@ -54,7 +54,7 @@ def asn_number(value: Any) -> int | None:
 
 
 def network_problem(text: str) -> str | None:
-    """Return what is wrong with an address or network."""
+    """Return the problem with an address or network, or None."""
     try:
         read_strict_network(text)
     except ValueError as problem:
@@ -65,7 +65,7 @@ def network_problem(text: str) -> str | None:
 
 
 def glob_problem(text: str, *, example: str) -> str | None:
-    """Return what is wrong with a glob for a header's value."""
+    """Return the problem with a glob for a header's value, or None."""
     if len(text) > GLOB_CHARACTERS or _PRINTABLE.match(text) is None:
         return f"{shown(text)} must be 1 to {GLOB_CHARACTERS} printable ASCII characters, such as {example}."
     return _escape_problem(text)
@@ -116,7 +116,7 @@ def header_problem(name: str) -> str | None:
 
 
 def check_list(key: str, values: Any, problem: Callable[[str], str | None], *, example: str) -> Iterator[Problem]:
-    """Tell what is wrong with a list of texts."""
+    """Yield the problems with a list of texts."""
     if not isinstance(values, list) or not 0 < len(values) <= ENTRIES_PER_LIST:
         yield (key,), f"{key} must be a list of 1 to {ENTRIES_PER_LIST} entries, such as [{example}]."
         return
@@ -166,7 +166,7 @@ def _compile(subject: str, key: str, match: Match, terms: Terms) -> None:
     into.update(_predicates(subject, key, match))
 
 
-def _miss(subject: str, key: str, match: Match, seen: Seen) -> str | None:
+def _miss(subject: str, key: str, match: Match, seen: ConditionInput) -> str | None:
     is_negative = key.startswith(NOT)
     for predicate in _predicates(subject, key, match):
         holds = seen.holds(predicate)
@@ -190,7 +190,7 @@ def _compile_labels(key: str, match: Match, terms: Terms) -> None:
         terms.choices.append(Choice(labels=_labels(key, match)))
 
 
-def _miss_labels(key: str, match: Match, seen: Seen) -> str | None:
+def _miss_labels(key: str, match: Match, seen: ConditionInput) -> str | None:
     found = sorted(seen.labels & _labels(key, match))
     if key.startswith(NOT):
         return f"{found[0]} is there" if found else None

@@ -123,13 +123,13 @@ class ModelList(Record, frozen=True, kw_only=True):
 
 
 class ClearedModel(Record, frozen=True, kw_only=True):
-    """The version of the candidate that is no more."""
+    """The version of the cleared candidate."""
 
     cleared: str
 
 
 class ModelSwap(Record, frozen=True, kw_only=True):
-    """What decides from now on, and what did before."""
+    """The versions that are active from now on and were before."""
 
     kind: ModelKind
     active: ModelSummary
@@ -169,7 +169,7 @@ class CompareReport(Record, frozen=True, kw_only=True):
 
 
 class ScoreSample(Struct, frozen=True, gc=False):
-    """A decision that active model and candidate both scored, with what the rules saw."""
+    """A decision that active model and candidate both scored, with the inputs of the rules."""
 
     site: int
     labels: tuple[str, ...]

@@ -40,11 +40,11 @@ class ModelStore(LockingRepository):
         return await _MODELS.find(self._session, "kind = $1 AND role = $2", kind.value, role.value)
 
     async def save_model(self, model: StoredModel) -> None:
-        """Keep a model in its role, in place of the one that was there."""
+        """Save a model in its role, in place of the present one."""
         await _MODELS.save(self._session, model, "kind", "role")
 
     async def delete_model(self, kind: ModelKind, role: ModelRole) -> None:
-        """Forget the model in a role."""
+        """Delete the model in a role."""
         await self._session.run("DELETE FROM model WHERE kind = $1 AND role = $2", kind.value, role.value)
 
 
@@ -91,7 +91,7 @@ _BY_REQUEST = """SELECT id FROM {} WHERE site = $1 AND request_id = $2 AND id >=
 
 
 class KeptEvents:
-    """Single events, as far as they are still kept."""
+    """Stored single events."""
 
     def __init__(self, stats: Database, segments: EventDays, words: KnownWords) -> None:
         self._stats = stats
@@ -124,9 +124,9 @@ class KeptEvents:
         return int(row[0])
 
 
-# Each time the whole day is looked through, because events lie in the order of sites.
+# Each page scans the whole day, because events are ordered by site.
 ROWS_PER_READ = 4_000
-# So few at a time that turning rows into events never holds up a request for long.
+# Small enough that decoding a batch never blocks the event loop for long.
 ROWS_AT_ONCE = 500
 
 
@@ -152,7 +152,7 @@ class ScoreSamples:
         return found
 
     async def _pairs(self, kind: ModelKind, active_version: str, candidate_version: str) -> list[int]:
-        """Return the words under which events say that these two versions of the kind scored them."""
+        """Return the dictionary entries by which events name these two versions."""
         rows = await self._stats.all("SELECT id, value FROM dictionary WHERE kind = $1", WordKind.MODEL_VERSIONS.value)
         wanted = (active_version, candidate_version)
         return [number for number, text in rows if _versions(text, kind) == wanted]

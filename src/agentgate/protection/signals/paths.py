@@ -93,7 +93,7 @@ def path_labels(method: str, target: str) -> tuple[str, ...]:
 
 
 def is_open_path(method: str, target: str) -> bool:
-    """Say whether a route for all paths (`/*`) is not meant: standards and feeds are asked for by programs."""
+    """Return whether a route for all paths (`/*`) is not meant: standards and feeds are asked for by programs."""
     return not {"path.standard", "path.feed"}.isdisjoint(path_labels(method, target))
 
 

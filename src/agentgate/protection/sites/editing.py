@@ -39,14 +39,14 @@ async def create_site(stores: SiteStores, call: Call, body: SiteInput, account: 
 
 
 async def name_own_site(store: Store[SiteStores], site_key: str) -> None:
-    """Note which site is the service's own, so that its account counts as protected; empty for none."""
+    """Save which site is the service's own, whose account is protected; empty for none."""
     named = [site_key] if site_key else []
     if await store.read.sites.list_own_site_keys() != named:
         await store.change(lambda stores: stores.sites.save_own_site_keys(named))
 
 
 async def create_own_site(stores: SiteStores, call: Call, body: OwnSiteInput, account_id: str) -> Site:
-    """Create a site in the caller's account, unless that has all it may have."""
+    """Create a site in the caller's account, within its limit."""
     await stores.accounts.lock_account(account_id)
     account = await stores.accounts.find_account(account_id)
     if account is None or account.status == AccountStatus.DELETED:
@@ -101,8 +101,8 @@ async def find_or_create_account(stores: SiteStores, call: Call, body: SiteInput
 
 
 async def change_site(stores: SiteStores, call: SiteCall, body: SiteChange) -> None:
-    """Change what is given and keep the rest. A change that changes nothing leaves no trace."""
-    # Deleting the account looks for sites that enforce: it must not miss one that begins to meanwhile.
+    """Change the given fields. A change without effect gets no audit entry."""
+    # Deleting an account refuses if a site enforces: it must not miss one that starts to meanwhile.
     await stores.accounts.lock_account(call.account_id)
     before = await locked_site(stores, call)
     after = _with_changes(before, body)
@@ -127,7 +127,7 @@ async def change_own_site(stores: SiteStores, call: SiteCall, body: SiteChange) 
 
 async def move_site(stores: SiteStores, call: SiteCall, customer_id: str) -> None:
     """Give a site to another account. Both accounts' trails tell of it."""
-    # In one order, so that two moves in opposite directions do not wait for each other.
+    # In a fixed order, so that two moves in opposite directions do not deadlock.
     for account_id in sorted({call.account_id, customer_id}):
         await stores.accounts.lock_account(account_id)
     site = await locked_site(stores, call)
@@ -159,7 +159,7 @@ def _subject(site: Site) -> Subject:
 
 
 async def locked_site(stores: SiteStores, call: SiteCall) -> Site:
-    """Return the site under its lock: a diff must be against what is stored now, not against what the scope saw."""
+    """Lock and return the site: a diff must be against the stored site, not against the one that the scope read."""
     await stores.sites.lock_site(call.site_id)
     return await stores.sites.get_site(call.site_key, account_id=call.actor.account_id)
 

@@ -45,7 +45,7 @@ class SourceLine(Struct, frozen=True, kw_only=True):
 
 
 class ImportedSet(Struct, frozen=True, kw_only=True):
-    """What `agentgate intel update` made of the files of a folder."""
+    """The set that `agentgate intel update` made from the files of a folder."""
 
     created_ms: int
     sources: tuple[SourceLine, ...] = ()

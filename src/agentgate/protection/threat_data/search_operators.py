@@ -31,7 +31,7 @@ class SearchOperator(Struct, frozen=True, gc=False):
 
     @property
     def is_search(self) -> bool:
-        """Say whether it is a search engine, whose name nobody else uses."""
+        """Return whether it is a search engine, whose name nobody else uses."""
         return self.kind == "search"
 
     @property
@@ -40,7 +40,7 @@ class SearchOperator(Struct, frozen=True, gc=False):
         return 1 << self.number
 
     def owns(self, name: str) -> bool:
-        """Say whether a host's name is within the operator's domains."""
+        """Return whether a host's name is within the operator's domains."""
         host = name.rstrip(".").lower()
         return host.endswith(tuple(f".{domain}" for domain in self.domains))
 

@@ -20,7 +20,7 @@ from agentgate.lib.outbound.dns import LookupFailed
 from agentgate.protection.threat_data.search_operators import SearchOperator
 
 MOST_KNOWN = 20_000
-# Past this many questions under way nobody is taken at its word: a flood of claims must not be a flood of passes.
+# Beyond this many pending look-ups no claim passes unverified: a flood of claims must not be a flood of passes.
 MOST_WAITING = 256
 LOOKUPS_AT_ONCE = 8
 LOOKUP_S = 2.0
@@ -81,20 +81,20 @@ class CrawlerStatuses:
         self.on_claim: Callable[[CrawlerClaim], None] | None = None
 
     def find(self, address: str, operator: SearchOperator, now_ms: int) -> CrawlerStatus:
-        """Return what is known now, and have the rest looked up."""
+        """Return the cached status; a missing one is looked up in the background."""
         key = (address, operator.number)
         known = self._known.get(key)
         if known is not None and now_ms < known.until_ms:
             return known.crawler_status
         if key not in self._asked and not self._ask(key, CrawlerClaim(address, operator)):
             return CrawlerStatus.UNKNOWN if known is None else known.crawler_status
-        # Gentle once only: whoever lets our questions time out must not stay unconfirmed for ever.
+        # Once only: a client whose DNS times out must not stay unconfirmed for ever.
         if known is not None:
             return known.crawler_status
         return CrawlerStatus.UNCONFIRMED if self._is_free(key, now_ms) else CrawlerStatus.UNKNOWN
 
     def learn(self, claim: CrawlerClaim, crawler_status: CrawlerStatus, now_ms: int) -> None:
-        """Remember what a look-up gave. What could not be found out does not end what was known."""
+        """Cache the result of a look-up. A failed look-up does not replace an earlier result."""
         key = (claim.address, claim.operator.number)
         self._asked.pop(key, None)
         self._free.discard(key)
@@ -105,7 +105,7 @@ class CrawlerStatuses:
         self._remember(key, CachedVerification(crawler_status, now_ms + _LASTS_MS[crawler_status]))
 
     def export(self) -> list[Saved]:
-        """Return the answers that are worth keeping over a restart."""
+        """Return the statuses to save over a restart."""
         return [
             (address, number, known.crawler_status.value, known.until_ms)
             for (address, number), known in self._known.items()
@@ -113,7 +113,7 @@ class CrawlerStatuses:
         ]
 
     def restore(self, saved: Iterable[Saved]) -> None:
-        """Take over answers that were kept. Those past their time count until DNS has answered anew."""
+        """Restore saved statuses. Expired ones count until DNS has answered again."""
         for address, number, crawler_status, until_ms in saved:
             self._remember((address, number), CachedVerification(CrawlerStatus(crawler_status), until_ms))
 
@@ -161,7 +161,7 @@ def network_of(address: str) -> str:
 
 
 class Lookup(Protocol):
-    """What is asked of DNS."""
+    """DNS look-ups."""
 
     async def names_of(self, address: str) -> tuple[str, ...]: ...
     async def addresses_of(self, name: str, version: int) -> tuple[str, ...]: ...
@@ -229,11 +229,11 @@ class SearchVerdicts:
         self._written: list[Saved] = []
 
     def load(self) -> None:
-        """Take over what was kept."""
+        """Restore the saved statuses."""
         self._crawler_statuses.restore(self._read())
 
     def save(self) -> None:
-        """Write what is known, where that is something new."""
+        """Save the statuses if they have changed."""
         known = self._crawler_statuses.export()
         if known == self._written:
             return

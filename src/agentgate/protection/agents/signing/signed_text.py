@@ -28,12 +28,12 @@ _FIELD_PARAMETERS = frozenset(("sf", "key", "bs"))
 
 
 def signed_text(message: SignedMessage, signature: SignatureInput) -> bytes:
-    """Return the bytes that must have been signed. Unreadable when the request lacks something that is covered."""
+    """Return the signature base. Unreadable when the request lacks a covered component."""
     return text_over(message, signature.coverage, signature.text)
 
 
 def text_over(message: SignedMessage, coverage: Coverage, parameters: str) -> bytes:
-    """Return the bytes that must have been signed, given what is covered and how list and parameters are written."""
+    """Return the signature base, given the covered components and the serialised parameters."""
     lines, headers, others = [], message.headers, None
     for component in coverage.components:
         name = component.name
@@ -66,7 +66,7 @@ def authority_of(message: SignedMessage) -> str:
 
 
 class _Values:
-    """The values of one request's less usual components. What several of them need is read once: the cost is linear."""
+    """Values of one request's less usual components. Shared parts are parsed once, so the cost is linear."""
 
     def __init__(self, message: SignedMessage) -> None:
         self._message = message

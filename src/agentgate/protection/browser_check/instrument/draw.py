@@ -23,21 +23,21 @@ ALPHABET: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 
 T = TypeVar("T")
 # Four 32-bit words without sign; what the page's layout captures is kept behind them.
-State = list[int]
+ProgramState = list[int]
 
 
 class Piece(NamedTuple):
     """An expression of the program that changes nothing but what it reads, and its value in a real browser."""
 
     script: str
-    value: Callable[[State], int]
+    value: Callable[[ProgramState], int]
 
 
 class ProgramStep(NamedTuple):
     """Statements of the program, and what they do to the state."""
 
     script: str
-    run: Callable[[State], None]
+    run: Callable[[ProgramState], None]
 
 
 class RandomChoices:

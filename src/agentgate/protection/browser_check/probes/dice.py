@@ -27,7 +27,7 @@ class Dice:
         return least + (self._next() * (most - least + 1) >> 16)
 
     def hits(self, percent: int) -> bool:
-        """Say yes in so many of a hundred cases."""
+        """Return True with a probability in percent."""
         return self._next() * 100 >> 16 < percent
 
     def pick(self, choices: Sequence[T]) -> T:

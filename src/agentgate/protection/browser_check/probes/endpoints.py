@@ -29,7 +29,7 @@ class LeftOut(Record, frozen=True, kw_only=True):
 
 
 class ProbesState(Record, frozen=True, kw_only=True):
-    """What the worker that answers knows: each learns and counts by itself."""
+    """State of the worker that answers: each learns and counts by itself."""
 
     pools: list[ProbePool]
     # Programs that visitors taught within the day, by engine.
@@ -37,7 +37,7 @@ class ProbesState(Record, frozen=True, kw_only=True):
     left_out: list[LeftOut]
     # More than may be left out in a day: a new pool is needed.
     waiting: list[LeftOut]
-    # Verifications since the start, by what their answers said.
+    # Verifications since the start, by state.
     judged: dict[str, int]
 
 

@@ -1,6 +1,6 @@
-"""Programs: number n of a seed is always the same one. Pure; what engines answer is in the pool.
+"""Programs: number n of a seed is always the same program. Pure; pools hold the engines' answers.
 
-A program is a tree of boxes and a list of what is done and measured there;
+A program is a tree of boxes and a list of steps and measures;
 `docs/probes.md` says what each measure means.
 """
 

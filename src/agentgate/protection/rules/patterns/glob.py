@@ -24,7 +24,7 @@ class Glob:
         self._least = sum(map(len, self.parts))
 
     def matches(self, text: str) -> bool:
-        """Say whether the whole text fits."""
+        """Return whether the whole text fits."""
         if len(self.parts) == 1:
             return text == self._first
         if len(text) < self._least or not text.startswith(self._first) or not text.endswith(self._last):
@@ -38,12 +38,12 @@ class Glob:
         return True
 
     def covers(self, other: "Glob") -> bool:
-        """Say whether every text that fits the other glob fits this one."""
+        """Return whether every text that fits the other glob fits this one."""
         return self.matches(other.example(_ANYTHING))
 
     @property
     def is_universal(self) -> bool:
-        """Say whether every text fits."""
+        """Return whether every text fits."""
         return len(self.parts) > 1 and self._least == 0
 
     def example(self, filling: str = "") -> str:

@@ -13,7 +13,7 @@ from agentgate.protection.rules.patterns.networks import NetworkSet, read_strict
 from agentgate.protection.threat_data.networks import read_address
 
 NETWORK, USER_AGENT, HEADER, METHOD, PATH, HOST = "network", "user_agent", "header", "method", "path", "host"
-# What only a visitor's request to the site itself has; the browser check and submissions go to the service.
+# Parts that only a visitor's request to the site has; the browser check and submissions go to the service.
 OF_PAGE = frozenset((HEADER, METHOD, PATH, HOST))
 USER_AGENT_HEADER = "user-agent"
 
@@ -52,7 +52,7 @@ class Predicates:
             + [_header(each, each.header, bit, read_folded_glob) for each, bit in self._of(HEADER)]
         )
         self.methods = tuple((frozenset(each.entries), bit) for each, bit in self._of(METHOD))
-        # As they are written; how a path is read is not for rules to know.
+        # As written; `request_matcher` interprets paths.
         self.paths = tuple((each.entries, bit) for each, bit in self._of(PATH))
         # A stored event knows nothing of these.
         self.unknown_bits = sum(self.bits.values())

@@ -1,4 +1,4 @@
-"""The signals, one file each. Each is handed a Look and returns labels; a new one is added to one of the tuples."""
+"""The signals, one file each. Each takes a SignalInput and returns labels; a new one is added to one of the tuples."""
 
 from agentgate.protection.signals.detectors.address import address_labels
 from agentgate.protection.signals.detectors.agent_claim import agent_labels

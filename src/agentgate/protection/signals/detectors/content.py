@@ -1,6 +1,6 @@
 """The text that an agent submits: traits of spam and of text made to deceive. It is looked at and never kept.
 
-Every look is linear in the text, and the text is cut to a bound.
+Every detector is linear in the text, and the text is cut to a bound.
 """
 
 import re
@@ -11,7 +11,7 @@ from agentgate.protection.signals.signal_input import Labels, SignalInput
 from agentgate.protection.threat_data.user_agent_tokens import searchable
 
 LOOKED_AT_CHARACTERS = 16_384
-# Enough to see how somebody writes.
+# Enough to judge the style of writing.
 CAPITALS_LOOKED_AT_CHARACTERS = 2_048
 LONG_CHARACTERS = 10_000
 

@@ -80,7 +80,7 @@ def page_load_points(request: SignalInput, view: UserAgentView, *, is_sorted: bo
 
 
 def is_page_load(request: SignalInput) -> bool:
-    """Say whether a person's browser would open a page with this: not a part, not a call of a script."""
+    """Return whether a person's browser would open a page with this: not a part, not a call of a script."""
     headers = request.headers
     if "sec-fetch-mode" in headers:
         return _says_page_load(request)
@@ -91,7 +91,7 @@ def is_page_load(request: SignalInput) -> bool:
 
 
 def follows(names: tuple[str, ...], expected: tuple[str, ...]) -> bool:
-    """Say whether those of the expected headers that are there stand in the expected order."""
+    """Return whether those of the expected headers that are there stand in the expected order."""
     places = [names.index(name) for name in expected if name in names]
     return places == sorted(places)
 
@@ -159,7 +159,7 @@ def _accept_points(request: SignalInput, view: UserAgentView) -> int:
 
 
 def _is_emulated(request: SignalInput, view: UserAgentView) -> bool:
-    """Say whether Chromium loads a page under an iPhone's name: Chrome's engine there, or its developer tools."""
+    """Return whether Chromium loads a page under an iPhone's name: Chrome's engine there, or its developer tools."""
     return view.engine == "safari" and UPGRADES in request.headers and ONLY_CHROMIUM in request.headers["accept"]
 
 

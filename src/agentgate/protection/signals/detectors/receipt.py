@@ -1,4 +1,4 @@
-"""The state of token and clearance, as found out before the decision."""
+"""The state of token and clearance, known before the decision."""
 
 from agentgate.protection.signals.signal_input import Labels, SignalInput
 

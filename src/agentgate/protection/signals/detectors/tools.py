@@ -112,7 +112,7 @@ def tool_labels(request: SignalInput) -> Labels:
 
 
 def is_mail_program(lowered: str) -> bool:
-    """Say whether a User-Agent in lower case names a mail program that shows pages too."""
+    """Return whether a User-Agent in lower case names a mail program that shows pages too."""
     return MAIL_PROGRAMS.has_any(lowered[:_LOOKED_AT])
 
 

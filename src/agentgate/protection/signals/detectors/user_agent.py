@@ -249,7 +249,7 @@ def _form(text: str, browser: BrowserClass) -> Iterator[str]:
 
 
 def _is_whole(text: str) -> bool:
-    """Say whether every bracket that opens is closed, as in what a browser sends."""
+    """Return whether every bracket that opens is closed, as in what a browser sends."""
     return text.count("(") == text.count(")") and "(" in text
 
 
