@@ -26,7 +26,7 @@ from agentgate.protection.signals.page_board import PageBoard
 from agentgate.protection.signals.rate_exchange import RateExchange
 from agentgate.protection.signals.rates import RateWindows
 from agentgate.protection.sites.directory import SiteDirectory
-from agentgate.protection.sites.repository import DirectoryStores
+from agentgate.protection.sites.repository import SiteStores
 from agentgate.protection.threat_data.intel import IntelDirectory
 from agentgate.protection.threat_data.search_verification import CrawlerStatuses, SearchConfirmer, SearchVerdicts
 
@@ -36,8 +36,8 @@ INTEL_S = 30.0
 RATES_S = 0.5
 
 
-class SnapshotStores(DirectoryStores, ScoringStores, WorkerNumberStores, Protocol):
-    """The ports that are read."""
+class SnapshotStores(SiteStores, ScoringStores, WorkerNumberStores, Protocol):
+    """The repositories that are read."""
 
 
 class SnapshotRefresher:

@@ -111,7 +111,6 @@ def _webhook(row: Row) -> StoredWebhook:
 
 
 class WebhookStores(AuditStores, Protocol):
-    """The ports that a unit of work on webhooks uses."""
+    """The repositories that a unit of work on webhooks uses."""
 
-    @property
-    def webhooks(self) -> WebhookStore: ...
+    webhooks: WebhookStore

@@ -21,8 +21,7 @@ from agentgate.people.accounts.records import (
     Usage,
     member_status,
 )
-from agentgate.people.identity.repository import UserStores
-from agentgate.people.outbox.repository import OutboxStores
+from agentgate.people.identity.repository import IdentityStores
 
 # Members who belong to no other account.
 _LEAVING = """SELECT users.id, users.email FROM membership JOIN users ON users.id = membership.user_id
@@ -395,7 +394,7 @@ class AccessRequestStore(LockingRepository):
         return decided == 1
 
 
-class AccountStores(UserStores, OutboxStores, ConfigurationStores, Protocol):
+class AccountStores(IdentityStores, ConfigurationStores, Protocol):
     """The repositories that a unit of work on accounts uses."""
 
     accounts: AccountStore

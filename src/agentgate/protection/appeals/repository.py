@@ -90,7 +90,6 @@ class AppealStore(LockingRepository):
 
 
 class AppealStores(ListStores, ScoringStores, Protocol):
-    """The ports that a unit of work on appeals uses."""
+    """The repositories that a unit of work on appeals uses."""
 
-    @property
-    def appeals(self) -> AppealStore: ...
+    appeals: AppealStore

@@ -59,7 +59,6 @@ class CredentialStore(LockingRepository):
 
 
 class CredentialStores(AuditStores, ConfigurationStores, Protocol):
-    """The ports that a unit of work on credentials uses."""
+    """The repositories that a unit of work on credentials uses."""
 
-    @property
-    def credentials(self) -> CredentialStore: ...
+    credentials: CredentialStore

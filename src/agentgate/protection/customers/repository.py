@@ -92,7 +92,6 @@ def _account(row: Row) -> Account:
 
 
 class CustomerStores(SiteStores, Protocol):
-    """The ports that the operators' view uses."""
+    """The repositories that the operators' view uses."""
 
-    @property
-    def customers(self) -> CustomerStore: ...
+    customers: CustomerStore

@@ -128,5 +128,4 @@ def _events(rows: list[Row], lists: Mapping[str, tuple[int, ...]], texts: Mappin
 class ListStores(AuditStores, ConfigurationStores, Protocol):
     """The repositories that a unit of work on lists uses."""
 
-    @property
-    def lists(self) -> ListStore: ...
+    lists: ListStore

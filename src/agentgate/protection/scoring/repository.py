@@ -197,14 +197,7 @@ def _sample(event: Event) -> ScoreSample:
 class ScoringStores(AuditStores, ConfigurationStores, Protocol):
     """The repositories that a unit of work on labels, capture or models uses."""
 
-    @property
-    def models(self) -> ModelStore: ...
-
-    @property
-    def decision_labels(self) -> LabelStore: ...
-
-    @property
-    def captures(self) -> CaptureStore: ...
-
-    @property
-    def sites(self) -> SiteStore: ...
+    models: ModelStore
+    decision_labels: LabelStore
+    captures: CaptureStore
+    sites: SiteStore

@@ -25,7 +25,7 @@ from agentgate.protection.sites.agent_policy import DEFAULT_POLICY, AgentPolicy,
 from agentgate.protection.sites.open_paths import NO_OPEN_PATHS, OpenPaths
 from agentgate.protection.sites.private_tokens import Issuer, read_issuers
 from agentgate.protection.sites.records import Site, SiteAction
-from agentgate.protection.sites.repository import DirectorySecret, DirectorySite, DirectoryStores
+from agentgate.protection.sites.repository import DirectorySecret, DirectorySite, SiteStores
 from agentgate.protection.sites.request_matcher import RequestMatcher, make_matcher
 from agentgate.protection.sites.route_table import RouteTable
 
@@ -178,7 +178,7 @@ class SiteDirectory:
         view = self._by_number.get(site)
         return view.rules if view is not None else None
 
-    async def refresh(self, store: Store[DirectoryStores], now_ms: int) -> bool:
+    async def refresh(self, store: Store[SiteStores], now_ms: int) -> bool:
         """Reload everything if the configuration has changed; return whether it had."""
         if self._next_end_ms is not None and now_ms >= self._next_end_ms:
             # Before reading the store, which may be unavailable: entries expire anyway.

@@ -10,7 +10,6 @@ from agentgate.events.queries.ports import CountStore, SightingStore
 from agentgate.events.records import CounterName
 from agentgate.events.storage.days.days import EventDays
 from agentgate.lib.clock import DAY_MS, HOUR_MS
-from agentgate.lib.configuration_version import ConfigurationStores
 from agentgate.lib.database import LockingRepository, Reader, RecordTable, Repository, Row, SqlSession
 from agentgate.lib.enums import AccountStatus, Outcome
 from agentgate.lib.errors import Refused
@@ -19,8 +18,8 @@ from agentgate.lib.records import to_json
 from agentgate.lib.time_ranges import TimeRange
 from agentgate.people.accounts.repository import AccountStores
 from agentgate.protection.credentials.repository import CredentialStores
-from agentgate.protection.lists.repository import ListStore
-from agentgate.protection.rules.repositories import RuleStore
+from agentgate.protection.lists.repository import ListStores
+from agentgate.protection.rules.repositories import RuleStores
 from agentgate.protection.sites.records import CredentialCounts, Site, SiteChange
 
 
@@ -344,24 +343,8 @@ class SiteHealthStore:
         return sum(counts.challenges_passed for counts in hours.values())
 
 
-class SiteStores(AccountStores, CredentialStores, Protocol):
-    """The ports that a unit of work on sites uses."""
+class SiteStores(AccountStores, CredentialStores, RuleStores, ListStores, Protocol):
+    """The repositories that a unit of work on sites uses, and those that the directory reads."""
 
-    @property
-    def sites(self) -> SiteStore: ...
-
-    @property
-    def rules(self) -> RuleStore: ...
-
-
-class DirectoryStores(ConfigurationStores, Protocol):
-    """The ports that the directory reads."""
-
-    @property
-    def directory(self) -> DirectoryStore: ...
-
-    @property
-    def rules(self) -> RuleStore: ...
-
-    @property
-    def lists(self) -> ListStore: ...
+    sites: SiteStore
+    directory: DirectoryStore

@@ -76,15 +76,7 @@ def _stored(row: Row) -> StoredRules:
     )
 
 
-class RuleStores(AuditStores, ConfigurationStores, Protocol):
+class RuleStores(TrafficStores, AuditStores, ConfigurationStores, Protocol):
     """The repositories that a unit of work on rules uses."""
 
-    @property
-    def rules(self) -> RuleStore: ...
-
-
-class DecisionStores(TrafficStores, Protocol):
-    """The repositories that reading a decision with its rule uses."""
-
-    @property
-    def rules(self) -> RuleStore: ...
+    rules: RuleStore
