@@ -10,7 +10,6 @@ _DOCTYPE = "<!doctype html>\n"
 
 
 def article_page(page: DocumentPage, rendered: RenderedDocument, library: Library, *, feedback: bool) -> str:
-    """Return one page of the documentation."""
     before, after = library.neighbours(page)
     main = element(
         "main",

@@ -34,7 +34,6 @@ class DocumentPage:
 
     @property
     def address(self) -> str:
-        """Its address."""
         return f"/docs/{self.slug}"
 
     @property

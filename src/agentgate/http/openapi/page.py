@@ -32,12 +32,10 @@ class Operation:
 
     @property
     def tag(self) -> str:
-        """Its group."""
         return str((self.described.get("tags") or ["other"])[0])
 
     @property
     def summary(self) -> str:
-        """Its summary."""
         return str(self.described.get("summary", ""))
 
     @property
@@ -119,7 +117,6 @@ class _SurfacePage:
         self._groups = [(tag, list(group)) for tag, group in groupby(ordered, key=lambda operation: operation.tag)]
 
     def contents(self) -> Markup:
-        """Return the table of contents."""
         groups = [
             element("li", _link(anchor("tag", tag), tag.capitalize()), element("ul", *map(_entry, operations)))
             for tag, operations in self._groups

@@ -66,7 +66,6 @@ class Admission:
         self._address = address
 
     def message_of(self, call: Call) -> SignedMessage:
-        """Return the request as it was signed."""
         message = self._address.message(call.request)
         if message is None:
             raise _invalid("The request was sent to another host than the service's own.")

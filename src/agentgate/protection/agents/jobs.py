@@ -30,7 +30,6 @@ def handoff_jobs(handoffs: HandoffStore, grants: GrantStore, clock: Clock) -> tu
 
 
 def submission_jobs(submissions: SubmissionStore, clock: Clock) -> tuple[Job, ...]:
-    """Return the job."""
     work = partial(forget_submissions, submissions, clock)
     return (Job(name="forget-submissions", interval_ms=10 * MINUTE_MS, work=work),)
 

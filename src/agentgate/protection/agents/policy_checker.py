@@ -236,7 +236,6 @@ async def _wait(found: Awaitable[Identity]) -> Identity:
 
 
 def facts_of(identity: Identity) -> AgentFacts | None:
-    """Return the agent facts for the rules."""
     if identity.verdict is AgentVerdict.UNSIGNED:
         return None
     is_verified = identity.verdict is AgentVerdict.VERIFIED

@@ -135,7 +135,6 @@ async def _add(stores: AppealStores, made: StoredAppeal) -> str | None:
 
 
 def appeal_jobs(store: Store[AppealStores], clock: Clock) -> tuple[Job, ...]:
-    """Return the job."""
     return (Job(name="forget-appeals", interval_ms=DAY_MS, work=lambda: forget_appeals(store, clock)),)
 
 

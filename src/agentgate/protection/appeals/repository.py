@@ -19,7 +19,6 @@ class AppealStore(LockingRepository):
         await self._session.lock("appeals", site_id)
 
     async def add_appeal(self, appeal: StoredAppeal) -> None:
-        """Keep a new appeal."""
         await _APPEALS.add(self._session, appeal)
 
     async def save_answer(self, appeal: StoredAppeal) -> None:

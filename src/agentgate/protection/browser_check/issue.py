@@ -143,7 +143,6 @@ def widget_of(visit: AdmittedPage, body: ChallengeInput) -> WidgetMode:
 
 
 def level_of(decision: EngineDecision) -> WorkLevel:
-    """Return the work level for a decision."""
     if not FLOODS.isdisjoint(decision.labels):
         return WorkLevel.HIGH
     return LEVEL_OF[decision.outcome]

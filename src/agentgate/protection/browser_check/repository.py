@@ -49,7 +49,6 @@ class ChallengeStore(Repository):
     """Challenges. Each method is one statement, so that nothing can come between its parts."""
 
     async def add_challenge(self, challenge: StoredChallenge) -> None:
-        """Keep a new challenge."""
         await _CHALLENGES.add(self._session, challenge)
 
     async def find_challenge(self, challenge_id: str) -> StoredChallenge | None:

@@ -109,7 +109,6 @@ class ChallengePages:
         return self._show(replace(view, check=check), told)
 
     def show_appeal(self, proxied: ProxiedCall, appeal: StoredAppeal, return_url: str) -> Reply[Text]:
-        """Return the page with the state of an appeal."""
         language = self._languages.choose(proxied.call.request.header("accept-language"))
         title, content = appeal_state(language, appeal, return_url)
         return self._say(proxied, title, content, None)

@@ -80,7 +80,6 @@ class Languages:
         return self._known[ENGLISH]
 
     def all(self) -> tuple[Language, ...]:
-        """Return every language."""
         return tuple(self._known.values())
 
 

@@ -141,7 +141,6 @@ class ChallengePage:
         return _bundled("challenge.js")
 
     def render(self, view: ChallengeView) -> RenderedChallengePage:
-        """Return the page."""
         nonce = secrets.token_urlsafe(NONCE_BYTES)
         words = view.language.words
         heading = words["checking_title"] if view.check is not None else words["blocked_title"]

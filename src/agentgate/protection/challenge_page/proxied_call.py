@@ -33,7 +33,6 @@ _ADDRESS = re.compile(r"(https?://[^/?#@\s\\]+)?(/[\x21-\x7e]*)?\Z", re.ASCII | 
 
 
 def is_own(path: str) -> bool:
-    """Return whether a path of the site is the service's."""
     return path.startswith(OWN_PATHS)
 
 

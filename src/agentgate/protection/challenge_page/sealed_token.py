@@ -124,7 +124,6 @@ class SavedForms:
         self._decoder = msgspec.msgpack.Decoder(SavedForm)
 
     def close(self, saved_form: SavedForm, holder: PageHolder, *, now_ms: int) -> str:
-        """Return the form sealed for its holder."""
         content = msgspec.msgpack.encode(saved_form)
         return self._sealed_tokens.seal(KIND, content, holder, not_before_ms=now_ms, expires_ms=now_ms + LIFETIME_MS)
 

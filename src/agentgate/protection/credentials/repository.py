@@ -18,7 +18,6 @@ class CredentialStore(LockingRepository):
         await self._session.lock("credentials", site_id)
 
     async def add_credential(self, credential: Credential, secret_digest: bytes) -> None:
-        """Keep a new credential."""
         await self._session.run(
             "INSERT INTO credential (id, site_id, name, secret_digest, created_ms) VALUES ($1, $2, $3, $4, $5)",
             credential.id,
@@ -41,7 +40,6 @@ class CredentialStore(LockingRepository):
         await _CREDENTIALS.update(self._session, credential, "expires_at", "revoked_at", key=("site_id", "id"))
 
     async def note_use(self, credential_id: str, now_ms: int) -> None:
-        """Note that a credential was used."""
         await self._session.run(
             "UPDATE credential SET last_used_ms = $2 WHERE id = $1 AND (last_used_ms IS NULL OR last_used_ms < $2)",
             credential_id,

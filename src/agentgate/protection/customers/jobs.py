@@ -15,7 +15,6 @@ ENTRIES_PER_UNIT = 5_000
 
 
 def customer_jobs(store: Store[AccountStores], activity: ActivityStore, clock: Clock) -> tuple[Job, ...]:
-    """Return the job."""
     return (Job(name="purge-accounts", interval_ms=HOUR_MS, work=lambda: purge_accounts(store, activity, clock)),)
 
 

@@ -32,7 +32,6 @@ class GatewayRequestContext(Struct, frozen=True, gc=False):
 
 
 def message_of(pending: PendingCheck) -> SignedMessage:
-    """Return the request as its sender signed it."""
     scheme, _, authority = pending.page.kind.origin.partition("://")
     return SignedMessage(pending.method, scheme, authority, pending.page.target, pending.fields)
 

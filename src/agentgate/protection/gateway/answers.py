@@ -55,7 +55,6 @@ class Answers:
         self._made: dict[tuple[Outcome, str, Outcome | None], _Parts] = {}
 
     def status_of(self, ruling: Ruling) -> int:
-        """Return the status that a ruling is answered with."""
         return self._parts(ruling).status
 
     def write(self, ruling: Ruling, decision_id: int | None, *, ok: bytes = b"") -> HotReply:

@@ -159,7 +159,6 @@ class HeaderFingerprints:
         return HeaderSet(target, self._layout_of(tuple(fields)), tuple(fields.values()), is_cached=is_cached)
 
     def find_user_agent(self, value: bytes | None) -> UserAgentKind:
-        """Return the kind of a User-Agent."""
         found = self.user_agents.get(value)
         if found is None:
             length = len(value or b"")

@@ -99,7 +99,6 @@ class HeaderLayout:
         return judge_host(values[self._host]) is None
 
     def claims(self, method: str, values: Sequence[bytes]) -> MethodClaims:
-        """Return the method's claims in the headers."""
         # Of several overrides, any may be the one that the server behind obeys, also one without a value.
         overrides = tuple([values[place] for place in self.overrides]) if self.overrides else ()
         if method != "POST":

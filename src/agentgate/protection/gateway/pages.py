@@ -57,7 +57,6 @@ class Pages:
         self._kinds: BoundedCache[tuple[object, ...], PageKind] = BoundedCache(_KINDS)
 
     def read(self, site: SiteSnapshot, claims: MethodClaims, url: bytes | None) -> SitePage:
-        """Return the page of a URL."""
         check_method(claims.method)
         start, target = split_url(url or b"")
         origin = self._origins.get(start) or self._origins.put(start, read_origin(start))

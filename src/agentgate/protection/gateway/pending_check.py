@@ -36,7 +36,6 @@ class PendingCheck(Struct, frozen=True, gc=False):
 
     @property
     def method(self) -> str:
-        """The visitor's method."""
         return self.fingerprint.kind.method
 
     def facts(self, protection: Protection, shown: Shown, agent: AgentFacts | None) -> RequestFacts:
@@ -68,14 +67,12 @@ class DecidedCheck(Struct, frozen=True, gc=False):
 
     @property
     def site(self) -> SiteView:
-        """The requested site."""
         return self.pending.site
 
     # The parts of the request that the event records.
 
     @property
     def method(self) -> str:
-        """The visitor's method."""
         return self.pending.fingerprint.kind.method
 
     @property
@@ -85,5 +82,4 @@ class DecidedCheck(Struct, frozen=True, gc=False):
 
     @property
     def action(self) -> str | None:
-        """The action of the route."""
         return self.protection.action

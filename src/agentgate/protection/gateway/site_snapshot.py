@@ -47,12 +47,9 @@ class HeaderTraits:
         self.reads_each = bool(self._changing)
 
     def find(self, key: HeaderValues) -> Traits | None:
-        """Return the cached traits of headers."""
         return self._by_values.get(key)
 
     def read(self, key: HeaderValues, fields: Fields) -> Traits:
-        """Read the traits of the headers, and cache them."""
-
         def value_of(name: str) -> str | None:
             return _value(fields, name)
 

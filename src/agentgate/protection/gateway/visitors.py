@@ -57,7 +57,6 @@ def _count_clearance(site: int, clearance: bytes) -> Counted:
 
 
 def read_visitor(site: SiteSnapshot, text: bytes | None, visitors: Visitors, intel: Intel) -> Visitor:
-    """Return the visitor with an address."""
     address = read_address(text or b"")
     number = visitors.find(site.view.site_key, address)
     matcher = site.view.matcher

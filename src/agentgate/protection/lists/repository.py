@@ -60,11 +60,9 @@ class ListStore(LockingRepository):
         return await _ENTRIES.find(self._session, "site_id = $1 AND id = $2", site_id, entry_id)
 
     async def add_entry(self, entry: StoredEntry) -> None:
-        """Keep a new entry."""
         await _ENTRIES.add(self._session, entry)
 
     async def delete_entry(self, site_id: str, entry_id: str) -> None:
-        """Delete an entry."""
         await self._session.run("DELETE FROM site_list_entry WHERE site_id = $1 AND id = $2", site_id, entry_id)
 
 

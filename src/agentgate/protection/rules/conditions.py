@@ -17,7 +17,6 @@ _KINDS = tuple(kind.value for kind in ModelKind)
 
 
 def present(match: Match) -> Iterator[Condition]:
-    """Return the conditions that a match has."""
     return (condition for condition in CONDITIONS if any(key in match for key in condition.keys))
 
 

@@ -41,7 +41,6 @@ def canonical_json(value: Any) -> str:
 
 
 def members_digest(members: list[dict[str, Any]]) -> str:
-    """Return the digest of a version's members."""
     return hashlib.sha256(canonical_json(members).encode()).hexdigest()[:DIGEST_CHARACTERS]
 
 
@@ -82,7 +81,6 @@ def effective_set(base: RuleSet, overrides: Mapping[str, str]) -> RuleSet:
 
 
 def effective_of(stored: StoredRules | None) -> RuleSet:
-    """Return the effective set of a site from its stored rules."""
     if stored is None:
         return _server_effective()
     base = server_rule_set() if stored.rule_set is None else read_set(stored.rule_set)

@@ -54,7 +54,6 @@ def asn_number(value: Any) -> int | None:
 
 
 def network_problem(text: str) -> str | None:
-    """Return the problem with an address or network, or None."""
     try:
         read_strict_network(text)
     except ValueError as problem:

@@ -32,7 +32,6 @@ def shipped_model(kind: ModelKind) -> StoredModel:
 
 
 def summarise(model: StoredModel) -> ModelSummary:
-    """Return a model in short."""
     # Not checked again: a model whose features this release does not know any more can still be shown.
     file: ModelFile = json_decoder(ModelFile).decode(model.file)
     return shown(
@@ -46,7 +45,6 @@ def summarise(model: StoredModel) -> ModelSummary:
 
 
 async def list_roles(stores: ScoringStores) -> dict[ModelKind, ModelRoles]:
-    """Return the models of each kind by role."""
     stored = {(model.kind, model.role): model for model in await stores.models.list_models()}
     found = {}
     for kind in ModelKind:

@@ -32,7 +32,6 @@ class ModelStore(LockingRepository):
         await self._session.lock("model", kind)
 
     async def list_models(self) -> list[StoredModel]:
-        """Return all of them."""
         return await _MODELS.find_all(self._session, "TRUE ORDER BY kind, role")
 
     async def find_model(self, kind: ModelKind, role: ModelRole) -> StoredModel | None:
@@ -44,7 +43,6 @@ class ModelStore(LockingRepository):
         await _MODELS.save(self._session, model, "kind", "role")
 
     async def delete_model(self, kind: ModelKind, role: ModelRole) -> None:
-        """Delete the model in a role."""
         await self._session.run("DELETE FROM model WHERE kind = $1 AND role = $2", kind.value, role.value)
 
 
@@ -60,7 +58,6 @@ class CaptureStore(LockingRepository):
         return await _CAPTURES.find(self._session, "site_id = $1", site_id)
 
     async def save_capture(self, site_id: str, capture: StoredCapture) -> None:
-        """Keep a site's setting."""
         await self._session.run(
             """INSERT INTO feature_capture (site_id, enabled, retention_days, updated_ms, updated_by)
                 VALUES ($1, $2, $3, $4, $5)

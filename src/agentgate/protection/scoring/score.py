@@ -82,7 +82,6 @@ class LogisticScorer:
         self._cached: dict[tuple[str, ...], float] = {}
 
     def score(self, labels: Sequence[str], numbers: Mapping[str, float]) -> float:
-        """Return the score, 0 to 1, rounded."""
         if self._figures:
             return self._score(labels, numbers)
         key = tuple(labels)
@@ -127,7 +126,6 @@ class TreeScorer:
         self._present: dict[tuple[str, ...], frozenset[str]] = {}
 
     def score(self, labels: Sequence[str], numbers: Mapping[str, float]) -> float:
-        """Return the score, 0 to 1, rounded."""
         present = self._present.get(labels) if type(labels) is tuple else self._labels.intersection(labels)
         if present is None:
             present = self._learn(tuple(labels))

@@ -83,7 +83,6 @@ _FAMILY_OF = {label: family for family, labels in FAMILIES.items() for label in 
 
 
 def families_of(labels: Iterable[str]) -> set[str]:
-    """Return the families that speak."""
     return {_FAMILY_OF[label] for label in labels if label in _FAMILY_OF}
 
 

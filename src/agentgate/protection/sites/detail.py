@@ -71,7 +71,6 @@ async def read_detail(
 
 
 def install_status(site_key: str, sighting: Sighting | None) -> InstallStatus:
-    """Return a site's install status."""
     if sighting is None:
         return InstallStatus(site_key=site_key, status=InstallState.WAITING)
     return InstallStatus(

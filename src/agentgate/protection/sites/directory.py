@@ -110,20 +110,16 @@ class SiteDirectory:
         self._refreshed = asyncio.Event()
 
     def find(self, site_key: str) -> SiteView | None:
-        """Return the site with this key."""
         return self._by_key.get(site_key)
 
     def find_by_id(self, site_id: str) -> SiteView | None:
-        """Return the site with this ID."""
         return self._by_id.get(site_id)
 
     def key_of(self, number: int) -> str | None:
-        """Return the key of the site with this number."""
         view = self._by_number.get(number)
         return None if view is None else view.site_key
 
     def find_by_number(self, number: int) -> SiteView | None:
-        """Return the site with this number."""
         return self._by_number.get(number)
 
     def find_caller(self, secret_digest: bytes, *, now_ms: int) -> SiteCaller | None:
@@ -174,7 +170,6 @@ class SiteDirectory:
             structlog.get_logger().warning("a change could not be read back; going by the last good views")
 
     def compiled(self, site: int) -> CompiledRules | None:
-        """Return the rules of the site with this number."""
         view = self._by_number.get(site)
         return view.rules if view is not None else None
 

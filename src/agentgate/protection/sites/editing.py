@@ -28,7 +28,6 @@ RESERVED_KEY_PREFIX = "site_test_"
 
 
 async def create_site(stores: SiteStores, call: Call, body: SiteInput, account: StoredAccount) -> Site:
-    """Create a site in an account."""
     site = new_site(call, body, account.id)
     if not await stores.sites.add_site(site):
         raise Refused("site_key_taken", f"A site with the key {site.site_key} exists already; choose another.")

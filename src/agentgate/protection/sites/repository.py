@@ -145,7 +145,6 @@ class SiteStore(LockingRepository):
         await _SITES.update(self._session, site, *_SAVED)
 
     async def save_agent_policy(self, site_id: str, policy: Mapping[str, Any], now_ms: int) -> None:
-        """Keep a site's agent policy."""
         text = to_json(policy).decode()
         await self._session.run(
             "UPDATE site SET agent_policy = $2, updated_ms = $3 WHERE id = $1", site_id, text, now_ms
@@ -263,7 +262,6 @@ class DirectoryStore(Repository):
         ]
 
     async def list_directory(self) -> list[DirectorySite]:
-        """Return every site."""
         rows = await self._session.all(
             f"""SELECT {_SITES.qualified}, site.number, account.status, coalesce(feature_capture.enabled, 0)
                 FROM site JOIN account ON account.id = site.account_id

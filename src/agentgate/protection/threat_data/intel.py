@@ -61,7 +61,6 @@ class BundledToken(Struct, frozen=True, array_like=True):
     purpose: str = ""
 
     def token(self) -> Token:
-        """Return it as it is searched for."""
         return Token(self.text, self.kind, Boundary[self.position.upper()], self.name, self.purpose)
 
 

@@ -79,7 +79,6 @@ def write_set(path: Path, imported: ImportedSet) -> None:
 
 
 def encode_set(imported: ImportedSet) -> bytes:
-    """Return the file's content."""
     manifest = Manifest(
         format=FORMAT,
         created_ms=imported.created_ms,

@@ -53,7 +53,6 @@ class OperatorFile(Struct, frozen=True):
 
 
 def read_operators(path: Path = OPERATOR_FILE) -> tuple[SearchOperator, ...]:
-    """Read the bundled list."""
     return msgspec.json.decode(path.read_bytes(), type=OperatorFile).operators
 
 

@@ -67,7 +67,6 @@ class WordSearch:
         return [index for index, *_ in self._automaton.find_matches_as_indexes(_whole(text), overlapping=True)]
 
     def has_any(self, text: str) -> bool:
-        """Return whether a text has one of the words."""
         return bool(self._automaton.find_matches_as_indexes(_whole(text)))
 
 

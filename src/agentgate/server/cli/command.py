@@ -150,7 +150,6 @@ def _show(answer: CommandAnswer | Lines | int | None, *, as_json: bool) -> int:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON for programs."""
     print(json.dumps(value, indent=2))
 
 
@@ -161,7 +160,6 @@ def show_people(parts: Shown) -> None:
 
 
 def _print_table(printed: PrintedTable) -> None:
-    """Print a table for people."""
     table = Table(title=printed.title, title_justify="left", box=box.SIMPLE_HEAD)
     for index, heading in enumerate(printed.headings):
         table.add_column(heading, overflow="fold", no_wrap=index == 0)

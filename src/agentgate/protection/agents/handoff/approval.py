@@ -54,7 +54,6 @@ class Phase(Enum):
 
     @property
     def status(self) -> int:
-        """The status of the answer."""
         return self.value[1]
 
 

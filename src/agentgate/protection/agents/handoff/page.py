@@ -51,7 +51,6 @@ def choose_language(accepted: str | None) -> str:
 
 
 def handoff_page(view: HandoffView, language: str) -> str:
-    """Return the page."""
     words = languages()[language]
     if view.question is None:
         name = view.phase.value[0]

@@ -204,7 +204,6 @@ class GrantStore(Repository):
     """Grants to agents."""
 
     async def add_grant(self, grant: StoredGrant) -> None:
-        """Keep a new grant."""
         await _GRANTS.add(self._session, grant)
 
     async def use_grant(self, *, site: int, agent: str, keyid: str, action: str, now_ms: int) -> StoredGrant | None:

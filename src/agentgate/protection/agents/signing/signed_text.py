@@ -74,7 +74,6 @@ class _Values:
         self._query: Mapping[str, list[str]] | None = None
 
     def of(self, component: Component) -> str:
-        """Return the value of a component."""
         name, parameters = component.name, component.parameters
         if name == "@query-param" and list(parameters) == ["name"]:
             return self._query_parameter(parameters["name"])

@@ -107,7 +107,6 @@ class SubmissionCase(Struct, frozen=True, kw_only=True):
 
     @property
     def agent(self) -> str:
-        """The agent that submits."""
         assert self.identity.agent is not None, "a verified identity has an agent"
         return self.identity.agent
 
@@ -203,7 +202,6 @@ def _event(case: SubmissionCase, refused: str | None) -> Event:
 
 
 def applies(obstacle: Obstacle | None, site: SiteView) -> bool:
-    """Return whether an obstacle applies in the site's mode."""
     return obstacle is not None and site.mode is not Mode.MONITOR
 
 
@@ -400,7 +398,6 @@ class Submissions:
 
 
 def charged_in(answer: bytes) -> str | None:
-    """Return the charge in an answer."""
     return msgspec.json.decode(answer, type=_Charged).charged
 
 

@@ -53,15 +53,12 @@ class RandomChoices:
         return self._next() * bound >> 16
 
     def between(self, least: int, most: int) -> int:
-        """Draw one of least to most."""
         return least + (self._next() * (most - least + 1) >> 16)
 
     def pick(self, choices: Sequence[T]) -> T:
-        """Draw one of these."""
         return choices[self._next() * len(choices) >> 16]
 
     def shuffled(self, values: Sequence[T]) -> list[T]:
-        """Draw an order."""
         drawn = list(values)
         for last in range(len(drawn) - 1, 0, -1):
             other = self._next() * (last + 1) >> 16

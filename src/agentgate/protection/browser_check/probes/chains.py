@@ -36,7 +36,6 @@ class BoxStep(NamedTuple):
 
     @property
     def css(self) -> str:
-        """The box's CSS."""
         if self.kind == "width":
             return f"width:{self.percent}%"
         if self.kind == "calc":
@@ -60,12 +59,10 @@ class Chain(NamedTuple):
 
 
 def draw_chains(seed: bytes) -> list[Chain]:
-    """Return the chains of a challenge."""
     return [_draw(Dice(seed, number, purpose=b"chain")) for number in range(CHAINS)]
 
 
 def gecko_answer(chain: Chain) -> list[int]:
-    """Return what Gecko answers."""
     return [round(value * PLACES) for value in _gecko(chain)]
 
 

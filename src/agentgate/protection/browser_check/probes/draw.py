@@ -25,7 +25,6 @@ class DrawnProgram(Struct, frozen=True):
 
     @property
     def key(self) -> tuple[str, int]:
-        """Identifies the program."""
         return self.pool.key, self.known.number
 
 

@@ -52,7 +52,6 @@ class DriftGuard:
         return frozenset(family for family, of, number in self._left_out if (of, number) == (engine, version))
 
     def all_left_out(self) -> list[Key]:
-        """Return everything that is left out."""
         return sorted(self._left_out)
 
     def note(self, judged: Judgement, network: str, now_ms: int) -> None:

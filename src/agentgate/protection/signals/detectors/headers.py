@@ -83,7 +83,6 @@ def _is_ordered(names: tuple[str, ...], engine: str) -> bool:
 
 
 def is_sorted(names: tuple[str, ...]) -> bool:
-    """Return whether the headers are sorted by name."""
     # Some proxies sort the headers, programs written in Go all but the first few; then their order says nothing about
     # the client.
     rest = [name for name in names if name not in WRITTEN_FIRST]
