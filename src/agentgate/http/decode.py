@@ -214,7 +214,7 @@ def _url_encoded(body: bytes, malformed: str) -> list[tuple[str, str]]:
             max_num_fields=FIELDS,
         )
     except ValueError:
-        # Also what is raised for text that is not ASCII or not UTF-8.
+        # UnicodeError, for text that is not ASCII or not UTF-8, is a ValueError too.
         message = f"The form cannot be read; send at most {FIELDS} fields as name=value, percent-encoded UTF-8."
         raise Refused(malformed, message) from None
 

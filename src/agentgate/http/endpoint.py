@@ -19,7 +19,7 @@ Guard = Callable[..., Awaitable[Call]]
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """Method, path, handler; who may call it; what it may answer."""
+    """One route: method, path, handler, guard and answers."""
 
     method: str
     path: str

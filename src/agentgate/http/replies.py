@@ -54,7 +54,7 @@ class Text:
 
 @dataclass(frozen=True)
 class HttpAnswer:
-    """What is sent: status, headers, bytes."""
+    """An encoded answer: status, headers, bytes."""
 
     status: int
     headers: list[tuple[bytes, bytes]]

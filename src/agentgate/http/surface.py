@@ -24,7 +24,7 @@ class Surface:
     title: str
     prefix: str
     errors: ErrorTable
-    table: "tuple[Row, ...]"
+    table: "tuple[RowMaker, ...]"
     # The guard of rows that name none of their own.
     guard: Guard = anyone
     # Path of the rows, when not below the prefix.
@@ -64,11 +64,11 @@ class Surface:
 
 
 # An endpoint that still lacks its surface's prefix and default guard, as `get`, `post` and the others make it.
-Row = Callable[[str, Guard], Endpoint]
+RowMaker = Callable[[str, Guard], Endpoint]
 
 
-def _row(method: str) -> Callable[..., Row]:
-    def make(path: str, handler: Handler, *, guard: Guard | None = None, **options: Any) -> Row:
+def _row(method: str) -> Callable[..., RowMaker]:
+    def make(path: str, handler: Handler, *, guard: Guard | None = None, **options: Any) -> RowMaker:
         def place(prefix: str, default_guard: Guard) -> Endpoint:
             return Endpoint(method=method, path=prefix + path, handler=handler, guard=guard or default_guard, **options)
 

@@ -8,6 +8,7 @@ import json
 from importlib.resources import files
 from typing import Any
 
+from agentgate.http.accept_language import preferred_languages
 from agentgate.http.call import Call
 from agentgate.http.markup import Markup, element, joined
 from agentgate.http.replies import Reply, Text
@@ -103,7 +104,7 @@ def choose_language(request: Request) -> str:
     chosen = request.cookie("ag_lang")
     if chosen in LANGUAGES:
         return chosen
-    wanted = (part.strip()[:2].lower() for part in (request.header("accept-language") or "")[:200].split(","))
+    wanted = (tag[:2].lower() for tag in preferred_languages(request.header("accept-language")))
     return next((language for language in wanted if language in LANGUAGES), LANGUAGES[0])
 
 

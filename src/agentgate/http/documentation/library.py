@@ -67,7 +67,7 @@ class RenderedDocument:
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of the index: a page and what it is about."""
+    """A line of the index: a page and its description."""
 
     page: DocumentPage
     text: str

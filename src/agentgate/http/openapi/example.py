@@ -118,7 +118,7 @@ _TEXT_BY_FORMAT = {"date-time": "2026-01-31T09:30:00Z", "date": "2026-01-31", "e
 
 
 def example(schema: Schema, schemas: Mapping[str, Schema], *, name: str = "") -> Any:
-    """Return a value that fits a schema. An object gets what it requires, or its first property."""
+    """Return a value that fits a schema. An object gets its required properties, or its first one."""
     if reference := reference_name(schema):
         return example(schemas[reference], schemas, name=name)
     given = [*(schema[key] for key in ("default", "const") if key in schema)]

@@ -35,7 +35,7 @@ async def read_readiness(call: Call, readiness: ReadinessChecks) -> Reply[Readin
 
 
 async def read_readiness_report(call: Call, readiness: ReadinessChecks) -> Reply[ReadinessReport]:  # noqa: ARG001
-    """Say whether decisions can be made, and what each check found."""
+    """Say whether decisions can be made, and the result of each check."""
     report = await readiness.report()
     return _reply(report, report)
 

@@ -50,7 +50,7 @@ from agentgate.protection.sites.repository import SiteStores
 
 
 async def read_agent_policy(call: SiteCall, store: Store[SiteStores]) -> Reply[AgentPolicy]:
-    """Read what a site wants of agents; the defaults when nothing was ever set.
+    """Read a site's agent policy; the defaults when none was ever set.
 
     `ETag` names this version. Sent back with `If-Match`, a change replaces this version or is refused.
     """
@@ -58,7 +58,7 @@ async def read_agent_policy(call: SiteCall, store: Store[SiteStores]) -> Reply[A
 
 
 async def replace_agent_policy(call: SiteCall, body: AgentPolicy, stores: SiteStores) -> Reply[AgentPolicy]:
-    """Replace what a site wants of agents. What is left out has its default.
+    """Replace a site's agent policy. Absent members get their defaults.
 
     With `If-Match`, only the version that it names is replaced; otherwise the answer is 409 `revision_conflict`.
     """
@@ -92,14 +92,14 @@ TEXTS = {"text/csv": f"A row of names, then a row for each charge: {', '.join(CO
 async def read_agent_charges(
     call: SiteCall, query: StatementQuery, store: Store[SiteStores], charges: SubmissionStore
 ) -> ChargeStatement:
-    """Read what agents were charged at a site in a month (UTC), with totals per agent and currency."""
+    """Read the charges of agents at a site in a month (UTC), with totals per agent and currency."""
     return await _statement(call, query, store, charges)
 
 
 async def export_agent_charges(
     call: SiteCall, query: StatementQuery, store: Store[SiteStores], charges: SubmissionStore
 ) -> Reply[Text]:
-    """Export what agents were charged at a site in a month (UTC) as CSV."""
+    """Export the charges of agents at a site in a month (UTC) as CSV."""
     statement = await _statement(call, query, store, charges)
     name = f"agent-charges-{call.site_key}-{statement.month}.csv"
     headers = (("content-disposition", f'attachment; filename="{name}"'),)
@@ -132,7 +132,7 @@ async def submit(
 
 
 async def read_site_tools(call: Call, manifests: ToolsManifests) -> Reply[ToolsManifest | None]:
-    """Read what agents can do at a site, and how.
+    """Read the tools that a site offers to agents.
 
     Each tool is an MCP Tool object. A site may serve this as its own `/.well-known/agentgate-tools.json`.
     """
@@ -143,7 +143,7 @@ async def read_site_tools(call: Call, manifests: ToolsManifests) -> Reply[ToolsM
 
 
 async def read_own_tools(call: Call, manifests: ToolsManifests) -> Reply[ToolsManifest | None]:
-    """Read what agents can do at the service itself, and where sites list theirs. No customer is listed."""
+    """Read the tools of the service itself, and where sites list theirs. No customer is listed."""
     return _reply(call, await manifests.own())
 
 
@@ -165,7 +165,7 @@ HTML = "text/html; charset=utf-8"
 
 
 async def poll_handoff(call: Call, approvals: Approvals) -> Reply[HandoffAnswer]:
-    """Ask what became of a handoff.
+    """Poll the state of a handoff.
 
     Signed by the agent that received it, with a fresh signature each time; for everybody else there is no such handoff.
     The receipt of an approved one stays the same until it is redeemed.
@@ -194,7 +194,7 @@ async def read_handoff_style(call: Call, static: StaticFiles) -> Reply[Text | No
 
 
 async def list_agent_grants(call: SiteCall, store: Store[SiteStores], grants: GrantStore) -> AgentGrantList:
-    """List what people allowed agents beforehand at this site, the newest first."""
+    """List the grants that people gave agents at this site, the newest first."""
     number = await store.read.sites.find_number(call.site_id)
     return AgentGrantList(
         items=[shown(grant, AgentGrant, key_id=grant.keyid) for grant in await grants.list_grants(number)]

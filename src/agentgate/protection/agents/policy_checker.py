@@ -50,7 +50,7 @@ CONTENT_DIGEST = "content-digest"
 KEYS_WAIT_S = 0.7
 SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 
-Headers = list[tuple[bytes, bytes]]
+HeaderLines = list[tuple[bytes, bytes]]
 
 
 class PolicyRefusal(Struct, frozen=True, gc=False):
@@ -87,7 +87,7 @@ class AgentRuling(Struct, frozen=True, kw_only=True):
     # Applies unless the request has a valid token or clearance.
     challenge: PolicyRefusal | None = None
     # Headers of the answer when one of the two applies.
-    headers: Headers = []
+    headers: HeaderLines = []
     # The signature replaces the token that the route requires.
     waives_receipt: bool = False
     # The price to charge once the request is let through.
@@ -101,7 +101,7 @@ class AgentRuling(Struct, frozen=True, kw_only=True):
 
 
 class AgentPolicyChecker:
-    """Checks requests of agents against the policy of a site, and notes what they owe."""
+    """Checks requests of agents against the policy of a site, and stores charges."""
 
     def __init__(self, verifier: AgentVerifier, *, replays: Replays, quotas: Quotas, charges: SubmissionStore) -> None:
         self._verifier = verifier
@@ -139,7 +139,7 @@ class AgentPolicyChecker:
 
     async def charge(
         self, ruling: AgentRuling, site: SiteView, *, action: str | None, decision_id: int, now_ms: int
-    ) -> Headers:
+    ) -> HeaderLines:
         """Store the charge for a request that is let through; return the headers that tell the agent.
 
         In monitor mode nobody is refused for not paying, so nobody pays.

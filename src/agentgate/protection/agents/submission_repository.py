@@ -14,7 +14,7 @@ class Charge(Struct, frozen=True, kw_only=True):
     """What an agent owes a site for one request that was let through, or for one accepted submission."""
 
     site_id: str
-    # Of what it is for. A decision is charged once.
+    # The ID of the charged decision. A decision is charged once.
     decision_id: str
     agent: str
     keyid: str

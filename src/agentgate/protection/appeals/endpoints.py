@@ -121,7 +121,7 @@ async def answer_appeal(call: SiteCall, body: AppealAnswerInput, stores: AppealS
 
 
 async def reopen_appeal(call: SiteCall, stores: AppealStores) -> Appeal:
-    """Take an answer back: the appeal waits again, and whoever it let in is not let in any more."""
+    """Take an answer back: the appeal is open again, and the list entry of the answer is removed."""
     await stores.appeals.lock_appeals(call.site_id)
     found = await _find(stores, call)
     if found.is_open:
@@ -138,7 +138,7 @@ async def reopen_appeal(call: SiteCall, stores: AppealStores) -> Appeal:
 async def label_appeal(
     call: SiteCall, body: AppealLabelInput, store: Store[AppealStores], events: KeptEvents
 ) -> Appeal:
-    """Say what the appealed decision was about: a label of the decision, which models learn from."""
+    """Label the appealed decision, for models to learn from."""
     value = body.label
     decision = (await _find(store.read, call)).decision
     evidence = await find_evidence(store, events, call, decision)

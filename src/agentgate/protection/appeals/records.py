@@ -113,5 +113,5 @@ class StoredAppeal(Struct, frozen=True, kw_only=True):
 
     @property
     def is_open(self) -> bool:
-        """Return whether nobody has answered."""
+        """Return whether it has no answer yet."""
         return self.state in {AppealState.WAITING, AppealState.SUSPECT}

@@ -201,7 +201,7 @@ class CheckAdmission:
         await self._spend(budget.per_site, page.site.site_key)
         visitor = self._visitors.find(page.site.site_key, call.request.address)
         # Its token names the page and not the site, so that no site's server takes it. A person is always asked, and
-        # monitor mode lets nobody through who did not answer: what the token is good for cannot be taken back.
+        # monitor mode does not let visitors pass without an answer: a person's approval cannot be taken back.
         site = msgspec.structs.replace(
             page.site, site_key=key, mode=Mode.ENFORCE, widget_mode=WidgetMode.INTERACTIVE, actions={}
         )

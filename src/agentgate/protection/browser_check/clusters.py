@@ -74,7 +74,7 @@ class ClusterMembership(Struct, frozen=True):
 
 
 # Labels, each with the digest of its cluster.
-Found = list[tuple[str, bytes]]
+FoundClusters = list[tuple[str, bytes]]
 
 
 class CountedCheck(Struct, frozen=True):
@@ -150,9 +150,9 @@ class Clusters:
         labels = dict.fromkeys(label for label, _ in found)
         return ClusterMembership(tuple(labels), found[0][1].hex(), is_replayed=bool(replays))
 
-    async def _replays(self, seen: CountedCheck, did: Mapping[str, Any], events: float) -> Found:
+    async def _replays(self, seen: CountedCheck, did: Mapping[str, Any], events: float) -> FoundClusters:
         """Find exact copies of the input, or of its rhythm to the millisecond."""
-        found: Found = []
+        found: FoundClusters = []
         if events >= INPUT_EVENTS and read_evidence(did).number("variation") is not None:
             digest = self._digest(b"input", seen.site, did)
             if is_replay(await self._count(digest, seen)):
@@ -164,7 +164,7 @@ class Clusters:
                 found.append(("cluster.timing", digest))
         return found
 
-    async def _paces(self, seen: CountedCheck, did: Mapping[str, Any]) -> Found:
+    async def _paces(self, seen: CountedCheck, did: Mapping[str, Any]) -> FoundClusters:
         """Find rhythms that differ only by added noise."""
         rhythm = rhythm_of(did)
         if rhythm is None:
@@ -176,7 +176,7 @@ class Clusters:
         is_many = _distinct(cluster.networks) >= PACE_NETWORKS and share >= PACE_SHARE
         return [("cluster.timing", digest)] if is_many else []
 
-    async def _handshakes(self, seen: CountedCheck, request: Request) -> Found:
+    async def _handshakes(self, seen: CountedCheck, request: Request) -> FoundClusters:
         """Find a TLS handshake that many addresses use under the names of different engines."""
         ja4 = request.header(JA4_HEADER)
         if ja4 is None:
@@ -191,7 +191,7 @@ class Clusters:
         # Never a farm: behind a proxy that terminates TLS, all visitors share one handshake.
         return [("cluster.ja4", digest)] if many_labels("cluster.ja4", cluster, share) else []
 
-    async def _shapes(self, seen: CountedCheck, request: Request, signals: Mapping[str, Any]) -> Found:
+    async def _shapes(self, seen: CountedCheck, request: Request, signals: Mapping[str, Any]) -> FoundClusters:
         digest = self._shape(seen.site, request, signals)
         if digest is None:
             return []

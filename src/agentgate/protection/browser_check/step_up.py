@@ -22,8 +22,8 @@ STEPS = 2
 # Long enough to notice that something happens, and to do the work meanwhile; short enough to wait for.
 WAIT_MS = 900
 
-Place = tuple[int, int]
-# Where the button may stand, in percent of its field's free width and height. The second place is never near the first.
+ButtonPosition = tuple[int, int]
+# Positions of the button, in percent of its field's free width and height. The second is never near the first.
 COLUMNS = ((0, 34), (66, 100))
 WHOLE = 100
 
@@ -67,7 +67,7 @@ def work_of(challenge: StoredChallenge) -> Work:
     return step_up_work(challenge.seed, is_doubtful=challenge.widget is not WidgetMode.INTERACTIVE)
 
 
-def places_of(seed: bytes) -> list[Place]:
+def places_of(seed: bytes) -> list[ButtonPosition]:
     """Return the button's position for each press: at one side, then at the other."""
     drawn = hashlib.blake2b(seed, digest_size=8, person=b"places").digest()
     sides = COLUMNS if drawn[0] & 1 else COLUMNS[::-1]
@@ -95,7 +95,7 @@ def is_right(answer: AnswerInput, challenge: StoredChallenge, now_ms: int, sums:
     return is_solved(work_of(challenge), answer.work)
 
 
-def judged(answer: AnswerInput, places: Sequence[Place], interaction: Mapping[str, Any]) -> str | None:
+def judged(answer: AnswerInput, places: Sequence[ButtonPosition], interaction: Mapping[str, Any]) -> str | None:
     """Return why the presses are not a person's, or None."""
     steps = answer.steps
     if any(step.input != "assistive" and step.press is UNSET for step in steps):
@@ -140,7 +140,7 @@ def counts_of(interaction: Mapping[str, Any]) -> tuple[float, float] | None:
     return moves, clicks
 
 
-def _wrong_way(answer: AnswerInput, places: Sequence[Place]) -> str | None:
+def _wrong_way(answer: AnswerInput, places: Sequence[ButtonPosition]) -> str | None:
     """Return the problem with the pointer's path between two presses, or None."""
     second = answer.steps[-1].press
     if second is UNSET or answer.field is UNSET:

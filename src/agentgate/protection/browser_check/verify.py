@@ -13,7 +13,7 @@ from agentgate.lib.enums import VerifyStatus
 from agentgate.lib.errors import Refused
 from agentgate.lib.tasks.keyed_locks import KeyedLocks
 from agentgate.protection.browser_check.admission import VERIFICATIONS, AdmittedPage, CheckAdmission
-from agentgate.protection.browser_check.instrument.program import ProgramAnswer, check_answer
+from agentgate.protection.browser_check.instrument.program import InstrumentAnswer, check_answer
 from agentgate.protection.browser_check.issue import CHALLENGE_ID
 from agentgate.protection.browser_check.judge import CheckVerdict, Proof, judge
 from agentgate.protection.browser_check.records import VerifyInput, VerifyResult, Work
@@ -171,7 +171,7 @@ def prove(challenge: StoredChallenge, body: VerifyInput, *, now_ms: int, by_hand
     work = challenge_work(challenge.seed, WorkLevel(challenge.level))
     _check_length("work", work, body.work)
     worker = body.instrument.worker
-    program = ProgramAnswer(page=body.instrument.page, worker=worker if isinstance(worker, str) else None)
+    program = InstrumentAnswer(page=body.instrument.page, worker=worker if isinstance(worker, str) else None)
     asked = challenge.stepped_ms is not None
     answer = body.answer if asked else msgspec.UNSET
     if not isinstance(answer, msgspec.UnsetType):

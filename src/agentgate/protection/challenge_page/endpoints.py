@@ -128,7 +128,7 @@ async def pass_challenge(call: Call, body: RawBody, calls: ProxiedCallReader, pa
 
 @_denies
 async def pass_by_waiting(call: Call, calls: ProxiedCallReader, passes: Passes, pages: ChallengePages) -> Reply[Any]:
-    """Let somebody on who has waited, without JavaScript: a low clearance for a `ticket` and its cookie."""
+    """Give a low clearance for waiting, without JavaScript, for a `ticket` and its cookie."""
     proxied = await calls.read(call)
     passed = await passes.wait_is_over(proxied, first(call.request, "ticket") or "")
     if isinstance(passed, str):
@@ -191,7 +191,7 @@ _WORDS: dict[str, tuple[str, str | None]] = {
 async def file_appeal(
     call: Call, body: RawBody, calls: ProxiedCallReader, pages: ChallengePages, filing: AppealFiling
 ) -> Reply[Any]:
-    """Take what a refused person says, from the form of the refusal's page: `ticket`, `text`.
+    """File an appeal from the form of the refusal's page: `ticket`, `text`.
 
     The answer leads to the page that says what becomes of it.
     """
@@ -216,7 +216,7 @@ async def file_appeal(
 
 @_denies
 async def show_appeal(call: Call, calls: ProxiedCallReader, pages: ChallengePages, filing: AppealFiling) -> Reply[Text]:
-    """Show what became of an appeal, to whoever has its link."""
+    """Show the state of an appeal to the holder of its link."""
     proxied = await calls.read(call)
     link = first(call.request, "a") or ""
     origin = proxied.original.origin

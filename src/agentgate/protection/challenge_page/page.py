@@ -204,7 +204,7 @@ def _bundled(name: str) -> Markup:
 
 
 def _checking(view: ChallengeView, check: PageCheck) -> Markup:
-    """Return a frame that the script fills with one message at a time, and what is true without a script."""
+    """Return a frame that the script fills with one message at a time, and the text without a script."""
     words = view.language.words
     return joined(
         (

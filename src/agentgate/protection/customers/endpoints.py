@@ -236,7 +236,7 @@ async def create_customer_site(
 async def list_customer_audit(
     call: CustomerCall, query: AuditQuery, store: Store[CustomerStores], keyring: Keyring
 ) -> AuditPage:
-    """List what happened in a customer's account, newest first."""
+    """List the audit entries of a customer's account, newest first."""
     return await read_audit_page(store.read, keyring, call, query, account_id=call.account.id)
 
 

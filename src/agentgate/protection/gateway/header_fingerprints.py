@@ -5,11 +5,12 @@ User-Agent and the languages. Every value that this module or a signal reads is 
 neither signals nor models tell apart share a FingerprintKind.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from agentgate.http.connection.head import KEPT
+from agentgate.http.request_guard import Fields
 from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.protection.gateway import original_request
 from agentgate.protection.gateway.header_layout import HeaderLayout
@@ -23,7 +24,6 @@ from agentgate.protection.signals.request_class import RequestClass, class_of
 from agentgate.protection.threat_data.intel import Intel
 from agentgate.protection.threat_data.views import UserAgentView
 
-Fields = Mapping[bytes, bytes]
 # The key of a header set: the bytes of the head without the values outside the set, or the same as pairs.
 HeaderSetKey = bytes | tuple[tuple[bytes, bytes], ...]
 
@@ -82,7 +82,7 @@ class HeaderSet:
         self.is_cached = is_cached
 
 
-# Stands for headers that only the parser may read.
+# Marks headers that only the parser may read.
 UNFIT = object.__new__(HeaderSet)
 FingerprintKey = tuple[HeaderSet, UserAgentKind, LanguageKind]
 

@@ -1,8 +1,7 @@
 """SiteSnapshot: a site's part of the snapshot. Cache keys of a site's entries contain it."""
 
-from collections.abc import Mapping
-
 from agentgate.http.connection.head import KEPT
+from agentgate.http.request_guard import Fields
 from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.protection.lists.site_lists import stronger
 from agentgate.protection.rules.evaluate import Traits
@@ -14,8 +13,6 @@ _FINGERPRINTS = 4_096
 # The key of header traits: fingerprint, User-Agent and languages.
 HeaderValues = tuple[object, bytes | None, bytes | None]
 _KEPT_NAMES = (*(name.decode() for name in KEPT), USER_AGENT_HEADER, "accept-language")
-
-Fields = Mapping[bytes, bytes]
 
 
 class SiteSnapshot:

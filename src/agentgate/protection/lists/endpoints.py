@@ -43,7 +43,7 @@ _AGENT = re.compile(r"[!-~](?:[ -~]{0,254}[!-~])?\Z")
 
 
 async def list_list_entries(call: SiteCall, store: Store[ListStores]) -> ListEntries:
-    """List whom a site lets in or keeps out by name, newest first.
+    """List the entries of a site's allow and block lists, newest first.
 
     Entries whose term is over are among them; they decide nothing.
     """
@@ -52,7 +52,7 @@ async def list_list_entries(call: SiteCall, store: Store[ListStores]) -> ListEnt
 
 
 async def create_list_entry(call: SiteCall, body: ListEntryInput, stores: ListStores) -> ListEntry:
-    """Let somebody in, or keep somebody out, before any rule.
+    """Add an entry that lets a client in, or keeps it out, before any rule.
 
     An address, network, agent or visitor that is let in needs no token or clearance either. A User-Agent proves
     nothing: a program that is let in passes the rules, not the check that a route asks for.
@@ -80,7 +80,7 @@ async def end_list_entry(call: SiteCall, stores: ListStores) -> None:
 
 
 async def backtest_list_entry(call: SiteCall, body: ListBacktestInput, backtests: ListBacktests) -> ListBacktestReport:
-    """Say what an entry would have changed about stored decisions, and whom else it concerns.
+    """Show the effect that an entry would have had on stored decisions.
 
     Where stored events do not tell whom the entry means, `told` is false and `why` says why.
     """

@@ -19,7 +19,7 @@ from agentgate.protection.rules.repositories import RuleStores
 
 
 class DecisionDetail(Record, frozen=True, kw_only=True):
-    """A decision with what explains it. `ruleCurrent`: the site still has the rule set that decided."""
+    """A decision with its explanation. `ruleCurrent`: the site still has the rule set that decided."""
 
     decision: Decision
     labels_by_source: dict[str, list[str]]

@@ -64,7 +64,7 @@ class Explainer(Protocol):
 
 
 async def read_rules(call: SiteCall, store: Store[RuleStores]) -> RulesView:
-    """Read a site's rules, the overrides, and what results."""
+    """Read a site's rules, the overrides, and the effective set."""
     return _view(call, await store.read.rules.find_rules(call.site_id))
 
 
@@ -102,7 +102,7 @@ async def list_managed_groups(_call: Call) -> ManagedGroupList:
 async def test_rules(
     call: SiteCall, body: TestInput, store: Store[RuleStores], explainer: Explainer
 ) -> Reply[TestReport]:
-    """Explain what rules make of one sample request.
+    """Explain the outcome of one sample request under rules.
 
     With neither `ruleSet` nor `ruleSetText` these are the site's present rules; `overrides` then replace its own.
     """
@@ -120,7 +120,7 @@ async def test_rules(
 
 
 async def backtest_rules(call: SiteCall, body: BacktestInput, backtests: Backtests) -> Reply[BacktestReport]:
-    """Decide stored events again by other rules, and say what would change.
+    """Decide stored events again by other rules, and show the changes.
 
     With neither `ruleSet` nor `ruleSetText` these are the server's rules. Only decisions that rules made take part.
     """

@@ -53,7 +53,7 @@ NO_TRAITS = Traits()
 
 
 class CompiledRule(NamedTuple):
-    """One rule: the bits it needs, a choice of bits, the bits it excludes, further choices, and what it leads to."""
+    """One rule: the bits it needs, a choice of bits, the bits it excludes, further choices, and its verdict."""
 
     needed: int
     choice: int
@@ -65,7 +65,7 @@ class CompiledRule(NamedTuple):
 
 
 # Labels, scores, route, action.
-ConditionInput = tuple[Sequence[str], Mapping[str, float], str, str | None]
+RuleInput = tuple[Sequence[str], Mapping[str, float], str, str | None]
 
 
 class Bits(NamedTuple):
@@ -126,7 +126,7 @@ class CompiledRules:
             return max(self._possible(mask, traits.maybe), key=_strictness)
         return self._verdicts.get(mask) or self._decide(mask)
 
-    def possible(self, seen: ConditionInput, traits: Traits) -> tuple[RuleVerdict, ...]:
+    def possible(self, seen: RuleInput, traits: Traits) -> tuple[RuleVerdict, ...]:
         """Return every possible verdict; several where it is unknown whether a rule matches."""
         mask = self._mask(*seen) | traits.sure
         if traits.maybe:

@@ -33,7 +33,7 @@ _GROUP_KEYS = ("group", "version", "overrides", "scope_down", "name", "action")
 _RESPONSE_KEYS = ("status", "message", "retry_after")
 
 
-# Where a lint's rule, label or key stands in the set, and the lint.
+# The position of a lint's rule, label or key in the set, and the lint.
 PlacedLint = tuple[Path, RuleLint]
 
 
@@ -144,7 +144,7 @@ def _contradictory(rules: list[_Placed], unreached: Mapping[str, PlacedLint]) ->
     own = [rule for rule in rules if rule.group is None and rule.name not in unreached]
     for index, rule in enumerate(own):
         for earlier in own[:index]:
-            # An exception that stands before its rule is how exceptions are written.
+            # An exception before its rule is intended.
             if {rule.action, earlier.action} not in _OPPOSITE or implies(earlier.asked, rule.asked):
                 continue
             witness = find_shared_witness(earlier.asked, rule.asked)

@@ -80,7 +80,7 @@ class BacktestFlip(Record, frozen=True, kw_only=True):
 
 
 class BacktestReport(Record, frozen=True, kw_only=True):
-    """What would have become of the decisions of a range. `byRule` also counts the default, as `(default)`."""
+    """The outcomes of a range's decisions under other rules. `byRule` also counts the default, as `(default)`."""
 
     from_: Moment
     to: Moment
@@ -90,7 +90,7 @@ class BacktestReport(Record, frozen=True, kw_only=True):
     by_rule: dict[str, int]
     # Matches of rules whose action is `count`.
     counted: dict[str, int]
-    # Decisions whose outcome stored events do not tell, and the rules that are the reason, each with what is missing.
+    # Decisions whose outcome stored events do not tell, and the rules that are the reason, with the missing parts.
     untold: int
     untold_rules: dict[str, list[str]]
     # False: there were more events than a backtest reads; these are the newest.

@@ -10,9 +10,9 @@ from typing import Any
 
 from agentgate.protection.rules.patterns.predicates import Predicate
 
-Match = Mapping[str, Any]
+PlainMatch = Mapping[str, Any]
 # Path within the match, and the problem.
-Problem = tuple[tuple[str | int, ...], str]
+MatchProblem = tuple[tuple[str | int, ...], str]
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,11 @@ class Condition:
     keys: tuple[str, ...]
     doc: str
     # Problems of a match that has one of the keys.
-    check: Callable[[Match], Iterator[Problem]]
+    check: Callable[[PlainMatch], Iterator[MatchProblem]]
     # Adds a valid condition to the terms.
-    compile: Callable[[Match, Terms], None]
+    compile: Callable[[PlainMatch, Terms], None]
     # Why a valid condition does not hold; None when it does, or when that is unknown.
-    miss: Callable[[Match, ConditionInput], str | None]
+    miss: Callable[[PlainMatch, ConditionInput], str | None]
 
 
 def prefixes_of(label: str) -> Iterable[str]:

@@ -216,7 +216,7 @@ class _Open:
 
 @dataclass
 class _Builder:
-    """Puts a value together from events. No recursion, so depth is only what is allowed."""
+    """Puts a value together from events. No recursion: the depth is checked against the limit."""
 
     value: Any = None
     done: bool = False

@@ -225,7 +225,7 @@ async def compare_models(
 
 
 async def promote_model(call: Call, stores: ScoringStores) -> ModelSwap:
-    """Promote the candidate: it decides from now on, and what decided before becomes the previous model."""
+    """Promote the candidate: it becomes the active model, and the active model the previous one."""
     kind = _kind(call)
     await stores.models.lock_models(kind)
     candidate = await stores.models.find_model(kind, ModelRole.CANDIDATE)

@@ -28,7 +28,7 @@ LARGEST_NUMBER = 1e9
 # The feature and the children of a leaf.
 NONE = -1
 
-Place = Annotated[int, Meta(ge=NONE, le=MOST_NODES)]
+NodeIndex = Annotated[int, Meta(ge=NONE, le=MOST_NODES)]
 Version = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}\Z")]
 
 
@@ -41,8 +41,8 @@ class Tree(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     feature: list[Annotated[int, Meta(ge=NONE, le=MOST_FEATURES)]]
     threshold: list[float]
-    left: list[Place]
-    right: list[Place]
+    left: list[NodeIndex]
+    right: list[NodeIndex]
     value: list[float]
 
 
@@ -169,7 +169,7 @@ def _check_isotonic(calibration: Isotonic) -> None:
 
 
 def _check_numbers(where: str, numbers: Iterable[float]) -> None:
-    # The comparison is false for what is not a number, too.
+    # The comparison is false for NaN, too.
     if not all(math.fabs(number) <= LARGEST_NUMBER for number in numbers):
         raise _refusal(f"{where}: numbers must be finite and at most {LARGEST_NUMBER:.0e} in size.")
 

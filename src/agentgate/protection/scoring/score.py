@@ -132,7 +132,7 @@ class TreeScorer:
         try:
             values = self._values(numbers)
         except KeyError:
-            # Evidence of a label leaves out what is 0.
+            # Evidence of a label leaves out zeros.
             values = [numbers.get(name, 0.0) for name in self._figures]
         ranks = tuple(map(bisect_left, self._thresholds, values))
         key = (present, ranks)

@@ -96,5 +96,5 @@ class PartBudget(Struct, gc=False):
             self.at_ms = now_ms
 
     def _free_per_minute(self) -> int:
-        """Return a worker's share, like that of what there is at first."""
+        """Return a worker's share, in proportion to its share of the first budget."""
         return max(1, FREE_PER_MINUTE * min(self.free, FREE) // FREE)

@@ -17,11 +17,11 @@ class RequestClass(IntEnum):
     ACTION = 0
     # A page, also in a frame: it can show a challenge.
     PAGE = 1
-    # A GET by what is no browser.
+    # A GET by another program than a browser.
     PROGRAM = 2
-    # A GET by a page's script, or by a browser that does not say what it is for.
+    # A GET by a page's script, or by a browser without a destination.
     FETCH = 3
-    # A picture, a style, a script, a font: nobody can answer a challenge there.
+    # A picture, a style, a script, a font: it cannot show a challenge.
     PART = 4
 
 

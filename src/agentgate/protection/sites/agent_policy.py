@@ -63,11 +63,11 @@ class AgentActionTerms(Input, frozen=True, kw_only=True):
 
 
 class AgentPolicy(Input, frozen=True, kw_only=True):
-    """What a site wants of agents. What is absent has its default."""
+    """A site's terms for agents. Absent members have their defaults."""
 
     # Of verified agents that `agents` does not name. `allow` leaves them to the rules.
     default: AgentPolicyDefault = AgentPolicyDefault.ALLOW
-    # Of requests whose User-Agent claims an agent, and of signatures that nobody can check.
+    # For requests whose User-Agent claims an agent, and for signatures that cannot be verified.
     unverified: AgentPolicyDefault = AgentPolicyDefault.CHALLENGE
     quota_per_minute: PerMinute = AGENT_QUOTA_DEFAULT_PER_MINUTE
     # By origin (`https://agent.example`), key-set URL, or the name that an unsigned User-Agent claims.
@@ -140,7 +140,7 @@ def find_problem(policy: AgentPolicy) -> str | None:
 
 
 def canonical_agent(key: str) -> str | None:
-    """Return the form in which verified agents are known; None for what is neither such an address nor a name."""
+    """Return the canonical form of an agent's address or name; None for an invalid one."""
     if "://" not in key:
         return key if key.strip() == key and key.isprintable() else None
     try:

@@ -52,7 +52,7 @@ class SiteView(Struct, frozen=True, kw_only=True):
     # The stored site is unusable and there is no earlier view: the gateway cannot decide for it.
     broken: bool = False
     agent_policy: AgentPolicy = DEFAULT_POLICY
-    # Whether a form's POST could be another method, by what its body says.
+    # Whether a form's POST could be another method, by a field in its body.
     form_method_override: bool = True
     # Whether the challenge page gives a clearance for waiting, without JavaScript.
     clearance_without_script: bool = False

@@ -58,7 +58,7 @@ async def create_own_site(stores: SiteStores, call: Call, body: OwnSiteInput, ac
 
 
 def new_site(call: Call, body: SiteInput, account_id: str) -> Site:
-    """Return the site that an input describes, with the defaults for what it leaves out."""
+    """Return the site that an input describes, with defaults for absent fields."""
     if isinstance(body.name, UnsetType):
         raise Refused("invalid_site", "name is needed: what the site is called in the console.")
     if isinstance(body.site_key, str) and body.site_key.startswith(RESERVED_KEY_PREFIX):
@@ -147,7 +147,7 @@ async def move_site(stores: SiteStores, call: SiteCall, customer_id: str) -> Non
 
 
 def _check_origin_limit(body: SiteChange, account: StoredAccount) -> None:
-    # Only what is sent is counted: a site that an operator gave more keeps them until its origins are changed.
+    # Only sent origins are counted: a site that an operator gave more keeps them until they are changed.
     most = account.limits.origins_per_site
     if not isinstance(body.allowed_origins, UnsetType) and len(body.allowed_origins) > most:
         raise Refused("origin_limit", f"allowedOrigins may have at most {most} entries.")
@@ -173,7 +173,7 @@ def _with_changes(site: Site, body: SiteChange) -> Site:
         changes["wanted_programs"] = canonical_programs(changes["wanted_programs"])
     changed = replace(site, **changes)
     if changed.whole_site and not any(action.clearance is True for action in changed.actions.values()):
-        # Without one nobody could pass: the challenge page checks an action whose clearance lets visitors in.
+        # Without one no visitor could pass: the challenge page checks an action that gives a clearance.
         changed = replace(changed, actions={**changed.actions, **WHOLE_SITE_ACTION})
     check_site(changed)
     return changed

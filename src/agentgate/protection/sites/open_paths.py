@@ -33,7 +33,7 @@ PATH_CHARACTERS, NOTE_CHARACTERS = 1_024, 200
 # A plain path, which all servers read alike.
 _PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|\Z))[A-Za-z0-9._~@:+=!,-]+)+/?\Z", re.ASCII)
 
-Address = IPv4Address | IPv6Address
+IpAddress = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 

@@ -61,7 +61,7 @@ class PrivateToken(Struct, frozen=True):
 
 
 def read_issuers(entries: Iterable[SiteTokenIssuer]) -> tuple[Issuer, ...]:
-    """Return a site's issuers; ValueError says what is wrong with one."""
+    """Return a site's issuers; raise ValueError for an invalid one."""
     return tuple(_read_issuer(entry) for entry in entries)
 
 

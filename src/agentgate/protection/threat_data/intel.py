@@ -52,7 +52,7 @@ USER_AGENTS, ADDRESSES = 4_096, 8_192
 
 
 class BundledToken(Struct, frozen=True, array_like=True):
-    """A token as the bundled files write it: where it may stand is a word."""
+    """A token of the bundled files, which name its boundary by a word."""
 
     text: str
     kind: str

@@ -16,7 +16,7 @@ OPERATOR_FILE = Path(__file__).parent / "data" / "search_operators.json"
 class SearchOperator(Struct, frozen=True, gc=False):
     """One operator."""
 
-    # Which bit stands for it in a table of addresses. It is never given to another one.
+    # The number of its bit in a table of addresses, never reused.
     number: int
     name: str
     # As the bundled lists of User-Agents write them, in lower case.
@@ -31,7 +31,7 @@ class SearchOperator(Struct, frozen=True, gc=False):
 
     @property
     def is_search(self) -> bool:
-        """Return whether it is a search engine, whose name nobody else uses."""
+        """Return whether it is a search engine, whose name no other program uses."""
         return self.kind == "search"
 
     @property

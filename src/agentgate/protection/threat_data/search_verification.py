@@ -59,7 +59,7 @@ class CrawlerClaim(NamedTuple):
     operator: SearchOperator
 
 
-Key = tuple[str, int]
+ClaimKey = tuple[str, int]
 # Address, number of the operator, status, until when.
 Saved = tuple[str, int, str, int]
 LASTING = frozenset({CrawlerStatus.VERIFIED, CrawlerStatus.FORGED})
@@ -70,13 +70,13 @@ class CrawlerStatuses:
     """A bounded cache of verification statuses. Reads never wait; a missing one is looked up in the background."""
 
     def __init__(self) -> None:
-        self._known: dict[Key, CachedVerification] = {}
-        self._asked: dict[Key, CrawlerClaim] = {}
+        self._known: dict[ClaimKey, CachedVerification] = {}
+        self._asked: dict[ClaimKey, CrawlerClaim] = {}
         # Networks in which an operator has verified crawlers.
-        self._networks: dict[Key, None] = {}
+        self._networks: dict[ClaimKey, None] = {}
         # Addresses that pass until they are known, and how many did so within the present hour.
-        self._free: set[Key] = set()
-        self._spent: dict[Key, int] = {}
+        self._free: set[ClaimKey] = set()
+        self._spent: dict[ClaimKey, int] = {}
         self._hour = 0
         self.on_claim: Callable[[CrawlerClaim], None] | None = None
 
@@ -120,7 +120,7 @@ class CrawlerStatuses:
     def __len__(self) -> int:
         return len(self._known)
 
-    def _remember(self, key: Key, known: CachedVerification) -> None:
+    def _remember(self, key: ClaimKey, known: CachedVerification) -> None:
         if len(self._known) >= MOST_KNOWN:
             del self._known[next(iter(self._known))]
         self._known[key] = known
@@ -129,7 +129,7 @@ class CrawlerStatuses:
                 del self._networks[next(iter(self._networks))]
             self._networks[network_of(key[0]), key[1]] = None
 
-    def _is_free(self, key: Key, now_ms: int) -> bool:
+    def _is_free(self, key: ClaimKey, now_ms: int) -> bool:
         if key in self._free:
             return True
         if now_ms // HOUR_MS != self._hour:
@@ -145,7 +145,7 @@ class CrawlerStatuses:
         self._free.add(key)
         return True
 
-    def _ask(self, key: Key, claim: CrawlerClaim) -> bool:
+    def _ask(self, key: ClaimKey, claim: CrawlerClaim) -> bool:
         if self.on_claim is None or len(self._asked) >= MOST_WAITING:
             return False
         self._asked[key] = claim

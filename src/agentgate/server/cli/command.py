@@ -53,14 +53,14 @@ class PrintedTable(NamedTuple):
     rows: Iterable[Iterable[str]]
 
 
-Shown = str | PrintedTable | Sequence[str | PrintedTable]
+Printed = str | PrintedTable | Sequence[str | PrintedTable]
 
 
 class CommandAnswer(NamedTuple):
     """What a command found or did: a value for programs, text and tables for people, and the exit code."""
 
     value: Any
-    people: Shown
+    people: Printed
     code: int = 0
     # Told to people on standard error, so that standard output can go into a file.
     note: str = ""
@@ -153,7 +153,7 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2))
 
 
-def show_people(parts: Shown) -> None:
+def show_people(parts: Printed) -> None:
     """Print text and tables for people."""
     for part in (parts,) if isinstance(parts, str | PrintedTable) else parts:
         print(part) if isinstance(part, str) else _print_table(part)

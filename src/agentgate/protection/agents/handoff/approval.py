@@ -1,4 +1,4 @@
-"""Both sides of a handoff: the agent asks what became of it, and a person looks at the request and decides about it.
+"""Both sides of a handoff: the agent polls its state, and a person reads the request and decides about it.
 
 How the page looks is in `page.py`. To everybody but the agent that received it, a handoff does not exist.
 """
@@ -25,7 +25,7 @@ from agentgate.lib.moment import Moment
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.protection.agents.admission import Admission
-from agentgate.protection.agents.handoff.handoffs import Handoffs, Lines, is_of, may_grant, read_summary
+from agentgate.protection.agents.handoff.handoffs import Handoffs, SummaryLines, is_of, may_grant, read_summary
 from agentgate.protection.agents.handoff.repository import ChoiceInput, HandoffAnswer, StoredGrant, StoredHandoff
 from agentgate.protection.browser_check.admission import OwnPage
 from agentgate.protection.sites.directory import SiteCaller, SiteDirectory, SiteView
@@ -47,7 +47,7 @@ class Phase(Enum):
     UNCHECKED = ("unchecked", 403)
     APPROVED = ("approved", 200)
     DECLINED = ("declined", 200)
-    # Somebody decided before.
+    # A decision was stored before.
     DECIDED = ("decided", 410)
     EXPIRED = ("expired", 410)
     UNKNOWN = ("unknown", 404)
@@ -67,7 +67,7 @@ class Question(Struct, frozen=True, kw_only=True):
     site_name: str
     origins: tuple[str, ...]
     action: str
-    content: Lines
+    content: SummaryLines
     user_code: str
     expires_at: Moment
     may_grant: bool

@@ -38,7 +38,7 @@ MOST_ENTRIES = 12
 NAME_CHARACTERS = 60
 VALUE_CHARACTERS = 300
 
-Lines = list[tuple[str, str]]
+SummaryLines = list[tuple[str, str]]
 
 
 def summarise(content: Any) -> str:
@@ -53,7 +53,7 @@ def summarise(content: Any) -> str:
     return json.dumps(lines, ensure_ascii=False)
 
 
-def read_summary(summary: str | None) -> Lines:
+def read_summary(summary: str | None) -> SummaryLines:
     """Return the summary lines: names and values."""
     return [(name, value) for name, value in json.loads(summary)] if summary else []
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
+from agentgate.http.accept_language import preferred_languages
 from agentgate.http.markup import Markup, element, joined
 from agentgate.protection.agents.handoff.approval import HandoffView, Phase, Question
 
@@ -43,11 +44,8 @@ def languages() -> Mapping[str, Words]:
 
 def choose_language(accepted: str | None) -> str:
     """Return the first language of an Accept-Language header that the page has, else English."""
-    for choice in (accepted or "")[:200].split(","):
-        tag = choice.partition(";")[0].strip().lower().partition("-")[0]
-        if tag in languages():
-            return tag
-    return "en"
+    wanted = (tag.lower().partition("-")[0] for tag in preferred_languages(accepted))
+    return next((tag for tag in wanted if tag in languages()), "en")
 
 
 def handoff_page(view: HandoffView, language: str) -> str:

@@ -235,7 +235,7 @@ def _keys_of(answer: OutboundAnswer) -> dict[str, ListedKey]:
 
 
 def open_directories(hosts: tuple[str, ...]) -> KeyDirectories:
-    """Return the key directories of a worker. Slow name servers hold up threads of their own and nobody else's."""
+    """Return the key directories of a worker. Slow name servers block threads of their own only."""
     threads = ThreadPoolExecutor(MOST_FETCHES, thread_name_prefix="key-set-names")
     outbound = Outbound(
         resolve=partial(look_up, threads=threads),

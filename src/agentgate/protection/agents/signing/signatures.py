@@ -1,4 +1,4 @@
-"""The signatures of a request: whom each is made for (Signature-Agent), and what it covers and says of itself.
+"""The signatures of a request: the agent of each (Signature-Agent), its covered components and its parameters.
 
 Signatures in the form that nearly every agent uses are parsed and checked once for all of one second. Whatever
 is unusual or wrong is read in full. All forms in use are read; only signatures by Ed25519 are checked.

@@ -48,7 +48,7 @@ def text_over(message: SignedMessage, coverage: Coverage, parameters: str) -> by
         lines.append(f"{component.identifier}: {value}")
     lines.append(f'"@signature-params": {parameters}')
     text = "\n".join(lines)
-    # A value with a line break could stand for other lines.
+    # A value with a line break could forge other lines.
     if not text.isascii() or text.count("\n") >= len(lines):
         raise Unreadable("what a signature covers may only have ASCII characters and no line breaks")
     return text.encode("ascii")
@@ -77,7 +77,7 @@ class _Values:
         name, parameters = component.name, component.parameters
         if name == "@query-param" and list(parameters) == ["name"]:
             return self._query_parameter(parameters["name"])
-        # The host is what the visitor asked for; whoever passes the request on to us may have written another.
+        # The host that the visitor requested; a proxy may have written another into the header.
         sent = authority_of(self._message).encode() if name == "host" else self._message.headers.get(name.encode())
         if sent is None:
             if _FIELD_NAME.match(name):

@@ -1,6 +1,6 @@
-"""What an instrument program is drawn from: a stream of choices that only the challenge's seed gives, names, literals.
+"""Source of an instrument program: a stream of choices derived from the challenge's seed, names, literals.
 
-The stream is cryptographic: from a program nobody can find the seed, and with it the answer, without running it.
+The stream is cryptographic: the seed, and with it the answer, cannot be found from a program without running it.
 """
 
 import hashlib
@@ -27,14 +27,14 @@ ProgramState = list[int]
 
 
 class Piece(NamedTuple):
-    """An expression of the program that changes nothing but what it reads, and its value in a real browser."""
+    """An expression of the program without side effects beyond its inputs, and its value in a real browser."""
 
     script: str
     value: Callable[[ProgramState], int]
 
 
 class ProgramStep(NamedTuple):
-    """Statements of the program, and what they do to the state."""
+    """Statements of the program, and their effect on the state."""
 
     script: str
     run: Callable[[ProgramState], None]

@@ -42,7 +42,7 @@ class Arrangement(NamedTuple):
 
 
 class Boxes:
-    """The shadow tree that the boxes stand in."""
+    """The shadow tree of the boxes."""
 
     def __init__(self, page: DocumentAccess) -> None:
         self.page, self.draw = page, page.maker.draw

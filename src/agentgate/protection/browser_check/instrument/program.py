@@ -108,7 +108,7 @@ LAYOUT_ROOM: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
-class ProgramAnswer:
+class InstrumentAnswer:
     """What the program called back with: in the page, and in the worker where there was one."""
 
     page: str
@@ -128,7 +128,7 @@ def make_function(seed: bytes, challenge_id: str) -> str:
     return _drawn(seed, challenge_id).function()
 
 
-def check_answer(seed: bytes, challenge_id: str, answer: ProgramAnswer) -> bool:
+def check_answer(seed: bytes, challenge_id: str, answer: InstrumentAnswer) -> bool:
     """Return whether the answer is right. A page without a worker has no worker's part; an empty one is wrong."""
     right = right_answer(seed, challenge_id)
     page = _is_same(right.page, answer.page)
@@ -136,7 +136,7 @@ def check_answer(seed: bytes, challenge_id: str, answer: ProgramAnswer) -> bool:
     return page and worker
 
 
-def right_answer(seed: bytes, challenge_id: str) -> ProgramAnswer:
+def right_answer(seed: bytes, challenge_id: str) -> InstrumentAnswer:
     """Compute the answer of a real browser, for the check and for tests."""
     return _drawn(seed, challenge_id).answer()
 
@@ -156,13 +156,13 @@ class _Program:
     in_worker: list[ProgramStep]
     end: list[ProgramStep]
 
-    def answer(self) -> ProgramAnswer:
+    def answer(self) -> InstrumentAnswer:
         page, worker = list(self.page_start), list(self.worker_start)
         for step in (*self.shared, *self.in_page, *self.made, *self.in_layout, *self.end):
             step.run(page)
         for step in (*self.shared, *self.in_worker, *self.end):
             step.run(worker)
-        return ProgramAnswer(page=_hex(page), worker=_hex(worker))
+        return InstrumentAnswer(page=_hex(page), worker=_hex(worker))
 
     def function(self) -> str:
         maker, where = self.maker, self.where

@@ -151,7 +151,7 @@ class Maker:
         return self.draw.pick(MIXINGS)(self, piece)
 
     def round(self, name: str) -> tuple[str, Callable[[int], int]]:
-        """Draw a statement that changes one variable, and what it does to it."""
+        """Draw a statement that changes one variable, and its effect."""
         way = self.draw.below(5)
         value, literal = self.draw.factor()
         if way == 0:

@@ -12,7 +12,7 @@ from agentgate.protection.browser_check.instrument.state import Maker
 
 # Bits of compareDocumentPosition.
 PRECEDING, FOLLOWING, CONTAINS, CONTAINED = 2, 4, 8, 16
-# What is thrown, as the old number of its name.
+# Thrown exceptions by their legacy codes.
 REFUSED: Final = (
     ("@('div').appendChild(#('createComment',''))&&#('createElement','1>')", 5),
     ("#('createTextNode','').appendChild(@('p'))", 3),
@@ -35,7 +35,7 @@ class DocumentAccess:
 
     @contextmanager
     def hoisting(self) -> Iterator[None]:
-        """Let what is declared meanwhile be declared in the page's part, beside what it uses."""
+        """Collect declarations made meanwhile in the page's part, beside the functions that they use."""
         others, self.maker.hoisted = self.maker.hoisted, self.hoisted
         yield
         self.maker.hoisted = others

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from agentgate.http.call import Call
 from agentgate.lib.records import Record
 from agentgate.protection.browser_check.probes.checker import ProbeChecker
-from agentgate.protection.browser_check.probes.learning import Key
+from agentgate.protection.browser_check.probes.learning import FamilyKey
 from agentgate.protection.browser_check.probes.pool import count_families
 
 
@@ -42,7 +42,7 @@ class ProbesState(Record, frozen=True, kw_only=True):
 
 
 async def read_probes(call: Call, probes: ProbeChecker) -> ProbesState:
-    """Show the live pools of probes, what was learned, and which families browsers have begun to answer otherwise."""
+    """Show the live pools of probes, the learned programs, and the families that browsers answer differently by now."""
     return ProbesState(
         pools=[
             ProbePool(
@@ -61,5 +61,5 @@ async def read_probes(call: Call, probes: ProbeChecker) -> ProbesState:
     )
 
 
-def _shown(keys: Iterable[Key]) -> list[LeftOut]:
+def _shown(keys: Iterable[FamilyKey]) -> list[LeftOut]:
     return [LeftOut(family=family, engine=engine, version=version) for family, engine, version in keys]

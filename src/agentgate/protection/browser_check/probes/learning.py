@@ -16,7 +16,7 @@ from agentgate.protection.browser_check.probes.dice import Dice
 from agentgate.protection.browser_check.probes.engines import BrowserClaim
 from agentgate.protection.browser_check.probes.generate import SIMPLE, family_of
 from agentgate.protection.browser_check.probes.judge import Judgement, ProbeState, is_right
-from agentgate.protection.browser_check.probes.pool import SEED_BYTES, AnsweredProgram, Pool, ProbeAnswer
+from agentgate.protection.browser_check.probes.pool import SEED_BYTES, AnsweredProgram, Pool, PoolAnswer
 
 LEAST_NETWORKS, MOST_NETWORKS = 200, 5_000
 MOST_WRONG_PERCENT = 2
@@ -26,7 +26,7 @@ MOST_KEYS = 256
 KEPT_DAYS = 30
 
 # Family, engine, version.
-Key = tuple[str, str, int]
+FamilyKey = tuple[str, str, int]
 JUDGED = frozenset((ProbeState.RIGHT, ProbeState.DRIFT, ProbeState.UNPROVEN))
 
 
@@ -42,16 +42,16 @@ class DriftGuard:
 
     def __init__(self) -> None:
         self._day = 0
-        self._tallies: dict[Key, Tally] = {}
-        self._left_out: dict[Key, int] = {}
+        self._tallies: dict[FamilyKey, Tally] = {}
+        self._left_out: dict[FamilyKey, int] = {}
         # Families beyond the number that may be left out in a day.
-        self.waiting: set[Key] = set()
+        self.waiting: set[FamilyKey] = set()
 
     def left_out(self, engine: str | None, version: int | None) -> frozenset[str]:
         """Return the families that are not asked of a version."""
         return frozenset(family for family, of, number in self._left_out if (of, number) == (engine, version))
 
-    def all_left_out(self) -> list[Key]:
+    def all_left_out(self) -> list[FamilyKey]:
         return sorted(self._left_out)
 
     def note(self, judged: Judgement, network: str, now_ms: int) -> None:
@@ -74,7 +74,7 @@ class DriftGuard:
             tally.wrong += not vote.right
             self._check_drift(key, tally)
 
-    def _check_drift(self, key: Key, tally: Tally) -> None:
+    def _check_drift(self, key: FamilyKey, tally: Tally) -> None:
         networks = len(tally.networks)
         if networks < LEAST_NETWORKS or 100 * tally.wrong <= MOST_WRONG_PERCENT * networks or key in self._left_out:
             return
@@ -109,17 +109,17 @@ class Ballot(Struct):
 
     networks: set[str] = field(default_factory=set)
     # Each different answer and the versions of those who gave it.
-    answers: list[tuple[ProbeAnswer, list[int]]] = field(default_factory=list)
+    answers: list[tuple[PoolAnswer, list[int]]] = field(default_factory=list)
 
 
 class LearningHour(Struct):
-    """The programs of an hour: their seed, the open votes, and what was learned for each engine."""
+    """The programs of an hour: their seed, the open votes, and the answers learned for each engine."""
 
     number: int
     seed: bytes
     ballots: dict[tuple[str, int], Ballot] = field(default_factory=dict)
     # By engine; programs that were thrown away have no answer.
-    closed: dict[str, dict[int, ProbeAnswer | None]] = field(default_factory=dict)
+    closed: dict[str, dict[int, PoolAnswer | None]] = field(default_factory=dict)
     pools: dict[str, Pool] = field(default_factory=dict)
 
 
@@ -147,7 +147,7 @@ class Learner:
         return pool, Dice(seed, 0, purpose=b"fresh").pick(others or still_open)
 
     def pools(self, claim: BrowserClaim, now_ms: int) -> Sequence[Pool]:
-        """Return what was learned for an engine within the day."""
+        """Return the pools learned for an engine within the day."""
         self._hour(now_ms)
         return [pool for hour in self._hours if (pool := hour.pools.get(claim.engine or "")) is not None]
 
@@ -167,7 +167,7 @@ class Learner:
             if vote.asked.answer is None and vote.asked.pool == pool and vote.answer:
                 self._count(hour, judged, network, (vote.asked.number, vote.answer))
 
-    def _count(self, hour: LearningHour, judged: Judgement, network: str, given: tuple[int, ProbeAnswer]) -> None:
+    def _count(self, hour: LearningHour, judged: Judgement, network: str, given: tuple[int, PoolAnswer]) -> None:
         engine, (number, answer) = judged.engine or "", given
         if number in hour.closed.get(engine, {}):
             return

@@ -29,7 +29,7 @@ FILE_SUFFIX = ".pool.gz"
 # Numbers are kept in 16 bits: 1/16 px up to 2,047 px.
 SMALLEST, LARGEST = -32_768, 32_767
 
-ProbeAnswer = tuple[int, ...]
+PoolAnswer = tuple[int, ...]
 
 
 class PoolRefused(ValueError):  # noqa: N818 - the word the rest of the code uses for a refusal
@@ -41,9 +41,9 @@ class AnsweredProgram(Struct, frozen=True):
 
     number: int
     family: str
-    answers: Mapping[str, ProbeAnswer]
+    answers: Mapping[str, PoolAnswer]
 
-    def answer_of(self, engine: str | None) -> ProbeAnswer | None:
+    def answer_of(self, engine: str | None) -> PoolAnswer | None:
         """Return the answer of an engine; None if unknown."""
         return self.answers.get("") or self.answers.get(engine or "")
 
@@ -160,16 +160,16 @@ def _known(path: Path, line: _Line) -> AnsweredProgram:
     return AnsweredProgram(line.number, line.family, answers)
 
 
-def _written(answers: Mapping[str, ProbeAnswer]) -> Any:
+def _written(answers: Mapping[str, PoolAnswer]) -> Any:
     written = {engine: _packed(answer) for engine, answer in answers.items()}
     return written.get("", written)
 
 
-def _packed(answer: ProbeAnswer) -> str:
+def _packed(answer: PoolAnswer) -> str:
     return base64.b64encode(struct.pack(f"<{len(answer)}h", *answer)).decode("ascii")
 
 
-def _unpacked(text: str) -> ProbeAnswer:
+def _unpacked(text: str) -> PoolAnswer:
     packed = base64.b64decode(text, validate=True)
     return struct.unpack(f"<{len(packed) // 2}h", packed)
 
@@ -180,7 +180,7 @@ LOOK_MS = MINUTE_MS
 LIVE = 2
 
 # Path, moment of the last change in ms, size.
-Found = tuple[Path, int, int]
+PoolFile = tuple[Path, int, int]
 
 
 class Pools:
@@ -189,8 +189,8 @@ class Pools:
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
         self._looked_ms: int | None = None
-        self._found: list[Found] = []
-        self._read: dict[Found, Pool | None] = {}
+        self._found: list[PoolFile] = []
+        self._read: dict[PoolFile, Pool | None] = {}
         self._shipped: Pool | None = None
 
     def live(self, now_ms: int) -> Sequence[Pool]:
@@ -217,7 +217,7 @@ class Pools:
             self._shipped = read_pool(SHIPPED, shipped=True)
         return self._shipped
 
-    def _pool(self, found: Found) -> Pool | None:
+    def _pool(self, found: PoolFile) -> Pool | None:
         if found not in self._read:
             try:
                 self._read[found] = read_pool(found[0])
@@ -228,7 +228,7 @@ class Pools:
         return self._read[found]
 
 
-def list_files(folder: Path | None) -> list[Found]:
+def list_files(folder: Path | None) -> list[PoolFile]:
     """Return the files of pools in a folder, the newest first."""
     if folder is None or not folder.is_dir():
         return []

@@ -7,7 +7,7 @@ else to a glob: no question mark, no brackets. `\\*` is a star that is meant, `\
 from collections.abc import Iterable
 
 STAR, ESCAPE = "*", "\\"
-# Stands for a star's characters where one glob is held against another: no glob has it among its own.
+# Replaces a star where one glob is matched with another: no glob contains this character.
 _ANYTHING = "\uffff"
 
 
@@ -68,11 +68,11 @@ def split_glob(text: str) -> list[str]:
 
 
 def read_folded_glob(text: str) -> Glob:
-    """Return the glob of a text whose case does not matter; what it is held against must be in lower case."""
+    """Return a case-insensitive glob; texts to match must be in lower case."""
     return Glob(part.lower() for part in split_glob(text))
 
 
 def read_program_glob(text: str) -> Glob:
-    """Return the glob of a User-Agent. Without a star, the text may stand anywhere in it."""
+    """Return the glob of a User-Agent. Without a star, it matches anywhere in the text."""
     parts = [part.lower() for part in split_glob(text)]
     return Glob(("", *parts, "") if len(parts) == 1 else parts)

@@ -19,7 +19,7 @@ USER_AGENT_HEADER = "user-agent"
 
 
 class Predicate(NamedTuple):
-    """One list of a match: what it is about, and the entries of which one must hold."""
+    """One list of a match: its subject, and the entries of which one must hold."""
 
     subject: str
     # The header that is meant, in lower case; empty for every other subject.

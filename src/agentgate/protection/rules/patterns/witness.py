@@ -26,7 +26,7 @@ from agentgate.protection.rules.patterns.predicates import (
 )
 from agentgate.protection.threat_data.networks import AddressNumber
 
-# Addresses of documentation, which nobody has.
+# Addresses reserved for documentation.
 _ADDRESSES = (AddressNumber(4, int(ip_address("198.51.100.7"))), AddressNumber(6, int(ip_address("2001:db8::7"))))
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _HOSTS = ("shop.example", "www.shop.example", "other.example")

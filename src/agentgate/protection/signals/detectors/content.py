@@ -24,7 +24,7 @@ CAPITAL_LETTERS = 30
 CAPITAL_SHARE = 0.7
 
 LINK_STARTS = ("http://", "https://", "www.", "[url")
-# Where two of them stand for one link.
+# Two matches of one link.
 COUNTED_TWICE = ("://www.", "[url=http", "[url]http")
 MARKUP = ("<a ", "<script", "<iframe", "[url=", "[link=")
 # Characters that show nothing or turn the direction of writing. The joiners that emoji and Persian need are not here.

@@ -3,7 +3,7 @@
 from agentgate.protection.signals.signal_input import Labels, SignalInput
 from agentgate.protection.threat_data.user_agent_tokens import WordSearch
 
-# As each writes itself, in lower case. None of these is a library: whoever uses one for something else names it anew.
+# As each writes itself, in lower case. None of these is a library that other programs use under its name.
 PACKAGE_MANAGERS = (
     *("pip/", "uv/", "poetry/", "pdm/", "twine/", "conda/", "mamba/", "npm/", "yarn/", "pnpm/", "bun/", "corepack"),
     *(
