@@ -5,7 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from agentgate.protection.browser_check.instrument.program import Answer, check_answer, make_program, right_answer
+from agentgate.protection.browser_check.instrument.program import (
+    InstrumentAnswer,
+    check_answer,
+    make_program,
+    right_answer,
+)
 from tests.browser.chromium import firefox_path
 from tests.browser.node_runs import run_node
 from tests.browser.origin import page_server
@@ -153,7 +158,7 @@ def test_what_is_no_browser_never_finds_the_answer(elsewhere, engine):
 
     assert len(answers) == NOT_BROWSERS[engine]
     for number, answer in enumerate(answers):
-        assert not check_answer(seed(number), f"ch_{number}", Answer(page=answer or ""))
+        assert not check_answer(seed(number), f"ch_{number}", InstrumentAnswer(page=answer or ""))
 
 
 def test_documents_written_in_javascript_run_the_programs_to_their_end(elsewhere):

@@ -37,7 +37,7 @@ export interface AccessRequestList {
 /** The state of an access request. */
 export type AccessRequestStatus = "approved" | "declined" | "pending";
 
-/** A user with one of their accounts; which one is absent only for a user who belongs to none. */
+/** A user with one of their accounts; the account is absent only for a user who belongs to none. */
 export interface Account {
   userId: string;
   email: string;
@@ -87,7 +87,7 @@ export interface ActiveAccount {
 /** Who did what an audit event records. */
 export type ActorKind = "operator" | "system" | "token" | "user";
 
-/** A proxy's configuration for a site. In place of the secret stands `placeholder`: only its owner has it. */
+/** A proxy's configuration for a site. `placeholder` takes the place of the secret, which only the owner has. */
 export interface Adapter {
   proxy: string;
   files: AdapterFile[];
@@ -137,7 +137,7 @@ export interface AgentGrantList {
   items: AgentGrant[];
 }
 
-/** What a site wants of agents. What is absent has its default. */
+/** A site's terms for agents. Absent members have their defaults. */
 export interface AgentPolicy {
   default?: AgentPolicyDefault;
   unverified?: AgentPolicyDefault;
@@ -232,7 +232,7 @@ export interface ApiTokenSecret {
   secret: string;
 }
 
-/** What a refused person says. `suspect` waits too, but looks like an advertisement or like many others. */
+/** An appeal of a refused person. `suspect` is open too, but looks like spam. */
 export interface Appeal {
   id: string;
   state: AppealState;
@@ -277,7 +277,7 @@ export interface AppealDetail {
   sameVisitor: number;
 }
 
-/** What the owners say about the decision: models learn it. */
+/** The owners' label of the decision, which models learn from. */
 export interface AppealLabelInput {
   label: DecisionLabelValue;
 }
@@ -329,7 +329,7 @@ export interface BacktestInput {
   to?: string;
 }
 
-/** What would have become of the decisions of a range. `byRule` also counts the default, as `(default)`. */
+/** The outcomes of a range's decisions under other rules. `byRule` also counts the default, as `(default)`. */
 export interface BacktestReport {
   from: string;
   to: string;
@@ -343,7 +343,7 @@ export interface BacktestReport {
   complete: boolean;
 }
 
-/** What has to be done to get a token. `instrument` is the path of the program made for this challenge. */
+/** A challenge: work, program and probes. `instrument` is the path of the program made for this challenge. */
 export interface Challenge {
   challengeId: string;
   schema: number;
@@ -411,7 +411,7 @@ export interface ChargeTotal {
   amount: string;
 }
 
-/** The result of a validation, with what is valid but hardly meant. */
+/** The result of a validation, with its lints. */
 export interface CheckedRules {
   valid: boolean;
   errors: RuleProblem[];
@@ -435,7 +435,7 @@ export interface ClearanceCookie {
   expiresAt: string;
 }
 
-/** The version of the candidate that is no more. */
+/** The version of the cleared candidate. */
 export interface ClearedModel {
   cleared: string;
 }
@@ -520,7 +520,7 @@ export interface CredentialCounts {
   total: number;
 }
 
-/** What a new credential may be given. */
+/** A new credential. */
 export interface CredentialInput {
   name?: string;
 }
@@ -559,7 +559,7 @@ export interface CustomerList {
   items: CustomerSummary[];
 }
 
-/** What an operator may change on an account; absent fields keep their value. */
+/** Changes of an account by an operator; absent fields keep their value. */
 export interface CustomerPatch {
   name?: string;
   limits?: LimitsPatch;
@@ -649,7 +649,7 @@ export interface Decision {
   operatorLabel?: DecisionLabel;
 }
 
-/** A decision with what explains it. `ruleCurrent`: the site still has the rule set that decided. */
+/** A decision with its explanation. `ruleCurrent`: the site still has the rule set that decided. */
 export interface DecisionDetail {
   decision: Decision;
   labelsBySource: Record<string, string[]>;
@@ -787,7 +787,7 @@ export interface GatewayCounts {
   p95Ms?: number;
 }
 
-/** What became of a handoff. `receipt` is there when a person approved; the same one until it is redeemed. */
+/** State of a handoff. `receipt` is present when a person approved; the same one until it is redeemed. */
 export interface HandoffAnswer {
   id: string;
   status: HandoffStatus;
@@ -879,7 +879,7 @@ export interface InstallationState {
   mail: MailCounts;
 }
 
-/** What the program answered in the page and, where there is one, in the worker. */
+/** The answers of the program in the page and, where there is one, in the worker. */
 export interface InstrumentInput {
   page: string;
   worker?: string;
@@ -912,7 +912,7 @@ export interface InviteLink {
   inviteUrl: string;
 }
 
-/** Who was invited where. The link also went out by e-mail. */
+/** The invited user and the account. The link also went out by e-mail. */
 export interface InviteResult {
   customerId: string;
   userId: string;
@@ -951,7 +951,7 @@ export interface LabelEvidence {
   features?: Record<string, number>;
 }
 
-/** What a decision is labelled as. */
+/** The label of a decision. */
 export interface LabelInput {
   label: DecisionLabelValue;
   note?: string;
@@ -970,7 +970,7 @@ export interface LabelRates {
   candidateRate: number;
 }
 
-/** Which decision, by its own ID or its request's, is labelled as what, and who says so. */
+/** A label of a decision, by the decision's ID or its request's, with the label's source. */
 export interface LabelRequest {
   label: DecisionLabelValue;
   source: LabelSource;
@@ -1024,7 +1024,7 @@ export interface ListBacktestInput {
   to?: string;
 }
 
-/** What an entry would have changed. `told` is false where stored events do not say whom it means (`why`). */
+/** The effect of an entry. `told` is false where stored events cannot be matched with it (`why`). */
 export interface ListBacktestReport {
   from: string;
   to: string;
@@ -1044,7 +1044,7 @@ export interface ListEntries {
   items: ListEntry[];
 }
 
-/** Whom a site lets in (`allow`) or keeps out (`block`), why, and until when. Without `expiresAt`: for good. */
+/** A list entry: lets in (`allow`) or keeps out (`block`) a client, for a reason, until `expiresAt` or for good. */
 export interface ListEntry {
   id: string;
   kind: ListKind;
@@ -1259,7 +1259,7 @@ export interface ModelSummary {
   metadata: Record<string, unknown>;
 }
 
-/** What decides from now on, and what did before. */
+/** The versions that are active from now on and were before. */
 export interface ModelSwap {
   kind: ModelKind;
   active: ModelSummary;
@@ -1385,7 +1385,7 @@ export interface Platt {
   b: number;
 }
 
-/** How a press came about, in sums since the one before: what no device tells is 0. */
+/** How a press came about, in sums since the one before; 0 for values that the device does not report. */
 export interface PressInput {
   moves?: number;
   wayPx?: number;
@@ -1421,7 +1421,7 @@ export interface Probes {
 }
 
 /**
- * What a browser answered to each program: numbers, null where its window is too small.
+ * A browser's answers to each program: numbers, null where its window is too small.
  *
  * `none` where nothing is laid out, `error` where the page lets no program run.
  */
@@ -1430,7 +1430,7 @@ export interface ProbesInput {
   answers: "error" | "none" | (number[] | null)[];
 }
 
-/** What the worker that answers knows: each learns and counts by itself. */
+/** State of the worker that answers: each learns and counts by itself. */
 export interface ProbesState {
   pools: ProbePool[];
   learned: Record<string, number>;
@@ -1525,12 +1525,12 @@ export interface RoleInput {
   role: AccountRole;
 }
 
-/** How long the replaced credential goes on working. */
+/** How long the replaced credential stays valid. */
 export interface RotateInput {
   overlapSeconds?: number;
 }
 
-/** What to do about requests that match. */
+/** A rule: a match, and the action for requests that match. */
 export interface Rule {
   name: string;
   match: RuleMatch;
@@ -1545,7 +1545,7 @@ export type RuleAction = "allow" | "block" | "challenge" | "count" | "drop";
 /** A rule, or a reference to a managed group. */
 export type RuleItem = { name: string; match: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; action: "allow" | "challenge" | "block" | "drop" | "count"; routes?: string[]; response?: { status?: number; message?: string; retry_after?: number; [name: string]: unknown; }; [name: string]: unknown; } | { group: string; version: number; overrides?: Record<string, "allow" | "challenge" | "block" | "drop" | "count">; scope_down?: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; [name: string]: unknown; };
 
-/** Something that is valid but hardly meant: `dead`, `shadowed`, `contradictory` and others. */
+/** A valid rule that is probably a mistake: `dead`, `shadowed`, `contradictory` and others. */
 export interface RuleLint {
   kind: string;
   message: string;
@@ -1590,14 +1590,14 @@ export interface RuleProblem {
   rule?: string;
 }
 
-/** What a visitor is answered instead of the usual refusal. */
+/** The answer to a visitor instead of the usual refusal. */
 export interface RuleResponse {
   status?: number;
   message?: string;
   retry_after?: number;
 }
 
-/** Rules in the order in which they are asked, and what applies when none decides. */
+/** Rules in their order, and the default action. */
 export interface RuleSet {
   version: string;
   rules: RuleItem[];
@@ -1645,7 +1645,7 @@ export interface RulesSummary {
   revision: number;
 }
 
-/** A site's rules: the set itself, what the site changes in it, and what results. */
+/** A site's rules: the set itself, the site's overrides, and the effective set. */
 export interface RulesView {
   siteKey: string;
   source: RulesSource;
@@ -1751,7 +1751,7 @@ export interface SignalLabelList {
   items: SignalLabel[];
 }
 
-/** What passing the check is good for. */
+/** An action of a site: what visitors do there, and the check that it takes. */
 export interface SiteAction {
   browserRequired: boolean;
   clearance?: boolean;
@@ -1774,7 +1774,7 @@ export interface SiteAnalytics {
   countersSince?: string;
 }
 
-/** What can be changed on a site; an absent field keeps its value. */
+/** Changes of a site; an absent field keeps its value. */
 export interface SiteChange {
   name?: string;
   allowedOrigins?: string[];
@@ -2045,7 +2045,7 @@ export interface TestInput {
   request: SampleRequest;
 }
 
-/** What would become of the sample request. Without `rule`, the default action decided. */
+/** Outcome of the sample request. Without `rule`, the default action decided. */
 export interface TestReport {
   labels: string[];
   scores: Record<string, number>;
@@ -2115,14 +2115,14 @@ export interface Usage {
   tokens: number;
 }
 
-/** Whether rules are valid, everything that is wrong with them, and what they amount to. */
+/** Whether rules are valid, all their problems, and the effective set. */
 export interface ValidateResult {
   valid: boolean;
   errors: RuleProblem[];
   effective?: RuleSet;
 }
 
-/** What the page found out. `signals` and `interaction` may have any shape; what is not understood is not used. */
+/** The page's answers. `signals` and `interaction` may have any shape; unknown parts are ignored. */
 export interface VerifyInput {
   schema: 1;
   siteKey: string;
@@ -2137,7 +2137,7 @@ export interface VerifyInput {
   cData?: string;
 }
 
-/** A token (`passed`), or what has to be shown to a person first (`step_up`). */
+/** A token (`passed`), or the check that has to be shown to a person first (`step_up`). */
 export interface VerifyResult {
   status: VerifyStatus;
   token?: string;
@@ -2268,7 +2268,7 @@ export type WebhookStatus = "failing" | "ok" | "paused";
 /** How much of the browser check a visitor sees. */
 export type WidgetMode = "interactive" | "invisible" | "managed";
 
-/** A request that shows what a lint says. */
+/** A request that proves a lint. */
 export interface Witness {
   labels: string[];
   scores: Record<string, number>;

@@ -45,7 +45,6 @@ class DecisionCounts:
         self.sums_us: dict[str, int] = {}
 
     def add(self, batch: Sequence[Recorded]) -> None:
-        """Count the decisions of a batch."""
         patterns: dict[Pattern, list[int]] = {}
         for recorded in batch:
             if isinstance(recorded, Repeated):

@@ -93,7 +93,6 @@ class Repeated(Struct, frozen=True, gc=False):
         return self.pattern.event.features
 
     def whole(self) -> Event:
-        """Return it as an event."""
         own = replace(self.pattern.event, id=self.id, visitor=self.visitor, duration_us=self.duration_us)
         if self.correlation is None:
             return own

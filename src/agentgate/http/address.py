@@ -14,7 +14,7 @@ _MAPPED = bytes(10) + b"\xff\xff"
 class ClientAddress:
     """Finds the address of the client, given the networks whose `X-Forwarded-For` is believed.
 
-    `pseudonym` makes of a scope and an address what people are shown in its place.
+    `pseudonym` maps a scope and an address to the ID that people are shown in its place.
     """
 
     def __init__(self, trusted_proxies: Iterable[str], *, pseudonym: Callable[[str, str], str] | None = None) -> None:
@@ -31,13 +31,13 @@ class ClientAddress:
         while hops and self._is_trusted(current):
             before = _parse(hops.pop())
             if before is None:
-                # An entry that is no address ends what can be believed.
+                # Entries left of an invalid one cannot be trusted.
                 break
             current = before
         return str(current)
 
     def is_trusted(self, peer: str | None) -> bool:
-        """Say whether a peer's forwarding headers are believed."""
+        """Return whether a peer's forwarding headers are believed."""
         address = _parse(peer) if peer else None
         return peer is None or (address is not None and self._is_trusted(address))
 
@@ -46,7 +46,7 @@ class ClientAddress:
 
 
 def canonical_address(text: str) -> str | None:
-    """Return an address in its one spelling; None for what is none, or has a port or a zone."""
+    """Return an address in canonical form; None for invalid text, a port or a zone."""
     try:
         if ":" not in text:
             # Strict: four numbers, none with a leading zero.
@@ -58,16 +58,16 @@ def canonical_address(text: str) -> str | None:
 
 
 def _write_v6(packed: bytes) -> str:
-    """Return an address in the spelling of RFC 5952, one of an IPv4 client as its IPv4 address."""
+    """Return an address as RFC 5952 writes it; an IPv4-mapped address as IPv4."""
     if packed.startswith(_MAPPED):
         return inet_ntop(AF_INET, packed[12:])
     text = inet_ntop(AF_INET6, packed)
-    # An old form with the last four bytes as an IPv4 address, in which addresses are written no more.
+    # IPv4-compatible addresses (deprecated): written in hexadecimal groups like any other.
     return text if "." not in text else str(IPv6Address(packed))
 
 
 def source_of(address: str) -> str:
-    """Return what attempts are counted by: the address, or the /64 of an IPv6 one, all of which one client has."""
+    """Return the key that attempts are counted by: the IPv4 address, or the /64 of an IPv6 address."""
     if ":" not in address:
         return address
     try:
@@ -82,7 +82,7 @@ def source_of(address: str) -> str:
 
 
 def network_of(address: str) -> str:
-    """Return the network of an address in its one spelling: the /24 of IPv4, the /48 of IPv6. One place has one."""
+    """Return the network of a canonical address: the /24 of IPv4, the /48 of IPv6."""
     if ":" in address:
         return f"{_write_v6(inet_pton(AF_INET6, address)[:6] + bytes(10))}/48"
     return f"{address.rpartition('.')[0]}.0/24"
@@ -96,7 +96,7 @@ def address_id(keyring: Keyring, scope: str, address: str) -> str:
     return keyring.mac("visitor", b"address", scope.encode(), source_of(address).encode())[:8].hex()
 
 
-# Most connections come from the same few proxies or servers. Bounded, because clients choose what stands in a header.
+# Most connections come from the same few proxies or servers. Bounded, because clients choose header values.
 @functools.lru_cache(maxsize=4096)
 def _parse(text: str) -> IPv4Address | IPv6Address | None:
     if text.startswith("[") and "]" in text:

@@ -51,9 +51,9 @@ class Reach(Struct, frozen=True, kw_only=True):
 
     # None for every name.
     allowed_hosts: frozenset[str] | None = None
-    # The proxy that ends TLS need not be one whose headers are believed: who is told https by the settings is told so.
+    # Set from the settings: the proxy that terminates TLS need not be one whose headers are trusted.
     https: bool = False
-    # Whether a page that says it came over plain HTTP is believed: operators may use both a proxy and a tunnel.
+    # Whether pages with an `http` origin get cookies that are not Secure: operators may use a proxy and a tunnel.
     plain_pages: bool = False
 
 
@@ -125,7 +125,7 @@ class BoundEndpoint:
 
 
 class HttpApp:
-    """An ASGI application over one or more surfaces. What it was not given does not exist on its listener."""
+    """An ASGI application over one or more surfaces. Routes of other surfaces do not exist on its listener."""
 
     def __init__(
         self,
@@ -164,7 +164,7 @@ class HttpApp:
             pseudonym=self._client_address.pseudonym,
         )
         surface = self._surface(match, request.path)
-        # What stands here is told of a request that was cancelled before it had an answer.
+        # Logged for a request that was cancelled before it had an answer.
         reply: HttpAnswer | None = None
         code: str | None = "cancelled"
         failure: BaseException | None = None
@@ -179,7 +179,7 @@ class HttpApp:
                     surface=surface.name,
                     method=request.method,
                     route=call.route or "(unknown)",
-                    # 499 is what proxies write for a client that left before it was answered.
+                    # 499, as nginx logs a client that closed the connection before the answer.
                     status=reply.status if reply is not None else 499,
                     code=code,
                     duration_s=time.perf_counter() - started,
@@ -201,7 +201,7 @@ class HttpApp:
                 return _refusal(unavailable, surface), surface.unavailable, failure
         except Disconnected:
             return None, "disconnected", None
-        except Exception as failure:  # noqa: BLE001 - whatever went wrong, the client learns an ID and nothing else
+        except Exception as failure:  # noqa: BLE001 - of any error, clients learn the request ID only
             return _internal_error(call), "internal_error", failure
 
     async def _find_answer(self, match: RouteMatch[BoundEndpoint] | None, call: Call, receive: Receive) -> HttpAnswer:
@@ -217,7 +217,7 @@ class HttpApp:
 
     def _surface(self, match: RouteMatch[BoundEndpoint] | None, path: str) -> Surface:
         if match is not None and match.target is None:
-            # The path has other methods than this one; whose they are, it is.
+            # The path exists with other methods: the surface that has them answers.
             match = self._routes.find(match.methods[0], path)
         return match.target.surface if match and match.target else self._surfaces[0]
 

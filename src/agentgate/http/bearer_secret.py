@@ -1,6 +1,6 @@
 """The one reader of secrets in headers: `Authorization: Bearer`, or for a site's server a header of its own.
 
-The header of its own goes before `Authorization`, which may be the visitor's. Whose secret it is is not found out here.
+The site server's own header goes before `Authorization`, which may be the visitor's. Secrets are not verified here.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ SECRET_HEADER = b"x-agentgate-secret"
 
 
 def shown_secret(headers: Mapping[bytes, bytes]) -> bytes | None:
-    """Return the secret that headers show; None when they show none."""
+    """Return the secret in the headers; None without one."""
     secret = headers.get(SECRET_HEADER)
     if secret is not None:
         return secret
@@ -27,7 +27,7 @@ def bearer_secret(authorization: bytes) -> bytes | None:
 
 
 def bearer_secret_of(request: Request) -> str | None:
-    """Return what a request's `Authorization: Bearer` carries, maybe nothing; None when it has no such header."""
+    """Return the secret of a request's `Authorization: Bearer`, possibly empty; None without such a header."""
     authorization = request.header("authorization")
     secret = None if authorization is None else bearer_secret(authorization.encode("latin-1"))
     return None if secret is None else secret.decode("latin-1")

@@ -16,11 +16,11 @@ class Call:
     request: Request
     request_id: str
     now: Moment
-    # The values of the `{names}` in the path, as they stand there.
+    # The values of the `{names}` in the path, undecoded.
     params: dict[str, str]
     # The route's path with `{names}`: cursors are bound to it, logs and metrics name it.
     route: str
-    # Makes of a scope and an address the keyed hash that people are shown; None where nothing came over the network.
+    # Maps a scope and an address to a keyed hash; None for calls that did not come over the network.
     pseudonym: Callable[[str, str], str] | None = None
     # Filled along the way and written once, with the request's log line.
     log: dict[str, Any] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class Call:
         return self.caller
 
     def address_id(self, scope: str) -> str | None:
-        """Return what stands for the client's address within a scope, such as an account; None when there is none."""
+        """Return the address ID of the client within a scope, such as an account; None without an address."""
         return self.pseudonym(scope, self.request.address) if self.pseudonym is not None else None
 
     def acting_as(self, actor: Actor) -> Self:

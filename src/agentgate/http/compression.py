@@ -1,7 +1,7 @@
 """Answers compressed with gzip, for surfaces that say so.
 
-Who can make a browser ask, choose a part of the answer and see its length can guess a secret that is compressed with it
-(BREACH). So only answers to GET are compressed, and none of a row that says that it holds secrets.
+An attacker who makes a browser send requests, chooses a part of the answer and sees its length can guess a secret in it
+(BREACH). So only answers to GET are compressed, and none of a route that declares secrets.
 """
 
 import asyncio
@@ -12,10 +12,10 @@ from agentgate.http.call import Call
 from agentgate.http.endpoint import Endpoint
 from agentgate.http.replies import HttpAnswer
 
-# What is smaller arrives in one packet anyway.
+# Smaller answers fit into one packet anyway.
 LEAST_BYTES = 1_024
 LEVEL = 5
-# Compressing more than this takes longer than other requests should wait for.
+# Compressing a larger answer would block the event loop for too long.
 INLINE_BYTES = 64 * 1024
 
 _ACCEPTS_GZIP = re.compile(
@@ -24,7 +24,7 @@ _ACCEPTS_GZIP = re.compile(
 
 
 async def compress(reply: HttpAnswer, call: Call, endpoint: Endpoint) -> HttpAnswer:
-    """Return the answer compressed where that is wanted and safe, else as it is."""
+    """Return the answer compressed if the client accepts gzip and it is safe, else unchanged."""
     if call.request.method not in {"GET", "HEAD"} or endpoint.holds_secret or len(reply.body) < LEAST_BYTES:
         return reply
     if any(name == b"content-encoding" for name, _ in reply.headers):
@@ -44,7 +44,7 @@ def _gzip(body: bytes) -> bytes:
 
 
 def _varying(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """Return the headers with a Vary that names the encoding: a cache must not give gzip to who cannot read it."""
+    """Return the headers with `Vary: Accept-Encoding`: a cache must not send gzip to clients without it."""
     if any(name == b"vary" and b"accept-encoding" in value.lower() for name, value in headers):
         return headers
     kept = [(name, value) for name, value in headers if name != b"vary"]

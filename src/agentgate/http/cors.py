@@ -1,6 +1,6 @@
-"""Cross-origin resource sharing: what tells a browser that a page of another origin may read an answer.
+"""Cross-origin resource sharing: headers that let pages of other origins read an answer.
 
-No answer with these headers carries credentials: nothing here ever looks at a cookie.
+No answer with these headers carries credentials: the routes that send them read no cookie.
 """
 
 import re
@@ -35,7 +35,7 @@ def cors_headers(request: Request) -> Headers:
 
 
 def preflight_headers(methods: tuple[str, ...]) -> Headers:
-    """Return what a browser wants to know before it sends the request itself."""
+    """Return the answer headers of a preflight request."""
     return (
         ("access-control-allow-methods", ", ".join(methods)),
         ("access-control-allow-headers", "Content-Type"),

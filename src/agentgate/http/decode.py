@@ -18,12 +18,12 @@ from agentgate.lib.records import Input, Query, convert, json_decoder, to_json
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 
 _UNKNOWN = re.compile(r"Object contains unknown field `([^`]*)`(?: - at `\$(.*)`)?")
-# Wrong in kind, not in value: another JSON type, or a part that is missing or stands twice.
+# Errors of shape, not of value: another JSON type, a member that is missing or duplicated.
 _SHAPE = re.compile(r"Expected `[^`]+`, got `|Object missing required|The same property")
 _INTEGER = re.compile(r"-?[0-9]+\Z", re.ASCII)
 _PROBLEM = re.compile(r"(.*?)(?: - at `(?:key in )?\$\.?(.*)`)?\Z", re.DOTALL)
 
-# Which code says that a query parameter is wrong; all others are filters.
+# Error codes by query parameter; all others are filters.
 QUERY_CODES = {
     "limit": "invalid_limit",
     "from": "invalid_range",
@@ -57,7 +57,7 @@ class BodyDecoder:
     """Decodes one kind of body."""
 
     def __init__(self, kind: type[Input], *, malformed: str, texts_only: bool = False) -> None:
-        """Prepare for a kind; `texts_only` says that every member of it is a text, which makes a look shorter."""
+        """Prepare for a type; `texts_only`: every member is a string, which allows a faster check for duplicates."""
         self._texts_only = texts_only
         self._kind = kind
         self._malformed = malformed
@@ -69,7 +69,7 @@ class BodyDecoder:
             decoded = self._decoder.decode(body)
             if self._texts_only and _has_each_once(decoded, body):
                 return decoded
-            # Numbers are left as text: Python refuses to read very long ones, and nobody looks at them here.
+            # Numbers are left as text: Python refuses to parse very long ones, and only the keys matter here.
             read = _strict_reader.decode(body.decode())
             if rb"\u0000" in body:
                 _check_text(read)
@@ -84,7 +84,7 @@ class BodyDecoder:
         return decoded
 
     def _other_version(self, body: bytes) -> Refused | None:
-        """Return the refusal of a body that says it has another shape; None when it says no such thing."""
+        """Return the refusal of a body that names another version of the format; None otherwise."""
         if self._kind.shape_version is None:
             return None
         name, known, code = self._kind.shape_version
@@ -135,7 +135,7 @@ def decode_query(kind: type[Query] | None, parameters: Mapping[str, str]) -> Que
 
 
 def explain(problem: str) -> str:
-    """Turn msgspec's words into ours: where, then what."""
+    """Turn a msgspec message into ours: the position, then the problem."""
     match = _PROBLEM.match(problem)
     assert match is not None  # the pattern matches every text
     text, place = match.groups()
@@ -145,18 +145,18 @@ def explain(problem: str) -> str:
 
 
 def _has_each_once(decoded: Any, body: bytes) -> bool:
-    """Say whether a body that was decoded has no member twice, by its quotation marks; False says nothing."""
+    """Return True if quotation marks alone prove that no member is duplicated; False proves nothing."""
     # Not `in`, which takes four times as long to find a single byte.
     if body.find(b"\\") >= 0 or not body.isascii():
         return False
     values = msgspec.structs.astuple(decoded)
     given = len(values) - values.count(UNSET)
-    # Every member is a name and a text, and no mark stands in one of them.
+    # Every member is a name and a string, and no string contains a quotation mark.
     return body.count(b'"') == 4 * given
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    # Two parsers disagree on which of two equal keys counts, so a body with both is not one thing but two.
+    # Parsers disagree on which of two equal keys counts.
     names = dict(pairs)
     if len(names) != len(pairs):
         raise msgspec.ValidationError("The same property stands twice in one object")
@@ -185,7 +185,7 @@ URL_ENCODED = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"
 FORM_MEDIA_TYPES = (URL_ENCODED, MULTIPART)
 
-# Nobody needs more for what such a route takes.
+# Forms of these routes have few fields.
 FIELDS = 20
 
 
@@ -199,7 +199,7 @@ def form_as_json(body: bytes, content_type: str | None, *, malformed: str) -> by
     else:
         return body
     fields = dict(pairs)
-    # Two parsers disagree on which of two equal names counts, so a form with both is not one thing but two.
+    # Parsers disagree on which of two equal names counts.
     if len(fields) != len(pairs):
         raise Refused(malformed, "The same field stands twice in the form; send it once.")
     return to_json(fields)
@@ -214,7 +214,7 @@ def _url_encoded(body: bytes, malformed: str) -> list[tuple[str, str]]:
             max_num_fields=FIELDS,
         )
     except ValueError:
-        # Also what is raised for text that is not ASCII or not UTF-8.
+        # UnicodeError, for text that is not ASCII or not UTF-8, is a ValueError too.
         message = f"The form cannot be read; send at most {FIELDS} fields as name=value, percent-encoded UTF-8."
         raise Refused(malformed, message) from None
 
@@ -240,7 +240,7 @@ def _part(part: Message) -> tuple[str, str]:
     return name, content.decode()
 
 
-# What is too large is read up to here and thrown away, so that a proxy that is still sending hears the answer.
+# A body that is too large is read up to here and dropped, so that a proxy that is still sending gets the answer.
 MOST_DISCARDED_BYTES = 1024 * 1024
 
 

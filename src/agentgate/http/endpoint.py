@@ -19,33 +19,33 @@ Guard = Callable[..., Awaitable[Call]]
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """Method, path, handler; who may call it; what it may answer."""
+    """One route: method, path, handler, guard and answers."""
 
     method: str
     path: str
     handler: Handler
-    # Says who calls, or refuses: authentication, CSRF, state of account and user, permission, in this order.
+    # Identifies the caller or refuses: authentication, CSRF, state of account and user, permission, in this order.
     guard: Guard
-    # Finds what the path names within the caller's reach, or answers like an unknown one. Runs after the parameters.
+    # Finds the object in the path that the caller may see; refuses others like unknown ones. Runs after decoding.
     scope: Guard | None = None
     status: int = 200
-    # The codes that this row may refuse with, beyond those of its guard, body, query and scope.
+    # Error codes of this row, beyond those of its guard, body, query and scope.
     refuses: tuple[str, ...] = ()
     body_limit: int = limits.BODY_BYTES
     media_type: str = JSON
-    # The query is for whoever reads the answer, such as a script that looks at its own address.
+    # Any query is accepted: it is for the reader of the answer, such as a script that reads its own address.
     any_query: bool = False
-    # The answer holds a secret beside what callers can choose, so it is never compressed.
+    # The answer holds a secret beside text that callers choose, so it is never compressed (BREACH).
     holds_secret: bool = False
     # The group in the OpenAPI document, where it is not the handler's concept.
     tag: str | None = None
-    # What a success means, in a few words.
+    # Description of a success.
     success: str = "Done"
-    # Bodies that are answers and not refusals, by status.
+    # Bodies of further statuses that are not refusals.
     other_replies: dict[int, type] = field(default_factory=dict)
-    # The kinds of text that a success may be, by media type, and what is in each.
+    # Media types of text answers, with descriptions.
     texts: dict[str, str] = field(default_factory=dict)
-    # Pages with another status than a success has, and what they say.
+    # Pages with other statuses than a success, with descriptions.
     other_pages: dict[int, str] = field(default_factory=dict)
 
     @property
@@ -61,13 +61,13 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class HandlerSignature:
-    """What a handler takes and gives, read from its signature."""
+    """Parameter and reply types of a handler, read from its signature."""
 
     body: type[Input] | None
     body_required: bool
     query: type[Query] | None
     reply: Any
-    # The handler also wants the body as it was sent, byte for byte, as `content`: a signature may cover it.
+    # The handler also takes the raw body as `content`: a signature may cover it.
     takes_content: bool
     # Parameter name -> the type whose instance `server/application.py` hands in. `stores` are those of a transaction: a
     # handler that takes them is one unit of work.
@@ -103,5 +103,5 @@ def _reply_type(hint: Any) -> Any:
 
 
 def is_record(kind: Any) -> bool:
-    """Say whether a reply type is a record, and not text or nothing."""
+    """Return whether a reply type is a record, and not text or nothing."""
     return isinstance(kind, type) and issubclass(kind, Struct)

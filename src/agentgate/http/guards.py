@@ -1,4 +1,4 @@
-"""What a guard or scope says of itself, so that OpenAPI can say it of every route behind it."""
+"""Declared errors and security schemes of guards and scopes; OpenAPI lists them at every route behind one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class DeclaredErrors:
-    """The codes it refuses with, and the ways to satisfy it: each way is a set of security schemes."""
+    """Error codes, and alternatives to satisfy the guard: each is a set of security schemes."""
 
     refuses: tuple[str, ...] = ()
     security: tuple[tuple[str, ...], ...] = ()
@@ -26,5 +26,5 @@ def declares(*, refuses: tuple[str, ...] = (), security: tuple[tuple[str, ...], 
 
 
 def declared_errors(function: Callable[..., Any] | None) -> DeclaredErrors:
-    """Return what a guard or scope declared."""
+    """Return the declaration of a guard or scope."""
     return getattr(function, "declared", DeclaredErrors())

@@ -34,7 +34,7 @@ def joined(parts: Iterable[str | None], between: str = "") -> Markup:
 
 
 def prose(text: str) -> Markup:
-    """Turn one paragraph's text into markup; what stands between backticks is code."""
+    """Turn one paragraph's text into markup; text between backticks is code."""
     pieces = _CODE.split(text)
     return joined(element("code", piece) if index % 2 else piece for index, piece in enumerate(pieces))
 
@@ -45,7 +45,7 @@ def paragraphs(text: str) -> Markup:
 
 
 def anchor(kind: str, name: str) -> str:
-    """Return the ID under which a part of a page is linked to."""
+    """Return the anchor of a part of a page."""
     return f"{kind}-{_NOT_IN_IDS.sub('-', name)}"
 
 

@@ -1,19 +1,19 @@
-"""Whether a request is a browser's way to a page, which a person looks at, or a script's, an image's or a program's.
+"""Whether a request is a browser's navigation to a page, as opposed to a request of a script, an image or a program.
 
 `Sec-Fetch-*` says so where a browser sends it. Old browsers, feature phones, text browsers and every browser on plain
-HTTP send none: for them method, `Accept` and a few more headers have to do. Who is in doubt and has a browser's name
-is shown a page: a script that gets one still has its status, a person who gets JSON has nothing.
+HTTP send none: method, `Accept` and a few more headers decide there. In doubt, a client with a browser's User-Agent
+gets a page: a script can still read the status, while JSON is of no use to a person.
 """
 
 import re
 from collections.abc import Callable
 
 DOCUMENTS = frozenset({"document", "iframe", "frame", "embed", "object"})
-# What a page may be written in: HTML, and what phones of the WAP age ask for.
+# Media types of pages: HTML, and those of WAP phones.
 PAGES = re.compile(r"text/html|application/xhtml\+xml|application/vnd\.wap\.|text/vnd\.wap\.|text/x-hdml")
-# What scripts and the parts of a page ask for, and no navigation does.
+# Media types that scripts and subresources request, and no navigation does.
 PARTS = re.compile(r"json|image/\*|text/css|javascript|event-stream|font/|(?:audio|video)/|text/x-component")
-# Old browsers and phones, whose navigations say no more than `*/*` or a list of pictures.
+# Old browsers and phones, whose navigations accept `*/*` or a list of image types only.
 OLD_BROWSERS = re.compile(
     r"MSIE |Trident/|Opera|Presto/|UP\.Browser|UP\.Link|MIDP|CLDC|Profile/MIDP|NetFront|Obigo|Teleca|BREW|MAUI|Dolfin"
     r"|Nokia|SonyEricsson|SAMSUNG-|LG-|BlackBerry|DoCoMo|KDDI-|SoftBank|UCWEB|UCBrowser|PLAYSTATION|Nintendo|Symbian"
@@ -27,7 +27,7 @@ Header = Callable[[str], str | None]
 
 
 def is_navigation(header: Header, method: str = "GET") -> bool:
-    """Say whether a person's browser shows the answer as a page. `header` returns a header of the request, or None."""
+    """Return whether a browser shows the answer as a page. `header` returns a header of the request, or None."""
     if method not in {"GET", "HEAD", "POST"} or (header("x-requested-with") or "").lower() == "xmlhttprequest":
         return False
     accept = (header("accept") or "").lower()
@@ -37,12 +37,12 @@ def is_navigation(header: Header, method: str = "GET") -> bool:
     if mode in {None, "navigate"}:
         # Chromium calls a navigation that a service worker passes on `navigate` without a destination.
         return destination is None or destination in DOCUMENTS or (mode is not None and destination == "empty")
-    # Other engines call it `same-origin`, as the specification has it. What else the browser said stays.
+    # Other engines send `same-origin`, as the specification says, and keep the destination.
     return mode == "same-origin" and destination in {None, "empty", "document"} and accept.startswith("text/html")
 
 
 def framed_by(header: Header) -> str:
-    """Return whether the page will stand in a frame: empty, `same` (site), or `cross`."""
+    """Return whether the page is loaded into a frame: empty, `same` (site), or `cross`."""
     if header("sec-fetch-dest") not in DOCUMENTS - {"document"}:
         return ""
     return "cross" if header("sec-fetch-site") == "cross-site" else "same"
@@ -62,5 +62,5 @@ def _is_old_navigation(header: Header, accept: str, method: str) -> bool:
         return True
     if header("upgrade-insecure-requests") is not None:
         return True
-    # A script of a page says from where it asks. Without that it is most likely an app that opens an address.
+    # A page's script sends an origin or a referrer. Without either this is most likely an app that opens an address.
     return bool(ENGINES.search(name)) and header("origin") is None and header("referer") is None

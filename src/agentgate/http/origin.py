@@ -1,16 +1,16 @@
-"""Whether a browser says that another site's page made the request."""
+"""Same-origin checks by the headers that browsers send."""
 
 import re
 
 from agentgate.http.request import Request
 from agentgate.lib.errors import Refused
 
-# What a browser sends: scheme and host, nothing before or behind. `null` does not match, and is nobody's own page.
+# Scheme and host only. `null` does not match: it is never an origin of ours.
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://([^/?#@\\\s]+)\Z", re.ASCII | re.IGNORECASE)
 
 
 def check_same_origin(request: Request) -> None:
-    """Refuse what a page of another site sent. Clients that are not browsers say nothing, and pass."""
+    """Refuse requests of another site's page. Clients that are not browsers send no origin and pass."""
     site = request.header("sec-fetch-site")
     if site is not None:
         if site not in {"same-origin", "none"}:
@@ -19,7 +19,7 @@ def check_same_origin(request: Request) -> None:
     origin = request.header("origin")
     if origin is None:
         return
-    # The scheme is left out: behind a proxy that ends TLS, this service sees http where the browser saw https.
+    # The scheme is ignored: behind a proxy that terminates TLS, this service sees http where the browser saw https.
     match = _ORIGIN.match(origin)
     if match is None or match[1].lower() != (request.header("host") or "").lower():
         raise Refused("cross_origin")

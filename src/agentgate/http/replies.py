@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 JSON = "application/json"
 JSON_HEADER = (b"content-type", JSON.encode("ascii"))
-# A page may weaken these for itself; an answer that says nothing gets the strictest.
+# The strictest headers are the default; a page may weaken them for itself.
 SECURITY_HEADERS = (
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
@@ -21,7 +21,7 @@ SECURITY_HEADERS = (
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
-# For a year, and for this host alone: what else has its domain is not ours to speak for.
+# For a year, and without subdomains, which may belong to others.
 STRICT_TRANSPORT = (b"strict-transport-security", b"max-age=31536000")
 
 # A refusal's code and message -> its body.
@@ -54,7 +54,7 @@ class Text:
 
 @dataclass(frozen=True)
 class HttpAnswer:
-    """What is sent: status, headers, bytes."""
+    """An encoded answer: status, headers, bytes."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
@@ -84,7 +84,7 @@ def refusal(
 ) -> HttpAnswer:
     """Turn a refusal into the surface's own status and body.
 
-    `fields` stand in every refusal of the surface; `write` makes the whole body where another service's form is spoken.
+    Every refusal of the surface has `fields`; `write` makes the whole body in another service's format.
     """
     row = table.lookup(refused.code)
     headers = dict(refused.headers)

@@ -1,7 +1,7 @@
 """Judges a parsed request head: pure functions that return None or a refusal.
 
 Reading bytes, counting them while they arrive and answering are in `connection/protocol.py`.
-Each rule closes a way in which two programs on one connection can read the same bytes differently.
+Each rule closes a way to request smuggling: two programs on one connection that read the same bytes differently.
 """
 
 import ipaddress
@@ -15,7 +15,7 @@ Fields = Mapping[bytes, bytes]
 MAX_TARGET_BYTES = 8 * 1024
 MAX_HEADERS = 64
 MAX_HEADER_BYTES = 16 * 1024
-# What each header costs beside its name and value: the colon, the space and the line end.
+# Bytes of each header beside its name and value: the colon, the space and the line end.
 HEADER_OVERHEAD_BYTES = 4
 MAX_CONTENT_LENGTH_DIGITS = 19
 
@@ -126,7 +126,7 @@ def judge_host(host: bytes) -> RequestRefusal | None:
 
 
 def is_plain_name(name: bytes) -> bool:
-    """Say whether a name in lower case is one that needs no second look."""
+    """Return whether a name in lower case is one that needs no second look."""
     return bool(name) and name.translate(_PLAIN_NAME) == name
 
 
@@ -152,7 +152,7 @@ def _judge_unusual_names(fields: Fields) -> RequestRefusal | None:
 
 
 def _judge_meaning(version: str, target: bytes, fields: Fields, repeated: Sequence[bytes]) -> RequestRefusal | None:
-    """Check what the headers say about the host and about where the body ends."""
+    """Check the headers that name the host and delimit the body."""
     if repeated and any(_is_single(name) for name in repeated):
         return RequestRefusal(400, "header_repeated")
     if b"host" in fields:
@@ -171,7 +171,7 @@ def _judge_body(version: str, fields: Fields) -> RequestRefusal | None:
     transfer_encoding = fields.get(b"transfer-encoding")
     if length is not None and transfer_encoding is not None:
         return RequestRefusal(400, "length_and_encoding")
-    # HTTP/1.0 has no chunks (RFC 9112 6.1): whoever sends them there is read differently by somebody on the way.
+    # HTTP/1.0 has no chunks (RFC 9112 6.1): programs between client and service would read the body differently.
     if transfer_encoding is not None and (transfer_encoding.lower() != b"chunked" or version == "1.0"):
         return RequestRefusal(400, "transfer_encoding")
     if length is not None and not (length.isdigit() and len(length) <= MAX_CONTENT_LENGTH_DIGITS):

@@ -16,7 +16,7 @@ class _Node(Generic[T]):
 
 @dataclass(frozen=True)
 class RouteMatch(Generic[T]):
-    """A path that exists: what answers, with which parameters, and which methods the path has."""
+    """A path that exists: its endpoint for the method, its parameters, and its methods."""
 
     target: T | None
     params: dict[str, str]

@@ -1,4 +1,4 @@
-"""Files that are the same for everybody: read once, compressed once, cached by whoever fetches them."""
+"""Static files: read once, compressed once, cached by clients."""
 
 import gzip
 import hashlib
@@ -14,9 +14,9 @@ from agentgate.http.cors import OPEN_TO_ALL
 from agentgate.http.replies import Reply, Text
 from agentgate.lib.errors import Refused
 
-# How long a file under a name that does not change is used without asking again.
+# Cache lifetime of a file whose name does not change with its content.
 CACHED = "public, max-age=300"
-# A file that is smaller arrives in one packet anyway.
+# A smaller file fits into one packet anyway.
 LEAST_COMPRESSED_BYTES = 512
 
 mimetypes.add_type("text/javascript", ".js")
@@ -57,7 +57,7 @@ def _reply(call: Call, found: StaticFile | None) -> Reply[Text | None]:
 def serve_file(
     call: Call, found: StaticFile, more: tuple[tuple[str, str], ...] = (), *, cached: str = CACHED
 ) -> Reply[Text | None]:
-    """Answer with a file, compressed if the client takes that; with nothing but 304 if the client has it already."""
+    """Answer with a file, compressed if the client accepts that; with 304 if the client has it already."""
     headers = (
         ("cache-control", cached),
         ("etag", found.etag),
@@ -80,7 +80,7 @@ async def read_sdk(call: Call, static: StaticFiles) -> Reply[Text | None]:
 
 
 async def read_drop_in(call: Call, static: StaticFiles) -> Reply[Text | None]:
-    """Read the script that stands at the address of another service's: the SDK and what makes it speak as theirs."""
+    """Read the SDK with the API of another service, under that service's path."""
     return _reply(call, static.find("/sdk/v1/drop-in.js"))
 
 
@@ -103,7 +103,7 @@ def _file(entry: Traversable) -> StaticFile:
 
 
 def made_file(content: bytes, media_type: str) -> StaticFile:
-    """Return content as it is sent."""
+    """Return a file ready to be sent."""
     # No time in the header, so that every worker has the same bytes.
     worthwhile = len(content) >= LEAST_COMPRESSED_BYTES and media_type != "image/webp"
     compressed = gzip.compress(content, 9, mtime=0) if worthwhile else None

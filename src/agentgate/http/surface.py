@@ -24,27 +24,27 @@ class Surface:
     title: str
     prefix: str
     errors: ErrorTable
-    table: "tuple[Row, ...]"
-    # Who may call the rows that name no guard of their own.
+    table: "tuple[RowMaker, ...]"
+    # The guard of rows that name none of their own.
     guard: Guard = anyone
-    # Where the rows stand, when not below the prefix.
+    # Path of the rows, when not below the prefix.
     below: str | None = None
-    # The codes this surface's table has for the three things that can go wrong on any route.
+    # This surface's codes for the three errors that any route can have.
     malformed: str = "invalid_request"
     too_large: str = "invalid_request"
     unavailable: str = "store_unavailable"
     # A cross-site form cannot send this media type without asking first, so demanding it keeps forms out.
     json_only: bool = True
-    # The code for anything wrong in the query, where the table has none of the codes of lists.
+    # The code of an invalid query, where the table has none of the codes of lists.
     wrong_query: str | None = None
     # Whether pages of other origins may read the answers, refusals included.
     cors: bool = False
-    # How a refusal looks: fields that each carries, and the record that describes all of it.
+    # Fields that every refusal carries, and the record that describes its body.
     refusal_fields: Mapping[str, Any] = field(default_factory=dict)
     refusal_record: type = ErrorBody
-    # Makes the body of a refusal, where it is in another service's form.
+    # Makes the body of a refusal in another service's format.
     write_refusal: RefusalWriter | None = None
-    # The body may also be what an HTML form sends.
+    # The body may also be an HTML form.
     forms: bool = False
     # Whether long answers to GET are compressed for clients that accept it.
     compressed: bool = False
@@ -63,12 +63,12 @@ class Surface:
         return tuple(row(start, self.guard) for row in self.table)
 
 
-# What `get`, `post` and the others make: an endpoint that still lacks its surface's prefix and default guard.
-Row = Callable[[str, Guard], Endpoint]
+# An endpoint that still lacks its surface's prefix and default guard, as `get`, `post` and the others make it.
+RowMaker = Callable[[str, Guard], Endpoint]
 
 
-def _row(method: str) -> Callable[..., Row]:
-    def make(path: str, handler: Handler, *, guard: Guard | None = None, **options: Any) -> Row:
+def _row(method: str) -> Callable[..., RowMaker]:
+    def make(path: str, handler: Handler, *, guard: Guard | None = None, **options: Any) -> RowMaker:
         def place(prefix: str, default_guard: Guard) -> Endpoint:
             return Endpoint(method=method, path=prefix + path, handler=handler, guard=guard or default_guard, **options)
 

@@ -8,6 +8,7 @@ import json
 from importlib.resources import files
 from typing import Any
 
+from agentgate.http.accept_language import preferred_languages
 from agentgate.http.call import Call
 from agentgate.http.markup import Markup, element, joined
 from agentgate.http.replies import Reply, Text
@@ -19,14 +20,14 @@ HTML = "text/html; charset=utf-8"
 YEAR_S = 31_536_000
 LANGUAGES = ("en", "de")
 THEMES = ("light", "dark")
-# Scripts and styles of our own files only, nothing inline; no text becomes a script or markup; no other host is asked.
+# Scripts and styles from our own files only, nothing inline, no other hosts; Trusted Types for scripts and markup.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
 PAGE_HEADERS = (
     ("content-security-policy", POLICY),
-    # With the strictest policy a form would say that it comes from nowhere.
+    # Under the strictest policy, browsers would send forms with `Origin: null`.
     ("referrer-policy", "same-origin"),
     ("cross-origin-opener-policy", "same-origin"),
     ("vary", "Accept-Language, Cookie"),
@@ -41,7 +42,7 @@ NO_SCRIPT = {
 
 @functools.cache
 def _manifest(app: str) -> dict[str, Any]:
-    """Return what the build wrote down about an app: its scripts, its style, its words."""
+    """Return the build manifest of an app: its scripts, its style, its texts."""
     path = files("agentgate") / "http" / "static" / app / "manifest.json"
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return found
@@ -67,7 +68,7 @@ def shell(app: str, request: Request) -> str:
     manifest, base = _manifest(app), f"/{app}/assets/"
     language = choose_language(request)
     first, *others = manifest["scripts"]
-    # The page's own scripts too: else the app, once there, has to ask for them.
+    # The page's own chunk too, which the app would otherwise request only once it runs.
     page = manifest["pages"].get(request.path.rpartition("/")[2], ())
     loads = [
         element("script", type="module", src=base + first),
@@ -80,7 +81,7 @@ def shell(app: str, request: Request) -> str:
 
 
 async def read_console(call: Call) -> Reply[Text]:
-    """Read the page that loads the customers' console. Which page of it is shown, the address says."""
+    """Read the page that loads the customers' console, at any of its addresses."""
     return _page(shell("console", call.request))
 
 
@@ -99,11 +100,11 @@ async def read_asset(call: Call, static: StaticFiles) -> Reply[Text | None]:
 
 
 def choose_language(request: Request) -> str:
-    """Return the language of the pages: the one that was chosen, else the browser's first that there is."""
+    """Return the language of the pages: the chosen one, else the first of the browser's that is available."""
     chosen = request.cookie("ag_lang")
     if chosen in LANGUAGES:
         return chosen
-    wanted = (part.strip()[:2].lower() for part in (request.header("accept-language") or "")[:200].split(","))
+    wanted = (tag[:2].lower() for tag in preferred_languages(request.header("accept-language")))
     return next((language for language in wanted if language in LANGUAGES), LANGUAGES[0])
 
 

@@ -130,14 +130,14 @@ class Database(SqlSession, Protocol):
 
 
 class Store(Protocol[Stores]):
-    """The durable store as a concept sees it; `Stores` names the ports the concept uses."""
+    """The durable store as a concept sees it; `Stores` names the repositories the concept uses."""
 
     @property
     def read(self) -> Stores:
-        """The ports, each call on its own."""
+        """The repositories, each call on its own."""
 
     async def change(self, work: Callable[[Stores], Awaitable[T]]) -> T:
-        """Run a unit of work on the ports in one transaction."""
+        """Run a unit of work on the repositories in one transaction."""
 
 
 class Repository:

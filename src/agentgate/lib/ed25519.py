@@ -24,7 +24,7 @@ class PublicKey(Struct, frozen=True):
     raw: bytes
 
     def has_signed(self, message: bytes, signature: bytes) -> bool:
-        """Say whether the other half made this signature over these bytes."""
+        """Return whether the other half made this signature over these bytes."""
         # The library takes both as one text, so the length says where the one ends.
         if len(signature) != SIGNATURE_BYTES:
             return False
@@ -51,7 +51,7 @@ class PrivateKey:
         return nacl.bindings.crypto_sign(message, self._secret)[:SIGNATURE_BYTES]
 
     def has_signed(self, message: bytes, signature: bytes) -> bool:
-        """Say whether this is the signature that `sign` gives for these bytes, without making it.
+        """Return whether this is the signature that `sign` gives for these bytes, without making it.
 
         A signature is R and S = r + H(R, A, M) * s (RFC 8032 5.1.6). The key's holder knows r and s and makes the S
         that belongs to the R at hand, without the multiplication of a point that R itself would take. Another S is

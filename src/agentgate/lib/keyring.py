@@ -132,7 +132,7 @@ class Keyring:
         return self._macs[purpose][0].tag(_join(*parts))
 
     def is_mac(self, tag: bytes, purpose: str, *parts: bytes) -> bool:
-        """Say whether the tag, whole or cut to 16 bytes or more, was made for these parts by a key that verifies."""
+        """Return whether the tag, whole or cut to 16 bytes or more, was made for these parts by a key that verifies."""
         if len(tag) < SHORTEST_TAG:
             return False
         message = _join(*parts)

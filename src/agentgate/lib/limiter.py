@@ -25,11 +25,11 @@ class Limiter:
 
     @property
     def is_local(self) -> bool:
-        """Say whether counting never waits."""
+        """Return whether counting never waits."""
         return self._local is not None
 
     async def is_over(self, window: Window, subject: str) -> bool:
-        """Say whether the subject has used the window up, without counting."""
+        """Return whether the subject has used the window up, without counting."""
         # Adding nothing, and not reading, because only additions are scaled while Redis is away.
         return await self._shared_cache.add(self._key(window, subject), 0, ttl_ms=window.window_ms) >= window.most
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from agentgate.lib.database import Store
 from agentgate.lib.foundation import Foundation
@@ -16,16 +16,11 @@ from agentgate.people.identity.known_devices import KnownDevices
 from agentgate.people.identity.links import LinkUrls
 from agentgate.people.identity.mfa import SecondFactor
 from agentgate.people.identity.passwords import Passwords
-from agentgate.people.identity.repository import OperatorStores
 from agentgate.people.identity.sessions import UserSessions
 from agentgate.people.identity.sign_in_limits import SignInLimits
 from agentgate.people.outbox.jobs import MailDelivery, outbox_jobs
 from agentgate.people.outbox.messages import Messenger
 from agentgate.people.outbox.smtp import read_mail_url
-
-
-class PeopleStores(AccountStores, OperatorStores, Protocol):
-    """The repositories of identity, accounts and outbox."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +34,7 @@ class People:
     close: Callable[[], None]
 
 
-def wire(foundation: Foundation, store: Store[PeopleStores], browser_check: BrowserCheck) -> People:
+def wire(foundation: Foundation, store: Store[AccountStores], browser_check: BrowserCheck) -> People:
     """Put together what signs people in, and what writes to them."""
     settings, limiter = foundation.settings, foundation.limiter
     messenger = Messenger(foundation.sealer)
@@ -73,7 +68,7 @@ def wire(foundation: Foundation, store: Store[PeopleStores], browser_check: Brow
     )
 
 
-def _delivery(foundation: Foundation, store: Store[PeopleStores], messenger: Messenger) -> MailDelivery | None:
+def _delivery(foundation: Foundation, store: Store[AccountStores], messenger: Messenger) -> MailDelivery | None:
     settings = foundation.settings
     if not settings.smtp_url:
         return None

@@ -1,1 +1,1 @@
-"""From a request to a decision, and what is set up for it. Read gateway, signals, scoring, rules, decision."""
+"""From a request to a decision, and its configuration. Read gateway, signals, scoring, rules, decision."""

@@ -26,18 +26,18 @@ from agentgate.protection.signals.page_board import PageBoard
 from agentgate.protection.signals.rate_exchange import RateExchange
 from agentgate.protection.signals.rates import RateWindows
 from agentgate.protection.sites.directory import SiteDirectory
-from agentgate.protection.sites.repository import DirectoryStores
+from agentgate.protection.sites.repository import SiteStores
 from agentgate.protection.threat_data.intel import IntelDirectory
 from agentgate.protection.threat_data.search_verification import CrawlerStatuses, SearchConfirmer, SearchVerdicts
 
-# A change made by another worker is obeyed within this and the time of one read.
+# Interval of polling the version: other workers' changes apply within this and the time of one read.
 CONFIGURATION_S = 0.5
 INTEL_S = 30.0
 RATES_S = 0.5
 
 
-class SnapshotStores(DirectoryStores, ScoringStores, WorkerNumberStores, Protocol):
-    """The ports that are read."""
+class SnapshotStores(SiteStores, ScoringStores, WorkerNumberStores, Protocol):
+    """The repositories that are read."""
 
 
 class SnapshotRefresher:
@@ -69,7 +69,7 @@ class SnapshotRefresher:
             folder, expected=settings.intel_dir is not None, crawler_statuses=crawler_statuses if asks_dns else None
         )
         self._models_due = True
-        # Told which version of the configuration is in force here, each time that it was looked at.
+        # Called with the configuration's version after each poll.
         self.on_refreshed: Callable[[int], None] | None = None
         self._refreshing = asyncio.Lock()
         # Alone, or as one of several workers.
@@ -86,11 +86,11 @@ class SnapshotRefresher:
         ]
         if exchange is not None:
             self._periodic.append(PeriodicTask("rates", self._rates.sync, interval_s=RATES_S))
-            # A shared store that was restarted is told what this worker had counted, also when nobody asks here.
+            # A restarted shared cache gets this worker's counts again, even without traffic here.
             self._periodic.append(PeriodicTask("shared-store", shared_cache.ping, interval_s=RATES_S))
 
     async def prepare(self) -> None:
-        """Take a number and read everything once: enough to decide by."""
+        """Take a worker number and load everything once."""
         if self.ids.worker is None:
             self.ids.worker = await self._worker.claim()
         await self.refresh()
@@ -114,23 +114,23 @@ class SnapshotRefresher:
         await self._worker.release()
 
     def wake(self) -> None:
-        """Read the configuration anew at once: this worker has just changed it."""
+        """Reload the configuration at once: this worker has just changed it."""
         self.sites.expect_change()
         self._configuration.wake()
 
     def poll(self) -> None:
-        """Look at once whether the configuration has changed: somebody else says so."""
+        """Poll the configuration's version at once: another worker announced a change."""
         self._configuration.wake()
 
     async def observe(self, site_id: str, request: SampleRequest) -> SampleFacts:
-        """Implement the rules' Explainer: whoever has just added an entry of a list tries it out with the next call."""
+        """Implement the rules' Explainer. Reloads first, so that a new list entry can be tried out at once."""
         await self.sites.await_refresh_if_possible()
         return self._samples.observe(site_id, request)
 
     async def refresh(self) -> None:
-        """Take over what has changed. Whoever asks while that is under way waits for it, and looks once more."""
+        """Load changes. A call during a refresh waits for it, and refreshes once more."""
         async with self._refreshing:
-            # Remembered, because the store may go away between the two.
+            # A flag, because the store may become unavailable between the two reads.
             if await self.sites.refresh(self._store, self._clock.now_ms()):
                 self._models_due = True
             if self._models_due:

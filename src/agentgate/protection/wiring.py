@@ -26,7 +26,7 @@ from agentgate.protection.agents.signing.directories import open_directories
 from agentgate.protection.agents.signing.repository import Replays, ReplayStore
 from agentgate.protection.agents.signing.verify import AgentVerifier
 from agentgate.protection.agents.submission_repository import SubmissionStore
-from agentgate.protection.agents.submit.submissions import Judge, Submissions
+from agentgate.protection.agents.submit.submissions import SubmissionJudge, Submissions
 from agentgate.protection.agents.tools import ToolsManifests
 from agentgate.protection.appeals.filing import AppealFiling, appeal_jobs
 from agentgate.protection.appeals.repository import AppealStores
@@ -37,7 +37,7 @@ from agentgate.protection.browser_check.probes.checker import ProbeChecker
 from agentgate.protection.browser_check.probes.pool import FOLDER, Pools
 from agentgate.protection.browser_check.repository import ChallengeStore
 from agentgate.protection.browser_check.scrutiny import Scrutiny
-from agentgate.protection.browser_check.trial import BrowserCheckEventLog, Grants
+from agentgate.protection.browser_check.trial import BrowserCheckEventLog, CheckTokens
 from agentgate.protection.browser_check.verify import ChallengeVerifier
 from agentgate.protection.challenge_page.challenge import ChallengePages
 from agentgate.protection.challenge_page.challenge_pass import AppealTickets, Passes
@@ -71,11 +71,11 @@ from agentgate.protection.tokens.uses import CredentialUses
 
 
 class WiredStores(SiteStores, AppealStores, Protocol):
-    """The repositories that are used here."""
+    """The repositories that protection uses."""
 
 
 class DataPlaneStores(Protocol):
-    """What of the opened stores is used here."""
+    """The opened stores that protection uses."""
 
     @property
     def store(self) -> Store[WiredStores]: ...
@@ -198,11 +198,11 @@ class DataPlane:
         )
 
     def count_shed(self) -> int:
-        """Return how many checks of the gateway were not looked at because there were too many."""
+        """Return how many gateway checks were shed under overload."""
         return self.gate.shed
 
     def dependencies(self) -> dict[Any, Any]:
-        """Return what the handlers of these routes ask for."""
+        """Return the dependencies of the handlers, by type."""
         approvals = Approvals(
             self.handoffs,
             self._refresher.sites,
@@ -234,7 +234,7 @@ class DataPlane:
 
     def _visitor_dependencies(self, approvals: Approvals) -> dict[Any, Any]:
         refresher, challenges, limiter = self._refresher, self._stores.challenges, self._limiter
-        grants = Grants(self._receipts, self._clearances, self._bindings)
+        grants = CheckTokens(self._receipts, self._clearances, self._bindings)
         admission = CheckAdmission(
             refresher.sites,
             visitors=refresher.decider.visitors,
@@ -279,7 +279,7 @@ class DataPlane:
             refresher.sites,
             self._stores.submissions,
             admission=self._admission,
-            judge=Judge(refresher.decider, self.agent_quotas, recorder=self._recorder, ids=refresher.ids),
+            judge=SubmissionJudge(refresher.decider, self.agent_quotas, recorder=self._recorder, ids=refresher.ids),
             handoffs=self.handoffs,
             receipts=self._receipts,
         )
@@ -295,7 +295,7 @@ class DataPlane:
         }
 
     def hot_paths(self, app: Any, *, metrics: MetricRegistry, observer: RequestObserver) -> dict[bytes, HotFunction]:
-        """Return the frequent calls, which are answered without the general pipeline."""
+        """Return the hot paths, which are answered without ASGI."""
         siteverify = FastSiteverify(
             self.redeemer,
             asgi_path=Direct(app),

@@ -10,7 +10,7 @@ from agentgate.routes.gateway import GATEWAY
 from agentgate.routes.pages import CUSTOMER_PAGES, OPERATOR_PAGES
 from agentgate.routes.public import DOCUMENTATION, OPERATIONS, PUBLIC
 
-# What each listener has. The public one does not contain the admin routes at all.
+# The surfaces of each listener. The public one does not contain the admin routes at all.
 PUBLIC_LISTENER = (
     PUBLIC,
     BROWSER,

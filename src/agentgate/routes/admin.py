@@ -144,7 +144,7 @@ ADMIN = Surface(
         get("/audit", audit.list_operator_audit),
         # The labels that rules can name
         get("/signal-labels", detect.list_signal_labels),
-        # What browsers are asked that only a real engine can answer
+        # Probes
         get("/probes", probes.read_probes),
     ),
 )

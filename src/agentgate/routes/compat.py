@@ -1,4 +1,4 @@
-"""What a server calls that was written for Turnstile, reCAPTCHA or hCaptcha.
+"""Routes for servers that were written for Turnstile, reCAPTCHA or hCaptcha.
 
 Each route is there twice: below `/compat`, and at the service's own path, so that a host name is all that changes.
 """
@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from agentgate.http.endpoint import Handler
 from agentgate.http.static_files import read_drop_in
-from agentgate.http.surface import Row, Surface, get, post
+from agentgate.http.surface import RowMaker, Surface, get, post
 from agentgate.lib import errors
 from agentgate.lib.limits import SITEVERIFY_BODY_BYTES
 from agentgate.protection.tokens import compat_endpoints as compat
@@ -23,12 +23,12 @@ REFUSES = (
 )
 
 
-def _script(path: str) -> Row:
+def _script(path: str) -> RowMaker:
     return get(path, read_drop_in, media_type="text/javascript", any_query=True)
 
 
-def _verify(method: Callable[..., Row], path: str, handler: Handler, *more: str) -> Row:
-    # Callers of reCAPTCHA often send everything behind the `?`, and whatever else they like.
+def _verify(method: Callable[..., RowMaker], path: str, handler: Handler, *more: str) -> RowMaker:
+    # Callers of reCAPTCHA often send everything in the query, with parameters of their own.
     return method(path, handler, body_limit=SITEVERIFY_BODY_BYTES, any_query=True, refuses=(*REFUSES, *more))
 
 

@@ -26,7 +26,7 @@ from agentgate.routes.sites import (
 
 PREFIX = "/v1/console"
 
-# One guard for each permission, so that a row names what it needs and nothing else.
+# One guard for each permission, so that a row names only its permission.
 MEMBERS_READ = member(ConsolePermission.MEMBERS_READ)
 MEMBERS_WRITE = member(ConsolePermission.MEMBERS_WRITE)
 TOKENS_WRITE = member(ConsolePermission.TOKENS_WRITE)
@@ -40,7 +40,7 @@ CONSOLE = Surface(
     prefix=PREFIX,
     errors=errors.CONSOLE,
     compressed=True,
-    # The permission that fewest have: a row that forgets to name its own lets in owners only.
+    # The permission of owners only, for a row that forgets to name its own.
     guard=ACCOUNT_DELETE,
     table=(
         # Account

@@ -1,4 +1,4 @@
-"""What sites' pages and servers and agents call: the browser check, server-side validation, submissions, handoffs."""
+"""Routes for sites' pages, sites' servers and agents: browser check, siteverify, submissions, handoffs."""
 
 from agentgate.http.surface import Surface, get, post
 from agentgate.lib import errors
@@ -7,7 +7,7 @@ from agentgate.protection.agents import endpoints as agents
 from agentgate.protection.browser_check import endpoints as browser
 from agentgate.protection.tokens import endpoints as tokens
 
-# Of every route: the site, the page, and how often.
+# Errors of every route: unknown site, wrong page, rate limit.
 EVERYWHERE = ("site_invalid", "action_invalid", "origin_denied", "site_disabled", "rate_limited", "schema_unsupported")
 OF_A_CHALLENGE = ("challenge_invalid", "challenge_expired")
 
@@ -143,7 +143,7 @@ HANDOFF = Surface(
     ),
 )
 
-# The page says what became of the question.
+# The page shows the state of the handoff.
 _PAGES = {404: "There is no such question", 410: "The question was answered, or has expired"}
 
 # For people: refusals are pages as well.

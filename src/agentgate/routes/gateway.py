@@ -1,4 +1,4 @@
-"""The gateway: what the proxy in front of a protected site calls for each request."""
+"""The gateway: called by the proxy in front of a protected site for each request."""
 
 from agentgate.http.surface import Surface, delete, get, patch, post, put
 from agentgate.lib import errors
@@ -7,7 +7,7 @@ from agentgate.protection.challenge_page import endpoints as page
 from agentgate.protection.gateway import endpoints as gateway
 
 DENIALS = tuple(code for code, row in errors.GATEWAY.rows.items() if row.status != 204)
-# An answer in place of the site's has the status of the decision, and is a page when a person looks at it.
+# An answer in place of the site's own has the status of the decision, and is a page for navigations.
 CHALLENGE = {
     "status": 401,
     "any_query": True,

@@ -2,7 +2,7 @@
 
 from agentgate.http import web_app
 from agentgate.http.endpoint import Guard, Handler
-from agentgate.http.surface import Row, Surface, get, post
+from agentgate.http.surface import RowMaker, Surface, get, post
 from agentgate.lib import errors
 from agentgate.people.account_pages import endpoints as pages
 from agentgate.people.account_pages.endpoints import begun_form, form_of_this_page
@@ -15,11 +15,11 @@ HTML = "text/html"
 PARTS = ("", "/", "/{page}", "/{page}/{name}", "/{page}/{name}/{part}")
 
 
-def _shown(path: str, handler: Handler) -> Row:
+def _shown(path: str, handler: Handler) -> RowMaker:
     return get(path, handler, media_type=HTML, any_query=True)
 
 
-def _form(path: str, handler: Handler, guard: Guard = form_of_this_page) -> Row:
+def _form(path: str, handler: Handler, guard: Guard = form_of_this_page) -> RowMaker:
     return post(path, handler, guard=guard, media_type=HTML, any_query=True, body_limit=FORM_BYTES)
 
 

@@ -1,4 +1,4 @@
-"""The routes that operators and customers share: all that is read and changed below one site.
+"""The routes below one site, which operators and customers share.
 
 A row names the permission that the console asks for. `operators_rows` gives the same rows the operators' guard.
 """
@@ -10,7 +10,7 @@ from agentgate.events.queries import endpoints as traffic
 from agentgate.events.queries import export_endpoints as export
 from agentgate.events.webhooks import endpoints as webhooks
 from agentgate.http.endpoint import Guard
-from agentgate.http.surface import Row, delete, get, patch, post, put
+from agentgate.http.surface import RowMaker, delete, get, patch, post, put
 from agentgate.lib import limits
 from agentgate.lib.enums import ConsolePermission
 from agentgate.people.accounts.guards import member
@@ -32,19 +32,19 @@ SITES_WRITE = member(ConsolePermission.SITES_WRITE)
 ANALYTICS_READ = member(ConsolePermission.ANALYTICS_READ)
 
 
-def scoped(path: str, scope: Guard, *table: Row) -> tuple[Row, ...]:
+def scoped(path: str, scope: Guard, *table: RowMaker) -> tuple[RowMaker, ...]:
     """Return rows below a path, each with the scope that finds what the path names."""
 
-    def place(row: Row) -> Row:
+    def place(row: RowMaker) -> RowMaker:
         return lambda prefix, guard: replace(row(prefix + path, guard), scope=scope)
 
     return tuple(place(row) for row in table)
 
 
-def operators_rows(*tables: tuple[Row, ...]) -> Iterator[Row]:
+def operators_rows(*tables: tuple[RowMaker, ...]) -> Iterator[RowMaker]:
     """Return the rows of these tables with the operators' guard."""
 
-    def place(row: Row) -> Row:
+    def place(row: RowMaker) -> RowMaker:
         return lambda prefix, guard: replace(row(prefix, guard), guard=operator)
 
     return (place(row) for table in tables for row in table)

@@ -49,7 +49,6 @@ class InstallationReport:
     _started_s: float = field(default_factory=time.monotonic)
 
     async def report(self, now_ms: int) -> InstallationState:
-        """Return the state of the installation."""
         read = self.stores.store.read
         readiness = await self.readiness.report()
         alive = await read.worker_numbers.list_taken(now_ms)

@@ -62,8 +62,6 @@ def events_check(stores: Stores, metrics: MetricRegistry, recorder: Recorder) ->
 
 
 def threat_data_check(refresher: SnapshotRefresher) -> ReadinessCheck:
-    """Return the check of the threat data."""
-
     async def probe() -> str:
         is_well, line = refresher.intel.status()
         if not is_well:

@@ -18,7 +18,7 @@ from agentgate.protection.browser_check.probes.generate import (
     family_of,
     make_program,
 )
-from agentgate.protection.browser_check.probes.pool import LARGEST, SMALLEST, Answer, AnsweredProgram, Pool
+from agentgate.protection.browser_check.probes.pool import LARGEST, SMALLEST, AnsweredProgram, Pool, PoolAnswer
 from agentgate_tools.probe_making.browsers import Browser, Run, RunFailed, collect
 
 # In 1/16 px: judging allows half a pixel to either side.
@@ -43,7 +43,7 @@ def widened(program: Program) -> Program:
     return program
 
 
-def narrowed(program: Program, answer: Sequence[int]) -> Answer | None:
+def narrowed(program: Program, answer: Sequence[int]) -> PoolAnswer | None:
     """Return the answer to the program itself; None where an edge lies near a point."""
     kind = program[1][0][0]
     if kind == "h":
@@ -57,7 +57,7 @@ def narrowed(program: Program, answer: Sequence[int]) -> Answer | None:
     return tuple(answer)
 
 
-def agreed(program: Program, runs: Iterable[Run], place: int) -> Answer | None:
+def agreed(program: Program, runs: Iterable[Run], place: int) -> PoolAnswer | None:
     """Return the answer that all runs agree on; None where they do not, or where it would say nothing."""
     answers = []
     for run in runs:
@@ -70,7 +70,7 @@ def agreed(program: Program, runs: Iterable[Run], place: int) -> Answer | None:
     return middle if middle is not None and says_something(program, middle) else None
 
 
-def by_engine(program: Program, runs: Sequence[Run], place: int) -> Mapping[str, Answer] | None:
+def by_engine(program: Program, runs: Sequence[Run], place: int) -> Mapping[str, PoolAnswer] | None:
     """Return an answer for each engine, where only the engines differ from each other."""
     answers = {
         engine: agreed(program, [run for run in runs if run.engine == engine], place)
@@ -80,7 +80,7 @@ def by_engine(program: Program, runs: Sequence[Run], place: int) -> Mapping[str,
     return found if len(found) == len(answers) else None
 
 
-def middle_of(answers: Sequence[Answer]) -> Answer | None:
+def middle_of(answers: Sequence[PoolAnswer]) -> PoolAnswer | None:
     """Return the middle of answers that lie within the tolerance of each other."""
     if not answers or len({len(answer) for answer in answers}) != 1:
         return None
@@ -93,7 +93,7 @@ def middle_of(answers: Sequence[Answer]) -> Answer | None:
     return tuple(middle)
 
 
-def says_something(program: Program, answer: Answer) -> bool:
+def says_something(program: Program, answer: PoolAnswer) -> bool:
     """Say whether an answer is one that nobody gets who lays out nothing."""
     if program[1][0][0] == "h":
         return len(set(answer)) >= LEAST_BOXES_HIT
@@ -144,7 +144,7 @@ def choose(seed: bytes, programs: Sequence[Program], runs: Sequence[Run], *, mad
     kept = {}
     for number, program in enumerate(programs):
         together = agreed(program, runs, number)
-        answers: Mapping[str, Answer] | None = {"": together} if together is not None else None
+        answers: Mapping[str, PoolAnswer] | None = {"": together} if together is not None else None
         if answers is None and apart:
             answers = by_engine(program, runs, number)
         if answers is not None:
@@ -175,7 +175,7 @@ def programs_of(seed: bytes, numbers: Iterable[int]) -> list[Program]:
     return [make_program(seed, number) for number in numbers]
 
 
-def _is_near(one: Answer, other: Answer) -> bool:
+def _is_near(one: PoolAnswer, other: PoolAnswer) -> bool:
     # Nearer than judging asks for, so that small differences of other machines have room too.
     room = AGREEMENT * 3 // 4
     return len(one) == len(other) and all(abs(a - b) <= room for a, b in zip(one, other, strict=True))

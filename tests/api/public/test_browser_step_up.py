@@ -7,7 +7,7 @@ import pytest
 from agentgate.lib.enums import ClearanceLevel
 from agentgate.protection.browser_check.probes.ticket import seal, unseal
 from agentgate.protection.browser_check.step_up import WAIT_MS, places_of
-from agentgate.protection.browser_check.work import Level, challenge_work, step_up_work
+from agentgate.protection.browser_check.work import WorkLevel, challenge_work, step_up_work
 from agentgate.protection.tokens.clearance import Clearances
 from tests.support.browser_client import DRIVEN, SIGNALS, BrowserClient, create_site, decision_of
 from tests.support.service import RunningService
@@ -60,7 +60,7 @@ def challenge_of(page: BrowserClient, **fields: Any) -> dict[str, Any]:
     challenge["probes"]["draw"] = seal(ticket, SEED, challenge_id)
     database = page.service.application.stores.databases["hot"]
     page.service.run(database.run("UPDATE challenge SET seed = $2 WHERE id = $1", challenge["challengeId"], SEED))
-    challenge["work"]["salt"] = challenge_work(SEED, Level.USUAL).salt
+    challenge["work"]["salt"] = challenge_work(SEED, WorkLevel.USUAL).salt
     if "stepUp" in challenge:
         challenge["stepUp"]["work"]["salt"] = step_up_work(SEED, is_doubtful=False).salt
         challenge["stepUp"]["places"] = places_of(SEED)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agentgate.protection.browser_check.records import Work
-from agentgate.protection.browser_check.work import AMOUNTS, SCRYPT, Level, is_solved, scrypt_answer
+from agentgate.protection.browser_check.work import AMOUNTS, SCRYPT, WorkLevel, is_solved, scrypt_answer
 
 pytestmark = pytest.mark.skipif(
     shutil.which("node") is None and not os.environ.get("REQUIRE_NODE"), reason="Node.js is not installed"
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[3]
 WORKER = ROOT / "src/agentgate/http/static/sdk/v1/worker.js"
 # At least so much of what the browser's engine pays, a native solver pays for the same puzzles.
 LEAST_SHARE = 0.4
-WORK = Work(algorithm=SCRYPT, salt="9f86d081884c7d659a2feaa0c55ad015", count=96, bits=AMOUNTS[Level.HIGH].bits)
+WORK = Work(algorithm=SCRYPT, salt="9f86d081884c7d659a2feaa0c55ad015", count=96, bits=AMOUNTS[WorkLevel.HIGH].bits)
 
 # The worker as a browser starts it, and what it reports; `allowed` is whether the page's policy allows WebAssembly.
 DRIVER = """

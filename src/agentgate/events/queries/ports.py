@@ -204,7 +204,7 @@ class SiteFinder(Protocol):
 
 
 class TrafficStores(Protocol):
-    """The ports of the configuration that the read models use."""
+    """The repositories of the configuration that the read models use."""
 
     @property
     def sites(self) -> SiteFinder: ...

@@ -111,7 +111,6 @@ def cursor_scope(query: VisitorQuery) -> list[str]:
 
 
 def filters_of(query: DecisionQuery) -> DecisionFilters:
-    """Return the filters of a query."""
     return DecisionFilters(
         kind=_or_none(query.kind),
         outcome=_or_none(query.outcome),

@@ -33,7 +33,6 @@ def bucket_spans(span: TimeRange, bucket: MetricsBucket) -> list[TimeRange]:
 
 
 def add_up(counts: Iterable[Counts]) -> Counts:
-    """Return the sum."""
     rows = [astuple(each) for each in counts]
     return Counts(*(sum(column) for column in zip(*rows, strict=True))) if rows else Counts()
 
@@ -54,12 +53,10 @@ def outcome_counts(counts: Counts) -> OutcomeCounts:
 
 
 def outcome_fields(counts: Counts) -> dict[str, int]:
-    """Return the fields of OutcomeCounts."""
     return {name: getattr(counts, name) for name in _OUTCOMES}
 
 
 def point_fields(span: TimeRange, counts: Counts) -> dict[str, Any]:
-    """Return the fields of a SeriesPoint."""
     return {
         **outcome_fields(counts),
         "start": Moment(span.from_ms),

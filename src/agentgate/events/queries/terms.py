@@ -22,7 +22,7 @@ class TrafficTerms:
         return max(now_ms // DAY_MS - self.event_days, 0) * DAY_MS
 
     def keeps(self, span: TimeRange, now_ms: int) -> bool:
-        """Say whether a range starts within the retention of events."""
+        """Return whether a range starts within the retention of events."""
         return span.from_ms >= self.events_from_ms(now_ms)
 
     def kept_part(self, span: TimeRange, now_ms: int) -> TimeRange:

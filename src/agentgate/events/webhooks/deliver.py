@@ -221,7 +221,7 @@ class Push:
 
 
 def is_wanted(decision: Decision, wanted: WebhookFilter) -> bool:
-    """Say whether a filter lets a decision through."""
+    """Return whether a filter lets a decision through."""
     if wanted.outcomes and decision.outcome not in wanted.outcomes:
         return False
     return not wanted.kinds or decision.kind in wanted.kinds

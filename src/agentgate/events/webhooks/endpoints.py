@@ -34,39 +34,37 @@ async def list_webhooks(call: SiteCall, store: Store[WebhookStores]) -> WebhookL
 
 
 async def create_webhook(
-    call: SiteCall, body: WebhookInput, store: Store[WebhookStores], sealer: Sealer, outbound: Outbound
+    call: SiteCall, body: WebhookInput, stores: WebhookStores, sealer: Sealer, outbound: Outbound
 ) -> WebhookSecret:
     """Have decisions or changes of health pushed to an address.
 
     The secret that signs the deliveries is in this answer and never again. Decisions are pushed from now on.
     """
     editing.check_url(outbound, body.url)
-    return await store.change(lambda stores: editing.create(stores, call, body, sealer))
+    return await editing.create(stores, call, body, sealer)
 
 
-async def change_webhook(
-    call: SiteCall, body: WebhookPatch, store: Store[WebhookStores], outbound: Outbound
-) -> Webhook:
+async def change_webhook(call: SiteCall, body: WebhookPatch, stores: WebhookStores, outbound: Outbound) -> Webhook:
     """Change a webhook.
 
     `enabled: true` makes a paused webhook go on where it stopped, or from the oldest decision that is kept.
     """
     if isinstance(body.url, str):
         editing.check_url(outbound, body.url)
-    return await store.change(lambda stores: editing.change(stores, call, call.params["webhookId"], body))
+    return await editing.change(stores, call, call.params["webhookId"], body)
 
 
-async def rotate_webhook(call: SiteCall, store: Store[WebhookStores], sealer: Sealer) -> WebhookSecret:
+async def rotate_webhook(call: SiteCall, stores: WebhookStores, sealer: Sealer) -> WebhookSecret:
     """Replace a webhook's secret; for 24 hours, deliveries are signed with the old one too.
 
     The new secret is in this answer and never again.
     """
-    return await store.change(lambda stores: editing.rotate(stores, call, call.params["webhookId"], sealer))
+    return await editing.rotate(stores, call, call.params["webhookId"], sealer)
 
 
-async def delete_webhook(call: SiteCall, store: Store[WebhookStores]) -> None:
+async def delete_webhook(call: SiteCall, stores: WebhookStores) -> None:
     """Delete a webhook."""
-    await store.change(lambda stores: editing.delete(stores, call, call.params["webhookId"]))
+    await editing.delete(stores, call, call.params["webhookId"])
 
 
 async def test_webhook(call: SiteCall, store: Store[WebhookStores], push: Push, limiter: Limiter) -> WebhookDelivery:

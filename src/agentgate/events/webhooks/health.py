@@ -26,7 +26,6 @@ class HealthWatch:
         self._clock = clock
 
     async def notice_changes(self) -> None:
-        """Note changes of health for each webhook."""
         live = await self._store.read.webhooks.list_live()
         for webhooks in _by_site(each for each in live if WebhookEvent.HEALTH in each.webhook.events):
             first = webhooks[0]

@@ -68,7 +68,7 @@ def after_failure(progress: Progress, now_ms: int, *, error: str, jitter: float)
 
 
 def is_given_up(progress: Progress, now_ms: int) -> bool:
-    """Say whether deliveries have failed for so long that nobody seems to want them."""
+    """Return whether deliveries have failed for so long that nobody seems to want them."""
     return progress.failing_since_ms is not None and now_ms - progress.failing_since_ms >= GIVEN_UP_MS
 
 

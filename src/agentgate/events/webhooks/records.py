@@ -44,7 +44,7 @@ class DeliveryKind(StrEnum):
     TEST = "test"
 
 
-Events = Annotated[list[WebhookEvent], Meta(min_length=1, max_length=len(WebhookEvent))]
+WebhookEvents = Annotated[list[WebhookEvent], Meta(min_length=1, max_length=len(WebhookEvent))]
 
 
 class WebhookFilter(Input, frozen=True, kw_only=True):
@@ -65,7 +65,7 @@ class WebhookInput(Input, frozen=True, kw_only=True):
     )
 
     url: Url
-    events: Events
+    events: WebhookEvents
     format: WebhookFormat = WebhookFormat.JSON
     filter: WebhookFilter = EVERYTHING
     enabled: bool = True
@@ -77,7 +77,7 @@ class WebhookPatch(Input, frozen=True, kw_only=True):
     refused_fields: ClassVar[dict[str, str]] = WebhookInput.refused_fields
 
     url: Url | UnsetType = UNSET
-    events: Events | UnsetType = UNSET
+    events: WebhookEvents | UnsetType = UNSET
     format: WebhookFormat | UnsetType = UNSET
     filter: WebhookFilter | UnsetType = UNSET
     enabled: bool | UnsetType = UNSET

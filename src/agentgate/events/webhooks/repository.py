@@ -26,7 +26,6 @@ class WebhookStore(LockingRepository):
         await self._session.lock("webhooks", site_id)
 
     async def add_webhook(self, webhook: StoredWebhook) -> None:
-        """Keep a new webhook."""
         await self._session.run(
             f"INSERT INTO webhook ({', '.join(_NAMES)}) VALUES ({_PLACES})",  # noqa: S608
             *_WEBHOOK.values(webhook),
@@ -111,7 +110,6 @@ def _webhook(row: Row) -> StoredWebhook:
 
 
 class WebhookStores(AuditStores, Protocol):
-    """The ports that a unit of work on webhooks uses."""
+    """The repositories that a unit of work on webhooks uses."""
 
-    @property
-    def webhooks(self) -> WebhookStore: ...
+    webhooks: WebhookStore

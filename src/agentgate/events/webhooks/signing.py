@@ -13,12 +13,10 @@ SECRET_BYTES = 32
 
 
 def new_secret() -> str:
-    """Return a new secret."""
     return PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
 def seal_secret(sealer: Sealer, webhook_id: str, secret: str) -> bytes:
-    """Return a secret as it is stored."""
     return sealer.seal(secret.encode(), sealing_context(webhook_id))
 
 

@@ -1,4 +1,4 @@
-"""Serving the documentation. Each page is made when first asked for, in a thread: the gateway does not wait for it."""
+"""Serving the documentation. Each page is rendered at its first request, in a thread."""
 
 import asyncio
 from collections.abc import Callable
@@ -20,7 +20,7 @@ POLICY = (
     "base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
 PAGE_HEADERS = (("content-security-policy", POLICY), ("cross-origin-opener-policy", "same-origin"))
-# Longer questions are nobody's.
+# Longer queries are cut.
 MOST_QUESTION = 100
 
 _ASSETS = {
@@ -43,7 +43,7 @@ class Documentation:
         return index(self._library)
 
     async def file(self, path: str) -> StaticFile | None:
-        """Return what stands at an address below `/docs/`, or None."""
+        """Return the file at a path below `/docs/`, or None."""
         if path not in self._made:
             make = self._maker(path)
             if make is None:
@@ -57,7 +57,7 @@ class Documentation:
         return search_page(question, found, self._library).encode()
 
     def _maker(self, path: str) -> Callable[[], StaticFile] | None:
-        """Return what makes a file: only for addresses that exist, so that nobody can fill the memory."""
+        """Return the function that renders a file; None for paths that do not exist, so that the cache is bounded."""
         if path in _ASSETS:
             return lambda: made_file(files(__package__).joinpath(path).read_bytes(), _ASSETS[path])
         if path == "search.json":

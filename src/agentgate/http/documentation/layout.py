@@ -1,4 +1,4 @@
-"""The frame of a page: navigation, contents of the page, search, feedback, the ways to read it as Markdown."""
+"""The frame of a page: navigation, table of contents, search, feedback, links to its Markdown."""
 
 from agentgate.http.documentation.library import DocumentPage, Group, Heading, Library, RenderedDocument
 from agentgate.http.documentation.search import Section
@@ -10,7 +10,6 @@ _DOCTYPE = "<!doctype html>\n"
 
 
 def article_page(page: DocumentPage, rendered: RenderedDocument, library: Library, *, feedback: bool) -> str:
-    """Return one page of the documentation."""
     before, after = library.neighbours(page)
     main = element(
         "main",

@@ -1,4 +1,4 @@
-"""The pages of the documentation: which there are, under which address, in which order. How they look is in `layout`.
+"""The pages of the documentation: their addresses and their order. `layout` has their HTML frame.
 
 A checkout has them in `docs/`; a wheel has copies beside this module, which the build puts there.
 """
@@ -34,12 +34,11 @@ class DocumentPage:
 
     @property
     def address(self) -> str:
-        """Where readers find it."""
         return f"/docs/{self.slug}"
 
     @property
     def twin(self) -> str:
-        """Where it is as Markdown."""
+        """The address of its Markdown."""
         return f"/docs/{self.slug or 'index'}.md"
 
     @cached_property
@@ -68,7 +67,7 @@ class RenderedDocument:
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of the index: a page and what it is about."""
+    """A line of the index: a page and its description."""
 
     page: DocumentPage
     text: str
@@ -77,7 +76,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Group:
-    """A section of the index: those for whom its pages are."""
+    """A section of the index: a kind of reader and its pages."""
 
     title: str
     entries: tuple[Entry, ...]

@@ -26,7 +26,7 @@ def render(page: DocumentPage, library: Library) -> RenderedDocument:
     tokens = parser.parse(page.markdown)
     headings = tuple(_headings(tokens))
     for token in tokens:
-        # The policy of the pages forbids styles that stand in an element.
+        # The pages' content security policy forbids inline styles.
         if token.type in {"th_open", "td_open"} and token.attrs:
             token.attrs = {"class": str(token.attrs["style"]).removeprefix("text-align:")}
         for child in token.children or ():
@@ -101,12 +101,12 @@ def _redirect(token: Token, page: DocumentPage, library: Library) -> None:
     elif goal.startswith("docs/openapi/"):
         token.attrSet("href", f"/{goal}")
     else:
-        # A file of the source: nothing to open here, but its path is worth telling.
+        # A source file is not served: show its path instead of a link.
         token.attrs = {"title": f"in the source: {goal}", "class": "source"}
 
 
 class _Renderer(RendererHTML):
-    """What differs from plain CommonMark."""
+    """Differences from plain CommonMark."""
 
     def heading_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:  # noqa: ARG002
         token = tokens[idx]

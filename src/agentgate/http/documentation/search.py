@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agentgate.http.documentation.library import Entry, Library
 
-# Of each section. What is longer is a table of a reference, whose first rows say what it is about.
+# Characters indexed of each section. Longer sections are reference tables, whose first rows are enough.
 MOST_TEXT = 1_200
 MOST_RESULTS = 20
 MOST_WORDS = 8

@@ -57,7 +57,7 @@ def document(*surfaces: Surface, version: str) -> dict[str, Any]:
     shapes = [(surface, row, shape_of(row.handler)) for surface in surfaces for row in surface.rows]
     schemas = _Schemas(_records(shapes))
     paths: dict[str, dict[str, Any]] = defaultdict(dict)
-    # Whoever opens the document came to check a token.
+    # Siteverify first: most readers of its document look for that.
     for surface, row, shape in sorted(shapes, key=lambda each: each[1].path != SITEVERIFY_PATH):
         paths[row.path][row.method.lower()] = _operation(row, shape, surface, schemas)
     used = {scheme for _, row, _ in shapes for way in declared_errors(row.guard).security for scheme in way}
@@ -170,7 +170,7 @@ def _operation_id(row: Endpoint, surface: Surface) -> str:
         return name
     if len({other.path for other in same}) == 1:
         return f"{name}_{row.method.lower()}"
-    # Several rows have this handler: what their paths end in tells them apart, or else the whole path does.
+    # Several rows share this handler: the ends of their paths tell them apart, or else the whole paths.
     ends = [_end_of(other.path) for other in same]
     if len(set(ends)) == len(same):
         return f"{name}_{_end_of(row.path)}"
@@ -212,7 +212,7 @@ def _responses(row: Endpoint, shape: HandlerSignature, surface: Surface, schemas
             schema = {"anyOf": [schemas.reference(row.other_replies[status]), schema]}
         listed = ", ".join([*(f"`{code}`" for code in codes), *filter(None, [row.other_pages.get(status)])])
         responses[str(status)] = {
-            # A surface may refuse with the status of a success: its body is of the same kind then.
+            # A surface may refuse with the status of a success; the body has the same type then.
             "description": f"{row.success}, or refused: {listed}" if status == row.status else listed,
             "content": {"application/json": {"schema": schema}},
         }

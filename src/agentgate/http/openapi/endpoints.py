@@ -1,4 +1,4 @@
-"""Serving the OpenAPI documents, and a page for people that asks nothing of any other host."""
+"""Serving the OpenAPI documents and their pages, which load nothing from other hosts."""
 
 from collections.abc import Iterable
 from functools import cached_property
@@ -19,7 +19,7 @@ PAGE_POLICY = (
 
 
 class Documents:
-    """The documents of one listener and their pages. Each is made when first asked for: a start has no time for it."""
+    """The documents of one listener and their pages, each made at its first request to keep the start fast."""
 
     def __init__(self, surfaces: Iterable[Surface]) -> None:
         self._surfaces = tuple(surfaces)

@@ -1,4 +1,4 @@
-"""Example values that a schema accepts, and what sends them: `curl`, Python, Node. Nothing here is HTML."""
+"""Example values of a schema, and example requests for `curl`, Python and Node."""
 
 import json
 import re
@@ -103,7 +103,7 @@ def _fill(one: str, least: int, most: int) -> str:
 
 _VARIABLE = re.compile(r"\$([A-Z_]+)")
 _LAST_WORD = re.compile(r"[a-z]+$|[A-Z][a-z]*$")
-# What a text is about shows in the last word of its name; "example" everywhere would read badly.
+# The last word of a property's name tells its meaning; "example" everywhere would read badly.
 _TEXT_BY_WORD = {
     "email": "ann@shop.example",
     "method": "POST",
@@ -118,7 +118,7 @@ _TEXT_BY_FORMAT = {"date-time": "2026-01-31T09:30:00Z", "date": "2026-01-31", "e
 
 
 def example(schema: Schema, schemas: Mapping[str, Schema], *, name: str = "") -> Any:
-    """Return a value that fits a schema. An object gets what it requires, or its first property."""
+    """Return a value that fits a schema. An object gets its required properties, or its first one."""
     if reference := reference_name(schema):
         return example(schemas[reference], schemas, name=name)
     given = [*(schema[key] for key in ("default", "const") if key in schema)]
@@ -234,7 +234,7 @@ def _python_value(value: Any) -> str:
 def _credentials(operation: Mapping[str, Any], schemes: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
     """Return the headers and the cookies that let a caller in."""
     ways = operation.get("security") or [{}]
-    # A shell has no cookies yet, so the way with the fewest parts and no cookie is the one to show.
+    # A shell has no cookies, so the alternative with the fewest schemes and no cookie is shown.
     chosen = min(ways, key=lambda way: (sum(schemes[name].get("in") == "cookie" for name in way), len(way)))
     headers: dict[str, str] = {}
     cookies: dict[str, str] = {}

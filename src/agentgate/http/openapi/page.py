@@ -1,6 +1,6 @@
 """OpenAPI documents as pages for people: plain HTML and one style sheet, no script, no request to anywhere else.
 
-How a schema is shown is in `openapi_schema_page`; the example commands come from `openapi_example`.
+Schemas are rendered by `schema_page`, example requests by `example`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,12 +32,10 @@ class Operation:
 
     @property
     def tag(self) -> str:
-        """The group it stands in."""
         return str((self.described.get("tags") or ["other"])[0])
 
     @property
     def summary(self) -> str:
-        """What it does, in one line."""
         return str(self.described.get("summary", ""))
 
     @property
@@ -119,7 +117,6 @@ class _SurfacePage:
         self._groups = [(tag, list(group)) for tag, group in groupby(ordered, key=lambda operation: operation.tag)]
 
     def contents(self) -> Markup:
-        """Return the table of contents."""
         groups = [
             element("li", _link(anchor("tag", tag), tag.capitalize()), element("ul", *map(_entry, operations)))
             for tag, operations in self._groups
@@ -130,7 +127,7 @@ class _SurfacePage:
         return element("nav", home, element("ul", *groups, schemas), aria_label="Contents", class_="contents")
 
     def main(self) -> Markup:
-        """Return everything beside the table of contents."""
+        """Return the page without its table of contents."""
         sections = [
             element(
                 "section", element("h2", tag.capitalize()), *map(self._operation, operations), id=anchor("tag", tag)
@@ -175,7 +172,7 @@ class _SurfacePage:
             _part("Responses", element("dl", *self._responses(described), class_="responses")),
             _part("Samples", *samples),
         )
-        # Browsers unfold what a link points into, so the anchor is inside; on the fold itself it would stay closed.
+        # Browsers open a `details` element when a link points into it, so the anchor is inside.
         body = element("div", *parts, id=operation.anchor, class_="inside")
         return element("details", summary, body, class_="operation")
 
@@ -230,7 +227,7 @@ class _SurfacePage:
         if not schema:
             return element("p", element("code", media_type), class_="facts")
         name, _ = self._schemas.resolve(schema)
-        # Every refusal has the same body; what differs is the code, and the description names it.
+        # Every refusal has the same body; the description names its code.
         if name == REFUSAL:
             return None
         title = element("summary", joined(["Body: ", element("code", name)]) if name else "Body")
@@ -242,7 +239,7 @@ def _part(title: str, *content: Markup) -> Markup:
 
 
 def _command(text: str) -> Markup:
-    # What may have to be scrolled sideways must be reachable from the keyboard.
+    # An element that scrolls sideways must be reachable by keyboard.
     return element("pre", element("code", text), tabindex="0", role="region", aria_label="Example command")
 
 

@@ -1,4 +1,4 @@
-"""JSON Schema in words: types, limits and properties as HTML. What a page does with them is in `openapi_page`."""
+"""JSON Schema as HTML: types, limits and properties. `page` puts it into pages."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -50,7 +50,7 @@ class SchemaPage:
         if not properties:
             return None
         required = frozenset(shape.get("required", ()))
-        # What comes in is closed, and there what must be sent stands out; in a reply, what may be missing does.
+        # In closed (input) objects required properties are marked; in replies, optional ones.
         closed = shape.get("additionalProperties") is False
         marked = required if closed else properties.keys() - required
         mark = "required" if closed else "optional"
@@ -85,7 +85,7 @@ class SchemaPage:
         )
 
     def body(self, schema: Schema) -> Markup:
-        """Show what a request or reply carries: its type, and its properties or values."""
+        """Show the body of a request or reply: its type, and its properties or values."""
         name, shape = self.resolve(schema)
         about = prose(shape["description"]) if "description" in shape else None
         return joined(
@@ -143,7 +143,7 @@ def alternatives(schema: Schema) -> list[Schema]:
 
 
 def limits(schema: Schema) -> list[Markup]:
-    """Say in words what a value must keep to, and what it is when absent."""
+    """Return the limits and the default of a value in words."""
     found = [
         _range(schema.get("minimum"), schema.get("maximum"), ""),
         _range(schema.get("minLength"), schema.get("maxLength"), "characters"),

@@ -8,20 +8,20 @@ from msgspec import Struct
 
 from agentgate.lib.records import Record
 
-State = Literal["ready", "degraded", "unavailable"]
+ReadinessLevel = Literal["ready", "degraded", "unavailable"]
 
 CHECK_S = 1.0
 
 
 class ReadinessReport(Record, frozen=True, kw_only=True):
-    """Whether decisions can be made, and what each check found."""
+    """Whether decisions can be made, and the result of each check."""
 
-    status: State
+    status: ReadinessLevel
     checks: dict[str, str]
 
 
 class ReadinessCheck(Struct, frozen=True):
-    """One thing that must answer. The probe raises, or returns what to show."""
+    """One dependency to probe. The probe raises, or returns a text to show."""
 
     name: str
     required: bool
@@ -40,7 +40,7 @@ class ReadinessChecks:
         """Run every check and put the state together."""
         found = await self._find()
         failed = [check for check in self._checks if found[check.name].startswith("failed")]
-        status: State = "degraded" if failed else "ready"
+        status: ReadinessLevel = "degraded" if failed else "ready"
         if any(check.required for check in failed):
             status = "unavailable"
         if self.draining:
@@ -48,7 +48,7 @@ class ReadinessChecks:
         return ReadinessReport(status=status, checks=found)
 
     async def _find(self) -> dict[str, str]:
-        # Anybody may ask, so those who ask at once share one look: a flood must not take the stores' connections.
+        # Anybody may call this, so simultaneous calls share one run: a flood must not use up the stores' connections.
         if self._look is None or self._look.done():
             self._look = asyncio.create_task(self._run_all())
         return await asyncio.shield(self._look)

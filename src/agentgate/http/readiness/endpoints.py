@@ -3,7 +3,7 @@
 from typing import Literal
 
 from agentgate.http.call import Call
-from agentgate.http.readiness.checks import ReadinessChecks, State
+from agentgate.http.readiness.checks import ReadinessChecks, ReadinessLevel
 from agentgate.http.readiness.checks import ReadinessReport as ReadinessReport  # noqa: PLC0414 - the row names it
 from agentgate.http.replies import Reply, Text
 from agentgate.lib.limits import STORE_UNAVAILABLE_RETRY_AFTER_S
@@ -20,7 +20,7 @@ class Alive(Record, frozen=True, kw_only=True):
 class ReadinessState(Record, frozen=True, kw_only=True):
     """Whether decisions can be made."""
 
-    status: State
+    status: ReadinessLevel
 
 
 async def read_health(call: Call) -> Alive:  # noqa: ARG001 - every handler is given its call
@@ -35,7 +35,7 @@ async def read_readiness(call: Call, readiness: ReadinessChecks) -> Reply[Readin
 
 
 async def read_readiness_report(call: Call, readiness: ReadinessChecks) -> Reply[ReadinessReport]:  # noqa: ARG001
-    """Say whether decisions can be made, and what each check found."""
+    """Say whether decisions can be made, and the result of each check."""
     report = await readiness.report()
     return _reply(report, report)
 

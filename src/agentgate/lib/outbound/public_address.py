@@ -41,7 +41,7 @@ _REFUSED_IPV6 = tuple(
 
 
 def is_public(address: str) -> bool:
-    """Say whether an address is a public one; text that is no address is not."""
+    """Return whether an address is a public one; text that is no address is not."""
     try:
         parsed = ip_address(address)
     except ValueError:

@@ -156,8 +156,6 @@ def url_template(placeholder: str) -> ValueKind[str]:
 
 
 def folder() -> ValueKind[Path]:
-    """Return the kind of folder paths."""
-
     def parse(text: str) -> Path:
         if not text or "\0" in text:
             raise Unfit("it is not a path")
@@ -208,8 +206,6 @@ def name_servers() -> ValueKind[tuple[ListenAddress, ...]]:
 
 
 def networks() -> ValueKind[tuple[Network, ...]]:
-    """Return the kind of lists of networks."""
-
     def one(text: str) -> Network:
         try:
             return ip_network(text)

@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 from agentgate.lib.telemetry.series import BY_NAME, WORKERS, Merge, SeriesKind
 
 # Labels in sorted order, so that the same ones are the same key.
-Labels = tuple[tuple[str, str], ...]
+LabelPairs = tuple[tuple[str, str], ...]
 
 
 class MergedSample(Struct, frozen=True, array_like=True):
@@ -22,7 +22,7 @@ class MergedSample(Struct, frozen=True, array_like=True):
 
     family: str
     name: str
-    labels: Labels
+    labels: LabelPairs
     value: float
 
 
@@ -47,7 +47,7 @@ def read_figures(worker: str, registry: CollectorRegistry) -> WorkerFigures:
 
 def add_up_ended(ended: Sequence[WorkerFigures]) -> WorkerFigures:
     """Return what stays of workers that have ended: counters and histograms, and of gauges nothing."""
-    sums: dict[tuple[str, str, Labels], float] = {}
+    sums: dict[tuple[str, str, LabelPairs], float] = {}
     for figures in ended:
         for sample in figures.samples:
             series = BY_NAME.get(sample.family)
@@ -72,7 +72,7 @@ class _Merged(Collector):
         self._ended = ended
 
     def collect(self) -> Iterable[Metric]:
-        found: dict[str, dict[tuple[str, Labels], float]] = {name: {} for name in BY_NAME}
+        found: dict[str, dict[tuple[str, LabelPairs], float]] = {name: {} for name in BY_NAME}
         for figures in (*self._living, *(() if self._ended is None else (self._ended,))):
             for sample in figures.samples:
                 series, labels = BY_NAME.get(sample.family), sample.labels

@@ -54,7 +54,7 @@ def scrub(_logger: object, _method: str, event: MutableMapping[str, Any]) -> Mut
 
 @functools.lru_cache(maxsize=NAMES_REMEMBERED)
 def is_telling(name: str) -> bool:
-    """Say whether a value of this name must not be written."""
+    """Return whether a value of this name must not be written."""
     words = [word.lower() for word in WORDS.findall(name)]
     joined = "_".join(words)
     if joined in PLAIN_NAMES or (words and words[-1] in PLAIN_ENDINGS):

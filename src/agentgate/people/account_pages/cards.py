@@ -50,7 +50,6 @@ def words_for(request: Request) -> Words:
 
 
 def icon(path: str) -> Markup:
-    """Return a decorative icon."""
     return element("svg", element("path", d=path), class_="icon", viewBox="0 0 16 16", aria_hidden="true")
 
 
@@ -79,7 +78,6 @@ def note(tone: str, text: str, *, alert: bool = False) -> Markup:
 
 
 def title(text: str, lead: str) -> Markup:
-    """Return a card's title and its one sentence."""
     return element("div", element("h1", text, id="t"), element("p", lead, class_="soft s"))
 
 
@@ -123,7 +121,6 @@ def hidden(name: str, value: str) -> Markup:
 
 
 def button(text: str) -> Markup:
-    """Return the one main button of a card."""
     return element("button", text, class_="btn main big full")
 
 
@@ -137,7 +134,6 @@ def form(action: str, *parts: str | None, check: FormCheck | None = None) -> Mar
 def card(
     request: Request, heading: str, *parts: str | None, footer: Markup | None = None, scripted: bool = False
 ) -> str:
-    """Return a whole page with one card."""
     head = page_head("console", f"{heading} · AgentGate", script="account" if scripted else None)
     if any(part and "data-check-site" in part for part in parts):
         head = Markup(head.removesuffix("</head>") + element("script", src=SDK, defer="") + "</head>")

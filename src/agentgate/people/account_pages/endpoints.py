@@ -243,12 +243,12 @@ async def read_accounts(call: UserCall, store: Store[AccountStores], sessions: U
 
 
 async def send_accounts(
-    call: UserCall, body: AccountsForm, store: Store[AccountStores], sessions: UserSessions
+    call: UserCall, body: AccountsForm, stores: AccountStores, sessions: UserSessions
 ) -> Reply[Text]:
     """Work in another account, from the page."""
     if not sessions.is_csrf_token(call.session, body.csrf):
         raise Refused("csrf")
-    switched = await own_user.switch_account(call, SwitchInput(account_id=body.account_id), store, sessions)
+    switched = await own_user.switch_account(call, SwitchInput(account_id=body.account_id), stores, sessions)
     return cards.see_other(HOME, *switched.headers)
 
 

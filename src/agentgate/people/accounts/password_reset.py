@@ -76,5 +76,5 @@ class PasswordReset:
 
 
 def may_reset(user: StoredUser) -> bool:
-    """Say whether a link would be of use: not to the suspended, nor to who was invited and has no password yet."""
+    """Return whether a link would be of use: not to the suspended, nor to who was invited and has no password yet."""
     return user.status is UserStatus.ACTIVE and user.password_hash is not None

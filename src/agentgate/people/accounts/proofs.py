@@ -22,7 +22,7 @@ class SignInProofs:
     async def is_password(
         self, attempt: SignInAttempt, password_hash: str | None, password: str, *, token: str | None = None
     ) -> bool:
-        """Say whether the password is right; refuse to say when there were too many wrong ones.
+        """Return whether the password is right; refuse to say when there were too many wrong ones.
 
         Nobody's hash (None) costs as much as anybody's. A right password leaves the count of wrong ones as it is.
         """

@@ -120,7 +120,7 @@ class ApiToken(Record, frozen=True, kw_only=True):
     last_used_at: Moment | UnsetType = UNSET
 
     def is_live(self, now_ms: int) -> bool:
-        """Say whether its secret is accepted."""
+        """Return whether its secret is accepted."""
         return self.revoked_at is UNSET and (self.expires_at is UNSET or now_ms < self.expires_at)
 
 

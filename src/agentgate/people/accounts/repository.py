@@ -21,8 +21,7 @@ from agentgate.people.accounts.records import (
     Usage,
     member_status,
 )
-from agentgate.people.identity.repository import UserStores
-from agentgate.people.outbox.repository import OutboxStores
+from agentgate.people.identity.repository import IdentityStores
 
 # Members who belong to no other account.
 _LEAVING = """SELECT users.id, users.email FROM membership JOIN users ON users.id = membership.user_id
@@ -150,7 +149,7 @@ class AccountStore(LockingRepository):
         return Usage(sites=sites, members=members, tokens=tokens)
 
     async def has_enforcing_site(self, account_id: str) -> bool:
-        """Say whether one of the account's sites is in `enforce` mode."""
+        """Return whether one of the account's sites is in `enforce` mode."""
         row = await self._session.one(
             "SELECT 1 FROM site WHERE account_id = $1 AND mode = $2", account_id, Mode.ENFORCE.value
         )
@@ -395,7 +394,7 @@ class AccessRequestStore(LockingRepository):
         return decided == 1
 
 
-class AccountStores(UserStores, OutboxStores, ConfigurationStores, Protocol):
+class AccountStores(IdentityStores, ConfigurationStores, Protocol):
     """The repositories that a unit of work on accounts uses."""
 
     accounts: AccountStore

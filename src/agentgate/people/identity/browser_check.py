@@ -17,7 +17,7 @@ class BrowserCheck(Protocol):
         """Return the site that issues the tokens; None when the service has no site of its own."""
 
     async def passes(self, token: str | None, call: Call, *, action: str) -> bool:
-        """Say whether the check was passed; a token is used up by asking."""
+        """Return whether the check was passed; a token is used up by asking."""
 
 
 class NoBrowserCheck:

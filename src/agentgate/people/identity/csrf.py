@@ -16,7 +16,6 @@ def csrf_token(keyring: Keyring, secret_digest: bytes) -> str:
 
 
 def is_csrf_token(keyring: Keyring, secret_digest: bytes, token: str) -> bool:
-    """Say whether the token is this session's."""
     try:
         tag = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):

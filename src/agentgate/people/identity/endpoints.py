@@ -17,7 +17,7 @@ from agentgate.people.identity.records import (
     OperatorSessionList,
     SessionInfo,
 )
-from agentgate.people.identity.repository import OperatorStores
+from agentgate.people.identity.repository import IdentityStores
 
 COOKIE_PATH = "/v1/admin"
 
@@ -47,7 +47,7 @@ async def read_session(call: Call, operators: Operators) -> SessionInfo:
     return _session_info(operators, await operators.find_session(call, secret))
 
 
-async def list_sessions(call: Call, store: Store[OperatorStores], operators: Operators) -> OperatorSessionList:
+async def list_sessions(call: Call, store: Store[IdentityStores], operators: Operators) -> OperatorSessionList:
     """List the live sessions of all operators, newest first."""
     current, found = _current_digest(call), await operators.list_sessions(store.read, call)
     return OperatorSessionList(

@@ -1,29 +1,23 @@
 """The timed job of identity: delete sessions and links that ended long ago."""
 
-from typing import Protocol
-
 from agentgate.lib.clock import DAY_MS, Clock
 from agentgate.lib.database import Store
 from agentgate.lib.tasks.job import Job
-from agentgate.people.identity.repository import OperatorStores, UserStores
+from agentgate.people.identity.repository import IdentityStores
 
 # Ended sessions are kept a while, so that their cookie answers `session_expired` and not `unauthorized`.
 SESSION_KEPT_MS = 8 * DAY_MS
 LINK_KEPT_MS = 30 * DAY_MS
 
 
-class SweptStores(UserStores, OperatorStores, Protocol):
-    """Sessions of users and operators, and links."""
-
-
-def identity_jobs(store: Store[SweptStores], clock: Clock) -> tuple[Job, ...]:
+def identity_jobs(store: Store[IdentityStores], clock: Clock) -> tuple[Job, ...]:
     return (Job(name="sweep", interval_ms=DAY_MS, work=lambda: sweep(store, clock)),)
 
 
-async def sweep(store: Store[SweptStores], clock: Clock) -> None:
+async def sweep(store: Store[IdentityStores], clock: Clock) -> None:
     now_ms = clock.now_ms()
 
-    async def forget(stores: SweptStores) -> None:
+    async def forget(stores: IdentityStores) -> None:
         await stores.operator_sessions.sweep_sessions(now_ms - SESSION_KEPT_MS)
         await stores.user_sessions.sweep_sessions(now_ms - SESSION_KEPT_MS)
         await stores.links.sweep_links(now_ms - LINK_KEPT_MS)

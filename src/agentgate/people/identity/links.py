@@ -3,8 +3,6 @@
 None of these functions leaves an audit entry: what the link is made or used for does.
 """
 
-from typing import Protocol
-
 from msgspec import Struct
 
 from agentgate.http.call import Call
@@ -14,17 +12,12 @@ from agentgate.lib.enums import ActorKind
 from agentgate.lib.errors import Refused
 from agentgate.lib.secrets import digest, new_secret
 from agentgate.people.identity.records import LinkKind, StoredLink
-from agentgate.people.identity.repository import UserStores
-from agentgate.people.outbox.repository import OutboxStores
+from agentgate.people.identity.repository import IdentityStores
 
 INVITE_MS = limits.INVITE_LINK_DAYS * DAY_MS
 # Where a listener that is opened on all addresses listens: a link there leads nowhere.
 EVERY_ADDRESS = frozenset({"0.0.0.0", "[::]", "::"})  # noqa: S104 - compared with, not listened on
 RESET_MS = limits.PASSWORD_RESET_LINK_HOURS * HOUR_MS
-
-
-class LinkStores(UserStores, OutboxStores, Protocol):
-    """The ports that a unit of work on links uses: with a link goes the body of the message that carried it."""
 
 
 class IssuedLink(Struct, frozen=True):
@@ -35,7 +28,7 @@ class IssuedLink(Struct, frozen=True):
 
 
 async def issue_link(
-    stores: LinkStores, call: Call, kind: LinkKind, user_id: str, *, account_id: str | None = None
+    stores: IdentityStores, call: Call, kind: LinkKind, user_id: str, *, account_id: str | None = None
 ) -> IssuedLink:
     """Make a link; the user's earlier ones of the kind end, with an account those for it only."""
     # Without the lock, two calls at once would each end the earlier links and each leave a new one.
@@ -54,7 +47,7 @@ async def issue_link(
     return IssuedLink(secret, link)
 
 
-async def peek_link(stores: UserStores, call: Call, kind: LinkKind, secret: str) -> StoredLink:
+async def peek_link(stores: IdentityStores, call: Call, kind: LinkKind, secret: str) -> StoredLink:
     """Return what a link is for without using it; refuse one that is unknown, of another kind, used or expired."""
     link = await stores.links.find_link(digest(secret))
     if link is None or link.kind is not kind or link.used_ms is not None or call.now >= link.expires_ms:
@@ -62,7 +55,7 @@ async def peek_link(stores: UserStores, call: Call, kind: LinkKind, secret: str)
     return link
 
 
-async def spend_link(stores: LinkStores, call: Call, kind: LinkKind, secret: str) -> StoredLink:
+async def spend_link(stores: IdentityStores, call: Call, kind: LinkKind, secret: str) -> StoredLink:
     """Use a link up; of many who try at once, one succeeds. All other links of the user end with it.
 
     Who spends a link sets a password: a forgotten invitation must not be a second way to do so afterwards.
@@ -78,7 +71,7 @@ async def spend_link(stores: LinkStores, call: Call, kind: LinkKind, secret: str
 
 
 async def end_links(
-    stores: LinkStores, call: Call, kind: LinkKind, user_id: str, *, account_id: str | None = None
+    stores: IdentityStores, call: Call, kind: LinkKind, user_id: str, *, account_id: str | None = None
 ) -> None:
     """End the user's unused links of a kind, with an account those for it only, and delete the messages' bodies."""
     for secret_digest in await stores.links.end_links(user_id, kind, call.now, account_id=account_id):

@@ -13,7 +13,7 @@ from agentgate.lib.keyring import Sealer
 from agentgate.lib.secrets import digest
 from agentgate.people.identity import totp
 from agentgate.people.identity.records import StoredUser
-from agentgate.people.identity.repository import UserStores
+from agentgate.people.identity.repository import IdentityStores
 
 PENDING_MS = 15 * MINUTE_MS
 
@@ -31,7 +31,7 @@ class SecondFactor:
     def __init__(self, sealer: Sealer) -> None:
         self._sealer = sealer
 
-    async def begin_setup(self, stores: UserStores, call: Call, user: StoredUser) -> tuple[str, str]:
+    async def begin_setup(self, stores: IdentityStores, call: Call, user: StoredUser) -> tuple[str, str]:
         """Make a new secret, to be confirmed within 15 minutes; return it as text and as an `otpauth://` URL."""
         current = await _locked(stores, user.id)
         if current.has_mfa:
@@ -40,7 +40,7 @@ class SecondFactor:
         await stores.users.save_pending_mfa(user.id, self._sealer.seal(secret, sealing_context(user.id)), call.now)
         return totp.secret_text(secret), totp.otpauth_url(secret, current.email)
 
-    async def enable(self, stores: UserStores, call: Call, user: StoredUser, code: str) -> list[str]:
+    async def enable(self, stores: IdentityStores, call: Call, user: StoredUser, code: str) -> list[str]:
         """Turn it on with a code of the new secret, which is used up by that; return the recovery codes."""
         current = await _locked(stores, user.id)
         if current.has_mfa:
@@ -57,7 +57,7 @@ class SecondFactor:
         return codes
 
     async def spend(
-        self, stores: UserStores, call: Call, user: StoredUser, *, code: str | None, recovery_code: str | None
+        self, stores: IdentityStores, call: Call, user: StoredUser, *, code: str | None, recovery_code: str | None
     ) -> None:
         """Use up a code or a recovery code; refuse one that is wrong, was used, or is older than one that was."""
         if (code is None) == (recovery_code is None):
@@ -73,7 +73,7 @@ class SecondFactor:
         if not spent:
             raise Refused("invalid_code")
 
-    async def disable(self, stores: UserStores, call: Call, user: StoredUser) -> None:  # noqa: ARG002 - like the others
+    async def disable(self, stores: IdentityStores, call: Call, user: StoredUser) -> None:  # noqa: ARG002 - like the others
         """Turn it off; secret and recovery codes are forgotten. Whoever asks has checked that it may be done."""
         await stores.users.lock_user(user.id)
         if not await stores.users.disable_mfa(user.id):
@@ -84,7 +84,7 @@ class SecondFactor:
 
 
 def is_pending(user: StoredUser, now_ms: int) -> bool:
-    """Say whether a setup has begun and can still be finished."""
+    """Return whether a setup has begun and can still be finished."""
     return not user.has_mfa and user.mfa_pending_ms is not None and now_ms - user.mfa_pending_ms < PENDING_MS
 
 
@@ -99,7 +99,7 @@ def recovery_digest(code: str) -> bytes:
     return digest(code.lower().translate(_AS_MEANT))
 
 
-async def _locked(stores: UserStores, user_id: str) -> StoredUser:
+async def _locked(stores: IdentityStores, user_id: str) -> StoredUser:
     await stores.users.lock_user(user_id)
     user = await stores.users.find_user(user_id)
     if user is None:

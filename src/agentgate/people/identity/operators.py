@@ -20,7 +20,7 @@ from agentgate.people.audit.trail import Subject, record
 from agentgate.people.identity import csrf
 from agentgate.people.identity.csrf import PURPOSE
 from agentgate.people.identity.records import OperatorSession, SessionStage
-from agentgate.people.identity.repository import OperatorStores
+from agentgate.people.identity.repository import IdentityStores
 from agentgate.people.identity.sessions import IDLE_MS, LIFETIME_MS, TOUCH_MS, browser_name
 
 DEFAULT_OPERATOR = "operator"
@@ -39,7 +39,7 @@ _KEY_TAG = b"operator key"
 class Operators:
     """Knows the operator credential and the sessions made with it."""
 
-    def __init__(self, admin_key: str, *, store: Store[OperatorStores], keyring: Keyring, limiter: Limiter) -> None:
+    def __init__(self, admin_key: str, *, store: Store[IdentityStores], keyring: Keyring, limiter: Limiter) -> None:
         self._key_digest = digest(admin_key)
         self._store = store
         self._keyring = keyring
@@ -83,7 +83,7 @@ class Operators:
         )
         signed_in = call.acting_as(Actor(kind=ActorKind.OPERATOR, name=operator))
 
-        async def work(stores: OperatorStores) -> None:
+        async def work(stores: IdentityStores) -> None:
             await stores.operator_sessions.add_session(session)
             await record(stores, signed_in, Action.SIGNIN_SUCCESS, Subject(target=session.id))
 
@@ -103,7 +103,7 @@ class Operators:
             )
         return session
 
-    async def list_sessions(self, stores: OperatorStores, call: Call) -> list[OperatorSession]:
+    async def list_sessions(self, stores: IdentityStores, call: Call) -> list[OperatorSession]:
         """Return the live sessions of all operators, newest first."""
         since_ms = call.now - SESSION_MS
         found = await stores.operator_sessions.list_sessions(since_ms)
@@ -115,7 +115,7 @@ class Operators:
     async def end_session_by_id(self, call: Call, session_id: str) -> OperatorSession:
         """End any operator's session; refuse when there is no live one with this ID."""
 
-        async def work(stores: OperatorStores) -> OperatorSession:
+        async def work(stores: IdentityStores) -> OperatorSession:
             found = [each for each in await self.list_sessions(stores, call) if each.id == session_id]
             if not found:
                 raise Refused("not_found", "There is no live operator session with this ID.")
@@ -129,7 +129,7 @@ class Operators:
     async def end_other_sessions(self, call: Call, current: bytes | None) -> None:
         """End every operator's session but the caller's own; of who came with the key, every one."""
 
-        async def work(stores: OperatorStores) -> None:
+        async def work(stores: IdentityStores) -> None:
             others = [each for each in await self.list_sessions(stores, call) if each.secret_digest != current]
             for session in others:
                 await stores.operator_sessions.end_session(session.secret_digest, call.now)
@@ -138,7 +138,7 @@ class Operators:
         await self._store.change(work)
 
     def _is_live(self, session: OperatorSession, now_ms: int) -> bool:
-        """Say whether a session is neither ended nor expired nor idle, and was made with the key of today.
+        """Return whether a session is neither ended nor expired nor idle, and was made with the key of today.
 
         Asked at every use, so that no worker and no store has to be told when the key changes.
         """

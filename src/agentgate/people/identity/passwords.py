@@ -71,7 +71,7 @@ class Passwords:
         return await self._work(lambda: self._hasher.hash(_bytes(password)), known=True)
 
     async def verify(self, password_hash: str | None, password: str, *, known: bool = False) -> bool:
-        """Say whether the password is right. Without a hash it is not, after the same work.
+        """Return whether the password is right. Without a hash it is not, after the same work.
 
         Known devices and live sessions have a queue of their own, so that a flood of others does not fill it.
         """
@@ -79,7 +79,7 @@ class Passwords:
         return matches and password_hash is not None
 
     def needs_rehash(self, password_hash: str) -> bool:
-        """Say whether a hash was made with other parameters than now: hash again after the next right password."""
+        """Return whether a hash was made with other parameters than now: hash again after the next right password."""
         return self._hasher.check_needs_rehash(password_hash)
 
     def close(self) -> None:
@@ -132,7 +132,7 @@ def read_known_passwords() -> frozenset[str]:
 
 
 def _is_guessable(text: str, common: frozenset[str]) -> bool:
-    """Say whether the text is a number or a common word, maybe repeated, maybe with digits and signs around it."""
+    """Return whether the text is a number or a common word, maybe repeated, maybe with digits and signs around it."""
     core = text.strip(_AROUND)
     if not text.strip(_NUMBER) or text in common or core in common:
         return True

@@ -85,7 +85,7 @@ class StoredUser(Struct, frozen=True, kw_only=True):
 
     @property
     def has_mfa(self) -> bool:
-        """Say whether signing in needs a code."""
+        """Return whether signing in needs a code."""
         return self.mfa_enabled_ms is not None
 
 

@@ -7,6 +7,7 @@ from agentgate.lib.database import LockingRepository, RecordTable
 from agentgate.lib.enums import UserStatus
 from agentgate.people.audit.repository import AuditStores
 from agentgate.people.identity.records import LinkKind, OperatorSession, StoredLink, StoredUser, UserSession
+from agentgate.people.outbox.repository import OutboxStores
 
 S = TypeVar("S", UserSession, OperatorSession)
 
@@ -205,15 +206,10 @@ class OperatorSessionStore(SessionStore[OperatorSession]):
         return await _OPERATOR_SESSIONS.find_all(self._session, not_ended, created_after_ms)
 
 
-class UserStores(AuditStores, Protocol):
-    """The repositories that a unit of work on users needs."""
+class IdentityStores(AuditStores, OutboxStores, Protocol):
+    """The repositories that a unit of work on users, operators or links uses."""
 
     users: UserStore
     user_sessions: UserSessionStore
     links: LinkStore
-
-
-class OperatorStores(AuditStores, Protocol):
-    """The repositories that a unit of work on operators uses."""
-
     operator_sessions: OperatorSessionStore

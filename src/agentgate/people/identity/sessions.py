@@ -15,7 +15,7 @@ from agentgate.lib.secrets import digest, new_secret
 from agentgate.people.identity import csrf
 from agentgate.people.identity.known_devices import KnownDevices
 from agentgate.people.identity.records import SessionStage, StoredUser, UserSession
-from agentgate.people.identity.repository import UserStores
+from agentgate.people.identity.repository import IdentityStores
 
 ACCOUNT_COOKIE = "ag_account"
 COOKIE_PATH = "/v1"
@@ -72,13 +72,13 @@ class UserSessions:
         self.devices = devices
 
     async def start(
-        self, stores: UserStores, call: Call, user: StoredUser, *, account_id: str | None, stage: SessionStage
+        self, stores: IdentityStores, call: Call, user: StoredUser, *, account_id: str | None, stage: SessionStage
     ) -> tuple[str, UserSession]:
         """Start a session; return the secret for the cookie, and the session. Callers audit and note the sign-in."""
         return await self._add(stores, call, user.id, account_id=account_id, stage=stage, created_ms=call.now)
 
     async def replace(
-        self, stores: UserStores, call: Call, session: UserSession, *, account_id: str | None, stage: SessionStage
+        self, stores: IdentityStores, call: Call, session: UserSession, *, account_id: str | None, stage: SessionStage
     ) -> tuple[str, UserSession]:
         """End a session and go on in a new one under a new secret; refuse if it was ended meanwhile.
 
@@ -89,7 +89,7 @@ class UserSessions:
         created_ms = session.created_ms if session.stage is stage else call.now
         return await self._add(stores, call, session.user_id, account_id=account_id, stage=stage, created_ms=created_ms)
 
-    async def find(self, store: Store[UserStores], call: Call, secret: str) -> UserSession:
+    async def find(self, store: Store[IdentityStores], call: Call, secret: str) -> UserSession:
         """Return the live session of a cookie, or refuse. What its stage allows is for the caller to say."""
         session = await store.read.user_sessions.find_session(digest(secret))
         if session is None:
@@ -122,7 +122,7 @@ class UserSessions:
 
     async def _add(
         self,
-        stores: UserStores,
+        stores: IdentityStores,
         call: Call,
         user_id: str,
         *,
@@ -153,7 +153,7 @@ class UserSessions:
 
 
 def is_live(session: UserSession, now_ms: int) -> bool:
-    """Say whether a session is neither ended nor expired nor idle for too long."""
+    """Return whether a session is neither ended nor expired nor idle for too long."""
     lasts_ms = LIFETIME_MS[session.stage]
     return (
         session.ended_ms is None and now_ms < session.created_ms + lasts_ms and now_ms - session.last_used_ms < IDLE_MS

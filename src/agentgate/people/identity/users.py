@@ -9,7 +9,7 @@ from agentgate.http.call import Call
 from agentgate.lib.errors import Refused
 from agentgate.lib.ids import new_user_id
 from agentgate.people.identity.records import StoredUser
-from agentgate.people.identity.repository import UserStores
+from agentgate.people.identity.repository import IdentityStores
 
 EMAIL_CHARACTERS = 254
 LOCAL_PART_CHARACTERS = 64
@@ -39,7 +39,7 @@ def canonical_email(text: str) -> str:
     return email
 
 
-async def find_or_create_user(stores: UserStores, call: Call, email: str, *, name: str | None = None) -> StoredUser:
+async def find_or_create_user(stores: IdentityStores, call: Call, email: str, *, name: str | None = None) -> StoredUser:
     """Return the user of an address, made now if there is none. A new user has no password; the name is theirs alone.
 
     Leaves no audit entry: what the user is made for does.

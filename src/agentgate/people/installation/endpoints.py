@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Literal, Protocol
 
 from agentgate.http.call import Call
-from agentgate.lib.database import Store
 from agentgate.lib.errors import Refused
 from agentgate.lib.keyring import PURPOSES, KeyStores, Sealer, StoredKey, replace_key
 from agentgate.lib.records import shown
@@ -25,7 +24,7 @@ class InstallationReader(Protocol):
 
 
 class KeyRotationStores(KeyStores, AuditStores, Protocol):
-    """The ports that rotating a key uses."""
+    """The repositories that rotating a key uses."""
 
 
 KeyState = Literal["next", "current", "retired", "ended"]
@@ -65,7 +64,7 @@ async def read_settings(
     return installation.settings()
 
 
-async def rotate_key(call: Call, store: Store[KeyRotationStores], sealer: Sealer) -> InstallationKey:
+async def rotate_key(call: Call, stores: KeyRotationStores, sealer: Sealer) -> InstallationKey:
     """Make a new key for a purpose.
 
     It is used once every worker has read it, after six minutes. The old one goes on verifying what it made until that
@@ -74,14 +73,9 @@ async def rotate_key(call: Call, store: Store[KeyRotationStores], sealer: Sealer
     purpose = call.params["purpose"]
     if purpose not in PURPOSES:
         raise Refused("not_found", f"There is no such purpose; there are {', '.join(PURPOSES)}.")
-
-    async def work(stores: KeyRotationStores) -> StoredKey:
-        waiting = [key for key in await stores.keys.list_keys() if key.purpose == purpose and key.active_ms > call.now]
-        if waiting:
-            # Each rotation ends the keys before it: a second one would end a key that was never used.
-            raise Refused("invalid_state", "The next key of this purpose is not in use yet; rotate again after that.")
-        made = await replace_key(stores, sealer, purpose, call.now)
-        await record(stores, call, Action.SERVICE_KEY_ROTATE, Subject(target=made.id), {"purpose": purpose})
-        return made
-
-    return key_records([await store.change(work)], call.now)[0]
+    if any(key.purpose == purpose and key.active_ms > call.now for key in await stores.keys.list_keys()):
+        # Each rotation ends the keys before it: a second one would end a key that was never used.
+        raise Refused("invalid_state", "The next key of this purpose is not in use yet; rotate again after that.")
+    made = await replace_key(stores, sealer, purpose, call.now)
+    await record(stores, call, Action.SERVICE_KEY_ROTATE, Subject(target=made.id), {"purpose": purpose})
+    return key_records([made], call.now)[0]

@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from agentgate.http.readiness.checks import State
+from agentgate.http.readiness.checks import ReadinessLevel
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import Record
 
@@ -89,7 +89,7 @@ class InstallationState(Record, frozen=True, kw_only=True):
     version: str
     time: Moment
     started_at: Moment
-    status: State
+    status: ReadinessLevel
     checks: list[InstallationCheck]
     workers: WorkerCounts
     events: EventCounts

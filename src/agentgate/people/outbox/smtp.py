@@ -42,7 +42,7 @@ class MailServer(Struct, frozen=True, kw_only=True):
 
     @property
     def must_start_tls(self) -> bool | None:
-        """Say whether STARTTLS must work: None takes it when it is offered.
+        """Return whether STARTTLS must work: None takes it when it is offered.
 
         A password is never sent in the clear to another machine, whatever that machine offers.
         """

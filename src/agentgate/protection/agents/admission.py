@@ -18,7 +18,7 @@ _DEFAULT_PORTS = {"https": ":443", "http": ":80"}
 
 
 class OwnAddress:
-    """Where agents reach the service. Without an address in the settings, whatever host they ask for is taken."""
+    """The service's own address. Without one in the settings, any host is accepted."""
 
     def __init__(self, public_base_url: str) -> None:
         parts = urlsplit(public_base_url)
@@ -40,7 +40,7 @@ class OwnAddress:
             method=request.method,
             scheme=scheme,
             authority=authority,
-            # A proxy in front of the service takes the path of our address away.
+            # A proxy in front of the service strips the path of the service's address.
             target=self._path + request.path + query,
             headers=joined,
         )
@@ -66,28 +66,27 @@ class Admission:
         self._address = address
 
     def message_of(self, call: Call) -> SignedMessage:
-        """Return the request as it was signed."""
         message = self._address.message(call.request)
         if message is None:
             raise _invalid("The request was sent to another host than the service's own.")
         return message
 
     async def identify_caller(self, call: Call, site: SiteView) -> Identity | None:
-        """Return what the signature of a call proves; None when the request was sent to another host than ours."""
+        """Return the identity that a call's signature proves; None for a request to another host than ours."""
         message = self._address.message(call.request)
         return None if message is None else await self.identify(message, site, now_ms=call.now)
 
     async def identify(self, message: SignedMessage, site: SiteView, *, now_ms: int) -> Identity:
-        """Return what the signature proves, whatever that is."""
+        """Return the identity that the signature proves, verified or not."""
         found = self._verifier.verify(
             message, policy=site.agent_policy, now_ms=now_ms, longest_s=SUBMIT_SIGNATURE_WINDOW_S
         )
         return found if isinstance(found, Identity) else await found
 
     async def find_problem(self, identity: Identity, message: SignedMessage, content: bytes) -> Refused | None:
-        """Return the refusal of a submission whose sender, body or freshness is not proven; None when all of it is.
+        """Return the refusal of a submission whose sender, body or freshness is not proven; None if all are.
 
-        The last step remembers the signature: it is never accepted again.
+        The last step stores the signature: it is never accepted again.
         """
         if identity.verdict is AgentVerdict.INVALID:
             return _invalid(identity.why)

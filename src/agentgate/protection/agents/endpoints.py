@@ -50,7 +50,7 @@ from agentgate.protection.sites.repository import SiteStores
 
 
 async def read_agent_policy(call: SiteCall, store: Store[SiteStores]) -> Reply[AgentPolicy]:
-    """Read what a site wants of agents; the defaults when nothing was ever set.
+    """Read a site's agent policy; the defaults when none was ever set.
 
     `ETag` names this version. Sent back with `If-Match`, a change replaces this version or is refused.
     """
@@ -58,7 +58,7 @@ async def read_agent_policy(call: SiteCall, store: Store[SiteStores]) -> Reply[A
 
 
 async def replace_agent_policy(call: SiteCall, body: AgentPolicy, stores: SiteStores) -> Reply[AgentPolicy]:
-    """Replace what a site wants of agents. What is left out has its default.
+    """Replace a site's agent policy. Absent members get their defaults.
 
     With `If-Match`, only the version that it names is replaced; otherwise the answer is 409 `revision_conflict`.
     """
@@ -67,7 +67,7 @@ async def replace_agent_policy(call: SiteCall, body: AgentPolicy, stores: SiteSt
     before, expected = stored_policy(site), call.request.header("if-match")
     if expected is not None and expected != tag_of(before):
         raise Refused("revision_conflict", "The agent policy changed since it was loaded. Load it again, then save.")
-    # One that is the same leaves no trace.
+    # An unchanged policy gets no audit entry.
     if before != body or isinstance(site.agent_policy, UnsetType):
         await stores.sites.save_agent_policy(call.site_id, to_builtins(body), call.now)
         await stores.configuration.bump()
@@ -85,21 +85,21 @@ def _shown_policy(policy: AgentPolicy) -> Reply[AgentPolicy]:
     return Reply(body=policy, headers=(("etag", tag_of(policy)),))
 
 
-# What is in the table, for those who read the API's documents.
+# The description in the API documents.
 TEXTS = {"text/csv": f"A row of names, then a row for each charge: {', '.join(COLUMNS)}"}
 
 
 async def read_agent_charges(
     call: SiteCall, query: StatementQuery, store: Store[SiteStores], charges: SubmissionStore
 ) -> ChargeStatement:
-    """Read what agents were charged at a site in a month (UTC), with totals per agent and currency."""
+    """Read the charges of agents at a site in a month (UTC), with totals per agent and currency."""
     return await _statement(call, query, store, charges)
 
 
 async def export_agent_charges(
     call: SiteCall, query: StatementQuery, store: Store[SiteStores], charges: SubmissionStore
 ) -> Reply[Text]:
-    """Export what agents were charged at a site in a month (UTC) as CSV."""
+    """Export the charges of agents at a site in a month (UTC) as CSV."""
     statement = await _statement(call, query, store, charges)
     name = f"agent-charges-{call.site_key}-{statement.month}.csv"
     headers = (("content-disposition", f'attachment; filename="{name}"'),)
@@ -127,12 +127,12 @@ async def submit(
     answer = await submissions.submit(call, body, content)
     charged = charged_in(answer)
     headers = () if charged is None else (("crawler-charged", charged),)
-    # The bytes themselves, which are the record's: a repeated submission gets exactly what the first one got.
+    # The stored bytes: a repeated submission gets exactly the first answer.
     return Reply(body=cast("SubmissionAnswer", msgspec.Raw(answer)), headers=headers)
 
 
 async def read_site_tools(call: Call, manifests: ToolsManifests) -> Reply[ToolsManifest | None]:
-    """Read what agents can do at a site, and how.
+    """Read the tools that a site offers to agents.
 
     Each tool is an MCP Tool object. A site may serve this as its own `/.well-known/agentgate-tools.json`.
     """
@@ -143,7 +143,7 @@ async def read_site_tools(call: Call, manifests: ToolsManifests) -> Reply[ToolsM
 
 
 async def read_own_tools(call: Call, manifests: ToolsManifests) -> Reply[ToolsManifest | None]:
-    """Read what agents can do at the service itself, and where sites list theirs. No customer is listed."""
+    """Read the tools of the service itself, and where sites list theirs. No customer is listed."""
     return _reply(call, await manifests.own())
 
 
@@ -165,7 +165,7 @@ HTML = "text/html; charset=utf-8"
 
 
 async def poll_handoff(call: Call, approvals: Approvals) -> Reply[HandoffAnswer]:
-    """Ask what became of a handoff.
+    """Poll the state of a handoff.
 
     Signed by the agent that received it, with a fresh signature each time; for everybody else there is no such handoff.
     The receipt of an approved one stays the same until it is redeemed.
@@ -194,7 +194,7 @@ async def read_handoff_style(call: Call, static: StaticFiles) -> Reply[Text | No
 
 
 async def list_agent_grants(call: SiteCall, store: Store[SiteStores], grants: GrantStore) -> AgentGrantList:
-    """List what people allowed agents beforehand at this site, the newest first."""
+    """List the grants that people gave agents at this site, the newest first."""
     number = await store.read.sites.find_number(call.site_id)
     return AgentGrantList(
         items=[shown(grant, AgentGrant, key_id=grant.keyid) for grant in await grants.list_grants(number)]
@@ -227,13 +227,13 @@ def _page(call: Call, view: HandoffView) -> Reply[Text]:
     return Reply(body=Text(handoff_page(view, language).encode(), HTML), status=view.phase.status, headers=headers)
 
 
-# More than this and reading all sites would take longer for everybody.
+# Larger policies would slow down the reading of all sites.
 MOST_BYTES = 128 * 1024
 FIELDS = ("default", "unverified", "quota_per_minute", "actions", "tools")
 
 
 def tag_of(policy: AgentPolicy) -> str:
-    """Return the ETag of a policy: whoever sends it with `If-Match` replaces this one and no other."""
+    """Return the ETag of a policy: a change with it in `If-Match` replaces this version and no other."""
     return f'"{hashlib.sha256(to_json(policy)).hexdigest()[:16]}"'
 
 
@@ -246,7 +246,7 @@ def stored_policy(site: Site) -> AgentPolicy:
 
 
 def check_policy(policy: AgentPolicy, site: Site) -> None:
-    """Refuse a policy that says what cannot be."""
+    """Refuse an invalid policy."""
     problem = find_problem(policy) or _unknown_action(policy, site) or _unusable_key(policy)
     if problem is not None:
         raise Refused("invalid_request", problem)
@@ -255,7 +255,7 @@ def check_policy(policy: AgentPolicy, site: Site) -> None:
 
 
 def policy_diff(before: AgentPolicy, after: AgentPolicy) -> dict[str, Any]:
-    """Return what changed. Of agents only which ones: their keys would fill the trail."""
+    """Return the changes. Of agents only their names: their keys would fill the trail."""
     old, new = before.agents, after.agents
     agents = {
         "added": [name for name in new if name not in old],

@@ -1,4 +1,4 @@
-"""Identity: what a request proves about the agent that sent it. `verify.py` finds it out."""
+"""Identity: what a request proves about the agent that sent it. `signing/verify.py` makes it."""
 
 from collections.abc import Mapping
 from hashlib import sha256
@@ -9,7 +9,7 @@ from agentgate.lib.enums import AgentVerdict
 
 
 class SignedMessage(Struct, frozen=True):
-    """A request as its sender signed it, whoever passed it on to us."""
+    """A request as its sender signed it, before any proxy."""
 
     # As sent, in capitals or not.
     method: str
@@ -26,7 +26,7 @@ class Identity(Struct, frozen=True, gc=False):
     """Who sent a request."""
 
     verdict: AgentVerdict
-    # Why it is invalid or unverified, in one sentence for whoever writes the agent; None otherwise.
+    # Why it is invalid or unverified, in one sentence for the agent's developer; None otherwise.
     why: str | None = None
     # `https://agent.example` for a key set at the well-known place, else the key set's URL, without a query. Set when
     # verified, and when a signature names an agent that could not be verified.
@@ -36,7 +36,7 @@ class Identity(Struct, frozen=True, gc=False):
     purposes: tuple[str, ...] = ()
     # Names of the components that the signature covers, such as `@authority`, `content-digest`, `crawler-max-price`.
     covered: frozenset[str] = frozenset()
-    # What makes the signature one of its kind, and until when that must be remembered (with the allowed skew): key set
+    # Identifies the signature, and until when it must be stored (with the allowed skew): key set
     # URL, keyid and nonce, or the signature's bytes where there is no nonce.
     unique: bytes = b""
     has_nonce: bool = False
@@ -46,8 +46,8 @@ class Identity(Struct, frozen=True, gc=False):
 
     @property
     def replay_key(self) -> bytes:
-        """What is remembered of the signature; nothing where nothing makes it one of its kind."""
-        # Most signatures need not be remembered, so this is made for those that must.
+        """The key under which the signature is stored; empty where nothing identifies it."""
+        # Computed on demand: most signatures need not be stored.
         return sha256(self.unique).digest() if self.unique else b""
 
 

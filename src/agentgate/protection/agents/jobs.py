@@ -9,7 +9,7 @@ from agentgate.protection.agents.handoff.repository import GrantStore, HandoffSt
 from agentgate.protection.agents.signing.repository import ReplayStore
 from agentgate.protection.agents.submission_repository import SubmissionStore
 
-# A handoff is remembered as long as what it led to, so that its agent learns that it was redeemed.
+# Handoffs are stored as long as submissions, so that an agent learns that its handoff was redeemed.
 HANDOFF_KEPT_MS = DAY_MS
 GRANT_KEPT_MS = 30 * DAY_MS
 HANDOFF_UNITS_PER_RUN = 100
@@ -19,18 +19,17 @@ UNITS_PER_RUN = 300
 
 
 def replay_jobs(replays: ReplayStore, clock: Clock) -> tuple[Job, ...]:
-    """Return the job. By a wrong clock, a signature could be used again."""
+    """Return the job, guarded: with a wrong clock, a deleted signature could be used again."""
     return (Job(name="forget-replays", interval_ms=MINUTE_MS, work=lambda: forget_replays(replays, clock)),)
 
 
 def handoff_jobs(handoffs: HandoffStore, grants: GrantStore, clock: Clock) -> tuple[Job, ...]:
-    """Return the job. All it deletes is over by any clock, so nothing guards it."""
+    """Return the job, unguarded: a wrong clock does no harm here."""
     work = partial(forget_handoffs, handoffs, grants, clock)
     return (Job(name="forget-handoffs", interval_ms=MINUTE_MS, work=work, guarded=False),)
 
 
 def submission_jobs(submissions: SubmissionStore, clock: Clock) -> tuple[Job, ...]:
-    """Return the job."""
     work = partial(forget_submissions, submissions, clock)
     return (Job(name="forget-submissions", interval_ms=10 * MINUTE_MS, work=work),)
 

@@ -27,7 +27,7 @@ class ChargeTotal(Record, frozen=True, kw_only=True):
     """What one agent owes in one currency. `amount` is `minorUnits` with two decimals."""
 
     agent: str
-    # What the site's policy calls the agent now.
+    # The agent's present name in the site's policy.
     name: str | UnsetType = UNSET
     currency: str
     requests: int
@@ -133,5 +133,5 @@ def _amount(minor_units: int) -> str:
 
 
 def _plain(text: str) -> str:
-    # Spreadsheets take what begins so for a formula, and a name is whatever somebody typed.
+    # Spreadsheets read cells that begin like this as formulas, and names are free text.
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t")) else text

@@ -1,4 +1,4 @@
-"""AgentPolicyChecker: what the gateway asks about a request that is signed, claims an agent, or offers a price.
+"""AgentPolicyChecker: checks a request that is signed, claims an agent, or offers a price.
 
 Between route and token, in the contract's order: signature, replay, body digest, claim, policy, quota, price. Nothing
 is charged before the request was let through: `charge` comes last.
@@ -50,7 +50,7 @@ CONTENT_DIGEST = "content-digest"
 KEYS_WAIT_S = 0.7
 SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 
-Headers = list[tuple[bytes, bytes]]
+HeaderLines = list[tuple[bytes, bytes]]
 
 
 class PolicyRefusal(Struct, frozen=True, gc=False):
@@ -58,12 +58,12 @@ class PolicyRefusal(Struct, frozen=True, gc=False):
 
     reason: str
     outcome: Outcome
-    # In one sentence, for whoever writes the agent.
+    # One sentence for the agent's developer.
     why: str | None = None
 
 
 class AgentRequestContext(Protocol):
-    """What a request is for. What is claimed is asked only of those who prove nothing: it may have to be found out."""
+    """The action and the claimed agent of a request. The claim is computed on demand, for unproven requests only."""
 
     @property
     def action(self) -> str | None:
@@ -77,31 +77,31 @@ class AgentRequestContext(Protocol):
 
 
 class AgentRuling(Struct, frozen=True, kw_only=True):
-    """What the checker found out, and what stands against the request."""
+    """Result of the check: the identity, and refusals of the request."""
 
     identity: Identity
     # For the rules; None for a request that is not signed.
     facts: AgentFacts | None = None
-    # Stands whatever else the request shows.
+    # Applies with any token or clearance.
     refusal: PolicyRefusal | None = None
-    # Stands unless the request shows a token or clearance that is good.
+    # Applies unless the request has a valid token or clearance.
     challenge: PolicyRefusal | None = None
-    # What the answer carries when one of the two applies.
-    headers: Headers = []
-    # The signature stands for the token that the route asks others for.
+    # Headers of the answer when one of the two applies.
+    headers: HeaderLines = []
+    # The signature replaces the token that the route requires.
     waives_receipt: bool = False
-    # What is due once the request is let through.
+    # The price to charge once the request is let through.
     price: Price | None = None
 
     def against(self, *, has_receipt: bool) -> PolicyRefusal | None:
-        """Return what stands against the request, None when nothing does. The policy's challenge goes before prices."""
+        """Return the refusal of the request, or None. The policy's challenge goes before prices."""
         if self.challenge is not None and not has_receipt:
             return self.challenge
         return self.refusal
 
 
 class AgentPolicyChecker:
-    """Checks requests of agents against the policy of a site, and notes what they owe."""
+    """Checks requests of agents against the policy of a site, and stores charges."""
 
     def __init__(self, verifier: AgentVerifier, *, replays: Replays, quotas: Quotas, charges: SubmissionStore) -> None:
         self._verifier = verifier
@@ -112,9 +112,9 @@ class AgentPolicyChecker:
     def check(
         self, message: SignedMessage, site: SiteView, context: AgentRequestContext, *, now_ms: int
     ) -> AgentRuling | Awaitable[AgentRuling]:
-        """Return the ruling about a request: at once when there is nothing to wait for, else something to wait for.
+        """Return the ruling about a request, or an awaitable of it where keys or quotas must be awaited.
 
-        What is awaited raises StoreUnavailable when a signature cannot be remembered.
+        The awaitable raises StoreUnavailable when a signature cannot be stored.
         """
         found = self._verifier.verify(message, policy=site.agent_policy, now_ms=now_ms, longest_s=LONGEST_S)
         if isinstance(found, Identity):
@@ -124,7 +124,7 @@ class AgentPolicyChecker:
     def recheck(
         self, ruling: AgentRuling, message: SignedMessage, site: SiteView, context: AgentRequestContext
     ) -> AgentRuling | Awaitable[AgentRuling]:
-        """Return the ruling about the same request under another action: who sent it is known by now."""
+        """Return the ruling about the same request under another action; its identity is already known."""
         identity = ruling.identity
         if ruling.facts is not None and ruling.facts.verdict is AgentVerdict.INVALID:
             return ruling
@@ -139,8 +139,8 @@ class AgentPolicyChecker:
 
     async def charge(
         self, ruling: AgentRuling, site: SiteView, *, action: str | None, decision_id: int, now_ms: int
-    ) -> Headers:
-        """Note what the agent owes for a request that is let through, durably; return what tells it so.
+    ) -> HeaderLines:
+        """Store the charge for a request that is let through; return the headers that tell the agent.
 
         In monitor mode nobody is refused for not paying, so nobody pays.
         """
@@ -190,7 +190,7 @@ class AgentPolicyChecker:
     def _apply_policy(
         self, identity: Identity, message: SignedMessage, site: SiteView, action: str | None
     ) -> AgentRuling | Awaitable[AgentRuling]:
-        """Rule on a request whose sender is known."""
+        """Rule on a request of a verified agent."""
         policy, agent = site.agent_policy, identity.agent or ""
         decided = policy_decision(policy, agent, action)
         if decided.decision is AgentPolicyAction.DENY:
@@ -229,14 +229,13 @@ def _rule_counted(identity: Identity, decided: PolicyDecision, offer: PriceOffer
 
 
 async def _wait(found: Awaitable[Identity]) -> Identity:
-    """Wait for a key set no longer than a proxy waits for us. The fetch goes on, for the agent's next request."""
+    """Wait for a key set no longer than a proxy waits for us. The fetch continues, for the agent's next request."""
     finding = asyncio.ensure_future(found)
     done, _ = await asyncio.wait([finding], timeout=KEYS_WAIT_S)
     return finding.result() if done else _KEYS_UNDER_WAY
 
 
 def facts_of(identity: Identity) -> AgentFacts | None:
-    """Return what the rules are told about who sent a request."""
     if identity.verdict is AgentVerdict.UNSIGNED:
         return None
     is_verified = identity.verdict is AgentVerdict.VERIFIED
@@ -248,7 +247,7 @@ def facts_of(identity: Identity) -> AgentFacts | None:
 def _rule_unproven(
     identity: Identity, message: SignedMessage, site: SiteView, context: AgentRequestContext
 ) -> AgentRuling:
-    """Rule on a request whose sender is not known for certain."""
+    """Rule on a request whose sender is not verified."""
     if identity.verdict is AgentVerdict.INVALID:
         return _signature_invalid(identity, identity.why)
     facts = facts_of(identity)
@@ -267,12 +266,12 @@ def _rule_unproven(
 
 
 def _claim(identity: Identity, policy: AgentPolicy, claimed: str | None) -> PolicyRefusal | None:
-    """Return what stands against a claim that nothing proves; None when there is no claim, or nothing does."""
+    """Return the refusal of an unproven claim; None without a claim or a reason to refuse it."""
     if identity.verdict is AgentVerdict.UNSIGNED and claimed is None:
         return None
     entry = None if claimed is None else policy.entry_named(claimed)
     if entry is not None:
-        # The site has said what it thinks of everybody who calls himself so. It proves nothing, and waives nothing.
+        # The site's policy for this claimed name. The claim proves nothing, so no token is waived.
         return _DENIED if entry.decision is AgentPolicyDecision.DENY else None
     if policy.unverified is AgentPolicyDefault.ALLOW:
         return None
@@ -282,7 +281,7 @@ def _claim(identity: Identity, policy: AgentPolicy, claimed: str | None) -> Poli
 
 
 def _signature_invalid(identity: Identity, why: str | None) -> AgentRuling:
-    # Whatever the signature said, it proves nothing now, and the rules must not take it for proven.
+    # The signature proves nothing now, so the rules must not see a verified agent.
     facts = AgentFacts(verdict=AgentVerdict.INVALID)
     refusal = PolicyRefusal("agent_signature_invalid", Outcome.BLOCK, why)
     return AgentRuling(identity=identity, facts=facts, refusal=refusal, headers=[ACCEPT_SIGNATURE])
@@ -303,9 +302,9 @@ def _payment(offer: PriceOffer) -> PolicyRefusal | None:
 def _digest_problem(
     identity: Identity, headers: Mapping[bytes, bytes], site: SiteView, action: str | None
 ) -> str | None:
-    """Return what is wrong with what the signature says about the body; None when nothing is.
+    """Return the problem with the signature's body digest; None if there is none.
 
-    The body itself does not come here. What the adapter says of it is compared where it says anything.
+    The gateway does not see the body. The digest is compared with the adapter's, where it sends one.
     """
     rules = None if action is None else site.actions.get(action)
     is_required = rules is not None and rules.require_content_digest is True

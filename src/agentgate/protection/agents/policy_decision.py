@@ -1,6 +1,6 @@
 """What a site's agent policy means for a request of one agent: the decision, the quota, and whether its offer will do.
 
-An offer counts only when the agent's verified signature covers it: who does not sign it did not make it. Prices are
+An offer counts only when the agent's verified signature covers it. Prices are
 compared in minor units. The policy itself is stored with the site.
 """
 
@@ -30,7 +30,7 @@ class PolicyDecision(Struct, frozen=True, gc=False):
     """The decision of a site's policy on a request of a verified agent."""
 
     decision: AgentPolicyAction
-    # The policy names the agent, so its signature stands for the browser token that others need.
+    # The policy names the agent, so its signature replaces the browser token that others need.
     is_named: bool
 
 
@@ -49,12 +49,12 @@ def policy_decision(policy: AgentPolicy, agent: str, action: str | None) -> Poli
     return PolicyDecision(AgentPolicyAction.ALLOW, is_named=True)
 
 
-# The same few agents come again and again; actions are the site's own.
+# Few agents and actions are in use at a time.
 MOST_CACHED = 1_024
 
 
 class _QuotaCount(NamedTuple):
-    """Where an agent's requests for one action are counted, under the policy that says so."""
+    """The counters of an agent's requests for one action, under one policy."""
 
     policy: AgentPolicy
     windows: tuple[tuple[Window, str], ...]
@@ -69,18 +69,18 @@ class Quotas:
 
     @property
     def is_local(self) -> bool:
-        """Say whether counting never waits."""
+        """Return whether counting never waits."""
         return self._limiter.is_local
 
     async def is_within(self, site: SiteView, agent: str, action: str | None) -> bool:
-        """Count one more request of an agent and say whether it is within what the site's policy lets it have."""
+        """Count a request of an agent and return whether it is within its quotas."""
         for window, subject in self._windows(site, agent, action):
             if not await self._limiter.count(window, subject):
                 return False
         return True
 
     def is_within_now(self, site: SiteView, agent: str, action: str | None) -> bool:
-        """Count and say as `is_within` does, where counting never waits."""
+        """Like `is_within`, for a local cache that never waits."""
         # Not `all`, which takes twice as long: there are two windows at most.
         for window, subject in self._windows(site, agent, action):  # noqa: SIM110
             if not self._limiter.count_now(window, subject):
@@ -98,7 +98,7 @@ class Quotas:
 
 
 def _windows(site: int, agent: str, action: str | None, *, policy: AgentPolicy) -> tuple[tuple[Window, str], ...]:
-    # The agent chooses its URL, and keys are to be short.
+    # Hashed: the agent chooses its URL, and keys must be short.
     subject = f"{site}:{sha256(agent.encode()).hexdigest()[:32]}"
     in_all = Window("agent", _per_agent(policy, agent), MINUTE_MS), subject
     per_action = _per_action(policy, action)
@@ -121,7 +121,7 @@ def _per_action(policy: AgentPolicy, action: str | None) -> int | None:
 
 EXACT = "crawler-exact-price"
 MOST = "crawler-max-price"
-# What every crawler reads to learn the rules is never charged for.
+# Files that tell crawlers the rules are free.
 FREE_PATHS = frozenset(
     ("/robots.txt", "/sitemap.xml", "/security.txt", "/.well-known/security.txt", "/crawlers.json"),
 )
@@ -134,17 +134,17 @@ Headers = Mapping[bytes, bytes]
 
 
 class PriceOffer(Struct, frozen=True, gc=False):
-    """What came of an offer: a price to charge, or what is wrong with it."""
+    """Result of an offer: a price to charge, or the problem with the offer."""
 
-    # What the request costs; None when it is free.
+    # The price; None for a free request.
     price: Price | None = None
     error: CrawlerError | None = None
-    # `payment_required` or `payment_invalid`; None when the offer will do.
+    # `payment_required` or `payment_invalid`; None for a sufficient offer.
     reason: str | None = None
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """What a refused offer is answered with: the price, and what is wrong."""
+        """Headers of a refused offer: the price and the problem."""
         if self.price is None or self.error is None:
             return []
         return [(b"crawler-price", self.price.text().encode()), (b"crawler-error", self.error.value.encode())]
@@ -154,12 +154,12 @@ FREE = PriceOffer()
 
 
 def is_free(method: str, path: str) -> bool:
-    """Say whether a request is for one of the files that never cost anything."""
+    """Return whether a request is for one of the files that never cost anything."""
     return path in FREE_PATHS and method in READING
 
 
 def read_offer(price: Price | None, headers: Headers, identity: Identity) -> PriceOffer:
-    """Return what comes of a request with this price. For a free request no offer is looked at."""
+    """Return the result of a request's offer at this price. For a free request no offer is read."""
     if price is None:
         return FREE
     exact, most = headers.get(EXACT.encode()), headers.get(MOST.encode())
@@ -168,7 +168,7 @@ def read_offer(price: Price | None, headers: Headers, identity: Identity) -> Pri
     if exact is None and most is None:
         return PriceOffer(price, CrawlerError.MISSING_CRAWLER_PRICE, REQUIRED)
     name, sent = (EXACT, exact) if exact is not None else (MOST, most or b"")
-    # Two lines of the same header came joined, so they are no price either.
+    # A repeated header arrives joined, which is no valid price.
     offer = read_price(sent.decode("latin-1").strip(" \t"))
     if offer is None:
         return PriceOffer(price, CrawlerError.INVALID_CRAWLER_PRICE_VALUE, INVALID)

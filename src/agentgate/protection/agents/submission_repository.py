@@ -14,7 +14,7 @@ class Charge(Struct, frozen=True, kw_only=True):
     """What an agent owes a site for one request that was let through, or for one accepted submission."""
 
     site_id: str
-    # Of what it is for. A decision is charged once.
+    # The ID of the charged decision. A decision is charged once.
     decision_id: str
     agent: str
     keyid: str
@@ -25,7 +25,7 @@ class Charge(Struct, frozen=True, kw_only=True):
 
 
 class Submission(Struct, frozen=True, kw_only=True):
-    """A submission that was accepted: of what content, and what that was answered, byte for byte."""
+    """An accepted submission: the digest of its content, and the bytes of its answer."""
 
     site_id: str
     agent: str
@@ -107,21 +107,21 @@ class SubmissionStore:
         self._charges = FirstRows(database, _CHARGES)
 
     async def find_submission(self, site_id: str, agent: str, submission_id: str) -> Submission | None:
-        """Return what was accepted under this ID; None when nothing was."""
+        """Return the submission accepted under this ID, or None."""
         found = "site_id = $1 AND agent = $2 AND id = $3"
         return await _KEPT_SUBMISSIONS.find(self._database, found, site_id, agent, submission_id)
 
     async def accept(self, submission: Submission, charge: Charge | None) -> bool:
-        """Keep a submission and its charge, durably, both or none; False when the ID is taken. Of many, one wins."""
+        """Store a submission and its charge in one transaction; False if the ID is taken. One caller wins."""
         row = _KEPT_SUBMISSIONS.values(submission)
         return await self._submissions.put(row if charge is None else row + _charge_row(charge))
 
     async def add_charge(self, charge: Charge) -> None:
-        """Note a charge, durably. Noted twice, it is there once."""
+        """Store a charge. Idempotent."""
         await self._charges.put(_charge_row(charge))
 
     async def sum_charges(self, site_id: str, *, from_ms: int, to_ms: int) -> list[ChargedSum]:
-        """Return what a site's agents were charged within a while, by agent, currency, action."""
+        """Return the sums of a site's charges in a range, by agent, currency, action."""
         rows = await self._database.all(
             """SELECT agent, source, action, currency, count(*), CAST(sum(minor_units) AS BIGINT) FROM charge
                 WHERE site_id = $1 AND charged_ms >= $2 AND charged_ms < $3
@@ -133,7 +133,7 @@ class SubmissionStore:
         return [_SUMS.read(row) for row in rows]
 
     async def forget_submissions(self, before_ms: int, *, most: int) -> int:
-        """Remove some of those that need not be remembered any more; return how many went."""
+        """Delete some expired submissions; return how many."""
         return await self._database.run(
             """DELETE FROM submission WHERE (site_id, agent, id) IN
                 (SELECT site_id, agent, id FROM submission WHERE kept_until_ms < $1 ORDER BY kept_until_ms LIMIT $2)""",
@@ -142,7 +142,7 @@ class SubmissionStore:
         )
 
     async def forget_charges(self, before_ms: int, *, most: int) -> int:
-        """Remove some of those from before a moment; return how many went."""
+        """Delete some charges from before a moment; return how many."""
         return await self._database.run(
             """DELETE FROM charge WHERE (site_id, decision_id) IN
                 (SELECT site_id, decision_id FROM charge WHERE charged_ms < $1 ORDER BY charged_ms LIMIT $2)""",

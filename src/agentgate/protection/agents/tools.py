@@ -75,13 +75,13 @@ class ToolsManifest(Record, frozen=True, kw_only=True):
 
 
 SCHEMA_VERSION = "1.0"
-# When this form of the manifest began: the age of one that describes no site.
+# Date of this manifest format: `updatedAt` of a manifest without a site.
 SCHEMA_SINCE = Moment(1_794_700_800_000)
-# Manifests that were asked for of late. Each is a few kilobytes.
+# Cached manifests, a few kilobytes each.
 MOST_CACHED = 1_000
 
 _JSON_SCHEMA = "https://json-schema.org/draft/2020-12/schema"
-# What a policy may say of a tool itself; everything else in it is ours to say, or nobody's.
+# Members of a tool that a policy may set.
 _OWN_WORDS = ("title", "description", "inputSchema", "outputSchema", "annotations")
 _SHAPES: Mapping[str, type] = {"title": str, "description": str}
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}\Z", re.ASCII)
@@ -113,7 +113,7 @@ class PublishedManifest(Struct, frozen=True):
 
 
 class ToolsManifests:
-    """Writes manifests. Each is made once and used until something about its site changes."""
+    """Writes manifests. Each is cached until its site changes."""
 
     def __init__(
         self, sites: SiteDirectory, store: Store[SiteStores], *, issuer: str, own_site_key: str | None

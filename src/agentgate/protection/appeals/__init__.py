@@ -1,1 +1,1 @@
-"""Appeals: what refused people say about it, the owners' answers, and what both teach."""
+"""Appeals of refused people, the owners' answers, and the labels that follow."""

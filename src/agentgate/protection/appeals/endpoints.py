@@ -48,7 +48,7 @@ _STATES = {
 
 
 def show(appeal: StoredAppeal) -> Appeal:
-    """Return an appeal as people see it. The secret of its link is nobody's but the person's."""
+    """Return an appeal without the secret of its link, which only the appellant has."""
     return shown(
         appeal,
         Appeal,
@@ -66,7 +66,7 @@ async def list_appeals(call: SiteCall, query: AppealsQuery, store: Store[AppealS
     if not isinstance(query.cursor, UnsetType):
         created_ms, appeal_id = cursors.read(query.cursor)
         before = (int(created_ms), str(appeal_id))
-    # One more than asked for tells whether there is a next page.
+    # One more than requested, to see whether there is a next page.
     found = await store.read.appeals.list_appeals(call.site_id, query.state, before=before, limit=query.limit + 1)
     last = found[query.limit - 1] if len(found) > query.limit else None
     return AppealPage(
@@ -121,7 +121,7 @@ async def answer_appeal(call: SiteCall, body: AppealAnswerInput, stores: AppealS
 
 
 async def reopen_appeal(call: SiteCall, stores: AppealStores) -> Appeal:
-    """Take an answer back: the appeal waits again, and whoever it let in is not let in any more."""
+    """Take an answer back: the appeal is open again, and the list entry of the answer is removed."""
     await stores.appeals.lock_appeals(call.site_id)
     found = await _find(stores, call)
     if found.is_open:
@@ -138,7 +138,7 @@ async def reopen_appeal(call: SiteCall, stores: AppealStores) -> Appeal:
 async def label_appeal(
     call: SiteCall, body: AppealLabelInput, store: Store[AppealStores], events: KeptEvents
 ) -> Appeal:
-    """Say what the appealed decision was about: a label of the decision, which models learn from."""
+    """Label the appealed decision, for models to learn from."""
     value = body.label
     decision = (await _find(store.read, call)).decision
     evidence = await find_evidence(store, events, call, decision)

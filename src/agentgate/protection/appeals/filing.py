@@ -1,7 +1,7 @@
 """Filing an appeal: by the person who was refused, once for each decision, few for each address.
 
-Nothing that an appeal says is believed: who appeals and against what comes from the ticket that the page carried and
-from the stored decision. What looks like an advertisement waits apart and takes no place from the others.
+The text of an appeal is not trusted: appellant and decision come from the ticket that the page carried and
+from the stored decision. Suspected spam is listed apart and does not use up the limit of the others.
 """
 
 import hashlib
@@ -28,16 +28,16 @@ LINK_BYTES = 16
 PER_VISITOR = Window("appeals-visitor", 5, DAY_MS)
 PER_SITE = Window("appeals-site", 200, HOUR_MS)
 SUSPECTS_PER_SITE = Window("appeals-suspect", 100, HOUR_MS)
-# So many wait at one site at most.
+# Limit of open appeals of one site.
 MOST_OPEN = 2_000
-# As many that say the same, to the letter, are no people; short texts such as "please" are everybody's.
+# So many identical texts are spam; short texts such as "please" do not count.
 SAME_MOST = 3
 SAME_FROM_CHARACTERS = 20
 
 _LINK = re.compile(
     r"https?:|www\.|\[url|<a\s|\b[\w-]+\.(?:com|net|org|info|biz|xyz|top|ru|cn|shop|online|site)\b", re.IGNORECASE
 )
-# Nothing that moves the cursor, turns the direction of the text or hides in it; joiners belong to some scripts.
+# Control, bidi and invisible characters are removed; joiners belong to some scripts.
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 
 
@@ -62,7 +62,7 @@ class Appellant(Struct, frozen=True):
 
 
 class AppealFiling:
-    """Takes appeals, and shows what became of them to whoever has the link."""
+    """Stores appeals, and finds them by their links."""
 
     def __init__(self, store: Store[AppealStores], evidence: KeptEvents, limiter: Limiter) -> None:
         self._store = store
@@ -70,7 +70,7 @@ class AppealFiling:
         self._limiter = limiter
 
     async def file(self, who: Appellant, decision: int, text: str, *, trapped: bool, now_ms: int) -> Filed | NotFiled:
-        """Keep an appeal. `trapped` is whoever filled in what people do not see."""
+        """Store an appeal. `trapped`: the hidden form field was filled in."""
         event = await self._evidence.find_event(who.site_number, decision)
         if event is None or event.visitor != who.visitor or event.outcome is Outcome.ALLOW:
             return NotFiled("unknown")
@@ -114,12 +114,12 @@ class AppealFiling:
 
 
 def clean(text: str) -> str:
-    """Return one line of what was written, without what cannot be seen."""
+    """Return the text as one line without invisible characters."""
     return " ".join(_UNSEEN.sub(" ", text).split())[:APPEAL_CHARACTERS].strip()
 
 
 def digest(link: str) -> str:
-    """Return what is stored of a link's secret."""
+    """Return the stored digest of a link's secret."""
     return hashlib.sha256(link.encode()).hexdigest()
 
 
@@ -135,7 +135,6 @@ async def _add(stores: AppealStores, made: StoredAppeal) -> str | None:
 
 
 def appeal_jobs(store: Store[AppealStores], clock: Clock) -> tuple[Job, ...]:
-    """Return the job."""
     return (Job(name="forget-appeals", interval_ms=DAY_MS, work=lambda: forget_appeals(store, clock)),)
 
 

@@ -16,7 +16,7 @@ ReplyText = Annotated[str, Meta(max_length=limits.APPEAL_REPLY_CHARACTERS)]
 
 
 class Appeal(Record, frozen=True, kw_only=True):
-    """What a refused person says. `suspect` waits too, but looks like an advertisement or like many others."""
+    """An appeal of a refused person. `suspect` is open too, but looks like spam."""
 
     id: AppealId
     state: AppealState
@@ -30,11 +30,11 @@ class Appeal(Record, frozen=True, kw_only=True):
     created_at: Moment
     # The rule that refused.
     rule: str | UnsetType = UNSET
-    # What the owners said about the decision, which models learn from.
+    # The owners' label of the decision, which models learn from.
     label: DecisionLabelValue | UnsetType = UNSET
     answered_at: Moment | UnsetType = UNSET
     answered_by: str | UnsetType = UNSET
-    # What the person reads beside the answer.
+    # The owners' line to the person.
     reply: str | UnsetType = UNSET
     # The entry of the site's lists that lets the person in.
     list_entry_id: EntryId | UnsetType = UNSET
@@ -84,7 +84,7 @@ class AppealAnswerInput(Input, frozen=True, kw_only=True):
 
 
 class AppealLabelInput(Input, frozen=True, kw_only=True):
-    """What the owners say about the decision: models learn it."""
+    """The owners' label of the decision, which models learn from."""
 
     label: DecisionLabelValue
 
@@ -113,5 +113,5 @@ class StoredAppeal(Struct, frozen=True, kw_only=True):
 
     @property
     def is_open(self) -> bool:
-        """Say whether nobody has answered."""
+        """Return whether it has no answer yet."""
         return self.state in {AppealState.WAITING, AppealState.SUSPECT}

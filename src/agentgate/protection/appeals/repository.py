@@ -19,16 +19,15 @@ class AppealStore(LockingRepository):
         await self._session.lock("appeals", site_id)
 
     async def add_appeal(self, appeal: StoredAppeal) -> None:
-        """Keep a new appeal."""
         await _APPEALS.add(self._session, appeal)
 
     async def save_answer(self, appeal: StoredAppeal) -> None:
-        """Keep what the owners said: state, answer, reply, entry, label."""
+        """Save the owners' answer: state, answer, reply, list entry, label."""
         changed = ("state", "answered_ms", "answered_by", "reply", "entry_id", "label")
         await _APPEALS.update(self._session, appeal, *changed, key=("site_id", "id"))
 
     async def find_appeal(self, site_id: str, appeal_id: str) -> StoredAppeal | None:
-        """Return a site's appeal; None when the site has none of this ID, whoever else may."""
+        """Return a site's appeal; None if the site has none of this ID, even if another site has."""
         return await _APPEALS.find(self._session, "site_id = $1 AND id = $2", site_id, appeal_id)
 
     async def find_by_link(self, site_id: str, link_digest: str) -> StoredAppeal | None:
@@ -36,7 +35,7 @@ class AppealStore(LockingRepository):
         return await _APPEALS.find(self._session, "site_id = $1 AND link_digest = $2", site_id, link_digest)
 
     async def has_appeal(self, site_id: str, decision: int) -> bool:
-        """Say whether there is an appeal against a decision already."""
+        """Return whether there is an appeal against a decision already."""
         row = await self._session.one("SELECT 1 FROM appeal WHERE site_id = $1 AND decision = $2", site_id, decision)
         return row is not None
 
@@ -61,7 +60,7 @@ class AppealStore(LockingRepository):
         return AppealCounts(**{state: int(count) for state, count in rows})
 
     async def count_like(self, appeal: StoredAppeal, *, since_ms: int) -> tuple[int, int]:
-        """Return how many others there are against the same rule, and by the same visitor."""
+        """Return how many other appeals there are against the same rule, and by the same visitor."""
         row = await self._session.one(
             """SELECT COALESCE(SUM(CASE WHEN rule = $3 THEN 1 ELSE 0 END), 0),
                     COALESCE(SUM(CASE WHEN visitor = $4 THEN 1 ELSE 0 END), 0)
@@ -75,7 +74,7 @@ class AppealStore(LockingRepository):
         return (0, 0) if row is None else (int(row[0]), int(row[1]))
 
     async def count_same_message(self, site_id: str, message: str, *, since_ms: int) -> int:
-        """Return how many appeals say the same, to the letter."""
+        """Return how many appeals have the same text."""
         row = await self._session.one(
             "SELECT COUNT(*) FROM appeal WHERE site_id = $1 AND created_ms >= $2 AND message = $3",
             site_id,
@@ -85,12 +84,11 @@ class AppealStore(LockingRepository):
         return 0 if row is None else int(row[0])
 
     async def forget_appeals(self, before_ms: int) -> None:
-        """Forget the appeals that are older."""
+        """Delete older appeals."""
         await self._session.run("DELETE FROM appeal WHERE created_ms < $1", before_ms)
 
 
 class AppealStores(ListStores, ScoringStores, Protocol):
-    """The ports that a unit of work on appeals uses."""
+    """The repositories that a unit of work on appeals uses."""
 
-    @property
-    def appeals(self) -> AppealStore: ...
+    appeals: AppealStore

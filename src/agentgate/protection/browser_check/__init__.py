@@ -1,1 +1,1 @@
-"""The browser check: challenges, the work and the program that go with them, and the verdict on what comes back."""
+"""The browser check: challenges with work and a program, and the verdict on their answers."""

@@ -1,4 +1,4 @@
-"""Who may run the check: the site, its action, the page's origin, and how often. In the order of the contract."""
+"""Admission to the check: site, action, page origin and rate limits, in the order of the contract."""
 
 import re
 from dataclasses import replace
@@ -33,14 +33,14 @@ ADDRESS = b"x-original-address"
 def as_seen_by_adapter(call: Call, sites: SiteDirectory, site_key: str) -> Call:
     """Return the call with the visitor's address and without the adapter's headers, but for the handshake's JA4.
 
-    Where no adapter of the site passed the call on, nobody knows the handshake, whatever the visitor says.
+    A call that no adapter of the site forwarded has no handshake: the visitor's own header is dropped.
     """
     request = call.request
     addresses = [value for name, value in request.headers if name == ADDRESS]
     secrets = [secret for secret in map(_secret, request.headers) if secret is not None]
     if len(addresses) != 1 or not secrets:
         return _without_handshake(call)
-    # As at the gateway: the header of its own goes before `Authorization`, which may be the visitor's.
+    # As at the gateway: the adapter's own header takes precedence over `Authorization`, which may be the visitor's.
     secret = next((value for name, value in request.headers if name == SECRET_HEADER), secrets[0])
     caller = sites.find_caller_showing(secret, now_ms=call.now)
     address = canonical_address(addresses[0].decode("latin-1"))
@@ -98,39 +98,39 @@ class OwnPage(Struct, frozen=True):
 
 
 class OwnPages(Protocol):
-    """Pages of the service itself. Each has a key of its own, and the tokens that it gets are good for it alone."""
+    """Pages of the service itself. Each has its own key, and its tokens are valid for that page only."""
 
-    # What such keys begin with; no site's key does.
+    # Prefix of these keys; no site key has it.
     prefix: str
 
     async def find_page(self, key: str, *, now_ms: int) -> OwnPage | None:
-        """Return the page with this key; None when there is none, or when it is over."""
+        """Return the page with this key; None if unknown or expired."""
         ...
 
 
-class Budget(Struct, frozen=True):
+class CallBudget(Struct, frozen=True):
     """How often an address, and all addresses of a site together, may call one route."""
 
     per_address: Window
     per_site: Window
 
 
-CHALLENGES = Budget(
+CHALLENGES = CallBudget(
     Window("browser-challenge-address", limits.CHALLENGES_PER_MINUTE_PER_ADDRESS, MINUTE_MS),
     Window("browser-challenge-site", limits.CHALLENGES_PER_MINUTE_PER_SITE, MINUTE_MS),
 )
-# Counted with the challenges of an address: whoever asks for more than half of what it may gets the most work. People
+# Counted with the challenges of an address: above half of the limit the work is at its highest level. People
 # behind one address open pages, which count elsewhere; few of them are checked within one minute.
 MANY_CHALLENGES = Window(CHALLENGES.per_address.name, CHALLENGES.per_address.most // 2, MINUTE_MS)
-VERIFICATIONS = Budget(
+VERIFICATIONS = CallBudget(
     Window("browser-verify-address", limits.VERIFICATIONS_PER_MINUTE_PER_ADDRESS, MINUTE_MS),
     Window("browser-verify-site", limits.VERIFICATIONS_PER_MINUTE_PER_SITE, MINUTE_MS),
 )
 INSTRUMENTS = Window("browser-instrument-address", limits.INSTRUMENTS_PER_MINUTE_PER_ADDRESS, MINUTE_MS)
 
 
-class Visit(Struct, frozen=True, kw_only=True):
-    """A page that may run the check, and who runs it there."""
+class AdmittedPage(Struct, frozen=True, kw_only=True):
+    """An admitted page: site, action, origin, visitor."""
 
     site: SiteView
     # A test key: its tokens are test tokens, and no event is recorded.
@@ -142,7 +142,7 @@ class Visit(Struct, frozen=True, kw_only=True):
 
     @property
     def binding(self) -> Binding:
-        """What a challenge of this visit is bound to."""
+        """The binding of a challenge that is issued to this page."""
         return Binding(site=self.site.number, action=self.action, origin=self.origin, visitor=f"{self.visitor:016x}")
 
 
@@ -166,8 +166,8 @@ class CheckAdmission:
         self._testing = testing_sites()
         self._testing_by_number = {view.number: view for view in self._testing.values()}
 
-    async def admit(self, call: Call, site_key: str, action: str, budget: Budget) -> Visit:
-        """Return the visit, counted against the budget; refuse what may not run the check here."""
+    async def admit(self, call: Call, site_key: str, action: str, budget: CallBudget) -> AdmittedPage:
+        """Return the admitted page, counted against the budget; refuse any other."""
         if self._own_pages is not None and site_key.startswith(self._own_pages.prefix):
             return await self._admit_own(call, site_key, action, budget, self._own_pages)
         test = site_key in self._testing
@@ -181,13 +181,13 @@ class CheckAdmission:
         origin = page_origin(call.request)
         if origin is None or not (test or origin in site.origins):
             raise self.denied(site, call)
-        # Last, so that a page that is set up wrongly learns that, and not that it asked too often.
+        # Last, so that the error of a misconfigured page is not hidden by a rate limit.
         await self._spend(budget.per_address, source_of(call.request.address))
         await self._spend(budget.per_site, site.site_key)
         visitor = self._visitors.find(site.site_key, call.request.address)
-        return Visit(site=site, test=test, action=action, origin=origin, visitor=visitor)
+        return AdmittedPage(site=site, test=test, action=action, origin=origin, visitor=visitor)
 
-    async def _admit_own(self, call: Call, key: str, action: str, budget: Budget, pages: OwnPages) -> Visit:
+    async def _admit_own(self, call: Call, key: str, action: str, budget: CallBudget, pages: OwnPages) -> AdmittedPage:
         """Let a page of the service itself run a site's check. No other page may use its key."""
         await self._spend(budget.per_address, source_of(call.request.address))
         page = await pages.find_page(key, now_ms=call.now)
@@ -201,24 +201,24 @@ class CheckAdmission:
         await self._spend(budget.per_site, page.site.site_key)
         visitor = self._visitors.find(page.site.site_key, call.request.address)
         # Its token names the page and not the site, so that no site's server takes it. A person is always asked, and
-        # monitor mode lets nobody through who did not answer: what the token is good for cannot be taken back.
+        # monitor mode does not let visitors pass without an answer: a person's approval cannot be taken back.
         site = msgspec.structs.replace(
             page.site, site_key=key, mode=Mode.ENFORCE, widget_mode=WidgetMode.INTERACTIVE, actions={}
         )
-        return Visit(site=site, test=False, action=action, origin=origin, visitor=visitor)
+        return AdmittedPage(site=site, test=False, action=action, origin=origin, visitor=visitor)
 
     async def see(self, call: Call, site_key: str) -> Call:
-        """Return the call as the visitor made it, where the site's own adapter passed it on."""
-        # Its secret may have been made a moment ago, and so may the site.
+        """Return the call as the visitor made it, if the site's own adapter forwarded it."""
+        # The credential or the site may have been created a moment ago.
         await self._sites.await_refresh_if_possible()
         return as_seen_by_adapter(call, self._sites, site_key)
 
     async def is_flood(self, call: Call) -> bool:
-        """Say whether so many challenges went to an address within the minute that a program asks for them."""
+        """Return whether so many challenges went to an address within the minute that a program asks for them."""
         return await self._limiter.is_over(MANY_CHALLENGES, source_of(call.request.address))
 
     async def admit_program(self, call: Call) -> None:
-        """Count a request for a program; whose it is, only the challenge says."""
+        """Count a request for a program. Its site is known from the challenge only."""
         await self._spend(INSTRUMENTS, source_of(call.request.address))
 
     def find_site(self, number: int) -> SiteView | None:
@@ -234,7 +234,7 @@ class CheckAdmission:
         """Count an origin that is not the site's, and return its refusal."""
         sent = call.request.header("origin")
         origin = page_origin(call.request) or ("null" if sent == "null" else None)
-        # What no browser sends as an origin is not worth remembering.
+        # Only origins that a browser can send are counted by name.
         if origin is not None and site.site_key not in self._testing:
             self._recorder.count(site.number, CounterName.ORIGIN_REFUSED, origin, now_ms=call.now)
         if sent is None:
@@ -258,18 +258,18 @@ def page_origin(request: Request) -> str | None:
 
 
 def is_from(request: Request, origin: str) -> bool:
-    """Say whether a GET comes from a page of an origin, also where the browser keeps the referrer to itself."""
+    """Return whether a GET comes from a page of an origin, also where the browser keeps the referrer to itself."""
     if request.header("origin") is None and request.header("sec-fetch-site") == "same-origin":
         return True
     return page_origin(request) == origin
 
 
 def _is_own(request: Request, origin: str) -> bool:
-    """Say whether the page is one of the service itself."""
+    """Return whether the page is one of the service itself."""
     site = request.header("sec-fetch-site")
     if site is not None:
         return site == "same-origin"
-    # The scheme is left out: behind a proxy that ends TLS, this service sees http where the browser saw https.
+    # The scheme is ignored: behind a proxy that terminates TLS, this service sees http where the browser saw https.
     return origin.partition("://")[2] == (request.header("host") or "").lower()
 
 

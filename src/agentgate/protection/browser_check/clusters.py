@@ -2,7 +2,7 @@
 
 Evidence is what was done in a page (replays), its rhythm (timing), the computer (shape) and the TLS handshake (JA4).
 
-Counted are digests under a key that is random, shared by the workers, and gone with the day. People have popular
+Digests are counted under a random key that the workers share and drop at the end of the day. People have popular
 browsers too, so that a header set or a phone's model says nothing; `signals/detectors/clusters.py` tells what does.
 """
 
@@ -24,7 +24,7 @@ from agentgate.protection.browser_check.rhythm import pace_of, rhythm_of
 from agentgate.protection.signals.detectors.browser_class import browser_class
 from agentgate.protection.signals.evidence import read_evidence
 
-# Shapes and sequences of input that are remembered; the least lately seen are forgotten first.
+# Cached clusters; the least recently seen are evicted first.
 MOST_CLUSTERS = 16_384
 # The site's latest checks, of which a shape is a share.
 RECENT = 256
@@ -65,16 +65,16 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 
 class ClusterMembership(Struct, frozen=True):
-    """What a check belongs to: labels, and the name for the day under which its cluster's budget is counted."""
+    """The clusters of a check: labels, and the key of the day's budget of its cluster."""
 
     labels: tuple[str, ...] = ()
     cluster: str = ""
-    # Exactly what somebody else did: nobody but one person was ever in such a cluster.
+    # An exact replay: at most one member of such a cluster is a person.
     is_replayed: bool = False
 
 
 # Labels, each with the digest of its cluster.
-Found = list[tuple[str, bytes]]
+FoundClusters = list[tuple[str, bytes]]
 
 
 class CountedCheck(Struct, frozen=True):
@@ -87,13 +87,13 @@ class CountedCheck(Struct, frozen=True):
 
 
 class Cluster(Struct):
-    """How often something came, and a bitmap each of the addresses and networks that it came from."""
+    """How often some evidence came, with bitmaps of its addresses and networks."""
 
     count: int = 0
     with_input: int = 0
     addresses: int = 0
     networks: int = 0
-    # Addresses that all workers together have seen, as far as they told.
+    # Addresses that all workers together have reported.
     shared: int = 0
     # Of a handshake: how many checks named which engine.
     engines: dict[str, int] = {}
@@ -129,7 +129,7 @@ class Clusters:
     async def observe(
         self, site: int, request: Request, signals: Mapping[str, Any], interaction: object, now_ms: int
     ) -> ClusterMembership:
-        """Count a verification, and return what it belongs to."""
+        """Count a verification, and return its clusters."""
         await self._start_day(now_ms)
         did = interaction if isinstance(interaction, Mapping) else {}
         events = sum(read_evidence(did).number(name) or 0 for name in EVENTS)
@@ -137,7 +137,7 @@ class Clusters:
             site, self._number(source_of(request.address)), self._number(network_of(request.address)), events > 0
         )
         replays = await self._replays(seen, did, events)
-        # The first one that has a label gives its name to the budget.
+        # The first cluster with a label names the budget.
         found = [
             *replays,
             *await self._paces(seen, did),
@@ -150,9 +150,9 @@ class Clusters:
         labels = dict.fromkeys(label for label, _ in found)
         return ClusterMembership(tuple(labels), found[0][1].hex(), is_replayed=bool(replays))
 
-    async def _replays(self, seen: CountedCheck, did: Mapping[str, Any], events: float) -> Found:
-        """Find all that was done, or its rhythm, to the millisecond."""
-        found: Found = []
+    async def _replays(self, seen: CountedCheck, did: Mapping[str, Any], events: float) -> FoundClusters:
+        """Find exact copies of the input, or of its rhythm to the millisecond."""
+        found: FoundClusters = []
         if events >= INPUT_EVENTS and read_evidence(did).number("variation") is not None:
             digest = self._digest(b"input", seen.site, did)
             if is_replay(await self._count(digest, seen)):
@@ -164,20 +164,20 @@ class Clusters:
                 found.append(("cluster.timing", digest))
         return found
 
-    async def _paces(self, seen: CountedCheck, did: Mapping[str, Any]) -> Found:
-        """Find a rhythm that differs by a program's noise only."""
+    async def _paces(self, seen: CountedCheck, did: Mapping[str, Any]) -> FoundClusters:
+        """Find rhythms that differ only by added noise."""
         rhythm = rhythm_of(did)
         if rhythm is None:
             return []
-        # The steps begin elsewhere each day, so that nobody can stay on their edges.
+        # The steps are shifted each day, so that clients cannot stay on their edges.
         digest = self._digest(b"pace", seen.site, pace_of(rhythm, self._key[0] / 256))
         cluster = await self._count(digest, seen)
         share = self._share(("pace", seen.site), digest)
         is_many = _distinct(cluster.networks) >= PACE_NETWORKS and share >= PACE_SHARE
         return [("cluster.timing", digest)] if is_many else []
 
-    async def _handshakes(self, seen: CountedCheck, request: Request) -> Found:
-        """Find a TLS handshake of many addresses that come under the names of different engines."""
+    async def _handshakes(self, seen: CountedCheck, request: Request) -> FoundClusters:
+        """Find a TLS handshake that many addresses use under the names of different engines."""
         ja4 = request.header(JA4_HEADER)
         if ja4 is None:
             return []
@@ -188,10 +188,10 @@ class Clusters:
         share = self._share(("ja4", seen.site), digest)
         if cluster.count - max(cluster.engines.values()) < OTHER_ENGINES * cluster.count:
             return []
-        # Never a farm: behind a proxy that ends TLS for everybody, everybody has one handshake.
+        # Never a farm: behind a proxy that terminates TLS, all visitors share one handshake.
         return [("cluster.ja4", digest)] if many_labels("cluster.ja4", cluster, share) else []
 
-    async def _shapes(self, seen: CountedCheck, request: Request, signals: Mapping[str, Any]) -> Found:
+    async def _shapes(self, seen: CountedCheck, request: Request, signals: Mapping[str, Any]) -> FoundClusters:
         digest = self._shape(seen.site, request, signals)
         if digest is None:
             return []
@@ -200,7 +200,7 @@ class Clusters:
         return [(label, digest) for label in many_labels("cluster.shape", cluster, share)]
 
     def is_suspected(self, site: int, request: Request) -> bool:
-        """Say whether a caller has the headers of a cluster that was seen within the hour."""
+        """Return whether a caller has the headers of a cluster that was seen within the hour."""
         until_ms = self._suspected.get((site, self._headers(request)))
         return until_ms is not None and self._now_ms < until_ms
 
@@ -210,7 +210,7 @@ class Clusters:
             self._suspected.popitem(last=False)
 
     async def _start_day(self, now_ms: int) -> None:
-        """Forget everything when a day begins, and take the day's key."""
+        """Drop all counts when a day begins, and take the day's key."""
         self._now_ms = now_ms
         day = now_ms // DAY_MS
         if day == self._day:
@@ -220,7 +220,7 @@ class Clusters:
         if key is None:
             if await self._shared_cache.take_once(f"{name}:made", ttl_ms=DAY_MS):
                 await self._shared_cache.put(name, secrets.token_bytes(16), ttl_ms=DAY_MS)
-            # Where the store forgets at once, this worker counts alone.
+            # If the store does not keep the key, this worker counts alone.
             key = await self._shared_cache.get(name) or secrets.token_bytes(16)
         if day != self._day:
             self._day, self._key = day, key
@@ -288,12 +288,12 @@ class Clusters:
 
 
 def is_replay(cluster: Cluster) -> bool:
-    """Say whether what one person can do only once came from several places."""
+    """Return whether input that is unique to one person came from several networks."""
     return _distinct(cluster.networks) >= INPUT_NETWORKS or cluster.distinct >= INPUT_ADDRESSES
 
 
 def many_labels(label: str, cluster: Cluster, share: float) -> list[str]:
-    """Return what the counts of a computer or a handshake mean: its label from many addresses, and a farm's."""
+    """Return the labels of a computer's or handshake's counts: many addresses, and a farm."""
     if cluster.distinct < SHAPE_ADDRESSES or share < SHAPE_SHARE:
         return []
     is_farm = (
@@ -311,6 +311,6 @@ def _distinct(bitmap: int) -> int:
 
 
 def _estimate(bits: int) -> int:
-    """Return about how many different things set so many bits (linear counting)."""
+    """Estimate the number of distinct items that set so many bits (linear counting)."""
     empty = BITS - min(bits, BITS - 1)
     return round(BITS * log(BITS / empty))

@@ -61,7 +61,7 @@ async def redeem_private_token(call: Call, query: InstrumentQuery, issuer: Chall
 
 
 async def verify_challenge(call: Call, body: VerifyInput, verifier: ChallengeVerifier) -> VerifyResult:
-    """Verify what a page found out, and answer with a token or with the check to show.
+    """Verify the answers of a page; return a token or the check to show.
 
     Every call uses up one of the challenge's four attempts. In monitor mode everybody passes; what enforce mode would
     have done is recorded.

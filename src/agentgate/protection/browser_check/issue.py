@@ -14,7 +14,7 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.ids import new_challenge_id
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import to_json
-from agentgate.protection.browser_check.admission import CHALLENGES, CheckAdmission, Visit, is_from
+from agentgate.protection.browser_check.admission import CHALLENGES, AdmittedPage, CheckAdmission, is_from
 from agentgate.protection.browser_check.instrument.program import make_function, make_program
 from agentgate.protection.browser_check.probes.checker import DrawnProbes
 from agentgate.protection.browser_check.records import SCHEMA, Challenge, ChallengeInput, PrivateTokenResult, Probes
@@ -22,7 +22,7 @@ from agentgate.protection.browser_check.repository import ChallengeStore, Stored
 from agentgate.protection.browser_check.scrutiny import Scrutiny
 from agentgate.protection.browser_check.step_up import step_up_of
 from agentgate.protection.browser_check.trial import BrowserCheckEventLog, facts_of
-from agentgate.protection.browser_check.work import Level, challenge_work
+from agentgate.protection.browser_check.work import WorkLevel, challenge_work
 from agentgate.protection.decision.decider import Decider
 from agentgate.protection.decision.engine import EngineDecision
 from agentgate.protection.sites.directory import SiteView
@@ -32,12 +32,12 @@ LIFETIME_MS = limits.CHALLENGE_LIFETIME_MINUTES * MINUTE_MS
 CHALLENGE_ID = re.compile(r"ch_[0-7][0-9a-hjkmnp-tv-z]{25}\Z", re.ASCII)
 
 LEVEL_OF = {
-    Outcome.ALLOW: Level.USUAL,
-    Outcome.CHALLENGE: Level.RAISED,
-    Outcome.BLOCK: Level.HIGH,
-    Outcome.DROP: Level.HIGH,
+    Outcome.ALLOW: WorkLevel.USUAL,
+    Outcome.CHALLENGE: WorkLevel.RAISED,
+    Outcome.BLOCK: WorkLevel.HIGH,
+    Outcome.DROP: WorkLevel.HIGH,
 }
-# So much within a minute is a program's; the mode of the site does not matter for a throttle.
+# A program's rate within a minute. The throttle applies in monitor mode too.
 FLOODS = frozenset(("rate.visitor.high", "rate.network.extreme"))
 
 
@@ -83,7 +83,7 @@ class ChallengeIssuer:
             id=new_challenge_id(),
             **msgspec.structs.asdict(visit.binding),
             seed=new_seed(),
-            level=Level.HIGH if await self._admission.is_flood(call) else await self._level(call, visit, decision),
+            level=WorkLevel.HIGH if await self._admission.is_flood(call) else await self._level(call, visit, decision),
             widget=widget,
             c_data=body.c_data if isinstance(body.c_data, str) else None,
             issued_ms=int(call.now),
@@ -97,14 +97,14 @@ class ChallengeIssuer:
         )
         return challenge, draw
 
-    async def _level(self, call: Call, visit: Visit, decision: EngineDecision) -> Level:
+    async def _level(self, call: Call, visit: AdmittedPage, decision: EngineDecision) -> WorkLevel:
         level = level_of(decision)
         if visit.test or visit.site.mode is Mode.MONITOR:
             return level
         return max(level, await self._scrutiny.level(call, visit))
 
     async def program(self, call: Call, challenge_id: str) -> tuple[str, int]:
-        """Return the program of a challenge and for how many seconds it may be kept."""
+        """Return the program of a challenge and for how many seconds it may be cached."""
         call, challenge, _ = await self._find(call, challenge_id)
         return make_program(challenge.seed, challenge.id), (challenge.expires_ms - call.now) // 1000
 
@@ -114,7 +114,7 @@ class ChallengeIssuer:
         return await self._scrutiny.private_tokens.redeem(call, challenge, site)
 
     async def _find(self, call: Call, challenge_id: str) -> tuple[Call, StoredChallenge, SiteView]:
-        """Return the caller's challenge; refuse one that is another's, or over."""
+        """Return the caller's challenge; refuse another visitor's, or an expired one."""
         await self._admission.admit_program(call)
         challenge = await self._store.find_challenge(challenge_id) if CHALLENGE_ID.match(challenge_id) else None
         site = self._admission.find_site(challenge.binding.site) if challenge is not None else None
@@ -131,21 +131,20 @@ class ChallengeIssuer:
 
 
 def new_seed() -> bytes:
-    """Return what a challenge's puzzles and program come from: random, so that nobody can work ahead."""
+    """Return the random seed of a challenge's puzzles and program."""
     return secrets.token_bytes(SEED_BYTES)
 
 
-def widget_of(visit: Visit, body: ChallengeInput) -> WidgetMode:
-    """Return how the check is shown. A page may always ask a person; whether it must, the site says."""
+def widget_of(visit: AdmittedPage, body: ChallengeInput) -> WidgetMode:
+    """Return the widget mode. A page may ask for a stricter mode than its site, not for a weaker one."""
     if visit.site.widget_mode is WidgetMode.INTERACTIVE or not isinstance(body.widget, WidgetMode):
         return visit.site.widget_mode
     return body.widget
 
 
-def level_of(decision: EngineDecision) -> Level:
-    """Return how much work is asked of a visitor about whom this was decided."""
+def level_of(decision: EngineDecision) -> WorkLevel:
     if not FLOODS.isdisjoint(decision.labels):
-        return Level.HIGH
+        return WorkLevel.HIGH
     return LEVEL_OF[decision.outcome]
 
 
@@ -159,7 +158,7 @@ def shown(challenge: StoredChallenge, site: SiteView | None, draw: DrawnProbes |
         attempts=limits.VERIFY_ATTEMPTS_PER_CHALLENGE,
         widget=challenge.widget,
         show=show,
-        work=challenge_work(challenge.seed, Level(challenge.level)),
+        work=challenge_work(challenge.seed, WorkLevel(challenge.level)),
         instrument=f"/v1/browser/instrument?challengeId={challenge.id}",
         probes=UNSET if draw is None else Probes(draw=draw.draw, programs=draw.programs),
         step_up=step_up_of(challenge) if show else UNSET,

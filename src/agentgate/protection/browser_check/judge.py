@@ -1,4 +1,4 @@
-"""The verdict on a verification: what the proofs, the rules and the answer of a person lead to. Pure."""
+"""The verdict on a verification, from the proofs, the rules and the person's answer. Pure."""
 
 from enum import Enum
 
@@ -8,7 +8,7 @@ from agentgate.lib.enums import Mode, Outcome
 from agentgate.protection.browser_check.step_up import MOST_ROBOT_TRAITS
 from agentgate.protection.signals.families import FAMILIES, OF_PROGRAMS, families_of
 
-# A program that drives a browser gives these; pressing a button does not make it a person. Nor does it where there is
+# Labels of automated browsers: pressing a button does not make one a person. Nor does it where there is
 # nothing to judge, or where independent parts of the evidence contradict a person.
 DEFINITE = frozenset(
     (
@@ -23,9 +23,9 @@ DEFINITE = frozenset(
         "cluster.spent",
     )
 )
-# With one of these labels, the press of the button must look like one by hand.
+# With one of these labels, the presses must look like a hand's.
 ROBOTS = frozenset((*FAMILIES["path"], *FAMILIES["robotic"]))
-# Programs by their own name. The check runs in browsers, so none of them has run it.
+# Programs by their own name. They run no scripts, so none of them can have run the check.
 PROGRAMS = frozenset(
     (
         "ua.missing",
@@ -39,12 +39,12 @@ PROGRAMS = frozenset(
         "ua.bare",
     )
 )
-# Whom the site or the operator wants all the same, and what looks like a program's name in a browser's.
+# Exceptions: programs that the site or operator wants, and browsers whose names look like a program's.
 EXCUSED = frozenset(("ua.browser", "ua.claims_browser", "ua.wanted", "ua.webview", "list.allow"))
 
 
 class CheckVerdict(Enum):
-    """What a verification ends with."""
+    """Result of a verification."""
 
     PASSED = "passed"
     STEP_UP = "step_up"
@@ -67,30 +67,30 @@ class Proof(Struct, frozen=True, kw_only=True):
 
 
 def judge(proof: Proof, outcome: Outcome, labels: tuple[str, ...]) -> CheckVerdict:
-    """Return what enforce mode does. `outcome` is what the rules say."""
+    """Return the verdict of enforce mode. `outcome` is that of the rules."""
     if not (proof.work and proof.instrument) or outcome in {Outcome.BLOCK, Outcome.DROP} or proof.answer is False:
         return CheckVerdict.FAILED
     if is_program(labels):
         return CheckVerdict.FAILED
     if proof.answer is None:
-        # Once asked for, the check stays asked for: evidence that got cleaner since is no answer.
+        # Once required, the shown check stays required, even if later evidence is clean.
         return CheckVerdict.STEP_UP if proof.asked or outcome is Outcome.CHALLENGE else CheckVerdict.PASSED
     still_challenged = outcome is Outcome.CHALLENGE and not is_excused(proof, labels)
     return CheckVerdict.FAILED if still_challenged else CheckVerdict.PASSED
 
 
 def is_excused(proof: Proof, labels: tuple[str, ...]) -> bool:
-    """Say whether a right answer excuses what the evidence says."""
+    """Return whether a right answer overrides the evidence."""
     if not DEFINITE.isdisjoint(labels):
         return False
-    # Nothing of an assistive tool's presses can be judged, and none of them is a reason for such evidence.
+    # Presses of assistive tools cannot be judged, and such tools do not cause this evidence.
     if proof.assistive and not OF_PROGRAMS.isdisjoint(families_of(labels)):
         return False
     return ROBOTS.isdisjoint(labels) or proof.traits <= MOST_ROBOT_TRAITS
 
 
 def is_program(labels: tuple[str, ...]) -> bool:
-    """Say whether the User-Agent is that of a program which runs no pages."""
+    """Return whether the User-Agent is that of a program which runs no pages."""
     return not PROGRAMS.isdisjoint(labels) and EXCUSED.isdisjoint(labels)
 
 

@@ -1,4 +1,4 @@
-"""Private tokens in the browser check: a device that an issuer vouches for. It only ever speaks for a visitor."""
+"""Private tokens in the browser check: a device that an issuer vouches for. It only counts in favour of a visitor."""
 
 import hashlib
 
@@ -17,14 +17,14 @@ VERIFIED = "privacy_pass.verified"
 
 
 class PrivateTokens:
-    """Asks for private tokens, and remembers for which challenges one came."""
+    """Requests private tokens, and stores which challenges have one."""
 
     def __init__(self, redemptions: RedemptionStore, shared_cache: SharedCache) -> None:
         self._redemptions = redemptions
         self._shared_cache = shared_cache
 
     async def redeem(self, call: Call, challenge: StoredChallenge, site: SiteView) -> PrivateTokenResult:
-        """Take a token for a challenge; refuse with what has to be signed where none came."""
+        """Accept a token for a challenge; without one, refuse with the token challenges."""
         issuers, origin, context = site.private_token_issuers, _origin_of(call.request), context_of(challenge.id)
         if not issuers:
             raise Refused("challenge_invalid", "The site trusts no issuer of private tokens.")
@@ -35,7 +35,7 @@ class PrivateTokens:
         token = read_token(authorization)
         if token is None or not is_genuine(token, issuers, context, origin):
             raise Refused("private_token_invalid")
-        # What it is for is signed, so it is good for no other challenge; and for this one once.
+        # The signature covers the challenge, so the token is valid for this one only, and once.
         if not await self._redemptions.spend(site.id, token.id, Redemption(), kept_until_ms=call.now + DAY_MS):
             raise Refused("private_token_invalid", "The private token was used before.")
         await self._shared_cache.put(_name(challenge), b"1", ttl_ms=challenge.expires_ms - call.now)

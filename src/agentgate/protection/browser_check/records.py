@@ -59,7 +59,7 @@ class StepUp(Record, frozen=True, kw_only=True):
     steps: int
     wait_ms: int
     work: Work
-    # Where the button stands for each press, in percent of the free width and height of its field.
+    # The button's position for each press, in percent of the free width and height of its field.
     places: list[tuple[int, int]]
     # Programs beside the challenge's, where the check was asked for by a verification.
     probes: Probes | UnsetType = UNSET
@@ -79,7 +79,7 @@ class ChallengeInput(Input, frozen=True, kw_only=True):
 
 
 class Challenge(Record, frozen=True, kw_only=True):
-    """What has to be done to get a token. `instrument` is the path of the program made for this challenge."""
+    """A challenge: work, program and probes. `instrument` is the path of the program made for this challenge."""
 
     challenge_id: str
     schema: int
@@ -121,14 +121,14 @@ class InstrumentQuery(Query, frozen=True, kw_only=True):
 
 
 class InstrumentInput(Input, frozen=True, kw_only=True):
-    """What the program answered in the page and, where there is one, in the worker."""
+    """The answers of the program in the page and, where there is one, in the worker."""
 
     page: ProgramAnswer
     worker: ProgramAnswer | UnsetType = UNSET
 
 
 class ProbesInput(Input, frozen=True, kw_only=True):
-    """What a browser answered to each program: numbers, null where its window is too small.
+    """A browser's answers to each program: numbers, null where its window is too small.
 
     `none` where nothing is laid out, `error` where the page lets no program run.
     """
@@ -138,7 +138,7 @@ class ProbesInput(Input, frozen=True, kw_only=True):
 
 
 class PressInput(Input, frozen=True, kw_only=True):
-    """How a press came about, in sums since the one before: what no device tells is 0."""
+    """How a press came about, in sums since the one before; 0 for values that the device does not report."""
 
     moves: Annotated[int, Meta(ge=0, le=LARGEST_SUM)] = 0
     # The way of the pointer, and the distance between where it was pressed before and now.
@@ -182,7 +182,7 @@ class AnswerInput(Input, frozen=True, kw_only=True):
 
 
 class VerifyInput(Input, frozen=True, kw_only=True):
-    """What the page found out. `signals` and `interaction` may have any shape; what is not understood is not used."""
+    """The page's answers. `signals` and `interaction` may have any shape; unknown parts are ignored."""
 
     shape_version: ClassVar = ("schema", SCHEMA, "schema_unsupported")
 
@@ -196,7 +196,7 @@ class VerifyInput(Input, frozen=True, kw_only=True):
     probes: ProbesInput | UnsetType = UNSET
     interaction: dict[str, Any] | UnsetType = UNSET
     answer: AnswerInput | UnsetType = UNSET
-    # In place of what came with the challenge: a page that asks for a script has no body to put it into.
+    # Replaces the value of the challenge: a page that requests a script has no body to send it in.
     c_data: Annotated[str, Meta(max_length=CUSTOM_DATA_CHARACTERS)] | UnsetType = UNSET
 
 
@@ -209,7 +209,7 @@ class ClearanceCookie(Record, frozen=True, kw_only=True):
 
 
 class VerifyResult(Record, frozen=True, kw_only=True):
-    """A token (`passed`), or what has to be shown to a person first (`step_up`)."""
+    """A token (`passed`), or the check that has to be shown to a person first (`step_up`)."""
 
     status: VerifyStatus
     token: str | UnsetType = UNSET

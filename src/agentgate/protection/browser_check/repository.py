@@ -7,7 +7,7 @@ from agentgate.lib.enums import WidgetMode
 
 
 class Binding(Struct, frozen=True, kw_only=True):
-    """Whose a challenge is. Nobody else can use it, nor use it up."""
+    """The page and visitor that a challenge is bound to. No other caller can use it, nor use it up."""
 
     # The site's number.
     site: int
@@ -23,7 +23,7 @@ class StoredChallenge(Binding, frozen=True, kw_only=True):
     id: str
     # Random; the salts of the work and the program come from it.
     seed: bytes
-    # The place of its level in `work.LEVELS`.
+    # The index of its level in `work.LEVELS`.
     level: int
     widget: WidgetMode
     c_data: str | None
@@ -31,14 +31,14 @@ class StoredChallenge(Binding, frozen=True, kw_only=True):
     expires_ms: int
     # How many verifications were begun.
     attempts: int = 0
-    # When the check for a person was asked for; None while it was not.
+    # When the shown check was first required; None before that.
     stepped_ms: int | None = None
     # It has produced a token.
     used: bool = False
 
     @property
     def binding(self) -> Binding:
-        """Whose it is."""
+        """Its page and visitor."""
         return Binding(site=self.site, action=self.action, origin=self.origin, visitor=self.visitor)
 
 
@@ -49,17 +49,16 @@ class ChallengeStore(Repository):
     """Challenges. Each method is one statement, so that nothing can come between its parts."""
 
     async def add_challenge(self, challenge: StoredChallenge) -> None:
-        """Keep a new challenge."""
         await _CHALLENGES.add(self._session, challenge)
 
     async def find_challenge(self, challenge_id: str) -> StoredChallenge | None:
-        """Return a challenge in whatever state it is; None when there is none or it was forgotten."""
+        """Return a challenge in any state; None if there is none or it was deleted."""
         return await _CHALLENGES.find(self._session, "id = $1", challenge_id)
 
     async def take_attempt(
         self, challenge_id: str, binding: Binding, *, most: int, now_ms: int
     ) -> StoredChallenge | None:
-        """Use up one attempt and return the challenge after it; None, and no change, when it cannot be tried."""
+        """Use up one attempt and return the changed challenge; None, and no change, if no attempt is left."""
         row = await self._session.one(
             f"""UPDATE challenge SET attempts = attempts + 1
                 WHERE id = $1 AND site = $2 AND action = $3 AND origin = $4 AND visitor = $5
@@ -76,13 +75,13 @@ class ChallengeStore(Repository):
         return _CHALLENGES.read(row) if row else None
 
     async def note_step_up(self, challenge_id: str, now_ms: int) -> None:
-        """Remember when the check for a person was first asked for."""
+        """Store when the shown check was first required."""
         await self._session.run(
             "UPDATE challenge SET stepped_ms = $2 WHERE id = $1 AND stepped_ms IS NULL", challenge_id, now_ms
         )
 
     async def use_challenge(self, challenge_id: str) -> bool:
-        """Let a challenge produce its token; False when it already did. Of many at once, one wins."""
+        """Mark a challenge as used; False if it already was. Of concurrent calls, one wins."""
         return await self._session.run("UPDATE challenge SET used = 1 WHERE id = $1 AND used = 0", challenge_id) == 1
 
     async def forget_challenges(self, before_ms: int, *, most: int) -> int:

@@ -1,7 +1,7 @@
-"""Rhythm: the times of somebody's keys and presses, which no two people share and a program's noise hardly changes.
+"""Rhythm: timing of keys and presses, which differs between people and hardly changes with a program's noise.
 
 Six times: median and spread of the gaps between keys and of how long they are held, mean and spread of how long the
-mouse is pressed. Told of a real keyboard together with a mouse only: soft keyboards and fingers have fewer of them.
+mouse is pressed. Only for a real keyboard together with a mouse: soft keyboards and fingers lack some of the times.
 """
 
 import math

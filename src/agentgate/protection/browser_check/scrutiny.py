@@ -1,4 +1,4 @@
-"""Scrutiny: what a look at the body alone does not tell of a check, from the probes and from what others did."""
+"""Scrutiny: evidence beyond the body of one check, from probes and from the checks of other visitors."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,19 +12,19 @@ from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.enums import WidgetMode
 from agentgate.lib.limiter import Limiter, Window
 from agentgate.lib.shared_cache import SharedCache
-from agentgate.protection.browser_check.admission import Visit
+from agentgate.protection.browser_check.admission import AdmittedPage
 from agentgate.protection.browser_check.clusters import ClusterMembership, Clusters
 from agentgate.protection.browser_check.judge import Proof
 from agentgate.protection.browser_check.private_tokens import PrivateTokens
 from agentgate.protection.browser_check.probes.checker import KEPT_MS, DrawnProbes, ProbeChecker
 from agentgate.protection.browser_check.probes.engines import claim_of
 from agentgate.protection.browser_check.probes.excuses import may_be_excused
-from agentgate.protection.browser_check.probes.judge import UNKNOWN, Judgement, State
+from agentgate.protection.browser_check.probes.judge import UNKNOWN, Judgement, ProbeState
 from agentgate.protection.browser_check.records import VerifyInput
 from agentgate.protection.browser_check.repository import StoredChallenge
 from agentgate.protection.browser_check.step_up import counts_of, was_counted
 from agentgate.protection.browser_check.trial import Trial
-from agentgate.protection.browser_check.work import Level
+from agentgate.protection.browser_check.work import WorkLevel
 from agentgate.protection.signals.evidence import read_evidence
 from agentgate.protection.tokens.repository import RedemptionStore
 
@@ -33,9 +33,9 @@ from agentgate.protection.tokens.repository import RedemptionStore
 FAILED_VERIFICATIONS = Window("browser-failed-network", 5, HOUR_MS)
 # Budgets of farms. A network with so many checks of clusters in which no person is gets the most work.
 CLUSTERED_CHECKS = Window("cluster-network", 5, HOUR_MS)
-# Of such a cluster so many answers to the shown check count. One of them may be the person's whose input was copied.
+# Answers to the shown check that count of such a cluster. One may be of the person whose input was copied.
 CLUSTER_ANSWERS = Window("cluster-answers", 3, HOUR_MS)
-# So often private tokens vouch for the checks of one cluster: a farm can own a few devices that get them.
+# Private tokens that count for one cluster: a farm can own a few devices that get them.
 CLUSTER_TOKENS = Window("cluster-private-tokens", 10, HOUR_MS)
 SPENT = "cluster.spent"
 
@@ -50,7 +50,7 @@ class Findings(Struct, frozen=True):
 
 
 class Scrutiny:
-    """Raises work where others like this one failed, and collects the evidence of a verification."""
+    """Raises work for networks and clusters that failed, and collects the evidence of a verification."""
 
     def __init__(
         self, probes: ProbeChecker, *, limiter: Limiter, shared_cache: SharedCache, redemptions: RedemptionStore
@@ -61,20 +61,20 @@ class Scrutiny:
         self._shared_cache = shared_cache
         self._clusters = Clusters(shared_cache)
 
-    async def level(self, call: Call, visit: Visit) -> Level:
+    async def level(self, call: Call, visit: AdmittedPage) -> WorkLevel:
         """Return the least work that network and cluster get."""
         request, network = call.request, network_of(call.request.address)
         if await self._limiter.is_over(CLUSTERED_CHECKS, network):
-            return Level.HIGH
+            return WorkLevel.HIGH
         is_raised = (
             self._clusters.is_suspected(visit.site.number, request)
             or await self.probes.has_failed(request.address)
             or await self._limiter.is_over(FAILED_VERIFICATIONS, network)
         )
-        return Level.RAISED if is_raised else Level.USUAL
+        return WorkLevel.RAISED if is_raised else WorkLevel.USUAL
 
     async def inspect(
-        self, call: Call, visit: Visit, challenge: StoredChallenge, body: VerifyInput, proof: Proof
+        self, call: Call, visit: AdmittedPage, challenge: StoredChallenge, body: VerifyInput, proof: Proof
     ) -> Findings:
         """Judge the probes and the evidence that the page sent; with test keys nothing is counted."""
         request = call.request
@@ -101,9 +101,9 @@ class Scrutiny:
         return Findings(evidence, judgement, holds)
 
     async def _others(
-        self, call: Call, visit: Visit, challenge: StoredChallenge, body: VerifyInput, proof: Proof
+        self, call: Call, visit: AdmittedPage, challenge: StoredChallenge, body: VerifyInput, proof: Proof
     ) -> tuple[str, ...]:
-        """Return what others say about a check: its cluster, what is left of that one's budgets, an issuer."""
+        """Return evidence beyond the check itself: its cluster, the cluster's budgets, a private token's issuer."""
         member = await self._membership(call, visit, challenge, body)
         vouched = await self.private_tokens.labels(challenge, visit.site)
         if not member.labels:
@@ -117,9 +117,9 @@ class Scrutiny:
         return member.labels + vouched + ((SPENT,) if is_spent else ())
 
     async def _membership(
-        self, call: Call, visit: Visit, challenge: StoredChallenge, body: VerifyInput
+        self, call: Call, visit: AdmittedPage, challenge: StoredChallenge, body: VerifyInput
     ) -> ClusterMembership:
-        """Return what a check belongs to. Once it was in a cluster it stays there, though its sums have grown since."""
+        """Return the cluster of a check. It stays in its first cluster, though its sums have grown since."""
         name = f"cluster-of:{challenge.id}"
         kept = await self._shared_cache.get(name) if challenge.attempts > 1 else None
         if kept is not None:
@@ -130,7 +130,7 @@ class Scrutiny:
         return member
 
     async def ask(self, trial: Trial) -> DrawnProbes | None:
-        """Draw the shown check's probes, and remember what the page had counted when it was asked for."""
+        """Draw the shown check's probes, and store the page's counts at that time."""
         interaction = (trial.facts.evidence or {}).get("interaction")
         counted = counts_of(interaction) if isinstance(interaction, Mapping) else None
         if trial.challenge.stepped_ms is None and counted is not None:
@@ -141,12 +141,12 @@ class Scrutiny:
         )
 
     async def _holds(self, call: Call, challenge: StoredChallenge, body: VerifyInput, first: Judgement) -> bool:
-        """Say whether an answer holds against what only the service knows."""
+        """Return whether an answer agrees with the counts and probes that only the service knows."""
         answer = body.answer
         if isinstance(answer, msgspec.UnsetType):
             return True
         if challenge.widget is WidgetMode.INTERACTIVE:
-            # It was asked for with the challenge, whose probes are as fresh.
+            # The shown check came with the challenge, whose probes are as fresh.
             return self._is_engine(call, first, first)
         given = None if isinstance(answer.probes, msgspec.UnsetType) else answer.probes
         fresh = self.probes.judge_again(challenge, given, user_agent=call.request.header("user-agent"))
@@ -156,17 +156,17 @@ class Scrutiny:
         return was_counted(answer.steps, interaction, before) and self._is_engine(call, first, fresh)
 
     def _is_engine(self, call: Call, first: Judgement, fresh: Judgement) -> bool:
-        """Say whether the answers are an engine's, or excused."""
-        if fresh.state is State.WRONG:
+        """Return whether the answers are an engine's, or excused."""
+        if fresh.state is ProbeState.WRONG:
             return False
         # A copy of an older SDK, kept by a cache, knows one draw only.
-        if first.state is State.RIGHT or fresh.state not in {State.MISSING, *UNKNOWN}:
+        if first.state is ProbeState.RIGHT or fresh.state not in {ProbeState.MISSING, *UNKNOWN}:
             return True
         claim = claim_of(call.request.header("user-agent"))
         return may_be_excused(claim, fresh, first) and self.probes.excuses.give(call.now)
 
     def learn(self, call: Call, findings: Findings, labels: tuple[str, ...]) -> None:
-        """Let the probes learn from a session about which this was decided."""
+        """Let the probes learn from a session with this decision."""
         self.probes.learn(findings.probes, labels, address=call.request.address, now_ms=call.now)
 
 

@@ -1,6 +1,6 @@
-"""Step-up: the check that a person is shown. A button is pressed, moves to another place, and is pressed again.
+"""Step-up: the check that is shown to a person. A button is pressed, moves, and is pressed again.
 
-It is pressed by whatever means a person presses buttons. Where that is a pointer, a finger or a key, the SDK sends
+Every input device works. For a pointer, a finger or a key, the SDK sends
 sums of how each press came about, and the service judges them: `judged` says why an answer is no person's.
 """
 
@@ -22,8 +22,8 @@ STEPS = 2
 # Long enough to notice that something happens, and to do the work meanwhile; short enough to wait for.
 WAIT_MS = 900
 
-Place = tuple[int, int]
-# Where the button may stand, in percent of its field's free width and height. The second place is never near the first.
+ButtonPosition = tuple[int, int]
+# Positions of the button, in percent of its field's free width and height. The second is never near the first.
 COLUMNS = ((0, 34), (66, 100))
 WHOLE = 100
 
@@ -42,7 +42,7 @@ EVEN_PACE = 1.35
 SAME_HOLD_MS = 3.0
 LARGEST_POINT_PX = 1.0
 MOST_POINTER_TRAITS = 5
-# So many of somebody whose pointer and keys were a robot's already.
+# The limit for a client whose pointer and keys already looked automated.
 MOST_ROBOT_TRAITS = 2
 MOST_TOUCH_TRAITS = 4
 # How far a press may be from where its place says, and how much of the way between two presses may be missing.
@@ -51,7 +51,7 @@ LEAST_WAY = 0.9
 
 
 def step_up_of(challenge: StoredChallenge, draw: DrawnProbes | None = None) -> StepUp:
-    """Return what a challenge's step-up asks for. Its work and places are the same each time it is asked."""
+    """Return the step-up of a challenge. Its work and positions are the same each time."""
     return StepUp(
         kind=KIND,
         steps=STEPS,
@@ -63,12 +63,12 @@ def step_up_of(challenge: StoredChallenge, draw: DrawnProbes | None = None) -> S
 
 
 def work_of(challenge: StoredChallenge) -> Work:
-    """Return the step-up's work: more where the evidence asks for the check, and not the site."""
+    """Return the step-up's work: more if the evidence requires the check than if the site does."""
     return step_up_work(challenge.seed, is_doubtful=challenge.widget is not WidgetMode.INTERACTIVE)
 
 
-def places_of(seed: bytes) -> list[Place]:
-    """Return where the button stands for each press: at one side, then at the other."""
+def places_of(seed: bytes) -> list[ButtonPosition]:
+    """Return the button's position for each press: at one side, then at the other."""
     drawn = hashlib.blake2b(seed, digest_size=8, person=b"places").digest()
     sides = COLUMNS if drawn[0] & 1 else COLUMNS[::-1]
     places = []
@@ -79,11 +79,11 @@ def places_of(seed: bytes) -> list[Place]:
 
 
 def is_right(answer: AnswerInput, challenge: StoredChallenge, now_ms: int, sums: Mapping[str, Any] | None) -> bool:
-    """Say whether an answer does what was asked, as a person does it and no earlier than a person could.
+    """Return whether an answer has the right presses, like a person's and not too early.
 
     `sums` are those of the page's interaction; None where it does not matter who presses.
     """
-    # The page says how long the person waited; only our own clock says that the time has really passed.
+    # The page reports the waiting time; only our own clock proves it.
     if challenge.stepped_ms is None or now_ms - challenge.stepped_ms < WAIT_MS:
         return False
     if len(answer.steps) != STEPS or not all(step.trusted for step in answer.steps):
@@ -95,8 +95,8 @@ def is_right(answer: AnswerInput, challenge: StoredChallenge, now_ms: int, sums:
     return is_solved(work_of(challenge), answer.work)
 
 
-def judged(answer: AnswerInput, places: Sequence[Place], interaction: Mapping[str, Any]) -> str | None:
-    """Return why the presses are no person's, None when they may be one's."""
+def judged(answer: AnswerInput, places: Sequence[ButtonPosition], interaction: Mapping[str, Any]) -> str | None:
+    """Return why the presses are not a person's, or None."""
     steps = answer.steps
     if any(step.input != "assistive" and step.press is UNSET for step in steps):
         return "a press by hand has no sums"
@@ -123,7 +123,7 @@ def _unlike_hands(steps: Sequence[StepInput]) -> str | None:
 def was_counted(
     steps: Sequence[StepInput], interaction: Mapping[str, Any], before: tuple[float, float] = (0, 0)
 ) -> bool:
-    """Say whether the page has counted what the presses tell, beside the moves and clicks that it had before."""
+    """Return whether the page has counted what the presses tell, beside the moves and clicks that it had before."""
     counted = counts_of(interaction)
     if counted is None:
         return False
@@ -140,8 +140,8 @@ def counts_of(interaction: Mapping[str, Any]) -> tuple[float, float] | None:
     return moves, clicks
 
 
-def _wrong_way(answer: AnswerInput, places: Sequence[Place]) -> str | None:
-    """Return what is wrong with the way between two presses by pointer: it leads from place to place."""
+def _wrong_way(answer: AnswerInput, places: Sequence[ButtonPosition]) -> str | None:
+    """Return the problem with the pointer's path between two presses, or None."""
     second = answer.steps[-1].press
     if second is UNSET or answer.field is UNSET:
         return "a press by hand has no sums"

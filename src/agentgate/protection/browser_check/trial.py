@@ -1,4 +1,4 @@
-"""Trial: one attempt at a challenge, the facts it is decided by, the event that it leaves, the token that it earns."""
+"""Trial: one attempt at a challenge, with its facts, its event and its token."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,7 +23,7 @@ from agentgate.lib.enums import (
 from agentgate.lib.ids import new_receipt_id
 from agentgate.lib.limits import VERIFY_ATTEMPTS_PER_CHALLENGE
 from agentgate.lib.records import optional
-from agentgate.protection.browser_check.admission import Visit
+from agentgate.protection.browser_check.admission import AdmittedPage
 from agentgate.protection.browser_check.clusters import JA4_HEADER, JA4_NAME
 from agentgate.protection.browser_check.judge import CheckVerdict, recorded
 from agentgate.protection.browser_check.records import ClearanceCookie, VerifyResult
@@ -37,8 +37,8 @@ from agentgate.protection.tokens.clearance import Clearances, IssuedClearance
 from agentgate.protection.tokens.receipts import Grant, ReceiptIssuer
 
 
-def facts_of(call: Call, visit: Visit, rates: Rates, evidence: Mapping[str, Any] | None = None) -> RequestFacts:
-    """Return the facts. The route is none of the site's: the SDK calls the service itself."""
+def facts_of(call: Call, visit: AdmittedPage, rates: Rates, evidence: Mapping[str, Any] | None = None) -> RequestFacts:
+    """Return the facts of a verification. It has no route of the site: the SDK calls the service itself."""
     request = call.request
     return RequestFacts(
         now_ms=call.now,
@@ -53,7 +53,7 @@ def facts_of(call: Call, visit: Visit, rates: Rates, evidence: Mapping[str, Any]
         rates=rates,
         evidence=evidence,
         visitor=visit.visitor,
-        # Behind a proxy that ends TLS without saying so, browsers show by Sec-Fetch that they see a secure origin.
+        # Behind a proxy that terminates TLS, Sec-Fetch headers still show that the origin is secure.
         is_plain=not request.secure and request.header("sec-fetch-site") is None,
     )
 
@@ -62,7 +62,7 @@ class Trial(Struct, frozen=True, kw_only=True):
     """One verification: the call, the challenge, the decision and the verdict."""
 
     call: Call
-    visit: Visit
+    visit: AdmittedPage
     # After the attempt was counted.
     challenge: StoredChallenge
     facts: RequestFacts
@@ -79,7 +79,7 @@ class Trial(Struct, frozen=True, kw_only=True):
 
     @property
     def attempts_left(self) -> int:
-        """How often the challenge can still be tried."""
+        """Remaining attempts of the challenge."""
         return VERIFY_ATTEMPTS_PER_CHALLENGE - self.challenge.attempts
 
     @property
@@ -92,13 +92,13 @@ class Trial(Struct, frozen=True, kw_only=True):
 
 
 class BrowserCheckEventLog:
-    """Records challenges. A step-up is the middle of one and leaves nothing."""
+    """Records challenges. A step-up is an intermediate step and has no event."""
 
     def __init__(self, recorder: Recorder, ids: DecisionIds) -> None:
         self._recorder = recorder
         self._ids = ids
 
-    def issued(self, call: Call, visit: Visit, facts: RequestFacts, decision: EngineDecision) -> None:
+    def issued(self, call: Call, visit: AdmittedPage, facts: RequestFacts, decision: EngineDecision) -> None:
         """Record that a challenge was issued."""
         if visit.test:
             return
@@ -142,7 +142,7 @@ class BrowserCheckEventLog:
         return write_id(decision_id)
 
 
-class Grants:
+class CheckTokens:
     """Issues tokens and clearances."""
 
     def __init__(self, receipts: ReceiptIssuer, clearances: Clearances, bindings: Bindings) -> None:
@@ -178,7 +178,7 @@ class Grants:
 
     def _bind(self, trial: Trial, receipt_id: str, clearance: IssuedClearance | None) -> str | UnsetType:
         if trial.visit.test:
-            # Tried out from anywhere.
+            # Test tokens are valid for any origin.
             return UNSET
         request = trial.call.request
         clearances = () if clearance is None else (clearance.id,)

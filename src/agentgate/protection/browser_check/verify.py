@@ -1,4 +1,4 @@
-"""Verifying what a page found out: one attempt, one verdict, at most one token."""
+"""Verification of a page's answers: one attempt, one verdict, at most one token."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -12,34 +12,34 @@ from agentgate.lib import limits
 from agentgate.lib.enums import VerifyStatus
 from agentgate.lib.errors import Refused
 from agentgate.lib.tasks.keyed_locks import KeyedLocks
-from agentgate.protection.browser_check.admission import VERIFICATIONS, CheckAdmission, Visit
-from agentgate.protection.browser_check.instrument.program import Answer, check_answer
+from agentgate.protection.browser_check.admission import VERIFICATIONS, AdmittedPage, CheckAdmission
+from agentgate.protection.browser_check.instrument.program import InstrumentAnswer, check_answer
 from agentgate.protection.browser_check.issue import CHALLENGE_ID
 from agentgate.protection.browser_check.judge import CheckVerdict, Proof, judge
 from agentgate.protection.browser_check.records import VerifyInput, VerifyResult, Work
 from agentgate.protection.browser_check.repository import ChallengeStore, StoredChallenge
 from agentgate.protection.browser_check.scrutiny import Scrutiny
 from agentgate.protection.browser_check.step_up import is_right, pointer_traits, step_up_of, work_of
-from agentgate.protection.browser_check.trial import BrowserCheckEventLog, Grants, Trial, facts_of
-from agentgate.protection.browser_check.work import Level, challenge_work, is_solved
+from agentgate.protection.browser_check.trial import BrowserCheckEventLog, CheckTokens, Trial, facts_of
+from agentgate.protection.browser_check.work import WorkLevel, challenge_work, is_solved
 from agentgate.protection.decision.decider import Decider
 from agentgate.protection.sites.test_keys import ALWAYS_FAIL
 
-# Each takes a processor for two milliseconds, which the event loop has better uses for.
+# Each proof takes two milliseconds of processor time, too long for the event loop.
 MOST_RUNNING = 2
 # Some 200 milliseconds of waiting.
 MOST_WAITING = 128
 
 
 class Prover:
-    """Runs what checks a proof: at once where that is quick, else in a thread."""
+    """Runs proofs: quick ones directly, others in a thread."""
 
     def __init__(self) -> None:
         self._running = asyncio.Semaphore(MOST_RUNNING)
         self._waiting = 0
 
     async def run(self, prove: Callable[[], Proof], *, needs_memory: bool) -> Proof:
-        """Return what a verification proves; refuse it unseen while too many wait."""
+        """Return the result of a proof; refuse while too many wait."""
         if not needs_memory:
             return prove()
         if self._waiting >= MOST_WAITING:
@@ -62,7 +62,7 @@ class ChallengeVerifier:
         admission: CheckAdmission,
         decider: Decider,
         event_log: BrowserCheckEventLog,
-        grants: Grants,
+        grants: CheckTokens,
         scrutiny: Scrutiny,
     ) -> None:
         self._store = store
@@ -71,8 +71,8 @@ class ChallengeVerifier:
         self._event_log = event_log
         self._grants = grants
         self._scrutiny = scrutiny
-        # Verifications of one challenge, one after the other: whoever comes while a token is being made learns that the
-        # challenge was used, and not that its attempts are gone. That it makes one token only is the store's doing.
+        # Verifications of one challenge run one after the other: a call during the making of a token learns that the
+        # challenge was used, not that its attempts are used up. The store ensures that there is one token only.
         self._locks = KeyedLocks()
         self._prover = Prover()
 
@@ -86,7 +86,7 @@ class ChallengeVerifier:
             challenge = await self._attempt(call, visit, body.challenge_id)
             if isinstance(body.c_data, str):
                 challenge = msgspec.structs.replace(challenge, c_data=body.c_data)
-            needs_memory = challenge.level != Level.USUAL
+            needs_memory = challenge.level != WorkLevel.USUAL
             proof = await self._prover.run(
                 # With test keys, sites test their own pages by programs.
                 partial(prove, challenge, body, now_ms=call.now, by_hand=not visit.test),
@@ -107,7 +107,7 @@ class ChallengeVerifier:
                 raise self._failed(trial)
             return await self._passed(trial)
 
-    async def _attempt(self, call: Call, visit: Visit, challenge_id: str) -> StoredChallenge:
+    async def _attempt(self, call: Call, visit: AdmittedPage, challenge_id: str) -> StoredChallenge:
         mine = visit.binding
         challenge = await self._store.take_attempt(
             challenge_id, mine, most=limits.VERIFY_ATTEMPTS_PER_CHALLENGE, now_ms=call.now
@@ -127,9 +127,9 @@ class ChallengeVerifier:
         raise Refused("too_many_attempts")
 
     def _try(
-        self, call: Call, visit: Visit, challenge: StoredChallenge, proof: Proof, evidence: Mapping[str, Any]
+        self, call: Call, visit: AdmittedPage, challenge: StoredChallenge, proof: Proof, evidence: Mapping[str, Any]
     ) -> Trial:
-        # The visit was counted when the challenge was issued.
+        # The page load was counted when the challenge was issued.
         rates = self._decider.rates(visit.site, visit.visitor, call.request.address, call.now)
         facts = facts_of(call, visit, rates, evidence)
         decision = self._decider.decide(facts, visit.site)
@@ -168,10 +168,10 @@ class ChallengeVerifier:
 
 def prove(challenge: StoredChallenge, body: VerifyInput, *, now_ms: int, by_hand: bool = True) -> Proof:
     """Check work, program and answer. A body that cannot be an answer to this challenge is refused."""
-    work = challenge_work(challenge.seed, Level(challenge.level))
+    work = challenge_work(challenge.seed, WorkLevel(challenge.level))
     _check_length("work", work, body.work)
     worker = body.instrument.worker
-    program = Answer(page=body.instrument.page, worker=worker if isinstance(worker, str) else None)
+    program = InstrumentAnswer(page=body.instrument.page, worker=worker if isinstance(worker, str) else None)
     asked = challenge.stepped_ms is not None
     answer = body.answer if asked else msgspec.UNSET
     if not isinstance(answer, msgspec.UnsetType):

@@ -21,15 +21,15 @@ ANSWER_BYTES = 4
 DRAWN = 2
 
 
-class Level(IntEnum):
-    """How much is asked. The numbers are stored; they never change their meaning."""
+class WorkLevel(IntEnum):
+    """Work levels. The numbers are stored, so they never change their meaning."""
 
     USUAL = 0
     RAISED = 1
     HIGH = 2
 
 
-class Amount(Struct, frozen=True):
+class WorkAmount(Struct, frozen=True):
     """So many puzzles: SHA-256 needs `2**bits` hashes on average for one, scrypt `2**bits` blocks of 128 bytes."""
 
     algorithm: str
@@ -40,18 +40,18 @@ class Amount(Struct, frozen=True):
 # A slow phone makes some 250,000 hashes a second, or 140 memory-hard puzzles where it may run no WebAssembly: the
 # most, with the step-up's on top, stay below its five seconds.
 AMOUNTS = {
-    Level.USUAL: Amount(SHA_256, 16, 10),
-    Level.RAISED: Amount(SCRYPT, 128, 11),
-    Level.HIGH: Amount(SCRYPT, 448, 11),
+    WorkLevel.USUAL: WorkAmount(SHA_256, 16, 10),
+    WorkLevel.RAISED: WorkAmount(SCRYPT, 128, 11),
+    WorkLevel.HIGH: WorkAmount(SCRYPT, 448, 11),
 }
 # The shown check's: where the site asks everybody, and where the evidence asks.
-STEP_UP_AMOUNT = Amount(SCRYPT, 128, 11)
-DOUBTFUL_AMOUNT = Amount(SCRYPT, 192, 11)
+STEP_UP_AMOUNT = WorkAmount(SCRYPT, 128, 11)
+DOUBTFUL_AMOUNT = WorkAmount(SCRYPT, 192, 11)
 
 _draw = random.SystemRandom().sample
 
 
-def challenge_work(seed: bytes, level: Level) -> Work:
+def challenge_work(seed: bytes, level: WorkLevel) -> Work:
     """Return the puzzles that come with a challenge."""
     return _work(seed, b"challenge", AMOUNTS[level])
 
@@ -62,11 +62,11 @@ def step_up_work(seed: bytes, *, is_doubtful: bool) -> Work:
 
 
 def is_solved(work: Work, solutions: Sequence[int]) -> bool:
-    """Say whether the puzzles are solved. The time taken depends on their number and kind alone."""
+    """Return whether the puzzles are solved. The time taken depends on their number and kind alone."""
     if len(solutions) != work.count:
         return False
     if work.algorithm == SCRYPT:
-        # Drawn now: nobody could know which ones it would be worth solving.
+        # Drawn now, so that clients cannot know which puzzles are checked.
         drawn = _draw(range(work.count), DRAWN)
         return sum(solutions[index] != scrypt_answer(work, index) for index in drawn) == 0
     unsolved = 0
@@ -83,6 +83,6 @@ def scrypt_answer(work: Work, index: int) -> int:
     return int.from_bytes(answer[:ANSWER_BYTES], "big")
 
 
-def _work(seed: bytes, purpose: bytes, amount: Amount) -> Work:
+def _work(seed: bytes, purpose: bytes, amount: WorkAmount) -> Work:
     salt = hashlib.blake2b(seed, digest_size=SALT_BYTES, person=purpose).hexdigest()
     return Work(algorithm=amount.algorithm, salt=salt, count=amount.count, bits=amount.bits)

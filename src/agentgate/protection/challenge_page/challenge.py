@@ -1,4 +1,4 @@
-"""The hosted challenge page: what a visitor is shown under the site's own address instead of what it asked for.
+"""The hosted challenge page, shown under the site's own address instead of the requested page.
 
 Pages are for navigations. Everything else gets the gateway's small JSON, with the status of the decision.
 """
@@ -21,9 +21,9 @@ from agentgate.protection.challenge_page.challenge_pass import WAIT_MS, AppealTi
 from agentgate.protection.challenge_page.languages import Languages
 from agentgate.protection.challenge_page.page import (
     ChallengePage,
-    Check,
+    ChallengeView,
+    PageCheck,
     RenderedChallengePage,
-    View,
     appeal_form,
     appeal_state,
 )
@@ -52,11 +52,11 @@ class StatedDecision(Struct, frozen=True):
 
 
 class PageContext(Struct, frozen=True):
-    """What a page depends on: the decision, the route's protection, and what the visitor has shown."""
+    """Inputs of a page: the decision, the route's protection, and the state of the visitor's clearance."""
 
     told: StatedDecision
     protection: Protection
-    # What the visitor showed: states of a clearance, such as `clearance` or `wrong_visitor`.
+    # States of the visitor's clearance, such as `clearance` or `wrong_visitor`.
     states: tuple[str, ...]
     return_url: str
 
@@ -86,14 +86,14 @@ class ChallengePages:
         elif action is None:
             view = replace(view, text="form_text", owners_hint=True)
         elif "clearance" in found.states and "clearance_low" not in found.states:
-            # It passed already and is challenged all the same: another check would change nothing.
+            # The visitor passed already and is challenged again: another check would not help.
             view = replace(view, retry=True)
         else:
             view = replace(view, check=await self._check(proxied, found, action, body))
         return self._show(view, told)
 
     async def answer_late(self, proxied: ProxiedCall, reason: str) -> Reply[Text]:
-        """Return the page for a ticket that is not good."""
+        """Return the page for an invalid ticket."""
         if reason == "rate_limited":
             told = StatedDecision(Ruling(Outcome.BLOCK, reason), "block", None)
         else:
@@ -105,11 +105,10 @@ class ChallengePages:
         if told.decision == "block":
             return self._show(replace(view, text=_TEXTS[reason]), told)
         action = action_of(proxied.site, found.protection)
-        check = None if action is None else Check(site_key=proxied.site.site_key, action=action, stuck=True)
+        check = None if action is None else PageCheck(site_key=proxied.site.site_key, action=action, stuck=True)
         return self._show(replace(view, check=check), told)
 
     def show_appeal(self, proxied: ProxiedCall, appeal: StoredAppeal, return_url: str) -> Reply[Text]:
-        """Return the page that says where an appeal stands."""
         language = self._languages.choose(proxied.call.request.header("accept-language"))
         title, content = appeal_state(language, appeal, return_url)
         return self._say(proxied, title, content, None)
@@ -133,14 +132,14 @@ class ChallengePages:
         language = self._languages.choose(proxied.call.request.header("accept-language"))
         rendered = self._page.render_text(language, proxied.site.name, title, content)
         denial = None if ruling is None else deny(ruling)
-        # The secret of the link stands in the address.
+        # The address contains the secret of the link.
         return _reply(rendered, denial, referrer="no-referrer", vary="Accept-Language")
 
     def _find(self, proxied: ProxiedCall, told: StatedDecision) -> PageContext:
         original = proxied.original
         url = return_of(original, first(proxied.call.request, "return"))
         if is_own(original.path):
-            # The page was opened by itself; what counts is where it leads.
+            # The page was opened directly; its return address counts.
             target = url.removeprefix(original.origin)
             original = Original("GET", original.origin, target, target.partition("?")[0], original.address)
         found = protections_of(proxied.site, MethodClaims(original.method), original.target.encode("latin-1"))
@@ -151,7 +150,7 @@ class ChallengePages:
         )
         return PageContext(told, protection, shown.states, url)
 
-    async def _check(self, proxied: ProxiedCall, found: PageContext, action: str, body: RawBody | None) -> Check:
+    async def _check(self, proxied: ProxiedCall, found: PageContext, action: str, body: RawBody | None) -> PageCheck:
         request, original = proxied.call.request, proxied.original
         form = None
         posted = original.method not in {"GET", "HEAD"}
@@ -160,10 +159,10 @@ class ChallengePages:
             form = read_form(body, found.return_url)
         stuck = await self._is_stuck(proxied, found)
         waits = proxied.site.clearance_without_script and not (found.protection.required or stuck)
-        # A form is sent again by hand: who waited is led back to it.
+        # After waiting, visitors return to the form and send it again by hand.
         url = back_of(original, request.header("referer")) if posted else found.return_url
         ticket = self._passes.waits.begin(proxied, url) if waits and "clearance" not in found.states else None
-        return Check(
+        return PageCheck(
             site_key=proxied.site.site_key,
             action=action,
             framed=proxied.framed,
@@ -177,15 +176,15 @@ class ChallengePages:
         )
 
     async def _is_stuck(self, proxied: ProxiedCall, found: PageContext) -> bool:
-        """Say whether a pass a moment ago has left no trace. Who comes from elsewhere has not been sent by our page."""
+        """Return whether a pass a moment ago has set no cookie. Navigations from elsewhere are not our page's."""
         if proxied.call.request.header("sec-fetch-site") not in {None, "same-origin"}:
             return False
         return await self._passes.was_here_lately(proxied, found.return_url)
 
-    def _view(self, proxied: ProxiedCall, found: PageContext) -> View:
-        """Return what stands on every page; without more it is a refusal."""
+    def _view(self, proxied: ProxiedCall, found: PageContext) -> ChallengeView:
+        """Return the parts of every page; alone they are a refusal."""
         request = proxied.call.request
-        return View(
+        return ChallengeView(
             language=self._languages.choose(request.header("accept-language")),
             site_name=proxied.site.name,
             decision_id=found.told.decision_id,
@@ -193,7 +192,7 @@ class ChallengePages:
             back_url=back_of(proxied.original, request.header("referer")),
         )
 
-    def _show(self, view: View, told: StatedDecision) -> Reply[Text]:
+    def _show(self, view: ChallengeView, told: StatedDecision) -> Reply[Text]:
         wait_s = _WAITS_S.get(told.ruling.reason)
         cookie = view.check.ticket.set_cookie if view.check is not None and view.check.ticket is not None else None
         return _reply(
@@ -225,7 +224,7 @@ def _reply(
 
 
 def told_by(request: Request) -> StatedDecision:
-    """Return what the query says, as far as it is among what the gateway says; a plain challenge otherwise."""
+    """Return the decision in the query if the gateway can have made it; a plain challenge otherwise."""
     reason = first(request, "reason")
     row = errors.GATEWAY.rows.get(reason or "")
     decisions = [] if row is None else [each.decision for each in row.answers if each.decision != "allow"]
@@ -239,7 +238,7 @@ def told_by(request: Request) -> StatedDecision:
 
 
 def first(request: Request, name: str) -> str | None:
-    """Return a parameter of the query. What a proxy wrote before the visitor's own address counts."""
+    """Return a parameter of the query. The first counts: the proxy's come before those of the visitor's own URL."""
     wanted = name.encode() + b"="
     for pair in request.query_string.split(b"&"):
         if pair.startswith(wanted):
@@ -248,7 +247,7 @@ def first(request: Request, name: str) -> str | None:
 
 
 def action_of(site: SiteView, protection: Protection) -> str | None:
-    """Return the action whose check earns what the request needs; None when a clearance would not do."""
+    """Return the action whose check gives the clearance that the request needs; None if no clearance suffices."""
     if protection.required and not protection.clearance:
         return None
     if protection.action is not None and _gives_clearance(site, protection.action):

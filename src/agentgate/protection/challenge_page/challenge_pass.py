@@ -1,7 +1,7 @@
 """Passes: tokens, tickets and saved forms that a visitor brings back to the challenge page.
 
 A token becomes a clearance, a saved form is given back to its page. Browsers without JavaScript get a low clearance
-for waiting, where a site allows it: a ticket is good once, for its visitor, after a wait, and with its cookie. That
+for waiting, where a site allows it: a ticket is valid once, for its visitor, after a wait, and with its cookie. That
 keeps out programs that were not written for it, and slows the others. With an appeal ticket a refused reader appeals.
 """
 
@@ -27,10 +27,10 @@ from agentgate.protection.tokens.clearance import ClearanceRefused, Clearances, 
 from agentgate.protection.tokens.receipts import Claims, NotAReceipt, SigningKeys, is_of_the_future, read_receipt
 
 TICKET = "ticket"
-# How long somebody waits, and how long the way on stays open after that.
+# The wait, and how long the ticket is valid after it.
 WAIT_MS = 8 * SECOND_MS
 TICKET_MS = 5 * MINUTE_MS
-# So many clearances an address gets in this way, in so much time. People behind one address share them.
+# Clearances of this kind for one address, and the period. People behind one address share them.
 MOST_PASSES = 20
 WINDOW_MS = 10 * MINUTE_MS
 
@@ -41,14 +41,14 @@ _DIGEST_BYTES = 32
 
 
 class WaitTicket(Struct, frozen=True):
-    """What the page carries, and the cookie without which it is good for nothing."""
+    """The ticket in the page, and the cookie that it needs."""
 
     text: str
     set_cookie: tuple[str, str]
 
 
 class Waits:
-    """Gives tickets and takes them."""
+    """Issues and redeems wait tickets."""
 
     def __init__(self, sealed_tokens: SealedTokens, shared_cache: SharedCache) -> None:
         self._sealed_tokens = sealed_tokens
@@ -76,17 +76,17 @@ class Waits:
         return WaitTicket(text, cookie)
 
     async def end(self, proxied: ProxiedCall, ticket: str) -> str | None:
-        """Take a ticket and return its address; None when it is not this browser's, not yet good, over or used."""
+        """Redeem a ticket and return its address; None if it is another browser's, not yet valid, expired or used."""
         now_ms, secret = proxied.call.now, proxied.call.request.cookie(COOKIE) or ""
         found = self._sealed_tokens.open(TICKET, ticket, proxied.holder, now_ms=now_ms)
-        # Before it is taken: who comes without the cookie, or too early, may come again.
+        # Before it is redeemed: a request without the cookie, or too early, may be repeated.
         if found is None or not hmac.compare_digest(found.content[:_DIGEST_BYTES], _digest(secret)):
             return None
         content = await self._sealed_tokens.take(TICKET, ticket, proxied.holder, now_ms=now_ms)
         return None if content is None else content[_DIGEST_BYTES:].decode()
 
     async def is_too_often(self, proxied: ProxiedCall) -> bool:
-        """Count a pass; say whether this address has had too many lately."""
+        """Count a pass; return whether this address has had too many lately."""
         key = f"gateway-wait:{proxied.site.number}:{proxied.visitor:016x}"
         return await self._shared_cache.add(key, 1, ttl_ms=WINDOW_MS) > MOST_PASSES
 
@@ -96,21 +96,21 @@ def _digest(secret: str) -> bytes:
 
 
 APPEAL = "appeal"
-# Nobody reads, decides and presses a button in less.
+# Less than a person needs to read, decide and press a button.
 APPEAL_WAIT_MS = 2 * SECOND_MS
 APPEAL_MS = 6 * HOUR_MS
 _DECISION_BYTES = 8
 
 
 class AppealTicket(Struct, frozen=True):
-    """What a ticket says: against which decision, and where the person wanted to go."""
+    """Content of an appeal ticket: the decision, and the page that the person requested."""
 
     decision: int
     return_url: str
 
 
 class AppealTickets:
-    """Seals and opens tickets. A ticket may be shown again: of each decision there is one appeal all the same."""
+    """Seals and opens appeal tickets. They may be used again, as each decision has one appeal at most."""
 
     def __init__(self, sealed_tokens: SealedTokens) -> None:
         self._sealed_tokens = sealed_tokens
@@ -118,7 +118,7 @@ class AppealTickets:
     def give(
         self, proxied: ProxiedCall, decision_id: str, return_url: str, *, wait_ms: int = APPEAL_WAIT_MS
     ) -> str | None:
-        """Return a ticket for this visitor of this site; None for what is no decision."""
+        """Return a ticket for this visitor of this site; None for an invalid decision ID."""
         decision = read_id(decision_id)
         if decision is None:
             return None
@@ -129,7 +129,7 @@ class AppealTickets:
         )
 
     def open(self, proxied: ProxiedCall, ticket: str) -> AppealTicket | None:
-        """Return what a ticket says; None when it is another visitor's, too new or too old."""
+        """Return the content of a ticket; None if it is another visitor's, too new or too old."""
         found = self._sealed_tokens.open(APPEAL, ticket, proxied.holder, now_ms=int(proxied.call.now))
         if found is None:
             return None
@@ -137,7 +137,7 @@ class AppealTickets:
         return AppealTicket(int.from_bytes(content[:_DECISION_BYTES], "big"), content[_DECISION_BYTES:].decode())
 
 
-# A page that is asked for again so soon after a pass was not helped by it.
+# A challenge so soon after a pass means that the pass did not help.
 LATELY_MS = 30 * SECOND_MS
 
 
@@ -150,7 +150,7 @@ class PassInput(Input, frozen=True, kw_only=True):
 
 
 class Passed(Struct, frozen=True):
-    """A visitor who may go on: with which cookie, where to."""
+    """A passed check: the clearance cookie, and the return URL."""
 
     clearance: IssuedClearance
     url: str
@@ -158,7 +158,7 @@ class Passed(Struct, frozen=True):
 
 
 class Passes:
-    """Gives clearances for tokens and for time, and saved forms. Each is taken once."""
+    """Issues clearances for tokens and for waiting, and returns saved forms. Each is redeemed once."""
 
     def __init__(
         self,
@@ -179,7 +179,7 @@ class Passes:
         self._shared_cache = shared_cache
 
     async def redeem(self, proxied: ProxiedCall, token: str, url: str, *, framed: str) -> Passed | str:
-        """Spend a token and return the clearance, or the reason why it is not good for one."""
+        """Spend a token and return the clearance, or the reason of the refusal."""
         site, now_ms = proxied.site, proxied.call.now
         try:
             signed = read_receipt(token, self._keys)
@@ -196,7 +196,7 @@ class Passes:
         return Passed(self._issue(proxied, level, renewed), url, framed)
 
     async def wait_is_over(self, proxied: ProxiedCall, ticket: str) -> Passed | str:
-        """Take a ticket and return the low clearance, or the reason why it is not good for one."""
+        """Redeem a wait ticket and return the low clearance, or the reason of the refusal."""
         url = await self.waits.end(proxied, ticket)
         if url is None:
             return "invalid_clearance"
@@ -206,7 +206,7 @@ class Passes:
         return Passed(self._issue(proxied, ClearanceLevel.LOW, None), url)
 
     async def was_here_lately(self, proxied: ProxiedCall, url: str) -> bool:
-        """Say whether this visitor passed a moment ago, on the way to the same address."""
+        """Return whether this visitor passed a moment ago for the same return URL."""
         return await self._shared_cache.get(_lately(proxied, url)) is not None
 
     def _issue(self, proxied: ProxiedCall, level: ClearanceLevel, renewed: str | None) -> IssuedClearance:
@@ -221,7 +221,7 @@ class Passes:
         )
 
     def _level(self, proxied: ProxiedCall) -> tuple[ClearanceLevel, str | None]:
-        """Return the level of the check that was passed: the SDK has just set a cookie that says so."""
+        """Return the level of the passed check, by the cookie that the SDK has just set."""
         holder, now_ms = proxied.holder, proxied.call.now
         value = proxied.call.request.cookie(self._clearances.cookie_name(holder.site_key))
         try:
@@ -264,12 +264,12 @@ def _misfit(claims: Claims, proxied: ProxiedCall) -> str | None:
         return "action_mismatch"
     if claims.origin != origin:
         return "origin_mismatch"
-    # Passed by somebody else, somewhere else.
+    # The check was passed by another visitor or on another origin.
     return None if claims.sub == write_visitor(proxied.visitor) else "invalid_token"
 
 
 def _lately(proxied: ProxiedCall, url: str) -> str:
-    # Many people may share an address. Those who also share a browser and a destination are sent one click too many.
+    # People who share address, browser and return URL see one click too many.
     request = proxied.call.request
     described = "\n".join((request.header("user-agent") or "", request.header("accept-language") or "", url))
     return f"gateway-pass:{proxied.site.number}:{proxied.visitor:016x}:{hashlib.sha256(described.encode()).hexdigest()}"

@@ -1,4 +1,4 @@
-"""The challenge page over HTTP: the page, what it brings back, the form that it sends again, and appeals.
+"""The challenge page over HTTP: the page, its passes, saved forms, and appeals.
 
 All of it is on the site's own origin, and each page works without JavaScript.
 """
@@ -70,7 +70,7 @@ class Replay(Record, frozen=True, kw_only=True):
 
 
 def _denies(handler: Callable[..., Awaitable[Reply[Any]]]) -> Callable[..., Awaitable[Reply[Any]]]:
-    """Let a handler answer what it raises as the gateway check would: a denial, or that the service is not there."""
+    """Let a handler answer its exceptions like the gateway check: as a denial or as unavailable."""
 
     @wraps(handler)
     async def answer(call: Call, **given: Any) -> Reply[Any]:
@@ -128,7 +128,7 @@ async def pass_challenge(call: Call, body: RawBody, calls: ProxiedCallReader, pa
 
 @_denies
 async def pass_by_waiting(call: Call, calls: ProxiedCallReader, passes: Passes, pages: ChallengePages) -> Reply[Any]:
-    """Let somebody on who has waited, without JavaScript: a low clearance for a `ticket` and its cookie."""
+    """Give a low clearance for waiting, without JavaScript, for a `ticket` and its cookie."""
     proxied = await calls.read(call)
     passed = await passes.wait_is_over(proxied, first(call.request, "ticket") or "")
     if isinstance(passed, str):
@@ -177,7 +177,7 @@ def _network_of(address: str) -> str:
 
 
 _FIELDS = json_decoder(dict[str, str])
-# A link's secret is shorter; what is longer is none.
+# Longer than the secret of any link.
 LONGEST_LINK = 64
 # Why an appeal was not taken -> title and sentence.
 _WORDS: dict[str, tuple[str, str | None]] = {
@@ -191,14 +191,14 @@ _WORDS: dict[str, tuple[str, str | None]] = {
 async def file_appeal(
     call: Call, body: RawBody, calls: ProxiedCallReader, pages: ChallengePages, filing: AppealFiling
 ) -> Reply[Any]:
-    """Take what a refused person says, from the form of the refusal's page: `ticket`, `text`.
+    """File an appeal from the form of the refusal's page: `ticket`, `text`.
 
     The answer leads to the page that says what becomes of it.
     """
     proxied = await calls.read(call)
     sent_by = call.request.header("origin")
     fields = _read_fields(body)
-    # A browser without fetch metadata may say nothing; the ticket is this visitor's in any case.
+    # Without fetch metadata the origin is unknown; the ticket is bound to this visitor in any case.
     if fields is None or sent_by not in {None, proxied.original.origin}:
         raise Denied("invalid_request", "Send the form of the page itself.")
     text = fields.get("text", "")
@@ -216,7 +216,7 @@ async def file_appeal(
 
 @_denies
 async def show_appeal(call: Call, calls: ProxiedCallReader, pages: ChallengePages, filing: AppealFiling) -> Reply[Text]:
-    """Show what became of an appeal, to whoever has its link."""
+    """Show the state of an appeal to the holder of its link."""
     proxied = await calls.read(call)
     link = first(call.request, "a") or ""
     origin = proxied.original.origin

@@ -1,17 +1,16 @@
-"""Languages: which one a visitor reads, and the page's words in it. The SDK's packs are used for what it says too."""
+"""Languages: choosing the visitor's, and the page's texts in it. Texts that the SDK has too come from its packs."""
 
 import json
-import re
 from collections.abc import Mapping
 from functools import cached_property
 from importlib.resources import files
 
 from msgspec import Struct
 
+from agentgate.http.accept_language import preferred_languages
+
 ENGLISH = "en"
 RIGHT_TO_LEFT = frozenset({"ar", "fa", "he", "ur"})
-# What a browser sends is short; the rest of a long one is not looked at.
-LONGEST_HEADER = 512
 
 # The SDK's packs are bare words in this order.
 SDK_WORDS = (
@@ -35,7 +34,6 @@ SDK_WORDS = (
     "reason",
 )
 
-_TAG = re.compile(r"\s*([A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*)\s*(?:;\s*[qQ]\s*=\s*([01](?:\.[0-9]{0,3})?)\s*)?\Z")
 # Tags that browsers still send or that have their pack under another name.
 _RENAMED = {"no": "nb", "nn": "nb", "iw": "he", "in": "id"}
 _TRADITIONAL = frozenset({"hant", "tw", "hk", "mo"})
@@ -73,14 +71,13 @@ class Languages:
 
     def choose(self, accepted: str | None) -> Language:
         """Return the language of an `Accept-Language` header that the page speaks; English without any."""
-        for tag in _preferred(accepted or ""):
+        for tag in preferred_languages(accepted):
             found = self._known.get(pack_of(tag))
             if found is not None:
                 return found
         return self._known[ENGLISH]
 
     def all(self) -> tuple[Language, ...]:
-        """Return every language."""
         return tuple(self._known.values())
 
 
@@ -90,13 +87,3 @@ def pack_of(tag: str) -> str:
     if language == "zh":
         return "zh-TW" if _TRADITIONAL & set(rest) and "hans" not in rest else "zh-CN"
     return _RENAMED.get(language, language)
-
-
-def _preferred(header: str) -> list[str]:
-    weighed: list[tuple[float, str]] = []
-    for part in header[:LONGEST_HEADER].split(","):
-        match = _TAG.match(part)
-        if match is not None and (weight := float(match[2] or 1)) > 0:
-            weighed.append((-weight, match[1]))
-    # Of equal weights the first one counts.
-    return [tag for _, tag in sorted(weighed, key=lambda each: each[0])]

@@ -1,6 +1,6 @@
-"""The challenge page as HTML: one template for the check, for what stands in its way, and for a refusal.
+"""The challenge page as HTML: one template for the check, for obstacles to it, and for refusals.
 
-Everything that is not ours is text and escaped as such. The page asks for nothing outside the site's own origin.
+Outside input is escaped text. The page loads nothing from outside the site's own origin.
 """
 
 import secrets
@@ -20,7 +20,7 @@ from agentgate.protection.challenge_page.challenge_pass import WaitTicket
 from agentgate.protection.challenge_page.languages import Language
 
 ADDRESS = "/.agentgate/v1/gateway/appeal"
-# A field that nobody sees, with a name that programs like to fill in.
+# A hidden field with a name that programs like to fill in.
 TRAP = "website"
 _TITLES = {AppealState.LET_IN: "appeal_let_in", AppealState.REFUSED: "appeal_refused"}
 
@@ -47,7 +47,7 @@ def appeal_form(language: Language, ticket: str, text: str = "", *, is_open: boo
 
 
 def appeal_state(language: Language, appeal: StoredAppeal, return_url: str) -> tuple[str, Markup]:
-    """Return title and content of the page that says where an appeal stands. Spam is told as little as what waits."""
+    """Return title and content of the page with an appeal's state. Suspected spam looks like an open appeal."""
     words = language.words
     title = words[_TITLES.get(appeal.state, "appeal_sent")]
     go_on = element("a", words["continue"], href=return_url, class_="button")
@@ -67,7 +67,7 @@ GATEWAY = f"{SERVICE}/v1/gateway/"
 SDK = f"{SERVICE}/sdk/v1/agentgate.js?render=explicit"
 NONCE_BYTES = 16
 
-# What the script may have to say.
+# Texts of the script.
 SCRIPT_WORDS = (
     "title",
     "checking_title",
@@ -88,37 +88,37 @@ OWNERS_HINT = (
 )
 
 
-class Check(Struct, frozen=True, kw_only=True):
-    """The check that the page runs, and what it does with the result."""
+class PageCheck(Struct, frozen=True, kw_only=True):
+    """The check that the page runs, and the use of its result."""
 
     site_key: str
     action: str
     # Empty, `same` or `cross`: the page is shown in a frame, of the same site or another.
     framed: str = ""
-    # A form that is sent again by the page, or that somebody has to send again.
+    # A form that the page sends again, or that the visitor has to send again.
     saved_form: str | None = None
     resend: bool = False
     # The check was passed already, and that did not help.
     stuck: bool = False
-    # With what a visitor without JavaScript goes on, and after how long.
+    # The wait ticket for visitors without JavaScript, and the wait in seconds.
     ticket: WaitTicket | None = None
     refresh_s: int = 0
 
 
-class View(Struct, frozen=True, kw_only=True):
-    """What is shown. Without a check it is a refusal, and `text` says which."""
+class ChallengeView(Struct, frozen=True, kw_only=True):
+    """Content of a page. Without a check it is a refusal with this `text`."""
 
     language: Language
     site_name: str
     decision_id: str | None
     return_url: str
     back_url: str
-    check: Check | None = None
+    check: PageCheck | None = None
     text: str = "blocked_text"
     # Whether trying again makes sense, and whether the owner has to change something.
     retry: bool = False
     owners_hint: bool = False
-    # With what the reader can say that this is a mistake.
+    # The appeal ticket.
     appeal: str | None = None
 
 
@@ -140,8 +140,7 @@ class ChallengePage:
     def _script(self) -> Markup:
         return _bundled("challenge.js")
 
-    def render(self, view: View) -> RenderedChallengePage:
-        """Return the page."""
+    def render(self, view: ChallengeView) -> RenderedChallengePage:
         nonce = secrets.token_urlsafe(NONCE_BYTES)
         words = view.language.words
         heading = words["checking_title"] if view.check is not None else words["blocked_title"]
@@ -175,7 +174,7 @@ class ChallengePage:
             )
         )
 
-    def _scripts(self, view: View, check: Check, nonce: str) -> Markup:
+    def _scripts(self, view: ChallengeView, check: PageCheck, nonce: str) -> Markup:
         facts = {
             "base": GATEWAY,
             "siteKey": check.site_key,
@@ -193,7 +192,7 @@ class ChallengePage:
         return joined(
             (
                 element("script", _as_data(facts), type="application/json", id="page"),
-                # Our own runs first, and says something while the check is still on its way.
+                # The page's own script runs first, and shows a message while the SDK is loading.
                 element("script", src=SDK, nonce=nonce, defer=""),
                 element("script", self._script, nonce=nonce),
             )
@@ -204,8 +203,8 @@ def _bundled(name: str) -> Markup:
     return Markup((files("agentgate") / "protection" / "challenge_page" / "page" / name).read_text(encoding="utf-8"))
 
 
-def _checking(view: View, check: Check) -> Markup:
-    """Return a frame that the script fills with one message at a time, and what is true without a script."""
+def _checking(view: ChallengeView, check: PageCheck) -> Markup:
+    """Return a frame that the script fills with one message at a time, and the text without a script."""
     words = view.language.words
     return joined(
         (
@@ -224,7 +223,7 @@ def _checking(view: View, check: Check) -> Markup:
     )
 
 
-def _without_script(view: View, check: Check) -> Markup:
+def _without_script(view: ChallengeView, check: PageCheck) -> Markup:
     words = view.language.words
     if check.stuck:
         causes = element("ul", element("li", words["stuck_cookies"]), element("li", words["stuck_address"]))
@@ -246,7 +245,7 @@ def _without_script(view: View, check: Check) -> Markup:
     )
 
 
-def _plain(view: View) -> Markup:
+def _plain(view: ChallengeView) -> Markup:
     words = view.language.words
     hint = element(
         "details", element("summary", "For the owner of this site"), element("p", OWNERS_HINT), lang="en", dir="ltr"
@@ -261,14 +260,14 @@ def _plain(view: View) -> Markup:
     )
 
 
-def _number(view: View) -> Markup | None:
+def _number(view: ChallengeView) -> Markup | None:
     if view.decision_id is None:
         return None
     before, _, after = view.language.words["quote"].partition("{id}")
     return element("p", before, element("code", view.decision_id), after, class_="number")
 
 
-def _refresh(check: Check | None) -> Markup | None:
+def _refresh(check: PageCheck | None) -> Markup | None:
     if check is None or check.ticket is None:
         return None
     content = f"{check.refresh_s};url={GATEWAY}pass?ticket={check.ticket.text}"
@@ -281,7 +280,7 @@ def _as_data(facts: Mapping[str, Any]) -> Markup:
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
 
-def _policy(nonce: str, check: Check | None, *, forms: bool) -> str:
+def _policy(nonce: str, check: PageCheck | None, *, forms: bool) -> str:
     parts = ["default-src 'none'", "base-uri 'none'", f"style-src 'nonce-{nonce}'"]
     if check is None:
         parts += ["form-action 'self'" if forms else "form-action 'none'"]
@@ -295,6 +294,6 @@ def _policy(nonce: str, check: Check | None, *, forms: bool) -> str:
             "trusted-types agentgate",
         ]
     if check is not None and check.saved_form is not None:
-        # What somebody has typed is in the page: no other site may show it as its own.
+        # The page contains text that the visitor typed, so no other site may frame it.
         parts.append("frame-ancestors 'self'")
     return "; ".join(parts)

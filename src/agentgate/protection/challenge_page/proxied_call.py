@@ -1,4 +1,4 @@
-"""ProxiedCall: a call that an adapter passed on for a visitor: whose site, which original request, which visitor."""
+"""ProxiedCall: a call that an adapter forwarded, with its site, original request and visitor."""
 
 import re
 from typing import Any
@@ -23,7 +23,7 @@ from agentgate.protection.sites.directory import SiteDirectory, SiteView
 from agentgate.protection.sites.validate import canonical_origin
 from agentgate.protection.tokens.uses import CredentialUses
 
-# What the adapter passes on to the service, on the site's own origin.
+# Paths of the site's own origin that the adapter forwards to the service.
 OWN_PATHS = "/.agentgate/"
 LONGEST = 4096
 _AS_IT_IS = "".join(map(chr, range(0x21, 0x7F)))
@@ -33,12 +33,11 @@ _ADDRESS = re.compile(r"(https?://[^/?#@\s\\]+)?(/[\x21-\x7e]*)?\Z", re.ASCII | 
 
 
 def is_own(path: str) -> bool:
-    """Say whether a path of the site is the service's."""
     return path.startswith(OWN_PATHS)
 
 
 def return_of(original: Original, asked: str | None) -> str:
-    """Return where to go. A page that stands in place of another one goes there; what was asked for is for our own."""
+    """Return the return URL: the original URL, or for the service's own paths the one in the query."""
     if not is_own(original.path):
         # Bytes past ASCII came undecoded; a browser would take them for letters and encode them anew.
         return original.origin + quote(original.target, safe=_AS_IT_IS, encoding="latin-1")
@@ -46,12 +45,12 @@ def return_of(original: Original, asked: str | None) -> str:
 
 
 def back_of(original: Original, referer: str | None) -> str:
-    """Return where a form came from that has to be sent again."""
+    """Return the page of a form that has to be sent again."""
     return within(original.origin, referer) or f"{original.origin}/"
 
 
 def within(origin: str, address: str | None) -> str | None:
-    """Return an address of this origin, absolute; None for any other, and for our own pages."""
+    """Return an absolute URL of this origin; None for other origins, and for the service's own paths."""
     if not address or len(address) > LONGEST or address.startswith(("//", "/\\")):
         return None
     match = _ADDRESS.match(address)
@@ -66,7 +65,7 @@ def within(origin: str, address: str | None) -> str | None:
 
 
 class ProxiedCall(Struct, frozen=True):
-    """What is known of the call before anything is decided."""
+    """A forwarded call: site, original request, visitor, headers."""
 
     call: Call
     site: SiteView
@@ -77,22 +76,22 @@ class ProxiedCall(Struct, frozen=True):
 
     @property
     def holder(self) -> PageHolder:
-        """Who may carry something sealed."""
+        """The holder that sealed tokens are bound to."""
         return PageHolder(self.site.id, self.site.site_key, self.original.origin, write_visitor(self.visitor))
 
     @property
     def is_navigation(self) -> bool:
-        """Say whether a person's browser shows the answer as a page."""
+        """Return whether a person's browser shows the answer as a page."""
         return is_navigation(self.call.request.header, self.original.method)
 
     @property
     def framed(self) -> str:
-        """Say whether the page will stand in a frame: empty, `same` (site), or `cross`."""
+        """Whether the page is loaded into a frame: empty, `same` (site), or `cross`."""
         return framed_by(self.call.request.header)
 
     @property
     def is_same_origin(self) -> bool:
-        """Say whether a page of the original origin itself sent this. Nobody who says nothing is believed."""
+        """Whether a page of the original origin sent this. Missing headers count as no."""
         return self.call.request.header("origin") == self.original.origin
 
 
@@ -105,14 +104,14 @@ class Denied(Exception):  # noqa: N818 - says what happened
 
 
 def deny(ruling: Ruling, decision_id: str | None = None) -> Reply[Any]:
-    """Return what a program is told."""
+    """Return the denial for programs."""
     made = _ANSWERS.write(ruling, None if decision_id is None else read_id(decision_id))
     headers = tuple((name.decode(), value.decode("latin-1")) for name, value in made.headers if name != b"content-type")
     return Reply(body=Text(made.body, "application/json"), status=made.status, headers=headers)
 
 
 class ProxiedCallReader:
-    """Reads calls. What is wrong is said as the gateway check says it."""
+    """Reads forwarded calls. Errors are those of the gateway check."""
 
     def __init__(self, sites: SiteDirectory, visitors: Visitors, uses: CredentialUses) -> None:
         self._sites = sites

@@ -1,6 +1,6 @@
-"""SealedTokens: sealed text that a visitor carries for us for a while, and can neither read, change nor hand on.
+"""SealedTokens: encrypted text that a visitor holds for a while and can neither read, change nor transfer.
 
-Each is taken once. What was taken stands in the same table as spent tokens.
+Each is redeemed once, in the table of spent tokens.
 """
 
 import base64
@@ -24,12 +24,12 @@ from agentgate.protection.tokens.repository import Redemption, RedemptionStore
 PURPOSE = "challenge"
 NONCE_BYTES = 12
 ID_BYTES = 16
-# What was taken is remembered for longer than it could be shown, whatever the clocks say.
+# Redeemed tokens are stored longer than they are valid, with a margin for clock skew.
 KEPT_MS = HOUR_MS
 
 
 class PageHolder(Struct, frozen=True):
-    """Who carries it: a visitor of a site on one of its origins."""
+    """The holder of a sealed token: a visitor of a site on one of its origins."""
 
     site_id: str
     site_key: str
@@ -39,7 +39,7 @@ class PageHolder(Struct, frozen=True):
 
 
 class SealedToken(Struct, frozen=True, array_like=True):
-    """What was sealed, and when it may be opened."""
+    """Content of a sealed token, and its validity period."""
 
     id: str
     not_before_ms: int
@@ -64,7 +64,7 @@ class SealedTokens:
         return base64.urlsafe_b64encode(sealed).decode("ascii").rstrip("=")
 
     async def take(self, kind: str, text: str, holder: PageHolder, *, now_ms: int) -> bytes | None:
-        """Return what a text of ours holds, once; None for what cannot be opened now or was taken before."""
+        """Redeem a sealed token and return its content; None if it is invalid now or was redeemed before."""
         token = self.open(kind, text, holder, now_ms=now_ms)
         if token is None:
             return None
@@ -74,7 +74,7 @@ class SealedTokens:
         return token.content if is_new else None
 
     def open(self, kind: str, text: str, holder: PageHolder, *, now_ms: int) -> SealedToken | None:
-        """Return what a text of ours holds; None for another kind, another holder, too early or too late."""
+        """Return the content of a sealed token; None for another kind or holder, and outside its validity period."""
         try:
             sealed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         except ValueError:
@@ -102,14 +102,14 @@ def _bound_to(kind: str, holder: PageHolder) -> bytes:
     return b"".join(len(part.encode()).to_bytes(4, "big") + part.encode() for part in parts)
 
 
-# As the hosted page and its script call a saved form.
+# The name of a saved form in the page and its script.
 KIND = "capsule"
 LIFETIME_MS = 10 * MINUTE_MS
 MOST_FIELDS = 1_000
 
 
 class SavedForm(Struct, frozen=True):
-    """Where the form goes, how it is encoded, and its fields in their order."""
+    """Target, encoding and fields of a form, in their order."""
 
     url: str
     enctype: str
@@ -124,18 +124,17 @@ class SavedForms:
         self._decoder = msgspec.msgpack.Decoder(SavedForm)
 
     def close(self, saved_form: SavedForm, holder: PageHolder, *, now_ms: int) -> str:
-        """Return the form as text that its holder alone can bring back."""
         content = msgspec.msgpack.encode(saved_form)
         return self._sealed_tokens.seal(KIND, content, holder, not_before_ms=now_ms, expires_ms=now_ms + LIFETIME_MS)
 
     async def take(self, text: str, holder: PageHolder, *, now_ms: int) -> SavedForm | None:
-        """Return the form, once; None when it is not this holder's, over, or was opened before."""
+        """Redeem a saved form; None if it is another holder's, expired, or was redeemed before."""
         content = await self._sealed_tokens.take(KIND, text, holder, now_ms=now_ms)
         return None if content is None else self._decoder.decode(content)
 
 
 def read_form(body: RawBody, url: str) -> SavedForm | None:
-    """Return a posted form; None when it is too large, no form, or has what cannot be carried."""
+    """Return a posted form; None if it is too large, no form, or has fields that cannot be saved."""
     media_type = body.content_type.partition(";")[0].strip().lower()
     if body.content is None or media_type not in {URL_ENCODED, MULTIPART}:
         return None

@@ -19,7 +19,7 @@ from agentgate.protection.credentials.records import Credential, CredentialInput
 from agentgate.protection.credentials.repository import CredentialStores
 
 DEFAULT_NAME = "Backend"
-# What an absent body means.
+# The default of an absent body.
 NO_NAME = CredentialInput()
 USUAL_OVERLAP = RotateInput()
 
@@ -72,7 +72,7 @@ async def revoke_credential(call: SiteCall, stores: CredentialStores) -> Credent
 
 async def revoke(stores: CredentialStores, call: SiteCall, credential_id: str) -> Credential:
     """End a credential now. Revoking it again changes nothing."""
-    # A rotation that read the credential before must not write its end over this one.
+    # A concurrent rotation must not overwrite the revocation.
     await stores.credentials.lock_site(call.site_id)
     credential = await _find(stores, call, credential_id)
     if isinstance(credential.revoked_at, Moment):
@@ -92,7 +92,7 @@ async def _find(stores: CredentialStores, call: SiteCall, credential_id: str) ->
 
 
 async def _check_overlaps(stores: CredentialStores, call: SiteCall) -> None:
-    # Rotating must work at the limit, or nobody could. Doing it again and again must not add up without end.
+    # Rotation must work at the limit of live credentials, but repeated rotations must not add up without end.
     limit = await stores.credentials.live_limit(call.site_id)
     credentials = await stores.credentials.list_credentials(call.site_id)
     ending = [each for each in credentials if each.is_live(call.now) and not each.is_current()]

@@ -21,22 +21,22 @@ class Credential(Record, frozen=True, kw_only=True):
     last_used_at: Moment | UnsetType = UNSET
 
     def is_live(self, now_ms: int) -> bool:
-        """Say whether its secret is accepted."""
+        """Return whether its secret is accepted."""
         return self.revoked_at is UNSET and (self.expires_at is UNSET or now_ms < self.expires_at)
 
     def is_current(self) -> bool:
-        """Say whether it is neither revoked nor replaced."""
+        """Return whether it is neither revoked nor replaced."""
         return self.revoked_at is UNSET and self.expires_at is UNSET
 
 
 class CredentialInput(Input, frozen=True, kw_only=True):
-    """What a new credential may be given."""
+    """A new credential."""
 
     name: Annotated[str, Meta(max_length=CREDENTIAL_NAME_CHARACTERS)] | UnsetType = UNSET
 
 
 class RotateInput(Input, frozen=True, kw_only=True):
-    """How long the replaced credential goes on working."""
+    """How long the replaced credential stays valid."""
 
     overlap_seconds: Annotated[int, Meta(ge=OVERLAP_SECONDS.least, le=OVERLAP_SECONDS.most)] = OVERLAP_SECONDS.default
 

@@ -18,7 +18,6 @@ class CredentialStore(LockingRepository):
         await self._session.lock("credentials", site_id)
 
     async def add_credential(self, credential: Credential, secret_digest: bytes) -> None:
-        """Keep a new credential."""
         await self._session.run(
             "INSERT INTO credential (id, site_id, name, secret_digest, created_ms) VALUES ($1, $2, $3, $4, $5)",
             credential.id,
@@ -29,7 +28,7 @@ class CredentialStore(LockingRepository):
         )
 
     async def find_credential(self, site_id: str, credential_id: str) -> Credential | None:
-        """Return a site's credential; None when the site has none of this ID, whoever else may."""
+        """Return a site's credential; None if the site has none of this ID, even if another site has."""
         return await _CREDENTIALS.find(self._session, "site_id = $1 AND id = $2", site_id, credential_id)
 
     async def list_credentials(self, site_id: str) -> list[Credential]:
@@ -41,7 +40,6 @@ class CredentialStore(LockingRepository):
         await _CREDENTIALS.update(self._session, credential, "expires_at", "revoked_at", key=("site_id", "id"))
 
     async def note_use(self, credential_id: str, now_ms: int) -> None:
-        """Note that a credential was used."""
         await self._session.run(
             "UPDATE credential SET last_used_ms = $2 WHERE id = $1 AND (last_used_ms IS NULL OR last_used_ms < $2)",
             credential_id,
@@ -59,7 +57,6 @@ class CredentialStore(LockingRepository):
 
 
 class CredentialStores(AuditStores, ConfigurationStores, Protocol):
-    """The ports that a unit of work on credentials uses."""
+    """The repositories that a unit of work on credentials uses."""
 
-    @property
-    def credentials(self) -> CredentialStore: ...
+    credentials: CredentialStore

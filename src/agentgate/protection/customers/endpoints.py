@@ -78,7 +78,7 @@ from agentgate.protection.sites.repository import ActivityStore
 
 
 class Invitations:
-    """Tells people that they are invited. What goes out is put into the outbox within the unit of work."""
+    """Invites people. Messages are put into the outbox within the unit of work."""
 
     def __init__(self, messenger: Messenger, urls: LinkUrls) -> None:
         self._messenger = messenger
@@ -94,12 +94,12 @@ class Invitations:
         return url
 
     async def send_notice(self, stores: AccountStores, call: Call, account: StoredAccount, email: str) -> None:
-        """Tell somebody who can sign in already that they are in one more account."""
+        """Notify a user with a password of a further account."""
         url = self._urls.console_url(operator_call=call)
         await self._messenger.send(stores, call, added_message(email, account_name=account.name, url=url))
 
     async def send(self, stores: AccountStores, call: Call, invited: Invited) -> InviteResult:
-        """Send a newcomer's invite link, and say so."""
+        """Send a new user's invite link, and record it."""
         email = invited.member.email
         return InviteResult(
             customer_id=invited.account.id,
@@ -236,7 +236,7 @@ async def create_customer_site(
 async def list_customer_audit(
     call: CustomerCall, query: AuditQuery, store: Store[CustomerStores], keyring: Keyring
 ) -> AuditPage:
-    """List what happened in a customer's account, newest first."""
+    """List the audit entries of a customer's account, newest first."""
     return await read_audit_page(store.read, keyring, call, query, account_id=call.account.id)
 
 
@@ -283,7 +283,7 @@ async def resend_customer_invite(call: CustomerCall, stores: CustomerStores, inv
     return InviteLink(invite_url=await invitations.send_link(stores, call, call.account, membership.email, link))
 
 
-# What an absent body means.
+# The default of an absent body.
 NO_REASON = SuspendUserInput()
 
 
@@ -386,7 +386,7 @@ async def _get_user(stores: CustomerStores, call: Call) -> StoredUser:
 
 
 async def _record_of_user(stores: CustomerStores, call: Call, action: Action, user: StoredUser, **detail: Any) -> None:
-    """Leave an entry in the trail of each account of the user, so that its owners read it; else one of no account."""
+    """Record an entry in the trail of each of the user's accounts, for their owners; else one without account."""
     places = await stores.members.list_memberships(user.id)
     account_ids: list[str | None] = [account.id for _, account in places]
     for account_id in account_ids or [None]:
@@ -439,7 +439,7 @@ async def read_detail(
 
 
 async def change_limits(stores: AccountStores, call: Call, account_id: str, patch: LimitsPatch) -> None:
-    """Change limits. What an account has beyond a lowered one stays; it can only not have more."""
+    """Change limits. Sites and members beyond a lowered limit stay; only new ones are refused."""
     account = await get_account(stores, account_id)
     after = replace(account.limits, **given(patch))
     changes = diff(account.limits, after, Limits.__struct_fields__)

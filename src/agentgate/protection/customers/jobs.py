@@ -15,7 +15,6 @@ ENTRIES_PER_UNIT = 5_000
 
 
 def customer_jobs(store: Store[AccountStores], activity: ActivityStore, clock: Clock) -> tuple[Job, ...]:
-    """Return the job."""
     return (Job(name="purge-accounts", interval_ms=HOUR_MS, work=lambda: purge_accounts(store, activity, clock)),)
 
 
@@ -24,12 +23,12 @@ async def purge_accounts(store: Store[AccountStores], activity: ActivityStore, c
     before_ms = clock.now_ms() - PURGE_MS
     for account_id in (await store.read.accounts.list_purgeable(before_ms))[:ACCOUNTS_PER_RUN]:
         try:
-            # First what lies in another database, while the account still says which sites are meant. Nobody can
+            # First the rows in other databases, while the account still names its sites. Nobody can
             # bring the account back any more, so this is never too early.
             await activity.forget_sites(account_id)
             await _purge_account(store, account_id, before_ms)
         except Conflict:
-            # A row elsewhere still points at it. The others can go all the same.
+            # Another row still references the account. The other accounts are purged anyway.
             structlog.get_logger().exception("account not purged", account_id=account_id)
 
 

@@ -81,7 +81,7 @@ _SERVER_FIELDS = (
 
 
 class CustomerPatch(Input, frozen=True, kw_only=True):
-    """What an operator may change on an account; absent fields keep their value."""
+    """Changes of an account by an operator; absent fields keep their value."""
 
     refused_fields: ClassVar = dict.fromkeys(_SERVER_FIELDS, "forbidden_field")
 
@@ -120,7 +120,7 @@ class CustomerSiteInput(SiteChange, frozen=True, kw_only=True):
 
 
 class Account(Record, frozen=True, kw_only=True):
-    """A user with one of their accounts; which one is absent only for a user who belongs to none."""
+    """A user with one of their accounts; the account is absent only for a user who belongs to none."""
 
     user_id: str
     email: str
@@ -155,7 +155,7 @@ class InviteInput(Input, frozen=True, kw_only=True):
 
 
 class InviteResult(Record, frozen=True, kw_only=True):
-    """Who was invited where. The link also went out by e-mail."""
+    """The invited user and the account. The link also went out by e-mail."""
 
     customer_id: str
     user_id: str

@@ -14,7 +14,7 @@ from agentgate.protection.sites.repository import SiteStores
 
 _COLUMNS = """id, name, status, protected, limit_sites, limit_credentials, limit_members, limit_tokens, limit_origins,
     created_ms"""
-# Counted for the accounts that are shown only: which those are is decided first, inside.
+# The inner query selects the accounts, so that only these are counted.
 _COUNTED = f"""SELECT {_COLUMNS.replace("protected", IS_PROTECTED.format(account="shown"))},
         (SELECT users.email FROM membership JOIN users ON users.id = membership.user_id
             WHERE membership.account_id = shown.id AND membership.role = 'owner'
@@ -41,7 +41,7 @@ _ACCOUNTS = """SELECT users.id, users.email, users.name, users.status, users.pas
 
 
 class CustomerStore(Repository):
-    """Accounts with what is counted about them."""
+    """Accounts with their counts."""
 
     async def list_customers(self, wanted: CustomerFilter) -> list[CustomerSummary]:
         """Return the accounts that a filter finds, newest first, deleted ones included until they are purged."""
@@ -92,7 +92,6 @@ def _account(row: Row) -> Account:
 
 
 class CustomerStores(SiteStores, Protocol):
-    """The ports that the operators' view uses."""
+    """The repositories that the operators' view uses."""
 
-    @property
-    def customers(self) -> CustomerStore: ...
+    customers: CustomerStore

@@ -1,6 +1,6 @@
-"""classify: what the names in a site's own log would be, and what the server's rules would do with them.
+"""classify: User-Agents of a site's own log, with their labels and the outcome of the server's rules.
 
-A log has no headers, so only names and addresses are judged: whoever only pretends to be a browser passes here.
+A log has no headers, so only names and addresses are judged: programs with a browser's name pass here.
 """
 
 import json
@@ -31,7 +31,7 @@ NO_ADDRESS = "192.0.2.1"
 DEEPEST = 4
 
 
-class Named(Struct, frozen=True):
+class LoggedClient(Struct, frozen=True):
     """A User-Agent of a log, and the address it came from, where the log has one."""
 
     user_agent: str
@@ -39,7 +39,7 @@ class Named(Struct, frozen=True):
 
 
 class Classified(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What one User-Agent is, and what would become of it."""
+    """A User-Agent with its labels and outcome."""
 
     user_agent: str
     count: int
@@ -50,7 +50,7 @@ class Classified(Struct, frozen=True, kw_only=True, rename="camel"):
     claimed_agent: str | None
 
 
-def read_line(line: str) -> Named | None:
+def read_line(line: str) -> LoggedClient | None:
     """Read a line of a log or a list of names; None where it has no User-Agent."""
     text = line.strip()
     if not text:
@@ -60,11 +60,11 @@ def read_line(line: str) -> Named | None:
     combined = COMBINED.match(text)
     if combined:
         agent = re.sub(r"\\(.)", r"\1", combined[2])
-        return Named("" if agent == "-" else agent, combined[1])
-    return None if COMMON.match(text) else Named(text)
+        return LoggedClient("" if agent == "-" else agent, combined[1])
+    return None if COMMON.match(text) else LoggedClient(text)
 
 
-def classify(lines: Iterable[Named], intel: Intel, models: ModelView, rules: CompiledRules) -> list[Classified]:
+def classify(lines: Iterable[LoggedClient], intel: Intel, models: ModelView, rules: CompiledRules) -> list[Classified]:
     """Classify each User-Agent once, the most frequent first."""
     counted = Counter(lines)
     merged: dict[Classified, int] = {}
@@ -75,11 +75,11 @@ def classify(lines: Iterable[Named], intel: Intel, models: ModelView, rules: Com
     return [replace(found, count=count) for found, count in ordered]
 
 
-def _classify(named: Named, intel: Intel, models: ModelView, rules: CompiledRules) -> Classified:
+def _classify(named: LoggedClient, intel: Intel, models: ModelView, rules: CompiledRules) -> Classified:
     headers = (("user-agent", named.user_agent),) if named.user_agent else ()
     facts = RequestFacts(now_ms=0, method="GET", target="/", address=named.address, headers=headers)
     seen = observe(facts, intel)
-    # What is said of the headers would be said of a log that has none.
+    # Labels of headers are left out, as a log has none.
     observation = replace(seen, labels=tuple(label for label in seen.labels if not label.startswith("http.")))
     scores = models.score(observation, content=False)
     verdict = rules.evaluate(with_bands(observation.labels, scores.values), scores.values, route="*", action=None)
@@ -93,7 +93,7 @@ def _classify(named: Named, intel: Intel, models: ModelView, rules: CompiledRule
     )
 
 
-def _read_json(text: str) -> Named | None:
+def _read_json(text: str) -> LoggedClient | None:
     try:
         entry = json.loads(text)
     except ValueError:
@@ -104,7 +104,7 @@ def _read_json(text: str) -> Named | None:
             found.setdefault("user_agent", value)
         elif key in ADDRESS_KEYS:
             found.setdefault("address", value)
-    return Named(**found) if "user_agent" in found else None
+    return LoggedClient(**found) if "user_agent" in found else None
 
 
 def _flat(entry: Any, depth: int) -> Iterator[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """Correlation: the IDs under which a request is known elsewhere, in the proxy's log and in a trace.
 
-They are the proxy's word or the visitor's. Nothing is decided by them, and what is not plainly an ID is left out.
+Proxies and visitors choose them. No decision depends on them, and values without the form of an ID are left out.
 """
 
 import re
@@ -13,7 +13,7 @@ from agentgate.lib.telemetry.tracing import TRACEPARENT
 REQUEST_ID_HEADER, TRACE_HEADER = b"x-request-id", b"traceparent"
 CORRELATED = (REQUEST_ID_HEADER, TRACE_HEADER)
 
-# What the known proxies make: hex digits, UUIDs, Apache's unique IDs, AWS's `Root=1-...`.
+# Forms of the known proxies: hex digits, UUIDs, Apache's unique IDs, AWS's `Root=1-...`.
 _REQUEST_ID = re.compile(rf"[A-Za-z0-9._:@=+/~-]{{1,{REQUEST_ID_CHARACTERS.most}}}\Z")
 
 
@@ -31,7 +31,7 @@ def read_correlation(request_id: bytes | None, trace: bytes | None) -> Correlati
 
 
 def read_request_id(value: bytes | None) -> str | None:
-    """Return a request ID that is one."""
+    """Return a valid request ID, or None."""
     if value is None:
         return None
     match = _REQUEST_ID.match(value.decode("latin-1"))
@@ -39,7 +39,7 @@ def read_request_id(value: bytes | None) -> str | None:
 
 
 def read_trace_id(value: bytes | str | None) -> str | None:
-    """Return the trace ID of a W3C `traceparent` that is one."""
+    """Return the trace ID of a valid W3C `traceparent`, or None."""
     if value is None:
         return None
     match = TRACEPARENT.match(value if isinstance(value, str) else value.decode("latin-1"))

@@ -1,4 +1,4 @@
-"""Decider: what a way in (gateway, browser check, agents) holds to decide with. Synchronous throughout."""
+"""Decider: rates, models and threat data for the callers of `decide` (gateway, browser check, agents). Synchronous."""
 
 from agentgate.protection.decision.engine import EngineDecision, decide
 from agentgate.protection.decision.visitor import Visitors
@@ -10,7 +10,7 @@ from agentgate.protection.threat_data.intel import IntelDirectory
 
 
 class Decider:
-    """The views that change under way (models, threat data) are read anew for each decision."""
+    """Decides with the models and threat data of the moment, and counts rates."""
 
     def __init__(
         self, *, models: ModelDirectory, intel: IntelDirectory, rates: RateWindows, visitors: Visitors
@@ -18,7 +18,7 @@ class Decider:
         self.models = models
         self.intel = intel
         self._rates = rates
-        # Count what somebody did who was met before; a part of a page; a script's call; a page that was allowed.
+        # For a cached visitor; a subresource; a script's call; an allowed page.
         self.count_again = rates.count_again
         self.count_part = rates.count_part
         self.count_fetch = rates.count_fetch
@@ -34,5 +34,5 @@ class Decider:
         return self._rates.read(site.number, visitor, address, now_ms)
 
     def decide(self, facts: RequestFacts, site: SiteView) -> EngineDecision:
-        """Decide with the models and the threat data of this moment."""
+        """Decide about a request."""
         return decide(facts, site, self.models.view, self.intel.current)

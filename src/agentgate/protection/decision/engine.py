@@ -1,7 +1,7 @@
 """decide(): from the facts of a request to its outcome. Pure and synchronous: no I/O, no clock but the stopwatch.
 
 The steps: signals give labels, models give scores, scores give bands (labels too), rules give a verdict, the site's
-mode says what applies. Callers do what must wait (tokens, signatures, quotas) before or after.
+mode says what applies. Callers do all I/O (tokens, signatures, quotas) before or after.
 """
 
 import functools
@@ -28,7 +28,7 @@ POLICY = ("policy",)
 
 
 class EngineDecision(Struct, frozen=True, gc=False):
-    """What was decided, and everything that led to it."""
+    """A decision, with its labels, scores and rule."""
 
     outcome: Outcome
     would: Outcome | None
@@ -47,10 +47,12 @@ def decide(facts: RequestFacts, site: SiteView, models: ModelView, intel: Intel)
     observation = observe(facts, intel)
     scores = models.score(observation, content=facts.content is not None)
     traits = NO_TRAITS if site.matcher is None else _traits_of_call(facts, site.matcher)
-    return conclude(Observed(observation, scores, facts.route, facts.action, started_ns, traits, facts.agent), site)
+    return conclude(
+        ObservedRequest(observation, scores, facts.route, facts.action, started_ns, traits, facts.agent), site
+    )
 
 
-class Observed(Struct, frozen=True, gc=False):
+class ObservedRequest(Struct, frozen=True, gc=False):
     """A request after signals and models, before the rules."""
 
     observation: Observation
@@ -59,12 +61,12 @@ class Observed(Struct, frozen=True, gc=False):
     action: str | None
     # By the stopwatch.
     started_ns: int
-    # What the predicates of the site's rules and its lists say.
+    # Results of the site's predicates and lists.
     traits: Traits = NO_TRAITS
     agent: AgentFacts | None = None
 
 
-def conclude(observed: Observed, site: SiteView) -> EngineDecision:
+def conclude(observed: ObservedRequest, site: SiteView) -> EngineDecision:
     """Ask the rules, and apply the site's mode."""
     observation, scores = observed.observation, observed.scores
     labels = with_bands(observation.labels, scores.values)
@@ -82,8 +84,8 @@ def conclude(observed: Observed, site: SiteView) -> EngineDecision:
     return EngineDecision(outcome, would, reasons, labels, observation, scores, verdict, duration_us)
 
 
-def _listed(observed: Observed, site: SiteView) -> RuleVerdict | None:
-    """Return what the site's lists say, before any rule."""
+def _listed(observed: ObservedRequest, site: SiteView) -> RuleVerdict | None:
+    """Return the verdict of the site's lists, which go before rules."""
     matcher = site.matcher
     if matcher is None or matcher.lists is None:
         return None
@@ -104,7 +106,7 @@ def with_bands(labels: tuple[str, ...], scores: Mapping[str, float]) -> tuple[st
     return _merged(labels, bands) if bands else labels
 
 
-# The same few thousand sets of labels come again and again.
+# A few thousand sets of labels make up most requests.
 @functools.lru_cache(maxsize=4_096)
 def _merged(labels: tuple[str, ...], bands: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted((*labels, *bands)))

@@ -1,4 +1,4 @@
-"""From a decision to the event that is recorded of it."""
+"""From a decision to its event."""
 
 from typing import Protocol
 
@@ -13,7 +13,7 @@ from agentgate.protection.sites.directory import SiteView
 
 
 class Answered(Struct, frozen=True, kw_only=True, gc=False):
-    """What the caller knows and the decision does not: under which ID, for whom, with which answer."""
+    """The caller's part of an event: decision ID, site, visitor, answer."""
 
     id: int
     visitor: int | None
@@ -27,7 +27,7 @@ class Answered(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class RecordedRequest(Protocol):
-    """What is recorded of the request itself."""
+    """The part of a request that its event records."""
 
     @property
     def method(self) -> str: ...
@@ -40,7 +40,6 @@ class RecordedRequest(Protocol):
 
 
 def make_event(facts: RecordedRequest, site: SiteView, decision: EngineDecision, answered: Answered) -> Event:
-    """Return the event of a decision that the rules made."""
     scores, agent = decision.scores, facts.agent
     # By position, in the order of the fields: msgspec takes five times as long to find 27 of them by their names.
     return Event(
@@ -76,5 +75,5 @@ def make_event(facts: RecordedRequest, site: SiteView, decision: EngineDecision,
     )
 
 
-# The method is the client's word, and only a bounded number of words is remembered.
+# Clients choose the method, and only a bounded number of words is stored.
 KNOWN_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"))

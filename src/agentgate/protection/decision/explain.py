@@ -1,4 +1,4 @@
-"""Observing a sample request as if it had come in, for whoever tries rules out. Nothing is recorded."""
+"""Observing a sample request like a real one, to try rules out. Nothing is recorded."""
 
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -20,7 +20,7 @@ from agentgate.protection.threat_data.intel import IntelDirectory
 
 
 class SampleObserver:
-    """Observes with the views that decide real requests."""
+    """Observes with the models and threat data of real requests."""
 
     def __init__(self, sites: SiteDirectory, models: ModelDirectory, intel: IntelDirectory, visitors: Visitors) -> None:
         self._sites = sites
@@ -70,7 +70,7 @@ class SampleObserver:
 
 
 def _traits(matcher: RequestMatcher, facts: RequestFacts, *, host: str, visitor: int, claimed: str | None) -> Traits:
-    """Return what predicates and lists say of a sample, as the gateway would read it."""
+    """Return the results of predicates and lists on a sample, as at the gateway."""
     values = {name: value.lower() for name, value in facts.headers}
     overrides = [
         values[name.decode()].encode("latin-1", "replace") for name in OVERRIDE_HEADERS if name.decode() in values

@@ -1,4 +1,4 @@
-"""Visitor: the site-scoped pseudonym of a client's address. It identifies no person, and leads back to none."""
+"""Visitor: the site-scoped pseudonym of a client's address. It identifies no person."""
 
 from agentgate.http.address import source_of
 from agentgate.lib.keyring import Keyring
@@ -23,7 +23,7 @@ class Visitors:
         return int.from_bytes(mac.tag(_framed(source_of(address).encode()))[:8], "big")
 
     def named_since_ms(self) -> int:
-        """Return since when addresses have the names that they have now."""
+        """Return since when addresses have their present pseudonyms."""
         return self._keyring.since_ms("visitor")
 
     def _read_key(self) -> None:

@@ -1,4 +1,4 @@
-"""What the policy checker is told of a request, and what its ruling means for the answer."""
+"""Requests of agents at the gateway: input for the policy checker, and the effect of its ruling."""
 
 from collections.abc import Callable
 
@@ -26,19 +26,18 @@ class GatewayRequestContext(Struct, frozen=True, gc=False):
 
     @property
     def claimed(self) -> str | None:
-        """The agent that the request claims to come from; None where the address settles that."""
+        """The agent that the request claims to come from; None if the address confirms or refutes it."""
         observation = self.observe()
         return observation.claimed_agent if SETTLED_CLAIMS.isdisjoint(observation.labels) else None
 
 
 def message_of(pending: PendingCheck) -> SignedMessage:
-    """Return the request as its sender signed it."""
     scheme, _, authority = pending.page.kind.origin.partition("://")
     return SignedMessage(pending.method, scheme, authority, pending.page.target, pending.fields)
 
 
 def rule_on_agent(check: DecidedCheck, agent: AgentRuling) -> Ruling | None:
-    """Return what stands against an agent's request in the site's mode; None when nothing does."""
+    """Return the refusal of an agent's request in the site's mode, or None."""
     against = agent.against(has_receipt=check.shown.reason is None)
     if against is None:
         return None

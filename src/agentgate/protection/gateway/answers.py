@@ -1,4 +1,4 @@
-"""How a decision of the gateway looks to the proxy that asked: status, headers, and a small body for denials."""
+"""Answers of the gateway to the proxy: status, headers, and a small body for denials."""
 
 from collections.abc import Mapping
 
@@ -39,7 +39,7 @@ class Ruling(Struct, frozen=True, gc=False):
 
 
 class _Parts(Struct, frozen=True):
-    """What all answers of a kind have in common."""
+    """The common parts of all answers of a kind."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
@@ -49,17 +49,16 @@ class _Parts(Struct, frozen=True):
 
 
 class Answers:
-    """Writes rulings. What does not change from request to request is made once."""
+    """Writes rulings. Constant parts are made once."""
 
     def __init__(self) -> None:
         self._made: dict[tuple[Outcome, str, Outcome | None], _Parts] = {}
 
     def status_of(self, ruling: Ruling) -> int:
-        """Return the status that a ruling is answered with."""
         return self._parts(ruling).status
 
     def write(self, ruling: Ruling, decision_id: int | None, *, ok: bytes = b"") -> HotReply:
-        """Return the answer; `ok=200` is for proxies that take nothing else for a yes."""
+        """Return the answer; `ok=200` is for proxies that accept no other status as a yes."""
         parts = self._parts(ruling)
         status = 200 if ok and parts.status == 204 and ok == b"ok=200" else parts.status
         if ruling.response is not None or ruling.hint is not None or ruling.headers:

@@ -1,4 +1,4 @@
-"""Deciding about a check that no cached decision fits: signals, models, rules, and the answer made of them."""
+"""Deciding about a check without a cached decision: signals, models, rules, and the answer."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from agentgate.events.records import Pattern
 from agentgate.lib.enums import Outcome
-from agentgate.protection.decision.engine import Observed, conclude
+from agentgate.protection.decision.engine import ObservedRequest, conclude
 from agentgate.protection.gateway.answers import Answers, Ruling
 from agentgate.protection.gateway.event_log import GatewayEventLog
 from agentgate.protection.gateway.pending_check import DecidedCheck, PendingCheck
@@ -18,7 +18,7 @@ from agentgate.protection.signals.facts import AgentFacts, Observation
 from agentgate.protection.signals.observe import observe_rest
 from agentgate.protection.threat_data.intel import Intel
 
-# How much an outcome keeps out.
+# Strictness of outcomes.
 _STRICTNESS = {Outcome.ALLOW: 0, Outcome.CHALLENGE: 1, Outcome.BLOCK: 2, Outcome.DROP: 3}
 
 
@@ -30,7 +30,7 @@ class Views(Struct, frozen=True, gc=False):
 
 
 class CachedDecision:
-    """What checks of one kind are answered, as bytes, and what their events look like."""
+    """The answer of checks of one kind, as bytes, and a template of their events."""
 
     __slots__ = ("decided", "end", "is_allowed", "middle", "pattern", "ruling", "start")
 
@@ -47,7 +47,7 @@ class CachedDecision:
 
 
 def decide(pending: PendingCheck, views: Views) -> tuple[DecidedCheck, Ruling]:
-    """Decide under each protection that the page could have, and return the strictest decision."""
+    """Decide under each possible protection of the page, and return the strictest decision."""
     decided = [
         decide_under(pending, protection, fit(pending.shown, protection), views)
         for protection in pending.page.kind.protections
@@ -61,7 +61,7 @@ def decide_under(
     """Run signals, models and rules under one protection, with the facts that a signature proved."""
     observation = observe(pending, protection, shown, views, agent)
     scores = views.models.score(observation, content=False)
-    observed = Observed(
+    observed = ObservedRequest(
         observation, scores, protection.route, protection.action, pending.started_ns, pending.traits, agent
     )
     return DecidedCheck(pending, protection, shown, conclude(observed, pending.site), agent)
@@ -76,5 +76,5 @@ def observe(
 
 
 def strictest(decisions: Iterable[tuple[DecidedCheck, Ruling]]) -> tuple[DecidedCheck, Ruling]:
-    """Return the decision that keeps out most; of equal ones the first."""
+    """Return the strictest decision; of equal ones the first."""
     return max(decisions, key=lambda each: _STRICTNESS[each[1].would or each[1].outcome])

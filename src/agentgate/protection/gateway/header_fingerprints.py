@@ -1,15 +1,16 @@
-"""HeaderFingerprint: what signals make of the headers of a check, computed once for all checks with the same headers.
+"""HeaderFingerprint: labels and features of the headers of a check, computed once for all checks with the same headers.
 
 Its key has three parts, which visitors combine freely: the header set (`http/connection/head.py` cuts it out), the
 User-Agent and the languages. Every value that this module or a signal reads is in one of them. Fingerprints that
 neither signals nor models tell apart share a FingerprintKind.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from agentgate.http.connection.head import KEPT
+from agentgate.http.request_guard import Fields
 from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.protection.gateway import original_request
 from agentgate.protection.gateway.header_layout import HeaderLayout
@@ -23,8 +24,7 @@ from agentgate.protection.signals.request_class import RequestClass, class_of
 from agentgate.protection.threat_data.intel import Intel
 from agentgate.protection.threat_data.views import UserAgentView
 
-Fields = Mapping[bytes, bytes]
-# The key of a header set: the bytes of the head without the values that are not in it, or the same as pairs.
+# The key of a header set: the bytes of the head without the values outside the set, or the same as pairs.
 HeaderSetKey = bytes | tuple[tuple[bytes, bytes], ...]
 
 _KEPT = frozenset(KEPT)
@@ -82,7 +82,7 @@ class HeaderSet:
         self.is_cached = is_cached
 
 
-# Stands for headers that only the parser may read.
+# Marks headers that only the parser may read.
 UNFIT = object.__new__(HeaderSet)
 FingerprintKey = tuple[HeaderSet, UserAgentKind, LanguageKind]
 
@@ -159,7 +159,6 @@ class HeaderFingerprints:
         return HeaderSet(target, self._layout_of(tuple(fields)), tuple(fields.values()), is_cached=is_cached)
 
     def find_user_agent(self, value: bytes | None) -> UserAgentKind:
-        """Return what is to be told of a User-Agent."""
         found = self.user_agents.get(value)
         if found is None:
             length = len(value or b"")
@@ -171,7 +170,7 @@ class HeaderFingerprints:
         return found
 
     def find_languages(self, value: bytes | None) -> LanguageKind:
-        """Return what is to be told of `Accept-Language`."""
+        """Return the kind of an `Accept-Language`."""
         found = self.languages.get(value)
         if found is None:
             text = None if value is None else value.decode("latin-1")

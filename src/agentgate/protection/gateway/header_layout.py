@@ -1,4 +1,4 @@
-"""Header layout: what the names of a check's headers and their order say, whatever the values.
+"""Header layout: the names of a check's headers and their order, without the values.
 
 Visitors have thousands of header sets and a few dozen layouts, so all this is worked out once per layout.
 """
@@ -21,7 +21,7 @@ JA4 = b"x-ja4"
 ADAPTERS = (b"x-original-", b"x-agentgate-", b"x-forwarded-", b"authorization", b"x-service-", JA4, *CORRELATED)
 # A request with one of these comes from an agent, or claims to.
 SIGNED = frozenset((b"signature-input", b"signature", b"crawler-max-price", b"crawler-exact-price"))
-# Heads with one of these go through the parser: they say what becomes of the connection, or that there is a body.
+# Heads with one of these go through the parser: they concern the connection or announce a body.
 OF_CONNECTION = frozenset(
     (
         b"connection",
@@ -91,7 +91,7 @@ class HeaderLayout:
         self.is_complete = places.keys() >= _ORIGINAL and FORWARDED_REQUEST.isdisjoint(places)
 
     def is_fit(self, target: bytes, values: Sequence[bytes]) -> bool:
-        """Say whether a head that was cut may be answered without the parser: it would read the same, and allow it."""
+        """Return whether a cut head may be answered without the parser, which would read the same and allow it."""
         if not self.is_plain or self._host is None or judge_target(target) is not None:
             return False
         if self._content_length is not None and values[self._content_length] != b"0":
@@ -99,7 +99,6 @@ class HeaderLayout:
         return judge_host(values[self._host]) is None
 
     def claims(self, method: str, values: Sequence[bytes]) -> MethodClaims:
-        """Return what the headers say about the method."""
         # Of several overrides, any may be the one that the server behind obeys, also one without a value.
         overrides = tuple([values[place] for place in self.overrides]) if self.overrides else ()
         if method != "POST":
@@ -113,7 +112,7 @@ class HeaderLayout:
         return tuple(zip(self.visitor_names, found, strict=True))
 
     def text_at(self, place: int | None, values: Sequence[bytes]) -> str | None:
-        """Return the value at a place; None where the header did not come."""
+        """Return the value at a position; None if the header is absent."""
         return None if place is None else values[place].decode("latin-1")
 
 

@@ -11,7 +11,7 @@ from agentgate.protection.sites.validate import canonical_origin
 
 Headers = Mapping[bytes, bytes]
 
-# What Traefik sends and cannot rename.
+# Headers of Traefik, which it cannot rename.
 FORWARDED = (
     b"x-forwarded-method",
     b"x-forwarded-proto",
@@ -19,8 +19,8 @@ FORWARDED = (
     b"x-forwarded-uri",
     b"x-forwarded-for",
 )
-# Only a set that says what was asked for has one of these. The others alone are what a proxy between the adapter and
-# the service says of its own connection.
+# Only a complete set has one of these. The others alone come from a proxy between the adapter and
+# the service, and describe its own connection.
 FORWARDED_REQUEST = frozenset((b"x-forwarded-method", b"x-forwarded-uri"))
 LONGEST_METHOD = 32
 
@@ -33,7 +33,7 @@ BAD_ADDRESS = "the original address is malformed"
 
 # A method is a token (RFC 9110 5.6.2). Two of them, joined because the header came twice, are none.
 _METHOD = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z", re.ASCII)
-# Scheme and authority, then what the server behind will see. No user, no fragment, and nothing that ends a header.
+# Scheme and authority, then the target. No user, no fragment, and nothing that ends a header.
 _URL = re.compile(rb"(https?://[^/?#@\s\\]+)((?:/[^#\s]*)?)\Z", re.IGNORECASE)
 
 
@@ -101,14 +101,14 @@ def _as_said(name: bytes, value: bytes) -> bytes:
 
 
 def check_method(method: str) -> str:
-    """Return a method that is one."""
+    """Return a valid method; raise otherwise."""
     if len(method) > LONGEST_METHOD or _METHOD.match(method) is None:
         raise Malformed(BAD_METHOD)
     return method
 
 
 def read_address(text: bytes) -> str:
-    """Return an address in its one spelling."""
+    """Return a canonical address; raise if it is invalid."""
     address = canonical_address(text.decode("latin-1"))
     if address is None:
         raise Malformed(BAD_ADDRESS)
@@ -130,7 +130,7 @@ def split_url(url: bytes) -> tuple[bytes, str]:
 
 
 def read_origin(start: bytes) -> str:
-    """Return scheme and authority in their one spelling."""
+    """Return scheme and authority in canonical form."""
     try:
         return canonical_origin(start.decode("latin-1"))
     except Refused:

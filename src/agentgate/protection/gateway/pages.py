@@ -1,4 +1,4 @@
-"""SitePage: a URL of a site, read once: its origin, and the protection of the routes that a request for it could be."""
+"""SitePage: a parsed URL of a site: its origin, and the protections of all routes that it could match."""
 
 from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.protection.gateway.original_request import check_method, read_origin, split_url
@@ -14,7 +14,7 @@ _KINDS, _ORIGINS = 4_096, 256
 
 
 class PageKind:
-    """What neither clearance nor rules nor models can tell apart of a site's pages. There is one of each."""
+    """Pages of a site that clearances, rules and models cannot tell apart. There is one object of each."""
 
     __slots__ = ("is_file", "open_path", "opened", "origin", "protections", "target", "traits")
 
@@ -27,7 +27,7 @@ class PageKind:
         self.opened: PageKind | None = None
         # Each must let the request pass.
         self.protections = protections
-        # That of the first page of the kind: models tell targets apart by their length at most, and these they do not.
+        # The target of the first page of the kind: models read at most its length, and these all score alike.
         self.target = target
         # Results of the rules' predicates on method, path and host.
         self.traits = traits
@@ -57,7 +57,6 @@ class Pages:
         self._kinds: BoundedCache[tuple[object, ...], PageKind] = BoundedCache(_KINDS)
 
     def read(self, site: SiteSnapshot, claims: MethodClaims, url: bytes | None) -> SitePage:
-        """Return the page that is asked for."""
         check_method(claims.method)
         start, target = split_url(url or b"")
         origin = self._origins.get(start) or self._origins.put(start, read_origin(start))
@@ -66,7 +65,7 @@ class Pages:
         traits = NO_TRAITS
         if site.view.matcher is not None:
             traits = site.view.matcher.of_page(claims.method, claims.overrides, data, host)
-        # What signals and counting see of a target, beside its length.
+        # Results of signals and counting on a target, beside its length.
         seen = (path_labels(claims.method, target), is_file(target))
         open_path = site.view.open_paths.find(target)
         key = (site, origin, protections, self._lengths[len(target)], seen, open_path, traits)

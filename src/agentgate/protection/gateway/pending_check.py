@@ -1,4 +1,4 @@
-"""A check under way, with all that was found out about it: before the decision, and after."""
+"""A check in progress: before the decision, and after."""
 
 from collections.abc import Mapping
 
@@ -29,18 +29,17 @@ class PendingCheck(Struct, frozen=True, gc=False):
     now_ms: int
     # By the stopwatch.
     started_ns: int
-    # All headers, where more is read than the head says.
+    # All headers, where the fingerprint is not enough.
     fields: Mapping[bytes, bytes]
     # Results of the predicates of the site's rules, and of its lists.
     traits: Traits = NO_TRAITS
 
     @property
     def method(self) -> str:
-        """The visitor's method."""
         return self.fingerprint.kind.method
 
     def facts(self, protection: Protection, shown: Shown, agent: AgentFacts | None) -> RequestFacts:
-        """Return it as signals read it, without the headers, which were read before."""
+        """Return the facts for signals, without headers, which were read before."""
         return RequestFacts(
             now_ms=self.now_ms,
             method=self.fingerprint.kind.method,
@@ -68,14 +67,12 @@ class DecidedCheck(Struct, frozen=True, gc=False):
 
     @property
     def site(self) -> SiteView:
-        """The site that is asked for."""
         return self.pending.site
 
     # The parts of the request that the event records.
 
     @property
     def method(self) -> str:
-        """The visitor's method."""
         return self.pending.fingerprint.kind.method
 
     @property
@@ -85,5 +82,4 @@ class DecidedCheck(Struct, frozen=True, gc=False):
 
     @property
     def action(self) -> str | None:
-        """The action of the route."""
         return self.protection.action

@@ -40,7 +40,7 @@ INVALID = Shown(("invalid",), "invalid_clearance")
 WRONG_ORIGIN = Shown(("wrong_origin",), "origin_mismatch")
 OTHERS_TOKEN = Shown(("wrong_visitor",), "visitor_mismatch")
 WRONG_VISITOR = Shown(("wrong_visitor",), "invalid_clearance")
-# Of several clearances the one that tells most is told of.
+# Of several clearances, the most informative state is reported.
 _WORTH = {INVALID: 0, WRONG_ORIGIN: 1, WRONG_VISITOR: 2, EXPIRED: 3, CLEARED_LOW: 4}
 # How many clearances of a visitor are verified: each costs a keyed hash.
 MOST_CLEARANCES = 8
@@ -126,7 +126,7 @@ class Receipts:
     def is_holders(
         self, claims: Claims, site: SiteView, address: str, headers: Mapping[bytes, bytes], now_ms: int
     ) -> bool:
-        """Say whether a token is spent by who earned it, as far as the site wants that compared."""
+        """Return whether a token is spent by its holder, as far as the site's binding requires."""
         if claims.binding is UNSET or site.token_binding is TokenBinding.NONE:
             return True
         found = cookies_of(headers.get(b"cookie", b""), self.clearances.cookie_name(site.site_key).encode())
@@ -144,7 +144,7 @@ class Receipts:
     def clearance(
         self, values: tuple[bytes, ...], *, site_key: str, origin: str, visitor: int, now_ms: int
     ) -> tuple[Shown | None, int, bytes | None]:
-        """Return what clearances show, None without one; until when that holds; and the one that is good.
+        """Return the state of the clearances, None without one; until when it is valid; and the valid one.
 
         A good one outweighs all others.
 
@@ -184,7 +184,7 @@ def fit(shown: Shown | None, protection: Protection) -> Shown:
     if shown is None:
         return MISSING if protection.required else NOTHING
     if protection.required and shown.reason is None and ("clearance_low" in shown.states or not protection.clearance):
-        # It is genuine, and the route asks for more.
+        # Genuine, but of a lower level than the route requires.
         return Shown(shown.states, "receipt_required")
     return shown
 
@@ -211,13 +211,13 @@ def _fits_body(claims: Claims, site: SiteView, headers: Mapping[bytes, bytes]) -
 
 
 def cookies_of(header: bytes, name: bytes) -> tuple[bytes, ...]:
-    """Return the different values of a cookie, as they come and not more than are looked at."""
+    """Return the distinct values of a cookie in their order, up to the limit."""
     at = header.find(name)
     if at < 0:
         return ()
     end = at + len(name)
     if header.find(name, end) < 0 and header[end : end + 1] == b"=" and (at == 0 or header[at - 2 : at] == b"; "):
-        # As browsers write it, and nowhere else in the header.
+        # As browsers write it, and at a pair's beginning only.
         return (header[end + 1 :].partition(b";")[0].strip(b" \t"),)
     pairs = (pair.partition(b"=") for pair in header.replace(b", ", b"; ").split(b";"))
     found = dict.fromkeys(value.strip(b" \t") for label, _, value in pairs if label.strip(b" \t") == name)

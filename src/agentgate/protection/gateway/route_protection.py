@@ -34,7 +34,7 @@ ALL_PATHS = "/*"
 
 
 class MethodClaims(Struct, frozen=True, gc=False):
-    """What a request says about its method, in the request line and in headers."""
+    """The methods that a request names in its request line and headers."""
 
     method: str
     # Values of the headers that override it.
@@ -56,13 +56,13 @@ def protections_of(site: SiteView, claims: MethodClaims, target: bytes, host: by
     )
     matches = site.routes.matches(methods, target, host)
     if site.routes.has_all_paths and is_open_path(claims.method, target.decode("latin-1")):
-        # Who protects all pages does not mean robots.txt, the certificate's renewal and the feed.
+        # A route for all paths does not cover robots.txt, ACME challenges and feeds.
         matches = tuple(each for each in matches if each.route != ALL_PATHS)
     return tuple([_protection_of(site, matched) for matched in matches]) or (OPEN,)
 
 
 def strongest(protections: tuple[Protection, ...]) -> Protection:
-    """Return the protection that asks for most; of equal ones the first."""
+    """Return the strongest protection; of equal ones the first."""
     return max(protections, key=lambda each: (each.required, not each.clearance))
 
 

@@ -1,4 +1,4 @@
-"""What applies to a decided check: the first thing that stands against the request, or nothing."""
+"""The ruling on a decided check: the first reason to refuse the request, or none."""
 
 from agentgate.lib.enums import Mode, Outcome
 from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
@@ -11,11 +11,11 @@ from agentgate.protection.gateway.pending_check import DecidedCheck
 from agentgate.protection.signals.part_budget import PartState
 from agentgate.protection.sites.directory import SiteView
 
-# The signature, or the address of a search engine, says that the claim is true.
+# Labels of claims that a signature or a search engine's address proves.
 PROVEN = frozenset(("agent.verified", "agent.search_verified"))
-# What whole-site protection asks.
+# Requests that whole-site protection covers.
 ASKED = frozenset(("ua.browser", "ua.missing", "ua.malformed"))
-# What programs ask for by a standard, and programs that owners send themselves; being some agent does not matter there.
+# Standard paths of programs, and the owners' own programs, for which the agent labels do not matter.
 OPENED_BY_RULE = frozenset(("path.standard", "path.feed", "path.webhook", "http.webhook_signature", "ua.checker"))
 
 CANNOT_TELL = "Whose crawler this is could not be checked yet: DNS has not answered. Come again later."
@@ -24,7 +24,7 @@ _ALLOWED = Ruling(Outcome.ALLOW, "allowed")
 
 
 def rule(check: DecidedCheck, agent: AgentRuling | None) -> Ruling:
-    """Return what applies to the request: the first thing that stands against it, or nothing."""
+    """Return the ruling: the first reason to refuse the request, or none."""
     site, decision = check.site, check.decision
     if check.pending.rates.visitor > GATEWAY_REQUESTS_PER_MINUTE:
         return refuse(site, Outcome.BLOCK, "rate_limited")
@@ -42,11 +42,11 @@ def rule(check: DecidedCheck, agent: AgentRuling | None) -> Ruling:
 
 
 def _rule_by_verdict(check: DecidedCheck, *, asks: bool) -> Ruling:
-    """Return what the rules' verdict means for this request; with `asks`, whole-site protection may ask for proof."""
+    """Return the ruling of the rules' verdict; with `asks`, whole-site protection may require a clearance."""
     site, verdict, parts = check.site, check.decision.verdict, check.pending.rates.parts
     outcome, reason = verdict.outcome, "agent_unverified" if _claims_an_agent(check.decision.labels) else "policy"
     if outcome is Outcome.CHALLENGE and parts >= PartState.PAID:
-        # Nobody can answer a challenge there. The page that was allowed has all its parts; without one there are none.
+        # A subresource cannot show a challenge. It is allowed with its page, and blocked without one.
         outcome = Outcome.ALLOW if parts == PartState.PAID else Outcome.BLOCK
     elif outcome is Outcome.ALLOW and asks and must_prove_itself(check):
         outcome, reason = Outcome.CHALLENGE, check.shown.reason or "receipt_required"
@@ -60,10 +60,10 @@ def _rule_by_verdict(check: DecidedCheck, *, asks: bool) -> Ruling:
 
 
 def must_prove_itself(check: DecidedCheck) -> bool:
-    """Say whether a site that is protected as a whole asks this request for a clearance.
+    """Return whether whole-site protection requires a clearance of this request.
 
-    Browsers are asked, and whoever says that it is one or does not say what it is; programs that say so themselves are
-    left to the rules, as is everything that a rule allows and everything that proved who it is.
+    It does of browsers and of clients that do not say what they are. Programs that say so themselves are
+    left to the rules, as are requests that a rule allows and requests with a proven identity.
     """
     if not check.site.whole_site or check.shown.reason is None or check.decision.verdict.rule is not None:
         return False
@@ -81,7 +81,7 @@ def _is_opened_by_rule(decision: EngineDecision) -> bool:
 
 
 def _missing(check: DecidedCheck, agent: AgentRuling | None, *, waives: bool) -> Ruling | None:
-    """Return what a request lacks that is asked for before the rules: the agents' policy, a token or clearance."""
+    """Return the refusal that goes before the rules: by the agents' policy, or for a missing token or clearance."""
     against = None if agent is None or _is_opened_by_rule(check.decision) else rule_on_agent(check, agent)
     if against is not None:
         return against
@@ -95,7 +95,7 @@ def _claims_an_agent(labels: tuple[str, ...]) -> bool:
 
 
 def refuse(site: SiteView, outcome: Outcome, reason: str) -> Ruling:
-    """Return what stands against a request, as the site's mode has it."""
+    """Return the refusal of a request in the site's mode."""
     applied, would = apply_mode(outcome, site.mode)
     return Ruling(applied, reason, None) if would is None else Ruling(applied, "monitor", would, cause=reason)
 

@@ -1,8 +1,7 @@
 """SiteSnapshot: a site's part of the snapshot. Cache keys of a site's entries contain it."""
 
-from collections.abc import Mapping
-
 from agentgate.http.connection.head import KEPT
+from agentgate.http.request_guard import Fields
 from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.protection.lists.site_lists import stronger
 from agentgate.protection.rules.evaluate import Traits
@@ -11,11 +10,9 @@ from agentgate.protection.sites.directory import SiteView
 from agentgate.protection.sites.request_matcher import RequestMatcher
 
 _FINGERPRINTS = 4_096
-# What a fingerprint, a User-Agent and languages say of the values of headers.
+# The key of header traits: fingerprint, User-Agent and languages.
 HeaderValues = tuple[object, bytes | None, bytes | None]
 _KEPT_NAMES = (*(name.decode() for name in KEPT), USER_AGENT_HEADER, "accept-language")
-
-Fields = Mapping[bytes, bytes]
 
 
 class SiteSnapshot:
@@ -32,7 +29,7 @@ class SiteSnapshot:
 
 
 class HeaderTraits:
-    """What the site's rules and lists say of a check's headers.
+    """Results of the site's rules and lists on a check's headers.
 
     Headers whose values lead to a fingerprint are read once for all checks with these values; the others each time.
     """
@@ -47,12 +44,9 @@ class HeaderTraits:
         self.reads_each = bool(self._changing)
 
     def find(self, key: HeaderValues) -> Traits | None:
-        """Return the cached traits of headers."""
         return self._by_values.get(key)
 
     def read(self, key: HeaderValues, fields: Fields) -> Traits:
-        """Read the traits of the headers, and cache them."""
-
         def value_of(name: str) -> str | None:
             return _value(fields, name)
 

@@ -29,12 +29,12 @@ from agentgate.protection.tokens.clearance import Clearances
 # Entries of the young generation; as many again are kept of the one before.
 HEADER_SETS, FINGERPRINTS, PAGES, DECISIONS, VISITORS = 8_192, 8_192, 8_192, 16_384, 50_000
 RATES = 8_192
-# Its keys make visitor IDs, and sign clearances.
+# The purposes whose keys make visitor IDs and sign clearances.
 _KEYS = ("visitor", "clearance")
 
 
 class RateRanks(dict[int, int]):
-    """What signals and models can tell apart of a rate: the steps that it has reached, and its rank for the models."""
+    """A rate as far as signals and models can tell: the steps that it has reached, and its rank for the models."""
 
     def __init__(self, steps: Sequence[int], ranks: Mapping[int, int]) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class RateRanks(dict[int, int]):
 
 
 class Snapshot:
-    """Everything that changes seldom, of one moment."""
+    """Threat data, models, keys and sites at one moment, with their caches."""
 
     def __init__(self, intel: Intel, models: ModelView, keyring: Keyring) -> None:
         self.intel = intel
@@ -78,5 +78,5 @@ class Snapshot:
 
 
 def current_keys(keyring: Keyring) -> tuple[bytes, ...]:
-    """Return the keys by value: they are read anew every few seconds, and the same key is another object then."""
+    """Return the keys by value: they are reloaded every few seconds as new objects."""
     return tuple(map(keyring.current, _KEYS))

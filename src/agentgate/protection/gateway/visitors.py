@@ -39,7 +39,7 @@ class Visitor(Counted):
         self.counted: Counted = self
 
     def read_cookies(self, cookies: bytes, site: SiteSnapshot, origin: str, receipts: Receipts, now_ms: int) -> None:
-        """Find the clearances in a `Cookie` header, verify them unless that was done, note their worth."""
+        """Find the clearances in a `Cookie` header, and verify them unless they are those of the last request."""
         clearances = cookies_of(cookies, site.cookie_name)
         if clearances == self.clearances and origin == self.origin and now_ms < self.until_ms:
             return
@@ -47,7 +47,7 @@ class Visitor(Counted):
             clearances, site_key=site.view.site_key, origin=origin, visitor=self.number, now_ms=now_ms
         )
         self.counted = self if good is None else _count_clearance(site.view.number, good)
-        # Longer ones are refused without a look at them, and would fill the memory.
+        # Longer ones are refused unread, so that they do not fill the cache.
         self.clearances = clearances if all(len(each) <= LONGEST for each in clearances) else None
         self.origin = origin
 
@@ -57,7 +57,6 @@ def _count_clearance(site: int, clearance: bytes) -> Counted:
 
 
 def read_visitor(site: SiteSnapshot, text: bytes | None, visitors: Visitors, intel: Intel) -> Visitor:
-    """Return the visitor with an address."""
     address = read_address(text or b"")
     number = visitors.find(site.view.site_key, address)
     matcher = site.view.matcher

@@ -1,4 +1,4 @@
-"""Checks that must wait before they are answered: who signed, whether a token is spent, what an agent owes."""
+"""Checks that wait for I/O: to verify a signature, to spend a token, to charge an agent."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -26,7 +26,7 @@ from agentgate.protection.tokens.receipts import Claims
 
 # Tokens that may wait for the store at once.
 MOST_SPENDING = 512
-# No visitor should wait longer for a store that hangs. The token may be spent by then: nobody knows.
+# The longest wait for a store that hangs. Whether the token was spent is unknown then.
 SPEND_S = 1.0
 
 
@@ -54,7 +54,7 @@ class WaitingChecks:
         self.shed = 0
 
     def answer(self, pending: PendingCheck, views: Views) -> HotReply | Awaitable[HotReply]:
-        """Answer at once where nothing has to be waited for."""
+        """Answer at once if there is nothing to wait for."""
         token = pending.fields.get(TOKEN_HEADER)
         routes = [(each, self._shown(pending, each, token)) for each in pending.page.kind.protections]
         if self._policy_checker is not None and pending.fingerprint.is_agents:
@@ -95,7 +95,7 @@ class WaitingChecks:
     async def _finish_later(
         self, decide: Decide, found: Awaitable[list[AgentRuling]], pending: PendingCheck
     ) -> HotReply:
-        """Wait until it is known who signed."""
+        """Wait for the agent's identity."""
         try:
             agents = await found
             answer = self._finish(*decide(agents), _dearest(agents))
@@ -128,7 +128,7 @@ class WaitingChecks:
         return self._conclude(check, await self._redeem(check, token) or ruling)
 
     async def _redeem(self, check: DecidedCheck, token: Claims) -> Ruling | None:
-        """Spend a token; return what stands against the request when that cannot be done."""
+        """Spend a token; return the refusal of the request if that fails."""
         site, now_ms = check.site, check.pending.now_ms
         self._spending += 1
         try:
@@ -174,7 +174,7 @@ async def _ask_all(
     contexts: list[GatewayRequestContext],
     first: AgentRuling | Awaitable[AgentRuling],
 ) -> list[AgentRuling]:
-    """Return the rulings for all routes: who sent the request is found out once."""
+    """Return the rulings for all routes; the sender is identified once."""
     rulings = [first if isinstance(first, AgentRuling) else await first]
     for context in contexts[1:]:
         found = policy_checker.recheck(rulings[0], message, site, context)
@@ -185,7 +185,7 @@ async def _ask_all(
 def _decide_for_agent(
     pending: PendingCheck, routes: list[Route], views: Views, agents: list[AgentRuling]
 ) -> tuple[DecidedCheck, Ruling]:
-    """Return the strictest decision about an agent's request, or one that does not know who it is."""
+    """Return the strictest decision about an agent's request, or the one without its identity."""
     rulings: list[AgentRuling | None] = [*agents] or [None] * len(routes)
     decided = [
         (decide_under(pending, *route, views, None if agent is None else agent.facts), agent)
@@ -200,5 +200,5 @@ def _dearest(agents: list[AgentRuling]) -> AgentRuling:
 
 
 def ok_of(pending: PendingCheck) -> bytes:
-    """Return the query in which a proxy says how a yes must look."""
+    """Return the query that sets the status of a yes."""
     return b"ok=200" if pending.fingerprint.kind.is_ok_200 else b""

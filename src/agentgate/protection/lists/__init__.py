@@ -1,1 +1,1 @@
-"""Whom a site lets in or keeps out by name, before any rule: addresses, networks, programs, agents, visitors."""
+"""A site's allow and block lists, which go before rules: addresses, networks, programs, agents, visitors."""

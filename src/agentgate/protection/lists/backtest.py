@@ -1,7 +1,7 @@
-"""Backtests of an entry: what it would have changed about stored decisions, and whom else it concerns.
+"""Backtests of a list entry: its effect on stored decisions.
 
 Events hold no address and no User-Agent. But an address has a visitor ID, and a small network has as many as it has
-addresses, so these can be told; a large network and a program cannot, and the report says so.
+addresses, so these can be found; a large network and a program cannot, and the report says so.
 """
 
 import asyncio
@@ -31,11 +31,11 @@ class VisitorNames(Protocol):
         ...
 
     def named_since_ms(self) -> int:
-        """Return since when addresses have the names that they have now."""
+        """Return since when addresses have their present pseudonyms."""
         ...
 
 
-# So many visitor IDs are made for one entry: the addresses of an IPv4 /20, or the /64 networks of an IPv6 /52.
+# Limit of visitor IDs for one entry: the addresses of an IPv4 /20, or the /64 networks of an IPv6 /52.
 MOST_VISITORS = 4_096
 IPV6_SOURCE = 64
 # A check that is asked for before the rules, which an entry that waives it passes.
@@ -68,7 +68,7 @@ class ListBacktests:
         self._queue = BacktestQueue()
 
     async def run(self, site_key: str, entry: StoredEntry, span: TimeRange) -> ListBacktestReport:
-        """Say what an entry would have changed of a site's decisions."""
+        """Return the effect of an entry on a site's stored decisions."""
         async with self._queue.place():
             return await self._run(site_key, entry, span)
 
@@ -84,7 +84,7 @@ class ListBacktests:
         return _report(tally, span, complete=tally.evaluated < self._most_events)
 
     def _untold(self, entry: StoredEntry, span: TimeRange) -> str | None:
-        """Return why stored events do not tell whom an entry means; None when they do."""
+        """Return why stored events cannot be matched with an entry; None if they can."""
         if entry.kind is ListKind.PROGRAM:
             return "Stored events have no User-Agent, so nobody can tell which of them this program sent."
         if entry.kind is ListKind.AGENT:

@@ -1,6 +1,6 @@
 """Lists over HTTP: read, add, remove, try out. Operators and customers differ in guard only.
 
-A change is checked, limited, and leaves an audit entry and word to every worker.
+A change is checked, limited, recorded in the audit trail, and announced to every worker.
 """
 
 import re
@@ -35,7 +35,7 @@ from agentgate.protection.rules.request_conditions import glob_problem, network_
 
 # Larger networks are whole countries; rules can name them where that is meant.
 LEAST_PREFIX = {4: 8, 6: 16}
-# A shorter text stands in too many User-Agents.
+# Shorter texts occur in too many User-Agents.
 LEAST_PROGRAM_CHARACTERS = 3
 MOST_TERM_DAYS = 3_650
 BACKTEST_DAYS = 7
@@ -43,7 +43,7 @@ _AGENT = re.compile(r"[!-~](?:[ -~]{0,254}[!-~])?\Z")
 
 
 async def list_list_entries(call: SiteCall, store: Store[ListStores]) -> ListEntries:
-    """List whom a site lets in or keeps out by name, newest first.
+    """List the entries of a site's allow and block lists, newest first.
 
     Entries whose term is over are among them; they decide nothing.
     """
@@ -52,7 +52,7 @@ async def list_list_entries(call: SiteCall, store: Store[ListStores]) -> ListEnt
 
 
 async def create_list_entry(call: SiteCall, body: ListEntryInput, stores: ListStores) -> ListEntry:
-    """Let somebody in, or keep somebody out, before any rule.
+    """Add an entry that lets a client in, or keeps it out, before any rule.
 
     An address, network, agent or visitor that is let in needs no token or clearance either. A User-Agent proves
     nothing: a program that is let in passes the rules, not the check that a route asks for.
@@ -80,7 +80,7 @@ async def end_list_entry(call: SiteCall, stores: ListStores) -> None:
 
 
 async def backtest_list_entry(call: SiteCall, body: ListBacktestInput, backtests: ListBacktests) -> ListBacktestReport:
-    """Say what an entry would have changed about stored decisions, and whom else it concerns.
+    """Show the effect that an entry would have had on stored decisions.
 
     Where stored events do not tell whom the entry means, `told` is false and `why` says why.
     """
@@ -107,7 +107,7 @@ async def remove_entry(stores: ListStores, call: SiteCall, entry_id: str) -> Non
 
 
 def new_entry(call: SiteCall, body: ListEntryInput | ListBacktestInput) -> StoredEntry:
-    """Return the entry that was asked for, its value in the canonical form; refuse what cannot be one."""
+    """Return the new entry, its value in canonical form; refuse an invalid one."""
     note, expires_ms = "", None
     if isinstance(body, ListEntryInput):
         note = " ".join(body.note.split())
@@ -126,7 +126,7 @@ def new_entry(call: SiteCall, body: ListEntryInput | ListBacktestInput) -> Store
 
 
 def canonical_value(kind: ListKind, text: str) -> str:
-    """Return a value in the one form in which it is stored; refuse what cannot be one of its kind."""
+    """Return a value in canonical form; refuse one that is invalid for its kind."""
     return {
         ListKind.ADDRESS: _address,
         ListKind.NETWORK: _network,
@@ -194,7 +194,7 @@ def _bad(message: str) -> Refused:
 
 
 async def _make_room(stores: ListStores, call: SiteCall, made: StoredEntry) -> None:
-    """Forget the entries whose term is over once the site has all it may have; refuse where there are none."""
+    """At the site's limit, delete expired entries; refuse if there are none."""
     found = await stores.lists.list_entries(call.site_id)
     alive = [each for each in found if not each.is_over(call.now)]
     programs = sum(each.kind is ListKind.PROGRAM for each in alive)

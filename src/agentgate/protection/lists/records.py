@@ -10,12 +10,12 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.records import Input, Record
 
 EntryId = Annotated[str, Meta(pattern=r"^lst_[0-9a-f]{16}\Z")]
-Value = Annotated[str, Meta(min_length=1, max_length=LIST_VALUE_CHARACTERS, examples=["203.0.113.7"])]
-Note = Annotated[str, Meta(max_length=LIST_NOTE_CHARACTERS)]
+ListValue = Annotated[str, Meta(min_length=1, max_length=LIST_VALUE_CHARACTERS, examples=["203.0.113.7"])]
+ListNote = Annotated[str, Meta(max_length=LIST_NOTE_CHARACTERS)]
 
 
 class ListEntry(Record, frozen=True, kw_only=True):
-    """Whom a site lets in (`allow`) or keeps out (`block`), why, and until when. Without `expiresAt`: for good."""
+    """A list entry: lets in (`allow`) or keeps out (`block`) a client, for a reason, until `expiresAt` or for good."""
 
     id: EntryId
     kind: ListKind
@@ -24,7 +24,7 @@ class ListEntry(Record, frozen=True, kw_only=True):
     note: str
     created_at: Moment
     created_by: str
-    # Whether its term is over, so that it decides nothing any more.
+    # Whether it has expired and applies no more.
     expired: bool
     expires_at: Moment | UnsetType = UNSET
 
@@ -43,9 +43,9 @@ class ListEntryInput(Input, frozen=True, kw_only=True):
     """
 
     kind: ListKind
-    value: Value
+    value: ListValue
     outcome: ListOutcome
-    note: Note = ""
+    note: ListNote = ""
     expires_at: Moment | UnsetType = UNSET
 
 
@@ -53,7 +53,7 @@ class ListBacktestInput(Input, frozen=True, kw_only=True):
     """An entry to be tried on stored events. Without a range: the last seven days."""
 
     kind: ListKind
-    value: Value
+    value: ListValue
     outcome: ListOutcome
     from_: str | UnsetType = UNSET
     to: str | UnsetType = UNSET
@@ -69,7 +69,7 @@ class ListFlip(Record, frozen=True, kw_only=True):
 
 
 class ListBacktestReport(Record, frozen=True, kw_only=True):
-    """What an entry would have changed. `told` is false where stored events do not say whom it means (`why`)."""
+    """The effect of an entry. `told` is false where stored events cannot be matched with it (`why`)."""
 
     from_: Moment
     to: Moment
@@ -101,5 +101,5 @@ class StoredEntry(Struct, frozen=True, kw_only=True):
     expires_ms: int | None = None
 
     def is_over(self, now_ms: int) -> bool:
-        """Say whether its term is over."""
+        """Return whether it has expired."""
         return self.expires_ms is not None and now_ms >= self.expires_ms

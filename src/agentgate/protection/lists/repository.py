@@ -19,11 +19,11 @@ from agentgate.protection.lists.records import StoredEntry
 
 
 class ClientEvent(Struct, frozen=True, gc=False):
-    """Whom a stored decision was about, and what made it."""
+    """The client of a stored decision, and its reason."""
 
     id: int
     visitor: int | None
-    # What enforce mode did, or would have done.
+    # The outcome of enforce mode, applied or not.
     recorded: Outcome
     agent: str | None
     # Whether a signature proved the agent.
@@ -45,7 +45,7 @@ class ListStore(LockingRepository):
         await self._session.lock("lists", site_id)
 
     async def list_entries(self, site_id: str) -> list[StoredEntry]:
-        """Return a site's entries, newest first, those whose term is over included."""
+        """Return a site's entries, newest first, expired ones included."""
         return await _ENTRIES.find_all(self._session, "site_id = $1 ORDER BY created_ms DESC, id", site_id)
 
     async def list_all_entries(self) -> dict[str, tuple[StoredEntry, ...]]:
@@ -60,11 +60,9 @@ class ListStore(LockingRepository):
         return await _ENTRIES.find(self._session, "site_id = $1 AND id = $2", site_id, entry_id)
 
     async def add_entry(self, entry: StoredEntry) -> None:
-        """Keep a new entry."""
         await _ENTRIES.add(self._session, entry)
 
     async def delete_entry(self, site_id: str, entry_id: str) -> None:
-        """Forget an entry."""
         await self._session.run("DELETE FROM site_list_entry WHERE site_id = $1 AND id = $2", site_id, entry_id)
 
 
@@ -128,5 +126,4 @@ def _events(rows: list[Row], lists: Mapping[str, tuple[int, ...]], texts: Mappin
 class ListStores(AuditStores, ConfigurationStores, Protocol):
     """The repositories that a unit of work on lists uses."""
 
-    @property
-    def lists(self) -> ListStore: ...
+    lists: ListStore

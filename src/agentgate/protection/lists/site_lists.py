@@ -1,7 +1,7 @@
 """SiteLists: the entries in force of one site, ready to be asked by the hot path. Pure.
 
-The entry that says most about the client counts: its address or visitor ID before a network, a longer prefix before a
-shorter, then a network before an agent, and an agent before a program. Of two that say as much, `block` counts.
+The most specific entry counts: its address or visitor ID before a network, a longer prefix before a
+shorter, then a network before an agent, and an agent before a program. Of two equally specific ones, `block` counts.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ from agentgate.protection.rules.patterns.glob import Glob, read_program_glob
 from agentgate.protection.rules.patterns.networks import V4_BITS, V6_BITS, read_strict_network
 from agentgate.protection.threat_data.networks import AddressNumber, read_address
 
-# How much an entry counts; a network counts as its prefix is long.
+# Specificity of entries; that of a network is the length of its prefix.
 PROGRAM_RANK, AGENT_RANK, NETWORK_RANK, CLIENT_RANK = 1, 2, 10, 1_000
 RULE_START = "list:"
 
@@ -24,7 +24,7 @@ _NetworkKey = tuple[int, int, int]
 
 
 class SiteLists:
-    """What a site's lists say of a client."""
+    """Looks clients up in a site's lists."""
 
     __slots__ = ("_agents", "_lengths", "_networks", "_programs", "_visitors")
 
@@ -84,7 +84,7 @@ class SiteLists:
 
 
 def stronger(one: Traits, other: Traits) -> Traits:
-    """Return what counts more of what two entries say."""
+    """Return the more specific of two entries."""
     if one.listed is None or other.listed is None:
         return other if one.listed is None else one
     if one.rank != other.rank:
@@ -93,7 +93,7 @@ def stronger(one: Traits, other: Traits) -> Traits:
 
 
 def verdict_of(entry: StoredEntry) -> RuleVerdict:
-    """Return what an entry means. A User-Agent proves nothing, so it opens rules but no check that is asked for."""
+    """Return the verdict of an entry. A User-Agent proves nothing: it overrides rules, but waives no token."""
     is_allowed = entry.outcome is ListOutcome.ALLOW
     return RuleVerdict(
         Outcome.ALLOW if is_allowed else Outcome.BLOCK,
@@ -104,7 +104,7 @@ def verdict_of(entry: StoredEntry) -> RuleVerdict:
 
 
 def in_force(entries: Mapping[str, tuple[StoredEntry, ...]], now_ms: int) -> dict[str, tuple[StoredEntry, ...]]:
-    """Return the entries of each site whose term is not over; sites without any are absent."""
+    """Return the unexpired entries of each site; sites without any are absent."""
     found = {site: tuple(each for each in of_site if not each.is_over(now_ms)) for site, of_site in entries.items()}
     return {site: of_site for site, of_site in found.items() if of_site}
 

@@ -23,13 +23,13 @@ from agentgate.protection.rules.request_conditions import NOT
 MOST_EVENTS = 1_000_000
 EXAMPLES = 5
 DEFAULT_ACTION = "(default)"
-# One at a time in a worker, and a few that wait: each takes seconds of processor time.
+# One runs at a time in a worker, and a few wait: each takes seconds of processor time.
 MOST_WAITING = 4
 BUSY_RETRY_S = 10
-# Stands for a rule where it cannot be told which one it would be; the outcome is the same.
+# Replaces the rule where several could have decided with the same outcome.
 UNTOLD_RULE = "(cannot be told)"
 _ONE_OF_SEVERAL = {outcome: RuleVerdict(outcome, UNTOLD_RULE) for outcome in Outcome}
-# Conditions on what no event has: address, headers, path, host.
+# Conditions on parts that no event has: address, headers, path, host.
 UNTOLD_KEYS = frozenset(
     prefix + key for key in ("networks", "user_agents", "headers", "paths", "hosts") for prefix in ("", NOT)
 )
@@ -82,7 +82,7 @@ class BacktestQueue:
 
     @contextlib.asynccontextmanager
     async def place(self) -> AsyncIterator[None]:
-        """Wait for the backtests before; refuse when too many wait already."""
+        """Wait for earlier backtests; refuse when too many wait already."""
         if self._waiting > MOST_WAITING:
             raise Refused(
                 "rate_limited",
@@ -151,7 +151,7 @@ def _evaluate(batch: list[ReplayedEvent], rules: CompiledRules, tally: _RuleTall
 
 
 def untold_conditions(effective: RuleSet) -> dict[str, list[str]]:
-    """Return the rules whose match stored events do not tell, each with the conditions that are the reason."""
+    """Return the rules that stored events cannot be matched with, each with the conditions that are the reason."""
     found = {}
     for item in effective.rules:
         keys = [key for match in matches_of(item) for key in match if key in UNTOLD_KEYS]
@@ -161,7 +161,7 @@ def untold_conditions(effective: RuleSet) -> dict[str, list[str]]:
 
 
 def _traits(event: ReplayedEvent, predicates: Predicates) -> Traits:
-    """Return what an event tells of predicates: the method, and nothing of address, headers, path and host."""
+    """Return the traits of an event: it has the method, but no address, headers, path and host."""
     sure, maybe = PAGE, predicates.unknown_bits
     if event.method in KNOWN_METHODS:
         for methods, bit in predicates.methods:

@@ -29,7 +29,7 @@ def matches_of(item: dict[str, Any]) -> tuple[dict[str, Any], ...]:
 
 
 def starts_of(routes: Iterable[str]) -> tuple[str, ...]:
-    """Return what routes may start with: the entries that end in a star, without it."""
+    """Return the prefixes of routes: the entries that end in a star, without it."""
     return tuple(entry[:-1] for entry in routes if entry.endswith("*"))
 
 
@@ -56,7 +56,7 @@ class _BitAllocator:
 
     def bits(self) -> Bits:
         scores = tuple((kind, least, bit) for (kind, least), bit in self.scores.items())
-        # An entry with a star also stands among the names: `/api/*` is what decisions call that route.
+        # An entry with a star is also a name: decisions call that route `/api/*`.
         routes = tuple((names, starts_of(sorted(names)), bit) for names, bit in self.routes.items())
         return Bits(self.words, scores, routes, Predicates(self.predicates) if self.predicates else None)
 

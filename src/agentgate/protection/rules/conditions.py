@@ -8,7 +8,15 @@ from collections.abc import Callable, Iterator, Sequence
 
 from agentgate.lib.enums import ModelKind
 from agentgate.protection.rules.request_conditions import REQUEST_CONDITIONS, shown
-from agentgate.protection.rules.terms import Choice, Condition, Match, Problem, Seen, Terms, has_prefix
+from agentgate.protection.rules.terms import (
+    Choice,
+    Condition,
+    ConditionInput,
+    MatchProblem,
+    PlainMatch,
+    Terms,
+    has_prefix,
+)
 
 LABEL_CHARACTERS = 100
 _LABEL = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z0-9][a-z0-9_-]*)+\Z")
@@ -16,12 +24,11 @@ _PREFIX = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z0-9][a-z0-9_-]*)*\Z")
 _KINDS = tuple(kind.value for kind in ModelKind)
 
 
-def present(match: Match) -> Iterator[Condition]:
-    """Return the conditions that a match has."""
+def present(match: PlainMatch) -> Iterator[Condition]:
     return (condition for condition in CONDITIONS if any(key in match for key in condition.keys))
 
 
-def terms_of(matches: Sequence[Match]) -> Terms:
+def terms_of(matches: Sequence[PlainMatch]) -> Terms:
     """Return the terms of several valid matches together."""
     terms = Terms()
     for match in matches:
@@ -30,7 +37,7 @@ def terms_of(matches: Sequence[Match]) -> Terms:
     return terms
 
 
-def miss(match: Match, seen: Seen) -> str | None:
+def miss(match: PlainMatch, seen: ConditionInput) -> str | None:
     """Return the first reason why a valid match does not hold, or None when it does or may."""
     reasons = (condition.miss(match, seen) for condition in present(match))
     return next((reason for reason in reasons if reason is not None), None)
@@ -45,14 +52,14 @@ def _of_labels(
     key: str,
     doc: str,
     compile_values: Callable[[list[str], Terms], None],
-    find_miss: Callable[[list[str], Seen], str | None],
+    find_miss: Callable[[list[str], ConditionInput], str | None],
     *,
     pattern: re.Pattern[str] = _LABEL,
     example: str = "net.datacenter",
 ) -> Condition:
     """Return a condition that is a list of labels or prefixes."""
 
-    def check(match: Match) -> Iterator[Problem]:
+    def check(match: PlainMatch) -> Iterator[MatchProblem]:
         values = match[key]
         if not isinstance(values, list) or not values:
             yield (key,), f"{key} must be a list with at least one entry, such as [{example}]; leave it out otherwise."
@@ -70,7 +77,7 @@ def _of_labels(
     )
 
 
-def _check_score(match: Match) -> Iterator[Problem]:
+def _check_score(match: PlainMatch) -> Iterator[MatchProblem]:
     kind, least = match.get("score"), match.get("min_score")
     if "score" not in match:
         yield ("min_score",), "min_score needs score beside it, which names the model: " + ", ".join(_KINDS) + "."
@@ -82,29 +89,29 @@ def _check_score(match: Match) -> Iterator[Problem]:
         yield ("min_score",), "min_score must be a number from 0 to 1."
 
 
-def _compile_score(match: Match, terms: Terms) -> None:
+def _compile_score(match: PlainMatch, terms: Terms) -> None:
     kind, least = match["score"], float(match["min_score"])
     terms.scores[kind] = max(least, terms.scores.get(kind, least))
 
 
-def _miss_all(labels: list[str], seen: Seen) -> str | None:
+def _miss_all(labels: list[str], seen: ConditionInput) -> str | None:
     return next((f"{label} is missing" for label in labels if label not in seen.labels), None)
 
 
-def _miss_none(labels: list[str], seen: Seen) -> str | None:
+def _miss_none(labels: list[str], seen: ConditionInput) -> str | None:
     return next((f"{label} is there" for label in labels if label in seen.labels), None)
 
 
-def _miss_any(labels: list[str], seen: Seen) -> str | None:
+def _miss_any(labels: list[str], seen: ConditionInput) -> str | None:
     return None if seen.labels.intersection(labels) else f"none of {', '.join(labels)} is there"
 
 
-def _miss_prefix(prefixes: list[str], seen: Seen) -> str | None:
+def _miss_prefix(prefixes: list[str], seen: ConditionInput) -> str | None:
     found = any(has_prefix(label, prefixes) for label in seen.labels)
     return None if found else f"no label starts with {' or '.join(prefixes)}"
 
 
-def _miss_score(match: Match, seen: Seen) -> str | None:
+def _miss_score(match: PlainMatch, seen: ConditionInput) -> str | None:
     score = seen.scores.get(match["score"])
     if score is None:
         return f"there is no {match['score']} score"

@@ -15,11 +15,11 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.records import Record
 from agentgate.protection.rules.effective import effective_of
 from agentgate.protection.rules.records import Rule, RuleSet
-from agentgate.protection.rules.repositories import DecisionStores
+from agentgate.protection.rules.repositories import RuleStores
 
 
 class DecisionDetail(Record, frozen=True, kw_only=True):
-    """A decision with what explains it. `ruleCurrent`: the site still has the rule set that decided."""
+    """A decision with its explanation. `ruleCurrent`: the site still has the rule set that decided."""
 
     decision: Decision
     labels_by_source: dict[str, list[str]]
@@ -29,9 +29,7 @@ class DecisionDetail(Record, frozen=True, kw_only=True):
     trace_url: str | UnsetType = UNSET
 
 
-async def read_detail(
-    stores: DecisionStores, site_id: str, decision: Decision, *, trace_template: str
-) -> DecisionDetail:
+async def read_detail(stores: RuleStores, site_id: str, decision: Decision, *, trace_template: str) -> DecisionDetail:
     """Put a decision's detail together; without a template there is no link to its trace."""
     current = effective_of(await stores.rules.find_rules(site_id))
     return DecisionDetail(
@@ -52,7 +50,7 @@ def labels_by_source(labels: list[str]) -> dict[str, list[str]]:
     return found
 
 
-async def _find_rule(stores: DecisionStores, site_id: str, decision: Decision, current: RuleSet) -> Rule | UnsetType:
+async def _find_rule(stores: RuleStores, site_id: str, decision: Decision, current: RuleSet) -> Rule | UnsetType:
     """Return the rule as it was when it decided; absent when that set is no longer known."""
     if isinstance(decision.matched_rule, UnsetType) or isinstance(decision.rule_set_version, UnsetType):
         return UNSET
@@ -65,10 +63,10 @@ async def _find_rule(stores: DecisionStores, site_id: str, decision: Decision, c
     return UNSET if item is None else msgspec.convert(item, Rule)
 
 
-async def _find_set(stores: DecisionStores, site_id: str, version: str) -> RuleSet | None:
+async def _find_set(stores: RuleStores, site_id: str, version: str) -> RuleSet | None:
     # A site without rules of its own, now or before, was decided by the server's set.
     candidates = [None, await stores.rules.find_revision(site_id, version)]
-    # What follows the server's set changes with the release, so the stored version alone proves nothing.
+    # The server's set changes with the release, so the stored version alone proves nothing.
     sets = (effective_of(stored) for stored in candidates)
     return next((each for each in sets if each.version == version), None)
 
@@ -82,7 +80,7 @@ def _trace_url(decision: Decision, template: str) -> str | UnsetType:
 async def read_decision(
     call: SiteCall,
     query: TrafficSiteQuery,  # noqa: ARG001 - names the site, which the scope has found
-    store: Store[DecisionStores],
+    store: Store[RuleStores],
     traffic: TrafficStore,
     terms: TrafficTerms,
 ) -> DecisionDetail:

@@ -22,14 +22,14 @@ from agentgate.protection.rules.validate import Problem, check_rules
 
 
 class Draft(Struct, frozen=True, kw_only=True):
-    """What was sent. It is valid when it has an effective set."""
+    """A rule set as it was sent. It is valid when it has an effective set."""
 
-    # None: the server's set is meant.
+    # None for the server's set.
     own: Mapping[str, Any] | None
     overrides: dict[str, str]
     errors: list[RuleProblem]
     effective: RuleSet | None = None
-    # The set itself, own or the server's, and where its parts stand if it came as text.
+    # The set itself, own or the server's, and the positions of its parts if it came as text.
     document: Mapping[str, Any] = {}
     text: ReadText | None = None
 
@@ -41,12 +41,12 @@ def check_one_form(body: DraftInput) -> None:
 
 
 def is_given(body: DraftInput) -> bool:
-    """Say whether a set was sent, in either form."""
+    """Return whether a set was sent, in either form."""
     return isinstance(body.rule_set, dict) or isinstance(body.rule_set_text, str)
 
 
 def read_draft(body: DraftInput, *, otherwise: Mapping[str, Any] | None = None) -> Draft:
-    """Read and check what was sent. A set that was not sent is the one given here, else the server's."""
+    """Read and check a draft. Without a set in it, `otherwise` or else the server's set is used."""
     overrides = {} if isinstance(body.overrides, UnsetType) else body.overrides
     text: ReadText | None = None
     own: Any = otherwise
@@ -74,7 +74,7 @@ def result_of(draft: Draft) -> ValidateResult:
 
 
 def checked(draft: Draft) -> CheckedRules:
-    """Return the same with lints, which only a valid draft has."""
+    """Return the result of a valid draft with its lints."""
     lints = [] if draft.effective is None else find_lints(draft.document, draft.effective)
     return CheckedRules(
         valid=not draft.errors,

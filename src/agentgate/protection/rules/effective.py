@@ -1,7 +1,7 @@
 """Managed groups, and the effective set: groups expanded, overrides applied, and a version of its own.
 
 Managed groups are rules that come with the service, one file for each version in `managed/`. A version never changes:
-whoever refers to it relies on its digest.
+references rely on its digest.
 """
 
 import hashlib
@@ -36,12 +36,11 @@ def group_versions(name: str) -> list[int]:
 
 
 def canonical_json(value: Any) -> str:
-    """Return the one way of writing a value: sorted keys, no spaces, text as it is."""
+    """Return a value as canonical JSON: sorted keys, no spaces, text unescaped."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def members_digest(members: list[dict[str, Any]]) -> str:
-    """Return what identifies the members of a version."""
     return hashlib.sha256(canonical_json(members).encode()).hexdigest()[:DIGEST_CHARACTERS]
 
 
@@ -75,14 +74,13 @@ def read_set(document: Mapping[str, Any]) -> RuleSet:
 
 
 def effective_set(base: RuleSet, overrides: Mapping[str, str]) -> RuleSet:
-    """Return what a valid set amounts to: plain rules only, under the version by which decisions will name it."""
+    """Return the effective set of a valid set: plain rules only, under the version that decisions name."""
     rules = [_overridden(item, overrides) for item in _expanded(base)]
     said = {"version": base.version, "rules": rules, "default_action": base.default_action}
     return RuleSet(version=effective_version(said), rules=rules, default_action=base.default_action)
 
 
 def effective_of(stored: StoredRules | None) -> RuleSet:
-    """Return the effective set of a site from its stored rules."""
     if stored is None:
         return _server_effective()
     base = server_rule_set() if stored.rule_set is None else read_set(stored.rule_set)
@@ -90,7 +88,7 @@ def effective_of(stored: StoredRules | None) -> RuleSet:
 
 
 def effective_version(rule_set: Mapping[str, Any]) -> str:
-    """Return the version under which decisions will name this set: its own, and digits of what it says."""
+    """Return the version that decisions name: the set's own, and digits of its digest."""
     digest = hashlib.sha256(canonical_json(rule_set).encode()).hexdigest()
     return f"{rule_set['version']}-{digest[:VERSION_DIGITS]}"
 
@@ -99,7 +97,7 @@ def summary_of(stored: StoredRules | None) -> RulesSummary:
     """Say which rules apply to a site."""
     return RulesSummary(
         source=RulesSource.SERVER if stored is None else stored.source,
-        # Not as stored: what follows the server's set changes with the release.
+        # Not as stored: the server's set changes with the release.
         effective_version=effective_of(stored).version,
         overrides=0 if stored is None else len(stored.overrides),
         revision=0 if stored is None else stored.revision,
@@ -107,7 +105,7 @@ def summary_of(stored: StoredRules | None) -> RulesSummary:
 
 
 def is_group(item: Mapping[str, Any]) -> bool:
-    """Say whether an entry stands for a managed group. A rule may carry the key too, but has a name."""
+    """Return whether an entry stands for a managed group. A rule may carry the key too, but has a name."""
     return "group" in item and not item.get("name")
 
 
@@ -130,7 +128,7 @@ def _members(reference: Mapping[str, Any]) -> Iterator[RuleItem]:
     scope_down = {"scope_down": reference["scope_down"]} if reference.get("scope_down") else {}
     for member in group.rules:
         plain: dict[str, Any] = msgspec.to_builtins(member)
-        # An empty list and none mean the same; without it there is one form less to read.
+        # An empty list means the same as none.
         routes = {"routes": plain["routes"]} if plain["routes"] else {}
         yield {
             "name": member.name,

@@ -49,7 +49,7 @@ from agentgate.protection.rules.replay_records import (
 )
 from agentgate.protection.rules.repositories import RuleStores
 
-# What rows that take a draft answer when it is not valid.
+# Answers of rows that take a draft when it is not valid.
 INVALID: dict[int, type] = {422: ValidateResult}
 # How far back `maxHumanFlips` looks.
 GUARD_DAYS = 7
@@ -59,12 +59,12 @@ class Explainer(Protocol):
     """Makes labels and scores of a sample request, as it would of a real one."""
 
     async def observe(self, site_id: str, request: SampleRequest) -> SampleFacts:
-        """Return what the service sees in the request."""
+        """Return labels, scores, route and action of the request."""
         ...
 
 
 async def read_rules(call: SiteCall, store: Store[RuleStores]) -> RulesView:
-    """Read a site's rules, the overrides, and what results."""
+    """Read a site's rules, the overrides, and the effective set."""
     return _view(call, await store.read.rules.find_rules(call.site_id))
 
 
@@ -81,7 +81,7 @@ async def replace_rules(
         return _invalid(draft)
     revision = 0 if isinstance(body.revision, UnsetType) else body.revision
     if not isinstance(body.max_human_flips, UnsetType):
-        # First, so that nobody waits for a backtest only to learn that the rules are old.
+        # Before the backtest, so that outdated rules are refused at once.
         check_revision(await store.read.rules.find_rules(call.site_id), revision)
         await _guard_humans(call, draft, body.max_human_flips, backtests)
     await store.change(lambda stores: _save_draft(stores, call, draft, revision=revision))
@@ -102,7 +102,7 @@ async def list_managed_groups(_call: Call) -> ManagedGroupList:
 async def test_rules(
     call: SiteCall, body: TestInput, store: Store[RuleStores], explainer: Explainer
 ) -> Reply[TestReport]:
-    """Explain what rules make of one sample request.
+    """Explain the outcome of one sample request under rules.
 
     With neither `ruleSet` nor `ruleSetText` these are the site's present rules; `overrides` then replace its own.
     """
@@ -120,7 +120,7 @@ async def test_rules(
 
 
 async def backtest_rules(call: SiteCall, body: BacktestInput, backtests: Backtests) -> Reply[BacktestReport]:
-    """Decide stored events again by other rules, and say what would change.
+    """Decide stored events again by other rules, and show the changes.
 
     With neither `ruleSet` nor `ruleSetText` these are the server's rules. Only decisions that rules made take part.
     """
@@ -139,7 +139,7 @@ async def backtest_rules(call: SiteCall, body: BacktestInput, backtests: Backtes
 
 async def _draft(body: DraftInput) -> Draft:
     check_one_form(body)
-    # A large text takes longer to read than others should wait.
+    # A large text takes too long for the event loop.
     return await asyncio.to_thread(read_draft, body)
 
 
@@ -192,7 +192,7 @@ def check_revision(stored: StoredRules | None, revision: int) -> None:
 
 
 def rules_diff(before: StoredRules | None, after: StoredRules) -> dict[str, Any]:
-    """Return what changed: names of rules, overrides, the default, the version."""
+    """Return the changes: names of rules, overrides, the default, the version."""
     old_set, new_set = effective_of(before), effective_of(after)
     old, new = _by_name(_document(before)), _by_name(_document(after))
     old_overrides = {} if before is None else before.overrides

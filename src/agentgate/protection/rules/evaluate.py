@@ -26,13 +26,13 @@ STRICTNESS = {Outcome.ALLOW: 0, Outcome.CHALLENGE: 1, Outcome.BLOCK: 2, Outcome.
 
 
 class RuleVerdict(Struct, frozen=True, gc=False):
-    """What the rules say about a request."""
+    """Verdict of the rules on a request."""
 
     outcome: Outcome
     # None: no rule decided, the set's default action did.
     rule: str | None = None
     response: RuleResponse | None = None
-    # The names of `count` rules that matched on the way.
+    # The names of `count` rules that matched before.
     counted: tuple[str, ...] = ()
     # An entry of the site's lists decided, before any rule. `waives`: no token or clearance is asked for either.
     listed: bool = False
@@ -44,7 +44,7 @@ class Traits(NamedTuple):
 
     sure: int = 0
     maybe: int = 0
-    # What the site's lists say, and how much an entry counts against another.
+    # The verdict of the site's lists, and the specificity of their entry.
     listed: RuleVerdict | None = None
     rank: int = 0
 
@@ -53,7 +53,7 @@ NO_TRAITS = Traits()
 
 
 class CompiledRule(NamedTuple):
-    """One rule: the bits it needs, a choice of bits, the bits it excludes, further choices, and what it leads to."""
+    """One rule: the bits it needs, a choice of bits, the bits it excludes, further choices, and its verdict."""
 
     needed: int
     choice: int
@@ -65,11 +65,11 @@ class CompiledRule(NamedTuple):
 
 
 # Labels, scores, route, action.
-SeenRequest = tuple[Sequence[str], Mapping[str, float], str, str | None]
+RuleInput = tuple[Sequence[str], Mapping[str, float], str, str | None]
 
 
 class Bits(NamedTuple):
-    """Which bit stands for what."""
+    """The bits of labels, scores, routes and predicates."""
 
     # Labels; and prefixes, which have a dot at the end, as no label has.
     words: Mapping[str, int]
@@ -120,13 +120,13 @@ class CompiledRules:
         action: str | None,
         traits: Traits = NO_TRAITS,
     ) -> RuleVerdict:
-        """Return what the first matching rule says, or the default; of several that could be it, the strictest."""
+        """Return the verdict of the first matching rule, or the default; of several candidates, the strictest."""
         mask = self._mask(labels, scores, route, action) | traits.sure
         if traits.maybe:
             return max(self._possible(mask, traits.maybe), key=_strictness)
         return self._verdicts.get(mask) or self._decide(mask)
 
-    def possible(self, seen: SeenRequest, traits: Traits) -> tuple[RuleVerdict, ...]:
+    def possible(self, seen: RuleInput, traits: Traits) -> tuple[RuleVerdict, ...]:
         """Return every possible verdict; several where it is unknown whether a rule matches."""
         mask = self._mask(*seen) | traits.sure
         if traits.maybe:
@@ -215,5 +215,5 @@ def _strictness(verdict: RuleVerdict) -> int:
 
 def _evict(cache: MutableMapping[Any, Any]) -> None:
     if len(cache) >= CACHE_ENTRIES:
-        # Clearing all of it is rare; choosing single entries to evict would cost time at every insertion.
+        # Clearing is rare; evicting single entries would cost time at every insertion.
         cache.clear()

@@ -1,4 +1,4 @@
-"""Explaining one sample request: every rule that is asked, and why it matches or does not."""
+"""Explaining one sample request: every rule in order, and why it matches or does not."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from agentgate.protection.rules.evaluate import CompiledRules, Traits
 from agentgate.protection.rules.patterns.predicates import Predicate
 from agentgate.protection.rules.records import RuleSet
 from agentgate.protection.rules.replay_records import SampleFacts, TestReport, TracedRule
-from agentgate.protection.rules.terms import Seen
+from agentgate.protection.rules.terms import ConditionInput
 
 
 def explain(effective: RuleSet, sample: SampleFacts) -> TestReport:
@@ -37,19 +37,19 @@ def explain(effective: RuleSet, sample: SampleFacts) -> TestReport:
 
 
 class _Reading(Struct, frozen=True):
-    """What the compiled predicates say of the sample."""
+    """Results of the compiled predicates on the sample."""
 
     rules: CompiledRules
     traits: Traits
 
     def holds(self, predicate: Predicate) -> bool | None:
-        """Say whether a predicate holds; None when it may."""
+        """Return whether a predicate holds; None when it may."""
         assert self.rules.predicates is not None, "a predicate that is asked for was compiled"
         bit = self.rules.predicates.bits[predicate]
         return None if bit & self.traits.maybe else bool(bit & self.traits.sure)
 
     def is_unsure(self, item: Mapping[str, Any]) -> bool:
-        """Say whether a rule that could match may not."""
+        """Return whether a rule that could match may not."""
         terms = terms_of(matches_of(dict(item)))
         return any(self.holds(each) is None for each in terms.holding | terms.failing)
 
@@ -70,7 +70,7 @@ def _miss(item: Mapping[str, Any], sample: SampleFacts, reading: _Reading) -> st
     routes = item.get("routes", ())
     if routes and not (sample.route in routes or sample.action in routes or sample.route.startswith(starts_of(routes))):
         return f"neither the route {sample.route} nor its action is among {', '.join(routes)}"
-    seen = Seen(frozenset(sample.labels), sample.scores, reading.holds)
+    seen = ConditionInput(frozenset(sample.labels), sample.scores, reading.holds)
     reasons = (miss(match, seen) for match in matches_of(dict(item)))
     return next((reason for reason in reasons if reason is not None), None)
 

@@ -23,7 +23,7 @@ from agentgate.protection.rules.terms import has_prefix
 from agentgate.protection.rules.text import Path
 from agentgate.protection.signals.labels import LABELS, is_label
 
-# More would not be read. Unknown words have a lower bound of their own, as finding the nearest word takes a while.
+# Limits. That of unknown words is lower, as finding the nearest word takes a while.
 MOST_LINTS = 100
 MOST_UNKNOWN = 40
 _OPPOSITE = ({RuleAction.ALLOW, RuleAction.BLOCK}, {RuleAction.ALLOW, RuleAction.DROP})
@@ -33,7 +33,7 @@ _GROUP_KEYS = ("group", "version", "overrides", "scope_down", "name", "action")
 _RESPONSE_KEYS = ("status", "message", "retry_after")
 
 
-# Where a lint's rule, label or key stands in the set, and the lint.
+# The position of a lint's rule, label or key in the set, and the lint.
 PlacedLint = tuple[Path, RuleLint]
 
 
@@ -130,7 +130,7 @@ def _redundant(rules: list[_Placed], unreached: Mapping[str, PlacedLint], defaul
     for rule in reversed(rules):
         if rule.dead:
             continue
-        # A shadowed rule takes part: without the rule that shadows it, it would be reached.
+        # Shadowed rules are included: without the rule that shadows it, such a rule would be reached.
         if rule.action != default_action or rule.responds:
             return
         if rule.name in unreached:
@@ -144,7 +144,7 @@ def _contradictory(rules: list[_Placed], unreached: Mapping[str, PlacedLint]) ->
     own = [rule for rule in rules if rule.group is None and rule.name not in unreached]
     for index, rule in enumerate(own):
         for earlier in own[:index]:
-            # An exception that stands before its rule is how exceptions are written.
+            # An exception before its rule is intended.
             if {rule.action, earlier.action} not in _OPPOSITE or implies(earlier.asked, rule.asked):
                 continue
             witness = find_shared_witness(earlier.asked, rule.asked)

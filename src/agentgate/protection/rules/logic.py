@@ -19,7 +19,7 @@ NO_ROUTE = "*"
 
 
 class RuleCondition(Struct, frozen=True):
-    """What a rule asks for: its terms, and where it applies (nowhere named means everywhere)."""
+    """The condition of a rule: its terms, and its routes and actions (none means everywhere)."""
 
     terms: Terms
     routes: tuple[str, ...] = ()
@@ -31,7 +31,7 @@ def find_witness(asked: RuleCondition) -> Witness | None:
 
 
 def is_dead(asked: RuleCondition) -> bool:
-    """Say whether there can be no request for which this holds."""
+    """Return whether no request can match."""
     return _labels(asked.terms) is None or is_impossible(asked.terms.holding, asked.terms.failing)
 
 
@@ -51,7 +51,7 @@ def _witness(terms: Terms, place: tuple[str, str | None]) -> Witness | None:
 
 
 def implies(one: RuleCondition, other: RuleCondition) -> bool:
-    """Say whether `other` holds whenever `one` does. `one` must be able to hold."""
+    """Return whether `other` holds whenever `one` does. `one` must be able to hold."""
     if other.routes and not (one.routes and all(_is_covered(entry, other.routes) for entry in one.routes)):
         return False
     mine, theirs = one.terms, other.terms
@@ -121,14 +121,14 @@ def _forced(terms: Terms) -> set[str]:
 
 
 def _must_hit(terms: Terms, target: Choice) -> bool:
-    """Say whether one of the target's labels is there whenever the terms hold."""
+    """Return whether one of the target's labels is there whenever the terms hold."""
     if _hits(terms.needed, target):
         return True
     return any(not _avoids(choice, terms.excluded, target) for choice in terms.choices)
 
 
 def _avoids(choice: Choice, excluded: set[str], target: Choice) -> bool:
-    """Say whether the choice can be met without meeting the target."""
+    """Return whether the choice can be met without meeting the target."""
     if any(not _hits([label], target) for label in choice.labels - excluded):
         return True
     return any(not has_prefix(prefix, target.prefixes) for prefix in choice.prefixes)
@@ -147,7 +147,7 @@ def _is_covered(entry: str, by: Iterable[str]) -> bool:
 
 
 def _covers(other: str, entry: str) -> bool:
-    """Say whether every request that one entry means is one that the other means."""
+    """Return whether every request that one entry means is one that the other means."""
     if other in {entry, "*"}:
         return True
     # A route with a star covers routes and longer prefixes, and never actions.

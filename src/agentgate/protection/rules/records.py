@@ -1,7 +1,7 @@
-"""Rule sets as they go over the wire and as the store keeps them. What is inside them keeps its snake_case names.
+"""Rule sets as they go over the wire and as the store keeps them. Their members keep snake_case names.
 
-A set and its rules may carry keys that nobody knows yet. So what is sent, stored and sent back is the plain JSON
-value; `Rule`, `RuleMatch` and the others are how the service reads it.
+A set and its rules may have unknown keys. So the plain JSON value is received, stored and returned;
+`Rule`, `RuleMatch` and the others are how the service reads it.
 """
 
 from typing import Annotated, Any
@@ -12,7 +12,7 @@ from agentgate.lib.enums import RuleAction, RulesSource
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import Input, Record, SiteKey
 
-# What the column holds, and as many as a backtest reads.
+# The range of the column; a backtest reads as many.
 MOST_REVISIONS = 2**31 - 1
 MOST_HUMAN_FLIPS = 1_000_000
 
@@ -123,7 +123,7 @@ class RuleMatch(Struct, frozen=True, kw_only=True):
 
 
 class RuleResponse(Struct, frozen=True, kw_only=True):
-    """What a visitor is answered instead of the usual refusal."""
+    """The answer to a visitor instead of the usual refusal."""
 
     status: int | UnsetType = UNSET
     message: str | UnsetType = UNSET
@@ -131,7 +131,7 @@ class RuleResponse(Struct, frozen=True, kw_only=True):
 
 
 class Rule(Struct, frozen=True, kw_only=True):
-    """What to do about requests that match."""
+    """A rule: a match, and the action for requests that match."""
 
     name: str
     match: RuleMatch
@@ -150,7 +150,7 @@ class ManagedGroupRef(Struct, frozen=True, kw_only=True):
 
 
 class RuleSet(Struct, frozen=True, kw_only=True):
-    """Rules in the order in which they are asked, and what applies when none decides."""
+    """Rules in their order, and the default action."""
 
     version: str
     rules: list[RuleItem]
@@ -183,7 +183,7 @@ class ManagedGroupList(Record, frozen=True, kw_only=True):
 
 
 class RulesView(Record, frozen=True, kw_only=True):
-    """A site's rules: the set itself, what the site changes in it, and what results."""
+    """A site's rules: the set itself, the site's overrides, and the effective set."""
 
     site_key: SiteKey
     source: RulesSource
@@ -230,7 +230,7 @@ class RuleProblem(Record, frozen=True, kw_only=True):
 
 
 class ValidateResult(Record, frozen=True, kw_only=True):
-    """Whether rules are valid, everything that is wrong with them, and what they amount to."""
+    """Whether rules are valid, all their problems, and the effective set."""
 
     valid: bool
     errors: list[RuleProblem]
@@ -238,13 +238,13 @@ class ValidateResult(Record, frozen=True, kw_only=True):
 
 
 class Witness(Record, frozen=True, kw_only=True):
-    """A request that shows what a lint says."""
+    """A request that proves a lint."""
 
     labels: list[str]
     scores: dict[str, float]
     route: str
     action: str | UnsetType = UNSET
-    # What rules about the request itself look at; absent where none of the rules in question does.
+    # Parts of the request that rules read; absent where none of the rules in question reads them.
     address: str | UnsetType = UNSET
     method: str | UnsetType = UNSET
     host: str | UnsetType = UNSET
@@ -253,7 +253,7 @@ class Witness(Record, frozen=True, kw_only=True):
 
 
 class RuleLint(Record, frozen=True, kw_only=True):
-    """Something that is valid but hardly meant: `dead`, `shadowed`, `contradictory` and others."""
+    """A valid rule that is probably a mistake: `dead`, `shadowed`, `contradictory` and others."""
 
     kind: str
     message: str
@@ -265,7 +265,7 @@ class RuleLint(Record, frozen=True, kw_only=True):
 
 
 class CheckedRules(ValidateResult, frozen=True, kw_only=True):
-    """The result of a validation, with what is valid but hardly meant."""
+    """The result of a validation, with its lints."""
 
     lints: list[RuleLint]
 
@@ -291,5 +291,5 @@ class StoredRules(Record, frozen=True, kw_only=True):
 
     @property
     def source(self) -> RulesSource:
-        """Whose set it is."""
+        """Where the set comes from."""
         return RulesSource.SERVER if self.rule_set is None else RulesSource.SITE

@@ -45,7 +45,7 @@ class TracedRule(Record, frozen=True, kw_only=True):
 
 
 class TestReport(Record, frozen=True, kw_only=True):
-    """What would become of the sample request. Without `rule`, the default action decided."""
+    """Outcome of the sample request. Without `rule`, the default action decided."""
 
     __test__ = False
 
@@ -80,7 +80,7 @@ class BacktestFlip(Record, frozen=True, kw_only=True):
 
 
 class BacktestReport(Record, frozen=True, kw_only=True):
-    """What would have become of the decisions of a range. `byRule` also counts the default, as `(default)`."""
+    """The outcomes of a range's decisions under other rules. `byRule` also counts the default, as `(default)`."""
 
     from_: Moment
     to: Moment
@@ -90,7 +90,7 @@ class BacktestReport(Record, frozen=True, kw_only=True):
     by_rule: dict[str, int]
     # Matches of rules whose action is `count`.
     counted: dict[str, int]
-    # Decisions whose outcome stored events do not tell, and the rules that are the reason, each with what is missing.
+    # Decisions whose outcome stored events do not tell, and the rules that are the reason, with the missing parts.
     untold: int
     untold_rules: dict[str, list[str]]
     # False: there were more events than a backtest reads; these are the newest.
@@ -102,7 +102,7 @@ def _no_traits(_predicates: Predicates | None) -> Traits:
 
 
 class SampleFacts(Struct, frozen=True, kw_only=True):
-    """What the service sees in a sample request."""
+    """Labels, scores, route and action of a sample request."""
 
     labels: tuple[str, ...]
     scores: Mapping[str, float]
@@ -113,14 +113,14 @@ class SampleFacts(Struct, frozen=True, kw_only=True):
 
 
 class ReplayedEvent(Struct, frozen=True, gc=False):
-    """A stored decision that the rules made, as they saw it."""
+    """A stored decision of the rules, with their inputs."""
 
     id: int
     labels: tuple[str, ...]
     scores: Mapping[str, float]
     route: str
     action: str | None
-    # What enforce mode did, or would have done.
+    # The outcome of enforce mode, applied or not.
     recorded: Outcome
     # Labelled as a human or not; None without a label, or with one that is unsure.
     human: bool | None

@@ -11,7 +11,7 @@ from typing import Any
 from agentgate.protection.rules.patterns.glob import split_glob
 from agentgate.protection.rules.patterns.networks import read_strict_network
 from agentgate.protection.rules.patterns.predicates import HEADER, HOST, METHOD, NETWORK, PATH, USER_AGENT, Predicate
-from agentgate.protection.rules.terms import Choice, Condition, Match, Problem, Seen, Terms
+from agentgate.protection.rules.terms import Choice, Condition, ConditionInput, MatchProblem, PlainMatch, Terms
 
 ENTRIES_PER_LIST = 1_000
 HEADERS_PER_MATCH = 8
@@ -24,11 +24,11 @@ _ASN = re.compile(r"(?:AS)?([0-9]{1,10})\Z", re.IGNORECASE)
 _METHOD = re.compile(r"[A-Z][A-Z-]{0,31}\Z")
 _PRINTABLE = re.compile(r"[ -~]+\Z")
 _HOST = re.compile(r"(?:[A-Za-z0-9*._-]+|\[[0-9A-Fa-f:.*]+\])\Z")
-# What may stand in a path: no blank, no query, no fragment. Beyond ASCII, letters as people write them.
+# Characters of a path: no blank, no query, no fragment. Beyond ASCII, letters unescaped.
 _PATH = re.compile(r"[/*][^\x00-\x20?#\x7f-\xa0\ud800-\udfff\uffff]*\Z")
 _STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
-# Headers of the proxy's own question, which say nothing of the visitor, or that have a condition of their own.
+# Headers of the proxy's own request, and headers with a condition of their own.
 _REFUSED_HEADERS = frozenset(
     (
         *("authorization", "connection", "content-length", "expect", "host", "keep-alive", "proxy-connection", "te"),
@@ -54,7 +54,6 @@ def asn_number(value: Any) -> int | None:
 
 
 def network_problem(text: str) -> str | None:
-    """Return what is wrong with an address or network."""
     try:
         read_strict_network(text)
     except ValueError as problem:
@@ -65,7 +64,7 @@ def network_problem(text: str) -> str | None:
 
 
 def glob_problem(text: str, *, example: str) -> str | None:
-    """Return what is wrong with a glob for a header's value."""
+    """Return the problem with a glob for a header's value, or None."""
     if len(text) > GLOB_CHARACTERS or _PRINTABLE.match(text) is None:
         return f"{shown(text)} must be 1 to {GLOB_CHARACTERS} printable ASCII characters, such as {example}."
     return _escape_problem(text)
@@ -115,8 +114,8 @@ def header_problem(name: str) -> str | None:
     return None
 
 
-def check_list(key: str, values: Any, problem: Callable[[str], str | None], *, example: str) -> Iterator[Problem]:
-    """Tell what is wrong with a list of texts."""
+def check_list(key: str, values: Any, problem: Callable[[str], str | None], *, example: str) -> Iterator[MatchProblem]:
+    """Yield the problems with a list of texts."""
     if not isinstance(values, list) or not 0 < len(values) <= ENTRIES_PER_LIST:
         yield (key,), f"{key} must be a list of 1 to {ENTRIES_PER_LIST} entries, such as [{example}]."
         return
@@ -127,7 +126,7 @@ def check_list(key: str, values: Any, problem: Callable[[str], str | None], *, e
             yield (key, index), found
 
 
-def _check_asns(key: str, match: Match) -> Iterator[Problem]:
+def _check_asns(key: str, match: PlainMatch) -> Iterator[MatchProblem]:
     values = match[key]
     if not isinstance(values, list) or not 0 < len(values) <= ENTRIES_PER_LIST:
         yield (key,), f"{key} must be a list of 1 to {ENTRIES_PER_LIST} entries, such as [64500]."
@@ -137,7 +136,7 @@ def _check_asns(key: str, match: Match) -> Iterator[Problem]:
             yield (key, index), f"{shown(value)} must be the number of a network, such as 64500 or AS64500."
 
 
-def _check_headers(key: str, match: Match) -> Iterator[Problem]:
+def _check_headers(key: str, match: PlainMatch) -> Iterator[MatchProblem]:
     headers = match[key]
     if not isinstance(headers, dict) or not 0 < len(headers) <= HEADERS_PER_MATCH:
         example = 'such as {X-Requested-With: ["*"]}'
@@ -151,7 +150,7 @@ def _check_headers(key: str, match: Match) -> Iterator[Problem]:
             yield (key, *path), message
 
 
-def _predicates(subject: str, key: str, match: Match) -> list[Predicate]:
+def _predicates(subject: str, key: str, match: PlainMatch) -> list[Predicate]:
     if subject == HEADER:
         return [Predicate(HEADER, name.lower(), _entries(globs)) for name, globs in match[key].items()]
     return [Predicate(subject, "", _entries(match[key]))]
@@ -161,12 +160,12 @@ def _entries(values: list[str]) -> tuple[str, ...]:
     return tuple(sorted(set(values)))
 
 
-def _compile(subject: str, key: str, match: Match, terms: Terms) -> None:
+def _compile(subject: str, key: str, match: PlainMatch, terms: Terms) -> None:
     into = terms.failing if key.startswith(NOT) else terms.holding
     into.update(_predicates(subject, key, match))
 
 
-def _miss(subject: str, key: str, match: Match, seen: Seen) -> str | None:
+def _miss(subject: str, key: str, match: PlainMatch, seen: ConditionInput) -> str | None:
     is_negative = key.startswith(NOT)
     for predicate in _predicates(subject, key, match):
         holds = seen.holds(predicate)
@@ -177,20 +176,20 @@ def _miss(subject: str, key: str, match: Match, seen: Seen) -> str | None:
     return None
 
 
-def _labels(key: str, match: Match) -> frozenset[str]:
+def _labels(key: str, match: PlainMatch) -> frozenset[str]:
     if key.endswith("countries"):
         return frozenset(f"net.country.{value.lower()}" for value in match[key])
     return frozenset(f"net.asn.{asn_number(value)}" for value in match[key])
 
 
-def _compile_labels(key: str, match: Match, terms: Terms) -> None:
+def _compile_labels(key: str, match: PlainMatch, terms: Terms) -> None:
     if key.startswith(NOT):
         terms.excluded.update(_labels(key, match))
     else:
         terms.choices.append(Choice(labels=_labels(key, match)))
 
 
-def _miss_labels(key: str, match: Match, seen: Seen) -> str | None:
+def _miss_labels(key: str, match: PlainMatch, seen: ConditionInput) -> str | None:
     found = sorted(seen.labels & _labels(key, match))
     if key.startswith(NOT):
         return f"{found[0]} is there" if found else None
@@ -200,7 +199,9 @@ def _miss_labels(key: str, match: Match, seen: Seen) -> str | None:
 _WORDS = {NETWORK: "address", USER_AGENT: "User-Agent", METHOD: "method", PATH: "path", HOST: "host"}
 
 
-def _of_request(key: str, subject: str, doc: str, check: Callable[[str, Match], Iterator[Problem]]) -> Condition:
+def _of_request(
+    key: str, subject: str, doc: str, check: Callable[[str, PlainMatch], Iterator[MatchProblem]]
+) -> Condition:
     return Condition(
         keys=(key,),
         doc=doc,
@@ -210,7 +211,7 @@ def _of_request(key: str, subject: str, doc: str, check: Callable[[str, Match], 
     )
 
 
-def _of_labels(key: str, doc: str, check: Callable[[str, Match], Iterator[Problem]]) -> Condition:
+def _of_labels(key: str, doc: str, check: Callable[[str, PlainMatch], Iterator[MatchProblem]]) -> Condition:
     return Condition(
         keys=(key,),
         doc=doc,
@@ -220,12 +221,12 @@ def _of_labels(key: str, doc: str, check: Callable[[str, Match], Iterator[Proble
     )
 
 
-def _list(problem: Callable[[str], str | None], example: str) -> Callable[[str, Match], Iterator[Problem]]:
+def _list(problem: Callable[[str], str | None], example: str) -> Callable[[str, PlainMatch], Iterator[MatchProblem]]:
     return lambda key, match: check_list(key, match[key], problem, example=example)
 
 
 _program_problem = partial(glob_problem, example="curl/*")
-_CHECKS: dict[str, tuple[str, Callable[[str, Match], Iterator[Problem]], str]] = {
+_CHECKS: dict[str, tuple[str, Callable[[str, PlainMatch], Iterator[MatchProblem]], str]] = {
     "networks": (NETWORK, _list(network_problem, "203.0.113.0/24"), "The address is in one of these networks."),
     "user_agents": (USER_AGENT, _list(_program_problem, "curl/*"), "The User-Agent fits one of these globs."),
     "headers": (HEADER, _check_headers, "Each of these headers is there, and fits one of its globs."),
@@ -233,7 +234,7 @@ _CHECKS: dict[str, tuple[str, Callable[[str, Match], Iterator[Problem]], str]] =
     "paths": (PATH, _list(_path_problem, "/blog/*"), "The path fits one of these globs."),
     "hosts": (HOST, _list(_host_problem, "*.shop.example"), "The host name fits one of these globs."),
 }
-_LABEL_CHECKS: dict[str, tuple[Callable[[str, Match], Iterator[Problem]], str]] = {
+_LABEL_CHECKS: dict[str, tuple[Callable[[str, PlainMatch], Iterator[MatchProblem]], str]] = {
     "countries": (_list(_country_problem, "de"), "The address is of one of these countries."),
     "asns": (_check_asns, "The address is announced by one of these networks."),
 }
@@ -252,7 +253,7 @@ REQUEST_CONDITIONS: tuple[Condition, ...] = (
 )
 
 
-def count_patterns(match: Match) -> tuple[int, int]:
+def count_patterns(match: PlainMatch) -> tuple[int, int]:
     """Return how many globs and networks a match has, valid or not."""
     globs = networks = 0
     for key in _CHECKS:

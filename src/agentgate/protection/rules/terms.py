@@ -10,9 +10,9 @@ from typing import Any
 
 from agentgate.protection.rules.patterns.predicates import Predicate
 
-Match = Mapping[str, Any]
-# Where in the match, and what is wrong there.
-Problem = tuple[tuple[str | int, ...], str]
+PlainMatch = Mapping[str, Any]
+# Path within the match, and the problem.
+MatchProblem = tuple[tuple[str | int, ...], str]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Terms:
 
 
 @dataclass(frozen=True)
-class Seen:
+class ConditionInput:
     """A request as conditions see it. `holds` says whether a predicate does; None when that is unknown."""
 
     labels: frozenset[str]
@@ -53,12 +53,12 @@ class Condition:
     # The keys that belong together. The condition is there when one of them is.
     keys: tuple[str, ...]
     doc: str
-    # What is wrong with a match that has one of the keys.
-    check: Callable[[Match], Iterator[Problem]]
+    # Problems of a match that has one of the keys.
+    check: Callable[[PlainMatch], Iterator[MatchProblem]]
     # Adds a valid condition to the terms.
-    compile: Callable[[Match, Terms], None]
+    compile: Callable[[PlainMatch, Terms], None]
     # Why a valid condition does not hold; None when it does, or when that is unknown.
-    miss: Callable[[Match, Seen], str | None]
+    miss: Callable[[PlainMatch, ConditionInput], str | None]
 
 
 def prefixes_of(label: str) -> Iterable[str]:
@@ -68,5 +68,5 @@ def prefixes_of(label: str) -> Iterable[str]:
 
 
 def has_prefix(label: str, prefixes: Iterable[str]) -> bool:
-    """Say whether a label starts with one of the prefixes, in whole dotted parts."""
+    """Return whether a label starts with one of the prefixes, in whole dotted parts."""
     return any(label == prefix or label.startswith(prefix + ".") for prefix in prefixes)

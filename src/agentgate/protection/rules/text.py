@@ -1,7 +1,7 @@
 """Editor text to a plain value: JSON, or YAML 1.2 without aliases, anchors and tags. Each part knows its position.
 
-Scalars are read by YAML 1.2's core schema, whatever the library thinks: `no` and `on` are text. What the value means is
-not looked at here.
+Scalars are read by YAML 1.2's core schema, unlike the library's default: `no` and `on` are text. `validate` checks the
+value itself.
 """
 
 import json
@@ -22,7 +22,7 @@ NUMBER_CHARACTERS = 30
 Path = tuple[str | int, ...]
 
 
-class Place(NamedTuple):
+class LineColumn(NamedTuple):
     """Line and column, counted from 1."""
 
     line: int
@@ -32,7 +32,7 @@ class Place(NamedTuple):
 class TextProblem(Exception):  # noqa: N818 - says what it is
     """A text cannot be read at all."""
 
-    def __init__(self, message: str, place: Place) -> None:
+    def __init__(self, message: str, place: LineColumn) -> None:
         super().__init__(message)
         self.message = message
         self.place = place
@@ -44,8 +44,8 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?", re.ASC
 _WORDS = {"true": True, "false": False, "null": None}
 
 
-def read_json(text: str) -> tuple[Any, dict[Path, Place]] | None:
-    """Return value and places; None when this is not JSON. What is JSON and not allowed raises TextProblem."""
+def read_json(text: str) -> tuple[Any, dict[Path, LineColumn]] | None:
+    """Return value and positions; None if this is not JSON. Raise TextProblem for JSON that is not allowed."""
     reader = _JsonReader(text)
     try:
         value = reader.value((), RULE_SET_DEPTH)
@@ -63,7 +63,7 @@ class _JsonReader:
         self._text = text
         self._at = 0
         self._lines = [0, *(match.end() for match in re.finditer("\n", text))]
-        self.places: dict[Path, Place] = {}
+        self.places: dict[Path, LineColumn] = {}
 
     def skip(self) -> int:
         """Go past spaces; return where that is."""
@@ -141,9 +141,9 @@ class _JsonReader:
         if not self._takes(character):
             raise _NotJsonError
 
-    def _place(self, at: int) -> Place:
+    def _place(self, at: int) -> LineColumn:
         line = bisect_right(self._lines, at)
-        return Place(line, at - self._lines[line - 1] + 1)
+        return LineColumn(line, at - self._lines[line - 1] + 1)
 
 
 _NULL = re.compile(r"(?:null|Null|NULL|~|)\Z")
@@ -161,20 +161,22 @@ class ReadText:
     """The value of a text, and the position of each part."""
 
     value: Any
-    places: Mapping[Path, Place]
+    places: Mapping[Path, LineColumn]
 
-    def place(self, path: Path) -> Place:
+    def place(self, path: Path) -> LineColumn:
         """Return the position of a part, or of the nearest enclosing part that the text contains."""
         while path and path not in self.places:
             path = path[:-1]
-        return self.places.get(path, Place(1, 1))
+        return self.places.get(path, LineColumn(1, 1))
 
 
 def read_text(text: str) -> ReadText:
     """Read a text, or raise TextProblem."""
     # Characters have one to four bytes, so this alone bounds the work below.
     if len(text) > RULE_SET_TEXT_BYTES or len(text.encode("utf-8", "replace")) > RULE_SET_TEXT_BYTES:
-        raise TextProblem(f"The text is too long; at most {RULE_SET_TEXT_BYTES // 1024} KiB are accepted.", Place(1, 1))
+        raise TextProblem(
+            f"The text is too long; at most {RULE_SET_TEXT_BYTES // 1024} KiB are accepted.", LineColumn(1, 1)
+        )
     if text.lstrip("\ufeff \t\r\n").startswith("{"):
         # YAML's readers do not know all of JSON's escapes, nor its tabs.
         read = read_json(text.removeprefix("\ufeff"))
@@ -194,9 +196,11 @@ def _read_yaml(text: str) -> ReadText:
     except yaml.reader.ReaderError as problem:
         raise TextProblem("Control characters are not allowed; remove them.", _at(text, problem.position)) from None
     except yaml.YAMLError:
-        raise TextProblem("This is not YAML.", Place(1, 1)) from None
+        raise TextProblem("This is not YAML.", LineColumn(1, 1)) from None
     if not builder.done:
-        raise TextProblem("The text is empty; write a rule set with version, rules and default_action.", Place(1, 1))
+        raise TextProblem(
+            "The text is empty; write a rule set with version, rules and default_action.", LineColumn(1, 1)
+        )
     return ReadText(builder.value, builder.places)
 
 
@@ -206,17 +210,17 @@ class _Open:
 
     value: Any
     path: Path
-    # The key that waits for its value.
+    # The key whose value is next.
     key: str | None = None
 
 
 @dataclass
 class _Builder:
-    """Puts a value together from events. No recursion, so depth is only what is allowed."""
+    """Puts a value together from events. No recursion: the depth is checked against the limit."""
 
     value: Any = None
     done: bool = False
-    places: dict[Path, Place] = field(default_factory=dict)
+    places: dict[Path, LineColumn] = field(default_factory=dict)
     _open: list[_Open] = field(default_factory=list)
 
     def take(self, event: yaml.Event) -> None:
@@ -233,19 +237,19 @@ class _Builder:
         elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
             self._open.pop()
 
-    def _scalar(self, event: yaml.ScalarEvent, place: Place) -> None:
+    def _scalar(self, event: yaml.ScalarEvent, place: LineColumn) -> None:
         _check_characters(event.value, place)
         top = self._open[-1] if self._open else None
         if top is not None and isinstance(top.value, dict) and top.key is None:
             if event.value in top.value:
                 raise TextProblem(f"The key {event.value[:40]} stands here twice; keep one.", place)
             top.key = event.value
-            # A key that is missing its value is looked for here; the value overwrites it.
+            # The position of a key without a value; the value overwrites it.
             self.places[(*top.path, event.value)] = place
             return
         self._put(_plain_value(event.value, place) if event.implicit[0] else event.value, place)
 
-    def _begin(self, value: Any, place: Place) -> None:
+    def _begin(self, value: Any, place: LineColumn) -> None:
         top = self._open[-1] if self._open else None
         if top is not None and isinstance(top.value, dict) and top.key is None:
             raise TextProblem("A key must be text.", place)
@@ -253,7 +257,7 @@ class _Builder:
             raise _too_deep(place)
         self._open.append(_Open(value, self._put(value, place)))
 
-    def _put(self, value: Any, place: Place) -> Path:
+    def _put(self, value: Any, place: LineColumn) -> Path:
         path: Path = ()
         if not self._open:
             self.value, self.done = value, True
@@ -270,7 +274,7 @@ class _Builder:
         return path
 
 
-def _check_plain(event: yaml.Event, place: Place) -> None:
+def _check_plain(event: yaml.Event, place: LineColumn) -> None:
     if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
         raise TextProblem("Anchors (&) and aliases (*) are not allowed; write it out, or put text in quotes.", place)
     tags = getattr(event, "tags", None)
@@ -278,7 +282,7 @@ def _check_plain(event: yaml.Event, place: Place) -> None:
         raise TextProblem("Tags (!) are not allowed; remove it, or put text in quotes.", place)
 
 
-def _plain_value(text: str, place: Place) -> Any:
+def _plain_value(text: str, place: LineColumn) -> Any:
     if _NULL.match(text):
         return None
     if _TRUE.match(text):
@@ -293,7 +297,7 @@ def _plain_value(text: str, place: Place) -> Any:
     return _number(text, place, is_integer=is_integer)
 
 
-def _number(text: str, place: Place, *, is_integer: bool) -> int | float:
+def _number(text: str, place: LineColumn, *, is_integer: bool) -> int | float:
     if len(text) > NUMBER_CHARACTERS:
         raise TextProblem(f"This number is too long; at most {NUMBER_CHARACTERS} characters are read.", place)
     if is_integer:
@@ -305,19 +309,19 @@ def _number(text: str, place: Place, *, is_integer: bool) -> int | float:
     return number
 
 
-def _too_deep(place: Place) -> TextProblem:
+def _too_deep(place: LineColumn) -> TextProblem:
     return TextProblem(f"This is nested too deeply; at most {RULE_SET_DEPTH} levels are allowed.", place)
 
 
-def _check_characters(text: str, place: Place) -> None:
+def _check_characters(text: str, place: LineColumn) -> None:
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
         raise TextProblem("Half of a surrogate pair is no character; write the character itself.", place)
 
 
-def _place(mark: Any) -> Place:
-    return Place(mark.line + 1, mark.column + 1) if mark is not None else Place(1, 1)
+def _place(mark: Any) -> LineColumn:
+    return LineColumn(mark.line + 1, mark.column + 1) if mark is not None else LineColumn(1, 1)
 
 
-def _at(text: str, position: int) -> Place:
+def _at(text: str, position: int) -> LineColumn:
     before = text[:position]
-    return Place(before.count("\n") + 1, len(before) - before.rfind("\n"))
+    return LineColumn(before.count("\n") + 1, len(before) - before.rfind("\n"))

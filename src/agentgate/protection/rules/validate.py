@@ -1,6 +1,6 @@
 """Whether a rule set is valid: everything that is wrong with it, each with the rule and the part that it is about.
 
-What is valid but hardly meant is not here but in `lints`.
+Valid but probably mistaken rules are found by `lints`.
 """
 
 import re
@@ -24,7 +24,7 @@ from agentgate.protection.rules.effective import canonical_json, group_versions,
 from agentgate.protection.rules.request_conditions import count_patterns
 from agentgate.protection.rules.text import Path
 
-# More would not be read, and a hostile set could have thousands.
+# Bounded: a hostile set could have thousands.
 MOST_PROBLEMS = 100
 MESSAGE_CHARACTERS = 200
 LEAST_STATUS, MOST_STATUS = 400, 599
@@ -42,7 +42,7 @@ _OUTCOMES = ", ".join(Outcome)
 
 
 class Problem(Struct, frozen=True):
-    """One thing that is wrong. A path of None leads outside the set: to the overrides beside it."""
+    """A problem of a rule set. Its path is None for a problem of the overrides."""
 
     path: Path | None
     message: str
@@ -50,7 +50,7 @@ class Problem(Struct, frozen=True):
 
 
 def check_rules(document: Any, overrides: Mapping[str, str]) -> list[Problem]:
-    """Return what is wrong with a set and the overrides beside it, at most a hundred things."""
+    """Return the problems of a set and its overrides, at most a hundred."""
     return list(islice(_problems(document, overrides), MOST_PROBLEMS))
 
 
@@ -74,7 +74,7 @@ def _problems(document: Any, overrides: Mapping[str, str]) -> Iterator[Problem]:
 
 
 def _check_amounts(rules: list[Any]) -> Iterator[Problem]:
-    """Tell when a set has more globs or networks than may be held against each new request."""
+    """Report a set with too many globs or networks to match with each new request."""
     globs = networks = 0
     for item in rules[:RULES_PER_SET]:
         for match in (item.get("match"), item.get("scope_down")) if isinstance(item, dict) else ():

@@ -1,4 +1,4 @@
-"""Candidate against active model: do they agree on recent traffic, what would change, and who is right about labels."""
+"""Candidate against active model: agreement on recent traffic, changed outcomes, and rates by label."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -31,7 +31,7 @@ from agentgate.protection.sites.directory import SiteDirectory
 COMPARED_DAYS = 7
 MOST_SAMPLES = 20_000
 MOST_LABELS = 10_000
-# From here on a model says yes.
+# The score from which on a model says yes.
 YES = 0.5
 
 _TRAINED_ON = (DecisionLabelValue.HUMAN, DecisionLabelValue.BOT, DecisionLabelValue.AGENT)
@@ -51,12 +51,12 @@ async def compare(
         kind,
         active_version=summaries[0].version,
         candidate_version=summaries[1].version,
-        # Nothing older can have been scored by the candidate, and need not be looked through.
+        # Events before its installation have no score of the candidate.
         since_id=first_id(max(since, candidate.installed_ms)),
         limit=MOST_SAMPLES,
     )
     labels = await store.read.decision_labels.list_newest_labels(MOST_LABELS)
-    # Tens of thousands of evaluations: beside the loop, so that nobody waits for them.
+    # Tens of thousands of evaluations: in a thread, so that the event loop is not blocked.
     would_change = await asyncio.to_thread(count_changes, found, sites, kind)
     per_label = await asyncio.to_thread(_rates, labels, active, candidate)
     return CompareReport(
@@ -99,7 +99,7 @@ def count_changes(samples: Iterable[ScoreSample], sites: SiteDirectory, kind: Mo
             for scores in (sample.scores, {**sample.scores, kind.value: sample.shadow_scores[kind]})
         ]
         if any(len(outcomes) > 1 for outcomes in found):
-            # The outcome hangs on an address, a header or a path, which no sample has.
+            # The outcome depends on an address, a header or a path, which no sample has.
             continue
         (before,), (after,) = found
         stricter += after > before
@@ -132,7 +132,7 @@ def label_rates(
 
 
 def _is_scored(evidence: LabelEvidence, kind: ModelKind) -> bool:
-    # Without content there is nothing that a model of this kind could be right or wrong about.
+    # Models of this kind score content only.
     return kind != ModelKind.CONTENT or kind in evidence.scores
 
 

@@ -80,7 +80,7 @@ async def list_labels(call: SiteCall, query: LabelsQuery, store: Store[ScoringSt
     if not isinstance(query.cursor, UnsetType):
         updated_ms, decision = cursors.read(query.cursor)
         after = (int(updated_ms), int(decision))
-    # One more than asked for tells whether there is a next page.
+    # One more than requested, to see whether there is a next page.
     found = await store.read.decision_labels.list_labels(call.site_id, after=after, limit=limit + 1)
     last = found[limit - 1] if len(found) > limit else None
     return LabelPage(
@@ -133,7 +133,7 @@ async def change_feature_capture(
     """Turn feature capture on or off. Turning it off deletes the vectors that were stored."""
     capture = await store.change(lambda stores: _save_capture(stores, call, body))
     if not capture.enabled:
-        # What another worker still captures until it hears of this, the job removes.
+        # The job deletes vectors that other workers still capture until they refresh.
         await event_store.forget_features(await store.read.sites.find_number(call.site_id), before_id=LARGEST_ID)
     return await read_feature_capture(call, store, events)
 
@@ -225,7 +225,7 @@ async def compare_models(
 
 
 async def promote_model(call: Call, stores: ScoringStores) -> ModelSwap:
-    """Promote the candidate: it decides from now on, and what decided before becomes the previous model."""
+    """Promote the candidate: it becomes the active model, and the active model the previous one."""
     kind = _kind(call)
     await stores.models.lock_models(kind)
     candidate = await stores.models.find_model(kind, ModelRole.CANDIDATE)
@@ -271,7 +271,7 @@ async def _record(
 ) -> None:
     field = "candidate" if action == Action.MODEL_CANDIDATE else "active"
     detail = {"kind": kind.value, field: {"from": versions[0], "to": versions[1]}}
-    # Models belong to no site and no account: the entry stands in the trail of the service itself.
+    # Models belong to no site and no account: the entry is in the trail of the service itself.
     await record(stores, call, action, Subject(target=f"model/{kind}"), detail)
     await stores.configuration.bump()
 
@@ -299,7 +299,7 @@ def _candidate_of(call: Call) -> ModelKind:
 
 
 def parse_decision(text: str) -> int:
-    """Return the number of a decision ID; text that is none answers like an unknown one."""
+    """Return the number of a decision ID; refuse an invalid one like an unknown one."""
     decision = read_id(text)
     if decision is None:
         raise _unknown()
@@ -322,7 +322,7 @@ async def put_label(
 async def find_evidence(
     store: Store[ScoringStores], events: KeptEvents, call: SiteCall, decision: int
 ) -> LabelEvidence:
-    """Return what is kept with a label: that of the first one, else that of the event, else refuse."""
+    """Return the evidence of a label: of the existing label, else of the event; refuse without either."""
     known = await store.read.decision_labels.find_label(call.site_id, decision)
     if known is not None:
         return known.evidence
@@ -335,7 +335,7 @@ async def find_evidence(
 async def save_label(
     stores: ScoringStores, call: SiteCall, decision: int, given: LabelRequest, evidence: LabelEvidence
 ) -> StoredLabel:
-    """Keep a label, in a unit of work that has locked it."""
+    """Save a label, in a unit of work that has locked it."""
     before = await stores.decision_labels.find_label(call.site_id, decision)
     label = StoredLabel(
         site_id=call.site_id,
@@ -355,7 +355,7 @@ async def save_label(
 
 
 def evidence_of(event: Event) -> LabelEvidence:
-    """Return what is kept of an event with its label."""
+    """Return the evidence of an event."""
     return LabelEvidence(
         time=Moment(id_time_ms(event.id)),
         kind=event.kind,

@@ -1,4 +1,4 @@
-"""Features: what a model is given of a request. Signal labels count 1 when they are there; figures count as they are.
+"""Features: the input of models. Signal labels count 1 when present; figures have their values.
 
 A feature that is absent counts 0, so figures of 0 are left out too. Never content, never an address. Score bands are
 labels that say how sure a model is, so that rules can match them like any other label.
@@ -10,17 +10,17 @@ from agentgate.protection.signals.facts import Observation
 from agentgate.protection.signals.labels import is_label
 from agentgate.protection.signals.numbers import NUMBERS
 
-# Labels that follow from the scores themselves: a model that saw them would feed on its own answer.
+# Labels derived from scores: a model must not learn from its own output.
 SCORE_LABELS = "model."
 
 
 def is_feature(name: str) -> bool:
-    """Say whether a model may name this feature."""
+    """Return whether a model may name this feature."""
     return name in NUMBERS or (is_label(name) and not name.startswith(SCORE_LABELS))
 
 
 def feature_values(observation: Observation) -> dict[str, float]:
-    """Return the feature vector of a request: what training is given, and what evidence keeps."""
+    """Return the feature vector of a request, for training and for evidence."""
     values = {label: 1.0 for label in observation.labels if not label.startswith(SCORE_LABELS)}
     values.update({name: number for name, number in observation.numbers.items() if number})
     return values

@@ -23,12 +23,12 @@ MOST_DEPTH = 10
 MOST_NODES = 20_000
 MOST_POINTS = 1_000
 MOST_METADATA_BYTES = 16 * 1024
-# Far beyond what any score needs, and so small that no sum of them is infinite.
+# Far beyond any real weight, and so small that no sum of them is infinite.
 LARGEST_NUMBER = 1e9
-# Stands for "none": the feature of a leaf, and its children.
+# The feature and the children of a leaf.
 NONE = -1
 
-Place = Annotated[int, Meta(ge=NONE, le=MOST_NODES)]
+NodeIndex = Annotated[int, Meta(ge=NONE, le=MOST_NODES)]
 Version = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}\Z")]
 
 
@@ -41,8 +41,8 @@ class Tree(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     feature: list[Annotated[int, Meta(ge=NONE, le=MOST_FEATURES)]]
     threshold: list[float]
-    left: list[Place]
-    right: list[Place]
+    left: list[NodeIndex]
+    right: list[NodeIndex]
     value: list[float]
 
 
@@ -95,7 +95,7 @@ def check_model(model: ModelFile) -> None:
         _check_isotonic(model.calibration)
     if len(to_json(model.metadata)) > MOST_METADATA_BYTES:
         raise _refusal(f"metadata may take at most {MOST_METADATA_BYTES // 1024} KiB.")
-    # Over HTTP the body was limited before; from a file this is the first look at it.
+    # Over HTTP the body is limited before; a file is not.
     if len(to_json(model)) > MODEL_BODY_BYTES:
         raise _refusal(f"The model is too large; at most {MODEL_BODY_BYTES // 1024} KiB are accepted.")
 
@@ -147,7 +147,7 @@ def _check_tree(where: str, tree: Tree, *, features: int) -> None:
 
 
 def _place_children(where: str, depths: list[int], node: int, *, children: tuple[int, int]) -> None:
-    # Children behind their parent, each of one parent only: so there is no way round in a circle.
+    # Children come after their parent, each with one parent only: so there is no cycle.
     for child in children:
         if not node < child < len(depths) or depths[child] != NONE:
             raise _refusal(f"{where}: the children of node {node} must be two later nodes that no other node leads to.")
@@ -169,7 +169,7 @@ def _check_isotonic(calibration: Isotonic) -> None:
 
 
 def _check_numbers(where: str, numbers: Iterable[float]) -> None:
-    # The comparison is false for what is not a number, too.
+    # The comparison is false for NaN, too.
     if not all(math.fabs(number) <= LARGEST_NUMBER for number in numbers):
         raise _refusal(f"{where}: numbers must be finite and at most {LARGEST_NUMBER:.0e} in size.")
 

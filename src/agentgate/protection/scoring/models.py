@@ -32,7 +32,6 @@ def shipped_model(kind: ModelKind) -> StoredModel:
 
 
 def summarise(model: StoredModel) -> ModelSummary:
-    """Return a model in short."""
     # Not checked again: a model whose features this release does not know any more can still be shown.
     file: ModelFile = json_decoder(ModelFile).decode(model.file)
     return shown(
@@ -46,7 +45,6 @@ def summarise(model: StoredModel) -> ModelSummary:
 
 
 async def list_roles(stores: ScoringStores) -> dict[ModelKind, ModelRoles]:
-    """Return what there is of each kind."""
     stored = {(model.kind, model.role): model for model in await stores.models.list_models()}
     found = {}
     for kind in ModelKind:
@@ -63,7 +61,7 @@ async def find_model(stores: ScoringStores, kind: ModelKind, role: ModelRole) ->
     return shipped_model(kind) if found is None and role == ModelRole.ACTIVE else found
 
 
-# What each (kind, role) holds, as text: the same text needs no new view.
+# The model files by (kind, role), as text: unchanged text needs no new view.
 _Files = Mapping[tuple[ModelKind, ModelRole], str]
 
 
@@ -80,12 +78,12 @@ class ModelDirectory:
         return self._view
 
     async def refresh(self, store: Store[ScoringStores]) -> None:
-        """Take over what is stored. A stored file that cannot be used leaves everything as it was."""
+        """Load the stored models. An unusable file leaves the present models in force."""
         files = _files(await store.read.models.list_models())
         if files == self._files:
             return
         try:
-            # Compiling a large model takes longer than requests should wait.
+            # Compiling a large model takes too long for the event loop.
             view = await asyncio.to_thread(_make_view, files)
         except (Refused, msgspec.MsgspecError) as problem:
             reason = problem.message if isinstance(problem, Refused) else str(problem)

@@ -19,25 +19,25 @@ from agentgate.lib.records import Input, Record
 # Ten years: longer than anybody keeps training data, and short enough for every column.
 FEATURE_CAPTURE_MOST_DAYS = 3650
 
-Note = Annotated[str, Meta(max_length=LABEL_NOTE_CHARACTERS)]
+LabelNote = Annotated[str, Meta(max_length=LABEL_NOTE_CHARACTERS)]
 RequestId = Annotated[str, Meta(min_length=REQUEST_ID_CHARACTERS.least, max_length=REQUEST_ID_CHARACTERS.most)]
 
 
 class LabelInput(Input, frozen=True, kw_only=True):
-    """What a decision is labelled as."""
+    """The label of a decision."""
 
     label: DecisionLabelValue
-    note: Note | UnsetType = UNSET
+    note: LabelNote | UnsetType = UNSET
 
 
 class LabelRequest(Input, frozen=True, kw_only=True):
-    """Which decision, by its own ID or its request's, is labelled as what, and who says so."""
+    """A label of a decision, by the decision's ID or its request's, with the label's source."""
 
     label: DecisionLabelValue
     source: LabelSource
     decision_id: str | UnsetType = UNSET
     request_id: RequestId | UnsetType = UNSET
-    note: Note | UnsetType = UNSET
+    note: LabelNote | UnsetType = UNSET
 
 
 class LabelPage(Record, frozen=True, kw_only=True):
@@ -123,13 +123,13 @@ class ModelList(Record, frozen=True, kw_only=True):
 
 
 class ClearedModel(Record, frozen=True, kw_only=True):
-    """The version of the candidate that is no more."""
+    """The version of the cleared candidate."""
 
     cleared: str
 
 
 class ModelSwap(Record, frozen=True, kw_only=True):
-    """What decides from now on, and what did before."""
+    """The versions that are active from now on and were before."""
 
     kind: ModelKind
     active: ModelSummary
@@ -169,7 +169,7 @@ class CompareReport(Record, frozen=True, kw_only=True):
 
 
 class ScoreSample(Struct, frozen=True, gc=False):
-    """A decision that active model and candidate both scored, with what the rules saw."""
+    """A decision that active model and candidate both scored, with the inputs of the rules."""
 
     site: int
     labels: tuple[str, ...]

@@ -32,7 +32,6 @@ class ModelStore(LockingRepository):
         await self._session.lock("model", kind)
 
     async def list_models(self) -> list[StoredModel]:
-        """Return all of them."""
         return await _MODELS.find_all(self._session, "TRUE ORDER BY kind, role")
 
     async def find_model(self, kind: ModelKind, role: ModelRole) -> StoredModel | None:
@@ -40,11 +39,10 @@ class ModelStore(LockingRepository):
         return await _MODELS.find(self._session, "kind = $1 AND role = $2", kind.value, role.value)
 
     async def save_model(self, model: StoredModel) -> None:
-        """Keep a model in its role, in place of the one that was there."""
+        """Save a model in its role, in place of the present one."""
         await _MODELS.save(self._session, model, "kind", "role")
 
     async def delete_model(self, kind: ModelKind, role: ModelRole) -> None:
-        """Forget the model in a role."""
         await self._session.run("DELETE FROM model WHERE kind = $1 AND role = $2", kind.value, role.value)
 
 
@@ -60,7 +58,6 @@ class CaptureStore(LockingRepository):
         return await _CAPTURES.find(self._session, "site_id = $1", site_id)
 
     async def save_capture(self, site_id: str, capture: StoredCapture) -> None:
-        """Keep a site's setting."""
         await self._session.run(
             """INSERT INTO feature_capture (site_id, enabled, retention_days, updated_ms, updated_by)
                 VALUES ($1, $2, $3, $4, $5)
@@ -91,7 +88,7 @@ _BY_REQUEST = """SELECT id FROM {} WHERE site = $1 AND request_id = $2 AND id >=
 
 
 class KeptEvents:
-    """Single events, as far as they are still kept."""
+    """Stored single events."""
 
     def __init__(self, stats: Database, segments: EventDays, words: KnownWords) -> None:
         self._stats = stats
@@ -124,9 +121,9 @@ class KeptEvents:
         return int(row[0])
 
 
-# Each time the whole day is looked through, because events lie in the order of sites.
+# Each page scans the whole day, because events are ordered by site.
 ROWS_PER_READ = 4_000
-# So few at a time that turning rows into events never holds up a request for long.
+# Small enough that decoding a batch never blocks the event loop for long.
 ROWS_AT_ONCE = 500
 
 
@@ -152,7 +149,7 @@ class ScoreSamples:
         return found
 
     async def _pairs(self, kind: ModelKind, active_version: str, candidate_version: str) -> list[int]:
-        """Return the words under which events say that these two versions of the kind scored them."""
+        """Return the dictionary entries by which events name these two versions."""
         rows = await self._stats.all("SELECT id, value FROM dictionary WHERE kind = $1", WordKind.MODEL_VERSIONS.value)
         wanted = (active_version, candidate_version)
         return [number for number, text in rows if _versions(text, kind) == wanted]
@@ -197,14 +194,7 @@ def _sample(event: Event) -> ScoreSample:
 class ScoringStores(AuditStores, ConfigurationStores, Protocol):
     """The repositories that a unit of work on labels, capture or models uses."""
 
-    @property
-    def models(self) -> ModelStore: ...
-
-    @property
-    def decision_labels(self) -> LabelStore: ...
-
-    @property
-    def captures(self) -> CaptureStore: ...
-
-    @property
-    def sites(self) -> SiteStore: ...
+    models: ModelStore
+    decision_labels: LabelStore
+    captures: CaptureStore
+    sites: SiteStore

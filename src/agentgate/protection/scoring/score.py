@@ -1,4 +1,4 @@
-"""From an observation to scores: pure, synchronous, a few microseconds. Which models there are is not decided here."""
+"""From an observation to scores: pure, synchronous, a few microseconds."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ from agentgate.protection.signals.numbers import NUMBERS, OF_CONTENT
 
 # Beyond this the score is 0 or 1 to all its decimals, and `exp` would soon overflow.
 _CERTAIN = 40.0
-# So many results are cached, then the cache is cleared: simpler than any order of age, and as good here.
+# Cached results; a full cache is cleared, which is simpler than an eviction order and as good here.
 MOST_CACHED = 20_000
 
 # Ranks of figures among thresholds, and figures as they are.
@@ -40,7 +40,7 @@ class Scorer(Protocol):
 
     @property
     def figures(self) -> Mapping[str, Sequence[float] | None]:
-        """The figures that it looks at, with the thresholds they are compared with; None where each value counts."""
+        """The figures that it reads, with the thresholds they are compared with; None where each value counts."""
         ...
 
     def score(self, labels: Sequence[str], numbers: Mapping[str, float]) -> float:
@@ -82,7 +82,6 @@ class LogisticScorer:
         self._cached: dict[tuple[str, ...], float] = {}
 
     def score(self, labels: Sequence[str], numbers: Mapping[str, float]) -> float:
-        """Return the score, 0 to 1, rounded."""
         if self._figures:
             return self._score(labels, numbers)
         key = tuple(labels)
@@ -127,14 +126,13 @@ class TreeScorer:
         self._present: dict[tuple[str, ...], frozenset[str]] = {}
 
     def score(self, labels: Sequence[str], numbers: Mapping[str, float]) -> float:
-        """Return the score, 0 to 1, rounded."""
         present = self._present.get(labels) if type(labels) is tuple else self._labels.intersection(labels)
         if present is None:
             present = self._learn(tuple(labels))
         try:
             values = self._values(numbers)
         except KeyError:
-            # Evidence of a label leaves out what is 0.
+            # Evidence of a label leaves out zeros.
             values = [numbers.get(name, 0.0) for name in self._figures]
         ranks = tuple(map(bisect_left, self._thresholds, values))
         key = (present, ranks)
@@ -171,7 +169,7 @@ class ModelView:
     def __init__(self, active: Mapping[ModelKind, ModelFile], candidates: Mapping[ModelKind, ModelFile]) -> None:
         self._active = _Group(active)
         self._candidates = _Group(candidates)
-        # How the figures look to these models: of a figure that they compare with thresholds, how many lie below it.
+        # Ranks of figures among the thresholds of these models.
         self.reading = FigureReading(
             [scorer for group in (self._active, self._candidates) for _, scorer in group.given(content=False).scorers]
         )
@@ -203,7 +201,7 @@ class _Ranks(dict[int, int]):
 
 
 class FigureReading:
-    """What some models can tell apart of the figures of a request without content.
+    """The figures of a request without content, as far as some models can tell them apart.
 
     Two requests whose labels and readings are the same have the same scores. It is asked for each request, so it is
     made for the figures that models do look at, and works without loops of its own.
@@ -229,7 +227,7 @@ class FigureReading:
         self._exact = _picker(tuple(name for name, every in found.items() if None in every))
 
     def ranks_of(self, name: str) -> Mapping[int, int]:
-        """Return what the models can tell apart of a figure, by its value."""
+        """Return the ranks of a figure by its value."""
         return _Ranks(None if name in self._exactly else self._by_name.get(name, ()))
 
     def read(self, numbers: Mapping[str, float]) -> Reading:
@@ -282,7 +280,7 @@ def _shadow_values(candidates: _Part, observation: Observation) -> dict[str, flo
 
 
 def _sigmoid(margin: float) -> float:
-    # Written so that what is not a number becomes 0 and not a score that nothing can be compared with.
+    # Written so that NaN becomes 0.
     if not margin > -_CERTAIN:
         return 0.0
     return 1.0 if margin > _CERTAIN else 1.0 / (1.0 + exp(-margin))

@@ -13,12 +13,12 @@ from agentgate.protection.scoring.model_file import NONE, Tree
 
 Margin = Callable[..., float]
 # A node of a tree.
-Place = tuple[Tree, int]
+TreeNode = tuple[Tree, int]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Inputs:
-    """What the function is given: positions of labels that matter, and of figures with their thresholds, ascending."""
+    """Parameters of the function: positions of labels, and of figures with their thresholds, ascending."""
 
     labels: tuple[int, ...]
     figures: tuple[tuple[int, tuple[float, ...]], ...]
@@ -59,16 +59,16 @@ def compile_trees(trees: Sequence[Tree], inputs: Inputs) -> Margin:
 
 
 class _Writer:
-    """Writes trees as one expression. Trees that ask the same are asked together, so each question is put once."""
+    """Writes trees as one expression. Trees with the same condition share it, so that each is evaluated once."""
 
     def __init__(self, labels: dict[int, str], figures: dict[int, tuple[str, tuple[float, ...]]]) -> None:
         self._labels = labels
         self._figures = figures
 
-    def expression(self, places: list[Place]) -> ast.expr:
+    def expression(self, places: list[TreeNode]) -> ast.expr:
         """Return the sum of the leaves below these nodes."""
         constant = 0.0
-        questions: dict[tuple[int, int], tuple[list[Place], list[Place]]] = {}
+        questions: dict[tuple[int, int], tuple[list[TreeNode], list[TreeNode]]] = {}
         for place in places:
             tree, node = self._decidable(*place)
             feature = tree.feature[node]
@@ -81,8 +81,8 @@ class _Writer:
         parts: list[ast.expr] = [self._choice(question, *sides) for question, sides in questions.items()]
         return _sum([ast.Constant(constant), *parts] if constant or not parts else parts)
 
-    def _decidable(self, tree: Tree, node: int) -> Place:
-        """Pass over nodes that do not depend on the request: a label counts 0 or 1, a threshold outside says enough."""
+    def _decidable(self, tree: Tree, node: int) -> TreeNode:
+        """Skip nodes that do not depend on the request: labels compared with a threshold outside 0 to 1."""
         while tree.feature[node] not in self._figures and tree.feature[node] != NONE:
             threshold = tree.threshold[node]
             if 0 <= threshold < 1:
@@ -93,7 +93,7 @@ class _Writer:
     def _rank(self, feature: int, threshold: float) -> int:
         return bisect_left(self._figures[feature][1], threshold) if feature in self._figures else 0
 
-    def _choice(self, question: tuple[int, int], lefts: list[Place], rights: list[Place]) -> ast.expr:
+    def _choice(self, question: tuple[int, int], lefts: list[TreeNode], rights: list[TreeNode]) -> ast.expr:
         feature, rank = question
         left, right = self.expression(lefts), self.expression(rights)
         if feature not in self._figures:

@@ -1,4 +1,4 @@
-"""What the browser SDK sends, read with care: it comes from the visitor's own program and may have any shape.
+"""Evidence of the browser SDK, read defensively: it comes from the visitor and may have any shape.
 
 A value of another type than expected counts as absent; nothing here raises.
 """
@@ -26,15 +26,15 @@ class EvidencePart(Struct, frozen=True, gc=False):
         return EvidencePart(value if isinstance(value, Mapping) else NOTHING)
 
     def has(self, name: str) -> bool:
-        """Say whether anything was sent under a name."""
+        """Return whether anything was sent under a name."""
         return name in self.values
 
     def is_true(self, name: str) -> bool:
-        """Say whether a value is exactly true."""
+        """Return whether a value is exactly true."""
         return self.values.get(name) is True
 
     def is_false(self, name: str) -> bool:
-        """Say whether a value is exactly false."""
+        """Return whether a value is exactly false."""
         return self.values.get(name) is False
 
     def text(self, name: str) -> str | None:

@@ -14,7 +14,7 @@ class AgentFacts(Struct, frozen=True, kw_only=True, gc=False):
     verdict: AgentVerdict
     # Who it is by its verified key; None unless verified.
     agent: str | None = None
-    # What it says it wants, such as `search` or `training`; bounded words.
+    # Its stated purpose, such as `search` or `training`; of a fixed list.
     purposes: tuple[str, ...] = ()
 
 

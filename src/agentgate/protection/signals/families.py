@@ -69,7 +69,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     # Nothing was laid out at all. An engine that has changed gives other answers to a family of programs, not this.
     "layout": ("probes.no_layout",),
 }
-# Families that extensions and privacy tools do not explain: without one of these, somebody is asked and never refused.
+# Families that extensions and privacy tools do not explain: without one of these, visitors are at most challenged.
 OF_PROGRAMS = frozenset(("driver", "window", "synthetic", "device", "path", "robotic", "engine", "layout"))
 # Asks by itself, and counts towards no refusal: there is no evidence of an engine, nor any against one.
 UNPROVEN = "probes.unproven"
@@ -83,7 +83,6 @@ _FAMILY_OF = {label: family for family, labels in FAMILIES.items() for label in 
 
 
 def families_of(labels: Iterable[str]) -> set[str]:
-    """Return the families that speak."""
     return {_FAMILY_OF[label] for label in labels if label in _FAMILY_OF}
 
 

@@ -247,7 +247,7 @@ FAMILY_NAMES = frozenset(label.name.removesuffix(FAMILY) for label in LABELS if 
 
 
 def is_label(text: str) -> bool:
-    """Say whether a decision may ever have this label."""
+    """Return whether a decision may ever have this label."""
     if text in EXACT_NAMES:
         return True
     family, _, member = text.rpartition(".")

@@ -1,4 +1,4 @@
-"""The form of `Accept-Language`: which languages a person reads is nobody's business, how a browser writes them is."""
+"""The form of `Accept-Language`, by which browsers differ from programs. The languages themselves do not count."""
 
 import re
 from enum import IntEnum

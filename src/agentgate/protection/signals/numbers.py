@@ -14,7 +14,7 @@ NUMBERS: dict[str, str] = {
     "content_length": "Characters of submitted content",
     "content_links": "Links in submitted content",
 }
-# Of these, what is 0 where there is no content.
+# Figures of content, 0 without any.
 OF_CONTENT = frozenset(("content_length", "content_links"))
 
 

@@ -19,7 +19,7 @@ from agentgate.protection.threat_data.views import UserAgentView
 
 
 class ObservedHeaders(Struct, frozen=True, gc=False):
-    """What method and headers say on their own."""
+    """Labels and figures of method and headers alone."""
 
     labels: tuple[str, ...]
     user_agent: UserAgentView

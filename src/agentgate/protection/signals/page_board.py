@@ -1,7 +1,7 @@
 """PageBoard: which visitors were allowed pages, in memory that all workers of a machine share.
 
 The parts of a page may come to another worker than the page. Each worker writes a part of the memory of its own and
-reads all of them, so nobody waits for anybody and nothing is sent.
+reads all of them, without locks or messages.
 """
 
 from agentgate.lib.clock import MINUTE_MS

@@ -1,7 +1,7 @@
 """PartBudget: how many parts of pages an address may still load, for the pages that it was allowed.
 
-Whoever says that it wants a picture is not asked for proof, since nobody could give it there. So saying so must buy no
-pages: without a page that was allowed there is little to load, with each page there is more. Only parts that could be
+A request for a subresource is not challenged, since it could not answer. So claiming to be one must not give access to
+pages: the budget is small without an allowed page, and grows with each page. Only parts that could be
 a page are counted: a path that names a file (`/a.png`) is none.
 """
 
@@ -19,7 +19,7 @@ class PartState(IntEnum):
     COUNTED = 0
     # As a script's call, out of the budget of its page.
     FETCHED = 1
-    # A part of pages that were allowed, or of none, or more than there can be.
+    # A part of allowed pages, of no page, or beyond the budget.
     PAID = 2
     ORPHAN = 3
     OVER = 4
@@ -42,7 +42,7 @@ MOST = 120 * PER_PAGE
 class PartBudget(Struct, gc=False):
     """The budget of one address, or of one clearance."""
 
-    # What there is without a page.
+    # The budget without a page.
     free: int
     left: int
     # When `left` was last brought up to date.
@@ -67,7 +67,7 @@ class PartBudget(Struct, gc=False):
         self.pages = pages
 
     def has_page(self, now_ms: int) -> bool:
-        """Say whether a page may still be open."""
+        """Return whether a page may still be open."""
         return self.page_ms > 0 and now_ms - self.page_ms < OPEN_MS
 
     def spend(self, now_ms: int) -> PartState:
@@ -80,12 +80,12 @@ class PartBudget(Struct, gc=False):
         return PartState.PAID if self.has_page(now_ms) else PartState.ORPHAN
 
     def _refill(self, now_ms: int) -> None:
-        """Add what time gives; what earlier pages left over is halved with each minute."""
+        """Add the budget of the elapsed time; the rest of earlier pages is halved with each minute."""
         has_page = self.has_page(now_ms)
         room, rate = (PER_PAGE, OPEN_PER_MINUTE) if has_page else (self.free, self._free_per_minute())
         passed_ms = now_ms - self.at_ms
         if self.left > room:
-            # Whole minutes only: what a page earned a moment ago is not taken back.
+            # Whole minutes only, so that a page's new budget is not reduced at once.
             minutes = passed_ms // MINUTE_MS
             self.left = max(room, self.left >> min(minutes, 62))
             self.at_ms += minutes * MINUTE_MS
@@ -96,5 +96,5 @@ class PartBudget(Struct, gc=False):
             self.at_ms = now_ms
 
     def _free_per_minute(self) -> int:
-        """Return a worker's share, like that of what there is at first."""
+        """Return a worker's share, in proportion to its share of the first budget."""
         return max(1, FREE_PER_MINUTE * min(self.free, FREE) // FREE)

@@ -60,7 +60,7 @@ _GIT = re.compile(
     r".*/(?:info/refs|git-(?:upload|receive)-pack|info/lfs/.+|HEAD|objects/(?:info/.+|pack/.+|[0-9a-f]{2}/[0-9a-f]{38}))\Z",
     re.ASCII,
 )
-# Words for nothing else may stand anywhere; words that sites use for other things too, and senders' names, come last.
+# Unambiguous words match at every position; words with other uses, and senders' names, match at the end only.
 _WEBHOOK = re.compile(
     r"(?:.*[/._-])?(?:(?:(?:web)?hooks?|webhook[a-z0-9]*|ipn|postbacks?)(?:[/._-].*)?"
     r"|(?:callbacks?|notif(?:y|ications?)|events?|listener"
@@ -93,7 +93,7 @@ def path_labels(method: str, target: str) -> tuple[str, ...]:
 
 
 def is_open_path(method: str, target: str) -> bool:
-    """Say whether a route for all paths (`/*`) is not meant: standards and feeds are asked for by programs."""
+    """Return whether a route for all paths (`/*`) is not meant: standards and feeds are asked for by programs."""
     return not {"path.standard", "path.feed"}.isdisjoint(path_labels(method, target))
 
 

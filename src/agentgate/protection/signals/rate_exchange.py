@@ -101,7 +101,7 @@ class RateExchange:
                 self._take(count, own, amount, total)
 
     def is_told(self, count: SharedCount) -> bool:
-        """Say whether the store has all of this worker's own."""
+        """Return whether the store has all of this worker's own."""
         return not self._untold(count)
 
     def _untold(self, count: SharedCount) -> int:

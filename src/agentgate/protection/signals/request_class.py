@@ -1,4 +1,4 @@
-"""What a request is for, by its method and headers: a page, a part of a page, a call of a script, or something else.
+"""The class of a request by its method and headers: a page, a part of a page, a call of a script, or another.
 
 Only what a person does counts against a rate: pages, forms, calls. Parts of a page do not (`part_budget.py`), so each
 doubt is decided against the claim to be one: no browser accepts HTML where it loads a picture, and none loads a part
@@ -15,13 +15,13 @@ class RequestClass(IntEnum):
 
     # Changes something: a form, or a call that is not a GET.
     ACTION = 0
-    # A page, also in a frame: whoever is asked for proof here can give it.
+    # A page, also in a frame: it can show a challenge.
     PAGE = 1
-    # A GET by what is no browser.
+    # A GET by another program than a browser.
     PROGRAM = 2
-    # A GET by a page's script, or by a browser that does not say what it is for.
+    # A GET by a page's script, or by a browser without a destination.
     FETCH = 3
-    # A picture, a style, a script, a font: nobody can answer a challenge there.
+    # A picture, a style, a script, a font: it cannot show a challenge.
     PART = 4
 
 
@@ -136,7 +136,7 @@ _PROGRAM = re.compile(r"\.(?:php[0-9]?|phtml|aspx?|ashx|jspx?|cgi|pl|py|rb|do|ac
 
 
 def class_of(method: str, headers: Mapping[str, str], *, is_browser: bool) -> RequestClass:
-    """Return what a request says it is for. Header names are in lower case."""
+    """Return the class of a request. Header names are in lower case."""
     if method not in {"GET", "HEAD"}:
         return RequestClass.ACTION
     destination, accept = headers.get("sec-fetch-dest"), headers.get("accept", "")
@@ -151,7 +151,7 @@ def class_of(method: str, headers: Mapping[str, str], *, is_browser: bool) -> Re
 
 
 def is_file(target: str) -> bool:
-    """Say whether a target names a file as servers keep them in folders, and nothing that runs a program."""
+    """Return whether a target names a file as servers keep them in folders, and nothing that runs a program."""
     path = target.partition("?")[0]
     name = path.rpartition("/")[2]
     if name.rpartition(".")[2].lower() not in _FILES or "." not in name:

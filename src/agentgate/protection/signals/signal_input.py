@@ -1,4 +1,4 @@
-"""SignalInput: what every signal is handed, so that headers are sorted out once."""
+"""SignalInput: the input of every signal, with the headers indexed once."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ from agentgate.protection.threat_data.views import UserAgentView
 
 
 class SignalInput(Struct, frozen=True, gc=False):
-    """One request under examination."""
+    """A request's facts with its headers indexed."""
 
     facts: RequestFacts
     intel: Intel

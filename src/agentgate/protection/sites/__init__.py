@@ -1,1 +1,1 @@
-"""Sites: what is protected, how it is described, and who may see it."""
+"""Sites: their settings, their views for decisions, their health, and the scopes that find them."""

@@ -1,6 +1,6 @@
-"""AgentPolicy: what a site wants of agents, as it is stored, shown and decided by. What follows from it is in `agents`.
+"""AgentPolicy: a site's terms for agents, as stored and shown. `agents` applies it.
 
-Everything is bounded: a policy is read anew with every change of the configuration, by every worker.
+Everything is bounded: every worker reads all policies again at each change of the configuration.
 """
 
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ class AgentEntry(Input, frozen=True, kw_only=True):
     """What a policy says about one agent."""
 
     decision: AgentPolicyDecision
-    # What people are shown instead of the URL.
+    # The name that people are shown instead of the URL.
     name: Annotated[str, Meta(min_length=1, max_length=AGENT_NAME_CHARACTERS)] | UnsetType = UNSET
     jwks: InlineKeys | UnsetType = UNSET
     actions: dict[ActionName, AgentPolicyAction] | UnsetType = UNSET
@@ -63,11 +63,11 @@ class AgentActionTerms(Input, frozen=True, kw_only=True):
 
 
 class AgentPolicy(Input, frozen=True, kw_only=True):
-    """What a site wants of agents. What is absent has its default."""
+    """A site's terms for agents. Absent members have their defaults."""
 
     # Of verified agents that `agents` does not name. `allow` leaves them to the rules.
     default: AgentPolicyDefault = AgentPolicyDefault.ALLOW
-    # Of requests whose User-Agent claims an agent, and of signatures that nobody can check.
+    # For requests whose User-Agent claims an agent, and for signatures that cannot be verified.
     unverified: AgentPolicyDefault = AgentPolicyDefault.CHALLENGE
     quota_per_minute: PerMinute = AGENT_QUOTA_DEFAULT_PER_MINUTE
     # By origin (`https://agent.example`), key-set URL, or the name that an unsigned User-Agent claims.
@@ -76,16 +76,16 @@ class AgentPolicy(Input, frozen=True, kw_only=True):
     tools: list[dict[str, Any]] | UnsetType = UNSET
 
     def entry_for(self, agent: str) -> AgentEntry | None:
-        """Return what is said about a verified agent, by its origin or key-set URL."""
+        """Return the entry for a verified agent, by its origin or key-set URL."""
         return self.agents.get(agent) if is_address(agent) else None
 
     def entry_named(self, name: str) -> AgentEntry | None:
-        """Return what is said about a name that an unsigned request claims, in capitals or not."""
+        """Return the entry for a name that an unsigned request claims; case does not matter."""
         folded = name.casefold()
         return next((entry for key, entry in self.agents.items() if key.casefold() == folded), None)
 
     def price_for(self, agent: str | None, action: str | None) -> Price | None:
-        """Return what a request costs an agent; None when it is free. An agent's own price goes before an action's."""
+        """Return the price of a request; None if it is free. An agent's own price goes before an action's."""
         entry = None if agent is None else self.entry_for(agent)
         if entry is not None and isinstance(entry.price, str):
             return _asked(entry.price)
@@ -93,7 +93,7 @@ class AgentPolicy(Input, frozen=True, kw_only=True):
         return _asked(terms.price) if terms is not None and isinstance(terms.price, str) else None
 
     def allows_handoff(self, action: str) -> bool:
-        """Say whether a challenged agent may ask a person to confirm this action."""
+        """Return whether a challenged agent may ask a person to confirm this action."""
         terms = self.actions.get(action)
         return terms is None or terms.handoff is not False
 
@@ -102,7 +102,7 @@ DEFAULT_POLICY = AgentPolicy()
 
 
 def is_address(agent: str) -> bool:
-    """Say whether a policy's key is an origin or a URL, as opposed to a name."""
+    """Return whether a policy's key is an origin or a URL, as opposed to a name."""
     return agent.startswith("https://")
 
 
@@ -121,7 +121,7 @@ def read_policy(stored: Mapping[str, Any] | UnsetType) -> AgentPolicy:
 
 
 def find_problem(policy: AgentPolicy) -> str | None:
-    """Return what is wrong with a policy beyond its shape, and what would be right; None when nothing is."""
+    """Return the problem with a policy beyond its shape, and how to correct it, or None."""
     for what, count, most in (
         ("agents", len(policy.agents), AGENT_POLICY_AGENTS),
         ("actions", len(policy.actions), AGENT_POLICY_ACTIONS),
@@ -140,7 +140,7 @@ def find_problem(policy: AgentPolicy) -> str | None:
 
 
 def canonical_agent(key: str) -> str | None:
-    """Return the form in which verified agents are known; None for what is neither such an address nor a name."""
+    """Return the canonical form of an agent's address or name; None for an invalid one."""
     if "://" not in key:
         return key if key.strip() == key and key.isprintable() else None
     try:

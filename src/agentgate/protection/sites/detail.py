@@ -33,7 +33,7 @@ def summarise(listed: ListedSite, activity: SiteActivity) -> SiteSummary:
 
 
 def _health(listed: ListedSite, activity: SiteActivity) -> SiteHealthSummary:
-    # What must be done first stands first: without a credential nothing is checked, without routes nothing is guarded.
+    # In the order of setting up: without a credential nothing is checked, without routes nothing is protected.
     status = SiteHealthStatus.OK
     if listed.credentials.active == 0:
         status = SiteHealthStatus.NO_CREDENTIALS
@@ -71,7 +71,6 @@ async def read_detail(
 
 
 def install_status(site_key: str, sighting: Sighting | None) -> InstallStatus:
-    """Return a site's install status."""
     if sighting is None:
         return InstallStatus(site_key=site_key, status=InstallState.WAITING)
     return InstallStatus(

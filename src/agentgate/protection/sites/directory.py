@@ -1,6 +1,6 @@
 """SiteView: a site as the hot path sees it, and the directory that keeps one for every site in memory.
 
-Views are frozen and swapped whole. The directory reads them anew when the configuration's version has changed.
+Views are frozen and replaced whole. The directory reloads them when the configuration's version has changed.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from agentgate.protection.sites.agent_policy import DEFAULT_POLICY, AgentPolicy,
 from agentgate.protection.sites.open_paths import NO_OPEN_PATHS, OpenPaths
 from agentgate.protection.sites.private_tokens import Issuer, read_issuers
 from agentgate.protection.sites.records import Site, SiteAction
-from agentgate.protection.sites.repository import DirectorySecret, DirectorySite, DirectoryStores
+from agentgate.protection.sites.repository import DirectorySecret, DirectorySite, SiteStores
 from agentgate.protection.sites.request_matcher import RequestMatcher, make_matcher
 from agentgate.protection.sites.route_table import RouteTable
 
@@ -34,7 +34,7 @@ REFRESH_S = 2.0
 
 
 class SiteView(Struct, frozen=True, kw_only=True):
-    """All that a decision needs to know of a site."""
+    """A site as decisions read it."""
 
     id: str
     number: int
@@ -49,16 +49,16 @@ class SiteView(Struct, frozen=True, kw_only=True):
     routes: RouteTable
     rules: CompiledRules
     captures_features: bool
-    # What is stored cannot be used, and there was nothing before it: the gateway decides nothing for this site.
+    # The stored site is unusable and there is no earlier view: the gateway cannot decide for it.
     broken: bool = False
     agent_policy: AgentPolicy = DEFAULT_POLICY
-    # Whether a form's POST could be another method, by what its body says.
+    # Whether a form's POST could be another method, by a field in its body.
     form_method_override: bool = True
-    # Whether the challenge page lets somebody on who waits, without JavaScript.
+    # Whether the challenge page gives a clearance for waiting, without JavaScript.
     clearance_without_script: bool = False
-    # As people are shown it on the challenge page.
+    # The name on the challenge page.
     name: str = ""
-    # Whether every browser has to prove itself once, whatever it asks for.
+    # Whether every browser needs a clearance, on any path.
     whole_site: bool = False
     # Paths that are open to one sender each.
     open_paths: OpenPaths = NO_OPEN_PATHS
@@ -66,9 +66,9 @@ class SiteView(Struct, frozen=True, kw_only=True):
     matcher: RequestMatcher | None = None
     # Names and classes of programs that the site wants, as `ua.wanted` compares them.
     wanted_programs: frozenset[str] = frozenset()
-    # Who may spend its tokens.
+    # Binding of its tokens to their holders.
     token_binding: TokenBinding = TokenBinding.NETWORK
-    # Whose private tokens it trusts.
+    # Issuers of private tokens that it trusts.
     private_token_issuers: tuple[Issuer, ...] = ()
 
 
@@ -81,7 +81,7 @@ class SiteCaller(Struct, frozen=True, gc=False):
     expires_ms: int | None
 
     def is_valid(self, now_ms: int) -> bool:
-        """Say whether the secret still counts."""
+        """Return whether the secret is still valid."""
         return not self.site.disabled and (self.expires_ms is None or now_ms < self.expires_ms)
 
 
@@ -92,48 +92,44 @@ class SiteDirectory:
         self._by_key: Mapping[str, SiteView] = {}
         self._by_id: Mapping[str, SiteView] = {}
         self._by_number: Mapping[int, SiteView] = {}
-        # Rules by what they say: most changes of a site leave its rules alone, and many sites share the server's.
+        # Compiled rules by content: most changes of a site leave its rules alone, and many sites share the server's.
         # The key is all of it: the eight digits of a version could be made to collide with another customer's.
         self._compiled: Mapping[bytes, CompiledRules] = {}
         self._callers: Mapping[bytes, SiteCaller] = {}
         self._version = -1
-        # What the views were made of, by the site's ID.
+        # The inputs of the views, by the site's ID.
         self._read: Mapping[str, _Read] = {}
-        # All that was read, and when the term of a list's entry is over: then the views are made of it anew.
+        # The last rows read, and when the next list entry expires: then the views are rebuilt from these rows.
         self._found = _Found()
         self._next_end_ms: int | None = None
         # How often this worker itself has changed the configuration, and how many of these changes are in the views.
         self._changes = 0
         self._changes_seen = 0
-        # When the store last said which version there is: how old the views may be at most.
+        # When the version was last read from the store: the greatest age of the views.
         self.looked_s = time.monotonic()
         self._refreshed = asyncio.Event()
 
     def find(self, site_key: str) -> SiteView | None:
-        """Return the site with this key."""
         return self._by_key.get(site_key)
 
     def find_by_id(self, site_id: str) -> SiteView | None:
-        """Return the site with this ID."""
         return self._by_id.get(site_id)
 
     def key_of(self, number: int) -> str | None:
-        """Return the key of the site with this number."""
         view = self._by_number.get(number)
         return None if view is None else view.site_key
 
     def find_by_number(self, number: int) -> SiteView | None:
-        """Return the site with this number."""
         return self._by_number.get(number)
 
     def find_caller(self, secret_digest: bytes, *, now_ms: int) -> SiteCaller | None:
-        """Return whose secret this is; None when it is nobody's, revoked, past its overlap, or of a deleted account."""
+        """Return the caller with this secret; None if unknown, revoked, past its overlap, or of a deleted account."""
         caller = self._callers.get(secret_digest)
         return caller if caller is not None and caller.is_valid(now_ms) else None
 
     def find_caller_showing(self, secret: bytes, *, now_ms: int) -> SiteCaller | None:
-        """Return whose secret this is, as it came in a header; None likewise."""
-        # Hashed each time: no secret stays in memory for longer than its request.
+        """Return the caller with the secret of a header; None likewise."""
+        # Hashed each time: no secret is cached.
         return self.find_caller(digest(secret.decode("latin-1")), now_ms=now_ms)
 
     @property
@@ -142,19 +138,19 @@ class SiteDirectory:
         return self._version
 
     def expect_change(self) -> None:
-        """Note that this worker has just changed the configuration: the views are old until they are read anew."""
+        """Note that this worker has just changed the configuration: the views are stale until reloaded."""
         self._changes += 1
         self._refreshed.clear()
 
     @property
     def is_fresh(self) -> bool:
-        """Say whether the views show everything that this worker itself has changed."""
+        """Return whether the views show everything that this worker itself has changed."""
         return self._changes_seen == self._changes
 
     async def await_refresh(self) -> None:
-        """Return when the views show what this worker changed: who was answered that a secret is revoked relies on it.
+        """Wait until the views contain this worker's own changes: a revoked secret must fail right after the answer.
 
-        Almost always that is at once. What other workers change is seen within the time between two looks.
+        Almost always that is at once. Changes of other workers are seen at the next poll of the version.
         """
         if self.is_fresh:
             return
@@ -165,7 +161,7 @@ class SiteDirectory:
             raise StoreUnavailable("the configuration could not be read anew") from error
 
     async def await_refresh_if_possible(self) -> None:
-        """Likewise, but go on by the last good views when they cannot be read anew."""
+        """Likewise, but continue with the last good views if they cannot be reloaded."""
         if self.is_fresh:
             return
         try:
@@ -174,20 +170,19 @@ class SiteDirectory:
             structlog.get_logger().warning("a change could not be read back; going by the last good views")
 
     def compiled(self, site: int) -> CompiledRules | None:
-        """Return the rules of the site with this number."""
         view = self._by_number.get(site)
         return view.rules if view is not None else None
 
-    async def refresh(self, store: Store[DirectoryStores], now_ms: int) -> bool:
-        """Read everything anew if the configuration has changed; say whether it had."""
+    async def refresh(self, store: Store[SiteStores], now_ms: int) -> bool:
+        """Reload everything if the configuration has changed; return whether it had."""
         if self._next_end_ms is not None and now_ms >= self._next_end_ms:
-            # Before the store is asked, which may be away: a term ends all the same.
+            # Before reading the store, which may be unavailable: entries expire anyway.
             self._swap(self._found, now_ms)
         changes = self._changes
         version = await store.read.configuration.version()
         has_changed = version != self._version
         if has_changed:
-            # Read after the version: what changes meanwhile is read again next time.
+            # Read after the version: changes in between are read again next time.
             found = _Found(
                 await store.read.directory.list_directory(),
                 await store.read.directory.list_secrets(),
@@ -223,7 +218,7 @@ class SiteDirectory:
         }
 
     def _same_or_new(self, read: "_Read", compiled: dict[bytes, CompiledRules]) -> SiteView | None:
-        """Return the view that there is where nothing has changed: what was cached with it goes on."""
+        """Return the present view of an unchanged site, so that its caches stay valid."""
         site_id = read.found.site.id
         last = self._by_id.get(site_id)
         if last is None or last.broken or self._read.get(site_id) != read:
@@ -239,13 +234,13 @@ class SiteDirectory:
         try:
             return self._view(read, compiled)
         except (LookupError, TypeError, ValueError) as problem:
-            # What is stored was checked before, so somebody has changed it behind our back. The last good view goes on;
-            # other sites must not notice.
+            # Stored rows were validated, so this one was changed outside the service. The last good view stays;
+            # other sites are not affected.
             structlog.get_logger().error("stored rules cannot be used", site=found.site.site_key, reason=repr(problem))
             return self._by_id.get(found.site.id) or self._broken_view(found, compiled)
 
     def _broken_view(self, found: DirectorySite, compiled: dict[bytes, CompiledRules]) -> SiteView | None:
-        """Return a view that is known to be no good, so that the site's servers are told that it is our fault."""
+        """Return a view marked as broken, so that the site's servers get an error of the service."""
         try:
             routeless = msgspec.structs.replace(found, site=msgspec.structs.replace(found.site, routes=[]))
             return msgspec.structs.replace(self._view(_Read(routeless), compiled), broken=True)
@@ -256,7 +251,7 @@ class SiteDirectory:
         try:
             return read_policy(site.agent_policy)
         except ValueError as problem:
-            # Likewise changed behind our back. Agents are fewer than visitors: the site itself goes on.
+            # Likewise changed outside the service. The site works without its agent policy.
             structlog.get_logger().error(
                 "a stored agent policy cannot be used", site=site.site_key, reason=str(problem)
             )
@@ -296,7 +291,7 @@ class SiteDirectory:
 
 
 class _Found(Struct, frozen=True):
-    """All that was read at one time."""
+    """All rows of one reload."""
 
     sites: Sequence[DirectorySite] = ()
     secrets: Sequence[DirectorySecret] = ()
@@ -305,7 +300,7 @@ class _Found(Struct, frozen=True):
 
 
 class _Read(Struct, frozen=True):
-    """What a site's view is made of: the site, its rules, and the entries of its lists that are in force."""
+    """Inputs of a site's view: the site, its rules, and its unexpired list entries."""
 
     found: DirectorySite
     stored: StoredRules | None = None

@@ -28,7 +28,6 @@ RESERVED_KEY_PREFIX = "site_test_"
 
 
 async def create_site(stores: SiteStores, call: Call, body: SiteInput, account: StoredAccount) -> Site:
-    """Create a site in an account."""
     site = new_site(call, body, account.id)
     if not await stores.sites.add_site(site):
         raise Refused("site_key_taken", f"A site with the key {site.site_key} exists already; choose another.")
@@ -39,14 +38,14 @@ async def create_site(stores: SiteStores, call: Call, body: SiteInput, account: 
 
 
 async def name_own_site(store: Store[SiteStores], site_key: str) -> None:
-    """Note which site is the service's own, so that its account counts as protected; empty for none."""
+    """Save which site is the service's own, whose account is protected; empty for none."""
     named = [site_key] if site_key else []
     if await store.read.sites.list_own_site_keys() != named:
         await store.change(lambda stores: stores.sites.save_own_site_keys(named))
 
 
 async def create_own_site(stores: SiteStores, call: Call, body: OwnSiteInput, account_id: str) -> Site:
-    """Create a site in the caller's account, unless that has all it may have."""
+    """Create a site in the caller's account, within its limit."""
     await stores.accounts.lock_account(account_id)
     account = await stores.accounts.find_account(account_id)
     if account is None or account.status == AccountStatus.DELETED:
@@ -59,7 +58,7 @@ async def create_own_site(stores: SiteStores, call: Call, body: OwnSiteInput, ac
 
 
 def new_site(call: Call, body: SiteInput, account_id: str) -> Site:
-    """Return the site that an input describes, with the defaults for what it leaves out."""
+    """Return the site that an input describes, with defaults for absent fields."""
     if isinstance(body.name, UnsetType):
         raise Refused("invalid_site", "name is needed: what the site is called in the console.")
     if isinstance(body.site_key, str) and body.site_key.startswith(RESERVED_KEY_PREFIX):
@@ -101,8 +100,8 @@ async def find_or_create_account(stores: SiteStores, call: Call, body: SiteInput
 
 
 async def change_site(stores: SiteStores, call: SiteCall, body: SiteChange) -> None:
-    """Change what is given and keep the rest. A change that changes nothing leaves no trace."""
-    # Deleting the account looks for sites that enforce: it must not miss one that begins to meanwhile.
+    """Change the given fields. A change without effect gets no audit entry."""
+    # Deleting an account refuses if a site enforces: it must not miss one that starts to meanwhile.
     await stores.accounts.lock_account(call.account_id)
     before = await locked_site(stores, call)
     after = _with_changes(before, body)
@@ -127,7 +126,7 @@ async def change_own_site(stores: SiteStores, call: SiteCall, body: SiteChange) 
 
 async def move_site(stores: SiteStores, call: SiteCall, customer_id: str) -> None:
     """Give a site to another account. Both accounts' trails tell of it."""
-    # In one order, so that two moves in opposite directions do not wait for each other.
+    # In a fixed order, so that two moves in opposite directions do not deadlock.
     for account_id in sorted({call.account_id, customer_id}):
         await stores.accounts.lock_account(account_id)
     site = await locked_site(stores, call)
@@ -148,7 +147,7 @@ async def move_site(stores: SiteStores, call: SiteCall, customer_id: str) -> Non
 
 
 def _check_origin_limit(body: SiteChange, account: StoredAccount) -> None:
-    # Only what is sent is counted: a site that an operator gave more keeps them until its origins are changed.
+    # Only sent origins are counted: a site that an operator gave more keeps them until they are changed.
     most = account.limits.origins_per_site
     if not isinstance(body.allowed_origins, UnsetType) and len(body.allowed_origins) > most:
         raise Refused("origin_limit", f"allowedOrigins may have at most {most} entries.")
@@ -159,7 +158,7 @@ def _subject(site: Site) -> Subject:
 
 
 async def locked_site(stores: SiteStores, call: SiteCall) -> Site:
-    """Return the site under its lock: a diff must be against what is stored now, not against what the scope saw."""
+    """Lock and return the site: a diff must be against the stored site, not against the one that the scope read."""
     await stores.sites.lock_site(call.site_id)
     return await stores.sites.get_site(call.site_key, account_id=call.actor.account_id)
 
@@ -174,7 +173,7 @@ def _with_changes(site: Site, body: SiteChange) -> Site:
         changes["wanted_programs"] = canonical_programs(changes["wanted_programs"])
     changed = replace(site, **changes)
     if changed.whole_site and not any(action.clearance is True for action in changed.actions.values()):
-        # Without one nobody could pass: the challenge page checks an action whose clearance lets visitors in.
+        # Without one no visitor could pass: the challenge page checks an action that gives a clearance.
         changed = replace(changed, actions={**changed.actions, **WHOLE_SITE_ACTION})
     check_site(changed)
     return changed

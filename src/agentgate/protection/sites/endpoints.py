@@ -1,4 +1,4 @@
-"""Sites over HTTP. The operator's handlers; a customer's differ in guard and input, not in what they do."""
+"""Sites over HTTP. Handlers of operators and customers differ in guard and input only."""
 
 from agentgate.events.health_records import InstallStatus, SiteHealth
 from agentgate.http.call import Call, SiteCall
@@ -23,7 +23,7 @@ from agentgate.protection.sites.records import (
 from agentgate.protection.sites.repository import ActivityStore, SiteHealthStore, SiteStores
 
 MARKDOWN = "text/markdown; charset=utf-8"
-# What is in the text, for those who read the API's documents.
+# The description in the API documents.
 PROMPT_TEXTS = {"text/markdown": "What to tell a coding agent so that it protects a form of this site, in Markdown"}
 
 

@@ -39,7 +39,6 @@ async def site_by_id_or_key(call: Call, store: Store[SiteStores]) -> SiteCall:
 
 
 def site_call(call: Call, site: Site) -> SiteCall:
-    """Return the call with its site known."""
     call.log["site"] = site.site_key
     known: dict[str, Any] = {field.name: getattr(call, field.name) for field in fields(Call)}
     return SiteCall(**known, site_id=site.id, site_key=site.site_key, account_id=site.customer_id)

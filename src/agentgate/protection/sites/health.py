@@ -1,4 +1,4 @@
-"""A site's integration health: six checks over the last 24 hours, each a function of what was counted.
+"""A site's integration health: six checks over the last 24 hours, each a function of counts.
 
 A new check is a function and an entry in CHECKS.
 """
@@ -20,7 +20,7 @@ ORIGINS_SHOWN = 10
 
 
 class HealthFacts(NamedTuple):
-    """All that the checks look at."""
+    """Inputs of the checks."""
 
     from_ms: int
     now_ms: int
@@ -183,5 +183,5 @@ def health_of(site_key: str, facts: HealthFacts) -> SiteHealth:
 
 
 def server_checks(counts: HealthCounts) -> int:
-    """Return how often a server of the site looked. Calls of siteverify may be counted there only."""
+    """Return how many tokens servers of the site checked. Calls of siteverify may be counted there only."""
     return max(counts.server_checks, counts.siteverify_success + sum(counts.siteverify_failures.values()))

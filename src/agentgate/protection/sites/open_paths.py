@@ -1,8 +1,8 @@
 """OpenPaths: the paths that a site opened to one sender each, such as `/hooks/stripe` to Stripe.
 
 A service is known by what it publishes: the networks it sends from, or the header in which it signs. Where it publishes
-networks, those count. A signature can only be checked by the site, which has the key: here its header keeps out whoever
-came by chance, and the site refuses the rest as it always has.
+networks, those count. A signature can only be checked by the site, which has the key: here its header keeps out
+requests that come by chance, and the site refuses forged signatures itself.
 """
 
 import re
@@ -30,10 +30,10 @@ SENDERS = msgspec.json.decode(
 ANYONE = "anyone"
 BELOW = "/*"
 PATH_CHARACTERS, NOTE_CHARACTERS = 1_024, 200
-# Plain, so that no server reads anything else in it.
+# A plain path, which all servers read alike.
 _PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|\Z))[A-Za-z0-9._~@:+=!,-]+)+/?\Z", re.ASCII)
 
-Address = IPv4Address | IPv6Address
+IpAddress = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 
@@ -58,7 +58,7 @@ class OpenPath(Struct, frozen=True):
     openings: tuple[_Opening, ...]
 
     def is_sender(self, signatures: frozenset[str], address: str) -> bool:
-        """Say whether a request comes from a sender that the path is open to."""
+        """Return whether a request comes from a sender that the path is open to."""
         return any(each.is_sender(signatures, address) for each in self.openings)
 
 
@@ -76,7 +76,7 @@ class OpenPaths:
                 self._exact[entry.path] = (*self._exact.get(entry.path, ()), opening)
 
     def find(self, target: str) -> OpenPath | None:
-        """Return what is opened of a target; with any method, since a sender may look whether the path is there."""
+        """Return the open path of a target, for any method, since senders may probe the path."""
         if not self._exact and not self._below:
             return None
         path = target.partition("?")[0]
@@ -88,7 +88,7 @@ class OpenPaths:
 
 
 def find_open_path_problem(entry: SiteOpenPath) -> str | None:
-    """Return what is wrong with an entry: the field, and what would be right."""
+    """Return the problem with an entry: the field, and how to correct it."""
     path = entry.path.removesuffix("*") if entry.path.endswith(BELOW) else entry.path
     if len(entry.path) > PATH_CHARACTERS or _PATH.match(path) is None:
         return "path must be plain, such as /hooks/stripe, or /hooks/* for all below it; / alone cannot be opened."

@@ -42,7 +42,7 @@ class Issuer(Struct, frozen=True):
 
     @property
     def key_id(self) -> bytes:
-        """What tokens name the key by."""
+        """The ID by which tokens name the key."""
         return hashlib.sha256(self.encoded).digest()
 
 
@@ -56,17 +56,17 @@ class PrivateToken(Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """What is spent: the same for every spelling of the token."""
+        """The ID that is spent: the same for every encoding of the token."""
         return f"pvt_{hashlib.sha256(self.signed).hexdigest()}"
 
 
 def read_issuers(entries: Iterable[SiteTokenIssuer]) -> tuple[Issuer, ...]:
-    """Return a site's issuers; ValueError says what is wrong with one."""
+    """Return a site's issuers; raise ValueError for an invalid one."""
     return tuple(_read_issuer(entry) for entry in entries)
 
 
 def find_issuer_problem(entries: Sequence[SiteTokenIssuer]) -> str | None:
-    """Return what is wrong with a site's issuers."""
+    """Return the problem with a site's issuers, or None."""
     if len(entries) > MOST_ISSUERS:
         return f"privateTokenIssuers may have at most {MOST_ISSUERS} entries."
     try:
@@ -113,7 +113,7 @@ def read_token(authorization: str) -> PrivateToken | None:
 
 
 def is_genuine(token: PrivateToken, issuers: Iterable[Issuer], context: bytes, origin: str) -> bool:
-    """Say whether one of the issuers signed the token, for this redemption at this origin."""
+    """Return whether one of the issuers signed the token, for this redemption at this origin."""
     for issuer in issuers:
         challenge = make_challenge(issuer.name, context, origin)
         if token.key_id != issuer.key_id or token.challenge_digest != hashlib.sha256(challenge).digest():

@@ -14,7 +14,7 @@ from agentgate.protection.rules.records import RulesSummary
 
 
 class SiteAction(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What passing the check is good for."""
+    """An action of a site: what visitors do there, and the check that it takes."""
 
     browser_required: bool
     clearance: bool | UnsetType = UNSET
@@ -139,7 +139,7 @@ _CREATE_ONLY = ("siteKey", "customerId", "customerName")
 
 
 class SiteChange(Input, frozen=True, kw_only=True):
-    """What can be changed on a site; an absent field keeps its value."""
+    """Changes of a site; an absent field keeps its value."""
 
     refused_fields: ClassVar = {**_SET_BY_SERVER, **dict.fromkeys(_CREATE_ONLY, "immutable_field")}
     value_code: ClassVar = "invalid_site"
@@ -196,7 +196,7 @@ class AdapterFile(Record, frozen=True, kw_only=True):
 
 
 class Adapter(Record, frozen=True, kw_only=True):
-    """A proxy's configuration for a site. In place of the secret stands `placeholder`: only its owner has it."""
+    """A proxy's configuration for a site. `placeholder` takes the place of the secret, which only the owner has."""
 
     proxy: str
     files: list[AdapterFile]
@@ -209,5 +209,5 @@ class AdapterWriter(Protocol):
     proxies: Sequence[str]
 
     def write(self, proxy: str, site: Site, query: AdapterQuery) -> Adapter:
-        """Return the files; refuse values that cannot stand in them."""
+        """Return the files; refuse values that cannot be written into them."""
         ...

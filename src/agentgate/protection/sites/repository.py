@@ -10,7 +10,6 @@ from agentgate.events.queries.ports import CountStore, SightingStore
 from agentgate.events.records import CounterName
 from agentgate.events.storage.days.days import EventDays
 from agentgate.lib.clock import DAY_MS, HOUR_MS
-from agentgate.lib.configuration_version import ConfigurationStores
 from agentgate.lib.database import LockingRepository, Reader, RecordTable, Repository, Row, SqlSession
 from agentgate.lib.enums import AccountStatus, Outcome
 from agentgate.lib.errors import Refused
@@ -19,13 +18,13 @@ from agentgate.lib.records import to_json
 from agentgate.lib.time_ranges import TimeRange
 from agentgate.people.accounts.repository import AccountStores
 from agentgate.protection.credentials.repository import CredentialStores
-from agentgate.protection.lists.repository import ListStore
-from agentgate.protection.rules.repositories import RuleStore
+from agentgate.protection.lists.repository import ListStores
+from agentgate.protection.rules.repositories import RuleStores
 from agentgate.protection.sites.records import CredentialCounts, Site, SiteChange
 
 
 class ListedSite(Struct, frozen=True, kw_only=True):
-    """A site with what a list shows beside it."""
+    """A site with the further columns of a list."""
 
     site: Site
     customer_name: str
@@ -33,7 +32,7 @@ class ListedSite(Struct, frozen=True, kw_only=True):
 
 
 class SiteActivity(Struct, frozen=True, kw_only=True):
-    """What was seen of a site: outcomes since midnight UTC, and when an event last arrived."""
+    """Activity of a site: outcomes since midnight UTC, and when an event last arrived."""
 
     today: dict[str, int]
     last_event_at: Moment | None
@@ -47,10 +46,10 @@ _SITES = RecordTable(
         *("allowed_origins", "actions", "routes", "open_paths", "wanted_programs", "private_token_issuers"),
         "agent_policy",
     ),
-    # Rules are no column of their site.
+    # Rules are in a table of their own.
     absent=("rule_set",),
 )
-# What is saved with a site: the rest never changes, but for the agent policy, which is saved by itself.
+# Columns that a change of a site saves. The agent policy is saved apart; the others never change.
 _SAVED = ("customer_id", *SiteChange.__struct_fields__, "updated_at")
 _LISTED = f"""SELECT {_SITES.qualified}, account.name,
         (SELECT count(*) FROM credential WHERE credential.site_id = site.id AND revoked_ms IS NULL
@@ -65,7 +64,7 @@ _ACTIVITY = """SELECT site, max(last_event_ms),
         sum(CASE WHEN hour >= $1 THEN dropped ELSE 0 END),
         sum(CASE WHEN hour >= $1 THEN would_challenge + would_block + would_drop ELSE 0 END)
     FROM site_hour WHERE site >= $2 AND site <= $3 GROUP BY site"""
-# Days outlive their hours.
+# Daily counts are stored longer than hourly ones.
 _LAST_DAY = """SELECT site, max(last_event_ms), 0, 0, 0, 0, 0
     FROM site_day WHERE site >= $1 AND site <= $2 GROUP BY site"""
 
@@ -79,7 +78,7 @@ class SiteStore(LockingRepository):
 
     async def add_site(self, site: Site) -> bool:
         """Keep a new site; False when its key exists already."""
-        # Numbers are given one after the other, and two sites must not get the same, not even one that is purged.
+        # Numbers are sequential and never reused, not even those of purged sites.
         await self._session.lock("site-number")
         added = await self._session.run(
             f"""INSERT INTO site ({_SITES.columns}, number)
@@ -110,7 +109,7 @@ class SiteStore(LockingRepository):
 
     async def save_own_site_keys(self, site_keys: Sequence[str]) -> None:
         """Keep which sites are the service's own. Their accounts are protected from now on, and no others."""
-        # Several workers start at once, and each of them says the same.
+        # Several workers start at once and save the same.
         await self._session.lock("service-site")
         await self._session.run("DELETE FROM service_site")
         for site_key in site_keys:
@@ -146,7 +145,6 @@ class SiteStore(LockingRepository):
         await _SITES.update(self._session, site, *_SAVED)
 
     async def save_agent_policy(self, site_id: str, policy: Mapping[str, Any], now_ms: int) -> None:
-        """Keep a site's agent policy."""
         text = to_json(policy).decode()
         await self._session.run(
             "UPDATE site SET agent_policy = $2, updated_ms = $3 WHERE id = $1", site_id, text, now_ms
@@ -158,7 +156,7 @@ class SiteStore(LockingRepository):
 
 
 class ActivityStore:
-    """Counts of traffic, as far as sites show them. They lie in other databases than the sites."""
+    """Counts of sites' traffic, in other databases than the sites."""
 
     def __init__(
         self,
@@ -169,7 +167,7 @@ class ActivityStore:
         hot: SqlSession | None = None,
         days: EventDays | None = None,
     ) -> None:
-        """`counted` has `site_hour` and `site_day`; `days` those hours that are not there yet, where they lie apart."""
+        """`counted` has `site_hour` and `site_day`; `days` has the hours of open days, where they are stored apart."""
         self._config = config
         self._counted = counted
         self._forget_site = forget_site
@@ -187,7 +185,7 @@ class ActivityStore:
                 last_before_ms, *sums_before = found.get(site, (0,) * len(counts))
                 found[site] = (max(last_ms, last_before_ms), *map(sum, zip(sums, sums_before, strict=True)))
         keys = (*(outcome.value for outcome in Outcome), "monitored")
-        # Which of a set of numbers is meant differs between dialects; the few rows of sites not asked for are dropped.
+        # Set parameters differ between dialects, so the few rows of other sites are dropped here.
         return {
             numbers[site]: SiteActivity(
                 today=dict(zip(keys, counts, strict=True)),
@@ -198,7 +196,7 @@ class ActivityStore:
         }
 
     async def forget_sites(self, account_id: str) -> None:
-        """Forget the activity of all sites of an account."""
+        """Delete the activity of all sites of an account."""
         rows = await self._config.all("SELECT number, id FROM site WHERE account_id = $1", account_id)
         for number, site_id in rows:
             await self._forget_site(number)
@@ -207,7 +205,7 @@ class ActivityStore:
                 await self._hot.run("DELETE FROM submission WHERE site_id = $1", site_id)
 
     async def _read_counts(self, today: int, bounds: tuple[int, int, int]) -> list[list[Row]]:
-        """Return rows of a site, its last event and today's counts, from everywhere these lie."""
+        """Return rows of a site, its last event and today's counts, from all databases."""
         found = [await self._counted.all(_ACTIVITY, *bounds), await self._counted.all(_LAST_DAY, *bounds[1:])]
         if self._days is not None:
             # Yesterday may not be closed yet; it counts for the last event only.
@@ -232,7 +230,7 @@ def _listed(row: Row) -> ListedSite:
 
 
 class DirectorySite(Struct, frozen=True, kw_only=True):
-    """A site as stored, with what the directory needs beside it."""
+    """A stored site with further columns for the directory."""
 
     site: Site
     number: int
@@ -241,7 +239,7 @@ class DirectorySite(Struct, frozen=True, kw_only=True):
 
 
 class DirectorySecret(Struct, frozen=True, kw_only=True):
-    """A credential that is not revoked, under what its secret leaves behind."""
+    """A credential that is not revoked, with the digest of its secret."""
 
     secret_digest: bytes
     credential_id: str
@@ -254,7 +252,7 @@ class DirectoryStore(Repository):
     """All sites at once."""
 
     async def list_secrets(self) -> list[DirectorySecret]:
-        """Return every credential that is not revoked, whether its overlap is over or not."""
+        """Return every credential that is not revoked, including those past their overlap."""
         rows = await self._session.all(
             "SELECT secret_digest, id, site_id, expires_ms FROM credential WHERE revoked_ms IS NULL"
         )
@@ -264,7 +262,6 @@ class DirectoryStore(Repository):
         ]
 
     async def list_directory(self) -> list[DirectorySite]:
-        """Return every site."""
         rows = await self._session.all(
             f"""SELECT {_SITES.qualified}, site.number, account.status, coalesce(feature_capture.enabled, 0)
                 FROM site JOIN account ON account.id = site.account_id
@@ -289,7 +286,7 @@ class Sighting(Struct, frozen=True):
 
 
 class HealthCounts(Struct, frozen=True, kw_only=True):
-    """What was counted of a site within a while."""
+    """Counts of a site in a range."""
 
     # Browser tokens given out long enough ago to have been redeemed or to be void by now.
     tokens: int
@@ -344,24 +341,8 @@ class SiteHealthStore:
         return sum(counts.challenges_passed for counts in hours.values())
 
 
-class SiteStores(AccountStores, CredentialStores, Protocol):
-    """The ports that a unit of work on sites uses."""
+class SiteStores(AccountStores, CredentialStores, RuleStores, ListStores, Protocol):
+    """The repositories that a unit of work on sites uses, and those that the directory reads."""
 
-    @property
-    def sites(self) -> SiteStore: ...
-
-    @property
-    def rules(self) -> RuleStore: ...
-
-
-class DirectoryStores(ConfigurationStores, Protocol):
-    """The ports that the directory reads."""
-
-    @property
-    def directory(self) -> DirectoryStore: ...
-
-    @property
-    def rules(self) -> RuleStore: ...
-
-    @property
-    def lists(self) -> ListStore: ...
+    sites: SiteStore
+    directory: DirectoryStore

@@ -1,4 +1,4 @@
-"""RequestMatcher: what the predicates of a site's rules and the site's lists say of a request (hot, pure).
+"""RequestMatcher: matches a request with the predicates of a site's rules and with its lists (hot, pure).
 
 A site that has neither has no matcher. A path is read as routes are: a plain one as it stands, and beside that with
 case folded and with or without its closing slash; an odd one could be everything whose words occur in it. What is true
@@ -42,13 +42,13 @@ class RequestMatcher:
         return tuple(each for each in found if (each.header in wanted) is not others)
 
     def of_client(self, address: str, visitor: int | None) -> Traits:
-        """Return what is said of an address, and of its visitor ID."""
+        """Return the results for an address and its visitor ID."""
         sure = 0 if self._predicates is None else self._predicates.of_address(address)
         listed = NO_TRAITS if self.lists is None else self.lists.of_client(address, visitor)
         return listed._replace(sure=sure)
 
     def of_program(self, user_agent: str | None) -> Traits:
-        """Return what lists say of a User-Agent in lower case."""
+        """Return the list entry for a User-Agent in lower case."""
         return NO_TRAITS if self.lists is None or not user_agent else self.lists.of_program(user_agent)
 
     def of_headers(self, predicates: tuple[HeaderPredicate, ...], value_of: ValueOf) -> int:
@@ -56,7 +56,7 @@ class RequestMatcher:
         return 0 if self._predicates is None else self._predicates.of_headers(predicates, value_of)
 
     def of_page(self, method: str, overrides: Iterable[bytes], target: bytes, host: str) -> Traits:
-        """Return what is said of method, path and host of a visitor's request."""
+        """Return the results for method, path and host of a visitor's request."""
         if self._predicates is None:
             return NO_TRAITS
         sure, maybe = self._of_method(method, overrides, target) if self._methods else (0, 0)
@@ -67,7 +67,7 @@ class RequestMatcher:
         return Traits(sure, maybe)
 
     def of_call(self, address: str, visitor: int | None, user_agent: str | None) -> Traits:
-        """Return what is said of somebody who calls the service itself: nothing of a page of the site."""
+        """Return the results for a call of the service itself, which has no page of the site."""
         lowered = None if user_agent is None else user_agent.lower()
         programs = self.header_predicates((USER_AGENT_HEADER,))
         bits = self.of_headers(programs, lambda _: lowered)
@@ -75,7 +75,7 @@ class RequestMatcher:
         return found._replace(sure=self.of_client(address, visitor).sure | bits)
 
     def _of_method(self, method: str, overrides: Iterable[bytes], target: bytes) -> tuple[int, int]:
-        # A form's field may override the method too. Nobody sees it here: routes are the means against that.
+        # A form's field may override the method too. It is not visible here; routes cover that case.
         possible = methods_of("OPTIONS", target, overrides=overrides)
         others = None if possible is None else possible - {"OPTIONS"} | ({"OPTIONS"} & _named(overrides))
         sure = maybe = 0
@@ -126,7 +126,7 @@ class PathGlob:
         self._words = tuple(word for part in parts for word in _words(part))
 
     def could_be(self, texts: Iterable[str]) -> bool:
-        """Say whether the words occur in one of several readings of an odd target, in their order."""
+        """Return whether the words occur in one of several readings of an odd target, in their order."""
         return any(_occur(self._words, text.replace(MARK, "")) for text in texts)
 
 
@@ -139,7 +139,7 @@ def host_name(host: str) -> str:
 
 
 def make_matcher(predicates: Predicates | None, lists: SiteLists | None) -> RequestMatcher | None:
-    """Return the matcher of a site; None where there is nothing to ask."""
+    """Return the matcher of a site; None without predicates and lists."""
     return None if predicates is None and lists is None else RequestMatcher(predicates, lists)
 
 

@@ -58,7 +58,7 @@ class RouteTable:
             if self._folded is not self._as_is:
                 self._folded.add(number, route.method, folded_path(_bytes(route)), is_prefix=is_prefix)
             self._words.add(number, _bytes(route), is_prefix=is_prefix)
-        # Of an unknown method, every method that makes a difference; the empty one stands for all others.
+        # The candidates of an unknown method: every method of a route; the empty one for all others.
         self._every_method = ("", *dict.fromkeys(self._methods))
 
     def matches(self, methods: Methods, target: bytes, host: bytes = b"") -> tuple[MatchedRoute, ...]:

@@ -17,7 +17,7 @@ MOST_NON_ASCII = 512
 _MOST_HIGH_BYTES = 4 * MOST_NON_ASCII
 
 # One `/` before each segment; no segment is empty, begins in a blank, or ends in a blank or a dot. A `+` is a blank to
-# those who decode paths like forms. Escapes: what is neither unreserved, nor `/ \ ; % ? #`, nor a control.
+# servers that decode paths like forms. Escaped characters are not unreserved, not of `/ \ ; % ? #`, not controls.
 _PLAIN = re.compile(
     rb"""(?=/)(?:/(?!\+|%20)(?:
         [!"$&-.0-:<->@-\[\]-~\x80-\xff]++

@@ -18,13 +18,13 @@ ACTIONS = 100
 ROUTES = 500
 OPEN_PATHS = 200
 PATH_CHARACTERS = 1024
-# A scheme, the longest host name, a port; names in other scripts are shorter than what they become.
+# A scheme, the longest host name, a port; names in other scripts are shorter than their ASCII form.
 ORIGIN_CHARACTERS = 300
 
 _ACTION = re.compile(ACTION_PATTERN, re.ASCII)
 _METHOD = re.compile(r"(?:[A-Z]{1,20}|\*)\Z", re.ASCII)
 _PATH = re.compile(r"/[!-~]*\Z", re.ASCII)
-# Not urlsplit: it forgives tabs, newlines, an empty port, a trailing `?` and what stands around brackets.
+# Not urlsplit: it accepts tabs, newlines, an empty port, a trailing `?` and text around brackets.
 _ORIGIN = re.compile(
     r"(?P<scheme>https?)://(?P<host>\[[0-9a-f:.]+\]|[^\s\[\]/:?#@%*\\]+)(?::(?P<port>[0-9]{1,5}))?\Z",
     re.ASCII | re.IGNORECASE,
@@ -83,7 +83,7 @@ def canonical_origins(origins: list[str]) -> list[str]:
 
 
 def canonical_origin(origin: str) -> str:
-    """Return scheme, host and port as a browser would send them, or refuse what is no origin."""
+    """Return scheme, host and port as a browser would send them; refuse an invalid origin."""
     # What cannot be seen, such as a soft hyphen, IDNA would drop without a word.
     match = _ORIGIN.match(origin) if len(origin) <= ORIGIN_CHARACTERS and origin.isprintable() else None
     host = _canonical_host(match["host"]) if match else None

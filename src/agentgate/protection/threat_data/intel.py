@@ -52,7 +52,7 @@ USER_AGENTS, ADDRESSES = 4_096, 8_192
 
 
 class BundledToken(Struct, frozen=True, array_like=True):
-    """A token as the bundled files write it: where it may stand is a word."""
+    """A token of the bundled files, which name its boundary by a word."""
 
     text: str
     kind: str
@@ -61,7 +61,6 @@ class BundledToken(Struct, frozen=True, array_like=True):
     purpose: str = ""
 
     def token(self) -> Token:
-        """Return it as it is searched for."""
         return Token(self.text, self.kind, Boundary[self.position.upper()], self.name, self.purpose)
 
 
@@ -73,11 +72,11 @@ class TokenFile(Struct, frozen=True):
 
 
 class Intel(Struct, frozen=True, kw_only=True):
-    """Everything that is known of networks and clients, and what was already worked out from it."""
+    """Threat data about networks and clients, with cached results."""
 
     tokens: TokenMatcher
     phrases: AhoCorasick
-    # Bundled first, imported after; an address has what any of them says.
+    # Bundled first, then imported; the flags of all tables are combined.
     flags: tuple[AddressTable, ...]
     asn: AddressTable | None = None
     country: AddressTable | None = None
@@ -87,9 +86,9 @@ class Intel(Struct, frozen=True, kw_only=True):
     # Operators of search engines by the names of their crawlers, and those whose networks were imported, as bits.
     operators: Mapping[str, SearchOperator]
     published: int = 0
-    # What DNS says of claims; None where it is not asked.
+    # Results of DNS for claims; None if DNS is not used.
     crawler_statuses: CrawlerStatuses | None = None
-    # The cached results belong to this data, so they come and go with it.
+    # Cached results of this data, dropped with it.
     user_agents: "BoundedCache[str | None, UserAgentView]"
     addresses: "BoundedCache[str, AddressView]"
 
@@ -144,7 +143,7 @@ def _unique(tokens: Iterable[Token]) -> list[Token]:
     return list(found.values())
 
 
-# What is bundled stays the same when an imported set comes or goes.
+# The bundled part does not depend on imported sets.
 @functools.cache
 def _bundled_tokens() -> tuple[Token, ...]:
     files = (msgspec.json.decode((DATA / name).read_bytes(), type=TokenFile) for name in TOKEN_FILES)
@@ -193,12 +192,12 @@ Stamp = tuple[int, int] | None
 
 
 class IntelDirectory:
-    """Holds the present data. A set that cannot be read leaves what was there in force."""
+    """Holds the present data. An unreadable set leaves the present one in force."""
 
     def __init__(
         self, folder: Path | None, *, expected: bool = False, crawler_statuses: CrawlerStatuses | None = None
     ) -> None:
-        """Load what there is. `expected`: the operator named the folder, so a missing set is worth reporting."""
+        """Load the data. `expected`: the operator named the folder, so a missing set is reported."""
         self._folder = folder
         self._expected = expected
         self._problem = ""
@@ -219,7 +218,7 @@ class IntelDirectory:
             return False
         self._stamp = stamp
         if stamp is None:
-            # The file was taken away on purpose or by accident; what it said still holds better than nothing.
+            # The file was removed; its data stays in force.
             self._problem = "the imported set is gone; the last one stays in use"
             return False
         try:

@@ -45,7 +45,7 @@ class SourceLine(Struct, frozen=True, kw_only=True):
 
 
 class ImportedSet(Struct, frozen=True, kw_only=True):
-    """What `agentgate intel update` made of the files of a folder."""
+    """The set that `agentgate intel update` made from the files of a folder."""
 
     created_ms: int
     sources: tuple[SourceLine, ...] = ()
@@ -79,7 +79,6 @@ def write_set(path: Path, imported: ImportedSet) -> None:
 
 
 def encode_set(imported: ImportedSet) -> bytes:
-    """Return the file's content."""
     manifest = Manifest(
         format=FORMAT,
         created_ms=imported.created_ms,

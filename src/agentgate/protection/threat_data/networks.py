@@ -12,7 +12,7 @@ from socket import AF_INET6, inet_aton, inet_pton
 
 from msgspec import Struct
 
-# What a list says of an address, as bits, so that one look finds them all.
+# Flags of an address, so that one look-up finds them all.
 DATACENTER, TOR, VPN, PRIVATE, ALLOW, BLOCK = 1, 2, 4, 8, 16, 32
 # The rest of the bits are operators of search engines, by the number of each.
 SEARCH_BITS = 0xFFFF_FF00
@@ -76,7 +76,7 @@ class AddressSegments(Struct, frozen=True):
 
 
 def check_segments(segments: AddressSegments) -> bool:
-    """Say whether segments read from a file can be searched: one value each, from 0, ascending."""
+    """Return whether segments read from a file can be searched: one value each, from 0, ascending."""
     starts = segments.starts
     if not starts or starts[0] != 0 or len(starts) != len(segments.values):
         return False
@@ -128,7 +128,7 @@ def make_values(v4: Iterable[Range], v6: Iterable[Range]) -> AddressTable:
 
 
 def _overlaid(ranges: Iterable[Range]) -> Iterator[tuple[int, int]]:
-    """Sweep over starts and ends, and say at each number where the bits change what they are from there on."""
+    """Sweep over starts and ends, and yield each number where the bits change, with the new bits."""
     changes: dict[int, list[tuple[int, int]]] = {}
     for first, last, value in ranges:
         changes.setdefault(first, []).append((value, 1))

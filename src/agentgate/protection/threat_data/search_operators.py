@@ -16,7 +16,7 @@ OPERATOR_FILE = Path(__file__).parent / "data" / "search_operators.json"
 class SearchOperator(Struct, frozen=True, gc=False):
     """One operator."""
 
-    # Which bit stands for it in a table of addresses. It is never given to another one.
+    # The number of its bit in a table of addresses, never reused.
     number: int
     name: str
     # As the bundled lists of User-Agents write them, in lower case.
@@ -31,7 +31,7 @@ class SearchOperator(Struct, frozen=True, gc=False):
 
     @property
     def is_search(self) -> bool:
-        """Say whether it is a search engine, whose name nobody else uses."""
+        """Return whether it is a search engine, whose name no other program uses."""
         return self.kind == "search"
 
     @property
@@ -40,7 +40,7 @@ class SearchOperator(Struct, frozen=True, gc=False):
         return 1 << self.number
 
     def owns(self, name: str) -> bool:
-        """Say whether a host's name is within the operator's domains."""
+        """Return whether a host's name is within the operator's domains."""
         host = name.rstrip(".").lower()
         return host.endswith(tuple(f".{domain}" for domain in self.domains))
 
@@ -53,7 +53,6 @@ class OperatorFile(Struct, frozen=True):
 
 
 def read_operators(path: Path = OPERATOR_FILE) -> tuple[SearchOperator, ...]:
-    """Read the bundled list."""
     return msgspec.json.decode(path.read_bytes(), type=OperatorFile).operators
 
 

@@ -20,7 +20,7 @@ from agentgate.lib.outbound.dns import LookupFailed
 from agentgate.protection.threat_data.search_operators import SearchOperator
 
 MOST_KNOWN = 20_000
-# Past this many questions under way nobody is taken at its word: a flood of claims must not be a flood of passes.
+# Beyond this many pending look-ups no claim passes unverified: a flood of claims must not be a flood of passes.
 MOST_WAITING = 256
 LOOKUPS_AT_ONCE = 8
 LOOKUP_S = 2.0
@@ -59,7 +59,7 @@ class CrawlerClaim(NamedTuple):
     operator: SearchOperator
 
 
-Key = tuple[str, int]
+ClaimKey = tuple[str, int]
 # Address, number of the operator, status, until when.
 Saved = tuple[str, int, str, int]
 LASTING = frozenset({CrawlerStatus.VERIFIED, CrawlerStatus.FORGED})
@@ -70,31 +70,31 @@ class CrawlerStatuses:
     """A bounded cache of verification statuses. Reads never wait; a missing one is looked up in the background."""
 
     def __init__(self) -> None:
-        self._known: dict[Key, CachedVerification] = {}
-        self._asked: dict[Key, CrawlerClaim] = {}
+        self._known: dict[ClaimKey, CachedVerification] = {}
+        self._asked: dict[ClaimKey, CrawlerClaim] = {}
         # Networks in which an operator has verified crawlers.
-        self._networks: dict[Key, None] = {}
+        self._networks: dict[ClaimKey, None] = {}
         # Addresses that pass until they are known, and how many did so within the present hour.
-        self._free: set[Key] = set()
-        self._spent: dict[Key, int] = {}
+        self._free: set[ClaimKey] = set()
+        self._spent: dict[ClaimKey, int] = {}
         self._hour = 0
         self.on_claim: Callable[[CrawlerClaim], None] | None = None
 
     def find(self, address: str, operator: SearchOperator, now_ms: int) -> CrawlerStatus:
-        """Return what is known now, and have the rest looked up."""
+        """Return the cached status; a missing one is looked up in the background."""
         key = (address, operator.number)
         known = self._known.get(key)
         if known is not None and now_ms < known.until_ms:
             return known.crawler_status
         if key not in self._asked and not self._ask(key, CrawlerClaim(address, operator)):
             return CrawlerStatus.UNKNOWN if known is None else known.crawler_status
-        # Gentle once only: whoever lets our questions time out must not stay unconfirmed for ever.
+        # Once only: a client whose DNS times out must not stay unconfirmed for ever.
         if known is not None:
             return known.crawler_status
         return CrawlerStatus.UNCONFIRMED if self._is_free(key, now_ms) else CrawlerStatus.UNKNOWN
 
     def learn(self, claim: CrawlerClaim, crawler_status: CrawlerStatus, now_ms: int) -> None:
-        """Remember what a look-up gave. What could not be found out does not end what was known."""
+        """Cache the result of a look-up. A failed look-up does not replace an earlier result."""
         key = (claim.address, claim.operator.number)
         self._asked.pop(key, None)
         self._free.discard(key)
@@ -105,7 +105,7 @@ class CrawlerStatuses:
         self._remember(key, CachedVerification(crawler_status, now_ms + _LASTS_MS[crawler_status]))
 
     def export(self) -> list[Saved]:
-        """Return the answers that are worth keeping over a restart."""
+        """Return the statuses to save over a restart."""
         return [
             (address, number, known.crawler_status.value, known.until_ms)
             for (address, number), known in self._known.items()
@@ -113,14 +113,14 @@ class CrawlerStatuses:
         ]
 
     def restore(self, saved: Iterable[Saved]) -> None:
-        """Take over answers that were kept. Those past their time count until DNS has answered anew."""
+        """Restore saved statuses. Expired ones count until DNS has answered again."""
         for address, number, crawler_status, until_ms in saved:
             self._remember((address, number), CachedVerification(CrawlerStatus(crawler_status), until_ms))
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def _remember(self, key: Key, known: CachedVerification) -> None:
+    def _remember(self, key: ClaimKey, known: CachedVerification) -> None:
         if len(self._known) >= MOST_KNOWN:
             del self._known[next(iter(self._known))]
         self._known[key] = known
@@ -129,7 +129,7 @@ class CrawlerStatuses:
                 del self._networks[next(iter(self._networks))]
             self._networks[network_of(key[0]), key[1]] = None
 
-    def _is_free(self, key: Key, now_ms: int) -> bool:
+    def _is_free(self, key: ClaimKey, now_ms: int) -> bool:
         if key in self._free:
             return True
         if now_ms // HOUR_MS != self._hour:
@@ -145,7 +145,7 @@ class CrawlerStatuses:
         self._free.add(key)
         return True
 
-    def _ask(self, key: Key, claim: CrawlerClaim) -> bool:
+    def _ask(self, key: ClaimKey, claim: CrawlerClaim) -> bool:
         if self.on_claim is None or len(self._asked) >= MOST_WAITING:
             return False
         self._asked[key] = claim
@@ -161,7 +161,7 @@ def network_of(address: str) -> str:
 
 
 class Lookup(Protocol):
-    """What is asked of DNS."""
+    """DNS look-ups."""
 
     async def names_of(self, address: str) -> tuple[str, ...]: ...
     async def addresses_of(self, name: str, version: int) -> tuple[str, ...]: ...
@@ -229,11 +229,11 @@ class SearchVerdicts:
         self._written: list[Saved] = []
 
     def load(self) -> None:
-        """Take over what was kept."""
+        """Restore the saved statuses."""
         self._crawler_statuses.restore(self._read())
 
     def save(self) -> None:
-        """Write what is known, where that is something new."""
+        """Save the statuses if they have changed."""
         known = self._crawler_statuses.export()
         if known == self._written:
             return

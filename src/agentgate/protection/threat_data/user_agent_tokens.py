@@ -1,6 +1,6 @@
 """User-Agent tokens: thousands of names searched in one pass, whatever the text.
 
-What a name means is data (`data/user_agents.json`); this module knows only where in a User-Agent it may stand.
+Meanings of names are data (`data/user_agents.json`); this module only finds their positions in a User-Agent.
 """
 
 from collections.abc import Sequence
@@ -67,7 +67,6 @@ class WordSearch:
         return [index for index, *_ in self._automaton.find_matches_as_indexes(_whole(text), overlapping=True)]
 
     def has_any(self, text: str) -> bool:
-        """Say whether a text has one of the words."""
         return bool(self._automaton.find_matches_as_indexes(_whole(text)))
 
 
@@ -99,7 +98,7 @@ def _is_at(boundary: Boundary, text: str, *, start: int, end: int) -> bool:
 
 
 def _is_in_dotted_name(text: str, start: int, *, before: str) -> bool:
-    """Say whether a name is the last part of `com.example.name`; the name of a host in a web address is not meant."""
+    """Return whether a name is the last part of `com.example.name`, and not a host name in a web address."""
     if before != ".":
         return False
     word = text[text.rfind(" ", 0, start) + 1 : start]

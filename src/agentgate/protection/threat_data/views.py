@@ -1,4 +1,4 @@
-"""What a User-Agent and an address say on their own; worked out once and remembered."""
+"""Parsed User-Agents and looked-up addresses, as they are cached."""
 
 from msgspec import Struct
 
@@ -35,5 +35,5 @@ class AddressView(Struct, frozen=True, gc=False):
     """An address, looked up."""
 
     labels: tuple[str, ...]
-    # Operators of search engines in whose published networks it lies, as bits.
+    # Operators of search engines whose published networks contain it, as bits.
     search: int = 0

@@ -63,7 +63,6 @@ WITHOUT_ANSWER = ("serve", "mcp")
 
 
 def command_line(listed: Sequence[Subcommand] = COMMANDS) -> typer.Typer:
-    """Return the command line with these subcommands."""
     app = typer.Typer(
         name="agentgate",
         help="A self-hosted gate for web traffic: people pass, agents identify themselves, the rest is decided.",

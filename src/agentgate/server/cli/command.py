@@ -53,14 +53,14 @@ class PrintedTable(NamedTuple):
     rows: Iterable[Iterable[str]]
 
 
-Shown = str | PrintedTable | Sequence[str | PrintedTable]
+Printed = str | PrintedTable | Sequence[str | PrintedTable]
 
 
 class CommandAnswer(NamedTuple):
     """What a command found or did: a value for programs, text and tables for people, and the exit code."""
 
     value: Any
-    people: Shown
+    people: Printed
     code: int = 0
     # Told to people on standard error, so that standard output can go into a file.
     note: str = ""
@@ -150,18 +150,16 @@ def _show(answer: CommandAnswer | Lines | int | None, *, as_json: bool) -> int:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON for programs."""
     print(json.dumps(value, indent=2))
 
 
-def show_people(parts: Shown) -> None:
+def show_people(parts: Printed) -> None:
     """Print text and tables for people."""
     for part in (parts,) if isinstance(parts, str | PrintedTable) else parts:
         print(part) if isinstance(part, str) else _print_table(part)
 
 
 def _print_table(printed: PrintedTable) -> None:
-    """Print a table for people."""
     table = Table(title=printed.title, title_justify="left", box=box.SIMPLE_HEAD)
     for index, heading in enumerate(printed.headings):
         table.add_column(heading, overflow="fold", no_wrap=index == 0)

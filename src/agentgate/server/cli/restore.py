@@ -115,7 +115,7 @@ def _databases(data: Path) -> list[Path]:
 
 
 def is_in_use(path: Path) -> bool:
-    """Say whether somebody has a database open."""
+    """Return whether somebody has a database open."""
     connection = apsw.Connection(str(path))
     try:
         # Whoever has it open in WAL mode holds a shared lock all the while.

@@ -79,7 +79,6 @@ class JobStore(Repository):
 
 
 class JobStores(Protocol):
-    """The port that timed work needs."""
+    """The repository that timed work uses."""
 
-    @property
-    def jobs(self) -> JobStore: ...
+    jobs: JobStore

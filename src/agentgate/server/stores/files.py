@@ -29,7 +29,7 @@ def check_files(folder: Path, main: str, *others: str, days: str) -> None:
 
 
 def _has_tables(path: Path) -> bool:
-    """Say whether a file is a database with something in it, or is not one: then it is told when it is opened."""
+    """Return whether a file is a database with something in it, or is not one: then it is told when it is opened."""
     if not path.exists() or path.stat().st_size == 0:
         return False
     try:

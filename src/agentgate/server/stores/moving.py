@@ -34,7 +34,7 @@ _COLUMNS = "SELECT name, pk FROM pragma_table_info($1) ORDER BY cid"
 _MODULUS = 1 << 128
 
 # Told the name of a table or a day, and how many rows it has.
-Progress = Callable[[str, int], None]
+NoteProgress = Callable[[str, int], None]
 _encode = msgspec.msgpack.encode
 _to_lines = msgspec.json.Encoder().encode_lines
 
@@ -72,7 +72,7 @@ _IN_TARGET = (
 )
 
 
-async def copy_stores(source: Stores, target: Stores, progress: Progress) -> dict[str, Sum]:
+async def copy_stores(source: Stores, target: Stores, progress: NoteProgress) -> dict[str, Sum]:
     """Copy everything, and compare every table and day; return what was compared."""
     await _check_target(target)
     compared: dict[str, Sum] = {}
@@ -233,7 +233,7 @@ def agreed(name: str, wanted: Sum, found: Sum) -> Sum:
 
 
 async def copy_events(
-    stats: Reader, source: EventDays, client: ClickhouseClient, target: ClickhouseDays, progress: Progress
+    stats: Reader, source: EventDays, client: ClickhouseClient, target: ClickhouseDays, progress: NoteProgress
 ) -> dict[str, Sum]:
     """Copy all days of events to ClickHouse and compare each, then the aggregates of days without any.
 

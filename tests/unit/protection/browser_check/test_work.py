@@ -12,7 +12,7 @@ from agentgate.protection.browser_check.work import (
     SCRYPT,
     SHA_256,
     STEP_UP_AMOUNT,
-    Level,
+    WorkLevel,
     challenge_work,
     is_solved,
     scrypt_answer,
@@ -29,7 +29,7 @@ SLOW_PHONE_PUZZLES_PER_S = 138
 
 @pytest.fixture(scope="module")
 def solved():
-    work = challenge_work(SEED, Level.USUAL)
+    work = challenge_work(SEED, WorkLevel.USUAL)
     return work, solve(to_builtins(work))
 
 
@@ -59,13 +59,13 @@ def test_a_wrong_number_of_solutions_fails(solved, change):
 
 
 def test_a_solution_of_another_challenge_fails(solved):
-    other = challenge_work(secrets.token_bytes(16), Level.USUAL)
+    other = challenge_work(secrets.token_bytes(16), WorkLevel.USUAL)
 
     assert not is_solved(other, solved[1])
 
 
 def test_the_bits_are_counted_to_the_last_one():
-    work = Work(algorithm=SHA_256, salt=challenge_work(SEED, Level.USUAL).salt, count=8, bits=12)
+    work = Work(algorithm=SHA_256, salt=challenge_work(SEED, WorkLevel.USUAL).salt, count=8, bits=12)
     zero_bits = {}
     for number in range(200_000):
         digest = int.from_bytes(hashlib.sha256(f"{work.salt}:0:{number}".encode()).digest(), "big")
@@ -79,21 +79,21 @@ def test_the_bits_are_counted_to_the_last_one():
 
 
 def test_raised_levels_need_a_quarter_of_a_mebibyte():
-    hard = (AMOUNTS[Level.RAISED], AMOUNTS[Level.HIGH], STEP_UP_AMOUNT)
+    hard = (AMOUNTS[WorkLevel.RAISED], AMOUNTS[WorkLevel.HIGH], STEP_UP_AMOUNT)
 
     assert {(amount.algorithm, 128 << amount.bits) for amount in hard} == {(SCRYPT, 256 * 1024)}
-    assert AMOUNTS[Level.USUAL].algorithm == SHA_256
+    assert AMOUNTS[WorkLevel.USUAL].algorithm == SHA_256
 
 
 def test_more_is_asked_at_each_level():
-    seconds = [_slow_phone_s(AMOUNTS[level]) for level in Level]
+    seconds = [_slow_phone_s(AMOUNTS[level]) for level in WorkLevel]
 
     assert seconds == sorted(set(seconds))
 
 
 def test_a_slow_phone_does_the_most_there_is_in_five_seconds():
     # What the contract allows for all of the work.
-    assert _slow_phone_s(AMOUNTS[Level.HIGH]) + _slow_phone_s(STEP_UP_AMOUNT) <= 5
+    assert _slow_phone_s(AMOUNTS[WorkLevel.HIGH]) + _slow_phone_s(STEP_UP_AMOUNT) <= 5
 
 
 def _slow_phone_s(amount) -> float:
@@ -140,7 +140,7 @@ def test_a_body_has_room_for_every_level():
 
 
 def test_the_salt_is_32_hex_characters_and_the_step_up_has_another():
-    salts = {challenge_work(SEED, Level.USUAL).salt, step_up_work(SEED, is_doubtful=True).salt}
+    salts = {challenge_work(SEED, WorkLevel.USUAL).salt, step_up_work(SEED, is_doubtful=True).salt}
 
     assert len(salts) == 2
     assert all(len(salt) == 32 and bytes.fromhex(salt) for salt in salts)

@@ -38,49 +38,37 @@ async def read_own_account(call: MemberCall, store: Store[AccountStores]) -> Own
     return await _own_account(store.read, call, call.account, call.role)
 
 
-async def change_own_account(call: MemberCall, body: AccountChange, store: Store[AccountStores]) -> OwnAccount:
+async def change_own_account(call: MemberCall, body: AccountChange, stores: AccountStores) -> OwnAccount:
     """Rename the account, or ask two-factor authentication of all members."""
-
-    async def work(stores: AccountStores) -> OwnAccount:
-        role = await lock_acting_role(stores, call.account.id, call.user_id, ConsolePermission.ACCOUNT_WRITE)
-        account = await lifecycle.get_account(stores, call.account.id)
-        if not isinstance(body.name, UnsetType):
-            account = await lifecycle.rename_account(stores, call, account.id, body.name)
-        if not isinstance(body.require_mfa, UnsetType):
-            if body.require_mfa:
-                await _check_has_mfa(stores, call)
-            account = await lifecycle.change_mfa_policy(stores, call, account.id, require_mfa=body.require_mfa)
-        return await _own_account(stores, call, account, role)
-
-    return await store.change(work)
+    role = await lock_acting_role(stores, call.account.id, call.user_id, ConsolePermission.ACCOUNT_WRITE)
+    account = await lifecycle.get_account(stores, call.account.id)
+    if not isinstance(body.name, UnsetType):
+        account = await lifecycle.rename_account(stores, call, account.id, body.name)
+    if not isinstance(body.require_mfa, UnsetType):
+        if body.require_mfa:
+            await _check_has_mfa(stores, call)
+        account = await lifecycle.change_mfa_policy(stores, call, account.id, require_mfa=body.require_mfa)
+    return await _own_account(stores, call, account, role)
 
 
-async def delete_own_account(call: MemberCall, body: ConfirmInput, store: Store[AccountStores]) -> DeletedAccount:
+async def delete_own_account(call: MemberCall, body: ConfirmInput, stores: AccountStores) -> DeletedAccount:
     """Delete the account.
 
     `confirm` is the account's name. No site may be in `enforce` mode. Credentials and API tokens end at once, the data
     is purged 30 days later.
     """
-
-    async def work(stores: AccountStores) -> DeletedAccount:
-        await lock_acting_role(stores, call.account.id, call.user_id, ConsolePermission.ACCOUNT_DELETE)
-        return await lifecycle.delete_account(stores, call, call.account.id, body.confirm)
-
-    return await store.change(work)
+    await lock_acting_role(stores, call.account.id, call.user_id, ConsolePermission.ACCOUNT_DELETE)
+    return await lifecycle.delete_account(stores, call, call.account.id, body.confirm)
 
 
-async def transfer_own_account(call: MemberCall, body: TransferInput, store: Store[AccountStores]) -> OwnAccount:
+async def transfer_own_account(call: MemberCall, body: TransferInput, stores: AccountStores) -> OwnAccount:
     """Make another member owner; the caller becomes admin."""
-
-    async def work(stores: AccountStores) -> OwnAccount:
-        await lock_acting_role(stores, call.account.id, call.user_id, ConsolePermission.ACCOUNT_DELETE)
-        assert call.user_id is not None, "only a user passes the lines above"
-        account = await lifecycle.transfer_ownership(
-            stores, call, call.account.id, from_user_id=call.user_id, to_user_id=body.user_id
-        )
-        return await _own_account(stores, call, account, AccountRole.ADMIN)
-
-    return await store.change(work)
+    await lock_acting_role(stores, call.account.id, call.user_id, ConsolePermission.ACCOUNT_DELETE)
+    assert call.user_id is not None, "only a user passes the lines above"
+    account = await lifecycle.transfer_ownership(
+        stores, call, call.account.id, from_user_id=call.user_id, to_user_id=body.user_id
+    )
+    return await _own_account(stores, call, account, AccountRole.ADMIN)
 
 
 async def _check_has_mfa(stores: AccountStores, call: MemberCall) -> None:
@@ -135,20 +123,16 @@ async def invite_member(
     return MemberInviteResult(member=added, expires_at=expires_at)
 
 
-async def change_member(call: MemberCall, body: RoleInput, store: Store[AccountStores]) -> Member:
+async def change_member(call: MemberCall, body: RoleInput, stores: AccountStores) -> Member:
     """Change a member's role.
 
     Only owners change owners or make them. An account keeps at least one.
     """
-
-    async def work(stores: AccountStores) -> Member:
-        role = await lock_acting_role(stores, call.account.id, call.user_id, ConsolePermission.MEMBERS_WRITE)
-        return await members.change_role(stores, call, call.account, call.params["userId"], body.role, actor_role=role)
-
-    return await store.change(work)
+    role = await lock_acting_role(stores, call.account.id, call.user_id, ConsolePermission.MEMBERS_WRITE)
+    return await members.change_role(stores, call, call.account, call.params["userId"], body.role, actor_role=role)
 
 
-async def remove_member(call: MemberCall, store: Store[AccountStores]) -> None:
+async def remove_member(call: MemberCall, stores: AccountStores) -> None:
     """Remove a member.
 
     Removing others needs `members:write`; anybody may leave. Only owners remove owners. An account keeps at least one.
@@ -158,11 +142,8 @@ async def remove_member(call: MemberCall, store: Store[AccountStores]) -> None:
     if needed not in call.permissions:
         raise Refused("forbidden", f"You lack the permission {needed}; without it you can remove only yourself.")
 
-    async def work(stores: AccountStores) -> None:
-        role = await lock_acting_role(stores, call.account.id, call.user_id, needed)
-        await members.remove_member(stores, call, call.account, user_id, actor_role=role)
-
-    await store.change(work)
+    role = await lock_acting_role(stores, call.account.id, call.user_id, needed)
+    await members.remove_member(stores, call, call.account, user_id, actor_role=role)
 
 
 async def resend_invite(
@@ -197,20 +178,17 @@ async def list_tokens(call: MemberCall, store: Store[AccountStores]) -> ApiToken
     return ApiTokenList(items=await store.read.api_tokens.list_tokens(call.account.id))
 
 
-async def create_token(call: MemberCall, body: ApiTokenInput, store: Store[AccountStores]) -> ApiTokenSecret:
+async def create_token(call: MemberCall, body: ApiTokenInput, stores: AccountStores) -> ApiTokenSecret:
     """Create an API token.
 
     The secret is in this answer and never again.
     """
     token = api_tokens.new_token(call, body, call.permissions)
 
-    async def work(stores: AccountStores) -> ApiTokenSecret:
-        await lock_acting_role(stores, call.account.id, call.user_id, ConsolePermission.TOKENS_WRITE)
-        return await api_tokens.create_token(stores, call, call.account.id, token)
-
-    return await store.change(work)
+    await lock_acting_role(stores, call.account.id, call.user_id, ConsolePermission.TOKENS_WRITE)
+    return await api_tokens.create_token(stores, call, call.account.id, token)
 
 
-async def revoke_token(call: MemberCall, store: Store[AccountStores]) -> None:
+async def revoke_token(call: MemberCall, stores: AccountStores) -> None:
     """Revoke an API token now."""
-    await store.change(lambda stores: api_tokens.revoke_token(stores, call, call.account.id, call.params["id"]))
+    await api_tokens.revoke_token(stores, call, call.account.id, call.params["id"])

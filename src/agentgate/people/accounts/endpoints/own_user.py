@@ -50,23 +50,19 @@ async def read_mfa(call: UserCall, store: Store[AccountStores]) -> MfaState:
     )
 
 
-async def set_up_mfa(call: UserCall, store: Store[AccountStores], second_factor: SecondFactor) -> MfaSetup:
+async def set_up_mfa(call: UserCall, stores: AccountStores, second_factor: SecondFactor) -> MfaSetup:
     """Start the setup: a secret for the authenticator app, to be confirmed with a code."""
-    secret, url = await store.change(lambda stores: second_factor.begin_setup(stores, call, call.user))
+    secret, url = await second_factor.begin_setup(stores, call, call.user)
     return MfaSetup(secret=secret, otpauth_url=url)
 
 
 async def enable_mfa(
-    call: UserCall, body: MfaEnableInput, store: Store[AccountStores], second_factor: SecondFactor
+    call: UserCall, body: MfaEnableInput, stores: AccountStores, second_factor: SecondFactor
 ) -> RecoveryCodes:
     """Turn two-factor authentication on with a code; the recovery codes are shown this once."""
-
-    async def work(stores: AccountStores) -> list[str]:
-        codes = await second_factor.enable(stores, call, call.user, body.code)
-        await record_of_user(stores, call, Action.USER_MFA_ON, call.user, account_id=call.session.account_id)
-        return codes
-
-    return RecoveryCodes(recovery_codes=await store.change(work))
+    codes = await second_factor.enable(stores, call, call.user, body.code)
+    await record_of_user(stores, call, Action.USER_MFA_ON, call.user, account_id=call.session.account_id)
+    return RecoveryCodes(recovery_codes=codes)
 
 
 async def disable_mfa(
@@ -119,24 +115,18 @@ async def list_sessions(call: UserCall, store: Store[AccountStores]) -> SessionL
     return SessionList(items=[shown(each, SessionItem, current=each.id == call.session.id) for each in found])
 
 
-async def end_session(call: UserCall, store: Store[AccountStores], sessions: UserSessions) -> Reply[None]:
+async def end_session(call: UserCall, stores: AccountStores, sessions: UserSessions) -> Reply[None]:
     """End one of the user's sessions; the current one too, which signs out."""
-
-    async def work(stores: AccountStores) -> UserSession:
-        found = [each for each in await _live_sessions(stores, call) if each.id == call.params["id"]]
-        if not found or not await stores.user_sessions.end_session(found[0].secret_digest, call.now):
-            raise Refused("not_found", "You have no session with this ID.")
-        return found[0]
-
-    ended = await store.change(work)
-    is_current = ended.secret_digest == call.session.secret_digest
+    found = [each for each in await _live_sessions(stores, call) if each.id == call.params["id"]]
+    if not found or not await stores.user_sessions.end_session(found[0].secret_digest, call.now):
+        raise Refused("not_found", "You have no session with this ID.")
+    is_current = found[0].secret_digest == call.session.secret_digest
     return Reply(body=None, headers=(sessions.cleared_cookie(call),) if is_current else ())
 
 
-async def end_other_sessions(call: UserCall, store: Store[AccountStores]) -> None:
+async def end_other_sessions(call: UserCall, stores: AccountStores) -> None:
     """End every session of the user but the current one."""
-    current = call.session.secret_digest
-    await store.change(lambda stores: stores.user_sessions.end_sessions(call.user.id, call.now, but=current))
+    await stores.user_sessions.end_sessions(call.user.id, call.now, but=call.session.secret_digest)
 
 
 async def _live_sessions(stores: AccountStores, call: UserCall) -> list[UserSession]:
@@ -149,41 +139,33 @@ async def _live_sessions(stores: AccountStores, call: UserCall) -> list[UserSess
 
 
 async def switch_account(
-    call: UserCall, body: SwitchInput, store: Store[AccountStores], sessions: UserSessions
+    call: UserCall, body: SwitchInput, stores: AccountStores, sessions: UserSessions
 ) -> Reply[Session]:
     """Work in another of the user's accounts. Cookie and CSRF token change with it."""
-
-    async def work(stores: AccountStores) -> StartedSession:
-        memberships = await stores.members.list_memberships(call.user.id)
-        if not any(each.account.id == body.account_id for each in memberships):
-            raise Refused("not_member")
-        return await _go_to(stores, call, sessions, body.account_id)
-
-    return (await store.change(work)).reply(call, sessions)
+    memberships = await stores.members.list_memberships(call.user.id)
+    if not any(each.account.id == body.account_id for each in memberships):
+        raise Refused("not_member")
+    return await _go_to(stores, call, sessions, body.account_id)
 
 
 async def found_account(
-    call: UserCall, body: AccountInput, store: Store[AccountStores], sessions: UserSessions
+    call: UserCall, body: AccountInput, stores: AccountStores, sessions: UserSessions
 ) -> Reply[Session]:
     """Create another account, owned by the caller, and work in it."""
     # Before the limit: a malformed name is refused as malformed.
     name = check_name(body.name)
-
-    async def work(stores: AccountStores) -> StartedSession:
-        # The lock makes counting and creating one step: two requests at once cannot both be the third.
-        await lock_user(stores, call.user.id)
-        if await stores.members.count_owned_accounts(call.user.id) >= limits.ACCOUNTS_OWNED_PER_USER:
-            raise Refused("account_limit")
-        account = await create_account(stores, call, name, owner_id=call.user.id)
-        return await _go_to(stores, call, sessions, account.id)
-
-    return (await store.change(work)).reply(call, sessions)
+    # The lock makes counting and creating one step: two requests at once cannot both be the third.
+    await lock_user(stores, call.user.id)
+    if await stores.members.count_owned_accounts(call.user.id) >= limits.ACCOUNTS_OWNED_PER_USER:
+        raise Refused("account_limit")
+    account = await create_account(stores, call, name, owner_id=call.user.id)
+    return await _go_to(stores, call, sessions, account.id)
 
 
-async def _go_to(stores: AccountStores, call: UserCall, sessions: UserSessions, account_id: str) -> StartedSession:
+async def _go_to(stores: AccountStores, call: UserCall, sessions: UserSessions, account_id: str) -> Reply[Session]:
     secret, session = await sessions.replace(stores, call, call.session, account_id=account_id, stage=SessionStage.FULL)
     memberships = await stores.members.list_memberships(call.user.id)
-    return StartedSession(secret=secret, session=session, user=call.user, memberships=memberships)
+    return StartedSession(secret=secret, session=session, user=call.user, memberships=memberships).reply(call, sessions)
 
 
 PER_SOURCE = Window("access-source", 10, HOUR_MS)

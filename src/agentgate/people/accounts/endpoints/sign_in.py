@@ -116,9 +116,9 @@ async def finish_log_in(
     return started.reply(call, sessions)
 
 
-async def log_out(call: SessionCall, store: Store[AccountStores], sessions: UserSessions) -> Reply[None]:
+async def log_out(call: SessionCall, stores: AccountStores, sessions: UserSessions) -> Reply[None]:
     """End the session and clear its cookie."""
-    await store.change(lambda stores: stores.user_sessions.end_session(call.session.secret_digest, call.now))
+    await stores.user_sessions.end_session(call.session.secret_digest, call.now)
     return Reply(body=None, headers=(sessions.cleared_cookie(call),))
 
 

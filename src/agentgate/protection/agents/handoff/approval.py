@@ -1,4 +1,4 @@
-"""Both sides of a handoff: the agent asks what became of it, and a person looks at the request and decides about it.
+"""Both sides of a handoff: the agent polls its state, and a person reads the request and decides about it.
 
 How the page looks is in `page.py`. To everybody but the agent that received it, a handoff does not exist.
 """
@@ -25,7 +25,7 @@ from agentgate.lib.moment import Moment
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.protection.agents.admission import Admission
-from agentgate.protection.agents.handoff.handoffs import Handoffs, Lines, is_of, may_grant, read_summary
+from agentgate.protection.agents.handoff.handoffs import Handoffs, SummaryLines, is_of, may_grant, read_summary
 from agentgate.protection.agents.handoff.repository import ChoiceInput, HandoffAnswer, StoredGrant, StoredHandoff
 from agentgate.protection.browser_check.admission import OwnPage
 from agentgate.protection.sites.directory import SiteCaller, SiteDirectory, SiteView
@@ -35,47 +35,46 @@ from agentgate.protection.tokens.redeem import Demand, Redeemer
 POLLS = Window("handoff-poll-address", HANDOFF_POLLS_PER_MINUTE_PER_ADDRESS, MINUTE_MS)
 
 PAGES = Window("handoff-page-address", HANDOFF_PAGES_PER_MINUTE_PER_ADDRESS, MINUTE_MS)
-# The service's own page has no secret, so there is no credential that this could be the use of.
+# The service's own page has no credential whose use could be noted.
 _NO_CREDENTIAL = ""
 
 
 class Phase(Enum):
-    """What the page is about, and the status that it is answered with."""
+    """State of the handoff as the page shows it, with the HTTP status."""
 
     ASKING = ("asking", 200)
-    # The check was not passed, or not in time: the question stands.
+    # The check was not passed, or not in time: the handoff still waits.
     UNCHECKED = ("unchecked", 403)
     APPROVED = ("approved", 200)
     DECLINED = ("declined", 200)
-    # Somebody decided before.
+    # A decision was stored before.
     DECIDED = ("decided", 410)
     EXPIRED = ("expired", 410)
     UNKNOWN = ("unknown", 404)
 
     @property
     def status(self) -> int:
-        """The status of the answer."""
         return self.value[1]
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """What the person is asked."""
+    """The request that the person decides about."""
 
     handoff_id: str
     agent: str
-    # What the site calls the agent, if it does.
+    # The site's name for the agent, if it has one.
     agent_name: str | None
     site_name: str
     origins: tuple[str, ...]
     action: str
-    content: Lines
+    content: SummaryLines
     user_code: str
     expires_at: Moment
     may_grant: bool
 
 
 class HandoffView(Struct, frozen=True, kw_only=True):
-    """What the page shows."""
+    """The content of the page."""
 
     phase: Phase
     question: Question | None = None
@@ -111,14 +110,14 @@ class Approvals:
         self._limiter = limiter
 
     async def poll(self, call: Call, handoff_id: str) -> HandoffAnswer:
-        """Return what the agent that received a handoff is told; refuse everybody else as if there were none."""
+        """Return the state of a handoff to its agent; refuse every other caller as for an unknown handoff."""
         if not await self._limiter.count(POLLS, source_of(call.request.address)):
             raise Refused("rate_limited")
         handoff, site = await self._find(handoff_id) or _refuse_unknown()
         identity = await self._admission.identify_caller(call, site) or _refuse_unknown()
         if identity.verdict is not AgentVerdict.VERIFIED or not is_of(handoff, identity, site):
             _refuse_unknown()
-        # Last, so that nobody's guess is written down. A poll that was copied on its way is nobody's.
+        # Last, so that failed guesses are not stored. A copied poll is refused here as a replay.
         if not await self._admission.replays.is_new(identity, unsafe=False):
             _refuse_unknown()
         return await self._handoffs.answer(handoff, site, now_ms=call.now)
@@ -129,7 +128,7 @@ class Approvals:
         return None if found is None or _over(found[0], now_ms) is not None else OwnPage(found[1], found[0].action)
 
     async def show(self, call: Call, handoff_id: str) -> HandoffView:
-        """Return what a person sees who opens the page."""
+        """Return the page's content for a person who opens it."""
         await self._limiter.require(PAGES, source_of(call.request.address))
         found = await self._find(handoff_id)
         if found is None:
@@ -139,7 +138,7 @@ class Approvals:
         return over or HandoffView(phase=Phase.ASKING, question=await self._question(handoff, site))
 
     async def decide(self, call: Call, handoff_id: str, body: ChoiceInput) -> HandoffView:
-        """Take a decision. It counts with a token that this very page got for a check that a person passed."""
+        """Store a person's decision. It needs a token of a check that was passed on this very page."""
         check_same_origin(call.request)
         await self._limiter.require(PAGES, source_of(call.request.address))
         found = await self._find(handoff_id)

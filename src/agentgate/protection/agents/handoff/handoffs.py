@@ -38,11 +38,11 @@ MOST_ENTRIES = 12
 NAME_CHARACTERS = 60
 VALUE_CHARACTERS = 300
 
-Lines = list[tuple[str, str]]
+SummaryLines = list[tuple[str, str]]
 
 
 def summarise(content: Any) -> str:
-    """Return the lines as JSON, as they are kept until the person has decided."""
+    """Return the summary lines as JSON, stored until the person has decided."""
     members = list(content.items()) if isinstance(content, dict) else [("", content)]
     lines = [
         (_plain(str(name), NAME_CHARACTERS), _plain(_text(value), VALUE_CHARACTERS))
@@ -53,8 +53,8 @@ def summarise(content: Any) -> str:
     return json.dumps(lines, ensure_ascii=False)
 
 
-def read_summary(summary: str | None) -> Lines:
-    """Return the lines again: name and value each."""
+def read_summary(summary: str | None) -> SummaryLines:
+    """Return the summary lines: names and values."""
     return [(name, value) for name, value in json.loads(summary)] if summary else []
 
 
@@ -63,7 +63,7 @@ def _text(value: Any) -> str:
 
 
 def _plain(text: str, most: int) -> str:
-    # Control and format characters could turn what follows around, or hide it: a space stands for each.
+    # Control and format characters could reverse or hide text: each is replaced by a space.
     kept = text[: most + 1]
     clean = "".join(" " if unicodedata.category(character)[0] == "C" else character for character in kept)
     short = " ".join(clean.split())
@@ -71,28 +71,28 @@ def _plain(text: str, most: int) -> str:
 
 
 def may_grant(site: SiteView, action: str) -> bool:
-    """Say whether people may allow agents further uses of an action: where the policy says so in as many words."""
+    """Return whether people may grant agents further uses of an action: only if the policy says so explicitly."""
     terms = site.agent_policy.actions.get(action)
     return terms is not None and terms.handoff is True
 
 
 LIFETIME_MS = HANDOFF_LIFETIME_S * SECOND_MS
 HANDOFF_ID = re.compile(r"ho_[0-7][0-9a-hjkmnp-tv-z]{25}\Z", re.ASCII)
-# Consonants that nobody confuses and that spell no word (RFC 8628 6.1).
+# Unambiguous consonants that spell no word (RFC 8628 6.1).
 CODE_LETTERS = "BCDFGHJKLMNPQRSTVWXZ"
 CODE_LENGTH = 8
 
 
 class HandoffRedemption(StrEnum):
-    """What came of redeeming a handoff."""
+    """Result of redeeming a handoff."""
 
     REDEEMED = "redeemed"
-    # There is none, or it is another agent's, or for something else. One cannot be told from the other.
+    # Unknown, another agent's, or for another request; callers cannot tell these apart.
     UNKNOWN = "unknown"
     PENDING = "pending"
     DECLINED = "declined"
     EXPIRED = "expired"
-    # Its receipt was spent already, by somebody else than this submission.
+    # Another submission spent its receipt already.
     SPENT = "spent"
 
 
@@ -121,7 +121,7 @@ class Handoffs:
     async def open(
         self, *, site: SiteView, action: str, identity: Identity, request: HandoffRequest, now_ms: int
     ) -> Handoff:
-        """Return the handoff of a verified agent's submission; asking again returns the same while it is not over."""
+        """Return the handoff of a verified agent's submission: the pending one for the same request, else a new one."""
         new = _new_handoff(site, action, identity, request, now_ms=now_ms)
         kept = await self._store.open_handoff(new)
         if kept.status is HandoffStatus.COMPLETED and await self._is_spent(site, kept):
@@ -130,11 +130,11 @@ class Handoffs:
         return self._shown(kept, site, now_ms)
 
     async def find(self, handoff_id: str) -> StoredHandoff | None:
-        """Return a handoff, over or not; None when there is none."""
+        """Return a handoff, expired or not; None if there is none."""
         return await self._store.find_handoff(handoff_id) if HANDOFF_ID.match(handoff_id) else None
 
     async def decide(self, handoff_id: str, *, approved: bool, now_ms: int) -> StoredHandoff | None:
-        """Write down what a person decided; None when somebody else did before, or when it was too late.
+        """Store a person's decision; None if one was stored before, or if the handoff has expired.
 
         From then on the agent has as much time to hear of it as the person had to decide.
         """
@@ -142,7 +142,7 @@ class Handoffs:
         return await self._store.decide_handoff(handoff_id, status, now_ms=now_ms, expires_ms=now_ms + LIFETIME_MS)
 
     async def answer(self, handoff: StoredHandoff, site: SiteView, *, now_ms: int) -> HandoffAnswer:
-        """Return what the agent is told; refuse when the receipt was spent or the time is over."""
+        """Return the state for the agent; refuse when the receipt was spent or the handoff has expired."""
         if handoff.status is HandoffStatus.COMPLETED and await self._is_spent(site, handoff):
             raise Refused("handoff_redeemed")
         if now_ms >= handoff.expires_ms:
@@ -186,7 +186,7 @@ class Handoffs:
         return HandoffRedemption.REDEEMED if is_mine else HandoffRedemption.SPENT
 
     async def give_grant(self, handoff: StoredHandoff, *, uses: int, hours: int, now_ms: int) -> StoredGrant:
-        """Keep what a person allowed at a handoff."""
+        """Store the grant that a person gave at a handoff."""
         if not (1 <= uses <= AGENT_GRANT_USES and 1 <= hours <= AGENT_GRANT_HOURS):
             raise ValueError(f"a grant has 1 to {AGENT_GRANT_USES} uses within 1 to {AGENT_GRANT_HOURS} hours")
         grant = StoredGrant(
@@ -205,7 +205,7 @@ class Handoffs:
         return grant
 
     async def use_grant(self, site: SiteView, identity: Identity, *, action: str, now_ms: int) -> str | None:
-        """Take one use for a verified agent and return the grant's ID; None when there is nothing to take.
+        """Take one use of a verified agent's grant and return the grant's ID; None without a usable grant.
 
         A policy that no longer lets agents ask a person lets no grant stand either.
         """
@@ -216,7 +216,7 @@ class Handoffs:
         return None if taken is None else taken.id
 
     async def _completed(self, handoff: StoredHandoff, site: SiteView, *, now_ms: int) -> HandoffAnswer:
-        # A receipt that ran out before anybody used it is given again, under the same ID: never two that can be spent.
+        # A receipt that expired unused is issued again under the same ID, so that only one can be spent.
         over_ms = now_ms - self._receipts.lifetime_ms
         issued = await self._store.issue_receipt(handoff.id, now_ms=now_ms, over_ms=over_ms)
         if issued is None or issued.issued_ms is None:
@@ -262,7 +262,7 @@ class Handoffs:
 
 
 def is_of(handoff: StoredHandoff, identity: Identity, site: SiteView) -> bool:
-    """Say whether a verified agent received this handoff, at this site."""
+    """Return whether a verified agent received this handoff, at this site."""
     return handoff.agent == identity.agent and handoff.site == site.number
 
 

@@ -1,4 +1,4 @@
-"""How the handoff page looks. Everything that came from outside is text, never markup; no other host is asked.
+"""The handoff page as HTML. Outside input is text, never markup; nothing is loaded from other hosts.
 
 Its words are in `words/`, a file for each language. The check inside it brings its own.
 """
@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
+from agentgate.http.accept_language import preferred_languages
 from agentgate.http.markup import Markup, element, joined
 from agentgate.protection.agents.handoff.approval import HandoffView, Phase, Question
 
@@ -19,7 +20,7 @@ POLICY = (
 )
 HEADERS = (
     ("content-security-policy", POLICY),
-    # With the strictest policy a form would say that it comes from nowhere.
+    # Under the strictest policy, browsers would send forms with `Origin: null`.
     ("referrer-policy", "same-origin"),
     ("vary", "Accept-Language"),
     ("x-frame-options", "DENY"),
@@ -43,15 +44,11 @@ def languages() -> Mapping[str, Words]:
 
 def choose_language(accepted: str | None) -> str:
     """Return the first language of an Accept-Language header that the page has, else English."""
-    for wish in (accepted or "")[:200].split(","):
-        tag = wish.partition(";")[0].strip().lower().partition("-")[0]
-        if tag in languages():
-            return tag
-    return "en"
+    wanted = (tag.lower().partition("-")[0] for tag in preferred_languages(accepted))
+    return next((tag for tag in wanted if tag in languages()), "en")
 
 
 def handoff_page(view: HandoffView, language: str) -> str:
-    """Return the page."""
     words = languages()[language]
     if view.question is None:
         name = view.phase.value[0]
@@ -73,7 +70,7 @@ def handoff_page(view: HandoffView, language: str) -> str:
 
 
 def message_page(message: str, language: str = "en") -> str:
-    """Return a page that says what went wrong. It goes out under the policy of every refusal, so without a style."""
+    """Return an error page. It is sent under the policy of every refusal, so without a style sheet."""
     return _document(languages()[language]["refused_title"], language, element("p", message), style=None)
 
 

@@ -1,4 +1,4 @@
-"""Handoffs and grants: as they go over the wire, the form that a person sends, and how they are kept in SQL.
+"""Handoffs and grants: wire records, the form that a person sends, and their tables in SQL.
 
 Each step is one statement, so that two at the same time cannot both take it.
 """
@@ -22,12 +22,12 @@ class HandoffRequest(Struct, frozen=True, kw_only=True):
     content_digest: str
     # The decision that asked for a person.
     decision_id: str
-    # Summed up for the person, and forgotten once that one has decided.
+    # Summarised for the person, and deleted once the person has decided.
     content: Any
 
 
 class Handoff(Record, frozen=True, kw_only=True):
-    """What a challenged agent is given: where a person can approve, and where to ask what became of it."""
+    """A handoff as the challenged agent gets it: where a person can approve, and where to poll its state."""
 
     id: str
     status: HandoffStatus
@@ -43,7 +43,7 @@ class Handoff(Record, frozen=True, kw_only=True):
 
 
 class HandoffAnswer(Record, frozen=True, kw_only=True):
-    """What became of a handoff. `receipt` is there when a person approved; the same one until it is redeemed."""
+    """State of a handoff. `receipt` is present when a person approved; the same one until it is redeemed."""
 
     id: str
     status: HandoffStatus
@@ -90,7 +90,7 @@ class StoredHandoff(Struct, frozen=True, kw_only=True):
     """A handoff as it is kept."""
 
     id: str
-    # What makes the request one of its kind: as long as it stands there, asking again finds this handoff.
+    # Identifies the request: while it is set, the same request finds this handoff.
     request_key: bytes | None
     # The site's number.
     site: int
@@ -101,12 +101,12 @@ class StoredHandoff(Struct, frozen=True, kw_only=True):
     content_digest: str
     decision_id: str
     user_code: str
-    # JSON of what the person is shown of the content; None once nobody needs it any more.
+    # JSON of the content's summary for the person; None once the handoff is over.
     summary: str | None
     status: HandoffStatus = HandoffStatus.PENDING
-    # The `jti` of the one receipt that it can lead to.
+    # The `jti` of its only receipt.
     receipt_id: str
-    # From when on the receipt is good that was given last; None while none was.
+    # When the last receipt becomes valid; None before the first.
     issued_ms: int | None = None
     created_ms: int
     expires_ms: int
@@ -131,7 +131,7 @@ class StoredGrant(Struct, frozen=True, kw_only=True):
 
 _HANDOFFS = RecordTable("handoff", StoredHandoff)
 _GRANTS = RecordTable("agent_grant", StoredGrant)
-# Of two who take the last use of a grant, one finds it gone and looks for another grant. Nobody has many.
+# Of two callers that take the last use of a grant, one retries with another grant. There are few.
 LOOKS = 5
 MOST_LISTED = 1_000
 
@@ -140,28 +140,28 @@ class HandoffStore(Repository):
     """Handoffs. Each step that may be taken once is one statement."""
 
     async def open_handoff(self, handoff: StoredHandoff) -> StoredHandoff:
-        """Keep a new handoff and return it, or the one that stands under the same request key and is not over."""
+        """Insert a handoff and return it, or return the pending one with the same request key."""
         await self._session.run(
             "UPDATE handoff SET request_key = NULL WHERE request_key = $1 AND expires_ms <= $2",
             handoff.request_key,
             handoff.created_ms,
         )
         await _HANDOFFS.add(self._session, handoff, "ON CONFLICT (request_key) DO NOTHING")
-        # Released in between, the request is its own again.
+        # None if the other handoff released the key in between.
         return await _HANDOFFS.find(self._session, "request_key = $1", handoff.request_key) or handoff
 
     async def find_handoff(self, handoff_id: str) -> StoredHandoff | None:
-        """Return a handoff in whatever state it is; None when there is none or it was forgotten."""
+        """Return a handoff in any state; None if there is none or it was deleted."""
         return await _HANDOFFS.find(self._session, "id = $1", handoff_id)
 
     async def release_request(self, handoff_id: str) -> None:
-        """Let another handoff stand for the same request."""
+        """Release the request key, so that the same request gets a new handoff."""
         await self._session.run("UPDATE handoff SET request_key = NULL WHERE id = $1", handoff_id)
 
     async def decide_handoff(
         self, handoff_id: str, status: HandoffStatus, *, now_ms: int, expires_ms: int
     ) -> StoredHandoff | None:
-        """End the waiting and forget the summary; None, and no change, when it does not wait. Of many, one wins."""
+        """Store the decision and delete the summary; None, and no change, if none is pending. One caller wins."""
         row = await self._session.one(
             f"""UPDATE handoff SET status = $2, expires_ms = $4, summary = NULL
                 WHERE id = $1 AND status = 'pending' AND expires_ms > $3
@@ -174,7 +174,7 @@ class HandoffStore(Repository):
         return _HANDOFFS.read(row) if row else None
 
     async def issue_receipt(self, handoff_id: str, *, now_ms: int, over_ms: int) -> StoredHandoff | None:
-        """Let the receipt be good from now on unless it was given since `over_ms`; return the handoff after that."""
+        """Make the receipt valid from now on unless it was issued since `over_ms`; return the changed handoff."""
         await self._session.run(
             """UPDATE handoff SET issued_ms = $2
                 WHERE id = $1 AND status = 'completed' AND (issued_ms IS NULL OR issued_ms <= $3)""",
@@ -185,7 +185,7 @@ class HandoffStore(Repository):
         return await self.find_handoff(handoff_id)
 
     async def forget_summaries(self, now_ms: int) -> int:
-        """Forget what the contents of handoffs were that nobody decided in time; return how many."""
+        """Delete the summaries of handoffs that expired undecided; return how many."""
         return await self._session.run(
             "UPDATE handoff SET summary = NULL WHERE expires_ms <= $1 AND summary IS NOT NULL", now_ms
         )
@@ -204,11 +204,10 @@ class GrantStore(Repository):
     """Grants to agents."""
 
     async def add_grant(self, grant: StoredGrant) -> None:
-        """Keep a new grant."""
         await _GRANTS.add(self._session, grant)
 
     async def use_grant(self, *, site: int, agent: str, keyid: str, action: str, now_ms: int) -> StoredGrant | None:
-        """Take one use from the grant that ends first and return it after that; None when there is nothing to take."""
+        """Take one use from the grant that ends first and return the changed grant; None without a usable grant."""
         for _ in range(LOOKS):
             found = await self._session.one(
                 """SELECT id FROM agent_grant

@@ -1,7 +1,7 @@
-"""Keys of agents, fetched from the key sets that their requests name, and remembered.
+"""Keys of agents, fetched from the key sets that their requests name, and cached.
 
 Visitors choose what is fetched here: so it goes to public addresses only, is bounded in time, size and number, and one
-visitor's key set never costs another's. A failure says nothing about an agent and takes nothing away from it.
+visitor's key set never evicts another's. A failed fetch never invalidates a cached key set.
 """
 
 import asyncio
@@ -20,23 +20,23 @@ from agentgate.lib.outbound.client import Outbound, OutboundAnswer, OutboundFail
 from agentgate.protection.agents.signing.key_sets import KeyFound, ListedKey, NotAKeySet, kept_s, read_key_set
 
 FETCH_S = 3.0
-# Who had less than this part of the time was kept waiting by others.
+# A fetch that had less than this part of the time waited too long for others.
 OWN_TIME = 0.9
 MOST_READ_BYTES = 64 * 1024
 MOST_FETCHES = 4
-# The last place is for key sets that were good before: strangers that answer slowly must not keep them from renewal.
+# One slot is reserved for the renewal of known key sets, which slow strangers must not block.
 STRANGERS_FETCHES = 3
 MOST_WAITING = 64
 # Cached at once; the least recently used are evicted first, and failures before key sets.
 MOST_KEY_SETS = 1_000
 MOST_FAILURES = 1_000
-# However many paths a visitor makes up, a host that has no key sets is not asked more often a minute than this.
+# Failures and new fetches of one host, however many paths a visitor makes up.
 MOST_OF_HOST = 8
-# How soon the same URL is asked again: after a failure, or because a request names a key that was not there.
+# Delay before the same URL is fetched again: after a failure, or for a key that was not in it.
 RETRY_MS = MINUTE_MS
-# A key set is renewed ahead of time, once this part of its time is over, so that no request waits for it.
+# A key set is renewed after this part of its lifetime, so that no request waits for it.
 RENEWED_AFTER = 0.75
-# A key set that cannot be had any more is believed for as long.
+# How long a key set is used after its lifetime while it cannot be fetched.
 STALE_MS = 7 * DAY_MS
 PORT = 443
 HEADERS = {"accept": "application/http-message-signatures-directory+json, application/json;q=0.9, */*;q=0.1"}
@@ -51,12 +51,12 @@ class KnownDirectory(Struct):
     keys: Mapping[str, ListedKey]
     fresh_until_ms: int
     renewed_from_ms: int
-    # When it was asked for last, with or without success.
+    # When it was fetched last, with or without success.
     asked_ms: int
 
 
 class Failure(Struct, frozen=True):
-    """A URL that never gave a key set: why, and until when it is not asked again."""
+    """A URL without a key set: the reason, and until when it is not fetched again."""
 
     reason: str
     host: str
@@ -79,7 +79,7 @@ class KeyDirectories:
         self._strangers_places = asyncio.Semaphore(STRANGERS_FETCHES)
 
     def find(self, url: str, keyid: str, *, now_ms: int) -> KeyFound | Awaitable[KeyFound]:
-        """Return a key that is known at once; else something to wait for, at most three seconds."""
+        """Return a cached key; else an awaitable, which takes three seconds at most."""
         known = self._key_sets.get(url)
         if known is None:
             return self._find_new(url, keyid, now_ms=now_ms)
@@ -95,7 +95,7 @@ class KeyDirectories:
         return self._answer(url, keyid, now_ms=now_ms)
 
     async def close(self) -> None:
-        """Give up what is being fetched."""
+        """Cancel pending fetches."""
         fetches = list(self._fetches.values())
         for fetch in fetches:
             fetch.cancel()
@@ -130,7 +130,7 @@ class KeyDirectories:
         return busy or self._answer(url, keyid, now_ms=now_ms)
 
     def _answer(self, url: str, keyid: str, *, now_ms: int) -> KeyFound:
-        """Return what is known now, however old."""
+        """Return the cached key, however old."""
         known = self._key_sets.get(url)
         if known is None or now_ms >= known.fresh_until_ms + STALE_MS:
             failure = self._failures.get(url)
@@ -146,7 +146,7 @@ class KeyDirectories:
         if task is None:
             task = self._fetches[url] = asyncio.create_task(self._fetch_in_turn(url, now_ms))
             host = self._check(url).host
-            # Counted here and not when the task begins, or many could come in between.
+            # Counted here and not when the task begins: many could start in between.
             self._of_host[host] += 1
 
             def finish(_: object) -> None:
@@ -164,14 +164,14 @@ class KeyDirectories:
         now_s = asyncio.get_running_loop().time
         began_s = math.inf
         try:
-            # Waiting for a place counts: nobody waits longer than this for an answer of any kind.
+            # The time for a slot counts too: no caller waits longer than this.
             async with asyncio.timeout(FETCH_S):
                 async with queue, self._places:
                     began_s = now_s()
                     await self._fetch_now(url, now_ms)
         except TimeoutError:
             if now_s() - began_s < OWN_TIME * FETCH_S:
-                # Most of the time was the others', so this is no failure of its own that would be remembered.
+                # Most of the time was spent waiting for others, so the failure is not cached.
                 return KeyFound(None, BUSY) if known is None else None
             self._note_failure(url, f"no answer within {FETCH_S:g} seconds", now_ms)
         return None
@@ -196,7 +196,7 @@ class KeyDirectories:
             del self._key_sets[next(iter(self._key_sets))]
 
     def _note_failure(self, url: str, reason: str, now_ms: int) -> None:
-        # Without the query, which may be anything.
+        # Without the query, which is free text.
         structlog.get_logger().info("key set not fetched", key_set=url.partition("?")[0], reason=reason)
         if url in self._key_sets:
             return
@@ -208,7 +208,7 @@ class KeyDirectories:
             self._drop_failure(next(iter(self._failures)))
 
     def _drop_failures(self, now_ms: int) -> None:
-        """Drop the failures whose time is over; they are in the order of their time."""
+        """Drop expired failures, which are in the order of their time."""
         while self._failures:
             url, failure = next(iter(self._failures.items()))
             if failure.until_ms > now_ms:
@@ -235,7 +235,7 @@ def _keys_of(answer: OutboundAnswer) -> dict[str, ListedKey]:
 
 
 def open_directories(hosts: tuple[str, ...]) -> KeyDirectories:
-    """Return the key directories of a worker. Slow name servers hold up threads of their own and nobody else's."""
+    """Return the key directories of a worker. Slow name servers block threads of their own only."""
     threads = ThreadPoolExecutor(MOST_FETCHES, thread_name_prefix="key-set-names")
     outbound = Outbound(
         resolve=partial(look_up, threads=threads),

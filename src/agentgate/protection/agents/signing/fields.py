@@ -1,7 +1,7 @@
-"""The structured fields of a signed request (RFC 9651), read with bounds: what visitors send may cost only so much.
+"""The structured fields of a signed request (RFC 9651), read within bounds of time and memory.
 
 http-sf reads them. An agent covers the same parts in every request and names the same key, and only a nonce is new each
-time: so what is read of a Signature-Input without its nonce is cached.
+time: so a parsed Signature-Input is cached without its nonce.
 """
 
 import base64
@@ -26,17 +26,17 @@ Parameters = Mapping[str, BareItemType]
 
 # Headers without their nonce: an agent repeats one for as long as its clock shows the same second.
 CACHED = 512
-# Longer than any agent's header; what is made of a text takes more memory than the text.
+# Longer than any agent's header. Parsed fields take more memory than their text.
 LONGEST_CACHED_BYTES = 1_024
 
 _STRING = re.compile(r'"[^"]*"')
-# What stands in a string as it is.
+# Characters that need no escape in a string.
 _UNESCAPED = re.compile(r"[ !#-\[\]-~]*\Z")
 _NO_PARAMETERS: Parameters = {}
 
 
 class Unreadable(ValueError):  # noqa: N818 - says what it is
-    """A field cannot be read as what it should be. The text says why, for whoever writes the agent."""
+    """A field is malformed. The message is for the agent's developer."""
 
 
 class Component(Struct, frozen=True):
@@ -52,12 +52,12 @@ class Coverage(Struct, frozen=True):
     """All that a signature covers."""
 
     components: tuple[Component, ...]
-    # The names of what is covered whole: of one member or parameter the rest could be anything.
+    # Names of components that are covered whole, not only a member or parameter of them.
     whole: frozenset[str]
 
 
 class SignatureInput(Struct, frozen=True):
-    """What one signature covers and says about itself."""
+    """Covered components and parameters of one signature."""
 
     coverage: Coverage
     parameters: Parameters
@@ -66,7 +66,7 @@ class SignatureInput(Struct, frozen=True):
 
 
 class SplitInput(NamedTuple):
-    """A header Signature-Input, and the same without its nonce: only that is new in every request."""
+    """A header Signature-Input, and the same without its nonce, which alone is new in every request."""
 
     text: str
     rest: str
@@ -74,7 +74,7 @@ class SplitInput(NamedTuple):
 
 
 def read_inputs(value: bytes) -> dict[str, SignatureInput]:
-    """Return what a header Signature-Input says, by label."""
+    """Return the signatures of a header Signature-Input, by label."""
     parts = split_input(value)
     read = None if parts is None else read_without_nonce(parts.rest)
     if parts is None or read is None:
@@ -89,7 +89,7 @@ def read_inputs(value: bytes) -> dict[str, SignatureInput]:
 
 
 def split_input(value: bytes) -> SplitInput | None:
-    """Cut the nonce out of a header Signature-Input, unread; None where its place is not plain to see.
+    """Cut the nonce out of an unparsed header Signature-Input; None where its position is ambiguous.
 
     It follows a list that is closed, stands outside of every string, and ends where another parameter or nothing
     follows. So if the rest can be read, what was cut out was a nonce, and not the inside of something else.
@@ -131,7 +131,7 @@ def read_signatures(value: bytes) -> dict[str, bytes]:
 
 
 def read_dictionary(value: bytes) -> DictionaryType:
-    """Return the members of a dictionary. A name that comes twice is refused: others might go by the other one."""
+    """Return the members of a dictionary. Duplicate names are refused: parsers differ on which one counts."""
     return _cached_dictionary(value) if len(value) <= LONGEST_CACHED_BYTES else _dictionary(value)
 
 
@@ -145,7 +145,7 @@ _cached_dictionary = functools.lru_cache(maxsize=CACHED)(_dictionary)
 
 
 def rewrite(value: bytes) -> str:
-    """Return a structured field in its one strict spelling, whichever of the three kinds it is (RFC 9421 2.1.1)."""
+    """Return a structured field of any of the three kinds in its strict serialisation (RFC 9421 2.1.1)."""
     for kind in ("item", "list"):
         try:
             return _serialise(_parse(value, kind))
@@ -155,7 +155,7 @@ def rewrite(value: bytes) -> str:
 
 
 def write_member(member: object) -> str:
-    """Return the value of a dictionary's member in its strict spelling (RFC 9421 2.1.2)."""
+    """Return the value of a dictionary's member in its strict serialisation (RFC 9421 2.1.2)."""
     if isinstance(member, tuple) and isinstance(member[0], list):
         return ser_innerlist(member)
     if isinstance(member, tuple) and type(member[0]) is str and not member[1] and _UNESCAPED.match(member[0]):
@@ -215,7 +215,7 @@ def _refuse_twice(name: str, where: str) -> None:
 
 
 def refuse_long(value: bytes) -> None:
-    """Refuse a field of which reading would take too long."""
+    """Refuse a field that would take too long to parse."""
     if len(value) > LONGEST_FIELD_BYTES:
         raise Unreadable(f"a field may have at most {LONGEST_FIELD_BYTES} bytes; this one has {len(value)}")
 
@@ -230,7 +230,7 @@ def digest_of(body: bytes) -> str:
 
 
 def matches(content_digest: bytes, body: bytes) -> bool:
-    """Say whether a header names this body: every digest of a kind that we know is right, and there is one."""
+    """Return whether a header names this body: every digest of a kind that we know is right, and there is one."""
     try:
         named = read_dictionary(content_digest)
     except Unreadable:

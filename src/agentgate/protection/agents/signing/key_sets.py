@@ -1,4 +1,4 @@
-"""Key sets of agents as they are really served: what keys they list, what for, and how long that holds."""
+"""Key sets of agents in all forms in use: their keys, purposes and lifetimes."""
 
 import base64
 import hashlib
@@ -14,7 +14,7 @@ from agentgate.protection.signals.detectors.agent_claim import PURPOSES
 
 
 class KeyFound(Struct, frozen=True, gc=False):
-    """What a key set says about a key: the key, or in one sentence why there is none."""
+    """A key of a key set, or one sentence why there is none."""
 
     key: PublicKey | None
     why: str | None = None
@@ -26,11 +26,11 @@ class KeySource(Protocol):
     """Keys of agents, by the URL of their key set and the key's thumbprint. Never by the thumbprint alone."""
 
     def find(self, url: str, keyid: str, *, now_ms: int) -> KeyFound | Awaitable[KeyFound]:
-        """Return what is known at once, or something to wait for."""
+        """Return a cached key, or an awaitable."""
         ...
 
 
-# Keys whose private half is printed in a standard, by thumbprint: whoever signs with one of them proves nothing.
+# Keys whose private half is printed in a standard, by thumbprint: a signature by one proves nothing.
 TEST_KEYS = frozenset(
     (
         "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U",  # RFC 9421 B.1.4, Ed25519
@@ -60,7 +60,7 @@ def thumbprint(jwk: Mapping[str, Any]) -> str:
 
 
 def is_thumbprint(text: str) -> bool:
-    """Say whether a text has the form of a SHA-256 thumbprint."""
+    """Return whether a text has the form of a SHA-256 thumbprint."""
     return _THUMBPRINT.match(text) is not None
 
 
@@ -73,12 +73,12 @@ def read_key(jwk: Mapping[str, Any]) -> PublicKey | None:
     if jwk.get("use", "sig") != "sig" or jwk.get("alg", "EdDSA") not in _ALGORITHMS or not is_thumbprint(x):
         return None
     raw = base64.urlsafe_b64decode(f"{x}=")
-    # One key has one spelling, or it would have several thumbprints.
+    # Only the canonical encoding is accepted, or one key would have several thumbprints.
     return PublicKey(raw) if _base64url(raw) == x else None
 
 
 def is_current(jwk: Mapping[str, Any], *, now_ms: int) -> bool:
-    """Say whether a key may be used now, by its `nbf` and `exp`. A time that is no number does not pass."""
+    """Return whether a key may be used now, by its `nbf` and `exp`. A time that is no number does not pass."""
     if jwk.get("nbf") is None and jwk.get("exp") is None:
         return True
     begins, ends = (_milliseconds(jwk.get(name)) for name in ("nbf", "exp"))
@@ -91,7 +91,7 @@ def _milliseconds(time: object) -> float | None:
     if isinstance(time, bool) or not isinstance(time, int | float):
         return float("nan")
     if time > _MOST_MILLISECONDS:
-        # It may be a number with more digits than a float has room for.
+        # The number may be too large for a float.
         return float("inf")
     return float(time) if time >= _LEAST_MILLISECONDS else time * 1000.0
 
@@ -103,11 +103,11 @@ def _base64url(value: bytes) -> str:
 MOST_KEYS = 20
 SHORTEST_S = 60
 LONGEST_S = 86_400
-# For a key set that says nothing about it.
+# Default lifetime of a key set.
 USUAL_S = 3_600
 MOST_WORDS = 20
 
-# Words in use for what we have a word for. Others are left out: an agent must not choose its own labels.
+# Purposes in use, with our words for them. Others are left out: an agent must not choose its own labels.
 _SAME_PURPOSE = {
     "ads": "advertising",
     "ai-input": "fetch",
@@ -131,12 +131,12 @@ _SAME_PURPOSE = {
 _WORD_ENDS = re.compile(r"[\s,;]+")
 _MAX_AGE = re.compile(r'(?:^|[\s,])max-age\s*=\s*"?([0-9]{1,10})', re.ASCII | re.IGNORECASE)
 _NOT_KEPT = re.compile(r"(?:^|[\s,])no-(?:store|cache)\b", re.ASCII | re.IGNORECASE)
-# Beyond any time, and safe to calculate with.
+# Later than every real time, and safe to calculate with.
 _LATEST = 2**53
 
 
 class NotAKeySet(Exception):  # noqa: N818 - says what happened
-    """The answer lists no key that can be used. The reason is fit for whoever serves it."""
+    """The answer lists no usable key. The message is for the operator of the key set."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -144,14 +144,14 @@ class NotAKeySet(Exception):  # noqa: N818 - says what happened
 
 
 class ListedKey(Struct, frozen=True):
-    """A key, when it may be used, and what its agent says it wants."""
+    """A key, its validity period, and its agent's purposes."""
 
     key: PublicKey
     times: Mapping[str, Any]
     purposes: tuple[str, ...] = ()
 
     def found(self, *, now_ms: int) -> KeyFound:
-        """Return the key, if this is its time."""
+        """Return the key, if it is valid now."""
         if not is_current(self.times, now_ms=now_ms):
             return KeyFound(None, "the key set lists this key for another time (`nbf`, `exp`); sign with a current key")
         return KeyFound(self.key, None, self.purposes)
@@ -197,7 +197,7 @@ def _usable(listed: list[Any], general: tuple[str, ...]) -> Iterator[tuple[str, 
         key = read_key(jwk)
         if key is not None:
             times = {name: _moment(jwk[name]) for name in ("nbf", "exp") if jwk.get(name) is not None}
-            # By its thumbprint and not by its `kid`, which is whatever somebody wrote.
+            # By thumbprint, not by `kid`, which is free text.
             yield thumbprint(jwk), ListedKey(key, times, _purposes(jwk.get("purpose")) or general)
 
 

@@ -22,11 +22,11 @@ class ReplayStore:
 
     @property
     def lost_ms(self) -> int:
-        """When signatures that had been remembered were lost, such as by restoring a backup; 0 where none were."""
+        """When stored signatures were lost, such as by restoring a backup; 0 if none were."""
         return self._lost_ms()
 
     async def remember(self, replay_key: bytes, *, kept_until_ms: int) -> bool:
-        """Remember a signature, durably; False when it is remembered already. Of many at once, one wins."""
+        """Store a signature; False if it is stored already. Of concurrent calls, one wins."""
         return await self._rows.put((replay_key, kept_until_ms))
 
     async def forget_replays(self, before_ms: int, *, most: int) -> int:
@@ -39,7 +39,7 @@ class ReplayStore:
         )
 
 
-# Two machines' clocks may differ, and one of them must not forget what the other would still accept.
+# Machines' clocks differ: one must not delete a signature that another would still accept.
 SKEW_MS = MINUTE_MS
 
 
@@ -50,7 +50,7 @@ class Replays:
         self._store = store
 
     def must_remember(self, identity: Identity, *, unsafe: bool) -> bool:
-        """Say whether a signature must be remembered.
+        """Return whether a signature must be remembered.
 
         One without a nonce only where repeating does harm (`unsafe`: submissions, and methods other than GET and HEAD):
         two honest requests of the same second have the same signature then.
@@ -63,7 +63,7 @@ class Replays:
             return True
         if not identity.unique:
             raise ValueError("a verified identity needs a replay key; all of them would be taken for one signature")
-        # It may have been accepted before the store forgot it; the agent's clock may have been ahead.
+        # It may have been accepted before rows were lost; the agent's clock may have been ahead.
         lost_ms = self._store.lost_ms
         if lost_ms > 0 and identity.created_ms <= lost_ms + SIGNATURE_SKEW_S * SECOND_MS:
             return False

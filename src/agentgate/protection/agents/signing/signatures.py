@@ -1,6 +1,6 @@
-"""The signatures of a request: whom each is made for (Signature-Agent), and what it covers and says of itself.
+"""The signatures of a request: the agent of each (Signature-Agent), its covered components and its parameters.
 
-Usual signatures, written as nearly every agent writes them, are read and checked once for all of one second. Whatever
+Signatures in the form that nearly every agent uses are parsed and checked once for all of one second. Whatever
 is unusual or wrong is read in full. All forms in use are read; only signatures by Ed25519 are checked.
 """
 
@@ -31,7 +31,7 @@ from agentgate.protection.agents.signing.signed_text import signed_text
 from agentgate.protection.sites.agent_policy import WELL_KNOWN
 
 NAME = "signature-agent"
-# A receipt names the agent, and has room for 2048 characters in all.
+# A receipt names the agent, and is limited to 2048 characters in all.
 LONGEST_URL = 512
 # Of agents that come again and again.
 CACHED_ADDRESSES = 512
@@ -42,7 +42,7 @@ _URL = re.compile(
     re.ASCII,
 )
 _STRING = re.compile(rb'"([ !#-\[\]-~]*)"\Z')
-# Some clients leave the quotes to whoever uses them, who forgets them.
+# Some clients leave out the quotes.
 _UNQUOTED = re.compile(rb"(https://[!#-+\--:<-\[\]-~]+)\Z")
 # How the value is to be read, in revisions that say so.
 _TYPES = frozenset(("directory", "jwks_uri"))
@@ -136,7 +136,7 @@ class Signature(Struct, frozen=True):
     value: bytes
 
     def text(self, message: SignedMessage) -> bytes:
-        """Return what must have been signed. Unreadable when the request lacks something that is covered."""
+        """Return the signed text. Unreadable when the request lacks a covered component."""
         return signed_text(message, self.input)
 
 
@@ -169,8 +169,8 @@ LONGEST_BYTES = 1_024
 ORIGIN_PARTS = frozenset(("@authority", "@target-uri"))
 
 
-class Form(Struct, frozen=True):
-    """What a signature says of itself but for a nonce."""
+class SignatureForm(Struct, frozen=True):
+    """Parameters and coverage of a signature without its nonce."""
 
     label: str
     coverage: Coverage
@@ -178,22 +178,22 @@ class Form(Struct, frozen=True):
     expires_s: int
     keyid: str
     address: AgentAddress
-    # What the header Signature begins with, where that is known to be the one way it is usually written.
+    # The beginning of the header Signature in its usual form; None in other forms.
     start: bytes = b""
 
 
 class UsualSignature(Struct, frozen=True):
     """A signature as a request carries it."""
 
-    form: Form
+    form: SignatureForm
     nonce: str | None
-    # What it covers and says of itself, as that is signed.
+    # Covered components and parameters, as they are signed.
     text: str
     value: bytes
 
 
 def usual_signature(headers: Mapping[bytes, bytes]) -> UsualSignature | None:
-    """Return the one signature of a request, complete but checked against no clock and no key; None for any other."""
+    """Return the only signature of a request in the usual form, not yet checked against clock and key; else None."""
     agent, value = headers.get(b"signature-agent"), headers.get(b"signature")
     parts = split_input(headers.get(b"signature-input", b""))
     if parts is None or agent is None or value is None or len(agent) > LONGEST_BYTES or len(value) > LONGEST_BYTES:
@@ -206,7 +206,7 @@ def usual_signature(headers: Mapping[bytes, bytes]) -> UsualSignature | None:
 
 
 def signature_in(value: bytes, start: bytes) -> bytes | None:
-    """Return the one signature of a header that begins so and is written as usual; None for any other."""
+    """Return the only signature of a header with this beginning in the usual form; else None."""
     if not value.startswith(start) or not value.endswith(b":", len(start)):
         return None
     try:
@@ -216,7 +216,7 @@ def signature_in(value: bytes, start: bytes) -> bytes | None:
 
 
 @functools.lru_cache(maxsize=CACHED_FORMS)
-def _form(rest: str, agent: bytes) -> Form | None:
+def _form(rest: str, agent: bytes) -> SignatureForm | None:
     read = read_without_nonce(rest)
     if read is None:
         return None
@@ -232,4 +232,4 @@ def _form(rest: str, agent: bytes) -> Form | None:
     is_usual = said.get("tag") == TAG and said.get("alg", ALGORITHM) == ALGORITHM and "nonce" not in said
     if not is_usual or address is None or not is_thumbprint(keyid) or ORIGIN_PARTS.isdisjoint(coverage.whole):
         return None
-    return Form(label, coverage, created_s, expires_s, keyid, address, f"{label}=:".encode())
+    return SignatureForm(label, coverage, created_s, expires_s, keyid, address, f"{label}=:".encode())

@@ -28,12 +28,12 @@ _FIELD_PARAMETERS = frozenset(("sf", "key", "bs"))
 
 
 def signed_text(message: SignedMessage, signature: SignatureInput) -> bytes:
-    """Return the bytes that must have been signed. Unreadable when the request lacks something that is covered."""
+    """Return the signature base. Unreadable when the request lacks a covered component."""
     return text_over(message, signature.coverage, signature.text)
 
 
 def text_over(message: SignedMessage, coverage: Coverage, parameters: str) -> bytes:
-    """Return the bytes that must have been signed, given what is covered and how list and parameters are written."""
+    """Return the signature base, given the covered components and the serialised parameters."""
     lines, headers, others = [], message.headers, None
     for component in coverage.components:
         name = component.name
@@ -48,7 +48,7 @@ def text_over(message: SignedMessage, coverage: Coverage, parameters: str) -> by
         lines.append(f"{component.identifier}: {value}")
     lines.append(f'"@signature-params": {parameters}')
     text = "\n".join(lines)
-    # A value with a line break could stand for other lines.
+    # A value with a line break could forge other lines.
     if not text.isascii() or text.count("\n") >= len(lines):
         raise Unreadable("what a signature covers may only have ASCII characters and no line breaks")
     return text.encode("ascii")
@@ -66,7 +66,7 @@ def authority_of(message: SignedMessage) -> str:
 
 
 class _Values:
-    """The values of one request's less usual components. What several of them need is read once: the cost is linear."""
+    """Values of one request's less usual components. Shared parts are parsed once, so the cost is linear."""
 
     def __init__(self, message: SignedMessage) -> None:
         self._message = message
@@ -74,11 +74,10 @@ class _Values:
         self._query: Mapping[str, list[str]] | None = None
 
     def of(self, component: Component) -> str:
-        """Return the value of a component."""
         name, parameters = component.name, component.parameters
         if name == "@query-param" and list(parameters) == ["name"]:
             return self._query_parameter(parameters["name"])
-        # The host is what the visitor asked for; whoever passes the request on to us may have written another.
+        # The host that the visitor requested; a proxy may have written another into the header.
         sent = authority_of(self._message).encode() if name == "host" else self._message.headers.get(name.encode())
         if sent is None:
             if _FIELD_NAME.match(name):

@@ -1,6 +1,6 @@
 """Who signed a request: the Web Bot Auth profile of RFC 9421, for gateway, submissions and handoff alike.
 
-Whether the request was seen before, what its body is and what the site thinks of the agent is for others to find out.
+Replays, the body digest and the site's policy are checked elsewhere.
 """
 
 from collections.abc import Awaitable, Mapping, Sequence
@@ -27,8 +27,8 @@ from agentgate.protection.agents.signing.signatures import (
     ORIGIN_PARTS,
     OTHER_ALGORITHMS,
     AgentAddress,
-    Form,
     Signature,
+    SignatureForm,
     UsualSignature,
     agent_address,
     tagged_signatures,
@@ -43,9 +43,9 @@ NOT_SIGNED = "the signature is not one of this request by this key"
 
 
 class _Claim(Struct, frozen=True):
-    """A signature that is as it should be, before its key is known."""
+    """A well-formed signature, before its key is known."""
 
-    # What is true if the key turns out to be the agent's.
+    # The identity if the key is the agent's.
     identity: Identity
     agent: str
     keyid: str
@@ -62,18 +62,18 @@ class _InlineKey(Struct, frozen=True):
 
 
 class AgentVerifier:
-    """Finds out who signed a request."""
+    """Verifies the signatures of requests."""
 
     def __init__(self, keys: KeySource, *, allow_test_keys: bool = False) -> None:
         self._keys = keys
         self._refused_keys = frozenset[str]() if allow_test_keys else TEST_KEYS
-        # By the identity of the key set, which is kept so that no other can take its place in memory.
+        # By `id()` of the key set, which is referenced so that the number is not reused.
         self._inline: dict[int, tuple[InlineKeys, dict[str, _InlineKey]]] = {}
 
     def verify(
         self, message: SignedMessage, *, policy: AgentPolicy, now_ms: int, longest_s: int
     ) -> Identity | Awaitable[Identity]:
-        """Return who sent a request; at once, unless a key set has to be fetched first.
+        """Return the identity of a request, or an awaitable if a key set has to be fetched first.
 
         `longest_s` is the longest time that a signature may be good for.
         """
@@ -88,7 +88,7 @@ class AgentVerifier:
     def _verify_any(
         self, message: SignedMessage, *, policy: AgentPolicy, now_ms: int, longest_s: int
     ) -> Identity | Awaitable[Identity]:
-        """Return who sent a request, however many signatures it has and however they are written."""
+        """Return the identity of a request with any number and form of signatures."""
         try:
             signatures = tagged_signatures(message.headers)
         except Unreadable as problem:
@@ -107,7 +107,7 @@ class AgentVerifier:
     def _usual_claim(
         self, usual: UsualSignature, message: SignedMessage, *, now_ms: int, longest_s: int
     ) -> _Claim | Identity | None:
-        """Return what a signature claims that has nothing unusual about it; None when there is something wrong."""
+        """Return the claim of a signature in the usual form; None for other forms and problems."""
         form = usual.form
         if form.keyid in self._refused_keys or _time_problem(form.created_s, form.expires_s, now_ms, longest_s):
             return None
@@ -133,7 +133,7 @@ class AgentVerifier:
             return _refused(
                 AgentVerdict.UNVERIFIED, "no Signature-Agent says where the key is to be found", keyid=keyid
             )
-        form = Form(signature.label, coverage, created_s, expires_s, keyid, address)
+        form = SignatureForm(signature.label, coverage, created_s, expires_s, keyid, address)
         return _claim_of(form, signature.input.parameters.get("nonce"), text, signature.value)
 
     def _keyid(self, parameters: Mapping[str, object]) -> str:
@@ -157,7 +157,7 @@ class AgentVerifier:
     ) -> KeyFound | Awaitable[KeyFound]:
         entry = policy.entry_for(address.agent)
         if entry is not None and not isinstance(entry.jwks, UnsetType):
-            # The site has said which keys are the agent's. No key set elsewhere adds to them.
+            # The policy lists the agent's keys. No key set elsewhere adds to them.
             return self._inline_key(entry.jwks, keyid, now_ms=now_ms)
         return self._keys.find(address.key_url, keyid, now_ms=now_ms)
 
@@ -175,9 +175,9 @@ class AgentVerifier:
         return KeyFound(found.key)
 
 
-def _claim_of(form: Form, nonce: object, text: bytes, signature: bytes) -> _Claim:
+def _claim_of(form: SignatureForm, nonce: object, text: bytes, signature: bytes) -> _Claim:
     keyid, address = form.keyid, form.address
-    # By position: finding so many fields by their names takes longer than filling them.
+    # By position: keyword arguments take longer.
     identity = Identity(
         AgentVerdict.VERIFIED,
         None,
@@ -245,7 +245,7 @@ async def _wait(claim: _Claim, found: Awaitable[KeyFound]) -> Identity:
 
 
 def _find_problem(claims: Sequence[_Claim | Identity]) -> Identity | None:
-    """Return what is wrong with several signatures, before any key is looked for."""
+    """Return the problem with several signatures, before any key is fetched."""
     for claim in claims:
         if isinstance(claim, Identity) and claim.verdict is AgentVerdict.INVALID:
             return claim
@@ -263,7 +263,7 @@ async def _identify_all(found: Sequence[Identity | Awaitable[Identity]]) -> Iden
         return by_verdict[AgentVerdict.INVALID][0]
     verified = by_verdict.get(AgentVerdict.VERIFIED, [])
     if len(verified) > 1:
-        # Each could be sent again alone, so that neither makes the request one of its kind.
+        # Each could be replayed alone, so neither identifies the request.
         return _refused(AgentVerdict.INVALID, "the request has two signatures of the agent; one is enough")
     return verified[0] if verified else identities[0]
 

@@ -1,1 +1,1 @@
-"""`POST /agent/submit`: what an agent hands in, once."""
+"""`POST /agent/submit`: submissions of agents."""

@@ -1,4 +1,4 @@
-"""Content in its one canonical form: what a content digest is made of, and the text in it.
+"""Content in its canonical form, over which the content digest is computed, and the text in it.
 
 Text is its UTF-8 bytes. Everything else is JSON as RFC 8785 writes it, which every language can make again.
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-# What is nested further is no form that somebody filled in.
+# Deeper nesting than any form has.
 DEEPEST = 32
 # Every whole number up to here is exact in every language.
 LARGEST_INTEGER = 2**53 - 1
@@ -21,7 +21,7 @@ class NotCanonical(ValueError):  # noqa: N818 - says what is wrong
 
 
 def content_bytes(content: Any) -> bytes:
-    """Return what the digest of a content is made of."""
+    """Return the bytes of a content that its digest covers."""
     text = content if isinstance(content, str) else _write(content, 0)
     try:
         return text.encode()
@@ -30,7 +30,7 @@ def content_bytes(content: Any) -> bytes:
 
 
 def submission_hash(site_key: str, action: str, tool: str | None, content: Any) -> bytes:
-    """Return what makes two submissions the same."""
+    """Return the digest that identifies a submission."""
     return hashlib.sha256(content_bytes([site_key, action, tool, content])).digest()
 
 

@@ -50,9 +50,9 @@ class SubmissionInput(Input, frozen=True, kw_only=True):
     id: Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:-]{1,128}\Z")]
     # Text, or the fields of a form. It is scored and digested, and never kept.
     content: Any
-    # The tool of the site's manifest that the agent had in mind.
+    # The tool of the site's manifest that the agent used.
     tool: Annotated[str, Meta(min_length=1, max_length=128)] | UnsetType = UNSET
-    # Where the content would go.
+    # The page that the content is for.
     url: Annotated[str, Meta(min_length=1, max_length=2048)] | UnsetType = UNSET
     handoff_id: Annotated[str, Meta(min_length=1, max_length=64)] | UnsetType = UNSET
 
@@ -85,7 +85,7 @@ _LEFT_OUT_HEADERS = ("x-forwarded-", "authorization", "cookie")
 
 
 class Obstacle(Struct, frozen=True):
-    """Why a submission is not accepted as it is: a code of the agents' table, and what enforce mode makes of it."""
+    """Why a submission is not accepted: a code of the agents' table, and the outcome in enforce mode."""
 
     code: str
     outcome: Outcome
@@ -93,8 +93,8 @@ class Obstacle(Struct, frozen=True):
     headers: tuple[tuple[str, str], ...] = ()
 
 
-class Case(Struct, frozen=True, kw_only=True):
-    """A submission of a verified agent, and what was found out about it."""
+class SubmissionCase(Struct, frozen=True, kw_only=True):
+    """A submission of a verified agent, with its facts and observation."""
 
     call: Call
     body: SubmissionInput
@@ -107,13 +107,12 @@ class Case(Struct, frozen=True, kw_only=True):
 
     @property
     def agent(self) -> str:
-        """The agent that submits."""
         assert self.identity.agent is not None, "a verified identity has an agent"
         return self.identity.agent
 
 
-class Judge:
-    """Decides about submissions and records what was decided."""
+class SubmissionJudge:
+    """Decides about submissions and records the decisions."""
 
     def __init__(self, decider: Decider, quotas: Quotas, *, recorder: Recorder, ids: DecisionIds) -> None:
         self._decider = decider
@@ -121,8 +120,8 @@ class Judge:
         self._recorder = recorder
         self._ids = ids
 
-    def open_case(self, call: Call, body: SubmissionInput, site: SiteView, *, identity: Identity) -> Case:
-        """Look at a submission and score its content, which is forgotten after that."""
+    def open_case(self, call: Call, body: SubmissionInput, site: SiteView, *, identity: Identity) -> SubmissionCase:
+        """Observe a submission and score its content, which is not kept."""
         address = call.request.address
         visitor = self._decider.visitors.find(site.site_key, address)
         facts = RequestFacts(
@@ -139,7 +138,7 @@ class Judge:
             content="\n".join(texts(body.content)),
         )
         decision = self._decider.decide(facts, site)
-        return Case(
+        return SubmissionCase(
             call=call,
             body=body,
             site=site,
@@ -150,8 +149,8 @@ class Judge:
             decision_id=self._ids.next(),
         )
 
-    async def find_obstacle(self, case: Case, message: SignedMessage) -> tuple[Obstacle | None, Price | None]:
-        """Return what stands against a submission, None when nothing does, and what it costs."""
+    async def find_obstacle(self, case: SubmissionCase, message: SignedMessage) -> tuple[Obstacle | None, Price | None]:
+        """Return the obstacle to a submission, or None, and the price."""
         policy = case.site.agent_policy
         decided = policy_decision(policy, case.agent, case.body.action)
         if decided.decision is AgentPolicyAction.DENY:
@@ -169,8 +168,8 @@ class Judge:
             return Obstacle("challenge_required", Outcome.CHALLENGE), offer.price
         return None, offer.price
 
-    def record(self, case: Case, obstacle: Obstacle | None) -> None:
-        """Record a decision, with what enforce mode would have done where monitor mode let it through."""
+    def record(self, case: SubmissionCase, obstacle: Obstacle | None) -> None:
+        """Record a decision, with the would-decision in monitor mode."""
         outcome, would = apply_mode(Outcome.ALLOW if obstacle is None else obstacle.outcome, case.site.mode)
         is_accepted = outcome is Outcome.ALLOW
         event = _event(case, None if obstacle is None or is_accepted else obstacle.code)
@@ -183,15 +182,15 @@ class Judge:
         if is_accepted:
             self._recorder.count(case.site.number, CounterName.TOKENS_ISSUED, now_ms=case.call.now)
 
-    def record_stranger(self, case: Case, code: str) -> None:
-        """Record that somebody did not prove who he is. Monitor mode does not change that."""
+    def record_stranger(self, case: SubmissionCase, code: str) -> None:
+        """Record an unverified submission, which is refused in monitor mode too."""
         event = _event(case, code)
         self._recorder.put(
             msgspec.structs.replace(event, outcome=Outcome.BLOCK, would=None, reasons=(code,), ruled=False, rule=None)
         )
 
 
-def _event(case: Case, refused: str | None) -> Event:
+def _event(case: SubmissionCase, refused: str | None) -> Event:
     answered = Answered(
         id=case.decision_id,
         visitor=case.visitor,
@@ -203,12 +202,11 @@ def _event(case: Case, refused: str | None) -> Event:
 
 
 def applies(obstacle: Obstacle | None, site: SiteView) -> bool:
-    """Say whether an obstacle keeps a submission from being accepted."""
     return obstacle is not None and site.mode is not Mode.MONITOR
 
 
 def as_stranger(identity: Identity, code: str) -> Identity:
-    """Return the identity that the rules are told of somebody who was refused for what he did not prove."""
+    """Return the identity of an unverified sender, for the event."""
     if code == "agent_signature_invalid":
         return Identity(verdict=AgentVerdict.INVALID, why=identity.why)
     return identity
@@ -232,11 +230,11 @@ KEPT_MS = SUBMISSION_KEPT_DAYS * DAY_MS
 
 
 class GivenSubmission(Struct, frozen=True, kw_only=True):
-    """What a submission is, beside who sent it."""
+    """The content of a submission and its digests."""
 
     body: SubmissionInput
     message: SignedMessage
-    # What makes it the same submission, and what its receipt is bound to.
+    # Identifies the submission; the receipt is bound to it.
     content_hash: bytes
     content_digest: str
 
@@ -250,7 +248,7 @@ class Submissions:
         store: SubmissionStore,
         *,
         admission: Admission,
-        judge: Judge,
+        judge: SubmissionJudge,
         handoffs: Handoffs,
         receipts: ReceiptIssuer,
     ) -> None:
@@ -260,7 +258,7 @@ class Submissions:
         self._judge = judge
         self._handoffs = handoffs
         self._receipts = receipts
-        # Equal submissions one after the other: those behind the first then find its answer, where each of them would
+        # Equal submissions run one after the other: the later ones find the first one's answer, where each would
         # else use up a unit of the agent's quota.
         self._locks = KeyedLocks()
 
@@ -283,7 +281,7 @@ class Submissions:
             case = self._judge.open_case(call, body, site, identity=identity)
             return await self._decide(case, given)
 
-    async def _decide(self, case: Case, given: GivenSubmission) -> bytes:
+    async def _decide(self, case: SubmissionCase, given: GivenSubmission) -> bytes:
         obstacle, price = await self._judge.find_obstacle(case, given.message)
         if obstacle is not None and obstacle.outcome is Outcome.CHALLENGE and applies(obstacle, case.site):
             obstacle = await self._confirm(case, obstacle, _request(case, given))
@@ -294,8 +292,8 @@ class Submissions:
         charged = None if case.site.mode is Mode.MONITOR else price
         return await self._accept(case, given, obstacle, charged)
 
-    async def _confirm(self, case: Case, obstacle: Obstacle, request: HandoffRequest) -> Obstacle | None:
-        """Return what still stands against a challenged submission; None when a person has confirmed it."""
+    async def _confirm(self, case: SubmissionCase, obstacle: Obstacle, request: HandoffRequest) -> Obstacle | None:
+        """Return the remaining obstacle to a challenged submission; None when a person has confirmed it."""
         handoff_id = case.body.handoff_id
         if isinstance(handoff_id, UnsetType):
             used = await self._handoffs.use_grant(
@@ -316,11 +314,11 @@ class Submissions:
             raise Refused("invalid_request", "handoffId names no handoff of this agent for this submission.")
         if result is HandoffRedemption.DECLINED:
             return Obstacle("agent_denied", Outcome.BLOCK, "A person was asked and declined.")
-        # It waits, was too late, or was used for something else: a person has to be asked, perhaps once more.
+        # Pending, expired, or used for another request: a person has to confirm, perhaps once more.
         return obstacle
 
     async def _accept(
-        self, case: Case, given: GivenSubmission, obstacle: Obstacle | None, charged: Price | None
+        self, case: SubmissionCase, given: GivenSubmission, obstacle: Obstacle | None, charged: Price | None
     ) -> bytes:
         answer = self._answer(case, given, charged)
         submission = Submission(
@@ -334,13 +332,13 @@ class Submissions:
         if await self._store.accept(submission, None if charged is None else _charge(case, charged)):
             self._judge.record(case, obstacle)
             return answer
-        # Another worker was quicker with the same submission.
+        # Another worker accepted the same submission first.
         earlier = await self._earlier(case.site, case.agent, given)
         if earlier is None:
             raise StoreUnavailable("a submission was kept and is not there")
         return earlier
 
-    def _answer(self, case: Case, given: GivenSubmission, charged: Price | None) -> bytes:
+    def _answer(self, case: SubmissionCase, given: GivenSubmission, charged: Price | None) -> bytes:
         decision_id, keyid = write_id(case.decision_id), case.identity.keyid or ""
         price = UNSET if charged is None else charged.text()
         grant = Grant(
@@ -369,7 +367,7 @@ class Submissions:
             )
         )
 
-    async def _refusal(self, case: Case, obstacle: Obstacle, given: GivenSubmission) -> Refused:
+    async def _refusal(self, case: SubmissionCase, obstacle: Obstacle, given: GivenSubmission) -> Refused:
         shown = "block" if obstacle.outcome is Outcome.DROP else obstacle.outcome.value
         extra: dict[str, Any] = {"decision": shown, "decisionId": write_id(case.decision_id)}
         if obstacle.outcome is Outcome.CHALLENGE and case.site.agent_policy.allows_handoff(case.body.action):
@@ -400,7 +398,6 @@ class Submissions:
 
 
 def charged_in(answer: bytes) -> str | None:
-    """Return what an answer says was charged."""
     return msgspec.json.decode(answer, type=_Charged).charged
 
 
@@ -421,7 +418,7 @@ def _given(body: SubmissionInput, message: SignedMessage) -> GivenSubmission:
         raise Refused("invalid_request", str(problem)) from None
 
 
-def _request(case: Case, given: GivenSubmission) -> HandoffRequest:
+def _request(case: SubmissionCase, given: GivenSubmission) -> HandoffRequest:
     return HandoffRequest(
         submission_id=case.body.id,
         content_digest=given.content_digest,
@@ -430,7 +427,7 @@ def _request(case: Case, given: GivenSubmission) -> HandoffRequest:
     )
 
 
-def _charge(case: Case, price: Price) -> Charge:
+def _charge(case: SubmissionCase, price: Price) -> Charge:
     return Charge(
         site_id=case.site.id,
         decision_id=write_id(case.decision_id),

@@ -1,6 +1,6 @@
-"""What an instrument program is drawn from: a stream of choices that only the challenge's seed gives, names, literals.
+"""Source of an instrument program: a stream of choices derived from the challenge's seed, names, literals.
 
-The stream is cryptographic: from a program nobody can find the seed, and with it the answer, without running it.
+The stream is cryptographic: the seed, and with it the answer, cannot be found from a program without running it.
 """
 
 import hashlib
@@ -23,21 +23,21 @@ ALPHABET: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 
 T = TypeVar("T")
 # Four 32-bit words without sign; what the page's layout captures is kept behind them.
-State = list[int]
+ProgramState = list[int]
 
 
 class Piece(NamedTuple):
-    """An expression of the program that changes nothing but what it reads, and its value in a real browser."""
+    """An expression of the program without side effects beyond its inputs, and its value in a real browser."""
 
     script: str
-    value: Callable[[State], int]
+    value: Callable[[ProgramState], int]
 
 
 class ProgramStep(NamedTuple):
-    """Statements of the program, and what they do to the state."""
+    """Statements of the program, and their effect on the state."""
 
     script: str
-    run: Callable[[State], None]
+    run: Callable[[ProgramState], None]
 
 
 class RandomChoices:
@@ -53,15 +53,12 @@ class RandomChoices:
         return self._next() * bound >> 16
 
     def between(self, least: int, most: int) -> int:
-        """Draw one of least to most."""
         return least + (self._next() * (most - least + 1) >> 16)
 
     def pick(self, choices: Sequence[T]) -> T:
-        """Draw one of these."""
         return choices[self._next() * len(choices) >> 16]
 
     def shuffled(self, values: Sequence[T]) -> list[T]:
-        """Draw an order."""
         drawn = list(values)
         for last in range(len(drawn) - 1, 0, -1):
             other = self._next() * (last + 1) >> 16

@@ -6,7 +6,7 @@ They run in the page and in the worker, so they use syntax, not methods, and not
 from collections.abc import Callable
 from typing import Final
 
-from agentgate.protection.browser_check.instrument.draw import MASK, Piece, State
+from agentgate.protection.browser_check.instrument.draw import MASK, Piece, ProgramState
 from agentgate.protection.browser_check.instrument.state import Maker
 
 Change = Callable[[int], int]
@@ -41,7 +41,7 @@ def machine(maker: Maker) -> Piece:
         f"switch({at}){{{''.join(draw.shuffled(cases))}}}return {value}"
     )
 
-    def run(state: State) -> int:
+    def run(state: ProgramState) -> int:
         word, row = state[place], 0
         for _ in range(turns):
             change, bit, one, other = rows[row]
@@ -65,7 +65,7 @@ def closures(maker: Maker) -> Piece:
         f"{';'.join(f'{made[call]}()' for call in calls)};return {shared}"
     )
 
-    def run(state: State) -> int:
+    def run(state: ProgramState) -> int:
         word = state[place]
         for call in calls:
             word = (word ^ values[call]) * factor & MASK
@@ -89,7 +89,7 @@ def finally_order(maker: Maker) -> Piece:
         f"finally{{{last}}}}};return({inner}()^{value})+{value}|0"
     )
 
-    def run(state: State) -> int:
+    def run(state: ProgramState) -> int:
         word = first(state[place])
         if word & bit:
             word = result = word * factor & MASK
@@ -115,7 +115,7 @@ def labels(maker: Maker) -> Piece:
         f"return {value}"
     )
 
-    def run(state: State) -> int:
+    def run(state: ProgramState) -> int:
         word = state[place]
         for row in range(rows):
             for column in range(columns):
@@ -144,7 +144,7 @@ def getters(maker: Maker) -> Piece:
         f"={{__proto__:null,{declared}}};return {one}-{other}^{value}"
     )
 
-    def run(state: State) -> int:
+    def run(state: ProgramState) -> int:
         first: int = changes[order[0]](state[place])
         second: int = changes[order[1]](first)
         return (first - second) ^ second
@@ -166,7 +166,7 @@ def generator(maker: Maker) -> Piece:
         f"{value}={maker.multiply}({value}^{item},{literal});if(++{count}>{turns})break}}return {value}"
     )
 
-    def run(state: State) -> int:
+    def run(state: ProgramState) -> int:
         word = given = state[place]
         for _ in range(turns + 1):
             given = change(given)
@@ -219,7 +219,7 @@ def evaluation_order(maker: Maker) -> Piece:
     start, start_literal = draw.constant()
     body = f"let {one}={name},{other}={start_literal}|0;{';'.join(chosen)};return {one}^{other}"
 
-    def run(state: State) -> int:
+    def run(state: ProgramState) -> int:
         x, y = state[place], start
         for line in chosen:
             x, y = lines[line](x, y)
@@ -241,7 +241,7 @@ def loop_variables(maker: Maker) -> Piece:
         f"return {own}[{name}>>>{shift}&{count - 1}]()+{own}[{name}>>>{shift}&{count - 1}]()+{same}[0]()*{same}[1]()"
     )
 
-    def run(state: State) -> int:
+    def run(state: ProgramState) -> int:
         index = state[place] >> shift & count - 1
         return index * factor + (index + 1) * factor + count * (count + 1)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from agentgate.protection.browser_check.instrument.draw import Piece, ProgramStep, State
+from agentgate.protection.browser_check.instrument.draw import Piece, ProgramState, ProgramStep
 from agentgate.protection.browser_check.instrument.state import WORDS
 from agentgate.protection.browser_check.instrument.tree import DocumentAccess
 
@@ -31,7 +31,7 @@ class Measure(NamedTuple):
     """A length that layout gives, and its value in units."""
 
     script: str
-    value: Callable[[State], int]
+    value: Callable[[ProgramState], int]
 
 
 class Arrangement(NamedTuple):
@@ -42,7 +42,7 @@ class Arrangement(NamedTuple):
 
 
 class Boxes:
-    """The shadow tree that the boxes stand in."""
+    """The shadow tree of the boxes."""
 
     def __init__(self, page: DocumentAccess) -> None:
         self.page, self.draw = page, page.maker.draw
@@ -57,7 +57,7 @@ class Boxes:
         shift = self.draw.below(29)
         self._numbers += 1
 
-        def run(state: State) -> None:
+        def run(state: ProgramState) -> None:
             state.append(least + (state[place] >> shift & 7))
 
         step = ProgramStep(f"const {name}={least}+({word}>>>{shift}&7);", run)
@@ -319,7 +319,7 @@ def margins(boxes: Boxes) -> Arrangement:
     after = boxes.box(room, {"margin-top": f"-{minus * boxes.unit}px", "height": boxes.length(1)})
     kept = number.place
 
-    def top(state: State) -> int:
+    def top(state: ProgramState) -> int:
         return first + max(below, inner, state[kept])
 
     return boxes.arranged(
@@ -343,7 +343,7 @@ def floating(boxes: Boxes) -> Arrangement:
     clear = boxes.box(room, {"clear": "both", "height": boxes.length(1)})
     kept = number.place
 
-    def rows(state: State) -> tuple[int, int]:
+    def rows(state: ProgramState) -> tuple[int, int]:
         room_width, used, row = state[kept] + 6, 0, 0
         for width in widths:
             if used + width > room_width:

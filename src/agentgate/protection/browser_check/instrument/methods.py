@@ -8,7 +8,7 @@ import unicodedata
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
-from agentgate.protection.browser_check.instrument.draw import MASK, Piece, State
+from agentgate.protection.browser_check.instrument.draw import MASK, Piece, ProgramState
 from agentgate.protection.browser_check.instrument.state import Maker
 
 # Beyond ASCII: one, two, three and four bytes in UTF-8, some with another form when normalised.
@@ -54,7 +54,7 @@ def matches(maker: Maker) -> Piece:
         f"+{found}.index|0;return {value}"
     )
 
-    def run(state: State) -> int:
+    def run(state: ProgramState) -> int:
         word, index = state[place], 0
         for number, letters in parts:
             word = ((word ^ (number + len(letters))) * factor + index) & MASK

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from agentgate.protection.browser_check.instrument.draw import Piece, ProgramStep, RandomChoices, State
+from agentgate.protection.browser_check.instrument.draw import Piece, ProgramState, ProgramStep, RandomChoices
 from agentgate.protection.browser_check.instrument.language import LANGUAGE
 from agentgate.protection.browser_check.instrument.layout import LAYOUTS, Arrangement, Boxes
 from agentgate.protection.browser_check.instrument.methods import METHODS, worker_facts
@@ -77,10 +77,10 @@ def _repeated(maker: Maker, steps: Sequence[ProgramStep]) -> ProgramStep:
     return ProgramStep(f"for(let {index}={times};{index}--;){{{body}}}", _run(list(steps) * times))
 
 
-def _run(steps: Sequence[ProgramStep]) -> Callable[[State], None]:
+def _run(steps: Sequence[ProgramStep]) -> Callable[[ProgramState], None]:
     runs = [step.run for step in steps]
 
-    def run(state: State) -> None:
+    def run(state: ProgramState) -> None:
         for each in runs:
             each(state)
 
@@ -108,7 +108,7 @@ LAYOUT_ROOM: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class InstrumentAnswer:
     """What the program called back with: in the page, and in the worker where there was one."""
 
     page: str
@@ -128,15 +128,15 @@ def make_function(seed: bytes, challenge_id: str) -> str:
     return _drawn(seed, challenge_id).function()
 
 
-def check_answer(seed: bytes, challenge_id: str, answer: Answer) -> bool:
-    """Say whether the answer is right. A page without a worker has no worker's part; an empty one is wrong."""
+def check_answer(seed: bytes, challenge_id: str, answer: InstrumentAnswer) -> bool:
+    """Return whether the answer is right. A page without a worker has no worker's part; an empty one is wrong."""
     right = right_answer(seed, challenge_id)
     page = _is_same(right.page, answer.page)
     worker = answer.worker is None or _is_same(right.worker or "", answer.worker)
     return page and worker
 
 
-def right_answer(seed: bytes, challenge_id: str) -> Answer:
+def right_answer(seed: bytes, challenge_id: str) -> InstrumentAnswer:
     """Compute the answer of a real browser, for the check and for tests."""
     return _drawn(seed, challenge_id).answer()
 
@@ -156,13 +156,13 @@ class _Program:
     in_worker: list[ProgramStep]
     end: list[ProgramStep]
 
-    def answer(self) -> Answer:
+    def answer(self) -> InstrumentAnswer:
         page, worker = list(self.page_start), list(self.worker_start)
         for step in (*self.shared, *self.in_page, *self.made, *self.in_layout, *self.end):
             step.run(page)
         for step in (*self.shared, *self.in_worker, *self.end):
             step.run(worker)
-        return Answer(page=_hex(page), worker=_hex(worker))
+        return InstrumentAnswer(page=_hex(page), worker=_hex(worker))
 
     def function(self) -> str:
         maker, where = self.maker, self.where
@@ -243,7 +243,7 @@ def _joined(steps: Sequence[ProgramStep]) -> str:
     return "".join(step.script for step in steps)
 
 
-def _hex(state: State) -> str:
+def _hex(state: ProgramState) -> str:
     return "".join(f"{word:08x}" for word in state[:WORDS])
 
 

@@ -6,7 +6,14 @@ Scripts use syntax rather than methods: pages replace methods.
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from agentgate.protection.browser_check.instrument.draw import ALPHABET, MASK, Piece, ProgramStep, RandomChoices, State
+from agentgate.protection.browser_check.instrument.draw import (
+    ALPHABET,
+    MASK,
+    Piece,
+    ProgramState,
+    ProgramStep,
+    RandomChoices,
+)
 
 WORDS: Final = 4
 HEX: Final = "0123456789abcdef"
@@ -36,7 +43,7 @@ class Maker:
     def folded(self, body: str, place: int, numbers: Sequence[int], factor: int) -> Piece:
         """Make a piece of a function that mixes numbers into a word of the state, one after the other."""
 
-        def run(state: State) -> int:
+        def run(state: ProgramState) -> int:
             word = state[place]
             for number in numbers:
                 word = (word ^ number) * factor & MASK
@@ -144,7 +151,7 @@ class Maker:
         return self.draw.pick(MIXINGS)(self, piece)
 
     def round(self, name: str) -> tuple[str, Callable[[int], int]]:
-        """Draw a statement that changes one variable, and what it does to it."""
+        """Draw a statement that changes one variable, and its effect."""
         way = self.draw.below(5)
         value, literal = self.draw.factor()
         if way == 0:
@@ -183,7 +190,7 @@ def _spread(maker: Maker, spread: str, place: int, other: int) -> ProgramStep:
     shift = maker.draw.between(11, 19)
     name = maker.state[place]
 
-    def run(state: State) -> None:
+    def run(state: ProgramState) -> None:
         word = (state[place] ^ state[other] ^ state[other] >> shift) * factor & MASK
         state[place] = word ^ word >> 15
 
@@ -195,7 +202,7 @@ def _multiplied(maker: Maker, piece: Piece) -> ProgramStep:
     factor, literal = maker.draw.factor()
     value = piece.value
 
-    def run(state: State) -> None:
+    def run(state: ProgramState) -> None:
         state[place] = (state[place] ^ value(state)) * factor & MASK
 
     return ProgramStep(f"{name}={maker.multiply}({name}^({piece.script}),{literal});", run)
@@ -206,7 +213,7 @@ def _added(maker: Maker, piece: Piece) -> ProgramStep:
     factor, literal = maker.draw.factor()
     shift, value = maker.draw.between(5, 25), piece.value
 
-    def run(state: State) -> None:
+    def run(state: ProgramState) -> None:
         old = state[place]
         state[place] = (old + value(state)) * factor & MASK ^ old >> shift
 
@@ -219,7 +226,7 @@ def _swapped(maker: Maker, piece: Piece) -> ProgramStep:
     factor, literal = maker.draw.factor()
     value = piece.value
 
-    def run(state: State) -> None:
+    def run(state: ProgramState) -> None:
         state[one], state[other] = (state[other] ^ value(state)) & MASK, state[one] * factor & MASK
 
     return ProgramStep(
@@ -231,7 +238,7 @@ def _turned(maker: Maker, piece: Piece) -> ProgramStep:
     name, place = maker.read()
     turn, value = maker.draw.between(3, 29), piece.value
 
-    def run(state: State) -> None:
+    def run(state: ProgramState) -> None:
         old = state[place]
         state[place] = ((old << turn | old >> (32 - turn)) + value(state)) & MASK
 
@@ -244,7 +251,7 @@ def _chained(maker: Maker, piece: Piece) -> ProgramStep:
     factor, literal = maker.draw.factor()
     value = piece.value
 
-    def run(state: State) -> None:
+    def run(state: ProgramState) -> None:
         state[other] = (state[other] ^ value(state)) * factor & MASK
         state[one] ^= state[third] + state[other] & MASK
 

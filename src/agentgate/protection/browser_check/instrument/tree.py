@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from agentgate.protection.browser_check.instrument.draw import MASK, Piece, State
+from agentgate.protection.browser_check.instrument.draw import MASK, Piece, ProgramState
 from agentgate.protection.browser_check.instrument.state import Maker
 
 # Bits of compareDocumentPosition.
 PRECEDING, FOLLOWING, CONTAINS, CONTAINED = 2, 4, 8, 16
-# What is thrown, as the old number of its name.
+# Thrown exceptions by their legacy codes.
 REFUSED: Final = (
     ("@('div').appendChild(#('createComment',''))&&#('createElement','1>')", 5),
     ("#('createTextNode','').appendChild(@('p'))", 3),
@@ -35,7 +35,7 @@ class DocumentAccess:
 
     @contextmanager
     def hoisting(self) -> Iterator[None]:
-        """Let what is declared meanwhile be declared in the page's part, beside what it uses."""
+        """Collect declarations made meanwhile in the page's part, beside the functions that they use."""
         others, self.maker.hoisted = self.maker.hoisted, self.hoisted
         yield
         self.maker.hoisted = others
@@ -111,7 +111,7 @@ def positions(page: DocumentAccess) -> Piece:
         f"+{nodes}[{parent}].childElementCount|0;return {value}"
     )
 
-    def run(state: State) -> int:
+    def run(state: ProgramState) -> int:
         word = 0
         for turn in range(4):
             found = tree.position(state[place] >> first & 3, state[place] >> (second + turn) & 3)
@@ -219,7 +219,7 @@ def bubbling(page: DocumentAccess) -> Piece:
         f"{nodes}[{start}].dispatchEvent(new Event({draw.text(kind)},{{__proto__:null,bubbles:!0}}));return {value}"
     )
 
-    def run(state: State) -> int:
+    def run(state: ProgramState) -> int:
         word = state[place]
         for node in range(start, -1, -1):
             word = (word ^ ((2 if node == start else 3) * 9 + node)) * factor & MASK
@@ -246,7 +246,7 @@ def ranges(page: DocumentAccess) -> Piece:
         f"return {found}.comparePoint({made},{name}>>>{shift}&3)*{weight}+{found}.cloneContents().childNodes.length"
     )
 
-    def run(state: State) -> int:
+    def run(state: ProgramState) -> int:
         point = state[place] >> shift & 3
         return (-1 if point < low else point > high) * weight + high - low
 

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable
 from typing import Final, Literal
 
-from agentgate.protection.browser_check.instrument.draw import MASK, Piece, RandomChoices, State
+from agentgate.protection.browser_check.instrument.draw import MASK, Piece, ProgramState, RandomChoices
 from agentgate.protection.browser_check.instrument.state import Maker
 
 # How each is written in a template, and its length cooked.
@@ -74,7 +74,7 @@ def traps(maker: Maker) -> Piece:
     )
     hashes = dict(zip(actions, map(maker.hash_of, words), strict=True))
 
-    def run(state: State) -> int:
+    def run(state: ProgramState) -> int:
         word = state[place]
         for action in chosen:
             word = (word ^ hashes[action]) * factor & MASK
@@ -113,7 +113,7 @@ def bytes_of_words(maker: Maker) -> Piece:
         f"return {view}.getInt32({third},{_truth(draw, little[2])})"
     )
 
-    def run(state: State) -> int:
+    def run(state: ProgramState) -> int:
         room = bytearray(8)
         room[first : first + 4] = state[place].to_bytes(4, _order(little[0]))
         room[second : second + 2] = (value & 0xFFFF).to_bytes(2, _order(little[1]))
@@ -195,7 +195,7 @@ def refusals(maker: Maker) -> Piece:
             f"?{draw.literal(right)}:{draw.literal(wrong)}}}"
         )
 
-    def run(state: State) -> int:
+    def run(state: ProgramState) -> int:
         word = state[place]
         for each in rights:
             word ^= each
@@ -233,7 +233,7 @@ def short_circuits(maker: Maker) -> Piece:
         f"return {value}+({nothing}||{four})-{one}"
     )
 
-    def run(state: State) -> int:
+    def run(state: ProgramState) -> int:
         word = state[place]
         word ^= words[1] if word & bit else 0
         return (word or words[2]) + words[3] - words[0]

@@ -2,7 +2,7 @@
 
 Blink and WebKit count in 1/64 px, after the zoom, and cut off; Gecko counts in 1/60 px whatever the zoom, rounds
 lengths and cuts off percentages. So a chain needs no table and has fresh numbers in each challenge. It says which
-engine answers, and nothing about whether one was asked: the models are as short for everybody.
+engine the answers come from, but not that an engine ran: a solver can compute them too.
 """
 
 import math
@@ -36,7 +36,6 @@ class BoxStep(NamedTuple):
 
     @property
     def css(self) -> str:
-        """The box's CSS."""
         if self.kind == "width":
             return f"width:{self.percent}%"
         if self.kind == "calc":
@@ -60,12 +59,10 @@ class Chain(NamedTuple):
 
 
 def draw_chains(seed: bytes) -> list[Chain]:
-    """Return the chains of a challenge."""
     return [_draw(Dice(seed, number, purpose=b"chain")) for number in range(CHAINS)]
 
 
 def gecko_answer(chain: Chain) -> list[int]:
-    """Return what Gecko answers."""
     return [round(value * PLACES) for value in _gecko(chain)]
 
 
@@ -75,17 +72,17 @@ def blink_answer(chain: Chain, zoom: float) -> list[int]:
 
 
 def fits(expected: Sequence[int], answer: Sequence[int]) -> bool:
-    """Say whether two answers are the same, but for the last place of a float."""
+    """Return whether two answers are the same, but for the last place of a float."""
     return len(expected) == len(answer) and all(
         abs(one - other) <= TOLERANCE for one, other in zip(expected, answer, strict=True)
     )
 
 
 def is_mismatch(engine: str | None, chains: Sequence[Chain], answers: Sequence[Sequence[int] | None]) -> bool:
-    """Say whether the answers are those of another engine than the claimed one.
+    """Return whether the answers are those of another engine than the claimed one.
 
-    Gecko answers alike at every zoom: a Gecko that does not fit is none, and who fits is no other. Blink and WebKit
-    answer by their zoom and the screen's ratio, which may be one that nobody thought of: they need not fit.
+    Gecko answers alike at every zoom: its answers must fit, and those of other engines must not. Blink and WebKit
+    answer by zoom and pixel ratio, of which the list may lack some: they need not fit.
     """
     pairs = [(chain, answer) for chain, answer in zip(chains, answers, strict=True) if answer is not None]
     if engine is None or len(pairs) < CHAINS:

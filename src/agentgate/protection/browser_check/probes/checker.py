@@ -13,11 +13,11 @@ from agentgate.lib.limiter import Limiter, Window
 from agentgate.lib.shared_cache import SharedCache
 from agentgate.protection.browser_check.probes.chains import CHAINS, draw_chains
 from agentgate.protection.browser_check.probes.dice import Dice
-from agentgate.protection.browser_check.probes.draw import Drawn, Recent, draw_programs
+from agentgate.protection.browser_check.probes.draw import DrawnProgram, RecentPrograms, draw_programs
 from agentgate.protection.browser_check.probes.engines import BrowserClaim, claim_of
 from agentgate.protection.browser_check.probes.excuses import Excuses
 from agentgate.protection.browser_check.probes.generate import Program, family_of, make_program
-from agentgate.protection.browser_check.probes.judge import FAILURES, Judgement, State, judge
+from agentgate.protection.browser_check.probes.judge import FAILURES, Judgement, ProbeState, judge
 from agentgate.protection.browser_check.probes.learning import DriftGuard, Learner
 from agentgate.protection.browser_check.probes.pool import AnsweredProgram, Pool, Pools
 from agentgate.protection.browser_check.probes.ticket import AskedProgram, ProbeTicket, seal, unseal
@@ -29,7 +29,7 @@ FAILED = Window("probes-failed-network", 5, HOUR_MS)
 # Longer than a challenge lives.
 KEPT_MS = 10 * MINUTE_MS
 MOST_PROGRAMS_KEPT = 2_048
-# What a session may show and still be learned from. Of other sources than these every label is fine.
+# Labels of these sources that do not exclude a session from learning. Labels of other sources never do.
 PLAIN = frozenset(
     (
         *("browser.evidence", "browser.software_renderer", "behavior.none", "behavior.keyboard_only"),
@@ -49,7 +49,7 @@ class DrawnProbes(Struct, frozen=True):
 
 
 class ProbeChecker:
-    """Probes of all challenges. What is remembered of networks is bounded and forgotten within the hour."""
+    """Probes of all challenges. State about networks is bounded and expires within the hour."""
 
     def __init__(self, pools: Pools, *, shared_cache: SharedCache, limiter: Limiter) -> None:
         self.pools = pools
@@ -57,10 +57,10 @@ class ProbeChecker:
         self.guard = DriftGuard()
         self.excuses = Excuses()
         # How many verifications were judged in each way.
-        self.judged = {state.value: 0 for state in State}
+        self.judged = {state.value: 0 for state in ProbeState}
         self._shared_cache = shared_cache
         self._limiter = limiter
-        self._recent = Recent()
+        self._recent = RecentPrograms()
         self._programs: BoundedCache[tuple[str, int], msgspec.Raw] = BoundedCache(MOST_PROGRAMS_KEPT)
 
     def issue(self, challenge: StoredChallenge, *, user_agent: str | None, address: str) -> DrawnProbes | None:
@@ -77,7 +77,7 @@ class ProbeChecker:
             left_out=self.guard.left_out(claim.engine, claim.version),
             had=had,
         )
-        # In a drawn order, so that nobody knows which program is not judged.
+        # In random order, so that clients cannot tell which program is not judged.
         asked = Dice(challenge.seed, 0, purpose=b"order").shuffled([*drawn, *self._fresh(challenge, claim, had)])
         self._recent.note(network, asked, now_ms)
         ticket = ProbeTicket(
@@ -102,13 +102,13 @@ class ProbeChecker:
         return judge_answers(fresh_of(challenge), given, claim_of(user_agent), is_displayed=True)
 
     async def has_failed(self, address: str) -> bool:
-        """Say whether so many sessions of a network gave no evidence of an engine that it gets raised work."""
+        """Return whether a network gets raised work: too many of its sessions gave no evidence of an engine."""
         return await self._limiter.is_over(FAILED, network_of(address))
 
     async def judge(
         self, challenge: StoredChallenge, given: Any, *, user_agent: str | None, address: str, is_displayed: bool
     ) -> Judgement:
-        """Judge what came with a verification. Of several for one challenge the first one's answers count."""
+        """Judge the answers of a verification. Of several for one challenge, the first answers count."""
         key = f"probes:{challenge.id}"
         if challenge.attempts > 1:
             kept = await self._shared_cache.get(key)
@@ -116,7 +116,7 @@ class ProbeChecker:
                 return msgspec.msgpack.decode(kept, type=Judgement)
         judged = judge_answers(challenge, given, claim_of(user_agent), is_displayed=is_displayed)
         self.judged[judged.state.value] += 1
-        if judged.state is State.RIGHT:
+        if judged.state is ProbeState.RIGHT:
             self.excuses.earn(challenge.issued_ms)
         await self._shared_cache.put(
             key, msgspec.msgpack.encode(msgspec.structs.replace(judged, votes=())), ttl_ms=KEPT_MS
@@ -139,24 +139,26 @@ class ProbeChecker:
         if not self.learner.has_learned(claim, learned):
             return live
         if not all(pool.has_seen(claim.engine, claim.version) for pool in live):
-            # Nobody has asked this version before; its own visitors have.
+            # No pool has this version; visitors taught its answers.
             return [pool for pool in learned if pool.has_seen(claim.engine, claim.version)]
         return [*(live[at % len(live)] for at in range(len(learned))), *learned]
 
-    def _fresh(self, challenge: StoredChallenge, claim: BrowserClaim, had: Container[tuple[str, int]]) -> list[Drawn]:
+    def _fresh(
+        self, challenge: StoredChallenge, claim: BrowserClaim, had: Container[tuple[str, int]]
+    ) -> list[DrawnProgram]:
         found = self.learner.fresh(claim, challenge.seed, challenge.issued_ms, had)
         if found is None:
             return []
         pool, number = found
-        return [Drawn(pool, AnsweredProgram(number, family_of(number), {}))]
+        return [DrawnProgram(pool, AnsweredProgram(number, family_of(number), {}))]
 
-    def _program(self, drawn: Drawn) -> msgspec.Raw:
+    def _program(self, drawn: DrawnProgram) -> msgspec.Raw:
         found = self._programs.get(drawn.key)
         return found or self._programs.put(drawn.key, _encoded(make_program(drawn.pool.seed, drawn.known.number)))
 
 
 def is_odd(label: str) -> bool:
-    """Say whether a session with this label is not learned from."""
+    """Return whether a session with this label is not learned from."""
     return label in ODD or (label.startswith(ODD_SOURCES) and label not in PLAIN)
 
 
@@ -169,20 +171,20 @@ def fresh_of(challenge: StoredChallenge) -> StoredChallenge:
 def judge_answers(
     challenge: StoredChallenge, given: Any, claim: BrowserClaim, *, is_displayed: bool = False
 ) -> Judgement:
-    """Judge what a page sent for a challenge, whatever shape it has. Pure.
+    """Judge the answers of a page, in whatever shape. Pure.
 
     A page that is displayed lays out what it is asked to: that it could not is no answer.
     """
     if given is None or (given.answers == "none" and is_displayed):
-        return Judgement(state=State.MISSING if claim.is_able else State.UNABLE, no_layout=claim.is_able)
+        return Judgement(state=ProbeState.MISSING if claim.is_able else ProbeState.UNABLE, no_layout=claim.is_able)
     ticket = unseal(given.draw, challenge.seed, challenge.id)
     if ticket is None:
-        # A draw that is not this challenge's: somebody brings answers from elsewhere.
-        return Judgement(state=State.WRONG, of=0, no_layout=True)
+        # The draw of another challenge: the answers are copied.
+        return Judgement(state=ProbeState.WRONG, of=0, no_layout=True)
     if isinstance(given.answers, str):
-        return Judgement(state=State(given.answers))
+        return Judgement(state=ProbeState(given.answers))
     if len(given.answers) != len(ticket.asked) + CHAINS:
-        return Judgement(state=State.WRONG, of=len(ticket.asked), no_layout=True)
+        return Judgement(state=ProbeState.WRONG, of=len(ticket.asked), no_layout=True)
     return judge(ticket, draw_chains(challenge.seed), given.answers, claim)
 
 

@@ -19,19 +19,16 @@ class Dice:
         self._next = chain.from_iterable(_blocks(seed[:KEY_BYTES], number, purpose)).__next__
 
     def below(self, bound: int) -> int:
-        """Draw 0 to bound - 1."""
         return self._next() * bound >> 16
 
     def between(self, least: int, most: int) -> int:
-        """Draw one of least to most."""
         return least + (self._next() * (most - least + 1) >> 16)
 
     def hits(self, percent: int) -> bool:
-        """Say yes in so many of a hundred cases."""
+        """Return True with a probability in percent."""
         return self._next() * 100 >> 16 < percent
 
     def pick(self, choices: Sequence[T]) -> T:
-        """Draw one of these."""
         return choices[self._next() * len(choices) >> 16]
 
     def hundredths(self, least: int, most: int) -> float:

@@ -1,4 +1,4 @@
-"""Drawing: which programs a challenge asks. Four deep ones and one of each of four simple families, by its secret."""
+"""Drawing the programs of a challenge by its secret: four deep ones and one of each of four simple families."""
 
 from collections.abc import Container, Sequence
 
@@ -10,14 +10,14 @@ from agentgate.protection.browser_check.probes.pool import AnsweredProgram, Pool
 
 DEEP_PROGRAMS = 4
 SIMPLE_PROGRAMS = 4
-# So often another program is tried before one is taken that the network has had.
+# Retries before a program is taken that the network has had.
 TRIES = 24
 MOST_NETWORKS = 20_000
 MOST_NUMBERS = 2_048
 HOUR_MS = 3_600_000
 
 
-class Drawn(Struct, frozen=True):
+class DrawnProgram(Struct, frozen=True):
     """A program of a pool."""
 
     pool: Pool
@@ -25,12 +25,11 @@ class Drawn(Struct, frozen=True):
 
     @property
     def key(self) -> tuple[str, int]:
-        """Which program it is."""
         return self.pool.key, self.known.number
 
 
-class Recent:
-    """What each network was asked within the hour, in bounded memory: of many networks the oldest is forgotten.
+class RecentPrograms:
+    """Programs that each network had within the hour, in bounded memory: the oldest network is evicted.
 
     Each worker has its own: with several, a network may see a program once from each.
     """
@@ -47,8 +46,8 @@ class Recent:
             del seen[next(iter(seen))]
         return seen
 
-    def note(self, network: str, drawn: Sequence[Drawn], now_ms: int) -> None:
-        """Remember what a network was asked."""
+    def note(self, network: str, drawn: Sequence[DrawnProgram], now_ms: int) -> None:
+        """Note the programs that a network was given."""
         seen = self._networks.pop(network, {})
         for one in drawn:
             seen.pop(one.key, None)
@@ -70,20 +69,20 @@ def draw_programs(
     engine: str | None,
     left_out: Container[str] = (),
     had: Container[tuple[str, int]] = (),
-) -> list[Drawn]:
+) -> list[DrawnProgram]:
     """Return the programs of a challenge, none twice, in a drawn order. `left_out` names families that drifted."""
     dice = Dice(seed, 0, purpose=b"draw")
     families = [family for family in SIMPLE if family not in left_out]
     wanted = [DEEP] * (0 if DEEP in left_out else DEEP_PROGRAMS)
     wanted += dice.some(families, SIMPLE_PROGRAMS if wanted else len(families))
-    drawn: dict[tuple[str, int], Drawn] = {}
+    drawn: dict[tuple[str, int], DrawnProgram] = {}
     for family in wanted:
         fallback = None
         for _ in range(TRIES):
             found = _one(dice, pools, family)
             if found is None or found.key in drawn or found.known.answer_of(engine) is None:
                 continue
-            # One that the network has had is taken where there seem to be no others.
+            # A program that the network has had is used where no other is found.
             fallback = found
             if found.key not in had:
                 break
@@ -92,7 +91,7 @@ def draw_programs(
     return dice.shuffled(list(drawn.values()))
 
 
-def _one(dice: Dice, pools: Sequence[Pool], family: str) -> Drawn | None:
+def _one(dice: Dice, pools: Sequence[Pool], family: str) -> DrawnProgram | None:
     pool = dice.pick(pools)
     numbers = pool.by_family.get(family, ())
-    return Drawn(pool, pool.programs[dice.pick(numbers)]) if numbers else None
+    return DrawnProgram(pool, pool.programs[dice.pick(numbers)]) if numbers else None

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from agentgate.http.call import Call
 from agentgate.lib.records import Record
 from agentgate.protection.browser_check.probes.checker import ProbeChecker
-from agentgate.protection.browser_check.probes.learning import Key
+from agentgate.protection.browser_check.probes.learning import FamilyKey
 from agentgate.protection.browser_check.probes.pool import count_families
 
 
@@ -29,7 +29,7 @@ class LeftOut(Record, frozen=True, kw_only=True):
 
 
 class ProbesState(Record, frozen=True, kw_only=True):
-    """What the worker that answers knows: each learns and counts by itself."""
+    """State of the worker that answers: each learns and counts by itself."""
 
     pools: list[ProbePool]
     # Programs that visitors taught within the day, by engine.
@@ -37,12 +37,12 @@ class ProbesState(Record, frozen=True, kw_only=True):
     left_out: list[LeftOut]
     # More than may be left out in a day: a new pool is needed.
     waiting: list[LeftOut]
-    # Verifications since the start, by what their answers said.
+    # Verifications since the start, by state.
     judged: dict[str, int]
 
 
 async def read_probes(call: Call, probes: ProbeChecker) -> ProbesState:
-    """Show the live pools of probes, what was learned, and which families browsers have begun to answer otherwise."""
+    """Show the live pools of probes, the learned programs, and the families that browsers answer differently by now."""
     return ProbesState(
         pools=[
             ProbePool(
@@ -61,5 +61,5 @@ async def read_probes(call: Call, probes: ProbeChecker) -> ProbesState:
     )
 
 
-def _shown(keys: Iterable[Key]) -> list[LeftOut]:
+def _shown(keys: Iterable[FamilyKey]) -> list[LeftOut]:
     return [LeftOut(family=family, engine=engine, version=version) for family, engine, version in keys]

@@ -1,4 +1,4 @@
-"""Engines: what a User-Agent claims to be, in the three kinds that probes can tell."""
+"""Engines: the engine that a User-Agent claims, of the three that probes can tell apart."""
 
 from msgspec import Struct
 
@@ -24,17 +24,17 @@ class BrowserClaim(Struct, frozen=True):
 
     @property
     def is_able(self) -> bool:
-        """Say whether such a browser can answer probes, so that one that does not is missing."""
+        """Return whether such a browser can answer probes, so that a missing answer counts."""
         return self.engine is not None and self.version is not None and self.version >= ABLE_FROM[self.engine]
 
     @property
     def can_run(self) -> bool:
-        """Say whether such a browser can have run the SDK, as far as its name tells."""
+        """Return whether such a browser can have run the SDK, as far as its name tells."""
         return self.engine is None or self.version is None or self.version >= RUNS_FROM[self.engine]
 
 
 def claim_of(user_agent: str | None) -> BrowserClaim:
-    """Return what a User-Agent claims. On iOS every browser is WebKit, whatever its name."""
+    """Return the claim of a User-Agent. On iOS every browser is WebKit, whatever its name."""
     browser = browser_class((user_agent or "")[:LOOKED_AT_CHARACTERS])
     engine = KIND_OF.get(browser.engine)
     return BrowserClaim(engine, browser.major or None) if engine else BrowserClaim()

@@ -1,29 +1,29 @@
 """Excuses: how many shown checks pass without any evidence of an engine.
 
-Somebody whose page or browser lets no program run is a person as often as anybody. A solver without an engine can say
-the same of itself each time. So there are as many excuses in an hour as people need, and no more.
+Clients whose page or browser blocks the programs are people as often as others. A solver without an engine can claim
+the same each time. So the number of excuses in an hour is limited to what people need.
 
 An engine that is old or new lacks a few words of the programs and still lays out the others; so does no solver.
 """
 
 from agentgate.lib.clock import HOUR_MS
 from agentgate.protection.browser_check.probes.engines import BrowserClaim
-from agentgate.protection.browser_check.probes.judge import UNKNOWN, Judgement, State
+from agentgate.protection.browser_check.probes.judge import UNKNOWN, Judgement, ProbeState
 
-# Of sessions with evidence, one in so many earns an excuse; the first in an hour needs none.
+# One excuse for so many sessions with evidence; the first in an hour is free.
 EARNED_BY = 100
 # Of the eight programs of one of the draws, an engine of any version has so many right.
 LEAST_RIGHT = 2
 
 
 def may_be_excused(claim: BrowserClaim, fresh: Judgement, first: Judgement) -> bool:
-    """Say whether a browser of this name can be without evidence as this one is, by the shown check's programs."""
+    """Return whether a browser of this name may lack evidence, by the shown check's programs."""
     if fresh.state not in UNKNOWN or not claim.can_run:
         return False
-    if fresh.state is State.UNABLE:
+    if fresh.state is ProbeState.UNABLE:
         # The SDK of every named engine sends something.
         return claim.engine is None
-    return fresh.state is not State.UNPROVEN or max(fresh.right, first.right) >= LEAST_RIGHT
+    return fresh.state is not ProbeState.UNPROVEN or max(fresh.right, first.right) >= LEAST_RIGHT
 
 
 class Excuses:

@@ -1,6 +1,6 @@
-"""Programs: number n of a seed is always the same one. Pure; what engines answer is in the pool.
+"""Programs: number n of a seed is always the same program. Pure; pools hold the engines' answers.
 
-A program is a tree of boxes and a list of what is done and measured there;
+A program is a tree of boxes and a list of steps and measures;
 `docs/probes.md` says what each measure means.
 """
 
@@ -33,7 +33,7 @@ PATH_LENGTHS = 3
 HIT_WIDTH, HIT_HEIGHT = 240, 160
 PATH_WIDTH, PATH_HEIGHT = 160, 120
 
-Measure = list[Any]
+ProgramMeasure = list[Any]
 Program = list[Any]
 
 
@@ -56,7 +56,7 @@ def _deep(dice: Dice) -> Program:
     return [tree, [*animations, *(["r", box] for box in dice.some(late, DEEP_MEASURES))]]
 
 
-def _sizing(dice: Dice, box: int) -> Measure:
+def _sizing(dice: Dice, box: int) -> ProgramMeasure:
     """Return an animation of a box's size: what stands after it moves too."""
     curve = ",".join(str(dice.hundredths(0, most)) for most in (100, 140, 100, 140))
     frames = {

@@ -1,6 +1,6 @@
-"""Judging: how many answers are right, and what that says. Pure, and by a table.
+"""Judging answers to probes: from the number of right ones to a state. Pure.
 
-A program is right as a whole or not at all: every number within half a pixel. Nothing here refuses anybody.
+An answer is right as a whole or not at all: every number within half a pixel. Nothing is refused here.
 """
 
 from collections.abc import Sequence
@@ -16,40 +16,40 @@ from agentgate.protection.browser_check.probes.ticket import AskedProgram, Probe
 
 # In 1/16 px.
 TOLERANCE = 8
-# With fewer programs than this nothing is said.
+# Fewer programs give no state.
 LEAST_JUDGED = 5
 # So many may be wrong: of a version that the pool has seen, and before drift becomes a wrong answer.
 MAY_BE_WRONG = 1
 MAY_HAVE_DRIFTED = 3
 
 
-class State(StrEnum):
-    """What the answers say."""
+class ProbeState(StrEnum):
+    """State of the answers to a draw."""
 
     RIGHT = "right"
     WRONG = "wrong"
-    # Nothing came from a browser that can answer.
+    # No answers from a browser that can answer.
     MISSING = "missing"
     # A version that the pool has seen got too many wrong to be right, and too few to be no engine.
     DRIFT = "drift"
     # A version that the pool has not seen, with answers of no known engine: no evidence, and never a refusal.
     UNPROVEN = "unproven"
-    # Nothing is laid out there, or too little was asked.
+    # The page has no layout, or there were too few programs.
     NONE = "none"
-    # No browser that can answer was claimed.
+    # The claimed browser cannot answer.
     UNABLE = "unable"
-    # The page lets no program run: something of it or of an extension throws.
+    # The page or an extension blocks the programs.
     ERROR = "error"
 
 
-# Neither evidence of an engine nor evidence against one: the check is shown, and nobody is refused for it alone.
-UNKNOWN = frozenset((State.UNPROVEN, State.NONE, State.UNABLE, State.ERROR))
-# What is no evidence of an engine: it raises the work of the network.
-FAILURES = UNKNOWN | {State.WRONG, State.MISSING}
+# Neither evidence of an engine nor against one: the check is shown, and this alone is no reason to refuse.
+UNKNOWN = frozenset((ProbeState.UNPROVEN, ProbeState.NONE, ProbeState.UNABLE, ProbeState.ERROR))
+# States without evidence of an engine: they raise the network's work.
+FAILURES = UNKNOWN | {ProbeState.WRONG, ProbeState.MISSING}
 
 
 class Vote(Struct, frozen=True):
-    """An answer to a program, judged or fresh: what learning and the drift guard look at."""
+    """An answer to a program, judged or fresh, for learning and the drift guard."""
 
     asked: AskedProgram
     answer: tuple[int, ...] | None
@@ -57,13 +57,13 @@ class Vote(Struct, frozen=True):
 
 
 class Judgement(Struct, frozen=True, kw_only=True):
-    """What the answers to a draw say."""
+    """Judgement on the answers to a draw."""
 
-    state: State
+    state: ProbeState
     right: int = 0
     of: int = 0
     engine_mismatch: bool = False
-    # None of the programs that nest every layout was answered as an engine does, or nothing was.
+    # No deep program was answered rightly, or no answers came.
     no_layout: bool = False
     engine: str | None = None
     version: int | None = None
@@ -71,7 +71,7 @@ class Judgement(Struct, frozen=True, kw_only=True):
 
     @property
     def evidence(self) -> dict[str, Any]:
-        """The part of the evidence that signals look at."""
+        """The part of the evidence that signals read."""
         return {
             "state": self.state.value,
             "right": self.right,
@@ -93,9 +93,9 @@ def judge(ticket: ProbeTicket, chains: Sequence[Chain], answers: Given, claim: B
     judged = [vote for vote in votes if vote.asked.answer is not None]
     right = sum(vote.right for vote in judged)
     state = state_of(right, len(judged), is_seen=ticket.seen)
-    if state is State.WRONG and not claim.is_able:
+    if state is ProbeState.WRONG and not claim.is_able:
         # A browser from before 2020 lacks what the programs need.
-        state = State.UNPROVEN
+        state = ProbeState.UNPROVEN
     # A browser does not change between two requests of one check.
     is_other = BrowserClaim(ticket.engine, ticket.version) != claim
     return Judgement(
@@ -103,30 +103,30 @@ def judge(ticket: ProbeTicket, chains: Sequence[Chain], answers: Given, claim: B
         right=right,
         of=len(judged),
         engine_mismatch=is_other or is_mismatch(ticket.engine, chains, answers[len(ticket.asked) :]),
-        no_layout=state is State.WRONG and not any(vote.right for vote in judged if vote.asked.family == DEEP),
+        no_layout=state is ProbeState.WRONG and not any(vote.right for vote in judged if vote.asked.family == DEEP),
         engine=ticket.engine,
         version=ticket.version,
         votes=votes,
     )
 
 
-def state_of(right: int, of: int, *, is_seen: bool) -> State:
-    """Return what so many right answers say."""
+def state_of(right: int, of: int, *, is_seen: bool) -> ProbeState:
+    """Return the state for a number of right answers."""
     if of < LEAST_JUDGED:
-        return State.NONE
+        return ProbeState.NONE
     wrong = of - right
     if not right:
-        # Engines drift by family; one that is right about none of them is none, of whatever version.
-        return State.WRONG
+        # Engines drift by family; without any right answer it is no engine of any version.
+        return ProbeState.WRONG
     if not is_seen:
-        return State.RIGHT if wrong <= MAY_HAVE_DRIFTED else State.UNPROVEN
+        return ProbeState.RIGHT if wrong <= MAY_HAVE_DRIFTED else ProbeState.UNPROVEN
     if wrong <= MAY_BE_WRONG:
-        return State.RIGHT
-    return State.DRIFT if wrong <= MAY_HAVE_DRIFTED else State.WRONG
+        return ProbeState.RIGHT
+    return ProbeState.DRIFT if wrong <= MAY_HAVE_DRIFTED else ProbeState.WRONG
 
 
 def is_right(right: Sequence[int], given: Sequence[int] | None) -> bool:
-    """Say whether an answer is right: every number, within half a pixel."""
+    """Return whether an answer is right: every number, within half a pixel."""
     return (
         given is not None
         and len(given) == len(right)
@@ -135,7 +135,7 @@ def is_right(right: Sequence[int], given: Sequence[int] | None) -> bool:
 
 
 def _counts(asked: AskedProgram, answer: Sequence[int] | None) -> bool:
-    """Say whether a program was really asked: a window may be too small for hit tests, and for nothing else."""
+    """Return whether a program counts: only hit tests may fail because of a small window."""
     return answer is not None or asked.family != "hit"
 
 

@@ -13,7 +13,7 @@ Box = Any
 LEAST_BOXES, MOST_BOXES = 12, 36
 DEEP_LEVELS = 4
 MIX_LEVELS = 3
-# So that one tree in two or three has the size that is wanted.
+# Tuned so that one tree in two or three has the right size.
 ENDING_PERCENT = 65
 LEAST_MIXED, MOST_MIXED = 6, 22
 
@@ -106,7 +106,7 @@ def _deep(dice: Dice, levels: int) -> Box:
 
 
 def _inside(dice: Dice, levels: int, least: int = 1, most: int = 3) -> Iterator[Box]:
-    """Draw the children. The first goes on as deep as there is room; of the others most end at once."""
+    """Draw the children. The first is as deep as allowed; most others are leaves."""
     for place in range(dice.between(least, most)):
         yield _deep(dice, 0 if place and dice.hits(ENDING_PERCENT) else levels - 1)
 

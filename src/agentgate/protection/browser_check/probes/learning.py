@@ -1,4 +1,4 @@
-"""Learning: fresh programs whose answers visitors give. So Safari and the browsers of tomorrow are known too.
+"""Learning the answers to fresh programs from visitors, so that Safari and new browsers are covered too.
 
 Each hour 200 programs of a new secret seed. Voters got the known programs of the same draw right and show nothing odd;
 a network has one vote. An answer counts from 20 votes with 90% of them; what is not learned is thrown away. Each worker
@@ -15,8 +15,8 @@ from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.protection.browser_check.probes.dice import Dice
 from agentgate.protection.browser_check.probes.engines import BrowserClaim
 from agentgate.protection.browser_check.probes.generate import SIMPLE, family_of
-from agentgate.protection.browser_check.probes.judge import Judgement, State, is_right
-from agentgate.protection.browser_check.probes.pool import SEED_BYTES, Answer, AnsweredProgram, Pool
+from agentgate.protection.browser_check.probes.judge import Judgement, ProbeState, is_right
+from agentgate.protection.browser_check.probes.pool import SEED_BYTES, AnsweredProgram, Pool, PoolAnswer
 
 LEAST_NETWORKS, MOST_NETWORKS = 200, 5_000
 MOST_WRONG_PERCENT = 2
@@ -26,8 +26,8 @@ MOST_KEYS = 256
 KEPT_DAYS = 30
 
 # Family, engine, version.
-Key = tuple[str, str, int]
-JUDGED = frozenset((State.RIGHT, State.DRIFT, State.UNPROVEN))
+FamilyKey = tuple[str, str, int]
+JUDGED = frozenset((ProbeState.RIGHT, ProbeState.DRIFT, ProbeState.UNPROVEN))
 
 
 class Tally(Struct):
@@ -42,17 +42,16 @@ class DriftGuard:
 
     def __init__(self) -> None:
         self._day = 0
-        self._tallies: dict[Key, Tally] = {}
-        self._left_out: dict[Key, int] = {}
-        # Families that would have been left out beyond what a day allows.
-        self.waiting: set[Key] = set()
+        self._tallies: dict[FamilyKey, Tally] = {}
+        self._left_out: dict[FamilyKey, int] = {}
+        # Families beyond the number that may be left out in a day.
+        self.waiting: set[FamilyKey] = set()
 
     def left_out(self, engine: str | None, version: int | None) -> frozenset[str]:
         """Return the families that are not asked of a version."""
         return frozenset(family for family, of, number in self._left_out if (of, number) == (engine, version))
 
-    def all_left_out(self) -> list[Key]:
-        """Return everything that is left out."""
+    def all_left_out(self) -> list[FamilyKey]:
         return sorted(self._left_out)
 
     def note(self, judged: Judgement, network: str, now_ms: int) -> None:
@@ -75,7 +74,7 @@ class DriftGuard:
             tally.wrong += not vote.right
             self._check_drift(key, tally)
 
-    def _check_drift(self, key: Key, tally: Tally) -> None:
+    def _check_drift(self, key: FamilyKey, tally: Tally) -> None:
         networks = len(tally.networks)
         if networks < LEAST_NETWORKS or 100 * tally.wrong <= MOST_WRONG_PERCENT * networks or key in self._left_out:
             return
@@ -97,11 +96,11 @@ HOURS = 24
 LEAST_VOTES, MOST_VOTES = 20, 100
 LEAST_PERCENT = 90
 LEAST_RIGHT = 7
-# So many voters of a version, and it counts as seen.
+# Voters that make a version count as seen.
 LEAST_OF_VERSION = 3
-# A small site learns few programs instead of none: votes go to the first that are still open.
+# Votes go to the first open programs, so that a small site learns a few programs instead of none.
 OPEN = 12
-# With fewer programs than this a look-up would soon know them all.
+# With fewer programs, a client could record all answers.
 LEAST_PROGRAMS = 80
 
 
@@ -110,17 +109,17 @@ class Ballot(Struct):
 
     networks: set[str] = field(default_factory=set)
     # Each different answer and the versions of those who gave it.
-    answers: list[tuple[Answer, list[int]]] = field(default_factory=list)
+    answers: list[tuple[PoolAnswer, list[int]]] = field(default_factory=list)
 
 
-class Hour(Struct):
-    """The programs of an hour: their seed, the open votes, and what was learned for each engine."""
+class LearningHour(Struct):
+    """The programs of an hour: their seed, the open votes, and the answers learned for each engine."""
 
     number: int
     seed: bytes
     ballots: dict[tuple[str, int], Ballot] = field(default_factory=dict)
     # By engine; programs that were thrown away have no answer.
-    closed: dict[str, dict[int, Answer | None]] = field(default_factory=dict)
+    closed: dict[str, dict[int, PoolAnswer | None]] = field(default_factory=dict)
     pools: dict[str, Pool] = field(default_factory=dict)
 
 
@@ -128,7 +127,7 @@ class Learner:
     """Hands out fresh programs and counts the votes on them."""
 
     def __init__(self) -> None:
-        self._hours: list[Hour] = []
+        self._hours: list[LearningHour] = []
 
     def fresh(
         self, claim: BrowserClaim, seed: bytes, now_ms: int, had: Container[tuple[str, int]] = ()
@@ -148,19 +147,19 @@ class Learner:
         return pool, Dice(seed, 0, purpose=b"fresh").pick(others or still_open)
 
     def pools(self, claim: BrowserClaim, now_ms: int) -> Sequence[Pool]:
-        """Return what was learned for an engine within the day."""
+        """Return the pools learned for an engine within the day."""
         self._hour(now_ms)
         return [pool for hour in self._hours if (pool := hour.pools.get(claim.engine or "")) is not None]
 
     def has_learned(self, claim: BrowserClaim, pools: Sequence[Pool]) -> bool:
-        """Say whether enough was learned about a version to ask of it nothing else."""
+        """Return whether enough was learned about a version to use learned programs only."""
         known = [pool for pool in pools if pool.has_seen(claim.engine, claim.version)]
         families = {family for pool in known for family in pool.by_family}
         return families > set(SIMPLE) and sum(len(pool.programs) for pool in known) >= LEAST_PROGRAMS
 
     def vote(self, judged: Judgement, network: str, now_ms: int) -> None:
         """Count the votes of a session that shows nothing odd."""
-        if judged.state is not State.RIGHT or judged.right < LEAST_RIGHT or judged.engine is None:
+        if judged.state is not ProbeState.RIGHT or judged.right < LEAST_RIGHT or judged.engine is None:
             return
         hour = self._hour(now_ms)
         pool = _pool(hour, judged.engine).key
@@ -168,7 +167,7 @@ class Learner:
             if vote.asked.answer is None and vote.asked.pool == pool and vote.answer:
                 self._count(hour, judged, network, (vote.asked.number, vote.answer))
 
-    def _count(self, hour: Hour, judged: Judgement, network: str, given: tuple[int, Answer]) -> None:
+    def _count(self, hour: LearningHour, judged: Judgement, network: str, given: tuple[int, PoolAnswer]) -> None:
         engine, (number, answer) = judged.engine or "", given
         if number in hour.closed.get(engine, {}):
             return
@@ -193,19 +192,19 @@ class Learner:
                 counted[engine] = counted.get(engine, 0) + len(pool.programs)
         return counted
 
-    def _hour(self, now_ms: int) -> Hour:
+    def _hour(self, now_ms: int) -> LearningHour:
         number = now_ms // HOUR_MS
         if not self._hours or self._hours[-1].number != number:
             if self._hours:
-                # What was not learned within its hour is thrown away.
+                # Programs that were not learned within their hour are dropped.
                 self._hours[-1].ballots.clear()
-            self._hours.append(Hour(number=number, seed=secrets.token_bytes(SEED_BYTES)))
+            self._hours.append(LearningHour(number=number, seed=secrets.token_bytes(SEED_BYTES)))
             self._hours = [hour for hour in self._hours if number - HOURS < hour.number <= number]
         return self._hours[-1]
 
 
-def _close(hour: Hour, engine: str, number: int, ballot: Ballot) -> None:
-    """Learn an answer that enough agree on, or give the program up."""
+def _close(hour: LearningHour, engine: str, number: int, ballot: Ballot) -> None:
+    """Store an answer with enough votes, or drop the program."""
     votes = len(ballot.networks)
     if votes < LEAST_VOTES:
         return
@@ -222,5 +221,5 @@ def _close(hour: Hour, engine: str, number: int, ballot: Ballot) -> None:
         hour.pools[engine] = replace(pool, seen={engine: tuple(sorted(seen - {0}))}, programs=programs)
 
 
-def _pool(hour: Hour, engine: str) -> Pool:
+def _pool(hour: LearningHour, engine: str) -> Pool:
     return hour.pools.get(engine) or Pool(seed=hour.seed, made="", seen={engine: ()}, programs={})

@@ -1,4 +1,4 @@
-"""Pools: programs and what real engines answered to them, in compressed files that only the service reads.
+"""Pools: programs with the answers of real engines, in compressed files that only the service reads.
 
 An installation's own pools are preferred to the shipped one, whose answers everybody can read. Of its own the two
 newest are live, and the older of them until a day after the newer came.
@@ -29,7 +29,7 @@ FILE_SUFFIX = ".pool.gz"
 # Numbers are kept in 16 bits: 1/16 px up to 2,047 px.
 SMALLEST, LARGEST = -32_768, 32_767
 
-Answer = tuple[int, ...]
+PoolAnswer = tuple[int, ...]
 
 
 class PoolRefused(ValueError):  # noqa: N818 - the word the rest of the code uses for a refusal
@@ -41,10 +41,10 @@ class AnsweredProgram(Struct, frozen=True):
 
     number: int
     family: str
-    answers: Mapping[str, Answer]
+    answers: Mapping[str, PoolAnswer]
 
-    def answer_of(self, engine: str | None) -> Answer | None:
-        """Return what an engine answers; None where nobody has asked it."""
+    def answer_of(self, engine: str | None) -> PoolAnswer | None:
+        """Return the answer of an engine; None if unknown."""
         return self.answers.get("") or self.answers.get(engine or "")
 
 
@@ -55,9 +55,9 @@ class Pool(Struct, frozen=True, kw_only=True):
     made: str
     seen: Mapping[str, Sequence[int]]
     programs: Mapping[int, AnsweredProgram]
-    # Whether everybody may know its answers.
+    # Whether its answers are public.
     shipped: bool = False
-    # Made of the rest. The key is what a draw names the pool by; it does not give the seed away.
+    # Derived. The key names the pool in a draw without revealing the seed.
     by_family: Mapping[str, Sequence[int]] = {}
     key: str = ""
 
@@ -70,7 +70,7 @@ class Pool(Struct, frozen=True, kw_only=True):
         msgspec.structs.force_setattr(self, "key", key_of(self.seed))
 
     def has_seen(self, engine: str | None, version: int | None) -> bool:
-        """Say whether a version, or one before and one after it, took part in choosing the programs."""
+        """Return whether a version, or one before and one after it, took part in choosing the programs."""
         versions = self.seen.get(engine or "", ())
         return version is not None and bool(versions) and min(versions) <= version <= max(versions)
 
@@ -96,7 +96,7 @@ def key_of(seed: bytes) -> str:
 
 
 def write_pool(path: Path, pool: Pool) -> None:
-    """Write a pool, readable by its owner alone, in place of what was there."""
+    """Write a pool, readable by its owner alone; replace an existing file."""
     lines = [_Line(known.number, known.family, _written(known.answers)) for known in pool.programs.values()]
     file = _File(
         format=FORMAT,
@@ -160,16 +160,16 @@ def _known(path: Path, line: _Line) -> AnsweredProgram:
     return AnsweredProgram(line.number, line.family, answers)
 
 
-def _written(answers: Mapping[str, Answer]) -> Any:
+def _written(answers: Mapping[str, PoolAnswer]) -> Any:
     written = {engine: _packed(answer) for engine, answer in answers.items()}
     return written.get("", written)
 
 
-def _packed(answer: Answer) -> str:
+def _packed(answer: PoolAnswer) -> str:
     return base64.b64encode(struct.pack(f"<{len(answer)}h", *answer)).decode("ascii")
 
 
-def _unpacked(text: str) -> Answer:
+def _unpacked(text: str) -> PoolAnswer:
     packed = base64.b64decode(text, validate=True)
     return struct.unpack(f"<{len(packed) // 2}h", packed)
 
@@ -180,7 +180,7 @@ LOOK_MS = MINUTE_MS
 LIVE = 2
 
 # Path, moment of the last change in ms, size.
-Found = tuple[Path, int, int]
+PoolFile = tuple[Path, int, int]
 
 
 class Pools:
@@ -189,8 +189,8 @@ class Pools:
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
         self._looked_ms: int | None = None
-        self._found: list[Found] = []
-        self._read: dict[Found, Pool | None] = {}
+        self._found: list[PoolFile] = []
+        self._read: dict[PoolFile, Pool | None] = {}
         self._shipped: Pool | None = None
 
     def live(self, now_ms: int) -> Sequence[Pool]:
@@ -217,7 +217,7 @@ class Pools:
             self._shipped = read_pool(SHIPPED, shipped=True)
         return self._shipped
 
-    def _pool(self, found: Found) -> Pool | None:
+    def _pool(self, found: PoolFile) -> Pool | None:
         if found not in self._read:
             try:
                 self._read[found] = read_pool(found[0])
@@ -228,7 +228,7 @@ class Pools:
         return self._read[found]
 
 
-def list_files(folder: Path | None) -> list[Found]:
+def list_files(folder: Path | None) -> list[PoolFile]:
     """Return the files of pools in a folder, the newest first."""
     if folder is None or not folder.is_dir():
         return []

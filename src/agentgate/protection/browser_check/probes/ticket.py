@@ -1,6 +1,6 @@
 """ProbeTicket: a draw and its right answers, sealed under the challenge's own secret. The page carries it unread.
 
-So whichever worker hears the answers can judge them, whatever became of the pool meanwhile; and a draw is good for its
+So any worker can judge the answers, even after the pool was replaced; and a draw is valid for its
 challenge alone, because no other has the same secret.
 """
 
@@ -22,13 +22,13 @@ class AskedProgram(Struct, frozen=True, array_like=True):
 
     family: str
     answer: tuple[int, ...] | None
-    # Which program it is, for those who learn.
+    # Identifies the program for learning.
     pool: str = ""
     number: int = 0
 
 
 class ProbeTicket(Struct, frozen=True, array_like=True):
-    """What was asked, in the order of the programs, and of which browser; the chains follow from the secret."""
+    """The programs of a draw in their order, and the claimed browser; the chains follow from the secret."""
 
     engine: str | None
     version: int | None
@@ -47,7 +47,7 @@ def seal(ticket: ProbeTicket, seed: bytes, challenge_id: str) -> str:
 
 
 def unseal(text: str, seed: bytes, challenge_id: str) -> ProbeTicket | None:
-    """Return the ticket of a challenge; None for one of another challenge, or one that somebody made up."""
+    """Return the ticket of a challenge; None for a forged one or another challenge's."""
     try:
         sealed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         return _decoder.decode(_cipher(seed).decrypt(NONCE, sealed, challenge_id.encode()))

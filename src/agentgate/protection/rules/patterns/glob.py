@@ -7,7 +7,7 @@ else to a glob: no question mark, no brackets. `\\*` is a star that is meant, `\
 from collections.abc import Iterable
 
 STAR, ESCAPE = "*", "\\"
-# Stands for a star's characters where one glob is held against another: no glob has it among its own.
+# Replaces a star where one glob is matched with another: no glob contains this character.
 _ANYTHING = "\uffff"
 
 
@@ -24,7 +24,7 @@ class Glob:
         self._least = sum(map(len, self.parts))
 
     def matches(self, text: str) -> bool:
-        """Say whether the whole text fits."""
+        """Return whether the whole text fits."""
         if len(self.parts) == 1:
             return text == self._first
         if len(text) < self._least or not text.startswith(self._first) or not text.endswith(self._last):
@@ -38,12 +38,12 @@ class Glob:
         return True
 
     def covers(self, other: "Glob") -> bool:
-        """Say whether every text that fits the other glob fits this one."""
+        """Return whether every text that fits the other glob fits this one."""
         return self.matches(other.example(_ANYTHING))
 
     @property
     def is_universal(self) -> bool:
-        """Say whether every text fits."""
+        """Return whether every text fits."""
         return len(self.parts) > 1 and self._least == 0
 
     def example(self, filling: str = "") -> str:
@@ -68,11 +68,11 @@ def split_glob(text: str) -> list[str]:
 
 
 def read_folded_glob(text: str) -> Glob:
-    """Return the glob of a text whose case does not matter; what it is held against must be in lower case."""
+    """Return a case-insensitive glob; texts to match must be in lower case."""
     return Glob(part.lower() for part in split_glob(text))
 
 
 def read_program_glob(text: str) -> Glob:
-    """Return the glob of a User-Agent. Without a star, the text may stand anywhere in it."""
+    """Return the glob of a User-Agent. Without a star, it matches anywhere in the text."""
     parts = [part.lower() for part in split_glob(text)]
     return Glob(("", *parts, "") if len(parts) == 1 else parts)

@@ -27,7 +27,6 @@ class NetworkSet:
                 ends.append(end)
 
     def has(self, address: AddressNumber) -> bool:
-        """Say whether the address is in one of the networks."""
         place = bisect_right(self._starts[address.version], address.number)
         return place > 0 and address.number <= self._ends[address.version][place - 1]
 

@@ -13,13 +13,13 @@ from agentgate.protection.rules.patterns.networks import NetworkSet, read_strict
 from agentgate.protection.threat_data.networks import read_address
 
 NETWORK, USER_AGENT, HEADER, METHOD, PATH, HOST = "network", "user_agent", "header", "method", "path", "host"
-# What only a visitor's request to the site itself has; the browser check and submissions go to the service.
+# Parts that only a visitor's request to the site has; the browser check and submissions go to the service.
 OF_PAGE = frozenset((HEADER, METHOD, PATH, HOST))
 USER_AGENT_HEADER = "user-agent"
 
 
 class Predicate(NamedTuple):
-    """One list of a match: what it is about, and the entries of which one must hold."""
+    """One list of a match: its subject, and the entries of which one must hold."""
 
     subject: str
     # The header that is meant, in lower case; empty for every other subject.
@@ -52,7 +52,7 @@ class Predicates:
             + [_header(each, each.header, bit, read_folded_glob) for each, bit in self._of(HEADER)]
         )
         self.methods = tuple((frozenset(each.entries), bit) for each, bit in self._of(METHOD))
-        # As they are written; how a path is read is not for rules to know.
+        # As written; `request_matcher` interprets paths.
         self.paths = tuple((each.entries, bit) for each, bit in self._of(PATH))
         # A stored event knows nothing of these.
         self.unknown_bits = sum(self.bits.values())

@@ -26,7 +26,7 @@ from agentgate.protection.rules.patterns.predicates import (
 )
 from agentgate.protection.threat_data.networks import AddressNumber
 
-# Addresses of documentation, which nobody has.
+# Addresses reserved for documentation.
 _ADDRESSES = (AddressNumber(4, int(ip_address("198.51.100.7"))), AddressNumber(6, int(ip_address("2001:db8::7"))))
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _HOSTS = ("shop.example", "www.shop.example", "other.example")
@@ -43,9 +43,9 @@ _HOST_PART = re.compile(r"[a-z0-9_-]+\Z")
 # Parts of a request that predicates look at, by the fields of a Witness; those that none looks at are absent.
 RequestParts = dict[str, Any]
 
-# What holds for every page: it has a path and a host.
+# Every page has a path and a host.
 _ALWAYS = {PATH: (Predicate(PATH, "", ("/*",)),), HOST: (Predicate(HOST, "", ("*",)),)}
-# What a predicate is about: its subject, and which header.
+# The subject of a predicate, and its header.
 _Topic = tuple[str, str]
 
 
@@ -71,7 +71,7 @@ def find_request(holding: Iterable[Predicate], failing: Iterable[Predicate]) -> 
 
 
 def is_impossible(holding: Iterable[Predicate], failing: Iterable[Predicate]) -> bool:
-    """Say whether it is proven that there is no such request."""
+    """Return whether it is proven that there is no such request."""
     for (subject, _), (wanted, unwanted) in _by_topic(holding, failing).items():
         if subject == NETWORK:
             if _find_address(wanted, unwanted) is None:
@@ -85,7 +85,7 @@ def is_impossible(holding: Iterable[Predicate], failing: Iterable[Predicate]) ->
 
 
 def follows(holding: Iterable[Predicate], failing: Iterable[Predicate], *, holds: Predicate) -> bool:
-    """Say whether a predicate holds whenever the given ones hold and fail."""
+    """Return whether a predicate holds whenever the given ones hold and fail."""
     wanted, unwanted = _of_topic(holding, failing, holds)
     if holds.subject in (NETWORK, METHOD):
         return is_impossible(wanted, [*unwanted, holds])
@@ -93,7 +93,7 @@ def follows(holding: Iterable[Predicate], failing: Iterable[Predicate], *, holds
 
 
 def excludes(holding: Iterable[Predicate], failing: Iterable[Predicate], *, fails: Predicate) -> bool:
-    """Say whether a predicate fails whenever the given ones hold and fail."""
+    """Return whether a predicate fails whenever the given ones hold and fail."""
     wanted, unwanted = _of_topic(holding, failing, fails)
     if fails.subject in (NETWORK, METHOD) and wanted:
         return is_impossible([*wanted, fails], unwanted)
@@ -178,7 +178,7 @@ def _folded_globs(predicate: Predicate) -> tuple[Glob, ...]:
 
 
 def _covers(one: Predicate, other: Predicate) -> bool:
-    """Say whether every text that fits the other predicate fits this one."""
+    """Return whether every text that fits the other predicate fits this one."""
     return all(any(glob.covers(each) for glob in _globs(one)) for each in _globs(other))
 
 

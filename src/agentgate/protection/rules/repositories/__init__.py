@@ -16,7 +16,7 @@ class RuleStore(Repository):
     """The rules of sites."""
 
     async def find_rules(self, site_id: str) -> StoredRules | None:
-        """Return what is stored for a site; None while it has never had rules of its own."""
+        """Return a site's stored rules; None if it never had rules of its own."""
         row = await self._session.one(
             f"SELECT {_COLUMNS} FROM site_rules WHERE site_id = $1",  # noqa: S608 - our own column names
             site_id,
@@ -34,7 +34,7 @@ class RuleStore(Repository):
         return None if row is None else _stored(row)
 
     async def list_rules(self) -> dict[str, StoredRules]:
-        """Return what is stored, by site ID; sites that never had rules of their own are absent."""
+        """Return all stored rules, by site ID; sites that never had rules of their own are absent."""
         rows = await self._session.all(f"SELECT {_COLUMNS}, site_id FROM site_rules")  # noqa: S608 - likewise
         return {row[6]: _stored(row[:6]) for row in rows}
 
@@ -50,7 +50,7 @@ class RuleStore(Repository):
             rules.updated_by,
         )
         insert = f"(site_id, {_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7)"
-        # The revision in the condition is what makes two writers at once impossible, not the look before.
+        # The revision in the condition excludes concurrent writers; the read before does not.
         changed = await self._session.run(
             f"INSERT INTO site_rules {insert} ON CONFLICT (site_id) DO NOTHING"
             if rules.revision == 1
@@ -76,15 +76,7 @@ def _stored(row: Row) -> StoredRules:
     )
 
 
-class RuleStores(AuditStores, ConfigurationStores, Protocol):
+class RuleStores(TrafficStores, AuditStores, ConfigurationStores, Protocol):
     """The repositories that a unit of work on rules uses."""
 
-    @property
-    def rules(self) -> RuleStore: ...
-
-
-class DecisionStores(TrafficStores, Protocol):
-    """The repositories that reading a decision with its rule uses."""
-
-    @property
-    def rules(self) -> RuleStore: ...
+    rules: RuleStore

@@ -1,4 +1,4 @@
-"""Stored decisions in SQL, newest first, to be made again by other rules."""
+"""Stored decisions in SQL, newest first, for backtests."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -16,7 +16,7 @@ from agentgate.protection.rules.replay_records import ReplayedEvent
 # Lists of labels are few; an attacker's may be many, so the cache is bounded.
 CACHED_LISTS = 50_000
 NO_SCORES: Mapping[str, float] = {}
-# Stands for labels of which some were too much for the dictionary. No list of labels is this very one.
+# Marks label lists with words beyond the dictionary's limit; compared by identity.
 UNKNOWN = ("other",)
 
 _EVENTS = f"""SELECT id, outcome, would, route, action, labels, scores, method FROM event

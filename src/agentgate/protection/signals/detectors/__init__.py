@@ -1,4 +1,4 @@
-"""The signals, one file each. Each is handed a Look and returns labels; a new one is added to one of the tuples."""
+"""The signals, one file each. Each takes a SignalInput and returns labels; a new one is added to one of the tuples."""
 
 from agentgate.protection.signals.detectors.address import address_labels
 from agentgate.protection.signals.detectors.agent_claim import agent_labels
@@ -21,7 +21,7 @@ from agentgate.protection.signals.detectors.tools import tool_labels
 from agentgate.protection.signals.detectors.user_agent import user_agent_labels
 from agentgate.protection.signals.detectors.webhook import webhook_labels
 
-# By what they look at: method and headers alone; all else that a request at the gateway has; what a browser or an agent
+# By their inputs: method and headers; the other parts of a request at the gateway; data that a browser or an agent
 # hands in. Of the first, results are cached by header set, so none of the second may look at a header.
 HEADER_SIGNALS = (user_agent_labels, header_labels, client_hint_labels, webhook_labels, tool_labels, tls_labels)
 REQUEST_SIGNALS = (

@@ -8,7 +8,7 @@ LABEL_OF_VERDICT = {
     AgentVerdict.INVALID: "agent.invalid",
     AgentVerdict.UNVERIFIED: "agent.unverified",
 }
-# What an agent may say it wants; any other word would let it choose labels.
+# Purposes that an agent may name; free words would let it choose labels.
 PURPOSES = frozenset({"training", "search", "fetch", "dataset", "seo", "archive", "advertising", "index", "submit"})
 
 

@@ -27,7 +27,6 @@ def behavior_labels(request: SignalInput) -> Labels:
 
 
 def interaction_labels(interaction: EvidencePart) -> list[str]:
-    """Return what the sums say."""
     moves = interaction.number("pointerMoves") or 0
     touches = interaction.number("touches") or 0
     keys = interaction.number("keys") or 0

@@ -98,7 +98,7 @@ def _incomplete(signals: EvidencePart, _request: SignalInput) -> bool:
 
 
 def _window_mismatch(signals: EvidencePart, request: SignalInput) -> bool:
-    """Say whether the page is as large as the screen without filling it, as where the screen is made up."""
+    """Return whether the page is as large as the screen without filling it, as where the screen is made up."""
     screen = signals.part("screen")
     sizes = [screen.number(name) for name in ("width", "height", "innerWidth", "innerHeight", "outerWidth")]
     width, height, inner_width, inner_height, outer_width = (size or 0 for size in sizes)

@@ -77,7 +77,7 @@ def _misses_hints(request: SignalInput) -> bool:
 
 
 def _without_fetch_metadata(request: SignalInput) -> Labels:
-    """Return what is wrong with a request that has no Sec-Fetch-Site, though its browser sends it to secure origins."""
+    """Return the labels of a request without Sec-Fetch-Site, though its browser sends it to secure origins."""
     if "sec-fetch-mode" in request.headers:
         # No browser sends the one without the other; some libraries do.
         return ("http.fetch_metadata_mismatch",)

@@ -1,4 +1,4 @@
-"""What others say about a visitor: the same from many addresses, an issuer that vouches. The browser check finds it."""
+"""Labels of clusters and private tokens, which the browser check finds."""
 
 from agentgate.protection.signals.signal_input import Labels, SignalInput
 

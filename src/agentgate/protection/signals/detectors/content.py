@@ -1,6 +1,6 @@
 """The text that an agent submits: traits of spam and of text made to deceive. It is looked at and never kept.
 
-Every look is linear in the text, and the text is cut to a bound.
+Every detector is linear in the text, and the text is cut to a bound.
 """
 
 import re
@@ -11,7 +11,7 @@ from agentgate.protection.signals.signal_input import Labels, SignalInput
 from agentgate.protection.threat_data.user_agent_tokens import searchable
 
 LOOKED_AT_CHARACTERS = 16_384
-# Enough to see how somebody writes.
+# Enough to judge the style of writing.
 CAPITALS_LOOKED_AT_CHARACTERS = 2_048
 LONG_CHARACTERS = 10_000
 
@@ -24,7 +24,7 @@ CAPITAL_LETTERS = 30
 CAPITAL_SHARE = 0.7
 
 LINK_STARTS = ("http://", "https://", "www.", "[url")
-# Where two of them stand for one link.
+# Two matches of one link.
 COUNTED_TWICE = ("://www.", "[url=http", "[url]http")
 MARKUP = ("<a ", "<script", "<iframe", "[url=", "[link=")
 # Characters that show nothing or turn the direction of writing. The joiners that emoji and Persian need are not here.

@@ -83,7 +83,6 @@ def _is_ordered(names: tuple[str, ...], engine: str) -> bool:
 
 
 def is_sorted(names: tuple[str, ...]) -> bool:
-    """Say whether the headers are sorted by name."""
     # Some proxies sort the headers, programs written in Go all but the first few; then their order says nothing about
     # the client.
     rest = [name for name in names if name not in WRITTEN_FIRST]
@@ -91,7 +90,7 @@ def is_sorted(names: tuple[str, ...]) -> bool:
 
 
 def _is_unlike(request: SignalInput, view: UserAgentView, labels: Labels) -> bool:
-    """Say whether the headers are, taken together, not those of the browser that is named."""
+    """Return whether the headers are, taken together, not those of the browser that is named."""
     points = 0
     for label in labels:
         points += UNLIKE.get(label, 0)

@@ -36,7 +36,7 @@ ACCEPTS_SINCE = {"chromium": 40, "firefox": 60, "safari": 12}
 NEVER = 1_000_000
 # Devices whose browsers are not written down well enough.
 UNKNOWN_DEVICES = frozenset({"tv", "console", "legacy"})
-# Whoever says that it opens a page sends these too, in every engine. Chromium and Firefox, which alone say that a
+# Every engine sends these too with a navigation. Chromium and Firefox, which alone say that a
 # person did it (Sec-Fetch-User), wish to be led to secure pages.
 ALWAYS = ("accept", "accept-language", "accept-encoding", "sec-fetch-dest", "sec-fetch-site")
 BY_HAND, UPGRADES = "sec-fetch-user", "upgrade-insecure-requests"
@@ -48,7 +48,7 @@ PAGE = "text/html"
 PAGE_PREFIX = "text/html,application/xhtml+xml,application/xml;q=0.9,"
 # Chromium names the first in every page load since 2014, and no other engine the second.
 CHROMIUM_PICTURES, ONLY_CHROMIUM = "image/webp", "image/apng"
-# Chromium on a desktop sends its hints with every page load that has Sec-Fetch, unless somebody gave it another name:
+# Chromium on a desktop sends its hints with every page load that has Sec-Fetch, unless it has another name:
 # apps do, which add their own, and drivers, which copy a plain one. A few people's tools take the hints away.
 HINTS_SINCE = 95
 # How unlike a browser each is, in tenths (`headers.py`).
@@ -80,7 +80,7 @@ def page_load_points(request: SignalInput, view: UserAgentView, *, is_sorted: bo
 
 
 def is_page_load(request: SignalInput) -> bool:
-    """Say whether a person's browser would open a page with this: not a part, not a call of a script."""
+    """Return whether a person's browser would open a page with this: not a part, not a call of a script."""
     headers = request.headers
     if "sec-fetch-mode" in headers:
         return _says_page_load(request)
@@ -91,13 +91,13 @@ def is_page_load(request: SignalInput) -> bool:
 
 
 def follows(names: tuple[str, ...], expected: tuple[str, ...]) -> bool:
-    """Say whether those of the expected headers that are there stand in the expected order."""
+    """Return whether the present headers of an expected order follow it."""
     places = [names.index(name) for name in expected if name in names]
     return places == sorted(places)
 
 
 def own_order(names: tuple[str, ...], engine: str) -> tuple[str, ...]:
-    """Return the names without those that stand in a place of their own for a known reason."""
+    """Return the names without headers whose position varies for a known reason."""
     if not IN_FRONT.isdisjoint(names):
         names = tuple(name for name in names if name != "accept-encoding")
     if engine == "chromium" and "sec-gpc" in names:
@@ -159,7 +159,7 @@ def _accept_points(request: SignalInput, view: UserAgentView) -> int:
 
 
 def _is_emulated(request: SignalInput, view: UserAgentView) -> bool:
-    """Say whether Chromium loads a page under an iPhone's name: Chrome's engine there, or its developer tools."""
+    """Return whether Chromium loads a page under an iPhone's name: Chrome's engine there, or its developer tools."""
     return view.engine == "safari" and UPGRADES in request.headers and ONLY_CHROMIUM in request.headers["accept"]
 
 

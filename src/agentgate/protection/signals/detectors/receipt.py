@@ -1,8 +1,8 @@
-"""The state of token and clearance, as found out before the decision."""
+"""The state of token and clearance, known before the decision."""
 
 from agentgate.protection.signals.signal_input import Labels, SignalInput
 
-# State -> what it means. Any other word is left out, so that labels stay those of the catalogue.
+# State -> label. Other states are left out, so that labels stay those of the catalogue.
 RECEIPT_STATES = {
     "missing": "The route asks for a token or clearance and none came",
     "valid": "A token came that is genuine, unspent and for this site and action",

@@ -44,9 +44,9 @@ def _is_verified(request: SignalInput, networks: int, operator: SearchOperator) 
 
 
 def _crawler_status(request: SignalInput, operator: SearchOperator) -> CrawlerStatus:
-    """Return what is known of a claim from an address that is in none of the operator's published networks."""
+    """Return the status of a claim from an address outside the operator's published networks."""
     if not operator.domains:
-        # All its addresses are published. Whoever imported them knows that this is none.
+        # The operator publishes all its addresses, and this is none of them.
         return CrawlerStatus.FORGED if request.intel.published & operator.bit else CrawlerStatus.UNKNOWN
     crawler_statuses = request.intel.crawler_statuses
     return (

@@ -1,4 +1,4 @@
-"""What the site adds to a request: whether it was reached without TLS, and whether it wants the program that asks."""
+"""Labels of the site's settings: origin without TLS, and wanted programs."""
 
 from agentgate.protection.signals.signal_input import Labels, SignalInput
 

@@ -3,7 +3,7 @@
 from agentgate.protection.signals.signal_input import Labels, SignalInput
 from agentgate.protection.threat_data.user_agent_tokens import WordSearch
 
-# As each writes itself, in lower case. None of these is a library: whoever uses one for something else names it anew.
+# As each writes itself, in lower case. None of these is a library that other programs use under its name.
 PACKAGE_MANAGERS = (
     *("pip/", "uv/", "poetry/", "pdm/", "twine/", "conda/", "mamba/", "npm/", "yarn/", "pnpm/", "bun/", "corepack"),
     *(
@@ -112,7 +112,7 @@ def tool_labels(request: SignalInput) -> Labels:
 
 
 def is_mail_program(lowered: str) -> bool:
-    """Say whether a User-Agent in lower case names a mail program that shows pages too."""
+    """Return whether a User-Agent in lower case names a mail program that shows pages too."""
     return MAIL_PROGRAMS.has_any(lowered[:_LOOKED_AT])
 
 

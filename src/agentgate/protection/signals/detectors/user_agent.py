@@ -44,13 +44,13 @@ LABELS_OF_KIND = {
     "headless": ("ua.automation", "ua.headless"),
     "automation": ("ua.automation",),
 }
-# Whoever has such a name is an agent or crawler that a site's policy may ask to identify itself.
+# Kinds of agents and crawlers, which a site's policy may ask to identify themselves.
 CLAIMING_KINDS = ("ai_agent", "search_engine", "seo", "archiver", "academic", "advertising", "crawler")
 # Kinds that say what a program is good for.
 PROGRAM_KINDS = frozenset({"preview", "feed_reader", "uptime", "git", "webhook"})
 PURPOSE_OF_KIND = {"search_engine": "search", "seo": "seo", "archiver": "archive", "advertising": "advertising"}
 
-# Words with which a program says itself what it is, and an address or mail address of whoever runs it. Followed by a
+# Words with which a program describes itself, and an address or mail address of its operator. Followed by a
 # letter they are parts of other words; `bot` is part of brands that phones have.
 GENERIC_CRAWLER = re.compile(
     r"(?<!cu)bots?(?![a-z])|crawl|spider|scrap(?:er|ing|y)|slurp|harvest|archiver|fetcher|indexer|(?<!cam)scanner"
@@ -188,7 +188,7 @@ def _read(text: str | None, intel: Intel) -> UserAgentView:
 
 
 def _believed(tokens: list[Token], named: str, browser: BrowserClass) -> list[Token]:
-    """Return the names that count: all of a program's, of a browser's only those that say what they are."""
+    """Return the names that count: all of a program, of a browser only those of kinds that describe themselves."""
     if not tokens or not browser.engine or _says_crawler(named, browser):
         return tokens
     return [token for token in tokens if token.kind in HARMLESS_KINDS or TELLING.search(token.text)]
@@ -198,7 +198,7 @@ def _what(text: str, browser: BrowserClass, kinds: set[str]) -> Iterator[str]:
     """Yield whether it is a browser or a program, and of which class."""
     if browser.engine:
         yield from device_labels(browser)
-        # Whoever is only named beside a browser's engine may still be a person.
+        # A name beside a browser's engine may still be a person's browser.
         yield "ua.claims_browser" if kinds - PEOPLES_KINDS else "ua.browser"
     elif not kinds:
         yield "ua.unknown"
@@ -216,7 +216,7 @@ def _programs(tokens: list[Token], kinds: set[str], named: str) -> Iterator[str]
 
 
 def _program(tokens: list[Token]) -> str | None:
-    # Only names of the lists: whoever may choose labels freely could fill the tables of events with them.
+    # Only names of the lists: freely chosen labels could fill the tables of events.
     named = [token for token in tokens if token.kind in WANTABLE_KINDS]
     return slug(named[0].name) if named else None
 
@@ -249,7 +249,7 @@ def _form(text: str, browser: BrowserClass) -> Iterator[str]:
 
 
 def _is_whole(text: str) -> bool:
-    """Say whether every bracket that opens is closed, as in what a browser sends."""
+    """Return whether every bracket that opens is closed, as in what a browser sends."""
     return text.count("(") == text.count(")") and "(" in text
 
 

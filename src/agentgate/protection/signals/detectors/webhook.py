@@ -1,4 +1,4 @@
-"""Webhooks: a POST by a program that signs what it sends. Only the site, which has the key, can check the signature."""
+"""Webhooks: a signed POST by a program. Only the site, which has the key, can check the signature."""
 
 import re
 from collections.abc import Iterable
@@ -35,7 +35,7 @@ _BROWSERS = frozenset({"cookie", "origin", "sec-fetch-mode", "sec-fetch-dest", "
 
 
 def signatures_of(names: Iterable[str]) -> frozenset[str]:
-    """Return which headers are of the kind in which services sign what they post."""
+    """Return the headers in which services sign their posts."""
     return frozenset(
         name for name in names if name in _NAMES or (name not in _OF_AGENTS and _FORM.match(name) is not None)
     )

@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentgate.protection.browser_check.instrument.program import Answer, check_answer, make_program, right_answer
+from agentgate.protection.browser_check.instrument.program import (
+    InstrumentAnswer,
+    check_answer,
+    make_program,
+    right_answer,
+)
 
 CHALLENGE = "ch_01J0000000000000000000000"
 MOST_BYTES = 6 * 1024
@@ -104,7 +109,7 @@ def test_the_right_answer_is_accepted_with_and_without_a_worker():
     right = right_answer(seed(1), CHALLENGE)
 
     assert check_answer(seed(1), CHALLENGE, right)
-    assert check_answer(seed(1), CHALLENGE, Answer(page=right.page))
+    assert check_answer(seed(1), CHALLENGE, InstrumentAnswer(page=right.page))
 
 
 def test_an_answer_with_one_character_changed_is_refused():
@@ -128,10 +133,10 @@ def test_page_and_worker_cannot_stand_in_for_each_other():
     assert right.worker is not None
 
     for wrong in (
-        Answer(page=right.worker, worker=right.page),
-        Answer(page=right.worker),
-        Answer(page=right.worker, worker=right.worker),
-        Answer(page=right.page, worker=right.page),
+        InstrumentAnswer(page=right.worker, worker=right.page),
+        InstrumentAnswer(page=right.worker),
+        InstrumentAnswer(page=right.worker, worker=right.worker),
+        InstrumentAnswer(page=right.page, worker=right.page),
     ):
         assert not check_answer(seed(1), CHALLENGE, wrong)
 
@@ -140,8 +145,8 @@ def test_page_and_worker_cannot_stand_in_for_each_other():
 def test_what_is_no_answer_is_refused(given_text):
     right = right_answer(seed(1), CHALLENGE)
 
-    assert not check_answer(seed(1), CHALLENGE, Answer(page=given_text))
-    assert not check_answer(seed(1), CHALLENGE, Answer(page=right.page, worker=given_text))
+    assert not check_answer(seed(1), CHALLENGE, InstrumentAnswer(page=given_text))
+    assert not check_answer(seed(1), CHALLENGE, InstrumentAnswer(page=right.page, worker=given_text))
 
 
 def test_upper_case_is_another_answer():

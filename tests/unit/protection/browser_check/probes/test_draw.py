@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from agentgate.protection.browser_check.probes.draw import HOUR_MS, MOST_NETWORKS, Recent, draw_programs
+from agentgate.protection.browser_check.probes.draw import HOUR_MS, MOST_NETWORKS, RecentPrograms, draw_programs
 from agentgate.protection.browser_check.probes.generate import SIMPLE
 from agentgate.protection.browser_check.probes.pool import Pools
 
@@ -35,7 +35,7 @@ def test_every_family_and_most_programs_are_drawn():
 
 
 def test_a_network_does_not_get_a_program_twice_within_the_hour():
-    recent, seen = Recent(), Counter()
+    recent, seen = RecentPrograms(), Counter()
     for number in range(60):
         drawn = draw(number, had=recent.had("192.0.2", 1_000 * number))
         recent.note("192.0.2", drawn, 1_000 * number)
@@ -48,7 +48,7 @@ def test_a_network_does_not_get_a_program_twice_within_the_hour():
 
 
 def test_what_is_remembered_of_networks_is_bounded():
-    recent, drawn = Recent(), draw(1)
+    recent, drawn = RecentPrograms(), draw(1)
     for number in range(MOST_NETWORKS + 50):
         recent.note(str(number), drawn, 0)
 

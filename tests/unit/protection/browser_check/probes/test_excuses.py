@@ -5,7 +5,7 @@ import pytest
 from agentgate.lib.clock import HOUR_MS
 from agentgate.protection.browser_check.probes.engines import BLINK, GECKO, WEBKIT, BrowserClaim
 from agentgate.protection.browser_check.probes.excuses import EARNED_BY, Excuses, may_be_excused
-from agentgate.protection.browser_check.probes.judge import Judgement, State
+from agentgate.protection.browser_check.probes.judge import Judgement, ProbeState
 
 
 def test_the_first_of_an_hour_is_excused_and_one_for_each_hundred_with_evidence() -> None:
@@ -23,33 +23,33 @@ def test_a_solver_without_an_engine_gets_no_more_than_one_in_fifty() -> None:
     assert sum(excuses.give(HOUR_MS) for _ in range(50)) == 1
 
 
-NOTHING = Judgement(state=State.UNABLE)
+NOTHING = Judgement(state=ProbeState.UNABLE)
 
 
 @pytest.mark.parametrize(
     ("claim", "state", "right", "excused"),
     [
         # Old phones, whose engine lacks the gaps of flex boxes and lays out all the rest.
-        (BrowserClaim(BLINK, 82), State.UNPROVEN, 3, True),
-        (BrowserClaim(WEBKIT, 13), State.UNPROVEN, 2, True),
-        (BrowserClaim(WEBKIT, None), State.UNPROVEN, 2, True),
+        (BrowserClaim(BLINK, 82), ProbeState.UNPROVEN, 3, True),
+        (BrowserClaim(WEBKIT, 13), ProbeState.UNPROVEN, 2, True),
+        (BrowserClaim(WEBKIT, None), ProbeState.UNPROVEN, 2, True),
         # A solver without an engine has one formula right, or none.
-        (BrowserClaim(BLINK, 82), State.UNPROVEN, 1, False),
-        (BrowserClaim(BLINK, 199), State.UNPROVEN, 1, False),
-        (BrowserClaim(WEBKIT, None), State.UNPROVEN, 0, False),
-        (BrowserClaim(BLINK, 82), State.UNABLE, 0, False),
+        (BrowserClaim(BLINK, 82), ProbeState.UNPROVEN, 1, False),
+        (BrowserClaim(BLINK, 199), ProbeState.UNPROVEN, 1, False),
+        (BrowserClaim(WEBKIT, None), ProbeState.UNPROVEN, 0, False),
+        (BrowserClaim(BLINK, 82), ProbeState.UNABLE, 0, False),
         # Releases that cannot have run the SDK.
-        (BrowserClaim(BLINK, 79), State.ERROR, 0, False),
-        (BrowserClaim(GECKO, 73), State.UNPROVEN, 4, False),
-        (BrowserClaim(WEBKIT, 12), State.NONE, 0, False),
+        (BrowserClaim(BLINK, 79), ProbeState.ERROR, 0, False),
+        (BrowserClaim(GECKO, 73), ProbeState.UNPROVEN, 4, False),
+        (BrowserClaim(WEBKIT, 12), ProbeState.NONE, 0, False),
         # A page that throws, or a name without an engine.
-        (BrowserClaim(BLINK, 156), State.ERROR, 0, True),
-        (BrowserClaim(BLINK, 82), State.ERROR, 0, True),
-        (BrowserClaim(), State.UNABLE, 0, True),
-        (BrowserClaim(BLINK, 156), State.MISSING, 0, False),
+        (BrowserClaim(BLINK, 156), ProbeState.ERROR, 0, True),
+        (BrowserClaim(BLINK, 82), ProbeState.ERROR, 0, True),
+        (BrowserClaim(), ProbeState.UNABLE, 0, True),
+        (BrowserClaim(BLINK, 156), ProbeState.MISSING, 0, False),
     ],
 )
-def test_who_can_be_without_evidence(claim: BrowserClaim, state: State, right: int, *, excused: bool) -> None:
+def test_who_can_be_without_evidence(claim: BrowserClaim, state: ProbeState, right: int, *, excused: bool) -> None:
     fresh = Judgement(state=state, right=right, of=8)
 
     assert may_be_excused(claim, fresh, NOTHING) is excused
@@ -57,6 +57,6 @@ def test_who_can_be_without_evidence(claim: BrowserClaim, state: State, right: i
 
 
 def test_either_draw_will_do() -> None:
-    first = Judgement(state=State.UNPROVEN, right=3, of=8)
+    first = Judgement(state=ProbeState.UNPROVEN, right=3, of=8)
 
-    assert may_be_excused(BrowserClaim(BLINK, 82), Judgement(state=State.UNPROVEN, right=1, of=8), first)
+    assert may_be_excused(BrowserClaim(BLINK, 82), Judgement(state=ProbeState.UNPROVEN, right=1, of=8), first)

@@ -7,7 +7,7 @@ from agentgate.protection.browser_check.probes.chains import blink_answer, draw_
 from agentgate.protection.browser_check.probes.checker import fresh_of, judge_answers
 from agentgate.protection.browser_check.probes.draw import draw_programs
 from agentgate.protection.browser_check.probes.engines import BrowserClaim, claim_of
-from agentgate.protection.browser_check.probes.judge import State, is_right, state_of
+from agentgate.protection.browser_check.probes.judge import ProbeState, is_right, state_of
 from agentgate.protection.browser_check.probes.pool import Pools
 from agentgate.protection.browser_check.probes.ticket import AskedProgram, ProbeTicket, seal, unseal
 from agentgate.protection.browser_check.records import ProbesInput
@@ -72,14 +72,14 @@ def with_wrong(count):
 @pytest.mark.parametrize(
     ("wrong", "seen", "unseen"),
     [
-        (0, State.RIGHT, State.RIGHT),
-        (1, State.RIGHT, State.RIGHT),
-        (2, State.DRIFT, State.RIGHT),
-        (3, State.DRIFT, State.RIGHT),
-        (4, State.WRONG, State.UNPROVEN),
-        (7, State.WRONG, State.UNPROVEN),
+        (0, ProbeState.RIGHT, ProbeState.RIGHT),
+        (1, ProbeState.RIGHT, ProbeState.RIGHT),
+        (2, ProbeState.DRIFT, ProbeState.RIGHT),
+        (3, ProbeState.DRIFT, ProbeState.RIGHT),
+        (4, ProbeState.WRONG, ProbeState.UNPROVEN),
+        (7, ProbeState.WRONG, ProbeState.UNPROVEN),
         # Right about nothing: no engine, of whatever version.
-        (8, State.WRONG, State.WRONG),
+        (8, ProbeState.WRONG, ProbeState.WRONG),
     ],
 )
 def test_the_table(wrong, seen, unseen):
@@ -91,12 +91,12 @@ def test_the_table(wrong, seen, unseen):
 def test_no_version_that_the_pool_has_not_seen_is_wrong_while_it_is_right_about_anything():
     states = {state_of(right, of, is_seen=False) for of in range(9) for right in range(1, of + 1)}
 
-    assert states == {State.RIGHT, State.UNPROVEN, State.NONE}
+    assert states == {ProbeState.RIGHT, ProbeState.UNPROVEN, ProbeState.NONE}
 
 
 def test_too_few_programs_say_nothing():
-    assert {state_of(right, 4, is_seen=True) for right in range(5)} == {State.NONE}
-    assert state_of(4, 5, is_seen=True) is State.RIGHT
+    assert {state_of(right, 4, is_seen=True) for right in range(5)} == {ProbeState.NONE}
+    assert state_of(4, 5, is_seen=True) is ProbeState.RIGHT
 
 
 def test_a_program_counts_as_a_whole_within_half_a_pixel():
@@ -124,7 +124,7 @@ def test_not_one_program_of_the_pool_is_answered_by_a_constant():
 def test_answers_of_another_challenge_are_wrong():
     result = judged(right_answers, number=1, sealed_for=challenge(2))
 
-    assert result.state is State.WRONG
+    assert result.state is ProbeState.WRONG
     assert result.right == 0
 
 
@@ -135,7 +135,7 @@ def test_a_made_up_ticket_is_wrong():
 
     for draw in (forged, "", "AAAA", "=", "ä", "A" * 2048):
         given = ProbesInput(draw=draw, answers=[[1, 2, 3]] * 11)
-        assert judge_answers(asked, given, CHROME).state is State.WRONG
+        assert judge_answers(asked, given, CHROME).state is ProbeState.WRONG
 
 
 def test_a_ticket_gives_nothing_away_and_opens_for_its_challenge_alone():
@@ -150,17 +150,17 @@ def test_a_ticket_gives_nothing_away_and_opens_for_its_challenge_alone():
 
 
 def test_other_numbers_of_answers_are_wrong():
-    assert judged(lambda asked, ticket: right_answers(asked, ticket)[:-1]).state is State.WRONG
-    assert judged(lambda _asked, _ticket: []).state is State.WRONG
+    assert judged(lambda asked, ticket: right_answers(asked, ticket)[:-1]).state is ProbeState.WRONG
+    assert judged(lambda _asked, _ticket: []).state is ProbeState.WRONG
 
 
 def test_no_layout_is_no_evidence_of_a_frame_that_is_not_displayed():
     asked = challenge(1)
     given = ProbesInput(draw=seal(ticket_of(asked, CHROME), asked.seed, asked.id), answers="none")
 
-    assert judge_answers(asked, given, CHROME).state is State.NONE
+    assert judge_answers(asked, given, CHROME).state is ProbeState.NONE
     shown = judge_answers(asked, given, CHROME, is_displayed=True)
-    assert (shown.state, shown.no_layout) == (State.MISSING, True)
+    assert (shown.state, shown.no_layout) == (ProbeState.MISSING, True)
 
 
 @pytest.mark.parametrize(("deep", "no_layout"), [(0, True), (1, False)])
@@ -178,7 +178,7 @@ def test_a_solver_of_all_closed_forms_has_no_deep_program_right(deep, no_layout)
         return given
 
     results = [judged(closed_forms, number=seed) for seed in range(100)]
-    assert {(result.state, result.no_layout) for result in results} == {(State.WRONG, no_layout)}
+    assert {(result.state, result.no_layout) for result in results} == {(ProbeState.WRONG, no_layout)}
 
 
 def test_the_shown_checks_programs_are_others():
@@ -199,15 +199,15 @@ def test_a_small_window_leaves_out_hit_tests_and_nothing_else():
 
     number = next(n for n in range(99) if "hit" in {one.family for one in ticket_of(challenge(n), CHROME).asked})
     assert (judged(without("hit"), number=number).right, judged(without("hit"), number=number).of) == (7, 7)
-    assert judged(without("deep"), number=number).state is State.WRONG
+    assert judged(without("deep"), number=number).state is ProbeState.WRONG
 
 
 def test_nothing_from_a_browser_that_can_is_missing():
     asked = challenge(1)
 
-    assert judge_answers(asked, None, CHROME).state is State.MISSING
-    assert judge_answers(asked, None, BrowserClaim("blink", 83)).state is State.UNABLE
-    assert judge_answers(asked, None, BrowserClaim()).state is State.UNABLE
+    assert judge_answers(asked, None, CHROME).state is ProbeState.MISSING
+    assert judge_answers(asked, None, BrowserClaim("blink", 83)).state is ProbeState.UNABLE
+    assert judge_answers(asked, None, BrowserClaim()).state is ProbeState.UNABLE
 
 
 def test_another_engine_or_another_name_is_a_mismatch():

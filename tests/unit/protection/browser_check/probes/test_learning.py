@@ -9,7 +9,7 @@ from agentgate.lib.limiter import Limiter
 from agentgate.protection.browser_check.probes.checker import ProbeChecker, is_odd
 from agentgate.protection.browser_check.probes.engines import BrowserClaim
 from agentgate.protection.browser_check.probes.generate import family_of
-from agentgate.protection.browser_check.probes.judge import Judgement, State, Vote
+from agentgate.protection.browser_check.probes.judge import Judgement, ProbeState, Vote
 from agentgate.protection.browser_check.probes.learning import (
     HOURS,
     MOST_KEYS,
@@ -29,7 +29,7 @@ TRUTH, LIE = (100, 200, 300), (900, 900, 900)
 
 def session(pool, number, answer, **fields):
     vote = Vote(AskedProgram(family_of(number), None, pool, number), answer, right=False)
-    given = {"state": State.RIGHT, "right": 8, "of": 8, "engine": "webkit", "version": 26, "votes": (vote,)}
+    given = {"state": ProbeState.RIGHT, "right": 8, "of": 8, "engine": "webkit", "version": 26, "votes": (vote,)}
     return Judgement(**{**given, **fields})
 
 
@@ -73,7 +73,8 @@ def test_a_network_has_one_vote():
 
 
 @pytest.mark.parametrize(
-    "fields", [{"right": 6}, {"state": State.DRIFT}, {"state": State.WRONG}, {"engine": None}, {"engine": "blink"}]
+    "fields",
+    [{"right": 6}, {"state": ProbeState.DRIFT}, {"state": ProbeState.WRONG}, {"engine": None}, {"engine": "blink"}],
 )
 def test_who_is_not_right_about_known_programs_has_no_vote(fields):
     assert taught([TRUTH] * 40, **fields) is None
@@ -153,7 +154,7 @@ def test_the_checker_learns_from_sessions_without_anything_odd_only():
     assert learned("net.datacenter") == {}
 
 
-def asked(family, *, right, version=150, state=State.DRIFT):
+def asked(family, *, right, version=150, state=ProbeState.DRIFT):
     vote = Vote(AskedProgram(family, (1, 2, 3)), (1, 2, 3), right=right)
     return Judgement(state=state, right=6, of=8, engine="blink", version=version, votes=(vote,))
 
@@ -176,7 +177,7 @@ def test_a_family_with_more_than_two_percent_wrong_is_left_out_for_its_version()
 
 
 def test_sessions_with_wrong_answers_and_repeated_networks_do_not_count():
-    assert not drifted(["mix"], wrong_every=1, state=State.WRONG).all_left_out()
+    assert not drifted(["mix"], wrong_every=1, state=ProbeState.WRONG).all_left_out()
     guard = DriftGuard()
     for _ in range(500):
         guard.note(asked("mix", right=False), "192.0.2", 0)
