@@ -1,9 +1,10 @@
-"""Files that are the same for everybody: read once, compressed once, cached by whoever fetches them."""
+"""Files that are the same for everybody: read and compressed when first asked for, cached by whoever fetches them."""
 
 import gzip
 import hashlib
 import mimetypes
-from functools import cached_property
+from collections.abc import Iterator
+from functools import cache, cached_property
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
@@ -35,12 +36,12 @@ class StaticFiles:
     """The built files of the package, by their path as the address has it."""
 
     @cached_property
-    def _files(self) -> dict[str, StaticFile]:
-        return dict(_walk(files("agentgate") / "http" / "static", ""))
+    def _paths(self) -> frozenset[str]:
+        return frozenset(_walk(_folder(), ""))
 
     def find(self, path: str) -> StaticFile | None:
         """Return the file of a path such as `/sdk/v1/worker.js`."""
-        return self._files.get(path)
+        return _file(path) if path in self._paths else None
 
 
 async def read_file(call: Call, static: StaticFiles) -> Reply[Text | None]:
@@ -89,17 +90,25 @@ async def read_language(call: Call, static: StaticFiles) -> Reply[Text | None]:
     return await read_file(call, static)
 
 
-def _walk(folder: Traversable, prefix: str) -> list[tuple[str, StaticFile]]:
-    found: list[tuple[str, StaticFile]] = []
+def _folder() -> Traversable:
+    return files("agentgate") / "http" / "static"
+
+
+def _walk(folder: Traversable, prefix: str) -> Iterator[str]:
     for entry in folder.iterdir() if folder.is_dir() else ():
         path = f"{prefix}/{entry.name}"
-        found += _walk(entry, path) if entry.is_dir() else [(path, _file(entry))]
-    return found
+        if entry.is_dir():
+            yield from _walk(entry, path)
+        else:
+            yield path
 
 
-def _file(entry: Traversable) -> StaticFile:
-    media_type, _ = mimetypes.guess_type(entry.name)
-    return made_file(entry.read_bytes(), f"{media_type or 'application/octet-stream'}; charset=utf-8")
+# One by one: to compress all of them takes a fifth of a second, in which no check would be answered.
+@cache
+def _file(path: str) -> StaticFile:
+    media_type, _ = mimetypes.guess_type(path)
+    content = _folder().joinpath(path.removeprefix("/")).read_bytes()
+    return made_file(content, f"{media_type or 'application/octet-stream'}; charset=utf-8")
 
 
 def made_file(content: bytes, media_type: str) -> StaticFile:
