@@ -37,8 +37,8 @@ ON_BOTH_STORES = (
     "public/test_siteverify.py",
 )
 
-# The console's main journeys, and those in Firefox.
-BY_MOUSE = ("tests/browser/console/test_journeys.py", "tests/browser/console/test_firefox_console.py")
+# The console's main journeys.
+BY_MOUSE = "tests/browser/console/test_journeys.py"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -59,7 +59,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         is_further = cases.get("settings") == "postgres" and (
             (len(cases) > 1 and name in seen) or not _is_on_both_stores(name)
         )
-        is_further |= cases.get("hand") == "mouse" and not name.startswith(BY_MOUSE)
+        is_further |= getattr(cases.get("hand"), "name", cases.get("hand")) == "mouse" and not name.startswith(BY_MOUSE)
         (dropped if is_further else kept).append(item)
         if cases.get("settings") == "postgres":
             seen.add(name)

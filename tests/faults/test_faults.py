@@ -17,7 +17,7 @@ SEED = 20_261_117
 FEW = {
     EMBEDDED: ("kill worker", "answers lost", "kill supervisor"),
     SERVERS: ("commit answers lost", "kill database", "redis stale", "hung database"),
-    CLICKHOUSE: ("kill event store", "kill worker", "hung event store", "kill event store"),
+    CLICKHOUSE: ("kill event store", "kill worker", "hung event store"),
 }
 
 

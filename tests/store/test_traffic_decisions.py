@@ -181,12 +181,15 @@ def _special(chance: random.Random) -> dict[str, Any]:
 
 
 async def test_every_filter_and_every_pair_of_them_equals_the_plain_filter(
-    traffic: Traffic, monkeypatch: pytest.MonkeyPatch
+    traffic: Traffic, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(postings, "TOGETHER", 30)
     played = await traffic.play(some_history(random.Random(6), 400), 2)
     span = played.span((0, DAYS * DAY_MS))
     pairs = [one | other for one, other in combinations(EVERY_FILTER, 2) if one.keys() != other.keys()]
+    if settings.events_url:
+        # It takes ten times as long there: every two fields, with one value of each.
+        pairs = list({frozenset(pair): pair for pair in reversed(pairs)}.values())
     for chosen in (*EVERY_FILTER, *pairs):
         filters = DecisionFilters(**chosen)
         wanted = [write_id(event.id) for event in played.within(span) if holds(filters, event)]

@@ -81,15 +81,15 @@ def one_line(said: str) -> str:
 
 
 def test_it_is_ready_soon_after_its_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    new_s = [run_once(tmp_path / f"start-{number}") for number in range(3)]
-    again_s = [run_once(tmp_path / f"start-{number}") for number in range(3)]
-
-    with capsys.disabled():
-        sys.stdout.write(f"\nready after {min(new_s):.2f} s on a new folder, {min(again_s):.2f} s on an old one\n")
-    # The best of three, and more time where more processes want a processor than there are.
+    # More time where more processes want a processor than there are, and three attempts.
     allowed_s = READY_S * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
-    assert min(new_s) < allowed_s
-    assert min(again_s) < allowed_s
+    for attempt in range(3):
+        new_s, again_s = (run_once(tmp_path / f"start-{attempt}") for _ in range(2))
+        with capsys.disabled():
+            sys.stdout.write(f"\nready after {new_s:.2f} s on a new folder, {again_s:.2f} s on an old one\n")
+        if max(new_s, again_s) < allowed_s:
+            return
+    pytest.fail(f"three times not ready within {allowed_s:.1f} s")
 
 
 def test_told_to_stop_it_says_so_finishes_what_is_open_and_empties_the_wal(tmp_path: Path) -> None:
@@ -194,20 +194,21 @@ def stop_under_load(folder: Path, delay_s: float) -> tuple[Load, int]:
     return load, code
 
 
+@pytest.mark.parametrize("stops", [4, pytest.param(20, marks=pytest.mark.soak)])
 def test_stopping_under_load_breaks_no_answer_and_forgets_nothing_acknowledged(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    stops: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     chance = random.Random(SEED)
-    folders = [tmp_path / f"run-{number}" for number in range(10)]
+    folders = [tmp_path / f"run-{number}" for number in range(stops)]
     delays_s = [chance.uniform(0.05, 0.3) for _ in folders]
     # Most of a run is waiting for the notice to be over, so several go on at once.
-    with ThreadPoolExecutor(5) as runs:
+    with ThreadPoolExecutor(4) as runs:
         results = list(runs.map(stop_under_load, folders, delays_s))
 
     acknowledged = sum(len(load.acknowledged) for load, _ in results)
     unanswered = sum(load.unanswered for load, _ in results)
     with capsys.disabled():
-        sys.stdout.write(f"\n10 stops under load: {acknowledged} acknowledged, {unanswered} not looked at\n")
+        sys.stdout.write(f"\n{stops} stops under load: {acknowledged} acknowledged, {unanswered} not looked at\n")
     for folder, (load, code) in zip(folders, results, strict=True):
         assert code == 0, f"seed {SEED}"
         assert load.broken == [], f"seed {SEED}"

@@ -1,9 +1,9 @@
-"""Static files: read once, compressed once, cached by clients."""
+"""Static files: read and compressed when first asked for, cached by clients."""
 
 import gzip
 import hashlib
-import mimetypes
-from functools import cached_property
+from collections.abc import Iterator
+from functools import cache, cached_property
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
@@ -19,7 +19,13 @@ CACHED = "public, max-age=300"
 # A smaller file fits into one packet anyway.
 LEAST_COMPRESSED_BYTES = 512
 
-mimetypes.add_type("text/javascript", ".js")
+# Not those of the machine, which Python would read from its files at every start.
+MEDIA_TYPES = {
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "json": "application/json; charset=utf-8",
+    "svg": "image/svg+xml; charset=utf-8",
+}
 
 
 class StaticFile(Struct, frozen=True):
@@ -35,12 +41,12 @@ class StaticFiles:
     """The built files of the package, by their path as the address has it."""
 
     @cached_property
-    def _files(self) -> dict[str, StaticFile]:
-        return dict(_walk(files("agentgate") / "http" / "static", ""))
+    def _paths(self) -> frozenset[str]:
+        return frozenset(_walk(_folder(), ""))
 
     def find(self, path: str) -> StaticFile | None:
         """Return the file of a path such as `/sdk/v1/worker.js`."""
-        return self._files.get(path)
+        return _file(path) if path in self._paths else None
 
 
 async def read_file(call: Call, static: StaticFiles) -> Reply[Text | None]:
@@ -89,17 +95,24 @@ async def read_language(call: Call, static: StaticFiles) -> Reply[Text | None]:
     return await read_file(call, static)
 
 
-def _walk(folder: Traversable, prefix: str) -> list[tuple[str, StaticFile]]:
-    found: list[tuple[str, StaticFile]] = []
+def _folder() -> Traversable:
+    return files("agentgate") / "http" / "static"
+
+
+def _walk(folder: Traversable, prefix: str) -> Iterator[str]:
     for entry in folder.iterdir() if folder.is_dir() else ():
         path = f"{prefix}/{entry.name}"
-        found += _walk(entry, path) if entry.is_dir() else [(path, _file(entry))]
-    return found
+        if entry.is_dir():
+            yield from _walk(entry, path)
+        else:
+            yield path
 
 
-def _file(entry: Traversable) -> StaticFile:
-    media_type, _ = mimetypes.guess_type(entry.name)
-    return made_file(entry.read_bytes(), f"{media_type or 'application/octet-stream'}; charset=utf-8")
+# One by one: to compress all of them takes a fifth of a second, in which no check would be answered.
+@cache
+def _file(path: str) -> StaticFile:
+    content = _folder().joinpath(path.removeprefix("/")).read_bytes()
+    return made_file(content, MEDIA_TYPES[path.rpartition(".")[2]])
 
 
 def made_file(content: bytes, media_type: str) -> StaticFile:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import BrowserContext, Page, Request
 
 from tests.browser.axe import load_axe, run_axe
 from tests.browser.steps import COLLECT_VIOLATIONS, wait_for
@@ -11,6 +11,7 @@ from tests.support.service import RunningService
 EMAIL = "owner@example.com"
 PASSWORD = "correct horse battery"
 SITE = "site_demo_shop"
+STILL_MS = 100
 
 
 class Console:
@@ -39,6 +40,42 @@ class Console:
     def page(self, name: str, site: str = SITE) -> str:
         """Return the address of a site's page."""
         return f"{self.url}/console/sites/{site}/{name}"
+
+
+class OpenRequests:
+    """The requests of a tab that are not answered yet. Playwright's "networkidle" would wait half a second longer."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self._open: set[Request] = set()
+        page.on("request", self._note)
+        page.on("requestfinished", self._drop)
+        page.on("requestfailed", self._drop)
+
+    def clear(self) -> None:
+        """Forget those of the page before."""
+        self._open.clear()
+
+    def are_answered(self) -> bool:
+        """Return whether all is there that the page asked for, and shown."""
+        return not self._open and not self._page.locator("main [aria-busy=true], main .skel").count()
+
+    def wait_until_answered(self) -> None:
+        """Wait until all is there, and asks for nothing more."""
+
+        def is_still() -> bool:
+            if not self.are_answered():
+                return False
+            self._page.wait_for_timeout(STILL_MS)
+            return self.are_answered()
+
+        wait_for(self._page, is_still)
+
+    def _note(self, request: Request) -> None:
+        self._open.add(request)
+
+    def _drop(self, request: Request) -> None:
+        self._open.discard(request)
 
 
 def sign_in(page: Page, console: Console, email: str = EMAIL, password: str = PASSWORD) -> None:

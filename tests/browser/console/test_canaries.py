@@ -18,7 +18,7 @@ from agentgate.lib.enums import AppealState, Outcome
 from agentgate.protection.appeals.records import StoredAppeal
 from tests.browser.console.furniture import sign_in_operator
 from tests.browser.console.page_lists import ACCOUNT_PAGES, CONSOLE_PAGES, MANAGEMENT_PAGES, OPERATOR_PAGES
-from tests.browser.console.steps import PASSWORD, SITE, Console, sign_in, watch
+from tests.browser.console.steps import PASSWORD, SITE, Console, OpenRequests, sign_in, watch
 from tests.browser.steps import wait_for
 
 EMAIL = "canary@example.com"
@@ -169,11 +169,12 @@ def tab(browser: Browser) -> Iterator[Page]:
     context.close()
 
 
-def read(page: Page, url: str) -> str:
+def read(page: Page, url: str, requests: OpenRequests) -> str:
     """Open a page, wait until it has read everything, hold it against its policy; return all its text."""
+    requests.clear()
     page.goto(url)
     wait_for(page, lambda: page.locator("main h1, main .card").count())
-    page.wait_for_load_state("networkidle")
+    requests.wait_until_answered()
     assert page.evaluate("window.hits") is None, url
     assert page.evaluate("window.violations") == [], url
     return str(page.evaluate(READ))
@@ -208,7 +209,8 @@ def test_no_text_that_somebody_wrote_becomes_markup(tab: Page, console: Console,
     sign_in(tab, console, EMAIL)
     plant_as_owner(tab, console, planted)
     sign_in_operator(tab, console)
-    text = "\n".join(read(tab, url) for url in addresses(planted, console))
+    requests = OpenRequests(tab)
+    text = "\n".join(read(tab, url, requests) for url in addresses(planted, console))
 
     assert sorted(field for field in planted.fields if f"ran(/{field}/)" not in text) == []
 

@@ -1,4 +1,4 @@
-"""Four journeys of the consoles in a real Firefox, by mouse and by keyboard, driven over WebDriver BiDi by a script."""
+"""Four journeys of the consoles in a real Firefox, by keyboard and in `make soak` by mouse, over WebDriver BiDi."""
 
 import json
 import os

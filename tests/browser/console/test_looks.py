@@ -8,11 +8,11 @@ from itertools import count, product
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Request
+from playwright.sync_api import Browser, Page
 
 from tests.browser.console.furniture import furnish_account, sign_in_operator
 from tests.browser.console.page_lists import ACCOUNT_PAGES, CONSOLE_PAGES, MANAGEMENT_PAGES, OPERATOR_PAGES
-from tests.browser.console.steps import SITE, Console, check_page, looking, sign_in, watch
+from tests.browser.console.steps import SITE, Console, OpenRequests, check_page, looking, sign_in, watch
 from tests.browser.steps import wait_for
 
 # Theme, width, language: all that there are.
@@ -28,10 +28,7 @@ class Onlooker:
         self.page = page
         self._looks = looks
         self._seen = count()
-        self._asked: set[Request] = set()
-        page.on("request", self._note)
-        page.on("requestfinished", self._drop)
-        page.on("requestfailed", self._drop)
+        self._requests = OpenRequests(page)
 
     def look(self, url: str, there: str, key: str = "") -> None:
         """Open a page, press a key if there is one to press, and check the page when `there` is on it."""
@@ -39,7 +36,7 @@ class Onlooker:
         self.page.emulate_media(color_scheme=scheme)
         self.page.set_viewport_size({"width": width, "height": 800})
         self.page.set_extra_http_headers({"Accept-Language": language})
-        self._asked.clear()
+        self._requests.clear()
         self.page.goto(url)
         if key:
             wait_for(self.page, lambda: self.page.locator("tbody .out").count())
@@ -49,17 +46,11 @@ class Onlooker:
         assert self.page.evaluate("document.documentElement.lang") == language, url
         check_page(self.page)
 
-    def _note(self, request: Request) -> None:
-        self._asked.add(request)
-
-    def _drop(self, request: Request) -> None:
-        self._asked.discard(request)
-
     def _is_still(self) -> bool:
-        """Say whether all is there that was asked for; what is loading is dimmed, and its contrast with it."""
-        if self._asked or self.page.locator("main [aria-busy=true], main .skel").count():
-            return False
-        return bool(self.page.evaluate("document.getAnimations().every((each) => each.playState !== 'running')"))
+        """Return whether nothing is loading, which is dimmed, and its contrast with it."""
+        return self._requests.are_answered() and bool(
+            self.page.evaluate("document.getAnimations().every((each) => each.playState !== 'running')")
+        )
 
 
 @pytest.fixture

@@ -54,3 +54,9 @@ async def test_a_file_that_has_not_changed_is_not_sent_again(kernel: Any) -> Non
 @pytest.mark.parametrize("path", ["/sdk/v1/none.js", "/sdk/v1/..", "/sdk/v1/..%2f..%2fapp.py", "/sdk/v1/i18n"])
 async def test_there_is_nothing_but_the_built_files(kernel: Any, path: str) -> None:
     assert (await kernel.call("GET", path)).status == 404
+
+
+def test_the_type_of_every_built_file_is_known() -> None:
+    static = StaticFiles()
+
+    assert all(static.find(path) for path in static._paths)

@@ -10,6 +10,7 @@ import hashlib
 import os
 import struct
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +184,11 @@ LIVE = 2
 PoolFile = tuple[Path, int, int]
 
 
+@cache
+def _shipped_pool() -> Pool:
+    return read_pool(SHIPPED, shipped=True)
+
+
 class Pools:
     """Reads the pools of a folder, and again when its files change."""
 
@@ -191,7 +197,6 @@ class Pools:
         self._looked_ms: int | None = None
         self._found: list[PoolFile] = []
         self._read: dict[PoolFile, Pool | None] = {}
-        self._shipped: Pool | None = None
 
     def live(self, now_ms: int) -> Sequence[Pool]:
         """Return the pools to draw from, the newest first. Files are looked at once a minute."""
@@ -213,9 +218,7 @@ class Pools:
     @property
     def shipped(self) -> Pool:
         """The pool that comes with the service."""
-        if self._shipped is None:
-            self._shipped = read_pool(SHIPPED, shipped=True)
-        return self._shipped
+        return _shipped_pool()
 
     def _pool(self, found: PoolFile) -> Pool | None:
         if found not in self._read:
