@@ -18,13 +18,12 @@ import asyncpg
 from agentgate.protection.tokens.repository import Redemption, RedemptionStore
 
 SITE = "st_raw"
-# What siteverify stores beside a request ID is about as long.
-ANSWER = b"x" * 330
 DAY_MS = 86_400_000
 _COLUMNS = "site_id, receipt_id, request_id, answer, kept_until_ms"
 _FIRST = "ON CONFLICT DO NOTHING RETURNING receipt_id"
 
-RawRow = tuple[str, str, str, bytes, int]
+# Siteverify keeps no answer for a browser token.
+RawRow = tuple[str, str, str, None, int]
 
 
 class Driver(ABC):
@@ -96,7 +95,7 @@ async def spend_in_store(store: RedemptionStore, count: int, *, in_flight: int) 
 
     async def put() -> None:
         for receipt in receipts:
-            redemption = Redemption(f"r-{receipt}", ANSWER)
+            redemption = Redemption(f"r-{receipt}")
             assert await store.spend(SITE, receipt, redemption, kept_until_ms=kept_until_ms)
 
     began_s = time.monotonic()
@@ -124,7 +123,7 @@ async def spend_in_driver(driver: Driver, count: int, *, in_flight: int) -> floa
     async def put() -> None:
         for receipt in receipts:
             done = loop.create_future()
-            waiting[receipt] = (SITE, receipt, f"r-{receipt}", ANSWER, kept_until_ms), done
+            waiting[receipt] = (SITE, receipt, f"r-{receipt}", None, kept_until_ms), done
             something.set()
             assert await done
 

@@ -1,9 +1,11 @@
 """Time from opening a plain page until it holds a token: our invisible check, ALTCHA's default and Cap's default.
 
-All in one Chromium, in turns; `python -m bench.time_to_token [--rounds N]`. Nothing is asserted here.
+All in one Chromium with a window, as a person has it, in turns: a driven one would be shown the check.
+`python -m bench.time_to_token [--rounds N]`. Nothing is asserted here.
 """
 
 import argparse
+import asyncio
 import contextlib
 import json
 import statistics
@@ -13,9 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from playwright.sync_api import Browser, BrowserContext, Page
-
-from tests.browser.chromium import node_path, plain_user_agent, running_chromium
+from bench.browser.window import Profile, Protocol, Tab, windowed_chromium
+from tests.browser.chromium import node_path
 from tests.browser.origin import PageServer, page_server
 from tests.support.processes import ServeProcess, serving
 
@@ -24,14 +25,17 @@ ROUNDS = 12
 README_ROUNDS = 3
 # A usual way to a server: a page that needs fewer round trips gains by it.
 LATENCY_MS = 40
-WAIT_MS = 180_000
-POLL_MS = 20
+WAIT_S = 180
+POLL_S = 0.02
 # `at once` is ALTCHA without the half second that it waits for appearance's sake.
 RIVAL_PAGES = {"altcha": "altcha", "altcha at once": "altcha-at-once", "cap": "cap"}
 # Opened a second time in the same profile: files come from the browser's cache.
 WARM = ("ours", "altcha at once")
 RIVALS = Path(__file__).parent / "browser" / "rivals.mjs"
 SITE_KEY, ACTION = "site_time_to_token", "signup"
+# The third says whether our check is shown, which is no token without a person's press.
+LOOK = """[window.tokenMs, window.failure,
+  performance.getEntriesByType("resource").some((entry) => entry.name.endsWith("/check.js"))]"""
 
 # An empty icon: else the browser asks for one, which is no part of the check.
 PAGE = """<!doctype html><html lang="en"><title>Plain</title><link rel="icon" href="data:,">
@@ -61,85 +65,78 @@ class Rivals(NamedTuple):
 def measure(rounds: int = ROUNDS) -> dict[str, Any]:
     """Open every page so many times, in turns, and return medians and ratios."""
     with contextlib.ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="agentgate-bench-"))
-        process = stack.enter_context(serving(Path(folder)))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="agentgate-bench-")))
+        process = stack.enter_context(serving(folder / "service"))
         pages = stack.enter_context(page_server(process.public_url))
         rivals = stack.enter_context(_rivals())
-        chromium = stack.enter_context(running_chromium())
-        browser = stack.enter_context(chromium.in_use())
         ours = _our_page(process, pages)
-        names = {"ours": ours, **{name: f"{rivals.url}/{path}" for name, path in RIVAL_PAGES.items()}}
-        seen: dict[str, list[Opened]] = {}
+        return {**_figures(asyncio.run(_open_all(folder, ours, rivals, rounds))), "cap_wasm": rivals.has_wasm}
+
+
+async def _open_all(folder: Path, ours: str, rivals: Rivals, rounds: int) -> dict[str, list[Opened]]:
+    names = {"ours": ours, **{name: f"{rivals.url}/{path}" for name, path in RIVAL_PAGES.items()}}
+    seen: dict[str, list[Opened]] = {}
+    async with windowed_chromium(folder / "browser") as browser:
         for number in range(rounds + 1):
-            opened = _round(browser, names)
+            opened = await _round(browser, names)
             # The first round only warms up servers and browser.
             for name, found in opened.items() if number else ():
                 seen.setdefault(name, []).append(found)
-        with _profile(browser) as context:
+        async with Profile(browser) as profile:
             url = f"{rivals.url}/altcha-readme"
-            seen["altcha readme"] = [_open(context, url) for _ in range(min(rounds, README_ROUNDS))]
-        return {**_figures(seen), "cap_wasm": rivals.has_wasm}
+            seen["altcha readme"] = [await _open(profile, url) for _ in range(min(rounds, README_ROUNDS))]
+    return seen
 
 
-def _round(browser: Browser, names: dict[str, str]) -> dict[str, Opened]:
+async def _round(browser: Protocol, names: dict[str, str]) -> dict[str, Opened]:
     opened = {}
     for name, url in names.items():
-        with _profile(browser) as context:
-            opened[name] = _open(context, url)
+        async with Profile(browser) as profile:
+            opened[name] = await _open(profile, url)
             if name in WARM:
-                opened[f"{name}, warm"] = _open(context, url)
+                opened[f"{name}, warm"] = await _open(profile, url)
         # ALTCHA's own half second would hide the latency.
         if name != "altcha":
-            with _profile(browser) as context:
-                opened[f"{name}, latency"] = _open(context, url, latency_ms=LATENCY_MS)
+            async with Profile(browser) as profile:
+                opened[f"{name}, latency"] = await _open(profile, url, latency_ms=LATENCY_MS)
     return opened
 
 
-@contextlib.contextmanager
-def _profile(browser: Browser) -> Iterator[BrowserContext]:
-    # By its own name a browser without a window would be refused.
-    context = browser.new_context(user_agent=plain_user_agent(browser))
-    try:
-        yield context
-    finally:
-        context.close()
-
-
-def _open(context: BrowserContext, url: str, latency_ms: int = 0) -> Opened:
-    page = context.new_page()
-    session = context.new_cdp_session(page)
-    session.send("Network.enable")
+async def _open(profile: Profile, url: str, latency_ms: int = 0) -> Opened:
+    tab = await profile.open_tab()
+    await tab.call("Network.enable")
     if latency_ms:
         limits = {"offline": False, "latency": latency_ms, "downloadThroughput": -1, "uploadThroughput": -1}
-        session.send("Network.emulateNetworkConditions", limits)
+        await tab.call("Network.emulateNetworkConditions", **limits)
     sizes: dict[str, int] = {}
     documents: set[str] = set()
-    session.on("Network.responseReceived", lambda event: _note_document(event, documents))
-    session.on("Network.loadingFinished", lambda event: sizes.update({event["requestId"]: event["encodedDataLength"]}))
-    page.goto(url, wait_until="commit")
-    token_ms = _wait_for_token(page)
-    page.wait_for_timeout(POLL_MS)
+
+    def note(method: str, event: dict[str, Any]) -> None:
+        if method == "Network.responseReceived" and event["type"] == "Document":
+            documents.add(event["requestId"])
+        elif method == "Network.loadingFinished":
+            sizes[event["requestId"]] = event["encodedDataLength"]
+
+    tab.listen(note)
+    await tab.call("Page.navigate", url=url)
+    token_ms = await _wait_for_token(tab, url)
+    await asyncio.sleep(POLL_S)
     # What comes from the cache has no length on the wire.
     sent = [size for name, size in sizes.items() if size and name not in documents]
-    page.close()
+    await tab.close()
     return Opened(token_ms, len(sent), int(sum(sent)))
 
 
-def _note_document(event: dict[str, Any], documents: set[str]) -> None:
-    if event["type"] == "Document":
-        documents.add(event["requestId"])
-
-
-def _wait_for_token(page: Page) -> float:
+async def _wait_for_token(tab: Tab, url: str) -> float:
     """Look seldom: each look takes a moment of the page's own thread."""
-    for _ in range(WAIT_MS // POLL_MS):
-        found = page.evaluate("[window.tokenMs, window.failure]")
-        if found[1]:
-            raise RuntimeError(f"{page.url}: {found[1]}")
-        if found[0]:
-            return float(found[0])
-        page.wait_for_timeout(POLL_MS)
-    raise RuntimeError(f"{page.url}: no token after {WAIT_MS} ms")
+    for _ in range(int(WAIT_S / POLL_S)):
+        token_ms, failure, is_shown = await tab.evaluate(LOOK) or (None, None, False)
+        if failure or is_shown:
+            raise RuntimeError(f"{url}: {failure or 'the check was shown'}")
+        if token_ms:
+            return float(token_ms)
+        await asyncio.sleep(POLL_S)
+    raise RuntimeError(f"{url}: no token after {WAIT_S} s")
 
 
 def _our_page(process: ServeProcess, pages: PageServer) -> str:

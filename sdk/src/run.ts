@@ -70,6 +70,10 @@ async function attempt(settings: Settings, stage: Stage, scope: Scope): Promise<
   const answerProbes = async ({ probes: draw }: { readonly probes?: Draw }): Promise<unknown> =>
     draw && probing.then((probe) => probe(draw)).catch(() => undefined);
   const probed = answerProbes(challenge);
+  const lastedMs = (): number => Math.round(performance.now() - startMs);
+  // While the workers are at it, the page has nothing else to do.
+  const readPage = async (): Promise<object> => (await watching).readSignals(crew, lastedMs());
+  let reading = handled(probed.then(readPage));
 
   /** Ask a person; meanwhile the further work is done. */
   const ask = async (stepUp: StepUp): Promise<Answer> => {
@@ -87,11 +91,14 @@ async function attempt(settings: Settings, stage: Stage, scope: Scope): Promise<
   let stepUp = challenge.show ? challenge.stepUp : undefined;
   for (;;) {
     const answer = stepUp && (await ask(stepUp));
+    // What a person was asked for took time: the page is read anew.
+    if (answer) reading = handled(readPage());
     const work = await race(solved);
     const instrument = { page: await race(inside), worker: await race(outside) };
     await race(vouched);
-    const { readSignals, sumInput } = await race(watching);
-    const signals = await race(readSignals(crew, Math.round(performance.now() - startMs)));
+    const { sumInput } = await race(watching);
+    // What the worker has said by now, too.
+    const signals = { ...(await race(reading)), renderer: crew.renderer, worker: crew.facts, durationMs: lastedMs() };
     const evidence = { work, instrument, signals, probes: await race(probed), interaction: sumInput(), cData };
     const verdict = await race(post<Verdict>("verify", { ...known, challengeId, ...evidence, answer }, signal));
     if (verdict.status === "passed") return pass(verdict, skewMs);

@@ -5,11 +5,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from agentgate.lib.clock import DAY_MS
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.ed25519 import PrivateKey, PublicKey
 from agentgate.lib.enums import ReceiptKind
 from agentgate.lib.keyring import Keyring, load_keys
-from agentgate.protection.tokens.receipts import SigningKeys
+from agentgate.protection.tokens.receipts import SigningKeys, read_receipt
+from agentgate.protection.tokens.repository import Redemption
 from tests.api.public.shop import SITEVERIFY, code, open_shop
 from tests.support.tokens import DECISION, ORIGIN, mint
 
@@ -67,6 +69,33 @@ def test_a_repeated_request_gets_the_same_bytes_and_every_other_one_a_refusal(sh
     assert (again.status_code, again.content) == (first.status_code, first.content)
     assert code(shop.verify(token, requestId="order-2")) == (409, "token_used")
     assert code(shop.verify(token)) == (409, "token_used")
+
+
+def spend(shop, token, redemption):
+    application, until_ms = shop.service.application, shop.service.clock.now_ms() + DAY_MS
+    jti = read_receipt(token, application.signing_keys).claims.jti
+    spending = application.stores.redemptions.spend(shop.site_id, jti, redemption, kept_until_ms=until_ms)
+    assert shop.service.run(spending)
+
+
+@pytest.mark.parametrize("kind", ReceiptKind)
+def test_an_answer_that_the_store_has_is_given_as_it_is(shop, kind):
+    # The release before kept the answers about browser tokens too.
+    kept = shop.verify(shop.token(c_data="another"), requestId="order-1").content
+    token = shop.token(kind=kind)
+
+    spend(shop, token, Redemption("order-1", kept))
+
+    assert shop.verify(token, requestId="order-1").content == kept
+    assert code(shop.verify(token, requestId="order-2")) == (409, "token_used")
+
+
+def test_a_receipt_that_a_submission_has_spent_is_not_redeemed_by_the_submissions_id(shop):
+    token = shop.token(kind=ReceiptKind.HANDOFF)
+
+    spend(shop, token, Redemption("submit:ho_1"))
+
+    assert code(shop.verify(token, requestId="submit:ho_1")) == (409, "token_used")
 
 
 def test_the_same_answer_comes_for_24_hours_whatever_else_the_repeated_call_says(shop, service):

@@ -243,7 +243,9 @@ class Redeemer:
     def _spend(self, call: PendingRedemption) -> None:
         claims, request_id = call.claims, call.request_id
         call.answer = to_json(success(claims, request_id))
-        redemption = Redemption() if request_id is None else Redemption(request_id, call.answer)
+        # The answer about a browser token follows from the token, and is a row's largest part. A handoff's receipt may
+        # also be spent by the agent's submission, under an ID of its own: the kept answer tells the two apart.
+        redemption = Redemption(request_id, None if request_id is None or claims.kind is _BROWSER else call.answer)
         kept_until_ms = max(call.now_ms, claims.exp * 1000) + KEPT_MS
         self._redemptions.spend_then(
             call.site.id, claims.jti, redemption, kept_until_ms=kept_until_ms, done=partial(self._spent_or_not, call)
@@ -275,7 +277,7 @@ class Redeemer:
         try:
             earlier = await self._redemptions.find_redemption(call.site.id, call.claims.jti)
             if earlier is not None:
-                outcome = _repeated(earlier, call.request_id)
+                outcome = _repeated(earlier, call)
         except Exception as failure:  # noqa: BLE001 - whatever it was, nobody knows whether the token is spent
             outcome = StoreUnavailable(f"looking for a spent receipt: {failure!r}")
             outcome.__cause__ = failure
@@ -372,10 +374,12 @@ def _check_digest(claims: Claims, demand: Demand, site: SiteView | None) -> None
         raise Refused("invalid_request", "contentDigest is needed: this action binds a token to its content.")
 
 
-def _repeated(earlier: Redemption, request_id: str | None) -> bytes | Refused:
-    if earlier.answer is None or earlier.request_id != request_id:
+def _repeated(earlier: Redemption, call: PendingRedemption) -> bytes | Refused:
+    if call.request_id is None or earlier.request_id != call.request_id:
         return Refused("token_used")
-    return earlier.answer
+    if earlier.answer is not None:
+        return earlier.answer
+    return to_json(success(call.claims, call.request_id)) if call.claims.kind is _BROWSER else Refused("token_used")
 
 
 def _fill(future: "asyncio.Future[bytes]", outcome: Outcome) -> None:

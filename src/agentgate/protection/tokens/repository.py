@@ -198,7 +198,7 @@ ROWS = NewRows(
 
 
 class Redemption(Struct, frozen=True, gc=False):
-    """A receipt that was spent: by which call, and what that was answered, byte for byte.
+    """A receipt that was spent: by which call, and what that was answered where it does not follow from the receipt.
 
     Without a request ID the call can never be repeated, so there is no answer to keep.
     """
