@@ -2,6 +2,7 @@
 
 Events are made by the engine itself: 31 days, 20 sites of which the first has 28 % of the events, 200,000 visitors,
 labels of which the commonest is on half of the events and the rarest on one of 100,000. Reads are of the first site.
+With `--folder DIR` the events are kept there, and measured again the next time.
 """
 
 import argparse
@@ -10,6 +11,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,7 @@ from tests.support.servers import free_port
 FIRST_DAY, DAYS = 20_600, 31
 WARM = 10
 NOW_MS = (FIRST_DAY + DAYS) * DAY_MS - 17 * 60_000
+MONTH = TimeRange(NOW_MS - 30 * DAY_MS, NOW_MS)
 SITE = SiteNumber("st_1", 1)
 LABELS = tuple(f"label.{number}" for number in range(18))
 
@@ -72,12 +75,12 @@ async def merged(stores: Stores) -> None:
         await asyncio.sleep(1)
 
 
-def reads(stores: Stores, label_of: dict[int, str]) -> dict[str, Callable[[], Awaitable[Any]]]:
+def reads(stores: Stores, label_of: dict[int, str], visitor: int) -> dict[str, Callable[[], Awaitable[Any]]]:
     """Return every read by name."""
     counts, values = stores.traffic.counts, stores.traffic.values
-    day, month = TimeRange(NOW_MS - DAY_MS, NOW_MS), TimeRange(NOW_MS - 30 * DAY_MS, NOW_MS)
+    day, month = TimeRange(NOW_MS - DAY_MS, NOW_MS), MONTH
     visitors, decisions = stores.traffic.visitors, stores.traffic.decisions
-    deep = first_id(NOW_MS - 20 * DAY_MS)
+    recent, deep = first_id(NOW_MS - 3 * DAY_MS), first_id(NOW_MS - 20 * DAY_MS)
 
     def page(before: int | None = None, **filters: Any) -> Callable[[], Awaitable[Any]]:
         return lambda: decisions.list_decisions(SITE, month, DecisionFilters(**filters), before=before, limit=50)
@@ -89,13 +92,14 @@ def reads(stores: Stores, label_of: dict[int, str]) -> dict[str, Callable[[], Aw
         "decisions, challenges": page(kind=DecisionKind.CHALLENGE),
         "decisions, common label": page(label=label_of[1]),
         "decisions, rare label": page(label=label_of[17]),
-        "decisions, one visitor": page(visitor=12_345),
+        "decisions, one visitor": page(visitor=visitor),
         "decision by ID": lambda: decisions.find_decision(SITE, deep),
         "by request ID": lambda: stores.evidence.find_by_request(1, "none"),
         "visitors of a day": lambda: visitors.list_visitors(1, day, before=None, limit=50),
         "visitors of 30 days": lambda: visitors.list_visitors(1, month, before=None, limit=50),
+        "visitors of 30 days, 3 days ago": lambda: visitors.list_visitors(1, month, before=recent, limit=50),
         "visitors of 30 days, deep page": lambda: visitors.list_visitors(1, month, before=deep, limit=50),
-        "one visitor": lambda: visitors.find_visitor(1, month, 12_345),
+        "one visitor": lambda: visitors.find_visitor(1, month, visitor),
         "hours of 30 days": lambda: counts.list_hours(1, month),
         "days": lambda: counts.list_days(1, FIRST_DAY, FIRST_DAY + DAYS - 1),
         "durations": lambda: counts.list_durations_us(1, month, 10_000),
@@ -120,10 +124,12 @@ async def measure(server: ClickhouseServer, folder: Path, events: int) -> None:
             await apply(database, name, clock=clock)
         assert isinstance(stores.segments, ClickhouseDays)
         await stores.segments.migrate(clock)
-        print(f"{events} events made in {await fill(stores, events):.0f} s")
+        if not await stores.events.list_days():
+            print(f"{events} events made in {await fill(stores, events):.0f} s")
         await merged(stores)
         texts = await stores.words.texts(range(1, 19))
-        for name, read in reads(stores, dict(texts)).items():
+        newest = await stores.traffic.visitors.list_visitors(1, MONTH, before=None, limit=1)
+        for name, read in reads(stores, dict(texts), int(newest.items[0].id, 16)).items():
             took, cpu_s = [], 0.0
             for _ in range(WARM + 1):
                 cpu_s, started_s = server.cpu_s() if len(took) == 1 else cpu_s, time.perf_counter()
@@ -140,9 +146,13 @@ def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=2_000_000)
-    arguments = parser.parse_args()
-    with clickhouse_server(free_port()) as server, tempfile.TemporaryDirectory() as folder:
-        asyncio.run(measure(server, Path(folder), arguments.events))
+    parser.add_argument("--folder", type=Path, help="keep the events here, or read what is there already")
+    given = parser.parse_args()
+    with ExitStack() as stack:
+        folder = given.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder.mkdir(exist_ok=True)
+        server = stack.enter_context(clickhouse_server(free_port(), folder))
+        asyncio.run(measure(server, folder, given.events))
 
 
 if __name__ == "__main__":

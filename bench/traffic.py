@@ -1,4 +1,4 @@
-"""How long the traffic read models take over 31 days of events on 20 sites, warm, and as a ratio to a point read.
+"""How long the traffic read models take over 31 days of events on 20 sites: first, warm, as a ratio to a point read.
 
 `python -m bench.traffic [--events N] [--days 31] [--store sqlite|postgres|both] [--folder DIR] [--keep DIR]`. The
 busiest site, with about 28 % of all, is asked. Ten million events take some minutes to write; a million on three days
@@ -41,6 +41,7 @@ NOW_MS = (FIRST_DAY + DAYS - 1) * DAY_MS + 18 * HOUR_MS
 BATCH = 5_000
 ROUNDS = 7
 SITE = SiteNumber("st_1", 1)
+_SITE = new_site("st_1", site_key="site_bench01")
 
 _WEIGHTS = [1 / rank for rank in range(1, SITES + 1)]
 _LABELS = [
@@ -205,8 +206,12 @@ def reads(stores: Stores, site: Site, a_decision: int, a_visitor: int) -> Mappin
 
 
 class Took(NamedTuple):
-    """Milliseconds of some rounds: median and best by the clock, processor time of this process and of the server."""
+    """Milliseconds: the first time by the clock and of the processor, then median and best of some rounds by the clock,
+    and their processor time here and in the server.
+    """
 
+    first: float
+    first_processor: float
     median: float
     best: float
     processor: float
@@ -214,18 +219,18 @@ class Took(NamedTuple):
 
 
 async def timed_ms(ask: Ask, server_s: Callable[[], float]) -> Took:
-    """Return what some rounds take, after one that warms up."""
-    await ask()
+    """Return what a first read and some rounds after it take."""
     took, used = [], []
     began_server_s = server_s()
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS + 1):
         began, began_processor = time.perf_counter(), time.process_time()
         await ask()
         took.append((time.perf_counter() - began) * 1000)
         used.append((time.process_time() - began_processor) * 1000)
     # The server's time is told in hundredths of a second, so only the mean of all rounds says something.
-    server_ms = (server_s() - began_server_s) * 1000 / ROUNDS
-    return Took(statistics.median(took), min(took), statistics.median(used), server_ms)
+    server_ms = (server_s() - began_server_s) * 1000 / (ROUNDS + 1)
+    median_ms, processor_ms = statistics.median(took[1:]), statistics.median(used[1:])
+    return Took(took[0], used[0], median_ms, min(took[1:]), processor_ms, server_ms)
 
 
 async def measure(
@@ -246,20 +251,26 @@ async def measure(
         newest = await stores.traffic.decisions.list_decisions(
             SITE, last(31), DecisionFilters(), before=None, limit=200
         )
-        decision = newest.items[0]
+        number = first_id(newest.items[0].time)
         busiest = await stores.traffic.visitors.list_visitors(SITE.number, last(1), before=None, limit=200)
-        a_visitor = max(busiest.items, key=lambda visitor: visitor.requests)
-        number = first_id(decision.time)
-        asked = reads(stores, new_site("st_1", site_key="site_bench01"), number, int(a_visitor.id, 16))
-        reference_ms = 0.0
-        print(f"{'read':38} {'ms':>9} {'best':>8} {'ratio':>8} {'processor ms':>13} {'server':>8}")
-        for what, ask in asked.items():
-            took = await timed_ms(ask, server_s)
-            reference_ms = reference_ms or took.median
-            clock = f"{took.median:9.2f} {took.best:8.2f} {took.median / reference_ms:8.1f}"
-            print(f"{what:38} {clock} {took.processor:13.2f} {took.server:8.2f}", flush=True)
+        visitor = int(max(busiest.items, key=lambda visitor: visitor.requests).id, 16)
+        names = list(reads(stores, _SITE, number, visitor))
     finally:
         await stores.close()
+    reference_ms = 0.0
+    print(f"{'':38} {'first read':>17} {'warm':>9}")
+    print(f"{'read':38} {'ms':>8} {'processor':>8} {'ms':>9} {'best':>8} {'ratio':>8} {'processor':>13} {'server':>8}")
+    for what in names:
+        # Opened anew, so that nothing is cached in the process; the machine has the files in memory.
+        stores = await open_stores(settings, clock)
+        try:
+            took = await timed_ms(reads(stores, _SITE, number, visitor)[what], server_s)
+        finally:
+            await stores.close()
+        reference_ms = reference_ms or took.median
+        first = f"{took.first:8.1f} {took.first_processor:9.1f}"
+        warm = f"{took.median:9.2f} {took.best:8.2f} {took.median / reference_ms:8.1f}"
+        print(f"{what:38} {first} {warm} {took.processor:13.2f} {took.server:8.2f}", flush=True)
 
 
 def main() -> None:

@@ -80,9 +80,9 @@ class ClickhouseServer:
             self._process.send_signal(signal.SIGCONT)
 
     def new_database(self) -> str:
-        """Make an empty database and return its address."""
+        """Make a database, empty unless the folder had it, and return its address."""
         name = f"test_{next(self._numbers)}"
-        self.ask(f"CREATE DATABASE {name}")
+        self.ask(f"CREATE DATABASE IF NOT EXISTS {name}")
         return f"clickhouse://{USER}:{quote(PASSWORD, safe='')}@127.0.0.1:{self.port}/{name}"
 
     def ask(self, statement: str, database: str = "default") -> bytes:
@@ -104,12 +104,13 @@ class ClickhouseServer:
 
 
 @contextlib.contextmanager
-def clickhouse_server(port: int) -> Iterator[ClickhouseServer]:
-    """Run a ClickHouse, or skip the test where there is none."""
+def clickhouse_server(port: int, kept: Path | None = None) -> Iterator[ClickhouseServer]:
+    """Run a ClickHouse, in a folder that is kept or in one that is not; skip the test where there is none."""
     if not (PACKAGES / "chdb").is_dir():
         absent("there is no chdb; scripts/servers gets it")
-    with tempfile.TemporaryDirectory(prefix="clickhouse-") as folder:
-        server = ClickhouseServer(Path(folder), port)
+    with contextlib.ExitStack() as stack:
+        folder = kept or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="clickhouse-")))
+        server = ClickhouseServer(folder, port)
         server.start()
         try:
             yield server

@@ -19,7 +19,7 @@ from agentgate.events.queries.ports import (
 )
 from agentgate.events.queries.records import Decision, VisitorSummary
 from agentgate.events.storage.clickhouse.newest_first import DAY_OF_IDS, read_newest
-from agentgate.events.storage.clickhouse.schema import HOUR, PAIRS, SOURCES_MERGED, SOURCES_STATE
+from agentgate.events.storage.clickhouse.schema import HOUR, PAIRS, SOURCES_MERGED, SOURCES_STATE, SUMS, VISITOR_SUMS
 from agentgate.events.storage.codes import KIND_CODES, OUTCOME_CODES, STAGE_CODES, signed
 from agentgate.events.storage.days.days import day_bounds
 from agentgate.events.storage.dictionary import KnownWords, WordKind
@@ -28,7 +28,6 @@ from agentgate.events.storage.queries.counts import COUNTED
 from agentgate.events.storage.queries.decisions import DecisionRows
 from agentgate.events.storage.queries.values import SqlCounters, name_values
 from agentgate.events.storage.queries.visitors import VisitorTotals, name_totals, totals_of
-from agentgate.events.storage.rollups import VISITOR_EXPRESSIONS, VISITOR_SUMS
 from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.database import Reader, Row
 from agentgate.lib.decision_ids import first_id, id_day, id_time_ms
@@ -135,19 +134,27 @@ _NEWEST = """SELECT id, visitor FROM event WHERE site = $1 AND id >= $2 AND id <
     ORDER BY site DESC, id DESC LIMIT $4"""
 _AMONG = "SELECT DISTINCT visitor FROM event WHERE site = $1 AND id >= $2 AND id < $3 AND visitor IN $4"
 # Visitors are ordered by their last event of the range. That is their last of all, unless they came after the range:
-# these are first, and if there are any, the events must say.
-_LAST_OF_ALL = """SELECT max(last_id) AS last, visitor FROM visitor_last WHERE site = $1 GROUP BY visitor
-    HAVING last >= $2 AND (last < $4 OR last >= $3) ORDER BY last >= $3 DESC, last DESC LIMIT $5"""
+# then the events must say. `visitor_last` may have several rows of a visitor, so as many rows as may be enough are
+# taken for a page, and of their visitors alone it is asked whether they came again. All rows of a visitor lie on one
+# shard, which therefore asks itself.
+ENOUGH_ROWS = 10_000
+_BOUNDS = """SELECT min(last_id), max(last_id), count() FROM (SELECT last_id FROM visitor_last
+    WHERE site = $1 AND last_id >= $2 AND (last_id < $4 OR last_id >= $3)
+    ORDER BY last_id >= $3 DESC, last_id DESC LIMIT $5)"""
+_LAST_OF_ALL = """SELECT max(last_id) AS last, visitor FROM visitor_last WHERE site = $1
+    AND visitor IN (SELECT visitor FROM visitor_last WHERE site = $1 AND last_id >= $2 AND last_id < $3)
+    GROUP BY visitor HAVING last < $3 ORDER BY last DESC LIMIT $4 SETTINGS distributed_product_mode = 'local'"""
 _LAST = """SELECT max(id) AS last, visitor FROM event WHERE site = $1 AND id >= $2 AND id < $3 AND isNotNull(visitor)
     GROUP BY visitor HAVING last < $4 ORDER BY last DESC LIMIT $5"""
-_FUNCTIONS = {"first_id": "min", "last_id": "max"}
-_ADDED_UP = ", ".join(f"{_FUNCTIONS.get(name, 'sum')}({name})" for name in VISITOR_EXPRESSIONS)
-# Two statements: as one, they take the engine longer than both.
-_OF_DAYS = f"""SELECT visitor, {_ADDED_UP}, groupUniqArrayArray(actions), groupUniqArrayArray(agents) FROM visitor_part
-    WHERE site = $1 AND day >= $2 AND day < $3 AND visitor IN $4 GROUP BY visitor"""  # noqa: S608
-_OF_ENDS = f"""SELECT visitor, {VISITOR_SUMS}, groupUniqArray(action), groupUniqArray(agent) FROM event
-    WHERE site = $1 AND ((id >= $2 AND id < $3) OR (id >= $4 AND id < $5)) AND visitor IN $6
-    GROUP BY visitor"""  # noqa: S608
+# A row of `visitor_part` counts if all of its events lie in the range. If only some do, which only happens on the first
+# and the last day, the events of that day must say.
+_OF_DAYS = """SELECT visitor, multiIf(day = $4, 1, day = $5, 2, 0) AS edge, max(first_id < $2 OR last_id >= $3),
+        min(first_id), max(last_id), sumMap(sums), groupUniqArrayArray(actions), groupUniqArrayArray(agents)
+    FROM visitor_part
+    WHERE site = $1 AND last_id >= $2 AND first_id < $3 AND day >= $4 AND day <= $5 AND visitor IN $6
+    GROUP BY visitor, edge"""
+_OF_EVENTS = f"""SELECT visitor, min(id), max(id), {VISITOR_SUMS}, groupUniqArray(action), groupUniqArray(agent)
+    FROM event WHERE site = $1 AND id >= $2 AND id < $3 AND visitor IN $4 GROUP BY visitor"""  # noqa: S608
 
 
 class ClickhouseVisitors(VisitorStore):
@@ -182,22 +189,42 @@ class ClickhouseVisitors(VisitorStore):
                     del last[visitor]
             if len(last) >= wanted or len(rows) < WALK:
                 return [(identifier, visitor) for visitor, identifier in last.items()][:wanted]
-        seen = await self._client.all(_LAST_OF_ALL, site, least, end, stop, wanted)
-        if not seen or seen[0][0] < end:
-            return seen
-        return await self._client.all(_LAST, site, least, end, stop, wanted)
+        return await self._list_last(site, range(least, end), stop, wanted)
+
+    async def _list_last(self, site: int, ids: range, stop: int, wanted: int) -> list[Row]:
+        """Return the same for a page far from the newest one."""
+        bounds = await self._client.one(_BOUNDS, site, ids.start, ids.stop, stop, ENOUGH_ROWS)
+        least, newest, rows = bounds or (0, 0, 0)
+        if not rows:
+            return []
+        if newest >= ids.stop:
+            return await self._client.all(_LAST, site, ids.start, ids.stop, stop, wanted)
+        seen = await self._client.all(_LAST_OF_ALL, site, least, stop, wanted)
+        if len(seen) < wanted and rows == ENOUGH_ROWS:
+            seen = await self._client.all(_LAST_OF_ALL, site, ids.start, stop, wanted)
+        return seen
 
     async def _summaries(self, site: int, span: TimeRange, visitors: Sequence[int]) -> list[VisitorSummary]:
         if not visitors:
             return []
-        first_day, end_day, *ends = whole_and_ends(span, DAY_MS)
-        listed = list(visitors)
-        rows = await self._client.all(_OF_ENDS, site, *ends, listed) if ends[0] < ends[1] or ends[2] < ends[3] else []
-        if first_day < end_day:
-            rows += await self._client.all(_OF_DAYS, site, first_day, end_day, listed)
+        least, end = first_id(span.from_ms), first_id(span.to_ms)
+        first_day, last_day = span.from_ms // DAY_MS, (span.to_ms - 1) // DAY_MS
+        edges = {1: (least, min(end, first_id((first_day + 1) * DAY_MS))), 2: (first_id(last_day * DAY_MS), end)}
+        rows: list[Row] = []
+        across: dict[int, list[int]] = {}
+        for visitor, edge, crosses, *sums in await self._client.all(
+            _OF_DAYS, site, least, end, first_day, last_day, list(visitors)
+        ):
+            if crosses:
+                across.setdefault(edge, []).append(visitor)
+            else:
+                rows.append((visitor, *sums))
+        for edge, listed in across.items():
+            rows += await self._client.all(_OF_EVENTS, site, *edges[edge], listed)
         totals: dict[int, VisitorTotals] = {}
-        for visitor, first, last, *sums, actions, agents in rows:
-            each = totals_of(totals, visitor, first, last, sums)
+        for visitor, first, last, sums, actions, agents in rows:
+            counted = dict(zip(*json.loads(sums), strict=True))
+            each = totals_of(totals, visitor, first, last, [counted.get(place, 0) for place in range(SUMS)])
             each.actions.update(json.loads(actions))
             each.agents.update(json.loads(agents))
         return await name_totals(totals, visitors, self._words)

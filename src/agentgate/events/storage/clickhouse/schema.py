@@ -37,6 +37,11 @@ PAIRS = f"""arrayConcat(
 # Different visitors: exact to more than 2,048, then within a percent.
 SOURCES = "uniqCombined64(16)"
 SOURCES_STATE, SOURCES_MERGED = "uniqCombined64State(16)", "uniqCombined64Merge(16)"
+# The sums of a visitor as one value, by their places: a look-up reads one column instead of eight.
+_SUMS_TYPE = "Tuple(Array(UInt8), Array(Int64))"
+_SUM_EXPRESSIONS = tuple(VISITOR_EXPRESSIONS.values())[2:]
+SUMS = len(_SUM_EXPRESSIONS)
+VISITOR_SUMS = f"CAST((range({SUMS}), [{', '.join(_SUM_EXPRESSIONS)}]), '{_SUMS_TYPE}')"
 
 
 class ClickHouseTable(NamedTuple):
@@ -53,6 +58,8 @@ class ClickHouseTable(NamedTuple):
     shard: str = "cityHash64(site)"
     # So many days are a partition.
     days: int = 1
+    # The part of `order` that is searched, where it is not all of it.
+    key: str = ""
     settings: str = ""
 
     @property
@@ -64,6 +71,11 @@ class ClickHouseTable(NamedTuple):
         """Return the partition that has a day."""
         return "tuple()" if self.day is None else str(day // self.days)
 
+
+# Many reads open every day of a month: a day that has ended is merged into one part.
+_ENDED_DAY = "min_age_to_force_merge_seconds = 7200, min_age_to_force_merge_on_partition_only = 1"
+# All columns of a granule lie in one file: rows are looked up, and each look-up reads a whole granule.
+_COMPACT = f"min_bytes_for_wide_part = {1 << 60}, min_rows_for_wide_part = {1 << 60}"
 
 EVENT = ClickHouseTable(
     "event",
@@ -80,6 +92,7 @@ EVENT = ClickHouseTable(
     DAY,
     "MergeTree",
     "cityHash64(site, coalesce(visitor, id))",
+    settings=f"index_granularity = 1024, {_COMPACT}, {_ENDED_DAY}",
 )
 SITE_HOUR = ClickHouseTable(
     "site_hour_part",
@@ -88,36 +101,36 @@ SITE_HOUR = ClickHouseTable(
     + ", last_event_ms SimpleAggregateFunction(max, Int64)",
     "(site, hour)",
     "intDiv(hour, 24)",
+    settings=_ENDED_DAY,
 )
 VALUE_HOUR = ClickHouseTable(
     "dimension_part",
     "site Int32, hour Int32, dimension UInt8, value Int32, events SimpleAggregateFunction(sum, Int64)",
     "(site, hour, dimension, value)",
     "intDiv(hour, 24)",
+    settings=_ENDED_DAY,
 )
 SOURCE_DAY = ClickHouseTable(
     "source_part",
     f"site Int32, day Int32, sources AggregateFunction({SOURCES}, Int64)",
     "(site, day)",
     "day",
+    # A state has up to 64 KB, and a granule of several would have those of other sites.
+    settings=f"index_granularity = 1, {_ENDED_DAY}",
 )
-# Rows of single visitors are looked up, and for each a whole piece is read: so pieces are small, and all columns of a
-# piece lie in one file.
-_LOOKED_UP = f"index_granularity = 128, min_bytes_for_wide_part = {1 << 60}, min_rows_for_wide_part = {1 << 60}"
-_VISITOR_SUMS = tuple(VISITOR_EXPRESSIONS)[2:]
 # Few partitions, because a list of visitors reads all days of its range.
 VISITOR_DAY = ClickHouseTable(
     "visitor_part",
     "site Int32, visitor Int64, day Int32, first_id SimpleAggregateFunction(min, Int64),"
-    " last_id SimpleAggregateFunction(max, Int64), "
-    + ", ".join(f"{name} SimpleAggregateFunction(sum, Int64)" for name in _VISITOR_SUMS)
-    + ", actions SimpleAggregateFunction(groupUniqArrayArray, Array(Int32)),"
+    f" last_id SimpleAggregateFunction(max, Int64), sums SimpleAggregateFunction(sumMap, {_SUMS_TYPE}),"
+    " actions SimpleAggregateFunction(groupUniqArrayArray, Array(Int32)),"
     " agents SimpleAggregateFunction(groupUniqArrayArray, Array(Int32))",
     "(site, visitor, day)",
     "day",
     shard="cityHash64(site, visitor)",
     days=30,
-    settings=_LOOKED_UP,
+    key="(site, visitor)",
+    settings=f"index_granularity = 128, {_COMPACT}",
 )
 # Visitors by their newest event of all.
 VISITOR_LAST = ClickHouseTable(
@@ -143,7 +156,7 @@ _FILLED: dict[ClickHouseTable, str] = {
             count() AS events
         FROM {{event}} ARRAY JOIN {PAIRS} AS pair GROUP BY site, hour, dimension, value""",  # noqa: S608
     VISITOR_DAY: f"""SELECT site, assumeNotNull(made.visitor) AS visitor, toInt32({DAY}) AS day,
-            {", ".join(f"{expression} AS {name}" for name, expression in VISITOR_EXPRESSIONS.items())},
+            min(id) AS first_id, max(id) AS last_id, {VISITOR_SUMS} AS sums,
             groupUniqArray(action) AS actions, groupUniqArray(agent) AS agents
         FROM {{event}} AS made WHERE isNotNull(made.visitor) GROUP BY site, visitor, day""",  # noqa: S608
     VISITOR_LAST: """SELECT site, assumeNotNull(made.visitor) AS visitor, max(id) AS last_id
@@ -230,7 +243,7 @@ def _create(table: ClickHouseTable, cluster: str) -> list[str]:
     local = local_name(table, cluster)
     made = [
         f"""CREATE TABLE IF NOT EXISTS {local}{on_cluster(cluster)} ({table.columns}) ENGINE = {engine}
-            PARTITION BY {table.partition} ORDER BY {table.order}
+            PARTITION BY {table.partition} PRIMARY KEY {table.key or table.order} ORDER BY {table.order}
             SETTINGS {", ".join(filter(None, (window, table.settings)))}"""
     ]
     if cluster:
