@@ -24,13 +24,6 @@ class SharedCache(Protocol):
     def is_alone(self) -> bool:
         """Say whether no other process counts here, nor is counted for."""
 
-    @property
-    def incarnation(self) -> int:
-        """Say which store answered last: another number than before means that what was counted is lost.
-
-        0 before any answer, and always for a store that cannot tell.
-        """
-
     async def get(self, key: str) -> bytes | None:
         """Return the value, or None when there is none or it has expired."""
 
@@ -44,13 +37,10 @@ class SharedCache(Protocol):
         """Add to a counter and return the new count. The first addition starts the time to live."""
 
     async def exchange(self, additions: Sequence[Addition], *, ttl_ms: int) -> list[int]:
-        """Add to many counters that only this method and `exchange_now` use; return the new counts of all processes.
+        """Add to many counters that only this method uses; return the new counts of all processes.
 
         A shared store that is away raises StoreUnavailable: nothing is estimated, the caller has counts of its own.
         """
-
-    def exchange_now(self, additions: Sequence[Addition], *, ttl_ms: int) -> list[int] | None:
-        """Exchange without a coroutine; None where that would hold up the event loop for more than a moment."""
 
     async def delete(self, key: str) -> None:
         """Delete the key. Nothing happens when there is none."""

@@ -5,6 +5,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from agentgate.lib.clock import Clock
@@ -22,7 +23,7 @@ from agentgate.protection.decision.visitor import Visitors
 from agentgate.protection.rules.replay_records import SampleFacts, SampleRequest
 from agentgate.protection.scoring.models import ModelDirectory
 from agentgate.protection.scoring.repository import ScoringStores
-from agentgate.protection.signals.page_board import PageBoard
+from agentgate.protection.signals.rate_board import SharedBoards
 from agentgate.protection.signals.rate_exchange import RateExchange
 from agentgate.protection.signals.rates import RateWindows
 from agentgate.protection.sites.directory import SiteDirectory
@@ -51,7 +52,7 @@ class SnapshotRefresher:
         settings: Settings,
         clock: Clock,
         keyring: Keyring,
-        pages: PageBoard | None = None,
+        boards: SharedBoards | None = None,
     ) -> None:
         self._store = store
         self._shared_cache = shared_cache
@@ -72,9 +73,13 @@ class SnapshotRefresher:
         # Called with the configuration's version after each poll.
         self.on_refreshed: Callable[[int], None] | None = None
         self._refreshing = asyncio.Lock()
-        # Alone, or as one of several workers.
-        exchange = None if shared_cache.is_alone else RateExchange(shared_cache, workers=settings.workers)
-        self._rates = RateWindows(exchange=exchange, pages=pages)
+        # Alone, or as one of several workers: of this machine, or of those with the same Redis.
+        exchange: RateExchange | None = None
+        if boards is not None:
+            self._rates = RateWindows(sharing=boards.rates, pages=boards.pages)
+        else:
+            exchange = None if shared_cache.is_alone else RateExchange(shared_cache, workers=settings.workers)
+            self._rates = RateWindows(sharing=exchange)
         self.ids = DecisionIds(clock)
         self.decider = Decider(models=self.models, intel=self.intel, rates=self._rates, visitors=Visitors(keyring))
         self._samples = SampleObserver(self.sites, self.models, self.intel, self.decider.visitors)
@@ -85,7 +90,8 @@ class SnapshotRefresher:
             PeriodicTask("worker-number", self._renew, interval_s=RENEW_MS / 1000),
         ]
         if exchange is not None:
-            self._periodic.append(PeriodicTask("rates", self._rates.sync, interval_s=RATES_S))
+            self._periodic.append(PeriodicTask("rates", partial(self._rates.sync, exchange), interval_s=RATES_S))
+        if not shared_cache.is_alone:
             # A restarted shared cache gets this worker's counts again, even without traffic here.
             self._periodic.append(PeriodicTask("shared-store", shared_cache.ping, interval_s=RATES_S))
 

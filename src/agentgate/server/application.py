@@ -38,7 +38,7 @@ from agentgate.people import wiring as people
 from agentgate.people.identity.operators import Operators
 from agentgate.people.installation.endpoints import InstallationReader
 from agentgate.protection.customers.endpoints import Invitations
-from agentgate.protection.signals.page_board import PageBoard
+from agentgate.protection.signals.rate_board import SharedBoards, open_boards
 from agentgate.protection.sites.editing import name_own_site
 from agentgate.protection.sites.records import AdapterWriter
 from agentgate.protection.snapshot_refresher import SnapshotRefresher
@@ -81,7 +81,7 @@ class Application:
         keyring: Keyring,
         sealer: Sealer,
         *,
-        pages: PageBoard | None = None,
+        boards: SharedBoards | None = None,
     ) -> None:
         self.settings = settings
         self.clock = clock
@@ -107,7 +107,7 @@ class Application:
             metrics=self.metrics,
         )
         self.refresher = SnapshotRefresher(
-            stores.store, stores.shared_cache, settings=settings, clock=clock, keyring=keyring, pages=pages
+            stores.store, stores.shared_cache, settings=settings, clock=clock, keyring=keyring, boards=boards
         )
         stores.store.on_configuration_change = self.refresher.wake
         self.events = events.wire(foundation, stores, self.refresher.sites.key_of)
@@ -169,8 +169,8 @@ class Application:
             await stores.close()
             raise
         mark.note_ahead(clock)
-        pages = None if memory is None else PageBoard(memory.open(), own=memory.own)
-        return cls(settings, clock, stores, keyring, sealer, pages=pages)
+        boards = None if memory is None else open_boards(memory.open(), own=memory.own, secret=memory.secret)
+        return cls(settings, clock, stores, keyring, sealer, boards=boards)
 
     async def start(
         self, public_socket: socket.socket | None = None, admin_socket: socket.socket | None = None

@@ -2,6 +2,8 @@
 
 import mmap
 import os
+import secrets
+import tempfile
 from collections.abc import Callable
 from multiprocessing.reduction import DupFd
 from typing import Any
@@ -10,32 +12,43 @@ from typing import Any
 class SharedMemory:
     """The memory as one worker has it; it can be handed to a process at its start."""
 
-    def __init__(self, file: int, own: int = 0) -> None:
+    def __init__(self, file: int, secret: bytes, own: int = 0) -> None:
         self._file = file
+        # Known to the workers alone: with it they hash what they write there.
+        self.secret = secret
         # The number of this worker's part.
         self.own = own
 
     def of(self, own: int) -> "SharedMemory":
         """Return it as another worker has it."""
-        return SharedMemory(self._file, own)
+        return SharedMemory(self._file, self.secret, own)
 
     def open(self) -> memoryview:
         """Return all of it, the other workers' parts too."""
         return memoryview(mmap.mmap(self._file, 0))
 
-    def __reduce__(self) -> tuple[Callable[..., "SharedMemory"], tuple[Any, int]]:
+    def __reduce__(self) -> tuple[Callable[..., "SharedMemory"], tuple[Any, bytes, int]]:
         """Write it for a process that is being started, which gets a descriptor of its own."""
-        return _receive, (DupFd(self._file), self.own)
+        return _receive, (DupFd(self._file), self.secret, self.own)
 
 
-def share_memory(size: int) -> SharedMemory | None:
-    """Return new memory of so many bytes, all 0; None where the system has no such memory."""
-    if not hasattr(os, "memfd_create"):
-        return None
-    file = os.memfd_create("agentgate-workers")
-    os.ftruncate(file, size)
-    return SharedMemory(file)
+def share_memory(size: int) -> SharedMemory:
+    """Return new memory of so many bytes, all 0."""
+    return SharedMemory(_open_file(size), secrets.token_bytes(32))
 
 
-def _receive(file: Any, own: int) -> SharedMemory:
-    return SharedMemory(file.detach(), own)
+def _open_file(size: int) -> int:
+    if hasattr(os, "memfd_create"):
+        file = os.memfd_create("agentgate-workers")
+        os.ftruncate(file, size)
+        return file
+    # Where the system has no file without a name: one that is removed at once. It is filled, since a process that
+    # touches what a full disk has no room for is killed.
+    with tempfile.TemporaryFile() as temporary:
+        temporary.write(bytes(size))
+        temporary.flush()
+        return os.dup(temporary.fileno())
+
+
+def _receive(file: Any, secret: bytes, own: int) -> SharedMemory:
+    return SharedMemory(file.detach(), secret, own)

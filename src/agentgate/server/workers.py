@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from agentgate.lib.settings.schema import Settings, passed_sockets
 from agentgate.lib.settings.values import ListenAddress
-from agentgate.protection.signals.page_board import PART_BYTES
+from agentgate.protection.signals.rate_board import board_bytes
 from agentgate.server.shared_memory import SharedMemory, share_memory
 from agentgate.storage.shared_cache.owned import Pair, open_pairs, run_owner
 
@@ -242,7 +242,7 @@ class _Starter:
         self._arguments = (run_worker, settings)
         self._sockets = sockets
         self._pairs = pairs
-        self._memory = share_memory(settings.workers * PART_BYTES) if pairs else None
+        self._memory = share_memory(board_bytes(settings.workers)) if pairs else None
         self.numbers = range(0 if pairs else 1, settings.workers + 1)
 
     def __call__(self, number: int) -> _Worker:

@@ -10,6 +10,7 @@ from enum import IntEnum
 from msgspec import Struct
 
 from agentgate.lib.clock import HOUR_MS, MINUTE_MS
+from agentgate.protection.signals.count_board import NOWHERE, BoardPlace
 
 
 class PartState(IntEnum):
@@ -51,6 +52,8 @@ class PartBudget(Struct, gc=False):
     page_ms: int = 0
     # Of several workers: how many pages of all of them are in it.
     pages: int = 0
+    # Where those of this worker are counted.
+    place: BoardPlace = NOWHERE
 
     def earn(self, now_ms: int) -> None:
         """Note that a page was allowed."""

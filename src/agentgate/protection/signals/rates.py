@@ -1,7 +1,7 @@
 """RateWindows: how much a visitor and its network did within the last minute, over all workers: pages, forms, calls.
 
 Parts of pages come out of a budget (`part_budget.py`); pages whose files were loaded count for less, because people
-load them and programs do not. Counting is local; `RateExchange` tells the others.
+load them and programs do not. Counting is local; `RateSharing` says what the others counted.
 """
 
 from socket import AF_INET6, inet_pton
@@ -10,6 +10,7 @@ from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
+from agentgate.protection.signals.count_board import CountBoard
 from agentgate.protection.signals.detectors.rate import (
     NETWORK_EXTREME,
     NETWORK_HIGH,
@@ -17,7 +18,6 @@ from agentgate.protection.signals.detectors.rate import (
     VISITOR_HIGH,
 )
 from agentgate.protection.signals.facts import Rates
-from agentgate.protection.signals.page_board import PageBoard
 from agentgate.protection.signals.part_budget import (
     FREE,
     FREE_FILES_PER_MINUTE,
@@ -26,11 +26,12 @@ from agentgate.protection.signals.part_budget import (
     PartBudget,
     PartState,
 )
-from agentgate.protection.signals.rate_exchange import Key, RateExchange, SharedCount
+from agentgate.protection.signals.rate_exchange import RateExchange
+from agentgate.protection.signals.rate_sharing import Key, RateSharing, SharedCount
 
 # Both windows together.
 MOST_KEYS = 200_000
-# What a worker has seen less often is not worth a call: with this many workers it still stays below every threshold.
+# What a worker has seen less often is not worth a call: with this many workers it still stays below every mark.
 SHARED_FROM = 3
 # Bounds of one sync: keys in all, those with most to tell first, and at once.
 MOST_SHARED = 2_000
@@ -41,6 +42,8 @@ LATE_SYNCS = 2
 # So many files pay for a page that was opened in a browser; of all pages at least one in so many counts in any case.
 FILES_OF_A_PAGE = 4
 COUNTED_OF_PAGES = 8
+# A page is known to the other workers for so long at least, and twice that at most.
+PAGES_SLOT_MS = 10 * MINUTE_MS
 # Budgets of the young generation; as many again are kept of the one before.
 BUDGETS = 50_000
 
@@ -52,8 +55,6 @@ NETWORK_MARKS = (NETWORK_HIGH, NETWORK_EXTREME)
 class _Window(SharedCount, gc=False):
     """The present window of one visitor or network, in one place: every check at the gateway counts in two of them."""
 
-    # In the window before, by all workers.
-    before: int = 0
     # Of a visitor: the address it came from last, and the window of that address's network.
     address: str = ""
     network: "_Window | None" = None
@@ -61,13 +62,8 @@ class _Window(SharedCount, gc=False):
     files: int = 0
     files_before: int = 0
 
-    def sum(self, rest: float) -> int:
-        """Return how many came within the last minute, in which `rest` of the window before lies."""
-        count = self.own + self.others
-        return count + int(self.before * rest) if self.before else count
-
     def rate(self, rest: float, share: int) -> int:
-        """Return the same less the pages that files show to be a browser's; this worker sees one of `share`."""
+        """Return the sum less the pages that files show to be a browser's; this worker sees one of `share`."""
         count = self.sum(rest)
         files = self.files + int(self.files_before * rest)
         return max(count - files * share // FILES_OF_A_PAGE, count // COUNTED_OF_PAGES, 1)
@@ -108,14 +104,14 @@ class RateWindows:
     """Two one-minute windows per key. The last minute is the present window and the rest of the one before."""
 
     def __init__(
-        self, most_keys: int = MOST_KEYS, *, exchange: RateExchange | None = None, pages: PageBoard | None = None
+        self, most_keys: int = MOST_KEYS, *, sharing: RateSharing | None = None, pages: CountBoard | None = None
     ) -> None:
         self._most_keys = most_keys // 2
         # None where no other process counts.
-        self._exchange = exchange
+        self._sharing = sharing
         self._pages = pages
         self._late_syncs = 0
-        self._minute = 0
+        self._minute = self._minute_before = 0
         # Until when the present window counts.
         self._end_ms = MINUTE_MS
         self._turns = 0
@@ -123,9 +119,9 @@ class RateWindows:
         self._before: dict[Key, _Window] = {}
         self._budgets: BoundedCache[Key, PartBudget] = BoundedCache(BUDGETS)
         # How many workers there are, as far as one knows: each sees its share of the files.
-        self._share = 1 if exchange is None else exchange.workers
+        self._share = 1 if sharing is None else sharing.workers
         # Where others count and their pages cannot be known, there has to be enough for a page of theirs.
-        self._free = FREE_UNKNOWN if exchange is not None and pages is None else max(1, FREE // self._share)
+        self._free = FREE_UNKNOWN if sharing is not None and pages is None else max(1, FREE // self._share)
 
     def count(self, site: int, visitor: int, address: str, now_ms: int) -> Rates:
         """Count a request and return the rates, this one included."""
@@ -140,9 +136,10 @@ class RateWindows:
             window.address = address
         window.own += 1
         network.own += 1
-        if window.own >= window.ask_at or network.own >= network.ask_at:
-            self._ask(key, window, now_ms)
-            self._ask(network_key(site, address), network, now_ms)
+        if window.own >= window.ask_at:
+            self._ask(window, VISITOR_MARKS, now_ms)
+        if network.own >= network.ask_at:
+            self._ask(network, NETWORK_MARKS, now_ms)
         rest = 1.0 - (now_ms % MINUTE_MS) / MINUTE_MS
         return Rates(window.rate(rest, self._share), network.rate(rest, self._share))
 
@@ -155,10 +152,10 @@ class RateWindows:
         window, network = counted.window, counted.network
         window.own += 1
         network.own += 1
-        if window.own >= window.ask_at or network.own >= network.ask_at:
-            self._ask(counted.key, window, now_ms)
-            if (key := counted.network_key) is not None:
-                self._ask(key, network, now_ms)
+        if window.own >= window.ask_at:
+            self._ask(window, VISITOR_MARKS, now_ms)
+        if network.own >= network.ask_at:
+            self._ask(network, NETWORK_MARKS, now_ms)
         return self._rates(counted, now_ms)
 
     def count_part(self, counted: Counted, now_ms: int, *, is_file: bool) -> tuple[int, int, PartState]:
@@ -188,7 +185,10 @@ class RateWindows:
         budget = counted.budget or self._find_budget(counted, now_ms)
         budget.earn(now_ms)
         if self._pages is not None:
-            self._pages.add(counted.key, now_ms)
+            slot = now_ms // PAGES_SLOT_MS
+            if budget.place.slot != slot:
+                budget.place = self._pages.find(counted.key, slot)
+            self._pages.add(budget.place)
             budget.pages += 1
 
     def _spend(self, key: int, budget: PartBudget, now_ms: int) -> PartState:
@@ -202,7 +202,8 @@ class RateWindows:
 
     def _has_page_elsewhere(self, key: int, budget: PartBudget, now_ms: int) -> bool:
         if self._pages is not None:
-            budget.earn_elsewhere(self._pages.count(key, now_ms), now_ms)
+            pages = sum(self._pages.sums(self._pages.find(key, now_ms // PAGES_SLOT_MS)))
+            budget.earn_elsewhere(pages, now_ms)
         return budget.has_page(now_ms)
 
     def _current(self, counted: Counted, now_ms: int) -> _Window:
@@ -248,13 +249,11 @@ class RateWindows:
         rest = 1.0 - (now_ms % MINUTE_MS) / MINUTE_MS
         return Rates(self._sum(visitor_key(site, visitor), rest), self._sum(network_key(site, address), rest))
 
-    async def sync(self) -> None:
+    async def sync(self, exchange: RateExchange) -> None:
         """Exchange the counts since the last time with the other workers."""
-        if self._exchange is None:
-            return
         try:
-            await self._sync_before(self._exchange)
-            await self._tell(self._exchange, self._minute, self._present, unchanged=False)
+            await self._sync_before(exchange)
+            await self._tell(exchange, self._minute, self._present, unchanged=False)
         except StoreUnavailable:
             # Counts that were not sent are sent the next time; until then this worker's own counts apply.
             return
@@ -265,35 +264,34 @@ class RateWindows:
             return
         self._late_syncs -= 1
         before, present = self._before, self._present
-        for key in await self._tell(exchange, self._minute - 1, before, unchanged=True):
-            if (window := present.get(key)) is not None:
-                window.before = before[key].own + before[key].others
+        for each in await self._tell(exchange, self._minute - 1, before, unchanged=True):
+            if (window := present.get(each.key)) is not None:
+                window.before = each.own + each.others
 
     async def _tell(
         self, exchange: RateExchange, minute: int, windows: dict[Key, _Window], *, unchanged: bool
-    ) -> list[Key]:
-        """Exchange the windows that have grown, or all; return their keys."""
-        shared = [
-            (key, each)
-            for key, each in windows.items()
-            if each.own >= SHARED_FROM and (unchanged or not exchange.is_told(each))
-        ]
-        shared.sort(key=lambda pair: pair[1].told - pair[1].own)
+    ) -> list[_Window]:
+        """Exchange the windows that have grown, or all; return them."""
+        shared = [each for each in windows.values() if each.own >= SHARED_FROM and (unchanged or each.own > each.told)]
+        shared.sort(key=lambda each: each.told - each.own)
         del shared[MOST_SHARED:]
         for start in range(0, len(shared), SHARED_AT_ONCE):
             await exchange.tell(minute, shared[start : start + SHARED_AT_ONCE])
-        return [key for key, _ in shared]
+        return shared
 
     def __len__(self) -> int:
         return len(self._present) + len(self._before)
 
     def _open(self, key: Key) -> _Window:
-        window = self._present[key] = _Window()
+        window = self._present[key] = _Window(key=key)
         before = self._before.get(key)
         if before is not None:
             window.before, window.files_before = before.own + before.others, before.files
-        if self._exchange is not None:
-            window.ask_at = self._exchange.first_ask(_marks_of(key), window.before)
+        if self._sharing is not None:
+            if before is not None:
+                self._sharing.finish(self._minute_before, before)
+            marks = VISITOR_MARKS if isinstance(key, int) else NETWORK_MARKS
+            window.ask_at = self._sharing.first_ask(marks, window.before)
         if len(self._present) >= self._most_keys:
             # There is no more room in it.
             self._end_ms = 0
@@ -312,20 +310,17 @@ class RateWindows:
         """Start a window; the one before the last is forgotten, as is the last when it ended over a minute ago."""
         self._before = {} if minute > self._minute + 1 else self._present
         self._late_syncs = LATE_SYNCS if minute > self._minute else 0
+        self._minute_before = self._minute
         self._present = {}
         self._turns += 1
         # A clock that was set back must not start a window for each request.
         self._minute = max(minute, self._minute)
         self._end_ms = (self._minute + 1) * MINUTE_MS
 
-    def _ask(self, key: Key, window: _Window, now_ms: int) -> None:
-        if self._exchange is not None and window.own >= window.ask_at:
-            at = window.sum(1.0 - (now_ms % MINUTE_MS) / MINUTE_MS)
-            self._exchange.ask(self._minute, key, window, at=at, marks=_marks_of(key))
-
-
-def _marks_of(key: Key) -> tuple[int, ...]:
-    return VISITOR_MARKS if isinstance(key, int) else NETWORK_MARKS
+    def _ask(self, window: _Window, marks: tuple[int, ...], now_ms: int) -> None:
+        if self._sharing is not None:
+            rest = 1.0 - (now_ms % MINUTE_MS) / MINUTE_MS
+            self._sharing.ask(self._minute, window, rest=rest, marks=marks)
 
 
 def visitor_key(site: int, visitor: int) -> int:

@@ -22,7 +22,14 @@ MOST_MISSED = 50_000
 
 @runtime_checkable
 class RestoredSharedCache(SharedCache, Protocol):
-    """A shared store that can be given the counts it missed. One in memory that was replaced has a new incarnation."""
+    """A shared store that can be given the counts it missed."""
+
+    @property
+    def incarnation(self) -> int:
+        """Say which store answered last: another number than before means that what was counted is lost.
+
+        0 before any answer, and always for a store that cannot tell.
+        """
 
     async def restore(self, counters: Sequence[tuple[str, int, int]]) -> None:
         """Add to counters: key, count, remaining time to live of each."""
@@ -50,10 +57,6 @@ class FallbackSharedCache:
     @property
     def kind(self) -> str:
         return self._primary.kind
-
-    @property
-    def incarnation(self) -> int:
-        return self._primary.incarnation
 
     @property
     def degraded(self) -> bool:
@@ -103,9 +106,6 @@ class FallbackSharedCache:
             raise
         self._note(answers=True)
         return counts
-
-    def exchange_now(self, additions: Sequence[Addition], *, ttl_ms: int) -> list[int] | None:
-        return None if self._degraded else self._primary.exchange_now(additions, ttl_ms=ttl_ms)
 
     async def delete(self, key: str) -> None:
         """Delete the key in both stores, so that it does not come back when the other one answers."""

@@ -16,7 +16,6 @@ class MemorySharedCache:
     kind = "memory"
     # No other process counts here.
     is_alone = True
-    incarnation = 0
 
     def __init__(self, clock: Clock, max_keys: int = 200_000, *, workers: int = 1) -> None:
         self._clock = clock
@@ -64,9 +63,6 @@ class MemorySharedCache:
 
     async def exchange(self, additions: Sequence[Addition], *, ttl_ms: int) -> list[int]:
         """Add to many counters; return the new counts, which are those of this process."""
-        return self.exchange_now(additions, ttl_ms=ttl_ms)
-
-    def exchange_now(self, additions: Sequence[Addition], *, ttl_ms: int) -> list[int]:
         return [self.add_now(key, amount, ttl_ms=ttl_ms) // self._workers for key, amount in additions]
 
     def counters(self) -> list[tuple[str, int, int]]:

@@ -7,7 +7,6 @@ the event loop go in one message; each ends within its timeout, and one that fai
 
 import asyncio
 import secrets
-import select
 import signal
 import socket
 import time
@@ -28,7 +27,7 @@ BEAT_S = 0.2
 # A process can be handed some 250 sockets at its start.
 MOST_WORKERS = 200
 
-GET, PUT, TAKE_ONCE, ADD, DELETE, EXCHANGE, PING = range(7)
+GET, PUT, TAKE_ONCE, ADD, DELETE, PING = range(6)
 
 # The operation, the key, a value or an amount, the time to live in milliseconds.
 OwnerCall = tuple[int, bytes, bytes | int, int]
@@ -97,8 +96,6 @@ class Owner:
     def __init__(self, clock: Clock) -> None:
         self._name = secrets.randbits(63)
         self._store = MemorySharedCache(clock)
-        # Apart: a flood of visitors must not push out the counts of wrong passwords.
-        self._rates = MemorySharedCache(clock)
         self._decoder = msgspec.msgpack.Decoder(OwnerRequest)
         self._encoder = msgspec.msgpack.Encoder()
 
@@ -123,8 +120,8 @@ class Owner:
 
     def _do(self, kind: int, name: bytes, value: bytes | int, ttl_ms: int) -> Result:
         key = name.decode("utf-8", "surrogatepass")
-        store = self._rates if kind == EXCHANGE else self._store
-        if kind in {ADD, EXCHANGE}:
+        store = self._store
+        if kind == ADD:
             return store.add_now(key, int(value), ttl_ms=ttl_ms)
         if kind == GET:
             return store.get_now(key)
@@ -140,10 +137,6 @@ class Owner:
 # Nobody else waits meanwhile, so that a busy machine may take its time: an event loop alone takes some 15 ms to come to
 # an answer. Only an owner that is gone takes all of it.
 TIMEOUT_S = 0.25
-# The event loop is blocked meanwhile. An answer takes 0.1 ms, and up to 20 ms where four processes want each core.
-BLOCKING_TIMEOUT_S = 0.025
-# How long nobody blocks for an owner that did not answer in time: it may hold up a tenth of all time.
-BLOCK_AGAIN_S = 0.25
 # So many of one caller's calls stay together.
 CALLS_AT_ONCE = 500
 # Bytes of a call in a message besides key and value.
@@ -170,27 +163,20 @@ class OwnedSharedCache:
     # Answers come from elsewhere, and others count there too.
     is_alone = False
 
-    def __init__(
-        self, end: socket.socket, *, timeout_s: float = TIMEOUT_S, blocking_timeout_s: float = BLOCKING_TIMEOUT_S
-    ) -> None:
+    def __init__(self, end: socket.socket, *, timeout_s: float = TIMEOUT_S) -> None:
         self._end = end
         self._timeout_s = timeout_s
-        self._blocking_timeout_s = blocking_timeout_s
         # Which owner answered last.
         self.incarnation = 0
         # A predecessor's answers may still lie in the socket; by chance none has the number of a request of ours.
         self._number = secrets.randbits(62)
         self._waiting: deque[_Asked] = deque()
         self._under_way: list[_Asked] = []
-        self._under_way_number = self._blocking_number = 0
-        self._blocking_results: list[Result] | None = None
-        self._block_again_s = 0.0
+        self._under_way_number = 0
         self._timer: asyncio.TimerHandle | None = None
         self._is_flush_due = False
         self._decoder = msgspec.msgpack.Decoder(OwnerAnswer)
         self._encoder = msgspec.msgpack.Encoder()
-        self._readable = select.poll()
-        self._readable.register(end, select.POLLIN)
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(end, self._receive)
 
@@ -208,31 +194,11 @@ class OwnedSharedCache:
 
     async def exchange(self, additions: Sequence[Addition], *, ttl_ms: int) -> list[int]:
         """Add to many counters in a message or a few; return the new counts."""
-        return await self._ask_many(_additions(additions, ttl_ms))
+        return await self._ask_many([(ADD, _name(key), amount, _checked(ttl_ms)) for key, amount in additions])
 
     async def restore(self, counters: Sequence[tuple[str, int, int]]) -> None:
         """Add to counters that a former owner had: key, count, remaining time to live of each."""
         await self._ask_many([(ADD, _name(key), count, ttl_ms) for key, count, ttl_ms in counters])
-
-    def exchange_now(self, additions: Sequence[Addition], *, ttl_ms: int) -> list[int] | None:
-        """Add, and wait for the counts without a coroutine; None when the owner does not answer within its time."""
-        now_s = time.monotonic()
-        if now_s < self._block_again_s:
-            return None
-        deadline_s = now_s + self._blocking_timeout_s
-        # Earlier calls are done first: callers that exchange both ways rely on it.
-        self._flush()
-        while self._under_way and self._wait_until(deadline_s):
-            self._receive()
-        self._blocking_results = None
-        if not self._under_way:
-            self._blocking_number = self._send(_additions(additions, ttl_ms), self._blocking_timeout_s)
-            while self._blocking_number and self._blocking_results is None and self._wait_until(deadline_s):
-                self._receive()
-            self._blocking_number = 0
-        if self._blocking_results is None:
-            self._block_again_s = time.monotonic() + BLOCK_AGAIN_S
-        return cast("list[int] | None", self._blocking_results)
 
     async def delete(self, key: str) -> None:
         await self._call(DELETE, key)
@@ -292,10 +258,6 @@ class OwnedSharedCache:
             return 0
         return self._number
 
-    def _wait_until(self, deadline_s: float) -> bool:
-        """Hold up the event loop until there is something to receive; return whether there was, before the deadline."""
-        return bool(self._readable.poll(max(0.0, deadline_s - time.monotonic()) * 1000))
-
     def _receive(self) -> None:
         while True:
             try:
@@ -305,8 +267,6 @@ class OwnedSharedCache:
             self.incarnation = answer.owner
             if answer.number == self._under_way_number:
                 self._hand_out(answer.results)
-            elif answer.number == self._blocking_number:
-                self._blocking_results = answer.results
 
     def _hand_out(self, results: list[Result]) -> None:
         self._stop_timer()
@@ -340,11 +300,6 @@ class OwnedSharedCache:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-
-
-def _additions(additions: Sequence[Addition], ttl_ms: int) -> list[OwnerCall]:
-    _checked(ttl_ms)
-    return [(EXCHANGE, _name(key), amount, ttl_ms) for key, amount in additions]
 
 
 def _name(key: str) -> bytes:

@@ -89,10 +89,6 @@ class RedisSharedCache:
             for start in range(0, len(additions), MOST_TOGETHER):
                 await self.exchange(additions[start : start + MOST_TOGETHER], ttl_ms=ttl_ms)
 
-    def exchange_now(self, additions: Sequence[Addition], *, ttl_ms: int) -> None:  # noqa: ARG002 - the interface's
-        """Return None: a server on the network is not waited for in the event loop."""
-        return
-
     async def delete(self, key: str) -> None:
         await self._answer(self._redis.delete(self._name(key)))
 

@@ -8,8 +8,8 @@ import pytest
 from agentgate.lib.clock import MINUTE_MS, FixedClock
 from agentgate.lib.database import StoreUnavailable
 from agentgate.protection.signals.facts import Rates
-from agentgate.protection.signals.page_board import PART_BYTES, PageBoard
 from agentgate.protection.signals.part_budget import FREE, PER_PAGE, PartState
+from agentgate.protection.signals.rate_board import board_bytes, open_boards
 from agentgate.protection.signals.rate_exchange import RateExchange
 from agentgate.protection.signals.rates import Counted, RateWindows, network_of
 from agentgate.storage.shared_cache.memory import MemorySharedCache
@@ -119,8 +119,20 @@ def test_networks_are_a_24_and_a_64():
     assert network_of("::g") == "::g"
 
 
+class Worker:
+    """A worker that tells a store what it counted."""
+
+    def __init__(self, shared_cache):
+        self.exchange = RateExchange(shared_cache, workers=2)
+        self.windows = RateWindows(sharing=self.exchange)
+        self.count = self.windows.count
+
+    async def sync(self):
+        await self.windows.sync(self.exchange)
+
+
 def two_workers(shared_cache):
-    return [RateWindows(exchange=RateExchange(shared_cache, workers=2)) for _ in range(2)]
+    return [Worker(shared_cache) for _ in range(2)]
 
 
 @pytest.mark.anyio
@@ -165,10 +177,10 @@ async def test_what_others_sent_slides_out_with_the_minute(shared_cache):
 async def test_rare_visitors_are_not_worth_a_call():
     clock = FixedClock(START_MS)
     store = MemorySharedCache(clock)
-    windows = RateWindows(exchange=RateExchange(store, workers=2))
-    counted(windows, 2)
+    worker = Worker(store)
+    counted(worker, 2)
 
-    await windows.sync()
+    await worker.sync()
 
     assert await store.get(f"rate:{START_MS // MINUTE_MS}:{1 << 64 | VISITOR}") is None
 
@@ -181,7 +193,7 @@ async def test_a_store_that_is_away_is_told_the_next_time():
         async def exchange(self, additions, *, ttl_ms):
             if self.is_away:
                 raise StoreUnavailable("away")
-            return self.exchange_now(additions, ttl_ms=ttl_ms)
+            return await super().exchange(additions, ttl_ms=ttl_ms)
 
     shared = Shared(FixedClock(START_MS))
     one, other = two_workers(shared)
@@ -214,9 +226,9 @@ def test_the_rates_that_are_read_fade_like_those_that_are_counted():
 
 
 def test_workers_share_what_there_is_without_a_page_and_learn_of_pages():
-    exchange = RateExchange(MemorySharedCache(FixedClock(START_MS)), workers=2)
-    memory = memoryview(bytearray(2 * PART_BYTES))
-    workers = [RateWindows(exchange=exchange, pages=PageBoard(memory, own=own)) for own in range(2)]
+    memory = memoryview(bytearray(board_bytes(2)))
+    boards = [open_boards(memory, own=own, secret=b"known to the workers") for own in range(2)]
+    workers = [RateWindows(sharing=each.rates, pages=each.pages) for each in boards]
 
     def parts(worker, visitor):
         taken = Counted(1, visitor, "192.0.2.7")
