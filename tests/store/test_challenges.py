@@ -14,7 +14,7 @@ from agentgate.lib.enums import WidgetMode
 from agentgate.lib.ids import new_challenge_id
 from agentgate.lib.limits import CHALLENGES_PER_MINUTE_PER_SITE
 from agentgate.protection.browser_check.issue import LIFETIME_MS
-from agentgate.protection.browser_check.jobs import CHALLENGE_KEPT_MS, forget_challenges
+from agentgate.protection.browser_check.jobs import CHALLENGE_KEPT_MS, delete_challenges
 from agentgate.protection.browser_check.repository import Binding, ChallengeStore, StoredChallenge
 from agentgate.server.stores.open import HOT
 from agentgate.storage.migrate import apply
@@ -125,10 +125,10 @@ async def test_the_oldest_are_forgotten_first_and_only_so_many(challenges: Chall
     for each in reversed(added):
         await challenges.add_challenge(each)
 
-    assert await challenges.forget_challenges(NOW_MS + 4, most=3) == 3
+    assert await challenges.delete_challenges(NOW_MS + 4, most=3) == 3
 
     assert [await challenges.find_challenge(each.id) is None for each in added] == [True, True, True, False, False]
-    assert await challenges.forget_challenges(NOW_MS + 4, most=3) == 1
+    assert await challenges.delete_challenges(NOW_MS + 4, most=3) == 1
 
 
 async def test_an_expired_challenge_is_remembered_a_while(challenges: ChallengeStore) -> None:
@@ -137,10 +137,10 @@ async def test_an_expired_challenge_is_remembered_a_while(challenges: ChallengeS
     await challenges.add_challenge(added)
 
     clock.advance(ms=LIFETIME_MS + CHALLENGE_KEPT_MS)
-    await forget_challenges(challenges, clock)
+    await delete_challenges(challenges, clock)
     assert await challenges.find_challenge(added.id) is not None
     clock.advance(ms=1)
-    await forget_challenges(challenges, clock)
+    await delete_challenges(challenges, clock)
     assert await challenges.find_challenge(added.id) is None
 
 
@@ -158,7 +158,7 @@ async def test_a_flood_takes_no_more_room_from_one_hour_to_the_next(tmp_path: Pa
                 challenge(id=f"ch_{next(numbers):026}", issued_ms=now_ms, expires_ms=now_ms + LIFETIME_MS)
             )
         clock.advance(ms=MINUTE_MS)
-        await forget_challenges(challenges, clock)
+        await delete_challenges(challenges, clock)
         if minute in {29, 59}:
             sizes.append((await database.one("SELECT page_count FROM pragma_page_count"))[0])
     kept = (await database.one("SELECT count(*) FROM challenge"))[0]

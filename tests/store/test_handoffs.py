@@ -12,7 +12,7 @@ from agentgate.lib.enums import HandoffStatus
 from agentgate.lib.ids import new_agent_grant_id, new_handoff_id, new_receipt_id
 from agentgate.protection.agents.handoff.handoffs import LIFETIME_MS
 from agentgate.protection.agents.handoff.repository import GrantStore, HandoffStore, StoredGrant, StoredHandoff
-from agentgate.protection.agents.jobs import GRANT_KEPT_MS, HANDOFF_KEPT_MS, forget_handoffs
+from agentgate.protection.agents.jobs import GRANT_KEPT_MS, HANDOFF_KEPT_MS, delete_handoffs
 from agentgate.server.stores.open import HOT
 from agentgate.storage.migrate import apply
 from tests.store.conftest import AnyDatabase, Backend
@@ -161,15 +161,15 @@ async def test_contents_go_when_a_handoff_is_over_and_handoffs_a_day_later(
     await grants.add_grant(given)
     clock = FixedClock(opened.expires_ms)
 
-    await forget_handoffs(handoffs, grants, clock)
+    await delete_handoffs(handoffs, grants, clock)
     assert await handoffs.find_handoff(opened.id) == msgspec.structs.replace(opened, summary=None)
     clock.advance(ms=HANDOFF_KEPT_MS + 1)
-    await forget_handoffs(handoffs, grants, clock)
+    await delete_handoffs(handoffs, grants, clock)
     assert await handoffs.find_handoff(opened.id) is None
     assert await handoffs.find_handoff(open_still.id) == open_still
     assert await grants.list_grants(7) == [given]
     clock.advance(ms=GRANT_KEPT_MS)
-    await forget_handoffs(handoffs, grants, clock)
+    await delete_handoffs(handoffs, grants, clock)
     assert await grants.list_grants(7) == []
 
 

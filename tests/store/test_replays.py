@@ -9,7 +9,7 @@ from agentgate.lib.clock import FixedClock
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.enums import AgentVerdict
 from agentgate.protection.agents.identity import UNSIGNED, Identity
-from agentgate.protection.agents.jobs import ROWS_PER_UNIT, UNITS_PER_RUN, forget_replays
+from agentgate.protection.agents.jobs import ROWS_PER_UNIT, UNITS_PER_RUN, delete_replays
 from agentgate.protection.agents.signing.repository import SKEW_MS, Replays, ReplayStore
 from tests.store.sql_objects import NOW_MS, migrated
 
@@ -112,11 +112,11 @@ async def test_a_signature_is_forgotten_by_the_job_once_no_clock_would_accept_it
     assert await replays.is_new(late, unsafe=True)
 
     clock.advance(ms=1_000 + SKEW_MS)
-    await forget_replays(store, clock)
+    await delete_replays(store, clock)
     assert not await replays.is_new(soon, unsafe=True)
 
     clock.advance(ms=1)
-    await forget_replays(store, clock)
+    await delete_replays(store, clock)
     assert await replays.is_new(soon, unsafe=True)
     assert not await replays.is_new(late, unsafe=True)
 
@@ -126,9 +126,9 @@ async def test_some_are_forgotten_at_a_time_the_oldest_first(store):
     for number in range(5):
         await replays.is_new(identity(b"%d" % number, expires_ms=NOW_MS + number), unsafe=True)
 
-    assert await store.forget_replays(NOW_MS + SKEW_MS + 4, most=3) == 3
+    assert await store.delete_replays(NOW_MS + SKEW_MS + 4, most=3) == 3
     assert not await replays.is_new(identity(b"3"), unsafe=True)
-    assert await store.forget_replays(NOW_MS + SKEW_MS + 4, most=3) == 1
+    assert await store.delete_replays(NOW_MS + SKEW_MS + 4, most=3) == 1
     assert not await replays.is_new(identity(b"4"), unsafe=True)
 
 
@@ -139,7 +139,7 @@ class Counting:
         self.left = expired
         self.calls = 0
 
-    async def forget_replays(self, before_ms, *, most):
+    async def delete_replays(self, before_ms, *, most):
         self.calls += 1
         gone = min(self.left, most)
         self.left -= gone
@@ -158,6 +158,6 @@ class Counting:
 async def test_the_job_goes_on_while_units_are_full_and_no_longer_than_its_run(expired, calls):
     store = Counting(expired)
 
-    await forget_replays(store, FixedClock(NOW_MS))
+    await delete_replays(store, FixedClock(NOW_MS))
 
     assert store.calls == calls

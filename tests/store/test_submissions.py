@@ -142,11 +142,11 @@ async def test_what_is_old_is_forgotten_in_units(submissions):
     for number in range(5):
         await submissions.accept(submission(f"s{number}", kept_until_ms=NOW_MS - number), charge(f"dec_{number}"))
 
-    assert await submissions.forget_submissions(NOW_MS, most=3) == 3
-    assert await submissions.forget_submissions(NOW_MS, most=3) == 1
+    assert await submissions.delete_submissions(NOW_MS, most=3) == 3
+    assert await submissions.delete_submissions(NOW_MS, most=3) == 1
     assert await submissions.find_submission(SITE, AGENT, "s0") is not None
-    assert await submissions.forget_charges(NOW_MS, most=10) == 0
-    assert await submissions.forget_charges(NOW_MS + 1, most=10) == 5
+    assert await submissions.delete_charges(NOW_MS, most=10) == 0
+    assert await submissions.delete_charges(NOW_MS + 1, most=10) == 5
 
 
 async def test_a_value_that_cannot_be_stored_fails_its_own_call_only(submissions):

@@ -11,7 +11,7 @@ import pytest
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.limits import APPEAL_CHARACTERS, APPEAL_KEPT_DAYS
 from agentgate.protection.appeals import endpoints, filing
-from agentgate.protection.appeals.filing import PER_VISITOR, SAME_MOST, clean, forget_appeals
+from agentgate.protection.appeals.filing import PER_VISITOR, SAME_MOST, clean, delete_appeals
 from tests.api.public.challenge_page import NAVIGATION, ORIGIN, Visitor
 from tests.support.browser_client import decision_of, new_address
 from tests.support.cast import Cast, cast
@@ -380,5 +380,5 @@ def test_the_queue_has_pages_and_counts(people: Cast, shop: Refused, appeal: dic
 
 def test_appeals_are_forgotten_in_time(people: Cast, shop: Refused, appeal: dict[str, Any]) -> None:
     shop.service.clock.advance(seconds=APPEAL_KEPT_DAYS * 86_400 + 1)
-    shop.service.run(forget_appeals(shop.service.application.stores.store, shop.service.clock))
+    shop.service.run(delete_appeals(shop.service.application.stores.store, shop.service.clock))
     assert shop.service.operator.get(shop.path(f"appeals/{appeal['id']}")).status_code == 404

@@ -111,7 +111,7 @@ async def rotate(stores: WebhookStores, call: SiteCall, webhook_id: str, sealer:
 
 
 async def delete(stores: WebhookStores, call: SiteCall, webhook_id: str) -> None:
-    """Forget a webhook. What is under way may still arrive."""
+    """Delete a webhook. Deliveries in progress may still arrive."""
     await stores.webhooks.lock_site(call.site_id)
     shown = show(await get(stores, call.site_id, webhook_id), call)
     await stores.webhooks.delete_webhook(call.site_id, webhook_id)

@@ -50,7 +50,7 @@ class WebhookStore(LockingRepository):
         return [_webhook(row) for row in rows]
 
     async def save_webhook(self, webhook: StoredWebhook) -> None:
-        """Keep what people decide about a webhook: address, events, secrets, enabled or not. Not its progress."""
+        """Save a webhook's settings: address, events, secrets, enabled or not. Not its progress."""
         await self._session.run(f"UPDATE webhook SET {_EDITED} WHERE id = $1", *_WEBHOOK.values(webhook))  # noqa: S608
 
     async def disable_webhook(self, webhook_id: str) -> None:
@@ -58,7 +58,7 @@ class WebhookStore(LockingRepository):
         await self._session.run("UPDATE webhook SET enabled = 0 WHERE id = $1", webhook_id)
 
     async def save_progress(self, webhook_id: str, progress: Progress) -> bool:
-        """Keep a webhook's progress under the next revision; False when somebody else changed it since it was read."""
+        """Save a webhook's progress under the next revision; False when somebody else changed it since it was read."""
         changed = await self._session.run(
             f"UPDATE webhook SET revision = $2 + 1, {_PROGRESSED} WHERE id = $1 AND revision = $2",  # noqa: S608
             webhook_id,
@@ -67,7 +67,7 @@ class WebhookStore(LockingRepository):
         return changed == 1
 
     async def delete_webhook(self, site_id: str, webhook_id: str) -> None:
-        """Forget a webhook and its deliveries."""
+        """Delete a webhook and its deliveries."""
         await self._session.run(
             "DELETE FROM webhook_delivery WHERE site_id = $1 AND webhook_id = $2", site_id, webhook_id
         )
@@ -89,7 +89,7 @@ class WebhookStore(LockingRepository):
         return [LiveWebhook(webhook=_webhook(row[:-2]), site_key=row[-2], site=row[-1]) for row in rows]
 
     async def save_delivery(self, delivery: Delivery, *, keep: int) -> None:
-        """Keep a delivery, in place of its earlier attempts; forget the oldest of the webhook beyond `keep`."""
+        """Save a delivery, in place of its earlier attempts; delete the oldest of the webhook beyond `keep`."""
         await _DELIVERIES.save(self._session, delivery, "id")
         await self._session.run(
             """DELETE FROM webhook_delivery WHERE webhook_id = $1 AND id IN (SELECT id FROM webhook_delivery

@@ -39,7 +39,7 @@ def new_token(call: Call, body: ApiTokenInput, permissions: Collection[ConsolePe
 
 
 async def create_token(stores: AccountStores, call: Call, account_id: str, token: ApiToken) -> ApiTokenSecret:
-    """Keep a new token, unless the account has all it may have. Its secret is in this answer and never again."""
+    """Insert a token, within the limit of the account. Its secret is in this answer and never again."""
     account = await lock_live_account(stores, account_id)
     usage = await stores.accounts.read_usage(account_id, call.now)
     if usage.tokens >= account.limits.tokens:

@@ -130,7 +130,7 @@ class AccountStore(LockingRepository):
         await self._session.lock("account", account_id)
 
     async def save_account(self, account: StoredAccount) -> None:
-        """Keep a changed name, status, limits, requireMfa, suspended reason and time of deletion."""
+        """Save a changed name, status, limits, requireMfa, suspended reason and time of deletion."""
         changeable = ("name", "status", "require_mfa", "suspended_reason", "deleted_ms")
         await _ACCOUNTS.update(self._session, account, *changeable, **_further_columns(account))
 
@@ -185,7 +185,7 @@ class AccountStore(LockingRepository):
         return [account_id for (account_id,) in rows]
 
     async def purge_trail(self, account_id: str, deleted_before_ms: int, *, most: int) -> int:
-        """Remove some audit entries of an account that is to be purged; return how many went."""
+        """Delete some audit entries of an account that is to be purged; return how many."""
         await self.lock_account(account_id)
         if not await self._is_purgeable(account_id, deleted_before_ms):
             return 0
@@ -359,7 +359,7 @@ class AccessRequestStore(LockingRepository):
     """People who asked for an account."""
 
     async def add_request(self, request: AccessRequest) -> bool:
-        """Keep a new request; False when one of the same address is pending."""
+        """Insert a request; False when one of the same address is pending."""
         await self._session.lock("access_request", request.email)
         # A write even when there is nothing to add: how long the commit takes must not tell whether one is pending.
         pending = await self._session.run(

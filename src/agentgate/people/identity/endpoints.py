@@ -6,8 +6,11 @@ from agentgate.http.call import Call
 from agentgate.http.replies import Reply, set_cookie
 from agentgate.lib.database import Store
 from agentgate.lib.enums import OperatorVia
+from agentgate.lib.errors import Refused
 from agentgate.lib.records import shown
 from agentgate.lib.secrets import digest
+from agentgate.people.audit.actions import Action
+from agentgate.people.audit.trail import Subject, record
 from agentgate.people.identity.guards import ADMIN_COOKIE
 from agentgate.people.identity.operators import DEFAULT_OPERATOR, Operators
 from agentgate.people.identity.records import (
@@ -31,11 +34,11 @@ async def log_in(call: Call, body: LoginRequest, operators: Operators) -> Reply[
     return Reply(body=_session_info(operators, session), headers=(cookie,))
 
 
-async def log_out(call: Call, operators: Operators) -> Reply[None]:
+async def log_out(call: Call, stores: IdentityStores) -> Reply[None]:
     """End the session and clear its cookie."""
     secret = call.request.cookie(ADMIN_COOKIE)
     if secret is not None:
-        await operators.end_session(call, secret)
+        await stores.operator_sessions.end_session(digest(secret), call.now)
     return Reply(body=None, headers=(_cleared_cookie(call),))
 
 
@@ -55,16 +58,25 @@ async def list_sessions(call: Call, store: Store[IdentityStores], operators: Ope
     )
 
 
-async def end_session(call: Call, operators: Operators) -> Reply[None]:
+async def end_session(call: Call, stores: IdentityStores, operators: Operators) -> Reply[None]:
     """End an operator's session, one's own or another's."""
-    ended = await operators.end_session_by_id(call, call.params["id"])
+    found = [each for each in await operators.list_sessions(stores, call) if each.id == call.params["id"]]
+    if not found:
+        raise Refused("not_found", "There is no live operator session with this ID.")
+    ended = found[0]
+    await stores.operator_sessions.end_session(ended.secret_digest, call.now)
+    await record(stores, call, Action.OPERATOR_SESSION_END, Subject(target=ended.id), {"operator": ended.operator})
     is_current = ended.secret_digest == _current_digest(call)
     return Reply(body=None, headers=(_cleared_cookie(call),) if is_current else ())
 
 
-async def end_other_sessions(call: Call, operators: Operators) -> None:
+async def end_other_sessions(call: Call, stores: IdentityStores, operators: Operators) -> None:
     """End every operator's session but the caller's own; called with the key, every one."""
-    await operators.end_other_sessions(call, _current_digest(call))
+    current = _current_digest(call)
+    others = [each for each in await operators.list_sessions(stores, call) if each.secret_digest != current]
+    for session in others:
+        await stores.operator_sessions.end_session(session.secret_digest, call.now)
+    await record(stores, call, Action.OPERATOR_SESSIONS_END, Subject(), {"ended": len(others)})
 
 
 def _current_digest(call: Call) -> bytes | None:

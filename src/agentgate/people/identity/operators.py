@@ -109,34 +109,6 @@ class Operators:
         found = await stores.operator_sessions.list_sessions(since_ms)
         return [session for session in found if self._is_live(session, call.now)]
 
-    async def end_session(self, call: Call, secret: str) -> None:
-        await self._store.change(lambda stores: stores.operator_sessions.end_session(digest(secret), call.now))
-
-    async def end_session_by_id(self, call: Call, session_id: str) -> OperatorSession:
-        """End any operator's session; refuse when there is no live one with this ID."""
-
-        async def work(stores: IdentityStores) -> OperatorSession:
-            found = [each for each in await self.list_sessions(stores, call) if each.id == session_id]
-            if not found:
-                raise Refused("not_found", "There is no live operator session with this ID.")
-            await stores.operator_sessions.end_session(found[0].secret_digest, call.now)
-            detail = {"operator": found[0].operator}
-            await record(stores, call, Action.OPERATOR_SESSION_END, Subject(target=session_id), detail)
-            return found[0]
-
-        return await self._store.change(work)
-
-    async def end_other_sessions(self, call: Call, current: bytes | None) -> None:
-        """End every operator's session but the caller's own; of who came with the key, every one."""
-
-        async def work(stores: IdentityStores) -> None:
-            others = [each for each in await self.list_sessions(stores, call) if each.secret_digest != current]
-            for session in others:
-                await stores.operator_sessions.end_session(session.secret_digest, call.now)
-            await record(stores, call, Action.OPERATOR_SESSIONS_END, Subject(), {"ended": len(others)})
-
-        await self._store.change(work)
-
     def _is_live(self, session: OperatorSession, now_ms: int) -> bool:
         """Return whether a session is neither ended nor expired nor idle, and was made with the key of today.
 

@@ -21,7 +21,7 @@ class UserStore(LockingRepository):
     """People, by ID and by canonical address."""
 
     async def add_user(self, user: StoredUser) -> bool:
-        """Keep a new user; False when the address is taken."""
+        """Insert a user; False when the address is taken."""
         return await _USERS.add(self._session, user, "ON CONFLICT (email) DO NOTHING") == 1
 
     async def find_user(self, user_id: str) -> StoredUser | None:
@@ -48,7 +48,7 @@ class UserStore(LockingRepository):
         await _USERS.change(self._session, "id = $1", user_id, last_sign_in_ms=now_ms)
 
     async def save_pending_mfa(self, user_id: str, sealed_secret: bytes, now_ms: int) -> None:
-        """Keep the secret of a setup that has begun; replaces an earlier one."""
+        """Save the secret of a setup that has begun; replaces an earlier one."""
         is_off = "id = $1 AND mfa_enabled_ms IS NULL"
         await _USERS.change(self._session, is_off, user_id, mfa_pending_secret=sealed_secret, mfa_pending_ms=now_ms)
 
@@ -82,7 +82,7 @@ class UserStore(LockingRepository):
         return await _USERS.change(self._session, is_newer, user_id, step, mfa_last_step=step) == 1
 
     async def replace_recovery_codes(self, user_id: str, digests: Sequence[bytes]) -> None:
-        """Keep new recovery codes in place of all earlier ones."""
+        """Save new recovery codes in place of all earlier ones."""
         await self._session.run("DELETE FROM recovery_code WHERE user_id = $1", user_id)
         await self._session.run_many(
             "INSERT INTO recovery_code (user_id, code_digest) VALUES ($1, $2)", [(user_id, found) for found in digests]

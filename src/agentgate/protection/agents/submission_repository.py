@@ -132,7 +132,7 @@ class SubmissionStore:
         )
         return [_SUMS.read(row) for row in rows]
 
-    async def forget_submissions(self, before_ms: int, *, most: int) -> int:
+    async def delete_submissions(self, before_ms: int, *, most: int) -> int:
         """Delete some expired submissions; return how many."""
         return await self._database.run(
             """DELETE FROM submission WHERE (site_id, agent, id) IN
@@ -141,7 +141,7 @@ class SubmissionStore:
             most,
         )
 
-    async def forget_charges(self, before_ms: int, *, most: int) -> int:
+    async def delete_charges(self, before_ms: int, *, most: int) -> int:
         """Delete some charges from before a moment; return how many."""
         return await self._database.run(
             """DELETE FROM charge WHERE (site_id, decision_id) IN

@@ -135,10 +135,10 @@ async def _add(stores: AppealStores, made: StoredAppeal) -> str | None:
 
 
 def appeal_jobs(store: Store[AppealStores], clock: Clock) -> tuple[Job, ...]:
-    return (Job(name="forget-appeals", interval_ms=DAY_MS, work=lambda: forget_appeals(store, clock)),)
+    return (Job(name="forget-appeals", interval_ms=DAY_MS, work=lambda: delete_appeals(store, clock)),)
 
 
-async def forget_appeals(store: Store[AppealStores], clock: Clock) -> None:
+async def delete_appeals(store: Store[AppealStores], clock: Clock) -> None:
     """Delete appeals that are older than the days they are kept."""
     before_ms = clock.now_ms() - limits.APPEAL_KEPT_DAYS * DAY_MS
-    await store.change(lambda stores: stores.appeals.forget_appeals(before_ms))
+    await store.change(lambda stores: stores.appeals.delete_appeals(before_ms))

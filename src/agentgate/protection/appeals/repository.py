@@ -83,7 +83,7 @@ class AppealStore(LockingRepository):
         )
         return 0 if row is None else int(row[0])
 
-    async def forget_appeals(self, before_ms: int) -> None:
+    async def delete_appeals(self, before_ms: int) -> None:
         """Delete older appeals."""
         await self._session.run("DELETE FROM appeal WHERE created_ms < $1", before_ms)
 

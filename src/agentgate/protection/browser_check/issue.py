@@ -74,16 +74,16 @@ class ChallengeIssuer:
 
     async def _issue(self, call: Call, body: ChallengeInput) -> tuple[StoredChallenge, DrawnProbes | None]:
         call = await self._admission.see(call, body.site_key)
-        visit = await self._admission.admit(call, body.site_key, body.action, CHALLENGES)
-        rates = self._decider.count(visit.site, visit.visitor, call.request.address, call.now)
-        facts = facts_of(call, visit, rates)
-        decision = self._decider.decide(facts, visit.site)
-        widget = widget_of(visit, body)
+        page = await self._admission.admit(call, body.site_key, body.action, CHALLENGES)
+        rates = self._decider.count(page.site, page.visitor, call.request.address, call.now)
+        facts = facts_of(call, page, rates)
+        decision = self._decider.decide(facts, page.site)
+        widget = widget_of(page, body)
         challenge = StoredChallenge(
             id=new_challenge_id(),
-            **msgspec.structs.asdict(visit.binding),
+            **msgspec.structs.asdict(page.binding),
             seed=new_seed(),
-            level=WorkLevel.HIGH if await self._admission.is_flood(call) else await self._level(call, visit, decision),
+            level=WorkLevel.HIGH if await self._admission.is_flood(call) else await self._level(call, page, decision),
             widget=widget,
             c_data=body.c_data if isinstance(body.c_data, str) else None,
             issued_ms=int(call.now),
@@ -91,17 +91,17 @@ class ChallengeIssuer:
             stepped_ms=int(call.now) if widget is WidgetMode.INTERACTIVE else None,
         )
         await self._store.add_challenge(challenge)
-        self._event_log.issued(call, visit, facts, decision)
+        self._event_log.issued(call, page, facts, decision)
         draw = self._scrutiny.probes.issue(
             challenge, user_agent=call.request.header("user-agent"), address=call.request.address
         )
         return challenge, draw
 
-    async def _level(self, call: Call, visit: AdmittedPage, decision: EngineDecision) -> WorkLevel:
+    async def _level(self, call: Call, page: AdmittedPage, decision: EngineDecision) -> WorkLevel:
         level = level_of(decision)
-        if visit.test or visit.site.mode is Mode.MONITOR:
+        if page.test or page.site.mode is Mode.MONITOR:
             return level
-        return max(level, await self._scrutiny.level(call, visit))
+        return max(level, await self._scrutiny.level(call, page))
 
     async def program(self, call: Call, challenge_id: str) -> tuple[str, int]:
         """Return the program of a challenge and for how many seconds it may be cached."""
@@ -135,10 +135,10 @@ def new_seed() -> bytes:
     return secrets.token_bytes(SEED_BYTES)
 
 
-def widget_of(visit: AdmittedPage, body: ChallengeInput) -> WidgetMode:
+def widget_of(page: AdmittedPage, body: ChallengeInput) -> WidgetMode:
     """Return the widget mode. A page may ask for a stricter mode than its site, not for a weaker one."""
-    if visit.site.widget_mode is WidgetMode.INTERACTIVE or not isinstance(body.widget, WidgetMode):
-        return visit.site.widget_mode
+    if page.site.widget_mode is WidgetMode.INTERACTIVE or not isinstance(body.widget, WidgetMode):
+        return page.site.widget_mode
     return body.widget
 
 

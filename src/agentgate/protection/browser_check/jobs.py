@@ -15,13 +15,13 @@ CHALLENGE_UNITS_PER_RUN = 100
 
 def challenge_jobs(challenges: ChallengeStore, clock: Clock) -> tuple[Job, ...]:
     """Return the job, unguarded: challenges live for minutes, so a wrong clock does no harm."""
-    work = partial(forget_challenges, challenges, clock)
+    work = partial(delete_challenges, challenges, clock)
     return (Job(name="forget-challenges", interval_ms=MINUTE_MS, work=work, guarded=False),)
 
 
-async def forget_challenges(challenges: ChallengeStore, clock: Clock) -> None:
+async def delete_challenges(challenges: ChallengeStore, clock: Clock) -> None:
     """Delete expired challenges."""
     before_ms, most = clock.now_ms() - CHALLENGE_KEPT_MS, CHALLENGES_PER_UNIT
     await delete_in_units(
-        lambda: challenges.forget_challenges(before_ms, most=most), most=most, units=CHALLENGE_UNITS_PER_RUN
+        lambda: challenges.delete_challenges(before_ms, most=most), most=most, units=CHALLENGE_UNITS_PER_RUN
     )

@@ -84,8 +84,8 @@ class ChallengeStore(Repository):
         """Mark a challenge as used; False if it already was. Of concurrent calls, one wins."""
         return await self._session.run("UPDATE challenge SET used = 1 WHERE id = $1 AND used = 0", challenge_id) == 1
 
-    async def forget_challenges(self, before_ms: int, *, most: int) -> int:
-        """Remove some of those that expired before a moment, the oldest first; return how many."""
+    async def delete_challenges(self, before_ms: int, *, most: int) -> int:
+        """Delete some rows that expired before a moment, the oldest first; return how many."""
         return await self._session.run(
             """DELETE FROM challenge WHERE id IN (
                 SELECT id FROM challenge WHERE expires_ms < $1 ORDER BY expires_ms LIMIT $2)""",

@@ -61,20 +61,20 @@ class Scrutiny:
         self._shared_cache = shared_cache
         self._clusters = Clusters(shared_cache)
 
-    async def level(self, call: Call, visit: AdmittedPage) -> WorkLevel:
+    async def level(self, call: Call, page: AdmittedPage) -> WorkLevel:
         """Return the least work that network and cluster get."""
         request, network = call.request, network_of(call.request.address)
         if await self._limiter.is_over(CLUSTERED_CHECKS, network):
             return WorkLevel.HIGH
         is_raised = (
-            self._clusters.is_suspected(visit.site.number, request)
+            self._clusters.is_suspected(page.site.number, request)
             or await self.probes.has_failed(request.address)
             or await self._limiter.is_over(FAILED_VERIFICATIONS, network)
         )
         return WorkLevel.RAISED if is_raised else WorkLevel.USUAL
 
     async def inspect(
-        self, call: Call, visit: AdmittedPage, challenge: StoredChallenge, body: VerifyInput, proof: Proof
+        self, call: Call, page: AdmittedPage, challenge: StoredChallenge, body: VerifyInput, proof: Proof
     ) -> Findings:
         """Judge the probes and the evidence that the page sent; with test keys nothing is counted."""
         request = call.request
@@ -93,19 +93,19 @@ class Scrutiny:
         }
         if isinstance(body.interaction, dict):
             evidence["interaction"] = body.interaction
-        if not visit.test:
+        if not page.test:
             if not (proof.work and proof.instrument):
                 await self._limiter.count(FAILED_VERIFICATIONS, network_of(request.address))
-            evidence["clusters"] = await self._others(call, visit, challenge, body, proof)
-        holds = visit.test or not proof.answer or await self._holds(call, challenge, body, judgement)
+            evidence["clusters"] = await self._others(call, page, challenge, body, proof)
+        holds = page.test or not proof.answer or await self._holds(call, challenge, body, judgement)
         return Findings(evidence, judgement, holds)
 
     async def _others(
-        self, call: Call, visit: AdmittedPage, challenge: StoredChallenge, body: VerifyInput, proof: Proof
+        self, call: Call, page: AdmittedPage, challenge: StoredChallenge, body: VerifyInput, proof: Proof
     ) -> tuple[str, ...]:
         """Return evidence beyond the check itself: its cluster, the cluster's budgets, a private token's issuer."""
-        member = await self._membership(call, visit, challenge, body)
-        vouched = await self.private_tokens.labels(challenge, visit.site)
+        member = await self._membership(call, page, challenge, body)
+        vouched = await self.private_tokens.labels(challenge, page.site)
         if not member.labels:
             return vouched
         if vouched and not await self._limiter.count(CLUSTER_TOKENS, member.cluster):
@@ -117,14 +117,14 @@ class Scrutiny:
         return member.labels + vouched + ((SPENT,) if is_spent else ())
 
     async def _membership(
-        self, call: Call, visit: AdmittedPage, challenge: StoredChallenge, body: VerifyInput
+        self, call: Call, page: AdmittedPage, challenge: StoredChallenge, body: VerifyInput
     ) -> ClusterMembership:
         """Return the cluster of a check. It stays in its first cluster, though its sums have grown since."""
         name = f"cluster-of:{challenge.id}"
         kept = await self._shared_cache.get(name) if challenge.attempts > 1 else None
         if kept is not None:
             return msgspec.msgpack.decode(kept, type=ClusterMembership)
-        member = await self._clusters.observe(visit.site.number, call.request, body.signals, body.interaction, call.now)
+        member = await self._clusters.observe(page.site.number, call.request, body.signals, body.interaction, call.now)
         if member.labels:
             await self._shared_cache.put(name, msgspec.msgpack.encode(member), ttl_ms=KEPT_MS)
         return member

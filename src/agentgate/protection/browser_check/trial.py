@@ -37,7 +37,7 @@ from agentgate.protection.tokens.clearance import Clearances, IssuedClearance
 from agentgate.protection.tokens.receipts import Grant, ReceiptIssuer
 
 
-def facts_of(call: Call, visit: AdmittedPage, rates: Rates, evidence: Mapping[str, Any] | None = None) -> RequestFacts:
+def facts_of(call: Call, page: AdmittedPage, rates: Rates, evidence: Mapping[str, Any] | None = None) -> RequestFacts:
     """Return the facts of a verification. It has no route of the site: the SDK calls the service itself."""
     request = call.request
     return RequestFacts(
@@ -49,10 +49,10 @@ def facts_of(call: Call, visit: AdmittedPage, rates: Rates, evidence: Mapping[st
             (name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers if name != JA4_NAME
         ),
         ja4=request.header(JA4_HEADER),
-        action=visit.action,
+        action=page.action,
         rates=rates,
         evidence=evidence,
-        visitor=visit.visitor,
+        visitor=page.visitor,
         # Behind a proxy that terminates TLS, Sec-Fetch headers still show that the origin is secure.
         is_plain=not request.secure and request.header("sec-fetch-site") is None,
     )
@@ -62,7 +62,7 @@ class Trial(Struct, frozen=True, kw_only=True):
     """One verification: the call, the challenge, the decision and the verdict."""
 
     call: Call
-    visit: AdmittedPage
+    page: AdmittedPage
     # After the attempt was counted.
     challenge: StoredChallenge
     facts: RequestFacts
@@ -75,7 +75,7 @@ class Trial(Struct, frozen=True, kw_only=True):
     @property
     def applied(self) -> CheckVerdict:
         """The verdict that applies: monitor mode lets every visitor pass."""
-        return CheckVerdict.PASSED if self.visit.site.mode is Mode.MONITOR else self.verdict
+        return CheckVerdict.PASSED if self.page.site.mode is Mode.MONITOR else self.verdict
 
     @property
     def attempts_left(self) -> int:
@@ -98,30 +98,30 @@ class BrowserCheckEventLog:
         self._recorder = recorder
         self._ids = ids
 
-    def issued(self, call: Call, visit: AdmittedPage, facts: RequestFacts, decision: EngineDecision) -> None:
+    def issued(self, call: Call, page: AdmittedPage, facts: RequestFacts, decision: EngineDecision) -> None:
         """Record that a challenge was issued."""
-        if visit.test:
+        if page.test:
             return
         answered = Answered(
             id=self._ids.next(),
-            visitor=visit.visitor,
+            visitor=page.visitor,
             status=200,
             request_id=call.request_id,
             trace_id=read_trace_id(call.request.header("traceparent")),
             kind=DecisionKind.CHALLENGE,
             stage=ChallengeStage.ISSUED,
         )
-        self._recorder.put(make_event(facts, visit.site, decision, answered))
+        self._recorder.put(make_event(facts, page.site, decision, answered))
 
     def concluded(self, trial: Trial) -> str:
         """Record how a trial ended and return the ID of its decision; the token, if there is one, will name it."""
         decision_id = self._ids.next()
-        if trial.visit.test:
+        if trial.page.test:
             return write_id(decision_id)
         passed = trial.applied is CheckVerdict.PASSED
         answered = Answered(
             id=decision_id,
-            visitor=trial.visit.visitor,
+            visitor=trial.page.visitor,
             status=200 if passed else 403,
             request_id=trial.call.request_id,
             trace_id=read_trace_id(trial.call.request.header("traceparent")),
@@ -130,7 +130,7 @@ class BrowserCheckEventLog:
             solve_type=trial.solve_type if passed else None,
             solve_ms=trial.call.now - trial.challenge.issued_ms if passed else None,
         )
-        site, ruled = trial.visit.site, trial.decision.verdict.outcome
+        site, ruled = trial.page.site, trial.decision.verdict.outcome
         event = make_event(trial.facts, site, trial.decision, answered)
         outcome, would = recorded(trial.verdict, ruled, site.mode)
         if (outcome, would) != (event.outcome, event.would):
@@ -155,14 +155,14 @@ class CheckTokens:
         binding, clearance = trial.challenge.binding, self._clearance(trial)
         receipt_id = new_receipt_id()
         grant = Grant(
-            site_key=trial.visit.site.site_key,
+            site_key=trial.page.site.site_key,
             kind=ReceiptKind.BROWSER,
             action=binding.action,
             subject=binding.visitor,
             decision_id=decision_id,
             origin=binding.origin,
             c_data=optional(trial.challenge.c_data),
-            test=trial.visit.test,
+            test=trial.page.test,
             binding=self._bind(trial, receipt_id, clearance),
         )
         issued = self._receipts.issue(grant, now_ms=trial.call.now, receipt_id=receipt_id)
@@ -177,21 +177,21 @@ class CheckTokens:
         )
 
     def _bind(self, trial: Trial, receipt_id: str, clearance: IssuedClearance | None) -> str | UnsetType:
-        if trial.visit.test:
+        if trial.page.test:
             # Test tokens are valid for any origin.
             return UNSET
         request = trial.call.request
         clearances = () if clearance is None else (clearance.id,)
         holder = TokenHolder(request.address, request.header("user-agent") or "", clearances)
-        return self._bindings.bind(trial.visit.site.site_key, receipt_id, holder)
+        return self._bindings.bind(trial.page.site.site_key, receipt_id, holder)
 
     def _clearance(self, trial: Trial) -> IssuedClearance | None:
-        action = trial.visit.site.actions.get(trial.visit.action)
+        action = trial.page.site.actions.get(trial.page.action)
         if action is None or action.clearance is not True:
             return None
         binding = trial.challenge.binding
         return self._clearances.issue(
-            site_key=trial.visit.site.site_key,
+            site_key=trial.page.site.site_key,
             origin=binding.origin,
             visitor=binding.visitor,
             level=ClearanceLevel.STEP_UP if trial.answered else ClearanceLevel.CHECKED,

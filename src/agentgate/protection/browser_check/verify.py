@@ -79,23 +79,23 @@ class ChallengeVerifier:
     async def verify(self, call: Call, body: VerifyInput) -> VerifyResult:
         """Use up an attempt and return a token or a step-up; refuse what does not pass."""
         call = await self._admission.see(call, body.site_key)
-        visit = await self._admission.admit(call, body.site_key, body.action, VERIFICATIONS)
+        page = await self._admission.admit(call, body.site_key, body.action, VERIFICATIONS)
         if not CHALLENGE_ID.match(body.challenge_id):
             raise Refused("challenge_invalid")
         async with self._locks.of(body.challenge_id):
-            challenge = await self._attempt(call, visit, body.challenge_id)
+            challenge = await self._attempt(call, page, body.challenge_id)
             if isinstance(body.c_data, str):
                 challenge = msgspec.structs.replace(challenge, c_data=body.c_data)
             needs_memory = challenge.level != WorkLevel.USUAL
             proof = await self._prover.run(
                 # With test keys, sites test their own pages by programs.
-                partial(prove, challenge, body, now_ms=call.now, by_hand=not visit.test),
+                partial(prove, challenge, body, now_ms=call.now, by_hand=not page.test),
                 needs_memory=needs_memory or challenge.stepped_ms is not None,
             )
-            findings = await self._scrutiny.inspect(call, visit, challenge, body, proof)
+            findings = await self._scrutiny.inspect(call, page, challenge, body, proof)
             if proof.answer and not findings.answer_holds:
                 proof = msgspec.structs.replace(proof, answer=False)
-            trial = self._try(call, visit, challenge, proof, findings.evidence)
+            trial = self._try(call, page, challenge, proof, findings.evidence)
             self._scrutiny.learn(call, findings, trial.decision.labels)
             if trial.applied is CheckVerdict.STEP_UP:
                 return await self._step_up(trial)
@@ -107,8 +107,8 @@ class ChallengeVerifier:
                 raise self._failed(trial)
             return await self._passed(trial)
 
-    async def _attempt(self, call: Call, visit: AdmittedPage, challenge_id: str) -> StoredChallenge:
-        mine = visit.binding
+    async def _attempt(self, call: Call, page: AdmittedPage, challenge_id: str) -> StoredChallenge:
+        mine = page.binding
         challenge = await self._store.take_attempt(
             challenge_id, mine, most=limits.VERIFY_ATTEMPTS_PER_CHALLENGE, now_ms=call.now
         )
@@ -127,20 +127,20 @@ class ChallengeVerifier:
         raise Refused("too_many_attempts")
 
     def _try(
-        self, call: Call, visit: AdmittedPage, challenge: StoredChallenge, proof: Proof, evidence: Mapping[str, Any]
+        self, call: Call, page: AdmittedPage, challenge: StoredChallenge, proof: Proof, evidence: Mapping[str, Any]
     ) -> Trial:
         # The page load was counted when the challenge was issued.
-        rates = self._decider.rates(visit.site, visit.visitor, call.request.address, call.now)
-        facts = facts_of(call, visit, rates, evidence)
-        decision = self._decider.decide(facts, visit.site)
-        verdict = judge(proof, decision.verdict.outcome, () if visit.test else decision.labels)
+        rates = self._decider.rates(page.site, page.visitor, call.request.address, call.now)
+        facts = facts_of(call, page, rates, evidence)
+        decision = self._decider.decide(facts, page.site)
+        verdict = judge(proof, decision.verdict.outcome, () if page.test else decision.labels)
         has_more_attempts = challenge.attempts < limits.VERIFY_ATTEMPTS_PER_CHALLENGE
-        if visit.site.site_key == ALWAYS_FAIL or (verdict is CheckVerdict.STEP_UP and not has_more_attempts):
+        if page.site.site_key == ALWAYS_FAIL or (verdict is CheckVerdict.STEP_UP and not has_more_attempts):
             # A check that can no longer be answered is not worth showing.
             verdict = CheckVerdict.FAILED
         return Trial(
             call=call,
-            visit=visit,
+            page=page,
             challenge=challenge,
             facts=facts,
             decision=decision,

@@ -36,7 +36,7 @@ class CredentialStore(LockingRepository):
         return await _CREDENTIALS.find_all(self._session, "site_id = $1 ORDER BY created_ms DESC, id", site_id)
 
     async def save_end(self, credential: Credential) -> None:
-        """Keep a credential's `expiresAt` and `revokedAt`."""
+        """Save a credential's `expiresAt` and `revokedAt`."""
         await _CREDENTIALS.update(self._session, credential, "expires_at", "revoked_at", key=("site_id", "id"))
 
     async def note_use(self, credential_id: str, now_ms: int) -> None:

@@ -77,7 +77,7 @@ class SiteStore(LockingRepository):
     """The sites of all accounts."""
 
     async def add_site(self, site: Site) -> bool:
-        """Keep a new site; False when its key exists already."""
+        """Insert a site; False when its key exists already."""
         # Numbers are sequential and never reused, not even those of purged sites.
         await self._session.lock("site-number")
         added = await self._session.run(
@@ -108,7 +108,7 @@ class SiteStore(LockingRepository):
         return [site_key for (site_key,) in rows]
 
     async def save_own_site_keys(self, site_keys: Sequence[str]) -> None:
-        """Keep which sites are the service's own. Their accounts are protected from now on, and no others."""
+        """Save which sites are the service's own. Their accounts are protected from now on, and no others."""
         # Several workers start at once and save the same.
         await self._session.lock("service-site")
         await self._session.run("DELETE FROM service_site")
@@ -141,7 +141,7 @@ class SiteStore(LockingRepository):
         return _listed(row) if row else None
 
     async def save_site(self, site: Site) -> None:
-        """Keep a site's changed fields."""
+        """Save a site's changed fields."""
         await _SITES.update(self._session, site, *_SAVED)
 
     async def save_agent_policy(self, site_id: str, policy: Mapping[str, Any], now_ms: int) -> None:

@@ -184,14 +184,14 @@ class HandoffStore(Repository):
         )
         return await self.find_handoff(handoff_id)
 
-    async def forget_summaries(self, now_ms: int) -> int:
+    async def delete_summaries(self, now_ms: int) -> int:
         """Delete the summaries of handoffs that expired undecided; return how many."""
         return await self._session.run(
             "UPDATE handoff SET summary = NULL WHERE expires_ms <= $1 AND summary IS NOT NULL", now_ms
         )
 
-    async def forget_handoffs(self, before_ms: int, *, most: int) -> int:
-        """Remove some of those that expired before a moment, the oldest first; return how many."""
+    async def delete_handoffs(self, before_ms: int, *, most: int) -> int:
+        """Delete some rows that expired before a moment, the oldest first; return how many."""
         return await self._session.run(
             """DELETE FROM handoff WHERE id IN (
                 SELECT id FROM handoff WHERE expires_ms < $1 ORDER BY expires_ms LIMIT $2)""",
@@ -252,8 +252,8 @@ class GrantStore(Repository):
         found = await self._session.one("SELECT id FROM agent_grant WHERE site = $1 AND id = $2", site, grant_id)
         return None if found is None else False
 
-    async def forget_grants(self, before_ms: int, *, most: int) -> int:
-        """Remove some of those that expired before a moment, the oldest first; return how many."""
+    async def delete_grants(self, before_ms: int, *, most: int) -> int:
+        """Delete some rows that expired before a moment, the oldest first; return how many."""
         return await self._session.run(
             """DELETE FROM agent_grant WHERE id IN (
                 SELECT id FROM agent_grant WHERE expires_ms < $1 ORDER BY expires_ms LIMIT $2)""",

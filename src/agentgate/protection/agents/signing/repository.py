@@ -29,8 +29,8 @@ class ReplayStore:
         """Store a signature; False if it is stored already. Of concurrent calls, one wins."""
         return await self._rows.put((replay_key, kept_until_ms))
 
-    async def forget_replays(self, before_ms: int, *, most: int) -> int:
-        """Remove some of those that have expired; return how many went."""
+    async def delete_replays(self, before_ms: int, *, most: int) -> int:
+        """Delete some rows that have expired; return how many."""
         return await self._database.run(
             """DELETE FROM agent_replay WHERE replay_key IN
                 (SELECT replay_key FROM agent_replay WHERE kept_until_ms < $1 ORDER BY kept_until_ms LIMIT $2)""",

@@ -39,7 +39,7 @@ class RuleStore(Repository):
         return {row[6]: _stored(row[:6]) for row in rows}
 
     async def save_rules(self, site_id: str, rules: StoredRules) -> bool:
-        """Keep a new revision; False, and nothing kept, unless it follows the present one."""
+        """Insert a revision; False, and no change, unless it follows the present one."""
         values: tuple[Value, ...] = (
             site_id,
             None if rules.rule_set is None else json.dumps(rules.rule_set, ensure_ascii=False),
