@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from agentgate.events.queries.records import VisitorSummary
 from agentgate.events.records import Event
+from agentgate.events.storage.clickhouse import read_models as clickhouse
 from agentgate.events.storage.queries import visitors
 from agentgate.lib.decision_ids import id_time_ms
 from agentgate.lib.enums import ChallengeStage, DecisionKind, Outcome
@@ -26,6 +27,8 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look at few in one go, so that a few events take many steps."""
     for name, number in (("BATCH", 3), ("WALK", 2), ("SEARCHED_S", 60)):
         monkeypatch.setattr(visitors, name, number)
+    for name, number in (("WALK", 2), ("ENOUGH_ROWS", 3)):
+        monkeypatch.setattr(clickhouse, name, number)
 
 
 @pytest.fixture

@@ -137,7 +137,7 @@ _AMONG = "SELECT DISTINCT visitor FROM event WHERE site = $1 AND id >= $2 AND id
 # then the events must say. `visitor_last` may have several rows of a visitor, so as many rows as may be enough are
 # taken for a page, and of their visitors alone it is asked whether they came again. All rows of a visitor lie on one
 # shard, which therefore asks itself.
-ENOUGH_ROWS = 10_000
+ENOUGH_ROWS = 4_000
 _BOUNDS = """SELECT min(last_id), max(last_id), count() FROM (SELECT last_id FROM visitor_last
     WHERE site = $1 AND last_id >= $2 AND (last_id < $4 OR last_id >= $3)
     ORDER BY last_id >= $3 DESC, last_id DESC LIMIT $5)"""
