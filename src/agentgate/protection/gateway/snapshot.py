@@ -27,7 +27,7 @@ from agentgate.protection.threat_data.intel import Intel
 from agentgate.protection.tokens.clearance import Clearances
 
 # Entries of the young generation; as many again are kept of the one before.
-HEADER_SETS, FINGERPRINTS, PAGES, DECISIONS, VISITORS = 8_192, 8_192, 8_192, 16_384, 50_000
+HEADER_SETS, FINGERPRINTS, PAGES, DECISIONS, VISITORS = 8_192, 8_192, 8_192, 16_384, 45_000
 RATES = 8_192
 # The purposes whose keys make visitor IDs and sign clearances.
 _KEYS = ("visitor", "clearance")
