@@ -17,7 +17,7 @@ check: $(VENV)/dev.stamp  ## formatting, lint and types only
 	scripts/check
 
 soak: $(VENV)/dev.stamp  ## the long runs: crashes, floods, fuzzing, long walks
-	ALL_UPSTREAMS=1 scripts/servers && REQUIRE_SERVERS=1 $(BIN)/pytest -m soak tests/soak tests/whole tests/proxies tests/browser/gateway tests/browser/guides tests/browser/console tests/browser/wordpress tests/third_party
+	ALL_UPSTREAMS=1 scripts/servers && REQUIRE_SERVERS=1 $(BIN)/pytest -m soak tests/soak tests/whole tests/proxies tests/browser/gateway tests/browser/guides tests/browser/console tests/browser/test_accessibility.py tests/browser/wordpress tests/third_party
 	EVERY_CASE=1 REQUIRE_SERVERS=1 $(BIN)/pytest -n 2 -m "not soak" -k postgres tests/api
 	EVERY_CASE=1 $(BIN)/pytest -n 2 -m "not soak" -k mouse tests/browser/console
 	INSTRUMENT_PROGRAMS=600 $(BIN)/pytest tests/browser/test_instrument_engines.py

@@ -1,4 +1,7 @@
-"""Every state of the widget in every look: axe finds nothing, and each state has its words for a screen reader."""
+"""Every state of the widget: axe finds nothing, and each state has its words for a screen reader.
+
+Each is looked at in half of the looks, two in one half and two in the other; `make soak` has all.
+"""
 
 import json
 from datetime import datetime, timedelta
@@ -29,7 +32,14 @@ LOOKS = {
 }
 
 
-@pytest.fixture(params=LOOKS)
+def looks(first):
+    """Return every other look, from this one on; the rest for `make soak`."""
+    rest = [[], [pytest.mark.soak]]
+    cases = [pytest.param(name, marks=rest[(place + first) % 2]) for place, name in enumerate(LOOKS)]
+    return pytest.mark.parametrize("look", cases, indirect=True)
+
+
+@pytest.fixture
 def look(request):
     """One look of the widget."""
     defaults = {"lang": "en", "dir": "ltr", "ground": "#fff", "ink": "#222", "size": "normal"}
@@ -84,6 +94,7 @@ def status(page):
     return page.get_by_role("status").first.text_content()
 
 
+@looks(0)
 def test_axe_finds_nothing_in_idle_checking_verified_and_expired(widget_page, site):
     page = widget_page
     held = []
@@ -120,6 +131,7 @@ def _earlier(moment, seconds):
     return before.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+@looks(1)
 def test_axe_finds_nothing_when_it_failed(widget_page, site):
     page = widget_page
     site.change(allowedOrigins=["https://elsewhere.example"])
@@ -133,6 +145,7 @@ def test_axe_finds_nothing_when_it_failed(widget_page, site):
     check(page)
 
 
+@looks(0)
 def test_axe_finds_nothing_in_the_check_that_is_shown(widget_page, site):
     page = widget_page
     challenge_all(site)
@@ -154,6 +167,7 @@ def test_axe_finds_nothing_in_the_check_that_is_shown(widget_page, site):
     until(page, "verified")
 
 
+@looks(1)
 def test_axe_finds_nothing_in_the_check_in_front_of_the_page(widget_page, site):
     page = widget_page
     challenge_all(site)

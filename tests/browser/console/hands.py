@@ -10,8 +10,10 @@ from playwright.sync_api import Locator, Page
 
 from tests.browser.steps import wait_for
 
-# Where the focus has to go from here: `here`, `group` (a radio button's group, where arrows choose), or a direction.
+# Where the focus has to go from here: `here`, `group` (a radio button's group, where arrows choose), or a direction;
+# `gone` when the target was drawn anew.
 WAY = """(target) => {
+  if (!target.isConnected) return 'gone';
   const active = document.activeElement;
   if (active === target) return 'here';
   if (target.type === 'radio' && active.type === 'radio' && active.name === target.name) return 'group';
@@ -174,12 +176,16 @@ class Keyboard:
             self.page.keyboard.press("Tab")
 
     def _reach(self, target: Locator) -> None:
-        target.wait_for(state="attached")
+        # Found once: to find it anew for each key would take three calls instead of one.
+        element = target.element_handle()
         turns, before = 0, ""
         for _ in range(MOST_KEYS):
-            way = str(target.evaluate(WAY))
+            way = str(element.evaluate(WAY))
             if way == "here":
                 return
+            if way == "gone":
+                element = target.element_handle()
+                continue
             if way not in {"group", before}:
                 turns, before = turns + 1, way
             self.page.keyboard.press(KEYS["on" if turns > MOST_TURNS and way == "back" else way])

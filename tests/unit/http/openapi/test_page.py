@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from functools import cached_property
+from functools import cache, cached_property
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -60,9 +60,15 @@ class Reader(HTMLParser):
         return [attributes[attribute] for _, attributes in self.elements if attribute in attributes]
 
 
+@cache
+def read(page):
+    """Read a page once for all tests: the largest has 800 kB."""
+    return Reader(page)
+
+
 @every_page
 def test_a_page_is_well_formed(page):
-    tags = Counter(tag for tag, _ in Reader(page).elements)
+    tags = Counter(tag for tag, _ in read(page).elements)
 
     assert page.startswith("<!doctype html>\n")
     assert (tags["main"], tags["h1"], tags["title"]) == (1, 1, 1)
@@ -70,7 +76,7 @@ def test_a_page_is_well_formed(page):
 
 @every_page
 def test_ids_are_unique_and_every_link_on_the_page_leads_to_one(page):
-    reader = Reader(page)
+    reader = read(page)
     ids = reader.values("id")
 
     assert len(ids) == len(set(ids))
@@ -79,7 +85,7 @@ def test_ids_are_unique_and_every_link_on_the_page_leads_to_one(page):
 
 @every_page
 def test_a_page_loads_nothing_but_its_style_sheet(page):
-    reader = Reader(page)
+    reader = read(page)
 
     assert [attributes for tag, attributes in reader.elements if tag == "link"] == [
         {"rel": "stylesheet", "href": "/openapi/style.css"}
@@ -92,7 +98,7 @@ def test_a_page_loads_nothing_but_its_style_sheet(page):
 
 @every_page
 def test_headings_skip_no_level(page):
-    levels = [int(tag[1]) for tag, _ in Reader(page).elements if re.fullmatch(r"h[1-6]", tag)]
+    levels = [int(tag[1]) for tag, _ in read(page).elements if re.fullmatch(r"h[1-6]", tag)]
 
     assert levels[0] == 1
     assert [pair for pair in pairwise(levels) if pair[1] > pair[0] + 1] == []
@@ -100,7 +106,7 @@ def test_headings_skip_no_level(page):
 
 @every_page
 def test_a_page_says_its_language_and_lets_the_keyboard_skip_to_the_content(page):
-    reader = Reader(page)
+    reader = read(page)
     links = [attributes for tag, attributes in reader.elements if tag == "a"]
 
     assert ("html", {"lang": "en"}) in reader.elements
@@ -108,17 +114,17 @@ def test_a_page_says_its_language_and_lets_the_keyboard_skip_to_the_content(page
 
 
 def test_the_index_links_to_every_api_and_its_document():
-    targets = Reader(PAGES["index"]).values("href")
+    targets = read(PAGES["index"]).values("href")
 
     for name, described in DOCUMENTS.items():
         assert {f"/openapi/{name}", f"/openapi/{name}.json"} <= set(targets)
-        assert described["info"]["title"] in Reader(PAGES["index"]).text
+        assert described["info"]["title"] in read(PAGES["index"]).text
 
 
 @every_document
 def test_every_operation_is_shown_with_its_codes(name):
     described = DOCUMENTS[name]
-    reader = Reader(PAGES[name])
+    reader = read(PAGES[name])
     for path, methods in described["paths"].items():
         for method, operation in methods.items():
             assert f"{method.upper()} {path}" in reader.text
@@ -130,7 +136,7 @@ def test_every_operation_is_shown_with_its_codes(name):
 
 @every_document
 def test_every_schema_is_shown_with_its_properties(name):
-    reader = Reader(PAGES[name])
+    reader = read(PAGES[name])
     for schema_name, schema in DOCUMENTS[name]["components"]["schemas"].items():
         assert f"schema-{schema_name}" in reader.ids
         for paragraph in schema["description"].replace("`", "").split("\n\n"):
@@ -140,14 +146,14 @@ def test_every_schema_is_shown_with_its_properties(name):
 
 
 def test_an_operation_says_how_to_get_in():
-    text = Reader(PAGES["admin"]).text
+    text = read(PAGES["admin"]).text
 
     assert "Send the header X-Admin-Key, or the cookie ag_admin together with the header X-CSRF-Token." in text
-    assert "Open to everyone." in Reader(PAGES["public"]).text
+    assert "Open to everyone." in read(PAGES["public"]).text
 
 
 def test_a_parameter_says_its_type_limits_and_default():
-    text = Reader(PAGES["admin"]).text
+    text = read(PAGES["admin"]).text
 
     assert "limitinteger 1 to 500 default 50" in text
     assert "siteKey requiredstring matches ^site_[A-Za-z0-9_-]{4,64}$" in text
@@ -236,7 +242,7 @@ def test_hostile_text_stays_text_wherever_it_stands():
     harmed = poisoned(json.loads(json.dumps(DOCUMENTS["admin"])))
     harmed["paths"][f"/{HOSTILE}"] = harmed["paths"].pop("/v1/admin/sites")
     for page in (surface_page(harmed), index_page({'"><script>': harmed})):
-        reader = Reader(page)
+        reader = read(page)
 
         assert HOSTILE.replace("`", "") in reader.text.replace("`", "")
         assert {"script", "b", "i"} & {tag for tag, _ in reader.elements} == set()
@@ -282,6 +288,6 @@ def test_the_style_sheet_asks_nothing_of_anybody():
 
 def test_every_class_on_the_pages_has_a_style():
     styled = set(re.findall(r"\.([a-z][\w-]*)", stylesheet().decode()))
-    used = {name for page in PAGES.values() for names in Reader(page).values("class") for name in names.split()}
+    used = {name for page in PAGES.values() for names in read(page).values("class") for name in names.split()}
 
     assert used - styled == {"home", "version"}
