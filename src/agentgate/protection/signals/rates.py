@@ -62,6 +62,10 @@ class _Window(SharedCount, gc=False):
     files: int = 0
     files_before: int = 0
 
+    def follow(self, window: "_Window") -> None:
+        """Take over what is known of others and of the minute before."""
+        self.others, self.before = window.others, window.before
+
     def rate(self, rest: float, share: int) -> int:
         """Return the sum less the pages that files show to be a browser's; this worker sees one of `share`."""
         count = self.sum(rest)
@@ -154,6 +158,8 @@ class RateWindows:
         network.own += 1
         if window.own >= window.ask_at:
             self._ask(window, VISITOR_MARKS, now_ms)
+            if counted.network_address is None:
+                network.follow(window)
         if network.own >= network.ask_at:
             self._ask(network, NETWORK_MARKS, now_ms)
         return self._rates(counted, now_ms)
@@ -218,8 +224,10 @@ class RateWindows:
         key, network_key = counted.key, counted.network_key
         counted.window = self._present.get(key) or self._open(key)
         if network_key is None:
-            # Without a network of its own, it gets a window that nobody else counts in.
-            counted.network = _Window()
+            # It counts towards no network, and is its own: with another rate, its requests would be decided anew.
+            window = counted.window
+            counted.network = _Window(files=window.files, files_before=window.files_before, own=window.own)
+            counted.network.follow(window)
         else:
             counted.network = self._present.get(network_key) or self._open(network_key)
 

@@ -239,3 +239,14 @@ def test_workers_share_what_there_is_without_a_page_and_learn_of_pages():
 
     workers[0].earn(Counted(1, 8, "192.0.2.8"), START_MS)
     assert parts(workers[1], 8) == (0, FREE // 2 + PER_PAGE)
+
+
+def test_whoever_counts_towards_no_network_has_the_rate_of_its_own():
+    windows = RateWindows()
+    cleared = Counted(1, VISITOR, None)
+    for second in range(90):
+        rates = windows.count_again(cleared, START_MS + second * 1_000)
+        assert rates[0] == rates[1]
+
+    # The same visitor, met anew: one that was evicted, or whose site has changed.
+    assert windows.count_again(Counted(1, VISITOR, None), START_MS + 90_000) == (61, 61)
