@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Playwright, sync_playwright
 
-# Playwright's own list, which this one replaces, and the last: a process made ready for the next page is a tenth of
-# what a page costs, and most tests open one page.
+# Replaces Playwright's own list, of which those of Windows and Edge are left out. The last one is ours: a process made
+# ready for the next page is a tenth of what a page costs, and most tests open one page.
 WITHOUT = (
     *("AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades"),
     *("HttpsFirstBalancedModeAutoEnable", "LensOverlay", "MediaRouter", "PaintHolding"),
