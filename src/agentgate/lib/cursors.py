@@ -1,10 +1,8 @@
 """Opaque cursors. A cursor is good for the one route, site and set of filters that issued it, and cannot be forged."""
 
-import base64
-import binascii
-
 import msgspec
 
+from agentgate.lib import base64url
 from agentgate.lib.errors import Refused
 from agentgate.lib.keyring import SHORTEST_TAG, Keyring
 
@@ -24,7 +22,7 @@ class Cursors:
         """Return a cursor that points behind the given position."""
         payload = msgspec.json.encode(position)
         tag = self._keyring.mac("cursor", *self._scope, payload)[:SHORTEST_TAG]
-        cursor = base64.urlsafe_b64encode(tag + payload).decode().rstrip("=")
+        cursor = base64url.encode(tag + payload)
         if len(cursor) > _MAX_CURSOR:
             # Better found here than on the request for the second page.
             raise ValueError("the position is too long for a cursor")
@@ -39,15 +37,12 @@ class Cursors:
 
 
 def _split(cursor: str) -> tuple[bytes, bytes]:
-    if len(cursor) > _MAX_CURSOR or not cursor.isascii():
+    if len(cursor) > _MAX_CURSOR:
         raise _refusal()
     try:
-        raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
+        raw = base64url.decode(cursor)
+    except ValueError:
         raise _refusal() from None
-    # One position has one spelling: trailing bits that base64 ignores would make a second one.
-    if base64.urlsafe_b64encode(raw).decode().rstrip("=") != cursor:
-        raise _refusal()
     return raw[:SHORTEST_TAG], raw[SHORTEST_TAG:]
 
 

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from agentgate.lib import base64url
 from agentgate.lib.ed25519 import PrivateKey
 
 TAG = "web-bot-auth"
@@ -53,13 +54,13 @@ class AgentSigningKey:
     @cached_property
     def jwk(self) -> dict[str, str]:
         """The public key, as a key set lists it."""
-        return {"kty": "OKP", "crv": "Ed25519", "x": _base64url(self._private.public.raw)}
+        return {"kty": "OKP", "crv": "Ed25519", "x": base64url.encode(self._private.public.raw)}
 
     @cached_property
     def keyid(self) -> str:
         """The thumbprint of the key (RFC 7638)."""
         text = f'{{"crv":"Ed25519","kty":"OKP","x":"{self.jwk["x"]}"}}'
-        return _base64url(hashlib.sha256(text.encode()).digest())
+        return base64url.encode(hashlib.sha256(text.encode()).digest())
 
     @property
     def jwks(self) -> dict[str, list[dict[str, str]]]:
@@ -162,7 +163,3 @@ def _value(name: str, method: str, url: str, *, headers: Mapping[str, str], term
     if name not in values:
         raise ValueError(f"no component {name} can be signed here; there are {', '.join(values)} and headers")
     return values[name]
-
-
-def _base64url(value: bytes) -> str:
-    return base64.urlsafe_b64encode(value).rstrip(b"=").decode()

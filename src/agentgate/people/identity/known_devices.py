@@ -3,8 +3,6 @@
 The cookie signs nobody in. During an attack it exempts its owner from the limits on unknown devices (`sign_in_limits`).
 """
 
-import base64
-import binascii
 import secrets
 
 import msgspec
@@ -12,6 +10,7 @@ from msgspec import Struct
 
 from agentgate.http.call import Call
 from agentgate.http.replies import set_cookie
+from agentgate.lib import base64url
 from agentgate.lib.clock import DAY_MS, HOUR_MS, SECOND_MS
 from agentgate.lib.keyring import KeysUnreadable, Sealer
 from agentgate.lib.secrets import digest
@@ -60,7 +59,7 @@ class KnownDevices:
         sealed = self._sealer.seal(msgspec.json.encode(device), _CONTEXT)
         return set_cookie(
             cookie_name(subject),
-            base64.urlsafe_b64encode(sealed).decode().rstrip("="),
+            base64url.encode(sealed),
             path=COOKIE_PATH,
             same_site="Lax",
             secure=call.request.secure,
@@ -71,9 +70,9 @@ class KnownDevices:
         if len(value) > _MOST_CHARACTERS:
             return None
         try:
-            sealed = base64.b64decode(value + "=" * (-len(value) % 4), altchars=b"-_", validate=True)
+            sealed = base64url.decode(value)
             return msgspec.json.decode(self._sealer.open(sealed, _CONTEXT), type=Device)
-        except (binascii.Error, ValueError, KeysUnreadable):
+        except (ValueError, KeysUnreadable):
             return None
 
 

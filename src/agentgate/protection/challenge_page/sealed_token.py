@@ -3,7 +3,6 @@
 Each is redeemed once, in the table of spent tokens.
 """
 
-import base64
 import hmac
 import secrets
 from email.message import Message
@@ -17,6 +16,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from msgspec import Struct
 
 from agentgate.http.decode import MULTIPART, URL_ENCODED, RawBody
+from agentgate.lib import base64url
 from agentgate.lib.clock import HOUR_MS, MINUTE_MS
 from agentgate.lib.keyring import Keyring
 from agentgate.protection.tokens.repository import Redemption, RedemptionStore
@@ -61,7 +61,7 @@ class SealedTokens:
         nonce = secrets.token_bytes(NONCE_BYTES)
         cipher = _cipher(self._keyring.current(PURPOSE))
         sealed = nonce + cipher.encrypt(nonce, msgspec.msgpack.encode(token), _bound_to(kind, holder))
-        return base64.urlsafe_b64encode(sealed).decode("ascii").rstrip("=")
+        return base64url.encode(sealed)
 
     async def take(self, kind: str, text: str, holder: PageHolder, *, now_ms: int) -> bytes | None:
         """Redeem a sealed token and return its content; None if it is invalid now or was redeemed before."""
@@ -76,7 +76,7 @@ class SealedTokens:
     def open(self, kind: str, text: str, holder: PageHolder, *, now_ms: int) -> SealedToken | None:
         """Return the content of a sealed token; None for another kind or holder, and outside its validity period."""
         try:
-            sealed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+            sealed = base64url.decode(text)
         except ValueError:
             return None
         nonce, rest = sealed[:NONCE_BYTES], sealed[NONCE_BYTES:]

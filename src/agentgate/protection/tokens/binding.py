@@ -5,13 +5,13 @@ the User-Agent, with the browser's engine and the ID of the clearance that came 
 compare them, and two tokens of one visitor have nothing in common.
 """
 
-import base64
 from enum import Enum
 from ipaddress import IPv4Address, IPv6Address, ip_network
 from socket import AF_INET, AF_INET6, inet_pton
 
 from msgspec import UNSET, Struct
 
+from agentgate.lib import base64url
 from agentgate.lib.enums import TokenBinding
 from agentgate.lib.keyring import Keyring
 from agentgate.protection.signals.detectors.browser_class import browser_class
@@ -112,11 +112,11 @@ class Bindings:
 
     def _tag(self, site_key: str, receipt_id: str, what: bytes, value: bytes) -> str:
         tag = self._keyring.mac(PURPOSE, b"token-binding", site_key.encode(), receipt_id.encode(), what, value)
-        return base64.urlsafe_b64encode(tag[:TAG_BYTES]).decode("ascii").rstrip("=")
+        return base64url.encode(tag[:TAG_BYTES])
 
     def _is_tag(self, tag: str, claims: Claims, what: bytes, value: bytes) -> bool:
         try:
-            data = base64.urlsafe_b64decode(tag + "==")
+            data = base64url.decode(tag)
         except ValueError:
             return False
         parts = (b"token-binding", claims.aud.encode(), claims.jti.encode(), what, value)

@@ -5,8 +5,6 @@ Test tokens are signed by keys of their own that are not published: nobody accep
 spelling: base64url without padding, no stray bits, no other header, claims as written here.
 """
 
-import base64
-import binascii
 import hashlib
 import re
 from typing import Annotated
@@ -14,6 +12,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from agentgate.lib import base64url
 from agentgate.lib.clock import SECOND_MS
 from agentgate.lib.ed25519 import PrivateKey
 from agentgate.lib.enums import ReceiptKind
@@ -145,20 +144,19 @@ def _ring(keyring: Keyring) -> _Ring:
 def _signing_key(material: bytes, purpose: bytes) -> SigningKey:
     seed = hashlib.blake2b(material, digest_size=KEY_BYTES, person=purpose).digest()
     private = PrivateKey(seed)
-    x = base64.urlsafe_b64encode(private.public.raw).decode().rstrip("=")
+    x = base64url.encode(private.public.raw)
     # The members that RFC 7638 wants, in its order and without spaces.
     canonical = f'{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}'.encode()
-    key_id = base64.urlsafe_b64encode(hashlib.sha256(canonical).digest()).decode().rstrip("=")
+    key_id = base64url.encode(hashlib.sha256(canonical).digest())
     headers = tuple(_header(algorithm, key_id) for algorithm in ALGORITHMS)
     return SigningKey(key_id, private, PublishedKey(kid=key_id, x=x), headers)
 
 
 def _header(algorithm: str, key_id: str) -> bytes:
     header = f'{{"alg":"{algorithm}","kid":"{key_id}","typ":"{TYPE}"}}'.encode()
-    return base64.urlsafe_b64encode(header).rstrip(b"=")
+    return base64url.encode_bytes(header)
 
 
-_TO_URL, _FROM_URL = bytes.maketrans(b"+/", b"-_"), bytes.maketrans(b"-_", b"+/")
 # Of the last character two bits count. The others would give a signature sixteen spellings, so they must be 0.
 _is_signature = re.compile(rb"[A-Za-z0-9_-]{85}[AQgw]\Z").match
 _claims_decoder = json_decoder(Claims)
@@ -171,8 +169,8 @@ class NotAReceipt(Exception):  # noqa: N818 - says what it is
 
 def write_receipt(claims: Claims, key: SigningKey) -> str:
     """Return the signed form."""
-    signed = key.headers[0] + b"." + _encode(_encode_json(claims))
-    receipt = signed + b"." + _encode(key.private.sign(signed))
+    signed = key.headers[0] + b"." + base64url.encode_bytes(_encode_json(claims))
+    receipt = signed + b"." + base64url.encode_bytes(key.private.sign(signed))
     if len(receipt) > RECEIPT_CHARACTERS:
         raise ValueError(f"a receipt has at most {RECEIPT_CHARACTERS} characters; this one has {len(receipt)}")
     return receipt.decode("ascii")
@@ -190,7 +188,7 @@ def read_receipt(text: str, keys: SigningKeys) -> SignedClaims:
         raise NotAReceipt("it was not signed with a key of this service")
     key, test = found
     # Header and claims as they stand here: another spelling of either is another text.
-    if not key.private.has_signed(signed, _decode(signature)):
+    if not key.private.has_signed(signed, base64url.decode_bytes(signature)):
         raise NotAReceipt("its signature is wrong")
     claims = _read_claims(encoded_claims)
     # The test ring signs test tokens and nothing else, and no other token says anything about that.
@@ -201,7 +199,7 @@ def read_receipt(text: str, keys: SigningKeys) -> SignedClaims:
 
 def _read_claims(text: bytes) -> Claims:
     try:
-        data = _decode(text)
+        data = base64url.decode_bytes(text)
         claims: Claims = _claims_decoder.decode(data)
     except (msgspec.DecodeError, ValueError):
         raise NotAReceipt("it does not have the form of a token") from None
@@ -209,14 +207,6 @@ def _read_claims(text: bytes) -> Claims:
     if _encode_json(claims) != data:
         raise NotAReceipt("it does not have the form of a token")
     return claims
-
-
-def _encode(data: bytes) -> bytes:
-    return binascii.b2a_base64(data, newline=False).rstrip(b"=").translate(_TO_URL)
-
-
-def _decode(text: bytes) -> bytes:
-    return binascii.a2b_base64(text.translate(_FROM_URL) + b"=" * (-len(text) % 4))
 
 
 class Grant(Struct, frozen=True, kw_only=True):

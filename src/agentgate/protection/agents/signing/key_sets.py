@@ -1,6 +1,5 @@
 """Key sets of agents in all forms in use: their keys, purposes and lifetimes."""
 
-import base64
 import hashlib
 import re
 from collections.abc import Awaitable, Iterator, Mapping
@@ -9,6 +8,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Struct
 
+from agentgate.lib import base64url
 from agentgate.lib.ed25519 import PublicKey
 from agentgate.protection.signals.detectors.agent_claim import PURPOSES
 
@@ -56,7 +56,7 @@ def thumbprint(jwk: Mapping[str, Any]) -> str:
     names = _REQUIRED.get(str(jwk.get("kty")), ())
     if not names or not all(isinstance(jwk.get(name), str) for name in names):
         raise ValueError(f"a JSON Web Key is of type {', '.join(_REQUIRED)} and has that type's members")
-    return _base64url(hashlib.sha256(msgspec.json.encode({name: jwk[name] for name in names})).digest())
+    return base64url.encode(hashlib.sha256(msgspec.json.encode({name: jwk[name] for name in names})).digest())
 
 
 def is_thumbprint(text: str) -> bool:
@@ -72,9 +72,11 @@ def read_key(jwk: Mapping[str, Any]) -> PublicKey | None:
         return None
     if jwk.get("use", "sig") != "sig" or jwk.get("alg", "EdDSA") not in _ALGORITHMS or not is_thumbprint(x):
         return None
-    raw = base64.urlsafe_b64decode(f"{x}=")
-    # Only the canonical encoding is accepted, or one key would have several thumbprints.
-    return PublicKey(raw) if _base64url(raw) == x else None
+    try:
+        return PublicKey(base64url.decode(x))
+    except ValueError:
+        # Only the canonical encoding is accepted, or one key would have several thumbprints.
+        return None
 
 
 def is_current(jwk: Mapping[str, Any], *, now_ms: int) -> bool:
@@ -94,10 +96,6 @@ def _milliseconds(time: object) -> float | None:
         # The number may be too large for a float.
         return float("inf")
     return float(time) if time >= _LEAST_MILLISECONDS else time * 1000.0
-
-
-def _base64url(value: bytes) -> str:
-    return base64.urlsafe_b64encode(value).rstrip(b"=").decode()
 
 
 MOST_KEYS = 20

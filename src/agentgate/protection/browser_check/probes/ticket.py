@@ -4,14 +4,14 @@ So any worker can judge the answers, even after the pool was replaced; and a dra
 challenge alone, because no other has the same secret.
 """
 
-import base64
-import binascii
 import hashlib
 
 import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from msgspec import Struct
+
+from agentgate.lib import base64url
 
 # The key is used once: the challenge's secret is random.
 NONCE = bytes(12)
@@ -43,15 +43,15 @@ _decoder = msgspec.msgpack.Decoder(ProbeTicket)
 def seal(ticket: ProbeTicket, seed: bytes, challenge_id: str) -> str:
     """Return the ticket as the page carries it."""
     sealed = _cipher(seed).encrypt(NONCE, msgspec.msgpack.encode(ticket), challenge_id.encode())
-    return base64.urlsafe_b64encode(sealed).rstrip(b"=").decode("ascii")
+    return base64url.encode(sealed)
 
 
 def unseal(text: str, seed: bytes, challenge_id: str) -> ProbeTicket | None:
     """Return the ticket of a challenge; None for a forged one or another challenge's."""
     try:
-        sealed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        sealed = base64url.decode(text)
         return _decoder.decode(_cipher(seed).decrypt(NONCE, sealed, challenge_id.encode()))
-    except (InvalidTag, binascii.Error, ValueError, msgspec.DecodeError):
+    except (InvalidTag, ValueError, msgspec.DecodeError):
         return None
 
 
