@@ -15,11 +15,11 @@ import httpx
 
 from agentgate.lib.clock import SystemClock
 from agentgate.lib.enums import ClearanceLevel
+from agentgate.lib.ids import write_visitor
 from agentgate.lib.keyring import Keyring
 from agentgate.lib.records import to_builtins, to_json
 from agentgate.lib.settings.schema import Settings, read_settings
 from agentgate.lib.telemetry import logs
-from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.decision.visitor import Visitors
 from agentgate.protection.tokens.clearance import Clearances
 from agentgate.server.application import Application

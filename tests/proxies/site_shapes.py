@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from agentgate.lib.enums import ClearanceLevel
-from agentgate.lib.visitor_ids import write_visitor
+from agentgate.lib.ids import write_visitor
 from agentgate_tools.adapters.render import Installation
 from tests.proxies.flood import ClientHeaders
 from tests.proxies.mutations import Request

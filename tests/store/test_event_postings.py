@@ -25,8 +25,8 @@ from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
 from agentgate.lib.database import Row, Transaction
 from agentgate.lib.decision_ids import write_id
 from agentgate.lib.enums import DecisionKind
+from agentgate.lib.ids import write_visitor
 from agentgate.lib.time_ranges import TimeRange
-from agentgate.lib.visitor_ids import write_visitor
 from agentgate.server.stores.open import CONFIG
 from agentgate.server.stores.unit_of_work import SqlStore
 from agentgate.storage.migrate import FOLDER, apply

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from agentgate.lib.decision_ids import read_id
 from agentgate.lib.enums import AccountRole, AgentVerdict, ApiTokenScope, AppealState, Outcome
-from agentgate.lib.ids import new_appeal_id
-from agentgate.lib.visitor_ids import write_visitor
+from agentgate.lib.ids import new_appeal_id, write_visitor
 from agentgate.people.identity.records import LinkKind, StoredUser
 from agentgate.people.identity.sessions import ACCOUNT_COOKIE
 from agentgate.protection.agents.handoff.repository import HandoffRequest

@@ -1,5 +1,6 @@
-"""How each kind of identifier is made. IDs name things; they are never secrets."""
+"""How each kind of identifier is made, and how those of visitors are read. IDs name things; they are never secrets."""
 
+import re
 import secrets
 from collections.abc import Iterator
 from functools import partial
@@ -9,6 +10,8 @@ _LOWER_BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
 _REQUEST_IDS = 128
 # Crockford's: no i, l, o, u.
 _CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
+# A visitor: 16 lower-case hex digits on the wire, an unsigned 64-bit number inside, signed in a database.
+_VISITOR = re.compile(r"[0-9a-f]{16}\Z", re.ASCII)
 
 
 def _hex_id(prefix: str) -> str:
@@ -61,3 +64,13 @@ def draw_request_ids() -> Iterator[str]:
         drawn = secrets.token_hex(8 * _REQUEST_IDS)
         for start in range(0, len(drawn), 16):
             yield drawn[start : start + 16]
+
+
+def read_visitor(text: str) -> int | None:
+    """Return a visitor's number, or None for text that no visitor ever had."""
+    return int(text, 16) if _VISITOR.match(text) else None
+
+
+def write_visitor(visitor: int) -> str:
+    """Return the form of a visitor's number that goes over the wire."""
+    return f"{visitor:016x}"

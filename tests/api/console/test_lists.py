@@ -9,10 +9,10 @@ import pytest
 
 from agentgate.lib.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from agentgate.lib.enums import Mode, Outcome
+from agentgate.lib.ids import write_visitor
 from agentgate.lib.keyring import load_keys, rotate_key
 from agentgate.lib.limits import LIST_ENTRIES_PER_SITE
 from agentgate.lib.moment import Moment
-from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.lists import endpoints
 from tests.api.console.steps import CONSOLE, at_once, refusal, told, trail
 from tests.api.traffic_steps import record

@@ -14,8 +14,8 @@ from agentgate.http.connection.fast_functions import HotReply, HotRequest, encod
 from agentgate.http.request_guard import judge_head
 from agentgate.lib.decision_ids import DecisionIds
 from agentgate.lib.enums import ClearanceLevel, ModelKind
+from agentgate.lib.ids import write_visitor
 from agentgate.lib.tasks.background import BackgroundTasks
-from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.agents.policy_checker import AgentPolicyChecker
 from agentgate.protection.decision.decider import Decider
 from agentgate.protection.decision.visitor import Visitors

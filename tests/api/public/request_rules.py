@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from agentgate.lib.visitor_ids import write_visitor
+from agentgate.lib.ids import write_visitor
 from tests.support.service import RunningService
 
 

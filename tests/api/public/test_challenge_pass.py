@@ -3,7 +3,7 @@
 import pytest
 
 from agentgate.lib.clock import MINUTE_MS, SECOND_MS
-from agentgate.lib.visitor_ids import write_visitor
+from agentgate.lib.ids import write_visitor
 from agentgate.protection.challenge_page.challenge_pass import MOST_PASSES
 from tests.api.public.challenge_page import ORIGIN, Visitor, cookie_of, facts_of
 from tests.support.service import RunningService

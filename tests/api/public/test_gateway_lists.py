@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from agentgate.lib.ids import write_visitor
 from agentgate.lib.moment import Moment
-from agentgate.lib.visitor_ids import write_visitor
 from tests.support.browser_client import BrowserClient, decision_of
 from tests.support.gateway import Gate
 from tests.support.service import RunningService

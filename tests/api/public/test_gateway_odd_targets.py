@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agentgate.lib.enums import ClearanceLevel
-from agentgate.lib.visitor_ids import write_visitor
+from agentgate.lib.ids import write_visitor
 from tests.api.public.signed_agents import AGENT, set_policy, signed
 from tests.support.browser_client import decision_of, get_token
 from tests.support.gateway import ORIGIN, Gate, said

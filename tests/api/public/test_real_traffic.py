@@ -11,8 +11,8 @@ import pytest
 
 from agentgate.lib.clock import FixedClock
 from agentgate.lib.enums import ClearanceLevel
+from agentgate.lib.ids import write_visitor
 from agentgate.lib.settings.schema import read_settings
-from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.tokens.clearance import Clearances
 from tests.population.programs import WEBHOOKS, programs
 from tests.population.sent import Sent, Should

@@ -34,11 +34,11 @@ from agentgate.lib.cursors import Cursors
 from agentgate.lib.database import Store
 from agentgate.lib.enums import ActorKind
 from agentgate.lib.errors import Refused
+from agentgate.lib.ids import read_visitor
 from agentgate.lib.keyring import Keyring
 from agentgate.lib.limits import VISITOR_DETAIL_DECISIONS
 from agentgate.lib.moment import Moment
 from agentgate.lib.time_ranges import TimeRange
-from agentgate.lib.visitor_ids import read_visitor
 
 
 async def read_metrics(

@@ -14,11 +14,10 @@ from agentgate.lib import limits
 from agentgate.lib.clock import DAY_MS, HOUR_MS, Clock
 from agentgate.lib.database import Store
 from agentgate.lib.enums import AppealState, Outcome
-from agentgate.lib.ids import new_appeal_id
+from agentgate.lib.ids import new_appeal_id, write_visitor
 from agentgate.lib.limiter import Limiter, Window
 from agentgate.lib.limits import APPEAL_CHARACTERS
 from agentgate.lib.tasks.job import Job
-from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.appeals.records import StoredAppeal
 from agentgate.protection.appeals.repository import AppealStores
 from agentgate.protection.scoring.repository import KeptEvents

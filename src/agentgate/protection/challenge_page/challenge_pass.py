@@ -16,9 +16,9 @@ from agentgate.http.replies import set_cookie
 from agentgate.lib.clock import HOUR_MS, MINUTE_MS, SECOND_MS
 from agentgate.lib.decision_ids import read_id
 from agentgate.lib.enums import ClearanceLevel, ReceiptKind
+from agentgate.lib.ids import write_visitor
 from agentgate.lib.records import Input
 from agentgate.lib.shared_cache import SharedCache
-from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.challenge_page.proxied_call import ProxiedCall
 from agentgate.protection.challenge_page.sealed_token import SavedForms, SealedTokens
 from agentgate.protection.gateway.event_log import GatewayEventLog

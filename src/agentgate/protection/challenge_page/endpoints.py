@@ -17,8 +17,8 @@ from agentgate.http.replies import Reply, Text
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.enums import Outcome
 from agentgate.lib.errors import Refused
+from agentgate.lib.ids import write_visitor
 from agentgate.lib.records import Input, Record, S, json_decoder
-from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.appeals.filing import AppealFiling, Appellant, Filed
 from agentgate.protection.challenge_page.challenge import ChallengePages, first
 from agentgate.protection.challenge_page.challenge_pass import Passes, PassInput, cookie_of

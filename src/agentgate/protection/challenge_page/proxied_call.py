@@ -14,7 +14,7 @@ from agentgate.http.request import joined_headers
 from agentgate.lib.decision_ids import read_id
 from agentgate.lib.enums import Outcome
 from agentgate.lib.errors import Refused
-from agentgate.lib.visitor_ids import write_visitor
+from agentgate.lib.ids import write_visitor
 from agentgate.protection.challenge_page.sealed_token import PageHolder
 from agentgate.protection.decision.visitor import Visitors
 from agentgate.protection.gateway.answers import Answers, Ruling

@@ -6,8 +6,8 @@ from msgspec import UNSET, Struct
 
 from agentgate.lib.clock import SECOND_MS
 from agentgate.lib.enums import ClearanceLevel, ReceiptKind, TokenBinding
+from agentgate.lib.ids import write_visitor
 from agentgate.lib.keyring import Keyring
-from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.gateway.original_request import Original
 from agentgate.protection.gateway.route_protection import Protection
 from agentgate.protection.sites.directory import SiteView

@@ -12,10 +12,10 @@ from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Protocol
 
 from agentgate.lib.enums import ListKind, ListOutcome, Outcome
+from agentgate.lib.ids import read_visitor
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional
 from agentgate.lib.time_ranges import TimeRange
-from agentgate.lib.visitor_ids import read_visitor
 from agentgate.protection.lists.records import ListBacktestReport, ListFlip, StoredEntry
 from agentgate.protection.lists.repository import ClientEvent, ClientReplay
 from agentgate.protection.lists.site_lists import verdict_of

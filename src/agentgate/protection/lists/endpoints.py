@@ -11,12 +11,11 @@ from agentgate.lib.clock import DAY_MS
 from agentgate.lib.database import Store
 from agentgate.lib.enums import ListKind
 from agentgate.lib.errors import Refused
-from agentgate.lib.ids import new_list_entry_id
+from agentgate.lib.ids import new_list_entry_id, read_visitor
 from agentgate.lib.limits import LIST_ENTRIES_PER_SITE, LIST_PROGRAMS_PER_SITE, TRAFFIC_RANGE_MOST_DAYS
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import shown
 from agentgate.lib.time_ranges import read_range
-from agentgate.lib.visitor_ids import read_visitor
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.protection.lists.backtest import ListBacktests

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Network, IPv6Network
 
 from agentgate.lib.enums import ListKind, ListOutcome, Outcome
-from agentgate.lib.visitor_ids import read_visitor
+from agentgate.lib.ids import read_visitor
 from agentgate.protection.lists.records import StoredEntry
 from agentgate.protection.rules.evaluate import NO_TRAITS, RuleVerdict, Traits
 from agentgate.protection.rules.patterns.glob import Glob, read_program_glob

@@ -15,12 +15,12 @@ from agentgate.lib.database import Store
 from agentgate.lib.decision_ids import LARGEST_ID, first_id, id_time_ms, read_id
 from agentgate.lib.enums import LabelSource, ModelKind, ModelRole
 from agentgate.lib.errors import Refused
+from agentgate.lib.ids import write_visitor
 from agentgate.lib.keyring import Keyring
 from agentgate.lib.limits import LABELS_LIMIT
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import Query, SiteKey, json_decoder, optional, shown, to_json
 from agentgate.lib.tasks.job import Job
-from agentgate.lib.visitor_ids import write_visitor
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.diff import diff
 from agentgate.people.audit.trail import Subject, record

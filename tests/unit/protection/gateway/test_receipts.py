@@ -5,7 +5,7 @@ import random
 import msgspec
 
 from agentgate.lib.enums import ClearanceLevel
-from agentgate.lib.visitor_ids import write_visitor
+from agentgate.lib.ids import write_visitor
 from agentgate.protection.gateway.original_request import Original
 from agentgate.protection.gateway.receipts import CLEARED, EXPIRED, MOST_CLEARANCES, Receipts, fit
 from agentgate.protection.gateway.route_protection import OPEN, Protection

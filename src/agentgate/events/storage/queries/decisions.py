@@ -24,10 +24,10 @@ from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.database import Reader, Row
 from agentgate.lib.decision_ids import first_id, id_day, id_time_ms, write_id
 from agentgate.lib.enums import LabelledFilter, LabelSource
+from agentgate.lib.ids import write_visitor
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional
 from agentgate.lib.time_ranges import TimeRange
-from agentgate.lib.visitor_ids import write_visitor
 
 SCANNED_ROWS = 20_000
 SCANNED_S = 0.035

@@ -21,9 +21,9 @@ from agentgate.events.storage.rollups import VISITOR_SUMS
 from agentgate.lib.database import Reader, Row, Value
 from agentgate.lib.decision_ids import id_time_ms
 from agentgate.lib.enums import Outcome
+from agentgate.lib.ids import write_visitor
 from agentgate.lib.moment import Moment
 from agentgate.lib.time_ranges import TimeRange
-from agentgate.lib.visitor_ids import write_visitor
 
 # How many visitors are read at once.
 BATCH = 256
