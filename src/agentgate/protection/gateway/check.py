@@ -185,7 +185,7 @@ class GatewayCheck:
         if cookie is not None:
             cookie_count = cookie.count(b";") + 1
             visitor.read_cookies(cookie, site, kind.origin, self._receipts, now_ms)
-            shown, counted = visitor.shown, visitor.counted
+            shown, counted = visitor.shown, visitor.cleared or visitor
         # The rates: of pages, forms and calls, or of parts of a page.
         if fingerprint.is_counted:
             (visitor_rate, network_rate), parts = self._count(counted, now_ms), COUNTED

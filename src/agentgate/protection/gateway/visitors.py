@@ -17,7 +17,7 @@ class Visitor(Counted):
     """An address at one site. `Counted` holds its rate windows."""
 
     __slots__ = (
-        "address", "clearances", "counted", "labels", "origin", "shown", "traits", "until_ms"
+        "address", "cleared", "clearances", "labels", "origin", "shown", "traits", "until_ms"
     )  # fmt: skip
 
     def __init__(
@@ -35,8 +35,9 @@ class Visitor(Counted):
         self.origin = ""
         self.shown: Shown | None = None
         self.until_ms = 0
-        # Whose rate a request with these cookies counts towards: the clearance if it is valid, else the address.
-        self.counted: Counted = self
+        # Who a request with these cookies counts as: the clearance if it is valid; None for the visitor itself. Not a
+        # reference to itself, with which an evicted visitor would stay until the next garbage collection.
+        self.cleared: Counted | None = None
 
     def read_cookies(self, cookies: bytes, site: SiteSnapshot, origin: str, receipts: Receipts, now_ms: int) -> None:
         """Find the clearances in a `Cookie` header, and verify them unless they are those of the last request."""
@@ -46,7 +47,7 @@ class Visitor(Counted):
         self.shown, self.until_ms, good = receipts.clearance(
             clearances, site_key=site.view.site_key, origin=origin, visitor=self.number, now_ms=now_ms
         )
-        self.counted = self if good is None else _count_clearance(site.view.number, good)
+        self.cleared = None if good is None else _count_clearance(site.view.number, good)
         # Longer ones are refused unread, so that they do not fill the cache.
         self.clearances = clearances if all(len(each) <= LONGEST for each in clearances) else None
         self.origin = origin
