@@ -1,6 +1,5 @@
 # The two commands that matter: `make run` and `make test`. Each line calls one script or one program.
 
-PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 BUILT_FROM := pyproject.toml packages/python-client/pyproject.toml setup.py src/agentgate/http/connection/_head.pyx
@@ -39,11 +38,11 @@ lock: $(VENV)/dev.stamp  ## resolve the dependencies anew and write the lock fil
 	scripts/lock
 
 $(VENV)/run.stamp: requirements.lock $(BUILT_FROM)
-	PYTHON=$(PYTHON) scripts/setup $(VENV) requirements.lock
+	PYTHON="$(PYTHON)" scripts/setup $(VENV) requirements.lock
 	touch $@
 
 $(VENV)/dev.stamp: requirements-dev.lock $(BUILT_FROM)
-	PYTHON=$(PYTHON) scripts/setup $(VENV) requirements-dev.lock
+	PYTHON="$(PYTHON)" scripts/setup $(VENV) requirements-dev.lock
 	touch $@ $(VENV)/run.stamp
 
 clean:
