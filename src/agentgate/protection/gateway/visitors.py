@@ -17,7 +17,7 @@ class Visitor(Counted):
     """An address at one site. `Counted` holds its rate windows."""
 
     __slots__ = (
-        "address", "cleared", "clearances", "labels", "origin", "shown", "traits", "until_ms"
+        "address", "clearances", "cleared", "labels", "origin", "shown", "traits", "until_ms"
     )  # fmt: skip
 
     def __init__(
