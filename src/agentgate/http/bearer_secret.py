@@ -22,6 +22,8 @@ def shown_secret(headers: Mapping[bytes, bytes]) -> bytes | None:
 
 def bearer_secret(authorization: bytes) -> bytes | None:
     """Return the secret behind `Bearer` and one space, empty for `Bearer` alone; None for another kind of header."""
+    if authorization.startswith(b"Bearer "):
+        return authorization[7:]
     scheme, _, secret = authorization.partition(b" ")
     return secret if scheme.lower() == BEARER else None
 

@@ -17,17 +17,20 @@ class BoundedCache(Generic[K, V]):
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
-        # Where a hot path looks first, without a call: `cache.young.get(key) or cache.get(key)`.
+        # Where a hot path looks first, without a call: `cache.young.get(key) or cache.promote(key)`.
         self.young: dict[K, V] = {}
         self._old: dict[K, V] = {}
 
     def get(self, key: K) -> V | None:
         """Return what is cached under a key, and keep it for another generation."""
         found = self.young.get(key)
-        if found is None:
-            found = self._old.get(key)
-            if found is not None:
-                self.put(key, found)
+        return self.promote(key) if found is None else found
+
+    def promote(self, key: K) -> V | None:
+        """Return what the old generation has under a key, and keep it for another one. The young one has nothing."""
+        found = self._old.get(key)
+        if found is not None:
+            self.put(key, found)
         return found
 
     def put(self, key: K, value: V) -> V:

@@ -13,7 +13,9 @@ EPOCH_MS = 1_700_000_000_000
 TIME_SHIFT = 22
 WORKERS = 1 << 10
 _WORKER_SHIFT = 12
-_PER_MILLISECOND = 1 << _WORKER_SHIFT
+_LAST_COUNT = (1 << _WORKER_SHIFT) - 1
+# From the last ID of a millisecond to the first of the next one, by the same worker.
+_AFTER_FULL = (1 << TIME_SHIFT) - _LAST_COUNT
 LARGEST_ID = (1 << 63) - 1
 
 # Crockford's alphabet: no i, l, o, u.
@@ -22,6 +24,7 @@ _DIGITS = {character: value for value, character in enumerate(_ALPHABET)}
 # Two characters for each ten bits: every check at the gateway writes an ID.
 _PAIRS = tuple(high + low for high in _ALPHABET for low in _ALPHABET)
 _ENCODED_PAIRS = tuple(map(str.encode, _PAIRS))
+_FIRST = tuple(f"dec_{digit}" for digit in _ALPHABET[:8])
 _TEXT = re.compile(r"dec_([0-7][0-9a-hjkmnp-tv-z]{12})\Z")
 
 
@@ -31,10 +34,9 @@ class DecisionIds:
     def __init__(self, clock: Clock, worker: int | None = None) -> None:
         self._clock = clock
         self._worker: int | None = None
+        self._last = 0
         if worker is not None:
             self.worker = worker
-        self._millisecond = 0
-        self._count = 0
 
     @property
     def worker(self) -> int | None:
@@ -45,7 +47,10 @@ class DecisionIds:
     def worker(self, number: int) -> None:
         if not 0 <= number < WORKERS:
             raise ValueError(f"a worker's number lies between 0 and {WORKERS - 1}")
-        self._worker = number << _WORKER_SHIFT
+        if self._worker != number << _WORKER_SHIFT:
+            self._worker = number << _WORKER_SHIFT
+            # The millisecond of what it made last, under another number, counts as full.
+            self._last = self._last >> TIME_SHIFT << TIME_SHIFT | self._worker | _LAST_COUNT
 
     def next(self) -> int:
         """Return a new ID, greater than every earlier one of this worker."""
@@ -54,16 +59,14 @@ class DecisionIds:
     def next_at(self, now_ms: int) -> int:
         """Return a new ID of a moment that has just been read off the clock."""
         assert self._worker is not None, "a worker without a number makes no IDs"
-        # Not `max`, which costs as much as all the rest.
-        now = now_ms - EPOCH_MS if now_ms > EPOCH_MS else 0
-        if now > self._millisecond:
-            self._millisecond, self._count = now, 0
-        elif self._count + 1 < _PER_MILLISECOND:
-            self._count += 1
-        else:
-            # More than the millisecond holds: borrow from the next one, which time will catch up with.
-            self._millisecond, self._count = self._millisecond + 1, 0
-        return self._millisecond << TIME_SHIFT | self._worker | self._count
+        made = now_ms - EPOCH_MS << TIME_SHIFT | self._worker
+        if made <= self._last:
+            # The same millisecond, or the clock went back. One more than a millisecond holds is borrowed from the next
+            # one, which time will catch up with.
+            is_full = self._last & _LAST_COUNT == _LAST_COUNT
+            made = self._last + (_AFTER_FULL if is_full else 1)
+        self._last = made
+        return made
 
 
 def first_id(time_ms: int) -> int:
@@ -83,7 +86,12 @@ def id_day(decision: int) -> int:
 
 def write_id(decision: int) -> str:
     """Return the form that goes over the wire."""
-    return f"{_write_first(decision >> 20)}{_PAIRS[decision >> 10 & 1023]}{_PAIRS[decision & 1023]}"
+    pairs = _PAIRS
+    return (
+        f"{_FIRST[decision >> 60]}{pairs[decision >> 50 & 1023]}{pairs[decision >> 40 & 1023]}"
+        f"{pairs[decision >> 30 & 1023]}{pairs[decision >> 20 & 1023]}{pairs[decision >> 10 & 1023]}"
+        f"{pairs[decision & 1023]}"
+    )
 
 
 def encode_id(decision: int) -> bytes:
@@ -93,17 +101,8 @@ def encode_id(decision: int) -> bytes:
 
 # Most decisions come within a millisecond after another one, and this part of their IDs is the same.
 @functools.lru_cache(maxsize=64)
-def _write_first(rest: int) -> str:
-    pairs = _PAIRS
-    return (
-        f"dec_{_ALPHABET[rest >> 40 & 31]}{pairs[rest >> 30 & 1023]}{pairs[rest >> 20 & 1023]}"
-        f"{pairs[rest >> 10 & 1023]}{pairs[rest & 1023]}"
-    )
-
-
-@functools.lru_cache(maxsize=64)
 def _encode_first(rest: int) -> bytes:
-    return _write_first(rest).encode()
+    return write_id(rest << 20)[:-4].encode()
 
 
 def read_id(text: str) -> int | None:

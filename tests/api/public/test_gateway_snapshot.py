@@ -48,7 +48,7 @@ def test_a_change_of_one_site_leaves_what_is_cached_of_others(service: RunningSe
     for _ in range(2):
         ask(gate)
         ask(other)
-    parts = dict(side.gate._snapshot._sites)
+    parts = dict(side.gate._snapshot.sites)
     service.operator.patch(f"/v1/admin/sites/{gate.site_key}", json={"mode": "monitor"})
     service.run(service.application.refresher.sites.await_refresh())
     cached = side.cached
@@ -56,5 +56,5 @@ def test_a_change_of_one_site_leaves_what_is_cached_of_others(service: RunningSe
     ask(gate)
 
     assert side.cached == cached + 1
-    changed = [number for number, part in side.gate._snapshot._sites.items() if parts[number] is not part]
+    changed = [number for number, part in side.gate._snapshot.sites.items() if parts[number] is not part]
     assert len(changed) == 1

@@ -42,6 +42,24 @@ def test_workers_never_meet():
     assert len(set(made)) == len(made)
 
 
+def test_a_worker_that_gets_another_number_goes_on_above_its_last_id():
+    ids = DecisionIds(FixedClock(NOW_MS), 7)
+    before = [ids.next() for _ in range(50)]
+    ids.worker = 3
+    after = [ids.next() for _ in range(5_000)]
+    assert ids.worker == 3
+    assert after == sorted(set(after))
+    assert min(after) > max(before)
+    assert {made >> 12 & 1023 for made in after} == {3}
+
+
+def test_a_clock_before_the_first_moment_makes_ids_of_its_worker():
+    ids = DecisionIds(FixedClock(EPOCH_MS - 5), 7)
+    made = [ids.next() for _ in range(10)]
+    assert made == sorted(set(made))
+    assert {each >> 12 & 1023 for each in made} == {7}
+
+
 def test_a_worker_beyond_the_last_is_refused():
     with pytest.raises(ValueError, match="between 0 and 1023"):
         DecisionIds(FixedClock(NOW_MS), 1024)

@@ -22,6 +22,12 @@ TOO_MANY = "too_many_connections"
 class TimedConnection(HttpToolsProtocol):
     """A connection that ends when its client had its time. At most one of its requests runs; the others wait."""
 
+    # Read several times for each request. In the dictionary of uvicorn's class there would be too many for fast access.
+    __slots__ = (
+        "_deadline", "_deferred_data", "_is_busy", "_is_draining", "_is_first", "_is_lingering", "_is_stopped",
+        "_limits", "_phase", "_stall_deadline", "_state", "_timed_phase", "_waiting",
+    )  # fmt: skip
+
     def __init__(
         self,
         config: Config,

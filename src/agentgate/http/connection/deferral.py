@@ -15,6 +15,8 @@ MOST_BYTES = MAX_TARGET_BYTES + MAX_HEADER_BYTES
 class DeferringConnection(TimedConnection):
     """Defers one request, or the part of it that has arrived."""
 
+    __slots__ = ()
+
     @abstractmethod
     def _take(self, data: bytes) -> None:
         """Handle data that has arrived."""

@@ -69,7 +69,8 @@ class LoopBudget:
         To be called while requests are handled: what tasks do comes before that or after the turn's end.
         """
         self.is_refreshed = True
-        self._follow()
+        if not self._is_followed:
+            self._follow()
 
     def is_over(self) -> bool:
         """Count the current request, and return whether the turn has no time for it."""
@@ -82,16 +83,19 @@ class LoopBudget:
         The newest is resumed first (LIFO). In order of arrival, every request would be near its deadline when resumed.
         """
         self._queue.append((time.perf_counter(), connection))
-        self._follow()
+        if not self._is_followed:
+            self._follow()
 
     def defer(self, connection: DeferredConnection) -> None:
         """Defer a connection to the end of the turn. It is resumed then, however long the turn took."""
         self._deferred.append(connection)
-        self._follow()
+        if not self._is_followed:
+            self._follow()
 
     def _step(self) -> bool:
         if self._count < ASKED_FROM:
-            self._follow()
+            if not self._is_followed:
+                self._follow()
             self._next = ASKED_FROM
         elif self._count < ASKED_EVERY:
             self._began_s = time.perf_counter()
@@ -114,27 +118,29 @@ class LoopBudget:
         return time.perf_counter() - self._began_s > self._long_s
 
     def _follow(self) -> None:
-        if not self._is_followed:
-            self._is_followed = True
-            # Called when all that has arrived was handled, before anything that arrives later.
-            asyncio.get_running_loop().call_soon(self._end)
+        self._is_followed = True
+        # Called when all that has arrived was handled, before anything that arrives later.
+        asyncio.get_running_loop().call_soon(self._end)
 
     def _end(self) -> None:
-        if self._deferred:
-            deferred, self._deferred = self._deferred, []
-            for connection in deferred:
-                _resume(connection)
-        if self._queue:
-            self._refuse_oldest()
-            if self._count < ASKED_FROM:
-                self._resume_newest()
+        if self._deferred or self._queue:
+            self._resume()
         self._was_long = self._count >= ASKED_FROM and self._is_long()
         self._count, self._next = 0, 1
         self._used_from_s = None
         self._is_over = self._is_followed = self.is_refreshed = False
-        if self.waiting:
+        if self._deferred or self._queue:
             # Should nothing arrive, their turn is the next one.
             self._follow()
+
+    def _resume(self) -> None:
+        deferred, self._deferred = self._deferred, []
+        for connection in deferred:
+            _resume(connection)
+        if self._queue:
+            self._refuse_oldest()
+            if self._count < ASKED_FROM:
+                self._resume_newest()
 
     def _resume_newest(self) -> None:
         while self._queue and not self.is_over():

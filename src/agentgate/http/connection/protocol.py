@@ -46,6 +46,11 @@ WHOLE_GET = RequestHead(b"GET", b"", b"", {}, None, version="1.1", keep_alive=Tr
 class GateProtocol(DeferringConnection):
     """Speaks HTTP/1.1 with one client. At most one request of a connection runs; the others wait in order."""
 
+    __slots__ = (
+        "_fields", "_head", "_hot", "_hot_body", "_hot_paths", "_is_clean", "_is_last", "_refusal", "_repeated",
+        "_running", "_silent_bytes",
+    )  # fmt: skip
+
     def __init__(
         self,
         config: Config,
@@ -255,7 +260,7 @@ class GateProtocol(DeferringConnection):
         if answer is None:
             return False
         self._is_first = False
-        if isinstance(answer, tuple) and not self._is_draining:
+        if type(answer) is tuple and not self._is_draining:
             # As `_write` and `_set_deadline` would: nothing runs or waits, and no part of another request has come.
             state.total_requests += 1
             self.transport.write(state.date_line.join(answer))

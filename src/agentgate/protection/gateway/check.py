@@ -6,9 +6,9 @@ signed, to spend a token, to note what an agent owes (`waiting_check.py`). Whate
 and an event recorded, except where nobody is known to answer to.
 """
 
-import time
 from collections.abc import Awaitable, Mapping
 from hashlib import sha256
+from time import monotonic, perf_counter_ns
 
 import structlog
 
@@ -88,6 +88,8 @@ class GatewayCheck:
         self._answers = Answers()
         self._waiting = WaitingChecks(policy_checker, receipts, event_log, self._answers)
         self._generation = -1
+        # Whether too much time has passed since the configuration could last be read; looked at in each turn.
+        self._is_stale_now = False
         self._take(Snapshot(decider.intel.current, decider.models.view, receipts.keyring))
         # The event loop's budget. A check that waited too long for it is refused.
         self.budget = LoopBudget()
@@ -150,7 +152,7 @@ class GatewayCheck:
         caller = self._find_caller(fingerprint, given[1], fields, now_ms)
         if caller is None:
             # It may have been made since the configuration could last be read.
-            return self._answers.write(_NOTHING_KNOWN if self._is_stale() else _NO_CREDENTIAL, None)
+            return self._answers.write(_NOTHING_KNOWN if self._is_stale_now else _NO_CREDENTIAL, None)
         self._event_log.note_call(caller, now_ms)
         if self.budget.is_refusing:
             self._refused_unseen += 1
@@ -168,19 +170,20 @@ class GatewayCheck:
         self, fingerprint: HeaderFingerprint, caller: SiteCaller, given: Cut, fields: Fields, now_ms: int
     ) -> Reply | Awaitable[Reply]:
         snapshot, view = self._snapshot, caller.site
-        site = snapshot.site_of(view, self._receipts.clearances)
+        site = snapshot.sites.get(view.number)
+        if site is None or site.view is not view:
+            site = snapshot.read_site(view, self._receipts.clearances)
         # The page and the visitor.
-        methods, url, address = (
-            (fingerprint.methods, given[2], given[3]) if fingerprint.is_complete else read_parts(fields)
-        )
+        _, _, url, address, cookie, request_id, trace, _, _ = given
+        methods, url, address = (fingerprint.methods, url, address) if fingerprint.is_complete else read_parts(fields)
         page = snapshot.pages.young.get((site, methods, url)) or self._find_page(site, methods, url)
         visitor = snapshot.visitors.young.get((site, address)) or self._find_visitor(site, address)
         if view.broken or self._is_stale_now:
             return self._answer_unseen(fingerprint, caller)
-        started_ns = time.perf_counter_ns()
+        started_ns = perf_counter_ns()
         # The clearance or token that the request shows.
         shown: Shown | None = None
-        cookie, cookie_count, kind = given[4], 0, page.kind
+        cookie_count, kind = 0, page.kind
         counted: Counted = visitor
         if cookie is not None:
             cookie_count = cookie.count(b";") + 1
@@ -208,7 +211,7 @@ class GatewayCheck:
             else self._read_traits(site.traits, (fingerprint, *given[7:]), page, visitor, fields),
         )
         # The decision: a cached one, or one that is made now.
-        cached = None if fingerprint.waits else snapshot.decisions.young.get(key) or snapshot.decisions.get(key)
+        cached = None if fingerprint.waits else snapshot.decisions.young.get(key) or snapshot.decisions.promote(key)
         if cached is None or view.captures_features:
             self.misses["decisions"] += 1
             rates, traits = Rates(visitor_rate, network_rate, parts), key[-1] or NO_TRAITS
@@ -224,8 +227,8 @@ class GatewayCheck:
         if parts is COUNTED and cached.is_allowed:
             self._earn(counted, now_ms)
         # The event, and the answer.
-        duration_us = (time.perf_counter_ns() - started_ns) // 1000
-        correlation = read_correlation(given[5], given[6])
+        duration_us = (perf_counter_ns() - started_ns) // 1000
+        correlation = read_correlation(request_id, trace)
         decision_id = self._event_log.record_again(cached.pattern, visitor.number, duration_us, now_ms, correlation)
         return cached.start, cached.middle + encode_id(decision_id) + cached.end
 
@@ -255,7 +258,7 @@ class GatewayCheck:
         return traits.combine(visitor.traits or NO_TRAITS, page.kind.traits, of_headers, fields)
 
     def _find_headers(self, key: bytes, data: bytes) -> HeaderSet:
-        found = self._snapshot.header_sets.get(key)
+        found = self._snapshot.header_sets.promote(key)
         if found is None:
             is_cached = len(key) <= LONGEST_KEY
             target = data[4 : data.index(b" ", 4)]
@@ -277,7 +280,7 @@ class GatewayCheck:
             caches.user_agents.young.get(user_agent) or caches.find_user_agent(user_agent),
             caches.languages.young.get(languages) or caches.find_languages(languages),
         )
-        found = fingerprints.young.get(key) or fingerprints.get(key)
+        found = fingerprints.young.get(key) or fingerprints.promote(key)
         if found is None:
             self.misses["fingerprints"] += 1
             found = caches.make(key)
@@ -296,7 +299,7 @@ class GatewayCheck:
 
     def _find_page(self, site: SiteSnapshot, methods: MethodClaims, url: bytes | None) -> SitePage:
         pages, key = self._snapshot.pages, (site, methods, url)
-        page = pages.get(key)
+        page = pages.promote(key)
         if page is None:
             self.misses["pages"] += 1
             page = self._pages.read(site, methods, url)
@@ -306,7 +309,7 @@ class GatewayCheck:
 
     def _find_visitor(self, site: SiteSnapshot, address: bytes | None) -> Visitor:
         visitors, key = self._snapshot.visitors, (site, address)
-        visitor = visitors.get(key)
+        visitor = visitors.promote(key)
         if visitor is None:
             self.misses["visitors"] += 1
             visitor = read_visitor(site, address, self._decider.visitors, self._snapshot.intel)
@@ -329,7 +332,7 @@ class GatewayCheck:
 
     def _refresh(self) -> None:
         """Replace the snapshot if threat data, models or keys are others by now."""
-        self._is_stale_now = self._is_stale()
+        self._is_stale_now = monotonic() - self._sites.looked_s > STALE_S
         decider, keyring, snapshot = self._decider, self._receipts.keyring, self._snapshot
         if decider.intel.current is not snapshot.intel or decider.models.view is not snapshot.models:
             self._take(Snapshot(decider.intel.current, decider.models.view, keyring))
@@ -343,11 +346,6 @@ class GatewayCheck:
         self._fingerprints = HeaderFingerprints(snapshot.intel, snapshot.models.reading)
         self._pages = Pages(snapshot.models.reading)
         self._generation = self._receipts.keyring.generation
-        self._is_stale_now = self._is_stale()
-
-    def _is_stale(self) -> bool:
-        """Say whether too much time has passed since the configuration could last be read."""
-        return time.monotonic() - self._sites.looked_s > STALE_S
 
 
 def _with_own_figures(fingerprint: HeaderFingerprint, given: Cut, site: SiteView) -> HeaderFingerprint:

@@ -66,14 +66,12 @@ class Snapshot:
         self.pages: BoundedCache[tuple[object, ...], SitePage] = BoundedCache(PAGES)
         self.decisions: BoundedCache[tuple[object, ...], CachedDecision] = BoundedCache(DECISIONS)
         self.visitors: BoundedCache[tuple[object, ...], Visitor] = BoundedCache(VISITORS)
-        # By the site's number.
-        self._sites: dict[int, SiteSnapshot] = {}
+        # By the site's number. A site that has changed is read anew: its view is another one.
+        self.sites: dict[int, SiteSnapshot] = {}
 
-    def site_of(self, view: SiteView, clearances: Clearances) -> SiteSnapshot:
-        """Return a site's part, made anew when the site has changed."""
-        site = self._sites.get(view.number)
-        if site is None or site.view is not view:
-            site = self._sites[view.number] = SiteSnapshot(view, clearances.cookie_name(view.site_key))
+    def read_site(self, view: SiteView, clearances: Clearances) -> SiteSnapshot:
+        """Make a site's part, in place of one of an earlier view."""
+        site = self.sites[view.number] = SiteSnapshot(view, clearances.cookie_name(view.site_key))
         return site
 
 

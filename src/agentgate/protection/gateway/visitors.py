@@ -12,12 +12,15 @@ from agentgate.protection.signals.rates import Counted
 from agentgate.protection.threat_data.intel import Intel
 from agentgate.protection.tokens.clearance import LONGEST
 
+# In no header.
+_NO_PAIR = b"\n"
+
 
 class Visitor(Counted):
     """An address at one site. `Counted` holds its rate windows."""
 
     __slots__ = (
-        "address", "clearances", "cleared", "labels", "origin", "shown", "traits", "until_ms"
+        "address", "clearances", "cleared", "labels", "origin", "pair", "shown", "traits", "until_ms"
     )  # fmt: skip
 
     def __init__(
@@ -32,6 +35,8 @@ class Visitor(Counted):
         # The clearances of the last request, their origin, their state, and until when that holds. Not the whole
         # `Cookie` header, which other cookies make long and different on each page.
         self.clearances: tuple[bytes, ...] | None = None
+        # With a single clearance in place of that: the cookie between its separators.
+        self.pair = _NO_PAIR
         self.origin = ""
         self.shown: Shown | None = None
         self.until_ms = 0
@@ -41,16 +46,22 @@ class Visitor(Counted):
 
     def read_cookies(self, cookies: bytes, site: SiteSnapshot, origin: str, receipts: Receipts, now_ms: int) -> None:
         """Find the clearances in a `Cookie` header, and verify them unless they are those of the last request."""
+        is_current = origin == self.origin and now_ms < self.until_ms
+        if is_current and self.pair in (framed := b"; " + cookies + b";") and framed.count(site.cookie_name) == 1:
+            return
         clearances = cookies_of(cookies, site.cookie_name)
-        if clearances == self.clearances and origin == self.origin and now_ms < self.until_ms:
+        if is_current and clearances == self.clearances:
             return
         self.shown, self.until_ms, good = receipts.clearance(
             clearances, site_key=site.view.site_key, origin=origin, visitor=self.number, now_ms=now_ms
         )
         self.cleared = None if good is None else _count_clearance(site.view.number, good)
-        # Longer ones are refused unread, so that they do not fill the cache.
-        self.clearances = clearances if all(len(each) <= LONGEST for each in clearances) else None
-        self.origin = origin
+        self.clearances, self.pair, self.origin = None, _NO_PAIR, origin
+        if len(clearances) == 1 and len(clearances[0]) <= LONGEST:
+            self.pair = b"; %b=%b;" % (site.cookie_name, clearances[0])
+        elif all(len(each) <= LONGEST for each in clearances):
+            # Longer ones are refused unread, so that they do not fill the cache.
+            self.clearances = clearances
 
 
 def _count_clearance(site: int, clearance: bytes) -> Counted:

@@ -50,6 +50,8 @@ BUDGETS = 50_000
 # The counts at which a label or the gateway's limit begins.
 VISITOR_MARKS = (VISITOR_HIGH, VISITOR_EXTREME, GATEWAY_REQUESTS_PER_MINUTE + 1)
 NETWORK_MARKS = (NETWORK_HIGH, NETWORK_EXTREME)
+# A visitor's number in its key.
+_NUMBER = 0xFFFF_FFFF_FFFF_FFFF
 
 
 class _Window(SharedCount, gc=False):
@@ -62,15 +64,13 @@ class _Window(SharedCount, gc=False):
     files: int = 0
     files_before: int = 0
 
-    def follow(self, window: "_Window") -> None:
-        """Take over what is known of others and of the minute before."""
-        self.others, self.before = window.others, window.before
-
     def rate(self, rest: float, share: int) -> int:
         """Return the sum less the pages that files show to be a browser's; this worker sees one of `share`."""
-        count = self.sum(rest)
+        count = self.own + self.others + int(self.before * rest)
         files = self.files + int(self.files_before * rest)
-        return max(count - files * share // FILES_OF_A_PAGE, count // COUNTED_OF_PAGES, 1)
+        if files:
+            count = max(count - files * share // FILES_OF_A_PAGE, count // COUNTED_OF_PAGES)
+        return count or 1
 
 
 # Of somebody who was not counted yet. Nothing counts in it.
@@ -89,14 +89,15 @@ class Counted:
         self.budget: PartBudget | None = None
         # The number of the minute that the windows belong to, not the minute itself: idle visitors would keep it alive.
         self.turn = -1
-        self.window = self.network = _NO_WINDOW
+        self.window = _NO_WINDOW
+        self.network: _Window | None = None
 
     # Made when they are needed, seldom: two hundred thousand visitors have much of a worker's memory.
 
     @property
     def key(self) -> int:
         """What it is counted by."""
-        return visitor_key(self.site, self.number)
+        return self.site << 64 | self.number & _NUMBER
 
     @property
     def network_key(self) -> Key | None:
@@ -155,13 +156,12 @@ class RateWindows:
             self._find(counted)
         window, network = counted.window, counted.network
         window.own += 1
-        network.own += 1
         if window.own >= window.ask_at:
             self._ask(window, VISITOR_MARKS, now_ms)
-            if counted.network_address is None:
-                network.follow(window)
-        if network.own >= network.ask_at:
-            self._ask(network, NETWORK_MARKS, now_ms)
+        if network is not None:
+            network.own += 1
+            if network.own >= network.ask_at:
+                self._ask(network, NETWORK_MARKS, now_ms)
         return self._rates(counted, now_ms)
 
     def count_part(self, counted: Counted, now_ms: int, *, is_file: bool) -> tuple[int, int, PartState]:
@@ -171,7 +171,7 @@ class RateWindows:
         if not is_file:
             return *self._rates(counted, now_ms), self._spend(counted.key, budget, now_ms)
         window.files += 1
-        if counted.network is not window:
+        if counted.network is not None:
             counted.network.files += 1
         if budget.has_page(now_ms) or self._has_page_elsewhere(counted.key, budget, now_ms):
             return *self._rates(counted, now_ms), PartState.PAID
@@ -223,12 +223,7 @@ class RateWindows:
         counted.turn = self._turns
         key, network_key = counted.key, counted.network_key
         counted.window = self._present.get(key) or self._open(key)
-        if network_key is None:
-            # It counts towards no network, and is its own: with another rate, its requests would be decided anew.
-            window = counted.window
-            counted.network = _Window(files=window.files, files_before=window.files_before, own=window.own)
-            counted.network.follow(window)
-        else:
+        if network_key is not None:
             counted.network = self._present.get(network_key) or self._open(network_key)
 
     def _find_budget(self, counted: Counted, now_ms: int) -> PartBudget:
@@ -244,11 +239,10 @@ class RateWindows:
         return budget
 
     def _rates(self, counted: Counted, now_ms: int) -> tuple[int, int]:
-        window, network = counted.window, counted.network
-        if window.before or network.before or network.files or network.files_before:
-            rest = 1.0 - (now_ms % MINUTE_MS) / MINUTE_MS
-            return window.rate(rest, self._share), network.rate(rest, self._share)
-        return window.own + window.others or 1, network.own + network.others or 1
+        rest = 1.0 - (now_ms % MINUTE_MS) / MINUTE_MS
+        rate = counted.window.rate(rest, self._share)
+        # Who counts towards no network is its own: with another rate, its requests would be decided anew.
+        return rate, rate if counted.network is None else counted.network.rate(rest, self._share)
 
     def read(self, site: int, visitor: int, address: str, now_ms: int) -> Rates:
         """Return the rates without counting: the request belongs to one that was counted."""
@@ -333,7 +327,7 @@ class RateWindows:
 
 def visitor_key(site: int, visitor: int) -> int:
     """Return what a visitor of a site is counted by."""
-    return site << 64 | visitor & 0xFFFF_FFFF_FFFF_FFFF
+    return site << 64 | visitor & _NUMBER
 
 
 def network_key(site: int, address: str) -> Key:

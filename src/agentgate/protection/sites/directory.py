@@ -80,10 +80,6 @@ class SiteCaller(Struct, frozen=True, gc=False):
     # When the overlap of a rotated credential is over.
     expires_ms: int | None
 
-    def is_valid(self, now_ms: int) -> bool:
-        """Return whether the secret is still valid."""
-        return not self.site.disabled and (self.expires_ms is None or now_ms < self.expires_ms)
-
 
 class SiteDirectory:
     """Every site's view, by key and by number, and every site's servers by the digest of their secret."""
@@ -125,7 +121,9 @@ class SiteDirectory:
     def find_caller(self, secret_digest: bytes, *, now_ms: int) -> SiteCaller | None:
         """Return the caller with this secret; None if unknown, revoked, past its overlap, or of a deleted account."""
         caller = self._callers.get(secret_digest)
-        return caller if caller is not None and caller.is_valid(now_ms) else None
+        if caller is None or caller.site.disabled or (caller.expires_ms is not None and now_ms >= caller.expires_ms):
+            return None
+        return caller
 
     def find_caller_showing(self, secret: bytes, *, now_ms: int) -> SiteCaller | None:
         """Return the caller with the secret of a header; None likewise."""
