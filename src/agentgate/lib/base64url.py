@@ -2,7 +2,9 @@
 
 import binascii
 
-_TO_URL, _FROM_URL = bytes.maketrans(b"+/", b"-_"), bytes.maketrans(b"-_", b"+/")
+_TO_URL = bytes.maketrans(b"+/", b"-_")
+# What base64 has and base64url without padding has not becomes a blank, which neither has.
+_FROM_URL = bytes.maketrans(b"-_+/=", b"+/   ")
 
 
 def encode(data: bytes) -> str:
@@ -22,8 +24,9 @@ def decode(text: str) -> bytes:
 
 def decode_bytes(text: bytes) -> bytes:
     """Return the data of a text as ASCII; ValueError for every text that `encode_bytes` does not give."""
-    data = binascii.a2b_base64(text.translate(_FROM_URL) + b"=" * (-len(text) % 4))
+    padded = text.translate(_FROM_URL) + b"=" * (-len(text) % 4)
+    data = binascii.a2b_base64(padded)
     # `binascii` skips foreign characters and ignores bits behind the last byte.
-    if encode_bytes(data) != text:
+    if binascii.b2a_base64(data, newline=False) != padded:
         raise ValueError("it is no base64url without padding")
     return data

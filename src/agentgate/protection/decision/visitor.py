@@ -20,7 +20,8 @@ class Visitors:
         if self._generation != self._keyring.generation:
             self._read_key()
         mac = self._macs.get(site_key) or self._prepare(site_key)
-        return int.from_bytes(mac.tag(_framed(source_of(address).encode()))[:8], "big")
+        source = source_of(address).encode()
+        return int.from_bytes(mac.tag(len(source).to_bytes(4) + source)[:8])
 
     def named_since_ms(self) -> int:
         """Return since when addresses have their present pseudonyms."""
@@ -34,10 +35,7 @@ class Visitors:
 
     def _prepare(self, site_key: str) -> PreparedMac:
         # Tags are those of `Keyring.mac("visitor", b"site", site, source)`.
-        prefix = b"".join(map(_framed, (b"visitor", b"site", site_key.encode())))
+        parts = (b"visitor", b"site", site_key.encode())
+        prefix = b"".join(len(part).to_bytes(4) + part for part in parts)
         mac = self._macs[site_key] = PreparedMac(self._key, prefix=prefix)
         return mac
-
-
-def _framed(part: bytes) -> bytes:
-    return len(part).to_bytes(4, "big") + part

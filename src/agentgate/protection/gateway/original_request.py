@@ -118,15 +118,16 @@ def read_address(text: bytes) -> str:
 def read_url(url: bytes) -> tuple[str, str, str]:
     """Return origin, target and path of an original URL."""
     start, target = split_url(url)
-    return read_origin(start), target, target.partition("?")[0]
+    text = target.decode("latin-1")
+    return read_origin(start), text, text.partition("?")[0]
 
 
-def split_url(url: bytes) -> tuple[bytes, str]:
-    """Return scheme and authority of an original URL as they were sent, and its target."""
+def split_url(url: bytes) -> tuple[bytes, bytes]:
+    """Return scheme and authority of an original URL, and its target, as they were sent."""
     match = _URL.match(url)
     if match is None:
         raise Malformed(BAD_URL)
-    return match[1], match[2].decode("latin-1") or "/"
+    return match[1], match[2] or b"/"
 
 
 def read_origin(start: bytes) -> str:

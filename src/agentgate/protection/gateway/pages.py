@@ -1,5 +1,7 @@
 """SitePage: a parsed URL of a site: its origin, and the protections of all routes that it could match."""
 
+from msgspec import Struct
+
 from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.protection.gateway.original_request import check_method, read_origin, split_url
 from agentgate.protection.gateway.route_protection import OPENED, MethodClaims, Protection, protections_of
@@ -9,6 +11,7 @@ from agentgate.protection.scoring.score import FigureReading
 from agentgate.protection.signals.paths import path_labels
 from agentgate.protection.signals.request_class import is_file
 from agentgate.protection.sites.open_paths import OpenPath
+from agentgate.protection.sites.request_methods import KNOWN_METHODS
 
 _KINDS, _ORIGINS = 4_096, 256
 
@@ -37,15 +40,12 @@ class PageKind:
         return self.open_path is not None and self.open_path.is_sender(signatures, address)
 
 
-class SitePage:
+class SitePage(Struct, frozen=True, eq=False, gc=False):
     """A URL of a site."""
 
-    __slots__ = ("kind", "target")
-
-    def __init__(self, target: str, kind: PageKind) -> None:
-        # Undecoded, with its query.
-        self.target = target
-        self.kind = kind
+    # Undecoded, with its query.
+    target: str
+    kind: PageKind
 
 
 class Pages:
@@ -53,26 +53,36 @@ class Pages:
 
     def __init__(self, figures: FigureReading) -> None:
         self._lengths = figures.ranks_of("target_length")
-        self._origins: BoundedCache[bytes, str] = BoundedCache(_ORIGINS)
+        # By scheme and authority as they were sent: the origin, and its host.
+        self._origins: BoundedCache[bytes, tuple[str, bytes]] = BoundedCache(_ORIGINS)
         self._kinds: BoundedCache[tuple[object, ...], PageKind] = BoundedCache(_KINDS)
 
     def read(self, site: SiteSnapshot, claims: MethodClaims, url: bytes | None) -> SitePage:
-        check_method(claims.method)
-        start, target = split_url(url or b"")
-        origin = self._origins.get(start) or self._origins.put(start, read_origin(start))
-        host, data = origin.partition("://")[2], target.encode("latin-1")
-        protections = protections_of(site.view, claims, data, host.encode())
+        method, view = claims.method, site.view
+        if method not in KNOWN_METHODS:
+            check_method(method)
+        start, data = split_url(url or b"")
+        origin, host = self._origins.young.get(start) or self._find_origin(start)
+        protections = protections_of(view, claims, data, host)
         traits = NO_TRAITS
-        if site.view.matcher is not None:
-            traits = site.view.matcher.of_page(claims.method, claims.overrides, data, host)
+        if view.matcher is not None:
+            traits = view.matcher.of_page(method, claims.overrides, data, host.decode())
+        target = data.decode("latin-1")
         # Results of signals and counting on a target, beside its length.
-        seen = (path_labels(claims.method, target), is_file(target))
-        open_path = site.view.open_paths.find(target)
-        key = (site, origin, protections, self._lengths[len(target)], seen, open_path, traits)
-        kind = self._kinds.get(key)
+        labels, names_file = path_labels(method, target), is_file(target)
+        open_path = view.open_paths.find(target)
+        key = (site, origin, protections, self._lengths[len(target)], labels, names_file, open_path, traits)
+        kind = self._kinds.young.get(key) or self._kinds.get(key)
         if kind is None:
             kind = self._kinds.put(key, PageKind(origin, protections, target, traits))
             if open_path is not None:
                 kind.open_path = open_path
                 kind.opened = PageKind(origin, (OPENED,), target, traits)
         return SitePage(target, kind)
+
+    def _find_origin(self, start: bytes) -> tuple[str, bytes]:
+        found = self._origins.get(start)
+        if found is None:
+            origin = read_origin(start)
+            found = self._origins.put(start, (origin, origin.partition("://")[2].encode()))
+        return found

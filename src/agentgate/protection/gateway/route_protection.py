@@ -45,7 +45,8 @@ class MethodClaims(Struct, frozen=True, gc=False):
 
 def protections_of(site: SiteView, claims: MethodClaims, target: bytes, host: bytes = b"") -> tuple[Protection, ...]:
     """Return the protection of every route that the request could be; OPEN alone when it could be none."""
-    if site.routes.is_empty:
+    routes = site.routes
+    if routes.is_empty:
         return (OPEN,)
     methods = methods_of(
         claims.method,
@@ -54,8 +55,8 @@ def protections_of(site: SiteView, claims: MethodClaims, target: bytes, host: by
         is_form=claims.is_form,
         form_override=site.form_method_override,
     )
-    matches = site.routes.matches(methods, target, host)
-    if site.routes.has_all_paths and is_open_path(claims.method, target.decode("latin-1")):
+    matches = routes.matches(methods, target, host)
+    if routes.has_all_paths and is_open_path(claims.method, target.decode("latin-1")):
         # A route for all paths does not cover robots.txt, ACME challenges and feeds.
         matches = tuple(each for each in matches if each.route != ALL_PATHS)
     return tuple([_protection_of(site, matched) for matched in matches]) or (OPEN,)
@@ -67,7 +68,9 @@ def strongest(protections: tuple[Protection, ...]) -> Protection:
 
 
 def _protection_of(site: SiteView, matched: MatchedRoute) -> Protection:
-    action = None if matched.action is None else site.actions.get(matched.action)
-    required = action is not None and action.browser_required
-    clearance = action is not None and action.clearance is True
-    return Protection(matched.route, matched.action, required=required, clearance=clearance)
+    route, name = matched
+    # No action has an empty name.
+    action = site.actions.get(name or "")
+    if action is None:
+        return Protection(route, name, required=False)
+    return Protection(route, name, action.browser_required, action.clearance is True)

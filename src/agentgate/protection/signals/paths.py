@@ -37,29 +37,28 @@ _STANDARD = frozenset(
         "/trust.txt",
     ]
 )
-_STANDARD_FORM = re.compile(
+_STANDARD_FORM = (
     r"/(?:sitemap[A-Za-z0-9_-]*\.xml(?:\.gz)?|sitemaps?/[A-Za-z0-9_-]+\.xml(?:\.gz)?|apple-touch-icon[a-z0-9-]*\.png"
     r"|(?:[\w.~!-]+/)+@(?:v/(?:list|v[\w.+-]+\.(?:info|mod|zip))|latest)"
-    r"|favicon-[0-9x]+\.png|android-chrome-[0-9x]+\.png|mstile-[0-9x]+\.png)\Z",
-    re.ASCII,
+    r"|favicon-[0-9x]+\.png|android-chrome-[0-9x]+\.png|mstile-[0-9x]+\.png)\Z"
 )
-_FEED = re.compile(
-    r"(?:.*/)?(?:(?:feed|feeds|rss|rss2|atom|rdf|podcast)(?:/(?:rss|rss2|atom|rdf|feed|podcast|all|main|default))?/?"
+_FEED = (
+    r"(?i:(?:.*/)?(?:(?:feed|feeds|rss|rss2|atom|rdf|podcast)(?:/(?:rss|rss2|atom|rdf|feed|podcast|all|main|default))?/?"
     r"|[\w.-]+\.(?:rss|atom|rdf|ics|ical)"
-    r"|(?:feed|feeds|rss|rss2|atom|index|podcast|news|blog|posts|comments)\.(?:xml|rdf)|feed\.json)\Z",
-    re.ASCII | re.IGNORECASE,
+    r"|(?:feed|feeds|rss|rss2|atom|index|podcast|news|blog|posts|comments)\.(?:xml|rdf)|feed\.json)\Z)"
 )
 # `/index.xml` is Hugo's feed; WordPress has `?feed=rss2`.
 _FEED_QUERY = re.compile(
     r"(?:.*&)?(?:feed=(?:rss2?|atom|rdf)|format=(?:rss|atom|feed)|type=(?:rss|atom))(?:&|\Z)", re.ASCII
 )
-_MEDIA = re.compile(
-    r".*\.(?:mp3|m4a|m4b|aac|ogg|oga|opus|flac|wav|mp4|m4v|webm|mov|m3u8|ts|jpe?g|png|webp)\Z", re.IGNORECASE
+_MEDIA = r"(?i:.*\.(?:mp3|m4a|m4b|aac|ogg|oga|opus|flac|wav|mp4|m4v|webm|mov|m3u8|ts|jpe?g|png|webp)\Z)"
+_GIT = (
+    r".*/(?:info/refs|git-(?:upload|receive)-pack|info/lfs/.+|HEAD"
+    r"|objects/(?:info/.+|pack/.+|[0-9a-f]{2}/[0-9a-f]{38}))\Z"
 )
-_GIT = re.compile(
-    r".*/(?:info/refs|git-(?:upload|receive)-pack|info/lfs/.+|HEAD|objects/(?:info/.+|pack/.+|[0-9a-f]{2}/[0-9a-f]{38}))\Z",
-    re.ASCII,
-)
+# What a path that is read can be; of several the first counts.
+_READ = re.compile(rf"(?P<standard>{_STANDARD_FORM})|(?P<feed>{_FEED})|(?P<git>{_GIT})|(?P<media>{_MEDIA})", re.ASCII)
+_GIT_PATH = re.compile(_GIT, re.ASCII)
 # Unambiguous words match at every position; words with other uses, and senders' names, match at the end only.
 _WEBHOOK = re.compile(
     r"(?:.*[/._-])?(?:(?:(?:web)?hooks?|webhook[a-z0-9]*|ipn|postbacks?)(?:[/._-].*)?"
@@ -85,10 +84,13 @@ def path_labels(method: str, target: str) -> tuple[str, ...]:
             return ()
         return ("path.certificate", "path.standard") if path.startswith(_CERTIFICATES) else ("path.standard",)
     if method in _READING:
-        if path in _STANDARD or _STANDARD_FORM.match(path):
+        if path in _STANDARD:
             return ("path.standard",)
-        is_feed = _FEED.match(path) is not None or (query != "" and _FEED_QUERY.match(query) is not None)
-        return ("path.feed",) if is_feed else _of_files(path)
+        found = _READ.match(path)
+        kind = None if found is None else found.lastgroup
+        if query and kind != "standard" and _FEED_QUERY.match(query) is not None:
+            kind = "feed"
+        return () if kind is None else (f"path.{kind}",)
     return _of_posts(path) if method == "POST" else ()
 
 
@@ -97,14 +99,8 @@ def is_open_path(method: str, target: str) -> bool:
     return not {"path.standard", "path.feed"}.isdisjoint(path_labels(method, target))
 
 
-def _of_files(path: str) -> tuple[str, ...]:
-    if _GIT.match(path) is not None:
-        return ("path.git",)
-    return ("path.media",) if _MEDIA.match(path) is not None else ()
-
-
 def _of_posts(path: str) -> tuple[str, ...]:
-    if _GIT.match(path) is not None:
+    if _GIT_PATH.match(path) is not None:
         return ("path.git",)
     if _SIGN_IN.match(path) is not None:
         return ("path.sign_in",)

@@ -153,7 +153,6 @@ def class_of(method: str, headers: Mapping[str, str], *, is_browser: bool) -> Re
 def is_file(target: str) -> bool:
     """Return whether a target names a file as servers keep them in folders, and nothing that runs a program."""
     path = target.partition("?")[0]
-    name = path.rpartition("/")[2]
-    if name.rpartition(".")[2].lower() not in _FILES or "." not in name:
+    if path.rpartition(".")[2].lower() not in _FILES:
         return False
     return _FILE_PATH.match(path) is not None and _PROGRAM.search(path) is None

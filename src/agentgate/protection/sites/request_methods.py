@@ -43,11 +43,12 @@ def methods_of(
         return None
     if method == "POST" and is_form and form_override:
         found |= _BY_FORM
-    names = [name.strip().upper() for value in overrides for name in value.decode("latin-1").split(",")]
-    in_target = _methods_in(target)
-    if in_target is None:
+    names = _methods_in(target)
+    if names is None:
         return None
-    for name in (*names, *in_target):
+    if overrides:
+        names += [name.strip().upper() for value in overrides for name in value.decode("latin-1").split(",")]
+    for name in names:
         # One that is not understood may be understood by the server behind, or be passed over.
         if name not in KNOWN_METHODS:
             return None

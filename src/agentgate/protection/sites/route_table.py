@@ -6,7 +6,7 @@ a plain target matches as it stands comes first, the others follow: exact paths,
 """
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from msgspec import UnsetType
@@ -48,16 +48,14 @@ class RouteTable:
         self.has_all_paths = any(_is_prefix(each) and _path(each) == "/" for each in ordered)
         self._methods = [route.method for route in ordered]
         self._matched = [MatchedRoute(_path(each) + "*" * _is_prefix(each), each.action) for each in ordered]
-        self._as_is = self._folded = _PathIndex()
-        if any(folded_path(_bytes(each)) != _path(each) for each in ordered):
-            self._folded = _PathIndex()
+        paths = [_path(each) for each in ordered]
+        folded = [folded_path(_bytes(each)) for each in ordered]
+        self._as_is = self._folded = _index(ordered, paths)
+        if folded != paths:
+            self._folded = _index(ordered, folded)
         self._words = _WordIndex()
         for number, route in enumerate(ordered):
-            path, is_prefix = _path(route), _is_prefix(route)
-            self._as_is.add(number, route.method, path, is_prefix=is_prefix)
-            if self._folded is not self._as_is:
-                self._folded.add(number, route.method, folded_path(_bytes(route)), is_prefix=is_prefix)
-            self._words.add(number, _bytes(route), is_prefix=is_prefix)
+            self._words.add(number, _bytes(route), is_prefix=_is_prefix(route))
         # The candidates of an unknown method: every method of a route; the empty one for all others.
         self._every_method = ("", *dict.fromkeys(self._methods))
 
@@ -81,52 +79,57 @@ class RouteTable:
         return found[0] if found else UNMATCHED
 
     def _match_plain(self, methods: Methods, path: bytes) -> list[int]:
-        text = path.decode("latin-1")
-        folded = folded_path(path)
-        index, other = self._as_is, _other_slash(text)
-        is_folded = folded != text or self._folded is not index
+        text, folded = path.decode("latin-1"), folded_path(path)
+        is_folded = folded != text or self._folded is not self._as_is
         found: list[int] = []
         others: list[int] = []
         for method in self._every_method if methods is None else methods:
-            found += index.find(method, text)
-            others += index.find_whole(method, other)
+            index = self._as_is.get(method) or self._as_is[ANY_METHOD]
+            found += index.find(text)
+            others += index.find_other(text)
             if is_folded:
-                others += self._folded.find(method, folded)
-                others += self._folded.find_whole(method, _other_slash(folded))
-        found.sort()
-        others.sort()
-        return found + others
+                index = self._folded.get(method) or self._folded[ANY_METHOD]
+                others += index.find(folded)
+                others += index.find_other(folded)
+        return sorted(found) + sorted(others)
+
+
+# The numbers of routes by path.
+_Paths = dict[str, list[int]]
 
 
 class _PathIndex:
-    """Routes by path and method: an exact path before a prefix, a longer before a shorter, a method before `*`."""
+    """What a method can be by path: an exact path before a prefix, a longer before a shorter, its own before `*`."""
 
-    def __init__(self) -> None:
-        # By path, then by method.
-        self._exact: dict[str, dict[str, list[int]]] = {}
-        self._prefixes: dict[str, dict[str, list[int]]] = {}
-        # The longest first.
-        self._lengths: list[int] = []
+    def __init__(self, exact: _Paths, prefixes: _Paths) -> None:
+        self._exact = exact
+        self._prefixes = prefixes
+        self._longest_first = sorted(set(map(len, prefixes)), reverse=True)
 
-    def add(self, number: int, method: str, path: str, *, is_prefix: bool) -> None:
-        by_path = self._prefixes if is_prefix else self._exact
-        by_path.setdefault(path, {}).setdefault(method, []).append(number)
-        if is_prefix:
-            self._lengths = sorted({len(path), *self._lengths}, reverse=True)
-
-    def find(self, method: str, path: str) -> list[int]:
-        found = _of_method(self._exact.get(path), method)
-        if found:
+    def find(self, path: str) -> Sequence[int]:
+        found = self._exact.get(path)
+        if found is not None:
             return found
-        for length in self._lengths:
-            found = _of_method(self._prefixes.get(path[:length]), method)
-            if found:
+        for length in self._longest_first:
+            found = self._prefixes.get(path[:length])
+            if found is not None:
                 return found
-        return []
+        return ()
 
-    def find_whole(self, method: str, path: str) -> list[int]:
-        """Return the routes that name this very path: a catch-all says nothing about a path's closing slash."""
-        return _of_method(self._exact.get(path), method) or _of_method(self._prefixes.get(path), method)
+    def find_other(self, path: str) -> Sequence[int]:
+        """Return the routes that name the path with a closing slash more or less; a catch-all says nothing on that."""
+        other = path[:-1] or path if path.endswith("/") else path + "/"
+        return self._exact.get(other) or self._prefixes.get(other) or ()
+
+
+def _index(routes: list[SiteRoute], paths: list[str]) -> dict[str, _PathIndex]:
+    """Return the index of each method that a route names, and of `*` for all others."""
+    # By method: exact paths, and prefixes.
+    named: dict[str, tuple[_Paths, _Paths]] = {ANY_METHOD: ({}, {})}
+    for number, (route, path) in enumerate(zip(routes, paths, strict=True)):
+        named.setdefault(route.method, ({}, {}))[_is_prefix(route)].setdefault(path, []).append(number)
+    exact, prefixes = named[ANY_METHOD]
+    return {method: _PathIndex(exact | own, prefixes | begun) for method, (own, begun) in named.items()}
 
 
 class _WordIndex:
@@ -234,14 +237,6 @@ def _occur(words: tuple[str, ...], places: dict[str, _Places]) -> bool:
             return False
         end = lasts[following]
     return True
-
-
-def _of_method(by_method: dict[str, list[int]] | None, method: str) -> list[int]:
-    return [] if by_method is None else by_method.get(method) or by_method.get(ANY_METHOD) or []
-
-
-def _other_slash(path: str) -> str:
-    return path + "/" if not path.endswith("/") else path[:-1] or path
 
 
 def _is_prefix(route: SiteRoute) -> bool:

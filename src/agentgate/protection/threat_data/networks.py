@@ -67,10 +67,6 @@ class AddressSegments(Struct, frozen=True):
     starts: "array[int]"
     values: "array[int]"
 
-    def find(self, number: int) -> int:
-        """Return the value at a number; 0 where nothing is known."""
-        return self.values[bisect_right(self.starts, number) - 1]
-
     def __len__(self) -> int:
         return len(self.starts)
 
@@ -94,9 +90,9 @@ class AddressTable(Struct, frozen=True):
     def find(self, address: AddressNumber) -> int:
         """Return the value of an address; 0 where nothing is known."""
         if address.version == 4:
-            return self.v4.find(address.number)
+            return self.v4.values[bisect_right(self.v4.starts, address.number) - 1]
         high, low = address.number >> 64, address.number & HIGH_LAST
-        found = self.v6.find(high)
+        found = self.v6.values[bisect_right(self.v6.starts, high) - 1]
         for first, last, value in self.narrow.get(high, ()):
             if first <= low <= last:
                 found |= value

@@ -11,6 +11,7 @@ from agentgate.protection.threat_data.networks import (
     BLOCK,
     DATACENTER,
     TOR,
+    AddressNumber,
     make_flags,
     make_values,
     network_range,
@@ -79,7 +80,7 @@ def test_the_first_and_the_last_address_can_be_in_a_list():
 def test_a_table_of_values_keeps_neighbours_and_gaps_apart():
     table = make_values([(10, 19, 7), (20, 29, 8), (40, 49, 9)], [(5 << 64, (6 << 64) - 1, 3)])
 
-    assert [table.v4.find(number) for number in (9, 10, 19, 20, 29, 30, 39, 40, 49, 50)] == [
+    assert [table.find(AddressNumber(4, number)) for number in (9, 10, 19, 20, 29, 30, 39, 40, 49, 50)] == [
         0,
         7,
         7,
@@ -91,7 +92,7 @@ def test_a_table_of_values_keeps_neighbours_and_gaps_apart():
         9,
         0,
     ]
-    assert [table.v6.find(number) for number in (4, 5, 6)] == [0, 3, 0]
+    assert [table.find(AddressNumber(6, number << 64)) for number in (4, 5, 6)] == [0, 3, 0]
 
 
 @pytest.mark.parametrize(

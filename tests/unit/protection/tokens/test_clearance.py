@@ -67,6 +67,12 @@ def test_what_was_issued_reads_back_until_its_time_is_over(level):
     assert refusal(issued.value, now_ms=NOW_MS + 1_800_000) == "expired_clearance"
 
 
+def test_the_longest_origin_reads_back():
+    origin = "https://" + ".".join(["a" * 63] * 3 + ["b" * 61]) + ":65535"
+
+    assert CLEARANCES.read(issue(origin=origin).value, site_key=SITE, now_ms=NOW_MS).origin == origin
+
+
 def test_a_renewed_clearance_keeps_its_id():
     first = CLEARANCES.read(GOOD, site_key=SITE, now_ms=NOW_MS)
 
