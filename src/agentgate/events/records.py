@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from enum import IntEnum, StrEnum
 from operator import attrgetter
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -72,11 +73,13 @@ class Event(Struct, frozen=True, gc=False):
 class Pattern:
     """An event that comes again and again: each time with an ID, a visitor and a duration of its own."""
 
-    __slots__ = ("event", "series")
+    __slots__ = ("encoded", "event", "series")
 
     def __init__(self, event: Event) -> None:
         self.event = event
         self.series = event.series
+        # What the store makes of it, and remembers here as long as it is of use: see `storage/encoding.py`.
+        self.encoded: tuple[Any, Any, Any] = (None, None, None)
 
 
 # Request ID and trace ID, one of which is there.
