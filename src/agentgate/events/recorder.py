@@ -12,7 +12,7 @@ from operator import attrgetter
 
 import structlog
 
-from agentgate.events.count_buffer import CountBuffer, Key
+from agentgate.events.count_buffer import CountBuffer, Key, WaitingSum
 from agentgate.events.decision_counts import DecisionCounts
 from agentgate.events.decision_log import DecisionLog
 from agentgate.events.ports import USUAL_BATCHING, Batching, EventStore
@@ -116,15 +116,15 @@ class Recorder:
         """Count something that leaves no event. Never waits."""
         self.count_key((site, now_ms // HOUR_MS, name, value), amount)
 
-    def count_key(self, key: Key, amount: int = 1) -> None:
-        """Count by a key that was made before."""
-        sums = self._counts.sums
-        if key in sums:
-            # Most requests add to the same counters, and existing counters are written anyway.
-            sums[key] += amount
-            return
-        self._counts.add(key, amount)
-        self._something.set()
+    def count_key(self, key: Key, amount: int = 1) -> WaitingSum:
+        """Count by a key that was made before; return the sum, to which the caller may add until it is taken."""
+        tally = self._counts.sums.get(key)
+        if tally is None:
+            self._something.set()
+            return self._counts.add(key, amount)
+        # Existing counters are written anyway.
+        tally.counted += amount
+        return tally
 
     async def start(self) -> None:
         """Begin to write."""
