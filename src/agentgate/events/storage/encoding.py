@@ -81,8 +81,8 @@ _OWN_LAST = slice(SHAPE.stop, None)
 _SITE_AND_ID = itemgetter(0, 1)
 # Most fields are taken of many events at once: no function written in Python runs for a single one.
 _id, _visitor, _duration_us = attrgetter("id"), attrgetter("visitor"), attrgetter("duration_us")
-_pattern, _site = attrgetter("pattern"), attrgetter("shape.site")
-_own_details = attrgetter("site", "id", "correlation", "pattern.event.solve_ms")
+_pattern, _site, _correlation = attrgetter("pattern"), attrgetter("shape.site"), attrgetter("correlation")
+_own_details = attrgetter("pattern.event.site", "id", "correlation", "pattern.event.solve_ms")
 
 _as_tuple = msgspec.structs.astuple
 _to_json = msgspec.json.Encoder(order="sorted").encode
@@ -221,11 +221,12 @@ class EventEncoder:
                 for event in repeated
                 if event.pattern in self._detailed
             }
-        self._details |= {
-            (site, identifier): (*correlation, solve_ms)
-            for site, identifier, correlation, solve_ms in map(_own_details, repeated)
-            if correlation is not None
-        }
+        if any(map(_correlation, repeated)):
+            self._details |= {
+                (site, identifier): (*correlation, solve_ms)
+                for site, identifier, correlation, solve_ms in map(_own_details, repeated)
+                if correlation is not None
+            }
 
     def _add_whole(self, event: Event) -> None:
         stored, details = self._encode(event)
