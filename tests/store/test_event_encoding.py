@@ -14,7 +14,7 @@ import pytest
 
 from agentgate.events.records import SHAPE, Event, Pattern, Repeated
 from agentgate.events.storage.encoding import EVENT_COLUMNS, WIDE_COLUMNS, EncodedEvents, EventEncoder
-from agentgate.events.storage.shapes import MOST_REMEMBERED, Remembered
+from agentgate.events.storage.shapes import MOST_REMEMBERED, Remembered, StoredPattern
 from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.database import Row
 from agentgate.lib.enums import ChallengeStage, DecisionKind
@@ -112,6 +112,23 @@ async def test_words_without_a_number_are_not_remembered_as_other(place: EventPl
     assert not encoder.missing
     assert all((row["route"], row["action"], row["method"]))
     assert 0 not in json.loads(row["labels"])
+
+
+async def test_a_pattern_is_encoded_once_until_what_is_remembered_is_forgotten(place: EventPlace) -> None:
+    remembered, pattern = Remembered(), Pattern(new_event(0))
+
+    def stored() -> StoredPattern:
+        encoder = EventEncoder(place.words, remembered)
+        return encoder.encode([Repeated(new_event(1).id, 7, 5, pattern)]).events[0][4]
+
+    assert stored() is not stored(), "its words have no numbers yet"
+    await learn(place, [pattern.event])
+    first = stored()
+    assert stored() is first
+    remembered.shapes.update({(number,): first.shape for number in range(MOST_REMEMBERED)})
+
+    assert stored() is not first
+    assert stored() in remembered.patterns.values()
 
 
 async def test_only_so_many_patterns_are_remembered(place: EventPlace) -> None:

@@ -12,13 +12,22 @@ MOST_KEYS = 20_000
 Key = tuple[int, int, CounterName, str]
 
 
+class WaitingSum:
+    """A sum that waits to be written. Whoever holds it may add to it, unless it is 0: then it has been taken."""
+
+    __slots__ = ("counted",)
+
+    def __init__(self) -> None:
+        self.counted = 0
+
+
 class CountBuffer:
     """Sums by site, hour, name and value."""
 
     def __init__(self) -> None:
         self.lost = 0
         # A caller may add to the sum of an existing key directly; new keys go through `add`.
-        self.sums: dict[Key, int] = {}
+        self.sums: dict[Key, WaitingSum] = {}
         # Which values of a site, hour and name were seen; of the newest hour only.
         self._values: dict[tuple[int, CounterName], set[str]] = {}
         self._hour = 0
@@ -27,20 +36,25 @@ class CountBuffer:
         """Tell whether anything waits."""
         return bool(self.sums)
 
-    def add(self, key: Key, amount: int) -> None:
-        """Add to a sum; when there are too many keys, to the count of lost ones."""
+    def add(self, key: Key, amount: int) -> WaitingSum:
+        """Add to a sum and return it; when there are too many keys, add to the count of lost ones."""
         site, hour, name, value = key
         if value:
             key = (site, hour, name, self._admitted(site, hour, name, value))
         if key not in self.sums and len(self.sums) >= MOST_KEYS:
             self.lost += amount
-            return
-        self.sums[key] = self.sums.get(key, 0) + amount
+            return WaitingSum()
+        tally = self.sums.setdefault(key, WaitingSum())
+        tally.counted += amount
+        return tally
 
     def take(self) -> list[Count]:
         """Return all sums and clear the buffer."""
         sums, self.sums = self.sums, {}
-        return [Count(*key, counted) for key, counted in sums.items()]
+        counts = [Count(*key, tally.counted) for key, tally in sums.items()]
+        for tally in sums.values():
+            tally.counted = 0
+        return counts
 
     def put_back(self, counts: list[Count]) -> None:
         """Add counts again that could not be written."""

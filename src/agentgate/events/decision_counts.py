@@ -5,13 +5,16 @@ no room are missing here; `agentgate_event_write_failures_total` has them.
 """
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate
+from functools import partial
+from itertools import accumulate, compress
+from operator import attrgetter, itemgetter
 
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from agentgate.events.records import Count, CounterName, Event, Pattern, Recorded, Repeated
+from agentgate.events.records import Count, CounterName, Recorded, Series
 from agentgate.lib.telemetry import series
 from agentgate.lib.telemetry.series import DURATION_BUCKETS_S
 
@@ -22,6 +25,9 @@ MOST_AGENTS = 500
 MOST_CALLS = 100
 
 _BOUNDS_US = tuple(round(bound_s * 1e6) for bound_s in (0.000_05, 0.000_1, 0.000_25, *DURATION_BUCKETS_S))
+_bucket = partial(bisect_left, _BOUNDS_US)
+# Functions written in C, as whatever is done for each event.
+_series, _kind, _duration_us = attrgetter("series"), itemgetter(1), attrgetter("duration_us")
 
 _TOKENS = {CounterName.TOKENS_ISSUED: "issued", CounterName.TOKENS_REDEEMED: "redeemed"}
 _SITEVERIFY = {CounterName.SITEVERIFY_SUCCESS: "success", CounterName.SITEVERIFY_FAILURE: "failure"}
@@ -45,18 +51,14 @@ class DecisionCounts:
         self.sums_us: dict[str, int] = {}
 
     def add(self, batch: Sequence[Recorded]) -> None:
-        patterns: dict[Pattern, list[int]] = {}
-        for recorded in batch:
-            if isinstance(recorded, Repeated):
-                durations = patterns.get(recorded.pattern)
-                if durations is None:
-                    patterns[recorded.pattern] = [recorded.duration_us]
-                else:
-                    durations.append(recorded.duration_us)
-            else:
-                self._add(recorded, (recorded.duration_us,))
-        for pattern, durations in patterns.items():
-            self._add(pattern.event, durations)
+        """Add the events of a batch."""
+        each: list[Series] = list(map(_series, batch))
+        counted = Counter(each)
+        for key, events in counted.items():
+            self._add(key, events)
+        for kind in dict.fromkeys(key[1] for key in counted):
+            of_kind = compress(map(_duration_us, batch), map(kind.__eq__, map(_kind, each)))
+            self._add_durations(kind, list(of_kind))
 
     def add_counts(self, counts: Sequence[Count]) -> None:
         """Add the counters of tokens and siteverify calls, which leave no event."""
@@ -70,21 +72,21 @@ class DecisionCounts:
                     result = "other"
                 self.siteverify[result] = self.siteverify.get(result, 0) + count.counted
 
-    def _add(self, event: Event, durations: Sequence[int]) -> None:
-        kind = event.kind.value
-        reason = event.reasons[0] if event.reasons else ""
-        key = (event.site, kind, event.outcome.value, event.would.value if event.would else "", reason)
+    def _add(self, counted_by: Series, events: int) -> None:
+        site, kind, outcome, would, reason, agent = counted_by
+        key = (site, kind, outcome, would, reason)
         if key not in self.totals and len(self.totals) >= MOST_SERIES:
-            key = (0, *key[1:])
-        self.totals[key] = self.totals.get(key, 0) + len(durations)
-        if event.agent is not None:
-            named = (event.agent, event.outcome.value)
-            if named not in self.agents and len(self.agents) >= MOST_AGENTS:
-                named = ("other", event.outcome.value)
-            self.agents[named] = self.agents.get(named, 0) + len(durations)
+            key = (0, kind, outcome, would, reason)
+        self.totals[key] = self.totals.get(key, 0) + events
+        if agent is not None:
+            if (agent, outcome) not in self.agents and len(self.agents) >= MOST_AGENTS:
+                agent = "other"
+            self.agents[agent, outcome] = self.agents.get((agent, outcome), 0) + events
+
+    def _add_durations(self, kind: str, durations: Sequence[int]) -> None:
         buckets = self.buckets.setdefault(kind, [0] * (len(_BOUNDS_US) + 1))
-        for duration_us in durations:
-            buckets[bisect_left(_BOUNDS_US, duration_us)] += 1
+        for bucket, events in Counter(map(_bucket, durations)).items():
+            buckets[bucket] += events
         self.sums_us[kind] = self.sums_us.get(kind, 0) + sum(durations)
 
 

@@ -7,12 +7,12 @@ import asyncio
 import contextlib
 import random
 import time
-from collections import deque
 from collections.abc import Callable
+from operator import attrgetter
 
 import structlog
 
-from agentgate.events.count_buffer import CountBuffer, Key
+from agentgate.events.count_buffer import CountBuffer, Key, WaitingSum
 from agentgate.events.decision_counts import DecisionCounts
 from agentgate.events.decision_log import DecisionLog
 from agentgate.events.ports import USUAL_BATCHING, Batching, EventStore
@@ -27,6 +27,8 @@ FIRST_RETRY_S, LAST_RETRY_S = 0.1, 5.0
 # committed. Stores end their attempts by themselves within seconds, unless the disk hangs.
 STOP_S = 5.0
 ATTEMPT_S = 10.0
+
+_id = attrgetter("id")
 
 
 def counter_key(site: int, name: CounterName, now_ms: int) -> tuple[Key, int]:
@@ -61,15 +63,17 @@ class Recorder:
         self.took: Callable[[float], None] | None = None
         # For the metrics. Counted once for each batch, so that a check does not pay for it.
         self.decisions = DecisionCounts()
-        self._queue: deque[Recorded] = deque()
+        self._queue: list[Recorded] = []
         self._in_flight = 0
         # How many events may wait in the queue now; none when nothing is taken any more.
         self._room = queue_limit
-        # Events that were handed in, that were committed, and that will never be stored.
-        self.sent = self.stored = self.failed = 0
+        # Events that were committed, and that will never be stored.
+        self.stored = self.failed = 0
         self._counts = CountBuffer()
         self._something = asyncio.Event()
         self._enough = asyncio.Event()
+        # Whom an event wakes that finds so many others in the queue.
+        self._wakes = {batching.enough - 1: self._enough, 0: self._something}
         self._stopping = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._counts_written_s = 0.0
@@ -83,6 +87,11 @@ class Recorder:
         return len(self._queue) + self._in_flight
 
     @property
+    def sent(self) -> int:
+        """Events that were handed in."""
+        return self.stored + self.failed + self.waiting
+
+    @property
     def is_well(self) -> bool:
         """Whether the store took the last batch, and there is room for more."""
         return not self._is_refused and self.waiting < self._queue_limit
@@ -93,32 +102,29 @@ class Recorder:
 
     def put(self, event: Recorded) -> bool:
         """Take an event; False when there is no more room for it. Never waits."""
-        self.sent += 1
         queue = self._queue
-        if len(queue) >= self._room:
+        before = len(queue)
+        if before >= self._room:
             self._fail(1)
             return False
         queue.append(event)
-        waiting = len(queue)
-        if waiting == 1:
-            self._something.set()
-        elif waiting == self._batching.enough:
-            self._enough.set()
+        if before in self._wakes:
+            self._wakes[before].set()
         return True
 
     def count(self, site: int, name: CounterName, value: str = "", amount: int = 1, *, now_ms: int) -> None:
         """Count something that leaves no event. Never waits."""
         self.count_key((site, now_ms // HOUR_MS, name, value), amount)
 
-    def count_key(self, key: Key, amount: int = 1) -> None:
-        """Count by a key that was made before."""
-        sums = self._counts.sums
-        if key in sums:
-            # Most requests add to the same counters, and existing counters are written anyway.
-            sums[key] += amount
-            return
-        self._counts.add(key, amount)
-        self._something.set()
+    def count_key(self, key: Key, amount: int = 1) -> WaitingSum:
+        """Count by a key that was made before; return the sum, to which the caller may add until it is taken."""
+        tally = self._counts.sums.get(key)
+        if tally is None:
+            self._something.set()
+            return self._counts.add(key, amount)
+        # Existing counters are written anyway.
+        tally.counted += amount
+        return tally
 
     async def start(self) -> None:
         """Begin to write."""
@@ -162,8 +168,8 @@ class Recorder:
         await self._flush_counts()
 
     def _take(self) -> list[Recorded]:
-        queue = self._queue
-        batch = [queue.popleft() for _ in range(min(self._batching.most, len(queue)))]
+        batch = self._queue[: self._batching.most]
+        del self._queue[: len(batch)]
         self._set_in_flight(len(batch))
         self.decisions.add(batch)
         if self.log is not None:
@@ -172,8 +178,7 @@ class Recorder:
 
     async def _keep(self, batch: list[Recorded]) -> None:
         """Write a batch, the days in it one after the other; return when each event is stored or failed."""
-        identifiers = [event.id for event in batch]
-        if id_day(min(identifiers)) == id_day(max(identifiers)):
+        if id_day(min(map(_id, batch))) == id_day(max(map(_id, batch))):
             await self._keep_day(batch)
             return
         days: dict[int, list[Recorded]] = {}

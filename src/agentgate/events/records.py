@@ -2,11 +2,16 @@
 
 from collections.abc import Mapping
 from enum import IntEnum, StrEnum
+from operator import attrgetter
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from agentgate.lib.enums import ChallengeStage, DecisionKind, Mode, Outcome, SolveType
+
+# What the metrics count decisions by: the site's number, kind, outcome, would, first reason, agent.
+Series = tuple[int, str, str, str, str, str | None]
 
 
 class Event(Struct, frozen=True, gc=False):
@@ -58,14 +63,23 @@ class Event(Struct, frozen=True, gc=False):
     # Feature name -> value, where the site captures features.
     features: Mapping[str, float] | None = None
 
+    @property
+    def series(self) -> Series:
+        """What the metrics count it by."""
+        reason = self.reasons[0] if self.reasons else ""
+        return self.site, self.kind, self.outcome, self.would or "", reason, self.agent
+
 
 class Pattern:
     """An event that comes again and again: each time with an ID, a visitor and a duration of its own."""
 
-    __slots__ = ("event",)
+    __slots__ = ("encoded", "event", "series")
 
     def __init__(self, event: Event) -> None:
         self.event = event
+        self.series = event.series
+        # What the store makes of it, and remembers here as long as it is of use: see `storage/encoding.py`.
+        self.encoded: tuple[Any, Any, Any] = (None, None, None)
 
 
 # Request ID and trace ID, one of which is there.
@@ -82,15 +96,10 @@ class Repeated(Struct, frozen=True, gc=False):
     # Its own, whatever the pattern's event has.
     correlation: Correlation | None = None
 
-    @property
-    def site(self) -> int:
-        """The site's number."""
-        return self.pattern.event.site
-
-    @property
-    def features(self) -> Mapping[str, float] | None:
-        """As those of the pattern."""
-        return self.pattern.event.features
+    # As those of the pattern. Each event is asked for these, so no function written in Python does it.
+    site = property(attrgetter("pattern.event.site"))
+    features = property(attrgetter("pattern.event.features"))
+    series = property(attrgetter("pattern.series"))
 
     def whole(self) -> Event:
         own = replace(self.pattern.event, id=self.id, visitor=self.visitor, duration_us=self.duration_us)

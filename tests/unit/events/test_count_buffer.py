@@ -67,3 +67,13 @@ def test_there_are_only_so_many_sums_and_the_rest_is_lost():
 
     assert buffer.lost == 6
     assert len(buffer.take()) == MOST_KEYS
+
+
+def test_a_sum_can_be_added_to_until_it_is_taken():
+    buffer, key = CountBuffer(), (1, 5, CHECK, "")
+    tally = buffer.add(key, 1)
+    tally.counted += 2
+
+    assert buffer.take() == [Count(*key, 3)]
+    assert tally.counted == 0
+    assert buffer.add(key, 1) is not tally

@@ -4,14 +4,15 @@ Pure and synchronous, in steps of a few events each, because a batch of a thousa
 Events that are alike but for their own numbers have one pattern; it is encoded once and counted as often as it occurs.
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import msgspec
 
-from agentgate.events.records import SHAPE, Pattern, Recorded, Repeated
+from agentgate.events.records import SHAPE, Event, Pattern, Recorded, Repeated
 from agentgate.events.storage.codes import (
     KIND_CODES,
     MODE_CODES,
@@ -30,6 +31,7 @@ from agentgate.events.storage.shapes import (
     ROUTE,
     RULE,
     SOLVE_TYPE,
+    EncodedEvent,
     Listed,
     Remembered,
     Shape,
@@ -77,14 +79,16 @@ _CHALLENGE = DecisionKind.CHALLENGE
 
 _OWN_LAST = slice(SHAPE.stop, None)
 _SITE_AND_ID = itemgetter(0, 1)
+# Most fields are taken of many events at once: no function written in Python runs for a single one.
+_id, _visitor, _duration_us = attrgetter("id"), attrgetter("visitor"), attrgetter("duration_us")
+_pattern, _site, _correlation = attrgetter("pattern"), attrgetter("shape.site"), attrgetter("correlation")
+_own_details = attrgetter("pattern.event.site", "id", "correlation", "pattern.event.solve_ms")
 
 _as_tuple = msgspec.structs.astuple
 _to_json = msgspec.json.Encoder(order="sorted").encode
 _to_object = msgspec.json.Encoder().encode
 
 
-# Site, ID, visitor, duration, and everything else.
-EncodedEvent = tuple[int, int, int | None, int, StoredPattern]
 # Request ID, trace ID, time of solving.
 Details = tuple[str | None, str | None, int | None]
 NO_DETAILS: Details = (None, None, None)
@@ -139,12 +143,6 @@ class _Numbers(dict[str, int]):
         return number
 
 
-# Where the duration of an event goes, and its ID: by its labels.
-_Counted = tuple[list[int], dict[Listed, list[int]]]
-# Of a pattern: where durations and IDs go, the pattern as stored, and details, if all events of it have some.
-_Repeat = tuple[list[int], list[int], StoredPattern, Details | None]
-
-
 class EventEncoder:
     """Encodes one batch. Words without a number are gathered in `missing`; then the rows are of no use."""
 
@@ -166,13 +164,10 @@ class EventEncoder:
         self._unnumbered = Remembered()
         self._rows: list[EncodedEvent] = []
         self._details: dict[tuple[int, int], Details] = {}
-        self._hours: dict[tuple[int, int], SiteHour] = {}
-        # The hour of the event before, as a range of IDs, and what its shapes are counted by. All events of a batch but
-        # those around a full hour have the same.
-        self._hour = self._least = self._end = 0
-        self._counted: dict[Shape, _Counted] = {}
-        self._repeated: dict[Pattern, _Repeat] = {}
-        # Likewise the versions of models, with their number.
+        # Patterns of this batch, and the details of those that have some.
+        self._repeated: dict[Pattern, StoredPattern] = {}
+        self._detailed: dict[Pattern, Details] = {}
+        # The versions of models that the event before had, with their number.
         self._versions: tuple[Mapping[str, str], Mapping[str, str], int | None] = ({}, {}, None)
 
     def encode(self, events: Sequence[Recorded]) -> EncodedEvents:
@@ -193,50 +188,72 @@ class EventEncoder:
         self._rows.sort(key=_SITE_AND_ID)
         hours: list[Row] = []
         dimensions = []
-        for place, hour in sorted(self._hours.items(), key=itemgetter(0)):
+        for site, number, rows in _by_hour(self._rows):
+            hour = SiteHour(rows)
             counts, values = hour.take()
-            hours.append((*place, *counts))
+            hours.append((site, number, *counts))
             yield
             hour.count_labels(values)
-            dimensions.append((*place, values))
+            dimensions.append((site, number, values))
             yield
         return EncodedEvents(self._rows, self._details, hours, dimensions)
 
     def _add(self, events: Sequence[Recorded]) -> None:
-        rows, known = self._rows, self._known()
-        shapes_known, labels_known = known.shapes, known.labels
-        for event in events:
-            identifier, visitor, duration_us = event.id, event.visitor, event.duration_us
-            if not self._least <= identifier < self._end:
-                self._turn_to(identifier)
-            stored = None if visitor is None else signed(visitor)
-            if type(event) is Repeated:
-                durations, identifiers, pattern, details = self._repeated.get(event.pattern) or self._repeat(
-                    event.pattern
-                )
-                durations.append(duration_us)
-                identifiers.append(identifier)
-                site = pattern.shape.site
-                rows.append((site, identifier, stored, duration_us, pattern))
-                if event.correlation is not None:
-                    self._details[site, identifier] = (*event.correlation, None if details is None else details[2])
-                elif details is not None:
-                    self._details[site, identifier] = details
-                continue
-            values = _as_tuple(event)
-            key, last = values[SHAPE], values[_OWN_LAST]
-            shape = shapes_known.get(key) or self._shape(key)
-            durations, labelled = self._counted.get(shape) or self._count(shape)
-            listed = labels_known.get(last[0]) or self._list(last[0])
-            durations.append(duration_us)
-            if listed in labelled:
-                labelled[listed].append(identifier)
-            else:
-                labelled[listed] = [identifier]
-            rows.append((shape.site, identifier, stored, duration_us, self._pattern(shape, listed, last)))
-            details = _details(last)
-            if details is not None:
-                self._details[shape.site, identifier] = details
+        repeated = [event for event in events if type(event) is Repeated]
+        if len(repeated) < len(events):
+            for event in events:
+                if type(event) is Event:
+                    self._add_whole(event)
+        patterns = list(map(_pattern, repeated))
+        for pattern in set(patterns).difference(self._repeated):
+            self._repeat(pattern)
+        stored = list(map(self._repeated.__getitem__, patterns))
+        # As `signed` does.
+        visitors = [
+            visitor if visitor is None or visitor < 1 << 63 else visitor - (1 << 64)
+            for visitor in map(_visitor, repeated)
+        ]
+        rows = zip(map(_site, stored), map(_id, repeated), visitors, map(_duration_us, repeated), stored, strict=True)
+        self._rows += rows
+        if self._detailed:
+            self._details |= {
+                (event.site, event.id): self._detailed[event.pattern]
+                for event in repeated
+                if event.pattern in self._detailed
+            }
+        if any(map(_correlation, repeated)):
+            self._details |= {
+                (site, identifier): (*correlation, solve_ms)
+                for site, identifier, correlation, solve_ms in map(_own_details, repeated)
+                if correlation is not None
+            }
+
+    def _add_whole(self, event: Event) -> None:
+        stored, details = self._encode(event)
+        visitor = None if event.visitor is None else signed(event.visitor)
+        self._rows.append((event.site, event.id, visitor, event.duration_us, stored))
+        if details is not None:
+            self._details[event.site, event.id] = details
+
+    def _repeat(self, pattern: Pattern) -> None:
+        """Let events of a pattern find what they have in common."""
+        remembered, stored, details = pattern.encoded
+        if remembered is not self._remembered.since:
+            stored, details = self._encode(pattern.event)
+            # A word without a number is not `other` for ever.
+            if not self.missing:
+                pattern.encoded = self._remembered.since, stored, details
+        self._repeated[pattern] = stored
+        if details is not None:
+            self._detailed[pattern] = details
+
+    def _encode(self, event: Event) -> tuple[StoredPattern, Details | None]:
+        """Return what an event has in common with others, and its details."""
+        values = _as_tuple(event)
+        key, last = values[SHAPE], values[_OWN_LAST]
+        shape = self._known().shapes.get(key) or self._shape(key)
+        listed = self._known().labels.get(last[0]) or self._list(last[0])
+        return self._pattern(shape, listed, last), _details(last)
 
     def _pattern(self, shape: Shape, listed: Listed, last: tuple[Any, ...]) -> StoredPattern:
         """Return the pattern of an event, given its last fields."""
@@ -253,37 +270,9 @@ class EventEncoder:
             found = known[key] = StoredPattern(shape, listed, own)
         return found
 
-    def _repeat(self, pattern: Pattern) -> _Repeat:
-        """Return the lists and the stored pattern that all events of a pattern share in the present hour."""
-        values = _as_tuple(pattern.event)
-        key, last = values[SHAPE], values[_OWN_LAST]
-        shape = self._known().shapes.get(key) or self._shape(key)
-        listed = self._known().labels.get(last[0]) or self._list(last[0])
-        durations, labelled = self._counted.get(shape) or self._count(shape)
-        identifiers = labelled.setdefault(listed, [])
-        stored = self._pattern(shape, listed, last)
-        made = self._repeated[pattern] = durations, identifiers, stored, _details(last)
-        return made
-
     def _known(self) -> Remembered:
         # A word without a number is not `other` for ever.
         return self._unnumbered if self.missing else self._remembered
-
-    def _turn_to(self, identifier: int) -> None:
-        """Count by the hour of this event from now on."""
-        self._hour = id_time_ms(identifier) // HOUR_MS
-        self._least, self._end = first_id(self._hour * HOUR_MS), first_id((self._hour + 1) * HOUR_MS)
-        self._counted = {}
-        self._repeated = {}
-
-    def _count(self, shape: Shape) -> _Counted:
-        """Return the lists that count the events of a shape in the present hour."""
-        place = shape.site, self._hour
-        site_hour = self._hours.get(place)
-        if site_hour is None:
-            site_hour = self._hours[place] = SiteHour()
-        counted = self._counted[shape] = site_hour.shapes.setdefault(shape, []), site_hour.labelled
-        return counted
 
     def _list(self, labels: tuple[str, ...]) -> Listed:
         listed = Listed(map(self._labels.__getitem__, labels))
@@ -353,6 +342,17 @@ class EventEncoder:
             number = self._model_versions[written] if active or shadow else None
         self._versions = active, shadow, number
         return number
+
+
+def _by_hour(rows: Sequence[EncodedEvent]) -> Iterator[tuple[int, int, Sequence[EncodedEvent]]]:
+    """Yield each site and hour with its events. Sorted by site and ID, they stand together."""
+    start = 0
+    while start < len(rows):
+        site, identifier = _SITE_AND_ID(rows[start])
+        hour = id_time_ms(identifier) // HOUR_MS
+        end = bisect_left(rows, (site, first_id((hour + 1) * HOUR_MS)), start + 1, key=_SITE_AND_ID)
+        yield site, hour, rows[start:end]
+        start = end
 
 
 def packed_key(dimension: int, value: int) -> int:

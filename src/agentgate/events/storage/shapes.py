@@ -3,7 +3,10 @@
 How an event becomes a row is in `encoding`.
 """
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import compress
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from agentgate.events.records import Dimension
@@ -28,6 +31,9 @@ _DURATION_PLACE, ERRORS_PLACE, _LAST_PLACE = 11, 12, 13
 DIMENSION_SHIFT = 24
 ACTION, ROUTE, REASON, LABEL, AGENT, RULE, SOLVE_TYPE = (dimension.value << DIMENSION_SHIFT for dimension in Dimension)
 
+
+_id, _duration_us, _pattern = itemgetter(1), itemgetter(3), itemgetter(4)
+_shape, _labels, _is_request = attrgetter("shape"), attrgetter("labels"), attrgetter("shape.is_request")
 
 # Words by which events are found that are no texts: below zero, where the dictionary has none.
 _OUTCOME_WORD, _WOULD_WORD, _STAGE_WORD = -10, -20, -30
@@ -85,10 +91,16 @@ class StoredPattern:
         return {*self.shape.words, *self.labels.numbers} - {OTHER}
 
 
+# Site, ID, visitor, duration, and everything else.
+EncodedEvent = tuple[int, int, int | None, int, StoredPattern]
+
+
 class Remembered:
     """Shapes, label lists and patterns of earlier batches. Numbers of words never change, so these stay valid."""
 
     def __init__(self) -> None:
+        # Another one whenever everything was forgotten: patterns know by it whether they are among the remembered.
+        self.since = object()
         self.shapes: dict[tuple[Any, ...], Shape] = {}
         self.labels: dict[tuple[str, ...], Listed] = {}
         self.patterns: dict[tuple[Any, ...], StoredPattern] = {}
@@ -100,40 +112,33 @@ class Remembered:
             # Together: a pattern of a forgotten shape would never be found again.
             for each in kinds:
                 each.clear()
+            self.since = object()
 
 
 class SiteHour:
-    """The counts of one site in one hour."""
+    """The events of one site in one hour, to be counted. There is at least one, and the newest is the last."""
 
-    __slots__ = ("labelled", "shapes")
-
-    def __init__(self) -> None:
-        # Shape -> the durations of its events.
-        self.shapes: dict[Shape, list[int]] = {}
-        # Labels -> the events that had just these. The same few hundred lists come again and again.
-        self.labelled: dict[Listed, list[int]] = {}
+    def __init__(self, events: Sequence[EncodedEvent]) -> None:
+        self._events = events
+        self._patterns: list[StoredPattern] = list(map(_pattern, events))
 
     def take(self) -> tuple[list[int], dict[int, int]]:
         """Return the values of COUNT_COLUMNS with the newest event's time, and the events by value, without labels."""
         found: dict[int, int] = {}
-        duration_us = 0
-        for shape, durations in self.shapes.items():
-            events = len(durations)
+        for shape, events in Counter(map(_shape, self._patterns)).items():
             for value in shape.values:
                 found[value] = found.get(value, 0) + events
-            if shape.is_request:
-                duration_us += sum(durations)
         counts = [found.pop(place, 0) for place in range(_LAST_PLACE + 1)]
-        counts[_DURATION_PLACE] = duration_us
-        counts[_LAST_PLACE] = id_time_ms(max(map(max, self.labelled.values())))
+        counts[_DURATION_PLACE] = sum(compress(map(_duration_us, self._events), map(_is_request, self._patterns)))
+        counts[_LAST_PLACE] = id_time_ms(_id(self._events[-1]))
         return counts, found
 
     def count_labels(self, values: dict[int, int]) -> None:
         """Count each label."""
-        for labels, events in self.labelled.items():
+        for labels, events in Counter(map(_labels, self._patterns)).items():
             for label in labels.numbers:
                 key = LABEL + label
-                values[key] = values.get(key, 0) + len(events)
+                values[key] = values.get(key, 0) + events
 
 
 def places_of(

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from agentgate.events.count_buffer import Key
+from agentgate.events.count_buffer import Key, WaitingSum
 from agentgate.events.recorder import Recorder, counter_key
 from agentgate.events.records import Correlation, CounterName, Event, Pattern, Repeated
 from agentgate.lib.clock import SECOND_MS
@@ -33,6 +33,7 @@ class GatewayEventLog:
         self._caller: SiteCaller | None = None
         self._since_ms = self._until_ms = 0
         self._key: Key = (0, 0, CounterName.SERVER_CHECK, "")
+        self._calls = WaitingSum()
 
     def note_call(self, caller: SiteCaller, now_ms: int) -> None:
         """Note that a site's server called, with which credential."""
@@ -41,7 +42,12 @@ class GatewayEventLog:
             self._caller, self._since_ms = caller, now_ms
             self._key, end_ms = counter_key(caller.site.number, CounterName.SERVER_CHECK, now_ms)
             self._until_ms = min(now_ms + SAME_MS, end_ms)
-        self._recorder.count_key(self._key)
+            self._calls = WaitingSum()
+        waiting = self._calls
+        if waiting.counted:
+            waiting.counted += 1
+        else:
+            self._calls = self._recorder.count_key(self._key)
 
     def count(self, site: SiteView, name: CounterName, now_ms: int) -> None:
         """Count something of a site."""

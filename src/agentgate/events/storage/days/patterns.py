@@ -5,7 +5,6 @@ is another one in each file, and changes whenever patterns are removed. A patter
 more, so equal ones may stand there several times.
 """
 
-from operator import itemgetter
 from typing import NamedTuple
 
 from agentgate.events.storage.encoding import DETAIL_COLUMNS, PATTERN_COLUMNS, EncodedEvents
@@ -14,7 +13,6 @@ from agentgate.lib.database import Row, Transaction
 
 ROW_TABLE, DETAIL_TABLE = "event_row", "event_detail"
 _ROW_COLUMNS = ("site", "id", "visitor", "duration_us", "pattern")
-_pattern = itemgetter(4)
 _NUMBERED = "SELECT epoch, (SELECT coalesce(max(number), 0) FROM pattern) FROM pattern_epoch"
 
 
@@ -35,17 +33,15 @@ async def write_rows(transaction: Transaction, encoded: EncodedEvents) -> tuple[
     row = await transaction.one(_NUMBERED)
     assert row is not None, "a day has an epoch from its beginning on"
     epoch, last = row
-    distinct = dict.fromkeys(map(_pattern, encoded.events))
+    *columns, patterns = zip(*encoded.events, strict=True)
+    distinct: dict[StoredPattern, None] = dict.fromkeys(patterns)
     numbers = {pattern: pattern.number for pattern in distinct if pattern.epoch == epoch}
     new = [pattern for pattern in distinct if pattern not in numbers]
     if new:
         added = dict(zip(new, range(last + 1, last + 1 + len(new)), strict=True))
         numbers |= added
         await _add(transaction, added)
-    rows = [
-        (site, identifier, visitor, duration_us, numbers[pattern])
-        for site, identifier, visitor, duration_us, pattern in encoded.events
-    ]
+    rows = list(zip(*columns, map(numbers.__getitem__, patterns), strict=True))
     await transaction.load(ROW_TABLE, _ROW_COLUMNS, rows)
     if encoded.details:
         details = [(*key, *values) for key, values in sorted(encoded.details.items())]
