@@ -44,16 +44,16 @@ class CountBuffer:
         if key not in self.sums and len(self.sums) >= MOST_KEYS:
             self.lost += amount
             return WaitingSum()
-        tally = self.sums.setdefault(key, WaitingSum())
-        tally.counted += amount
-        return tally
+        waiting = self.sums.setdefault(key, WaitingSum())
+        waiting.counted += amount
+        return waiting
 
     def take(self) -> list[Count]:
         """Return all sums and clear the buffer."""
         sums, self.sums = self.sums, {}
-        counts = [Count(*key, tally.counted) for key, tally in sums.items()]
-        for tally in sums.values():
-            tally.counted = 0
+        counts = [Count(*key, waiting.counted) for key, waiting in sums.items()]
+        for waiting in sums.values():
+            waiting.counted = 0
         return counts
 
     def put_back(self, counts: list[Count]) -> None:

@@ -67,8 +67,8 @@ class Recorder:
         self._in_flight = 0
         # How many events may wait in the queue now; none when nothing is taken any more.
         self._room = queue_limit
-        # Events that were committed, and that will never be stored.
-        self.stored = self.failed = 0
+        # Events that were handed in, that were committed, and that will never be stored.
+        self.sent = self.stored = self.failed = 0
         self._counts = CountBuffer()
         self._something = asyncio.Event()
         self._enough = asyncio.Event()
@@ -87,11 +87,6 @@ class Recorder:
         return len(self._queue) + self._in_flight
 
     @property
-    def sent(self) -> int:
-        """Events that were handed in."""
-        return self.stored + self.failed + self.waiting
-
-    @property
     def is_well(self) -> bool:
         """Whether the store took the last batch, and there is room for more."""
         return not self._is_refused and self.waiting < self._queue_limit
@@ -102,6 +97,7 @@ class Recorder:
 
     def put(self, event: Recorded) -> bool:
         """Take an event; False when there is no more room for it. Never waits."""
+        self.sent += 1
         queue = self._queue
         before = len(queue)
         if before >= self._room:
@@ -118,13 +114,13 @@ class Recorder:
 
     def count_key(self, key: Key, amount: int = 1) -> WaitingSum:
         """Count by a key that was made before; return the sum, to which the caller may add until it is taken."""
-        tally = self._counts.sums.get(key)
-        if tally is None:
+        waiting = self._counts.sums.get(key)
+        if waiting is None:
             self._something.set()
             return self._counts.add(key, amount)
         # Existing counters are written anyway.
-        tally.counted += amount
-        return tally
+        waiting.counted += amount
+        return waiting
 
     async def start(self) -> None:
         """Begin to write."""

@@ -71,9 +71,9 @@ def test_there_are_only_so_many_sums_and_the_rest_is_lost():
 
 def test_a_sum_can_be_added_to_until_it_is_taken():
     buffer, key = CountBuffer(), (1, 5, CHECK, "")
-    tally = buffer.add(key, 1)
-    tally.counted += 2
+    waiting = buffer.add(key, 1)
+    waiting.counted += 2
 
     assert buffer.take() == [Count(*key, 3)]
-    assert tally.counted == 0
-    assert buffer.add(key, 1) is not tally
+    assert waiting.counted == 0
+    assert buffer.add(key, 1) is not waiting

@@ -48,6 +48,8 @@ class LoopBudget:
         self._next = 1
         self._is_over = False
         self._is_followed = False
+        # Asked for once: the answer costs a call of the system.
+        self._loop: asyncio.AbstractEventLoop | None = None
         # Whether the turn before took longer than that by the clock.
         self._was_long = False
         # Connections whose request may be refused, with the time they were queued; and those resumed at the turn's end.
@@ -119,8 +121,10 @@ class LoopBudget:
 
     def _follow(self) -> None:
         self._is_followed = True
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
         # Called when all that has arrived was handled, before anything that arrives later.
-        asyncio.get_running_loop().call_soon(self._end)
+        self._loop.call_soon(self._end)
 
     def _end(self) -> None:
         if self._deferred or self._queue:

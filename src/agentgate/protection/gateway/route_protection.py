@@ -33,7 +33,7 @@ OPENED = Protection(ANY_ROUTE, None, required=False, opened=True)
 ALL_PATHS = "/*"
 
 
-class MethodClaims(Struct, frozen=True, gc=False):
+class MethodClaims(Struct, frozen=True, gc=False, cache_hash=True):
     """The methods that a request names in its request line and headers."""
 
     method: str
