@@ -8,7 +8,7 @@
 import re
 from collections.abc import Iterable
 
-from agentgate.protection.sites.targets import MARK, decoded_texts
+from agentgate.protection.sites.targets import MARK, PERCENT, decoded_texts
 
 OVERRIDE_HEADERS = (b"x-http-method-override", b"x-http-method", b"x-method-override")
 
@@ -63,7 +63,7 @@ def is_form(content_type: bytes | None) -> bool:
 
 def _methods_in(target: bytes) -> list[str] | None:
     """Return the methods that parameters of the target ask for; None when it is beyond the bounds of decoding."""
-    if b"%" not in target and target.isascii() and b"method" not in target.lower():
+    if PERCENT not in target and target.isascii() and target.lower().find(b"method") < 0:
         return []
     texts = decoded_texts(target)
     if texts is None:

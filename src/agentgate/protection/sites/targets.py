@@ -16,6 +16,9 @@ MOST_DECODINGS = 8
 MOST_NON_ASCII = 512
 _MOST_HIGH_BYTES = 4 * MOST_NON_ASCII
 
+# As a number: `in` looks for bytes in bytes only after it failed to read them as a number.
+PERCENT = ord("%")
+
 # One `/` before each segment; no segment is empty, begins in a blank, or ends in a blank or a dot. A `+` is a blank to
 # servers that decode paths like forms. Escaped characters are not unreserved, not of `/ \ ; % ? #`, not controls.
 _PLAIN = re.compile(
@@ -71,12 +74,12 @@ def is_plain(path: bytes) -> bool:
     """Return whether every server reads the path alike, but for case and a closing slash."""
     if _PLAIN.match(path) is None:
         return False
-    return (b"%" not in path and path.isascii()) or _is_plain_text(path)
+    return (PERCENT not in path and path.isascii()) or _is_plain_text(path)
 
 
 def folded_path(path: bytes) -> str:
     """Return a plain path with its escapes decoded and case folded, without ignorable characters."""
-    if b"%" not in path and path.isascii():
+    if PERCENT not in path and path.isascii():
         return path.decode("ascii").lower()
     return _DROPPED.sub("", _fold(unquote_to_bytes(path).decode("utf-8", "surrogateescape")))
 
@@ -85,7 +88,7 @@ def decoded_texts(data: bytes) -> tuple[str, ...] | None:
     """Return what decoders could make of it, the most usual first, folded and with marks; None beyond the bounds."""
     if len(data) > MOST_BYTES:
         return None
-    if data.isascii() and b"%" not in data:
+    if data.isascii() and PERCENT not in data:
         return (_MARKS.sub(MARK, data.decode("ascii").lower()),)
     text = _decode(data)
     if text is None:
@@ -118,7 +121,7 @@ def _decode(data: bytes) -> str | None:
     """Return the text when nothing is left to decode. Bytes that are no UTF-8 become surrogates."""
     for _ in range(MOST_DECODINGS):
         before = data
-        if b"%" in data:
+        if PERCENT in data:
             data = _ESCAPE.sub(_byte, _OLD_ESCAPE.sub(_utf_8, data))
         if data.isascii():
             if data == before:
