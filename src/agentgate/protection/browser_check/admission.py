@@ -42,7 +42,7 @@ def as_seen_by_adapter(call: Call, sites: SiteDirectory, site_key: str) -> Call:
         return _without_handshake(call)
     # As at the gateway: the adapter's own header takes precedence over `Authorization`, which may be the visitor's.
     secret = next((value for name, value in request.headers if name == SECRET_HEADER), secrets[0])
-    caller = sites.find_caller_showing(secret, now_ms=call.now)
+    caller = sites.find_caller(secret, now_ms=call.now)
     address = canonical_address(addresses[0].decode("latin-1"))
     if caller is None or caller.site.site_key != site_key or address is None:
         return _without_handshake(call)

@@ -123,7 +123,7 @@ class ProxiedCallReader:
         await self._sites.await_refresh_if_possible()
         headers = joined_headers(call.request)
         secret = shown_secret(headers)
-        caller = None if secret is None else self._sites.find_caller_showing(secret, now_ms=call.now)
+        caller = None if secret is None else self._sites.find_caller(secret, now_ms=call.now)
         if caller is None:
             raise Denied("invalid_credential")
         self._uses.note(caller.credential_id, call.now)

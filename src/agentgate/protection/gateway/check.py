@@ -7,7 +7,6 @@ and an event recorded, except where nobody is known to answer to.
 """
 
 from collections.abc import Awaitable, Mapping
-from hashlib import blake2s, sha256
 from time import monotonic, perf_counter_ns
 
 import structlog
@@ -16,7 +15,6 @@ from agentgate.http.bearer_secret import bearer_secret, shown_secret
 from agentgate.http.connection.fast_functions import HotRequest, Reply
 from agentgate.http.connection.head import GIVEN, Cut, cut, lines, split
 from agentgate.http.connection.loop_budget import LoopBudget
-from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.lib.clock import Clock
 from agentgate.lib.decision_ids import encode_id
 from agentgate.lib.enums import Outcome
@@ -58,8 +56,6 @@ STALE_S = 15 * 60.0
 # No longer URL is cached: visitors choose it.
 LONGEST_URL = 512
 
-# Entries of the young generation: one for each credential in use.
-DIGESTS = 8_192
 
 Fields = Mapping[bytes, bytes]
 COUNTED = PartState.COUNTED
@@ -100,8 +96,6 @@ class GatewayCheck:
         self._refused_unseen = 0
         # How often something was worked out because it was not cached, by cache.
         self.misses = {"headers": 0, "fingerprints": 0, "pages": 0, "visitors": 0, "decisions": 0}
-        # The digests under which secrets are stored, by a digest that takes half the time. Of secrets that were right.
-        self._digests: BoundedCache[bytes, bytes] = BoundedCache(DIGESTS)
         # The head that is being checked, as it arrived.
         self._data = b""
 
@@ -301,14 +295,7 @@ class GatewayCheck:
             secret = shown_secret(fields)
         else:
             secret = None if authorization is None else bearer_secret(authorization)
-        if secret is None:
-            return None
-        quick = blake2s(secret).digest()
-        digest = self._digests.young.get(quick) or self._digests.promote(quick) or sha256(secret).digest()
-        caller = self._sites.find_caller(digest, now_ms=now_ms)
-        if caller is not None and quick not in self._digests.young:
-            self._digests.put(quick, digest)
-        return caller
+        return None if secret is None else self._sites.find_caller(secret, now_ms=now_ms)
 
     def _find_page(self, site: SiteSnapshot, methods: MethodClaims, url: bytes | None) -> SitePage:
         pages, key = self._snapshot.pages, (site, methods, url)

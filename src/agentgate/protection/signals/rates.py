@@ -64,10 +64,10 @@ class _Window(SharedCount, gc=False):
     files: int = 0
     files_before: int = 0
 
-    def rate(self, rest: float, share: int) -> int:
+    def rate(self, rest_ms: int, share: int) -> int:
         """Return the sum less the pages that files show to be a browser's; this worker sees one of `share`."""
-        count = self.own + self.others + int(self.before * rest)
-        files = self.files + int(self.files_before * rest)
+        count = self.own + self.others + self.before * rest_ms // MINUTE_MS
+        files = self.files + self.files_before * rest_ms // MINUTE_MS
         if files:
             count = max(count - files * share // FILES_OF_A_PAGE, count // COUNTED_OF_PAGES)
         return count or 1
@@ -145,8 +145,8 @@ class RateWindows:
             self._ask(window, VISITOR_MARKS, now_ms)
         if network.own >= network.ask_at:
             self._ask(network, NETWORK_MARKS, now_ms)
-        rest = 1.0 - (now_ms % MINUTE_MS) / MINUTE_MS
-        return Rates(window.rate(rest, self._share), network.rate(rest, self._share))
+        rest_ms = MINUTE_MS - now_ms % MINUTE_MS
+        return Rates(window.rate(rest_ms, self._share), network.rate(rest_ms, self._share))
 
     def count_again(self, counted: Counted, now_ms: int) -> tuple[int, int]:
         """Count a request of a cached visitor; return the rates of visitor and network, this request included."""
@@ -239,17 +239,17 @@ class RateWindows:
         return budget
 
     def _rates(self, counted: Counted, now_ms: int) -> tuple[int, int]:
-        rest = 1.0 - (now_ms % MINUTE_MS) / MINUTE_MS
-        rate = counted.window.rate(rest, self._share)
+        rest_ms = MINUTE_MS - now_ms % MINUTE_MS
+        rate = counted.window.rate(rest_ms, self._share)
         # Who counts towards no network is its own: with another rate, its requests would be decided anew.
-        return rate, rate if counted.network is None else counted.network.rate(rest, self._share)
+        return rate, rate if counted.network is None else counted.network.rate(rest_ms, self._share)
 
     def read(self, site: int, visitor: int, address: str, now_ms: int) -> Rates:
         """Return the rates without counting: the request belongs to one that was counted."""
         if now_ms // MINUTE_MS > self._minute:
             self._turn(now_ms // MINUTE_MS)
-        rest = 1.0 - (now_ms % MINUTE_MS) / MINUTE_MS
-        return Rates(self._sum(visitor_key(site, visitor), rest), self._sum(network_key(site, address), rest))
+        rest_ms = MINUTE_MS - now_ms % MINUTE_MS
+        return Rates(self._sum(visitor_key(site, visitor), rest_ms), self._sum(network_key(site, address), rest_ms))
 
     async def sync(self, exchange: RateExchange) -> None:
         """Exchange the counts since the last time with the other workers."""
@@ -303,10 +303,12 @@ class RateWindows:
         before = self._before.get(key)
         return 0 if before is None else before.own + before.others
 
-    def _sum(self, key: Key, rest: float) -> int:
+    def _sum(self, key: Key, rest_ms: int) -> int:
         window = self._present.get(key)
+        if window is not None:
+            return window.rate(rest_ms, self._share)
         # At least the request that this belongs to.
-        return max(1, int(self._count_before(key) * rest) if window is None else window.rate(rest, self._share))
+        return max(1, self._count_before(key) * rest_ms // MINUTE_MS)
 
     def _turn(self, minute: int) -> None:
         """Start a window; the one before the last is forgotten, as is the last when it ended over a minute ago."""

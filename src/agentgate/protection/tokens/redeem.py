@@ -22,7 +22,6 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.limits import REDEMPTION_KEPT_HOURS
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import to_json
-from agentgate.lib.secrets import digest
 from agentgate.protection.sites.directory import SiteCaller, SiteDirectory, SiteView
 from agentgate.protection.tokens.binding import Bindings
 from agentgate.protection.tokens.receipts import Claims, NotAReceipt, SigningKeys, is_of_the_future, read_receipt
@@ -189,7 +188,7 @@ class Redeemer:
             if secret in KNOWN:
                 return TestCaller(secret)
             raise Refused("invalid_credential")
-        caller = self._sites.find_caller(digest(secret), now_ms=now_ms)
+        caller = self._sites.find_caller(secret.encode("utf-8", "surrogatepass"), now_ms=now_ms)
         if caller is None:
             raise Refused("invalid_credential")
         self._uses.note(caller.credential_id, now_ms)
