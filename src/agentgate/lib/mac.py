@@ -1,10 +1,27 @@
 """HMAC-SHA256 (RFC 2104) for keys that make many tags: the key is hashed once, and the states are copied."""
 
 import hashlib
+from contextlib import suppress
+from importlib import import_module
+from typing import Any
+
+# Python's own SHA-256, from 3.12 on and before. For a message of one block it takes less than OpenSSL's, of which far more
+# code has to be in the processor's cache: a first visit takes a tenth less (decision 0023).
+_OWN = ("_sha2", "_sha256")
 
 BLOCK_BYTES = 64
 _INNER = bytes(byte ^ 0x36 for byte in range(256))
 _OUTER = bytes(byte ^ 0x5C for byte in range(256))
+
+
+def _own_sha256() -> Any:
+    for name in _OWN:
+        with suppress(ImportError):
+            return import_module(name).sha256
+    return hashlib.sha256
+
+
+_sha256 = _own_sha256()
 
 
 class PreparedMac:
@@ -15,8 +32,8 @@ class PreparedMac:
     def __init__(self, key: bytes, *, prefix: bytes = b"") -> None:
         """Prepare a key; every message is authenticated as if it began with the prefix."""
         block = (key if len(key) <= BLOCK_BYTES else hashlib.sha256(key).digest()).ljust(BLOCK_BYTES, b"\0")
-        self._inner = hashlib.sha256(block.translate(_INNER) + prefix)
-        self._outer = hashlib.sha256(block.translate(_OUTER))
+        self._inner = _sha256(block.translate(_INNER) + prefix)
+        self._outer = _sha256(block.translate(_OUTER))
 
     def tag(self, message: bytes) -> bytes:
         """Return the 32 bytes that authenticate a message. Compare them with `hmac.compare_digest`."""
@@ -24,4 +41,5 @@ class PreparedMac:
         inner.update(message)
         outer = self._outer.copy()
         outer.update(inner.digest())
-        return outer.digest()
+        tag: bytes = outer.digest()
+        return tag

@@ -61,7 +61,7 @@ def serve(
         return supervise(
             settings,
             run_worker,
-            preload=("agentgate.server.cli.serve", "agentgate.server.application"),
+            preload=("agentgate.server.hot_libraries", "agentgate.server.cli.serve", "agentgate.server.application"),
             on_ready=announce,
         )
     finally:
