@@ -5,8 +5,8 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-# Python's own SHA-256, from 3.12 on and before. For a message of one block it takes less than OpenSSL's, of which far more
-# code has to be in the processor's cache: a first visit takes a tenth less (decision 0023).
+# Python's own SHA-256, from 3.12 on and before. For a message of one block it takes less than OpenSSL's, of which far
+# more code has to be in the processor's cache: a first visit takes a tenth less (decision 0023).
 _OWN = ("_sha2", "_sha256")
 
 BLOCK_BYTES = 64
