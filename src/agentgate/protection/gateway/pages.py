@@ -72,7 +72,7 @@ class Pages:
         labels, names_file = path_labels(method, target), is_file(target)
         open_path = view.open_paths.find(target)
         key = (site, origin, protections, self._lengths[len(target)], labels, names_file, open_path, traits)
-        kind = self._kinds.young.get(key) or self._kinds.get(key)
+        kind = self._kinds.young.get(key) or self._kinds.promote(key)
         if kind is None:
             kind = self._kinds.put(key, PageKind(origin, protections, target, traits))
             if open_path is not None:
@@ -81,7 +81,7 @@ class Pages:
         return SitePage(target, kind)
 
     def _find_origin(self, start: bytes) -> tuple[str, bytes]:
-        found = self._origins.get(start)
+        found = self._origins.promote(start)
         if found is None:
             origin = read_origin(start)
             found = self._origins.put(start, (origin, origin.partition("://")[2].encode()))
