@@ -8,8 +8,8 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from itertools import accumulate, compress
-from operator import attrgetter, itemgetter
+from itertools import accumulate
+from operator import attrgetter
 
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
@@ -26,8 +26,7 @@ MOST_CALLS = 100
 
 _BOUNDS_US = tuple(round(bound_s * 1e6) for bound_s in (0.000_05, 0.000_1, 0.000_25, *DURATION_BUCKETS_S))
 _bucket = partial(bisect_left, _BOUNDS_US)
-# Functions written in C, as whatever is done for each event.
-_series, _kind, _duration_us = attrgetter("series"), itemgetter(1), attrgetter("duration_us")
+_series = attrgetter("series")
 
 _TOKENS = {CounterName.TOKENS_ISSUED: "issued", CounterName.TOKENS_REDEEMED: "redeemed"}
 _SITEVERIFY = {CounterName.SITEVERIFY_SUCCESS: "success", CounterName.SITEVERIFY_FAILURE: "failure"}
@@ -57,8 +56,8 @@ class DecisionCounts:
         for key, events in counted.items():
             self._add(key, events)
         for kind in dict.fromkeys(key[1] for key in counted):
-            of_kind = compress(map(_duration_us, batch), map(kind.__eq__, map(_kind, each)))
-            self._add_durations(kind, list(of_kind))
+            durations = [event.duration_us for event, key in zip(batch, each, strict=True) if key[1] == kind]
+            self._add_durations(kind, durations)
 
     def add_counts(self, counts: Sequence[Count]) -> None:
         """Add the counters of tokens and siteverify calls, which leave no event."""

@@ -133,9 +133,9 @@ class Keyring:
 
     def is_mac(self, tag: bytes, purpose: str, *parts: bytes) -> bool:
         """Return whether the tag, whole or cut to 16 bytes or more, was made for these parts by a key that verifies."""
-        return self.is_mac_of(_join(*parts), tag, purpose)
+        return self.is_mac_of(tag, purpose, _join(*parts))
 
-    def is_mac_of(self, framed: bytes, tag: bytes, purpose: str) -> bool:
+    def is_mac_of(self, tag: bytes, purpose: str, framed: bytes) -> bool:
         """Return `is_mac` of parts that are joined already: each behind its length in four bytes."""
         length = len(tag)
         if length < SHORTEST_TAG:

@@ -208,11 +208,7 @@ class EventEncoder:
         for pattern in set(patterns).difference(self._repeated):
             self._repeat(pattern)
         stored = list(map(self._repeated.__getitem__, patterns))
-        # As `signed` does.
-        visitors = [
-            visitor if visitor is None or visitor < 1 << 63 else visitor - (1 << 64)
-            for visitor in map(_visitor, repeated)
-        ]
+        visitors = [None if visitor is None else signed(visitor) for visitor in map(_visitor, repeated)]
         rows = zip(map(_site, stored), map(_id, repeated), visitors, map(_duration_us, repeated), stored, strict=True)
         self._rows += rows
         if self._detailed:

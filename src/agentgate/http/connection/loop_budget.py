@@ -71,8 +71,7 @@ class LoopBudget:
         To be called while requests are handled: what tasks do comes before that or after the turn's end.
         """
         self.is_refreshed = True
-        if not self._is_followed:
-            self._follow()
+        self._follow()
 
     def is_over(self) -> bool:
         """Count the current request, and return whether the turn has no time for it."""
@@ -85,19 +84,16 @@ class LoopBudget:
         The newest is resumed first (LIFO). In order of arrival, every request would be near its deadline when resumed.
         """
         self._queue.append((time.perf_counter(), connection))
-        if not self._is_followed:
-            self._follow()
+        self._follow()
 
     def defer(self, connection: DeferredConnection) -> None:
         """Defer a connection to the end of the turn. It is resumed then, however long the turn took."""
         self._deferred.append(connection)
-        if not self._is_followed:
-            self._follow()
+        self._follow()
 
     def _step(self) -> bool:
         if self._count < ASKED_FROM:
-            if not self._is_followed:
-                self._follow()
+            self._follow()
             self._next = ASKED_FROM
         elif self._count < ASKED_EVERY:
             self._began_s = time.perf_counter()
@@ -120,6 +116,8 @@ class LoopBudget:
         return time.perf_counter() - self._began_s > self._long_s
 
     def _follow(self) -> None:
+        if self._is_followed:
+            return
         self._is_followed = True
         if self._loop is None:
             self._loop = asyncio.get_running_loop()

@@ -47,10 +47,11 @@ class Visitor(Counted):
     def read_cookies(self, cookies: bytes, site: SiteSnapshot, origin: str, receipts: Receipts, now_ms: int) -> None:
         """Find the clearances in a `Cookie` header, and verify them unless they are those of the last request."""
         is_current = origin == self.origin and now_ms < self.until_ms
-        framed = b"; " + cookies + b";"
-        # Not `in`, which tries to read a number first and fails.
-        if is_current and framed.find(self.pair) >= 0 and framed.count(site.cookie_name) == 1:
-            return
+        if is_current:
+            framed = b"; " + cookies + b";"
+            # Not `in`, which tries to read a number first and fails.
+            if framed.find(self.pair) >= 0 and framed.count(site.cookie_name) == 1:
+                return
         clearances = cookies_of(cookies, site.cookie_name)
         if is_current and clearances == self.clearances:
             return

@@ -26,7 +26,7 @@ class RateBoard(RateSharing):
     def first_ask(self, marks: Sequence[int], before: int) -> int:
         return min(SHARED_FROM, self._step(before, marks))
 
-    def ask(self, minute: int, count: SharedCount, *, rest: float, marks: Sequence[int]) -> None:
+    def ask(self, minute: int, count: SharedCount, *, rest_ms: int, marks: Sequence[int]) -> None:
         """Write what this worker counted, and read what all did."""
         total, before = self._board.sums(self._tell(minute, count))
         own = count.own
@@ -37,7 +37,7 @@ class RateBoard(RateSharing):
         if own * self.workers < FEW and (own + count.others + count.before) * 2 < marks[0]:
             count.ask_at = own + (own >> 1 or 1)
         else:
-            count.ask_at = own + min(own >> 2 or 1, self._step(count.sum(rest), marks))
+            count.ask_at = own + min(own >> 2 or 1, self._step(count.sum(rest_ms), marks))
 
     def finish(self, minute: int, count: SharedCount) -> None:
         if count.own >= FINISHED_FROM:

@@ -26,9 +26,9 @@ class RateExchange(RateSharing):
         self._telling = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
 
-    def ask(self, minute: int, count: SharedCount, *, rest: float, marks: Sequence[int]) -> None:
+    def ask(self, minute: int, count: SharedCount, *, rest_ms: int, marks: Sequence[int]) -> None:
         """Tell soon what this worker counted, if that is as much as it may keep to itself."""
-        at = count.sum(rest)
+        at = count.sum(rest_ms)
         # Past the last mark nothing changes, but the minute before fades, and the sum may fall below it again.
         if at < marks[-1]:
             untold = count.own - count.told

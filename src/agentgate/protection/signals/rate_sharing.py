@@ -11,6 +11,7 @@ from sys import maxsize
 
 from msgspec import Struct
 
+from agentgate.lib.clock import MINUTE_MS
 from agentgate.protection.signals.count_board import NOWHERE, BoardPlace
 
 # A visitor's key is a number, a network's is text.
@@ -37,10 +38,9 @@ class SharedCount(Struct, gc=False):
     # Of `RateBoard`: where the others find it.
     place: BoardPlace = NOWHERE
 
-    def sum(self, rest: float) -> int:
-        """Return how many came within the last minute, in which `rest` of the minute before lies."""
-        count = self.own + self.others
-        return count + int(self.before * rest) if self.before else count
+    def sum(self, rest_ms: int) -> int:
+        """Return how many came within the last minute, in which so much of the minute before lies."""
+        return self.own + self.others + self.before * rest_ms // MINUTE_MS
 
 
 class RateSharing(ABC):
@@ -55,7 +55,7 @@ class RateSharing(ABC):
         return 1 if before else self._step(0, marks)
 
     @abstractmethod
-    def ask(self, minute: int, count: SharedCount, *, rest: float, marks: Sequence[int]) -> None:
+    def ask(self, minute: int, count: SharedCount, *, rest_ms: int, marks: Sequence[int]) -> None:
         """Learn what the others counted, if they can have made the sum reach a mark, and say when to ask again."""
 
     @abstractmethod

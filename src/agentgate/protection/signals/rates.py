@@ -66,7 +66,7 @@ class _Window(SharedCount, gc=False):
 
     def rate(self, rest_ms: int, share: int) -> int:
         """Return the sum less the pages that files show to be a browser's; this worker sees one of `share`."""
-        count = self.own + self.others + self.before * rest_ms // MINUTE_MS
+        count = self.sum(rest_ms)
         files = self.files + self.files_before * rest_ms // MINUTE_MS
         if files:
             count = max(count - files * share // FILES_OF_A_PAGE, count // COUNTED_OF_PAGES)
@@ -323,8 +323,7 @@ class RateWindows:
 
     def _ask(self, window: _Window, marks: tuple[int, ...], now_ms: int) -> None:
         if self._sharing is not None:
-            rest = 1.0 - (now_ms % MINUTE_MS) / MINUTE_MS
-            self._sharing.ask(self._minute, window, rest=rest, marks=marks)
+            self._sharing.ask(self._minute, window, rest_ms=MINUTE_MS - now_ms % MINUTE_MS, marks=marks)
 
 
 def visitor_key(site: int, visitor: int) -> int:

@@ -111,7 +111,7 @@ class Clearances:
         groups = layout.groups()
         # Lengths have four bytes where fields are authenticated, and two in the cookie.
         framed = "\0\0" + "\0\0".join(groups[::2])
-        if not self._keyring.is_mac_of(framed.encode("latin-1"), data[-TAG_BYTES:], PURPOSE):
+        if not self._keyring.is_mac_of(data[-TAG_BYTES:], PURPOSE, framed.encode("latin-1")):
             raise ClearanceRefused(_INVALID)
         of_site, origin, visitor, level, clearance_id, expiry = groups[1::2]
         if of_site != site_key:
