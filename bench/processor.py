@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bench.nginx import free_port, nginx_program, running_nginx
@@ -72,7 +72,9 @@ def settled_s(process_id: int) -> float:
 def keep_on(process_id: int, processors: set[int]) -> None:
     """Let all threads of a process run on these processors only; those it starts later as well."""
     for thread in Path(f"/proc/{process_id}/task").iterdir():
-        os.sched_setaffinity(int(thread.name), processors)
+        # A thread may have ended since it was listed.
+        with suppress(ProcessLookupError):
+            os.sched_setaffinity(int(thread.name), processors)
 
 
 @contextmanager

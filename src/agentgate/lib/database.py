@@ -90,7 +90,8 @@ class SqlSession(Reader, Protocol):
     async def insert_new(self, new: NewRows, rows: Sequence[Sequence[Value]]) -> list[Row]:
         """Insert the rows whose key is not there yet; return the keys of those. All of it is one commit.
 
-        Keys are unique and sorted: two transactions that insert the same rows must not wait for each other.
+        Keys are unique and sorted: two transactions that insert the same rows must not wait for each other. Values are
+        checked by whoever gathers the rows (`FirstRows`), so that one which cannot be stored fails alone.
         """
 
 

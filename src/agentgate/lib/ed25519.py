@@ -3,19 +3,21 @@
 It checks a signature in less than half of OpenSSL's time (`bench.agent_signatures`), and refuses keys of small order.
 """
 
-import hashlib
-import hmac
-
 import nacl.bindings
 from msgspec import Struct
 from nacl.exceptions import BadSignatureError
 
+from agentgate.lib.mac import own_hash
+
 SIGNATURE_BYTES = 64
 # The order of the base point: what the second half of a signature is reduced by.
 ORDER = 2**252 + 27742317777372353535851937790883648493
-# The library reduces 512 bits, and a hash with a product added has one more: its first byte is folded into the rest.
-_REST_BITS = 504
-_REST, _FOLD = 2**_REST_BITS - 1, 2**_REST_BITS % ORDER
+# A number below 2**513 is a multiple of the order if and only if its product with the order's inverse is, in so many
+# bits, as small as the quotient must be.
+_BITS = 520
+_INVERSE, _MASK, _LARGEST = pow(ORDER, -1, 1 << _BITS), (1 << _BITS) - 1, 2**513 // ORDER
+
+_sha512 = own_hash("sha512")
 
 
 class PublicKey(Struct, frozen=True):
@@ -42,10 +44,10 @@ class PrivateKey:
         raw, self._secret = nacl.bindings.crypto_sign_seed_keypair(seed)
         self.public = PublicKey(raw)
         # RFC 8032 5.1.5: one half of the seed's hash is the scalar, with five bits set; the other begins every nonce.
-        expanded = hashlib.sha512(seed).digest()
+        expanded = _sha512(seed).digest()
         scalar = bytes((expanded[0] & 248, *expanded[1:31], expanded[31] & 127 | 64))
-        self._scalar = int.from_bytes(_reduce(scalar.ljust(64, b"\0")), "little")
-        self._nonce = hashlib.sha512(expanded[32:])
+        self._scalar = int.from_bytes(scalar, "little") % ORDER
+        self._nonce = _sha512(expanded[32:])
 
     def sign(self, message: bytes) -> bytes:
         return nacl.bindings.crypto_sign(message, self._secret)[:SIGNATURE_BYTES]
@@ -57,15 +59,14 @@ class PrivateKey:
         that belongs to the R at hand, without the multiplication of a point that R itself would take. Another S is
         refused. Another R needs another S, and finding that from a signature of ours would reveal s.
         """
+        second = int.from_bytes(signature[32:], "little")
+        if len(signature) != SIGNATURE_BYTES or second >= ORDER:
+            return False
         hashed = self._nonce.copy()
         hashed.update(message)
         nonce = int.from_bytes(hashed.digest(), "little")
-        challenge = int.from_bytes(hashlib.sha512(signature[:32] + self.public.raw + message).digest(), "little")
+        challenge = int.from_bytes(_sha512(signature[:32] + self.public.raw + message).digest(), "little")
         # All of the challenge is public, and so is the time that Python takes to reduce it. What is secret is added and
-        # multiplied in numbers of one size, and reduced by the library, which takes the same time for every number.
-        total = (nonce & _REST) + (nonce >> _REST_BITS) * _FOLD + challenge % ORDER * self._scalar
-        return hmac.compare_digest(_reduce(total.to_bytes(64, "little")), signature[32:])
-
-
-def _reduce(number: bytes) -> bytes:
-    return nacl.bindings.crypto_core_ed25519_scalar_reduce(number)
+        # multiplied in numbers of one size, which takes the same time for every number, and never divided.
+        difference = nonce + challenge % ORDER * self._scalar + ORDER - second
+        return difference * _INVERSE & _MASK <= _LARGEST

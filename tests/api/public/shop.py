@@ -1,7 +1,9 @@
 """A site with a secret of its server, tokens for it, and the calls of its server."""
 
+import socket
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -63,3 +65,14 @@ def open_shop(service: RunningService, site_key: str = "site_shop") -> Shop:
 def code(response: httpx.Response) -> tuple[int, str | None]:
     """Return status and error code of an answer."""
     return response.status_code, response.json().get("error")
+
+
+def ask_whole(service: RunningService, *requests: bytes) -> tuple[bytes, bytes]:
+    """Send requests, each in one piece on a connection that stays open; return the answer to the last."""
+    parts = urlsplit(service.public_url)
+    with socket.create_connection((parts.hostname, parts.port), timeout=10) as connection:
+        head = body = b""
+        for request in requests:
+            connection.sendall(request)
+            head, _, body = connection.recv(65536).partition(b"\r\n\r\n")
+    return head, body

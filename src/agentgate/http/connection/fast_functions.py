@@ -75,15 +75,15 @@ HotAnswer = Reply | Pending | Awaitable[Reply] | None
 HotFunction = Callable[[HotRequest], HotAnswer]
 # `/path` for GET and HEAD, `POST /path` for another method.
 HotPaths = Mapping[bytes, HotFunction]
-# Answers a GET as it arrived, before it is parsed; None leaves it to the parser.
-Taker = Callable[[bytes], Reply | Awaitable[Reply] | None]
+# Answers a request as it arrived, before it is parsed; None leaves it to the parser.
+Taker = Callable[[bytes], HotAnswer]
 
 
 @runtime_checkable
 class Taking(Protocol):
-    """A hot function for GET that may take a head as it arrived."""
+    """A hot function that may take a request as it arrived."""
 
-    def take(self, data: bytes) -> Reply | Awaitable[Reply] | None:
+    def take(self, data: bytes) -> HotAnswer:
         """Answer, or return None and have done nothing."""
         ...
 
@@ -144,14 +144,14 @@ def write_around(reply: HotReply) -> tuple[bytes, bytes]:
     return whole[:start], whole[start + len(reply.written) :]
 
 
-def taker_of(hot_paths: HotPaths) -> tuple[Taker, tuple[bytes, ...]]:
-    """Return the function that takes heads as they arrive, and how those begin."""
+def taker_of(hot_paths: HotPaths, method: bytes) -> tuple[Taker, tuple[bytes, ...]]:
+    """Return the function that takes requests with this method as they arrive, and how those begin."""
     functions: dict[bytes, object] = dict(hot_paths)
-    takers = [(path, function.take) for path, function in functions.items() if isinstance(function, Taking)]
-    if not takers:
-        return (lambda _: None), ()
-    path, take = takers[0]
-    return take, (b"GET %b " % path, b"GET %b?" % path)
+    for path, function in functions.items():
+        line = b"GET " + path if path.startswith(b"/") else path
+        if isinstance(function, Taking) and line.startswith(method + b" "):
+            return function.take, (line + b" ", line + b"?")
+    return (lambda _: None), ()
 
 
 def read_reply(reply: Reply) -> HotReply:

@@ -1,4 +1,4 @@
-"""The head of a request as one key: what handlers read of it, and apart from that the values that change each time.
+"""The head of a GET as one key: what handlers read of it, and apart from that the values that change each time.
 
 `cut` takes one whole, plain GET and returns a key that is the same for all requests that differ only in values that
 nobody reads. It is compiled where that could be built (`_head.pyx`); otherwise the function below does the same, and
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from agentgate.http.request_guard import is_plain_name
+from agentgate.http.request_guard import is_plain_name, judge_head
 
 # Values that are part of the key. Of every other header the name is enough.
 KEPT = (
@@ -64,6 +64,9 @@ _WHOLE = re.compile(rb"GET /[!-~]* HTTP/1\.1(?:\r\n%b: %b)*+\r\n\r\n" % (_NAME, 
 _UNREAD = re.compile(rb"(\r\n(?!(?:%b): )%b): [^\r]*" % (b"|".join(KEPT), _NAME), re.IGNORECASE)
 _GIVEN = re.compile(rb"\r\n(%b): ([^\r]*)" % b"|".join(GIVEN), re.IGNORECASE)
 _LINE = re.compile(rb"\r\n(%b): ([^\r]*)" % _NAME)
+_POST = re.compile(rb"POST (/[!-~]*) HTTP/1\.1(?:\r\n%b: %b)*+\r\n\r\n" % (_NAME, _VALUE))
+# Headers by which a body is something else than the bytes behind the head, or the connection something else afterwards.
+_ODD = frozenset((b"expect", b"transfer-encoding", b"upgrade"))
 
 
 def cut_plainly(data: bytes) -> Cut | None:
@@ -101,3 +104,17 @@ def split(data: bytes) -> dict[bytes, bytes] | None:
     names, values = lines(data)
     fields = {name.lower(): value for name, value in zip(names, values, strict=True)}
     return fields if len(fields) == len(names) and all(map(is_plain_name, fields)) else None
+
+
+def read_post(data: bytes) -> dict[bytes, bytes] | None:
+    """Return the headers of a plain POST whose body has a known length; None where only the parser may read it."""
+    found = _POST.fullmatch(data) if len(data) <= LONGEST_HEAD else None
+    if found is None:
+        return None
+    fields = split(data)
+    if fields is None or b"content-length" not in fields:
+        return None
+    if fields.get(b"connection", b"keep-alive").lower() != b"keep-alive" or not _ODD.isdisjoint(fields):
+        return None
+    refusal = judge_head(b"POST", found[1], version="1.1", fields=fields, repeated=())
+    return fields if refusal is None else None

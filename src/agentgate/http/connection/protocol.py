@@ -22,6 +22,7 @@ from agentgate.http.connection import fast_functions
 from agentgate.http.connection.asgi_path import RequestHead, disconnect, new_cycle
 from agentgate.http.connection.deferral import DeferringConnection
 from agentgate.http.connection.fast_functions import (
+    DatelessReply,
     HotAnswer,
     HotFunction,
     HotPaths,
@@ -39,8 +40,8 @@ PIECE_BYTES = 4 * 1024
 MAX_SILENT_BYTES = MAX_TARGET_BYTES + MAX_HEADER_BYTES + PIECE_BYTES + 1024
 
 
-# A request that was answered as it arrived: what is left to know for writing the answer.
-WHOLE_GET = RequestHead(b"GET", b"", b"", {}, None, version="1.1", keep_alive=True)
+# A request that was taken as it arrived: what is left to know for writing the answer.
+WHOLE = RequestHead(b"GET", b"", b"", {}, None, version="1.1", keep_alive=True)
 
 
 class GateProtocol(DeferringConnection):
@@ -248,12 +249,16 @@ class GateProtocol(DeferringConnection):
     def _answer_whole(self, data: bytes) -> bool:
         """Answer a request that is all there without parsing it; False leaves it to the parser."""
         state = self._state
-        if not data.startswith(state.taken) or self._is_last or self._is_stopped:
+        if data.startswith(state.taken):
+            take = state.take
+        elif data.startswith(state.taken_posts) and not self._is_full():
+            take = state.take_post
+        else:
             return False
-        if self._waiting or self.flow.write_paused:
+        if self._is_last or self._is_stopped or self._waiting or self.flow.write_paused:
             return False
         try:
-            answer = state.take(data)
+            answer = take(data)
         except Exception:
             self.logger.exception("a hot function failed")
             answer = fast_functions.FAILED
@@ -261,18 +266,25 @@ class GateProtocol(DeferringConnection):
             return False
         self._is_first = False
         if type(answer) is tuple and not self._is_draining:
-            # As `_write` and `_set_deadline` would: nothing runs or waits, and no part of another request has come.
-            state.total_requests += 1
-            self.transport.write(state.date_line.join(answer))
-            self._timed_phase = BETWEEN
-            self._deadline = self.loop.time() + self._limits.keep_alive_s
+            self._write_only(answer)
             return True
-        self._give(answer, WHOLE_GET)
+        self._give(answer, WHOLE)
         self._set_deadline()
         return True
 
+    def _write_only(self, answer: DatelessReply) -> None:
+        """Write as `_write` and `_set_deadline` would where nothing runs or waits, and no other request has begun."""
+        state = self._state
+        state.total_requests += 1
+        self.transport.write(state.date_line.join(answer))
+        self._timed_phase = BETWEEN
+        self._deadline = self.loop.time() + self._limits.keep_alive_s
+
+    def _is_full(self) -> bool:
+        return len(self.tasks) + self._state.pending >= self._limits.max_in_flight
+
     def _answer_hot(self, function: HotFunction, head: RequestHead) -> None:
-        if head.body and len(self.tasks) + self._state.pending >= self._limits.max_in_flight:
+        if head.body and self._is_full():
             self._state.shed += 1
             self._answer(fast_functions.OVERLOADED, head)
             return
@@ -305,8 +317,17 @@ class GateProtocol(DeferringConnection):
     def _answer_pending(self, head: RequestHead, reply: Reply) -> None:
         self._state.pending -= 1
         self._is_busy = False
+        if head is WHOLE and type(reply) is tuple and self._is_idle():
+            self._write_only(reply)
+            return
         self._answer(reply, head)
         self._advance()
+
+    def _is_idle(self) -> bool:
+        """Return whether nothing has come since the last whole request, and nothing ends the connection."""
+        if self._waiting or self._phase != BETWEEN or self._is_draining or self._is_stopped:
+            return False
+        return not (self.flow.read_paused or self.flow.write_paused or self.transport.is_closing())
 
     async def _answer_later(self, pending: Awaitable[Reply], head: RequestHead) -> None:
         try:

@@ -48,8 +48,9 @@ class GateState(ServerState):
     def __init__(self, hot_paths: HotPaths) -> None:
         super().__init__()
         self.date_line = b""
-        # Answers heads that begin so as they arrive.
-        self.take, self.taken = taker_of(hot_paths)
+        # Answer requests that begin so as they arrive.
+        self.take, self.taken = taker_of(hot_paths, b"GET")
+        self.take_post, self.taken_posts = taker_of(hot_paths, b"POST")
         self.refused: dict[str, int] = {}
         self.shed = 0
         # Hot requests that wait for their answer without a task.

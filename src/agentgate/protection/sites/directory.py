@@ -34,6 +34,8 @@ from agentgate.protection.sites.route_table import RouteTable
 REFRESH_S = 2.0
 # Entries of the young generation: one for each credential in use.
 DIGESTS = 8_192
+# When a credential expires that does not.
+NEVER_MS = 2**63 - 1
 
 
 class SiteView(Struct, frozen=True, kw_only=True):
@@ -81,7 +83,7 @@ class SiteCaller(Struct, frozen=True, gc=False):
     site: SiteView
     credential_id: str
     # When the overlap of a rotated credential is over.
-    expires_ms: int | None
+    expires_ms: int = NEVER_MS
 
 
 class SiteDirectory:
@@ -131,11 +133,16 @@ class SiteDirectory:
         found = self._digests.young.get(quick) or self._digests.promote(quick)
         stored = found or sha256(secret).digest()
         caller = self._callers.get(stored)
-        if caller is None or caller.site.disabled or (caller.expires_ms is not None and now_ms >= caller.expires_ms):
+        if caller is None or now_ms >= caller.expires_ms:
             return None
         if found is None:
             self._digests.put(quick, stored)
         return caller
+
+    def find_caller_by(self, digest: bytes, *, now_ms: int) -> SiteCaller | None:
+        """Return the caller with the secret of this SHA-256 likewise."""
+        caller = self._callers.get(digest)
+        return None if caller is None or now_ms >= caller.expires_ms else caller
 
     @property
     def version(self) -> int:
@@ -217,9 +224,9 @@ class SiteDirectory:
         self._by_number = {view.number: view for view in views}
         self._compiled = compiled
         self._callers = {
-            secret.secret_digest: SiteCaller(self._by_id[secret.site_id], secret.credential_id, secret.expires_ms)
+            secret.secret_digest: _caller_of(secret, self._by_id[secret.site_id])
             for secret in found.secrets
-            if secret.site_id in self._by_id
+            if secret.site_id in self._by_id and not self._by_id[secret.site_id].disabled
         }
 
     def _same_or_new(self, read: "_Read", compiled: dict[bytes, CompiledRules]) -> SiteView | None:
@@ -310,3 +317,7 @@ class _Read(Struct, frozen=True):
     found: DirectorySite
     stored: StoredRules | None = None
     entries: tuple[StoredEntry, ...] = ()
+
+
+def _caller_of(secret: DirectorySecret, site: SiteView) -> SiteCaller:
+    return SiteCaller(site, secret.credential_id, NEVER_MS if secret.expires_ms is None else secret.expires_ms)

@@ -1,14 +1,20 @@
 """`POST /v1/siteverify` on the fast path: from the bytes of a request to those of its answer, without an ASGI scope.
 
 The steps are the Redeemer's, which the ASGI path takes too (`endpoints.py`). A success leaves its counters and no line
-in the log: there are as many as visitors.
+in the log: there are as many as visitors. A site's server sends the same head with each call, but for the length, so a
+head is read once and recognised by its digest.
 """
 
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
+from hashlib import blake2s, sha256
 
+from msgspec import UNSET, Struct
+
+from agentgate.http.bearer_secret import bearer_secret
 from agentgate.http.connection.fast_functions import (
+    HOT_BODY_BYTES,
     DatelessReply,
     HotReply,
     HotRequest,
@@ -16,21 +22,25 @@ from agentgate.http.connection.fast_functions import (
     Reply,
     write_headers,
 )
+from agentgate.http.connection.head import read_post
 from agentgate.http.decode import BodyDecoder
 from agentgate.http.replies import JSON_HEADER, SECURITY_HEADERS, refusal
 from agentgate.lib import errors
+from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.lib.clock import Clock
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.errors import Refused
 from agentgate.lib.ids import draw_request_ids
 from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.lib.telemetry.requests import Finished, RequestObserver
+from agentgate.protection.sites.directory import SiteCaller
 from agentgate.protection.tokens.records import SiteverifyInput
-from agentgate.protection.tokens.redeem import Outcome, Redeemer
+from agentgate.protection.tokens.redeem import Outcome, Redeemer, TestCaller
 from agentgate.protection.tokens.siteverify import read_demand, read_secret
 
 SURFACE, ROUTE = "siteverify", "/v1/siteverify"
 MALFORMED = "invalid_request"
+_LINE = f"POST {ROUTE} HTTP/1.1\r\n".encode()
 FAILURE_FIELDS = {"success": False}
 _SUCCESS_START = b"HTTP/1.1 200 OK\r\n"
 _SUCCESS_REST = (
@@ -38,7 +48,17 @@ _SUCCESS_REST = (
     + b"x-request-id: %b\r\ncontent-length: %d\r\n\r\n%b"
 )
 
+# Heads of the young generation. A server sends one for each length that its bodies have.
+HEADS = 4_096
+
 AsgiPath = Callable[[HotRequest], Awaitable[HotReply]]
+
+
+class KnownHead(Struct, frozen=True, gc=False):
+    """What a call needs of its head: the length of the body, and the SHA-256 of the secret if there is one."""
+
+    length: int
+    secret: bytes | None
 
 
 class FastSiteverify:
@@ -60,6 +80,48 @@ class FastSiteverify:
         self._observer = observer
         self._request_ids = draw_request_ids()
         self._decode = BodyDecoder(SiteverifyInput, malformed=MALFORMED, texts_only=True).decode
+        # By BLAKE2s: no head is kept, because there is a secret in it.
+        self._heads: BoundedCache[bytes, KnownHead] = BoundedCache(HEADS)
+
+    def take(self, data: bytes) -> Pending | None:
+        """Begin with a call as it arrived; None leaves it to the parser, and with it all that is simply refused."""
+        end = data.find(b"\r\n\r\n") + 4
+        text = data[:end]
+        digest = blake2s(text).digest()
+        head = self._heads.young.get(digest) or self._heads.promote(digest) or self._read_head(text, digest)
+        if head is None or len(data) - end != head.length or not self._redeemer.is_fresh:
+            return None
+        started, now_ms = time.perf_counter(), self._clock.now_ms()
+        try:
+            body: SiteverifyInput = self._decode(data[end:])
+            demand = read_demand(body)
+            caller = self._find_caller(head, body, now_ms)
+        except Refused:
+            return None
+        if caller is None:
+            return None
+        pending = Pending()
+        self._redeemer.redeem_then(caller, demand, now_ms=now_ms, done=partial(self._answer, pending, started))
+        return pending
+
+    def _find_caller(self, head: KnownHead, body: SiteverifyInput, now_ms: int) -> SiteCaller | TestCaller | None:
+        if body.secret is UNSET:
+            return None if head.secret is None else self._redeemer.recognise_by(head.secret, now_ms=now_ms)
+        # With two secrets, both have to be read.
+        return self._redeemer.recognise(body.secret, now_ms=now_ms) if head.secret is None else None
+
+    def _read_head(self, text: bytes, digest: bytes) -> KnownHead | None:
+        fields = read_post(text)
+        if fields is None or not text.startswith(_LINE) or b"traceparent" in fields:
+            return None
+        length, authorization = int(fields[b"content-length"]), fields.get(b"authorization")
+        secret = None if authorization is None else sha256(bearer_secret(authorization) or b"").digest()
+        if not 0 < length <= HOT_BODY_BYTES:
+            return None
+        if secret is not None and self._redeemer.recognise_by(secret, now_ms=self._clock.now_ms()) is None:
+            # Whoever guesses secrets must not push the heads of others out.
+            return None
+        return self._heads.put(digest, KnownHead(length, secret))
 
     def __call__(self, request: HotRequest) -> Pending | Awaitable[Reply]:
         """Begin with one call: body, secret, token, spend. The answer comes when the store has said how it went."""

@@ -144,7 +144,7 @@ class OwnForm:
         site = self._sites.find(self._site_key)
         if token is None or site is None or site.disabled:
             return False
-        caller = SiteCaller(site, _NO_CREDENTIAL, expires_ms=None)
+        caller = SiteCaller(site, _NO_CREDENTIAL)
         demand = Demand(token=token, action=action, remote_address=call.request.address)
         try:
             await self._redeemer.redeem(caller, demand, now_ms=call.now)

@@ -68,8 +68,6 @@ class SqliteTransaction:
         self._guard(lambda: change_many(self._connection, statement(sql), rows))
 
     async def insert_new(self, new: NewRows, rows: Sequence[Sequence[Value]]) -> list[Row]:
-        for row in rows:
-            check_values(row)
         found: list[Row] = []
         for portion in portions(rows):
             found += self._guard(functools.partial(_insert_new, self._connection, new, portion))

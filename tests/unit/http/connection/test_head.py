@@ -6,7 +6,7 @@ import httptools
 import pytest
 
 from agentgate.http.connection import head
-from agentgate.http.connection.head import GIVEN, KEPT, LONGEST_HEAD, cut_plainly, lines_plainly, split
+from agentgate.http.connection.head import GIVEN, KEPT, LONGEST_HEAD, cut_plainly, lines_plainly, read_post, split
 
 USUAL = (
     b"GET /v1/gateway/check?ok=200 HTTP/1.1\r\nHost: gate.example\r\nAuthorization: Bearer ags_x\r\n"
@@ -129,9 +129,8 @@ class _Parsed:
         self.ends += 1
 
 
-def mutated(chance):
+def mutated(chance, data=USUAL):
     """Return a head with a few bytes put in, taken out, doubled or changed."""
-    data = USUAL
     for _ in range(chance.choice((0, 1, 1, 2, 3))):
         at, end = sorted(chance.randrange(len(data) + 1) for _ in range(2))
         end = min(end, at + chance.choice((0, 1, 4, 40)))
@@ -163,3 +162,60 @@ def test_both_bodies_give_the_same_and_what_the_parser_gives():
 def test_repeated_names_are_left_to_the_parser():
     assert split(USUAL.replace(b"Referer", b"accept")) is None
     assert split(USUAL) is not None
+
+
+POST = (
+    b"POST /v1/siteverify HTTP/1.1\r\nHost: gate.example\r\nAuthorization: Bearer ags_x\r\n"
+    b"Content-Type: application/json\r\nUser-Agent: shop/1\r\nAccept: */*\r\n"
+    b"Connection: keep-alive\r\nContent-Length: 7\r\n\r\n"
+)
+
+
+def test_a_plain_post_is_read():
+    fields = read_post(POST)
+
+    assert fields[b"authorization"] == b"Bearer ags_x"
+    assert fields[b"content-length"] == b"7"
+    assert len(fields) == 7
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        USUAL,
+        POST + b"x",
+        POST.replace(b"HTTP/1.1", b"HTTP/1.0"),
+        POST.replace(b"keep-alive", b"close"),
+        POST.replace(b"keep-alive", b"upgrade"),
+        POST.replace(b"Content-Length: 7\r\n", b""),
+        POST.replace(b": 7", b": -7"),
+        POST.replace(b": 7", b": 7, 7"),
+        POST.replace(b"Accept: */*", b"Content-Length: 7"),
+        POST.replace(b"Accept: */*", b"Transfer-Encoding: chunked"),
+        POST.replace(b"Accept: */*", b"Expect: 100-continue"),
+        POST.replace(b"Accept: */*", b"Upgrade: h2c"),
+        POST.replace(b"Accept: */*", b"Content-Encoding: gzip"),
+        POST.replace(b"Host: gate.example\r\n", b""),
+        POST.replace(b"gate.example", b"gate.example, x"),
+        POST.replace(b"shop/1", b"x" * LONGEST_HEAD),
+        POST.replace(b"/v1", b"http://x/v1"),
+        POST.replace(b"/v1", b"/#v1"),
+    ],
+)
+def test_another_post_is_left_to_the_parser(data):
+    assert read_post(data) is None
+
+
+def test_what_is_read_of_a_post_the_parser_reads_too():
+    chance, taken = random.Random(28), 0
+    for _ in range(20_000):
+        data = mutated(chance, POST)
+        fields = read_post(data)
+        if fields is None:
+            continue
+        taken += 1
+        parsed = _Parsed(data + b"x" * int(fields[b"content-length"]))
+        assert (parsed.ends, parsed.method) == (1, b"POST"), data
+        assert list(fields.items()) == [(name.lower(), value) for name, value in parsed.lines], data
+
+    assert taken > 2_000

@@ -187,7 +187,7 @@ class Approvals:
         """Spend the check's token. It names the page it was given to, so it is good for no other handoff."""
         if not token:
             return False
-        page = SiteCaller(msgspec.structs.replace(site, site_key=handoff.id), _NO_CREDENTIAL, expires_ms=None)
+        page = SiteCaller(msgspec.structs.replace(site, site_key=handoff.id), _NO_CREDENTIAL)
         try:
             demand = Demand(token=token, action=handoff.action, remote_address=call.request.address)
             await self._redeemer.redeem(page, demand, now_ms=call.now)

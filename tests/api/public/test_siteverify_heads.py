@@ -1,0 +1,153 @@
+"""Calls in one piece: a head is read once, recognised by its digest, and opens nothing that it did not open before."""
+
+import gc
+import json
+import socket
+import time
+from urllib.parse import urlsplit
+
+import pytest
+
+from agentgate.protection.tokens.fast_siteverify import FastSiteverify
+from tests.api.public.shop import SITES, SITEVERIFY, ask_whole, open_shop
+
+OK = (200, None)
+REFUSED = (401, "invalid_credential")
+
+
+@pytest.fixture
+def shop(service):
+    return open_shop(service)
+
+
+@pytest.fixture
+def parsed(monkeypatch):
+    """Return a list of the calls that the parser had to read."""
+    calls, read = [], FastSiteverify.__call__
+    monkeypatch.setattr(FastSiteverify, "__call__", lambda self, request: calls.append(request) or read(self, request))
+    return calls
+
+
+def bearer(secret):
+    return f"Authorization: Bearer {secret}"
+
+
+def call(shop, *lines, body=None, path=SITEVERIFY, length=None, **fields):
+    """Return a call in one piece, with these lines in its head and these fields in its body."""
+    payload = json.dumps({"token": shop.token(), "expectedAction": "login"} | fields).encode() if body is None else body
+    length = len(payload) if length is None else length
+    head = [f"POST {path} HTTP/1.1", "Host: gate.example", *lines, f"Content-Length: {length}", "", ""]
+    return "\r\n".join(head).encode() + payload
+
+
+def ask(service, *requests):
+    head, body = ask_whole(service, *requests)
+    return int(head.split(b" ")[1]), json.loads(body).get("error")
+
+
+def test_a_call_in_one_piece_is_not_parsed(shop, service, parsed):
+    mine = bearer(shop.secret)
+
+    assert ask(service, *(call(shop, mine) for _ in range(3))) == OK
+    assert ask(service, call(shop, mine, "Connection: Keep-Alive", "User-Agent: shop/1", "Accept: */*")) == OK
+    assert ask(service, call(shop, secret=shop.secret)) == OK
+    assert parsed == []
+
+
+def test_what_is_not_plain_is_parsed_and_answered_all_the_same(shop, service, parsed):
+    mine = bearer(shop.secret)
+    calls = [
+        call(shop, mine, secret=shop.secret),
+        call(shop, "Authorization:  Bearer " + shop.secret),
+        call(shop, mine, "Traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+        call(shop, mine, "Connection: close"),
+        call(shop, mine, "X-Empty:"),
+        call(shop, mine, "Accept: a", "Accept: b"),
+    ]
+
+    assert [ask(service, each) for each in calls] == [OK] * len(calls)
+    assert len(parsed) == len(calls)
+
+
+def test_a_body_that_is_longer_or_shorter_than_the_head_says_is_left_to_the_parser(shop, service, parsed):
+    mine = bearer(shop.secret)
+    both = call(shop, mine), call(shop, mine)
+    assert ask(service, both[0]) == OK
+    assert parsed == []
+
+    # Two calls in one piece: the second follows the first.
+    assert ask(service, call(shop, mine) + both[1]) == OK
+    assert len(parsed) == 2
+
+
+def test_a_body_ends_where_its_head_says_though_the_object_ended_before(shop, service):
+    def padded():
+        fields = {"token": shop.token(), "expectedAction": "login"}
+        return call(shop, bearer(shop.secret), body=json.dumps(fields).encode() + b"  ")
+
+    assert ask(service, padded()) == OK
+    address, again, received = urlsplit(service.public_url), padded(), b""
+    with socket.create_connection((address.hostname, address.port), timeout=10) as connection:
+        connection.sendall(again[:-2])
+        time.sleep(0.1)
+        connection.sendall(again[-2:] + padded())
+        while received.count(b"HTTP/1.1 200 OK") < 2:
+            received += (more := connection.recv(65536))
+            assert more, received
+
+
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [
+        ("Host: another.example", 400),
+        ("Transfer-Encoding: chunked", 400),
+        ("Content-Length: 5", 400),
+        ("X_Forwarded_For: 203.0.113.9", 400),
+        ("Content-Encoding: gzip", 400),
+    ],
+)
+def test_what_the_parser_refuses_is_refused_also_after_a_good_head(shop, service, line, status):
+    assert ask(service, call(shop, bearer(shop.secret))) == OK
+    assert ask(service, call(shop, bearer(shop.secret), line))[0] == status
+
+
+def test_a_revoked_secret_stops_at_once_though_its_head_is_known(shop, service, parsed):
+    made = service.operator.post(f"{SITES}/{shop.site_key}/credentials").json()
+    known = bearer(made["secret"])
+    assert ask(service, call(shop, known), call(shop, known)) == OK
+    assert parsed == []
+
+    revoke = f"{SITES}/{shop.site_key}/credentials/{made['credential']['id']}/revoke"
+    assert service.operator.post(revoke).status_code == 200
+
+    assert ask(service, call(shop, known)) == REFUSED
+
+
+def test_a_rotated_secret_stops_at_the_end_of_its_overlap_though_its_head_is_known(shop, service):
+    old = bearer(shop.secret)
+    shop.rotate(60)
+    assert ask(service, call(shop, old), call(shop, old)) == OK
+
+    service.clock.advance(seconds=60)
+
+    assert ask(service, call(shop, old)) == REFUSED
+
+
+def kept():
+    """Return what is cached of heads."""
+    services = [each for each in gc.get_objects() if isinstance(each, FastSiteverify)]
+    return [entry for each in services for entry in each._heads.young.items()]
+
+
+def test_a_head_with_a_wrong_secret_is_not_kept(shop, service, parsed):
+    before = len(kept())
+    assert [ask(service, call(shop, bearer(f"ags_{number}"))) for number in range(3)] == [REFUSED] * 3
+    assert (len(parsed), len(kept())) == (3, before)
+
+
+def test_digests_alone_are_kept(shop, service):
+    before = len(kept())
+    assert ask(service, call(shop, bearer(shop.secret)), call(shop, bearer(shop.secret))) == OK
+    assert len(kept()) > before
+    assert all(len(digest) == 32 and len(head.secret) == 32 for digest, head in kept() if head.secret is not None)
+    assert shop.secret.encode() not in repr(kept()).encode()
