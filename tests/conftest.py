@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from agentgate.events.ports import Batching
+from agentgate.events.storage.events import SqlEvents
 from agentgate.lib.clock import FixedClock
 from agentgate.lib.settings.schema import Settings, read_settings
 from agentgate.server.application import Application
@@ -22,6 +24,9 @@ from tests.support.store_owner import StoreOwner, store_owner
 gc.disable()
 # How many new objects there may be before the collector looks at them: a service makes thousands at its start.
 GC_THRESHOLDS = (50_000, 20, 50)
+
+# Nobody waits here to see how many events come together.
+SqlEvents.batching = Batching(flush_s=0.05, counts_s=0.05)
 
 # Tests of the API that run on PostgreSQL too, where the two stores could differ: one call of every route, races and
 # limits, which are kept by locks, and queries over many rows. The others differ in what is sent; their SQL is that of

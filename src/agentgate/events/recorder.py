@@ -221,7 +221,7 @@ class Recorder:
 
     async def _flush_counts(self) -> None:
         now_s = asyncio.get_running_loop().time()
-        if not self._counts or now_s - self._counts_written_s < self._batching.flush_s:
+        if not self._counts or now_s - self._counts_written_s < self._batching.counts_s:
             return
         self._counts_written_s = now_s
         counts = self._counts.take()

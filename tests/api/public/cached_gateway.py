@@ -118,6 +118,8 @@ class Side:
         gate = self.gate
         decisions = gate._snapshot.decisions
         known = len(decisions)
+        # Each request has a turn of the loop to itself.
+        gate.budget.is_refreshed = False
         if cached:
             answer: Any = gate.take(data)
         else:

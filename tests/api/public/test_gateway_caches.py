@@ -75,7 +75,6 @@ def test_a_cached_check_is_answered_as_one_that_nothing_is_cached_for(
             clock.advance(ms=proxy.chance.choice((1, 5, 300)))
             is_late = proxy.chance.random() < 0.03
             for side in (known, strange):
-                side.gate.budget._end()
                 side.gate.budget.is_refusing = is_late
 
     for _ in range(ROUNDS):
@@ -96,9 +95,8 @@ def test_a_cached_decision_does_not_outlive_the_rate_limit(service: RunningServi
     answers = []
 
     async def ask_often() -> None:
-        for _ in range(GATEWAY_REQUESTS_PER_MINUTE + 2):
-            answers.append((await side.ask(plain_request(gate, "a=b", "/")))[0])
-            side.gate.budget._end()
+        data = plain_request(gate, "a=b", "/")
+        answers.extend([(await side.ask(data))[0] for _ in range(GATEWAY_REQUESTS_PER_MINUTE + 2)])
 
     service.run(ask_often())
 
@@ -176,7 +174,6 @@ def test_nothing_that_was_cached_outlives_the_threat_data(
     side = Side(service.application, models_of())
 
     def labels() -> tuple[str, ...]:
-        side.gate.budget._end()
         return service.run(side.ask(plain_request(gate, "a=b", "/")))[1][0].labels
 
     assert all("list.block" not in labels() for _ in range(4))

@@ -29,7 +29,6 @@ def test_every_cache_is_bounded(
     async def ask_often() -> None:
         for _ in range(300):
             await side.ask(proxy.request().data)
-            side.gate.budget._end()
             assert len(getattr(side.gate._snapshot, cache)) <= 6
 
     service.run(ask_often())
@@ -43,7 +42,6 @@ def test_a_change_of_one_site_leaves_what_is_cached_of_others(service: RunningSe
 
     def ask(whose: Gate) -> None:
         service.run(side.ask(plain_request(whose, "a=b", "/")))
-        side.gate.budget._end()
 
     for _ in range(2):
         ask(gate)

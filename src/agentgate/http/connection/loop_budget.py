@@ -8,6 +8,7 @@ wall time counts too: a single pause is no reason to defer requests, a lack of p
 import asyncio
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Protocol
 
 import structlog
@@ -21,6 +22,8 @@ REFUSED_PART = 16
 # Clocks are looked at once in so many requests, and not at all in a turn with few of them.
 ASKED_EVERY = 16
 ASKED_FROM = 8
+# Requests that are closer together by the loop's clock are of one turn. It goes on once a turn, in milliseconds.
+SAME_TURN_S = 0.0015
 # Asking for the processor time costs a call of the system. In a turn that has taken less than this part of the time on
 # the wall it is not asked for; of one that has, this part is taken for used up.
 UNASKED = 0.25
@@ -45,17 +48,20 @@ class LoopBudget:
         self._used_from_s: float | None = None
         # Requests of this turn, and at which of them there is something to do.
         self._count = 0
-        self._next = 1
+        self._next = ASKED_FROM
         self._is_over = False
+        # Whether the loop will say when this turn ends; else when the last request came, by the loop's clock.
         self._is_followed = False
-        # Asked for once: the answer costs a call of the system.
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._last_s = 0.0
+        # The loop's, asked for once: the answer costs a call of the system.
+        self._time: Callable[[], float] = self._find_loop
+        self._call_soon: Callable[[Callable[[], None]], object] = _no_loop
         # Whether the turn before took longer than that by the clock.
         self._was_long = False
         # Connections whose request may be refused, with the time they were queued; and those resumed at the turn's end.
         self._queue: deque[tuple[float, DeferredConnection]] = deque()
         self._deferred: list[DeferredConnection] = []
-        # Whether `mark_refreshed` was called in this turn.
+        # Set by who refreshes what requests are decided by; it holds until the turn ends.
         self.is_refreshed = False
         # Whether the current request is past its deadline.
         self.is_refusing = False
@@ -65,16 +71,13 @@ class LoopBudget:
         """How many connections wait."""
         return len(self._queue) + len(self._deferred)
 
-    def mark_refreshed(self) -> None:
-        """Note that the snapshot was refreshed in this turn. It does not change before the turn ends.
-
-        To be called while requests are handled: what tasks do comes before that or after the turn's end.
-        """
-        self.is_refreshed = True
-        self._follow()
-
     def is_over(self) -> bool:
         """Count the current request, and return whether the turn has no time for it."""
+        if not self._is_followed:
+            now_s = self._time()
+            if now_s - self._last_s > SAME_TURN_S:
+                self._count, self.is_refreshed, self._was_long = 0, False, False
+            self._last_s = now_s
         self._count += 1
         return self._is_over if self._count < self._next else self._step()
 
@@ -92,10 +95,8 @@ class LoopBudget:
         self._follow()
 
     def _step(self) -> bool:
-        if self._count < ASKED_FROM:
+        if self._count < ASKED_EVERY:
             self._follow()
-            self._next = ASKED_FROM
-        elif self._count < ASKED_EVERY:
             self._began_s = time.perf_counter()
             self._next = ASKED_EVERY
         else:
@@ -116,20 +117,30 @@ class LoopBudget:
         return time.perf_counter() - self._began_s > self._long_s
 
     def _follow(self) -> None:
+        """Let the loop say when the turn ends. Without that, it ends when the loop's clock goes on.
+
+        For a lonely request, one more callback and one more look for events are a twentieth of what it costs.
+        """
         if self._is_followed:
             return
         self._is_followed = True
-        if self._loop is None:
-            self._loop = asyncio.get_running_loop()
+        if self._call_soon is _no_loop:
+            self._find_loop()
         # Called when all that has arrived was handled, before anything that arrives later.
-        self._loop.call_soon(self._end)
+        self._call_soon(self._end)
+
+    def _find_loop(self) -> float:
+        loop = asyncio.get_running_loop()
+        self._time, self._call_soon = loop.time, loop.call_soon
+        return loop.time()
 
     def _end(self) -> None:
         if self._deferred or self._queue:
             self._resume()
         self._was_long = self._count >= ASKED_FROM and self._is_long()
-        self._count, self._next = 0, 1
+        self._count, self._next = 0, ASKED_FROM
         self._used_from_s = None
+        self._last_s = self._time()
         self._is_over = self._is_followed = self.is_refreshed = False
         if self._deferred or self._queue:
             # Should nothing arrive, their turn is the next one.
@@ -156,6 +167,10 @@ class LoopBudget:
                 break
             _resume(queue.popleft()[1])
         self.is_refusing = False
+
+
+def _no_loop(_: Callable[[], None]) -> None:
+    """Stand for a loop that was not asked for yet."""
 
 
 def _resume(connection: DeferredConnection) -> None:

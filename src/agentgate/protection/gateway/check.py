@@ -88,6 +88,8 @@ class GatewayCheck:
         self._answers = Answers()
         self._waiting = WaitingChecks(policy_checker, receipts, event_log, self._answers)
         self._generation = -1
+        # The changes of the configuration by this worker, as they were when the snapshot was last refreshed.
+        self._changes = -1
         # Whether too much time has passed since the configuration could last be read; looked at in each turn.
         self._is_stale_now = False
         self._take(Snapshot(decider.intel.current, decider.models.view, receipts.keyring))
@@ -111,7 +113,7 @@ class GatewayCheck:
         found = cut(data)
         if found is None:
             return None
-        if not (self.budget.is_refreshed or self._take_over()):
+        if (self._changes != self._sites.changes or not self.budget.is_refreshed) and not self._take_over():
             return None
         headers = self._snapshot.header_sets.young.get(found[0]) or self._find_headers(found[0], data)
         if headers is UNFIT:
@@ -123,7 +125,7 @@ class GatewayCheck:
 
     def __call__(self, request: HotRequest) -> Reply | Awaitable[Reply]:
         """Answer a request that the parser read."""
-        if not (self.budget.is_refreshed or self._take_over()):
+        if not self._take_over():
             return self._check_refreshed(request)
         return self._check_parsed(request)
 
@@ -327,7 +329,7 @@ class GatewayCheck:
         if not self._sites.is_fresh:
             return False
         self._refresh()
-        self.budget.mark_refreshed()
+        self._changes, self.budget.is_refreshed = self._sites.changes, True
         return True
 
     def _refresh(self) -> None:

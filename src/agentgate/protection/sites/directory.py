@@ -107,7 +107,7 @@ class SiteDirectory:
         self._found = _Found()
         self._next_end_ms: int | None = None
         # How often this worker itself has changed the configuration, and how many of these changes are in the views.
-        self._changes = 0
+        self.changes = 0
         self._changes_seen = 0
         # When the version was last read from the store: the greatest age of the views.
         self.looked_s = time.monotonic()
@@ -151,13 +151,13 @@ class SiteDirectory:
 
     def expect_change(self) -> None:
         """Note that this worker has just changed the configuration: the views are stale until reloaded."""
-        self._changes += 1
+        self.changes += 1
         self._refreshed.clear()
 
     @property
     def is_fresh(self) -> bool:
         """Return whether the views show everything that this worker itself has changed."""
-        return self._changes_seen == self._changes
+        return self._changes_seen == self.changes
 
     async def await_refresh(self) -> None:
         """Wait until the views contain this worker's own changes: a revoked secret must fail right after the answer.
@@ -190,7 +190,7 @@ class SiteDirectory:
         if self._next_end_ms is not None and now_ms >= self._next_end_ms:
             # Before reading the store, which may be unavailable: entries expire anyway.
             self._swap(self._found, now_ms)
-        changes = self._changes
+        changes = self.changes
         version = await store.read.configuration.version()
         has_changed = version != self._version
         if has_changed:
@@ -205,7 +205,7 @@ class SiteDirectory:
             self._version = version
         self.looked_s = time.monotonic()
         self._changes_seen = changes
-        if changes == self._changes:
+        if changes == self.changes:
             self._refreshed.set()
         return has_changed
 

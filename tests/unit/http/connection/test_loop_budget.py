@@ -2,8 +2,9 @@
 
 import asyncio
 import time
+from unittest import mock
 
-from agentgate.http.connection.loop_budget import ASKED_EVERY, ASKED_FROM, REFUSED_PART, LoopBudget
+from agentgate.http.connection.loop_budget import ASKED_EVERY, ASKED_FROM, REFUSED_PART, SAME_TURN_S, LoopBudget
 
 LONG_S = 0.004
 MANY = 2 * ASKED_EVERY
@@ -63,7 +64,7 @@ def test_pauses_in_one_turn_after_the_other_do():
 def test_the_next_turn_begins_anew():
     async def turns() -> tuple[list[bool], list[bool], bool]:
         budget = LoopBudget(LONG_S)
-        budget.mark_refreshed()
+        budget.is_refreshed = True
         first = ask_often(budget, 10 * ASKED_EVERY, LONG_S / ASKED_EVERY)
         await asyncio.sleep(0)
         is_refreshed = budget.is_refreshed
@@ -76,17 +77,45 @@ def test_the_next_turn_begins_anew():
     assert not is_refreshed
 
 
-def test_what_was_looked_at_is_known_until_the_turn_ends():
-    async def one_turn() -> tuple[bool, bool, bool]:
-        budget = LoopBudget(LONG_S)
-        before = budget.is_refreshed
-        budget.mark_refreshed()
-        budget.is_over()
-        after = budget.is_refreshed
-        await asyncio.sleep(0)
-        return before, after, budget.is_refreshed
+def test_what_was_looked_at_is_known_until_the_loops_clock_goes_on():
+    async def turns() -> list[bool]:
+        budget, found = LoopBudget(LONG_S), []
+        for pause_s in (0, 0, 2 * SAME_TURN_S, 0):
+            time.sleep(pause_s)  # noqa: ASYNC251 - as a loop that waits for the next request
+            budget.is_over()
+            found.append(budget.is_refreshed)
+            budget.is_refreshed = True
+        return found
 
-    assert asyncio.run(one_turn()) == (False, True, False)
+    assert asyncio.run(turns()) == [False, True, False, True]
+
+
+def test_few_requests_in_a_row_are_asked_about_once_more_when_they_are_several():
+    async def turns() -> list[bool]:
+        budget, found = LoopBudget(LONG_S), []
+        for _ in range(ASKED_FROM):
+            budget.is_over()
+            budget.is_refreshed = True
+            await asyncio.sleep(0)
+            found.append(budget.is_refreshed)
+        return found
+
+    # The turn of the last one is followed to its end, however close together they came.
+    assert asyncio.run(turns()) == [True] * (ASKED_FROM - 1) + [False]
+
+
+def test_the_loop_is_not_asked_about_a_turn_with_few_requests():
+    async def turns() -> list[int]:
+        budget, asked = LoopBudget(LONG_S), []
+        loop = asyncio.get_running_loop()
+        with mock.patch.object(loop, "call_soon", side_effect=loop.call_soon) as call_soon:
+            for requests in (ASKED_FROM - 1, ASKED_FROM):
+                time.sleep(2 * SAME_TURN_S)  # noqa: ASYNC251 - as a loop that waits for the next request
+                ask_often(budget, requests, 0)
+                asked.append(call_soon.call_count)
+        return asked
+
+    assert asyncio.run(turns()) == [0, 1]
 
 
 class Door:
@@ -217,7 +246,7 @@ def test_what_was_looked_at_for_those_who_were_held_is_looked_at_again():
     class Looking(Door):
         def resume(self) -> None:
             super().resume()
-            self.budget.mark_refreshed()
+            self.budget.is_refreshed = True
 
     async def turns() -> bool:
         budget, told = LoopBudget(LONG_S), []
