@@ -10,9 +10,9 @@ class Batching(NamedTuple):
     """How events are put together for one write: after how long, at how many at once, and how many at most."""
 
     flush_s: float = 0.25
-    enough: int = 1_000
+    enough: int = 4_000
     # When more waits than is enough, it is written together: a large commit costs less for each event.
-    most: int = 4_000
+    most: int = 8_000
     # How often what leaves no event is added up in the store. At a low rate, commits are most of what events cost.
     counts_s: float = 1.0
 

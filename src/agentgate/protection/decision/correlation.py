@@ -24,10 +24,8 @@ def correlation_of(fields: Mapping[bytes, bytes]) -> Correlation | None:
 
 def read_correlation(request_id: bytes | None, trace: bytes | None) -> Correlation | None:
     """Return the IDs in the values of the two headers; None where there is neither."""
-    if request_id is None and trace is None:
-        return None
-    found = read_request_id(request_id), read_trace_id(trace)
-    return None if found == (None, None) else found
+    request, traced = read_request_id(request_id), None if trace is None else read_trace_id(trace)
+    return None if request is None and traced is None else (request, traced)
 
 
 def read_request_id(value: bytes | None) -> str | None:

@@ -31,15 +31,15 @@ class GatewayEventLog:
         self._uses = uses
         # The last caller, and until when a further call of it only adds to a count.
         self._caller: SiteCaller | None = None
-        self._since_ms = self._until_ms = 0
+        self._until_ms = 0
         self._key: Key = (0, 0, CounterName.SERVER_CHECK, "")
         self._calls = WaitingSum()
 
     def note_call(self, caller: SiteCaller, now_ms: int) -> None:
         """Note that a site's server called, with which credential."""
-        if caller is not self._caller or not self._since_ms <= now_ms < self._until_ms:
+        if caller is not self._caller or now_ms >= self._until_ms:
             self._uses.note(caller.credential_id, now_ms)
-            self._caller, self._since_ms = caller, now_ms
+            self._caller = caller
             self._key, end_ms = counter_key(caller.site.number, CounterName.SERVER_CHECK, now_ms)
             self._until_ms = min(now_ms + SAME_MS, end_ms)
             self._calls = WaitingSum()
