@@ -8,7 +8,7 @@ from agentgate.protection.gateway.receipts import Receipts, Shown, cookies_of
 from agentgate.protection.gateway.site_snapshot import SiteSnapshot
 from agentgate.protection.rules.evaluate import Traits
 from agentgate.protection.signals.detectors.address import find_address
-from agentgate.protection.signals.rates import Counted
+from agentgate.protection.signals.rates import NO_WINDOW, Counted
 from agentgate.protection.threat_data.intel import Intel
 from agentgate.protection.tokens.clearance import LONGEST
 
@@ -16,33 +16,25 @@ from agentgate.protection.tokens.clearance import LONGEST
 _NO_PAIR = b"\n"
 
 
-class Visitor(Counted):
+class Visitor(Counted, eq=False, gc=False, kw_only=True):
     """An address at one site. `Counted` holds its rate windows."""
 
-    __slots__ = (
-        "address", "clearances", "cleared", "labels", "origin", "pair", "shown", "traits", "until_ms"
-    )  # fmt: skip
-
-    def __init__(
-        self, site: int, number: int, address: str, labels: tuple[str, ...], traits: Traits | None = None
-    ) -> None:
-        super().__init__(site, number, address)
-        # In its one spelling.
-        self.address = address
-        self.labels = labels
-        # Results of the site's rules and lists on the address; None where no rule or list reads addresses.
-        self.traits = traits
-        # The clearances of the last request, their origin, their state, and until when that holds. Not the whole
-        # `Cookie` header, which other cookies make long and different on each page.
-        self.clearances: tuple[bytes, ...] | None = None
-        # With a single clearance in place of that: the cookie between its separators.
-        self.pair = _NO_PAIR
-        self.origin = ""
-        self.shown: Shown | None = None
-        self.until_ms = 0
-        # Who a request with these cookies counts as: the clearance if it is valid; None for the visitor itself. Not a
-        # reference to itself, with which an evicted visitor would stay until the next garbage collection.
-        self.cleared: Counted | None = None
+    # In its one spelling.
+    address: str
+    labels: tuple[str, ...]
+    # Results of the site's rules and lists on the address; None where no rule or list reads addresses.
+    traits: Traits | None = None
+    # The clearances of the last request, their origin, their state, and until when that holds. Not the whole `Cookie`
+    # header, which other cookies make long and different on each page.
+    clearances: tuple[bytes, ...] | None = None
+    # With a single clearance in place of that: the cookie between its separators.
+    pair: bytes = _NO_PAIR
+    origin: str = ""
+    shown: Shown | None = None
+    until_ms: int = 0
+    # Who a request with these cookies counts as: the clearance if it is valid; None for the visitor itself. Not a
+    # reference to itself, with which an evicted visitor would stay for ever.
+    cleared: Counted | None = None
 
     def read_cookies(self, cookies: bytes, site: SiteSnapshot, origin: str, receipts: Receipts, now_ms: int) -> None:
         """Find the clearances in a `Cookie` header, and verify them unless they are those of the last request."""
@@ -68,7 +60,7 @@ class Visitor(Counted):
 
 
 def _count_clearance(site: int, clearance: bytes) -> Counted:
-    return Counted(site, int.from_bytes(blake2b(clearance, digest_size=8).digest()), None)
+    return Counted(site, int.from_bytes(blake2b(clearance, digest_size=8).digest()), None, NO_WINDOW)
 
 
 def read_visitor(site: SiteSnapshot, text: bytes | None, visitors: Visitors, intel: Intel) -> Visitor:
@@ -76,4 +68,5 @@ def read_visitor(site: SiteSnapshot, text: bytes | None, visitors: Visitors, int
     number = visitors.find(site.view.site_key, address)
     matcher = site.view.matcher
     traits = None if matcher is None else matcher.of_client(address, number)
-    return Visitor(site.view.number, number, address, find_address(address, intel).labels, traits)
+    labels = find_address(address, intel).labels
+    return Visitor(site.view.number, number, address, NO_WINDOW, address=address, labels=labels, traits=traits)

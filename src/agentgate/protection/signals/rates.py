@@ -6,6 +6,8 @@ load them and programs do not. Counting is local; `RateSharing` says what the ot
 
 from socket import AF_INET6, inet_pton
 
+from msgspec import Struct
+
 from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.database import StoreUnavailable
@@ -74,23 +76,24 @@ class _Window(SharedCount, gc=False):
 
 
 # Of somebody who was not counted yet. Nothing counts in it.
-_NO_WINDOW = _Window()
+NO_WINDOW = _Window()
 
 
-class Counted:
-    """A visitor of a site who is counted again and again, with its windows of the present minute."""
+class Counted(Struct, eq=False, gc=False):
+    """A visitor of a site who is counted again and again, with its windows of the present minute.
 
-    __slots__ = ("budget", "network", "network_address", "number", "site", "turn", "window")
+    It refers to nothing that refers back to it, so the garbage collection need not look at all of them.
+    """
 
-    def __init__(self, site: int, number: int, address: str | None) -> None:
-        self.site, self.number = site, number
-        # The address whose network it counts towards; None with a clearance: the browser proved itself.
-        self.network_address = address
-        self.budget: PartBudget | None = None
-        # The number of the minute that the windows belong to, not the minute itself: idle visitors would keep it alive.
-        self.turn = -1
-        self.window = _NO_WINDOW
-        self.network: _Window | None = None
+    site: int
+    number: int
+    # The address whose network it counts towards; None with a clearance: the browser proved itself.
+    network_address: str | None
+    window: _Window
+    # The number of the minute that the windows belong to, not the minute itself: idle visitors would keep it alive.
+    turn: int = -1
+    network: _Window | None = None
+    budget: PartBudget | None = None
 
     # Made when they are needed, seldom: two hundred thousand visitors have much of a worker's memory.
 

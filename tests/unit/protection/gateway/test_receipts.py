@@ -11,6 +11,7 @@ from agentgate.protection.gateway.receipts import CLEARED, EXPIRED, MOST_CLEARAN
 from agentgate.protection.gateway.route_protection import OPEN, Protection
 from agentgate.protection.gateway.site_snapshot import SiteSnapshot
 from agentgate.protection.gateway.visitors import Visitor
+from agentgate.protection.signals.rates import NO_WINDOW
 from agentgate.protection.sites import test_keys
 from agentgate.protection.tokens.clearance import Clearances
 from tests.unit.protection.tokens.made import KEYS, NOW_MS, key, keyring
@@ -45,6 +46,10 @@ def snapshot_of(site):
     return SiteSnapshot(site, Clearances(keyring(), LIFETIME_S).cookie_name(site.site_key))
 
 
+def new_visitor(number):
+    return Visitor(1, number, "203.0.113.9", NO_WINDOW, address="203.0.113.9", labels=())
+
+
 def test_a_clearance_opens_nothing_at_another_origin_or_for_another_visitor():
     ring = keyring()
     shown = cookie(ring)
@@ -64,7 +69,7 @@ def test_what_a_visitor_is_known_to_have_shown_is_what_would_be_found_anew():
         for level in (ClearanceLevel.LOW, ClearanceLevel.CHECKED)
     ]
     receipts, shown = reading(ring), set()
-    visitors = {(site.site_key, number): Visitor(1, number, "203.0.113.9", ()) for site in SITES for number in (1, 2)}
+    visitors = {(site.site_key, number): new_visitor(number) for site in SITES for number in (1, 2)}
     sites = {site.site_key: snapshot_of(site) for site in SITES}
     for number in range(3_000):
         # Every other request shows one of the few that were shown before, alone or beside another.
@@ -90,14 +95,14 @@ def test_what_a_visitor_is_known_to_have_shown_is_what_would_be_found_anew():
 def test_a_visitor_with_a_long_cookie_takes_no_more_memory_than_another():
     ring = keyring()
     name, _, value = cookie(ring).partition(b"=")
-    site, visitor = snapshot_of(SITES[0]), Visitor(1, 1, "203.0.113.9", ())
+    site, visitor = snapshot_of(SITES[0]), new_visitor(1)
 
     for values in ((value,), (value, b"agc1." + b"A" * 8_000), (b"A" * 8_000,)):
         cookies = b"; ".join([b"other=" + b"x" * 8_000, *(name + b"=" + each for each in values)])
         visitor.read_cookies(cookies, site, HERE, reading(ring), NOW_MS)
 
         assert (visitor.shown is CLEARED) == (value in values)
-        held = [getattr(visitor, slot) for slot in Visitor.__slots__]
+        held = msgspec.structs.astuple(visitor)
         assert len(msgspec.msgpack.encode([each for each in held if isinstance(each, bytes | str | tuple)])) < 1_000
 
 

@@ -9,7 +9,7 @@ from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
 from agentgate.protection.signals.count_board import CountBoard
 from agentgate.protection.signals.facts import Rates
 from agentgate.protection.signals.rate_board import board_bytes, open_boards
-from agentgate.protection.signals.rates import Counted, RateWindows
+from agentgate.protection.signals.rates import NO_WINDOW, Counted, RateWindows
 
 START_MS = 1_000 * MINUTE_MS
 SPREADS = {"even": (1, 1, 1, 1), "one": (1, 0, 0, 0), "uneven": (90, 5, 3, 2), "halves": (1, 1, 0, 0)}
@@ -79,7 +79,7 @@ def test_visitors_of_a_network_count_together_whoever_serves():
 
 def test_whoever_is_met_again_is_counted_like_everybody():
     counting, again, chance = fleet(2), fleet(2), random.Random(3)
-    met = [Counted(1, 7, "192.0.2.7") for _ in range(2)]
+    met = [Counted(1, 7, "192.0.2.7", NO_WINDOW) for _ in range(2)]
 
     for second in range(1_000):
         number, now_ms = chance.randrange(2), START_MS + second * 100

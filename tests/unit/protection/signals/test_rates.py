@@ -4,6 +4,7 @@ import gc
 import random
 
 import pytest
+from msgspec import Struct, structs
 
 from agentgate.lib.clock import MINUTE_MS, FixedClock
 from agentgate.lib.database import StoreUnavailable
@@ -11,7 +12,7 @@ from agentgate.protection.signals.facts import Rates
 from agentgate.protection.signals.part_budget import FREE, PER_PAGE, PartState
 from agentgate.protection.signals.rate_board import board_bytes, open_boards
 from agentgate.protection.signals.rate_exchange import RateExchange
-from agentgate.protection.signals.rates import Counted, RateWindows, network_of
+from agentgate.protection.signals.rates import NO_WINDOW, Counted, RateWindows, network_of
 from agentgate.storage.shared_cache.memory import MemorySharedCache
 from agentgate.storage.shared_cache.redis import RedisSharedCache
 
@@ -77,7 +78,7 @@ def test_who_was_met_before_is_counted_as_everybody():
     for _ in range(3_000):
         site, visitor, address = chance.choice((1, 2)), chance.randrange(5), chance.choice((HERE, "192.0.2.9", "::1"))
         now_ms += chance.choice((0, 10, 2_000, 70_000) if chance.random() < 0.1 else (0, 10))
-        again = met.setdefault((site, visitor, address), Counted(site, visitor, address))
+        again = met.setdefault((site, visitor, address), Counted(site, visitor, address, NO_WINDOW))
 
         if chance.random() < 0.2:
             # Not everybody was met.
@@ -88,7 +89,7 @@ def test_who_was_met_before_is_counted_as_everybody():
 
 
 def test_who_was_met_and_never_comes_again_keeps_no_minute_in_memory():
-    windows, met = RateWindows(), Counted(1, VISITOR, HERE)
+    windows, met = RateWindows(), Counted(1, VISITOR, HERE, NO_WINDOW)
     windows.count_again(met, START_MS)
     for number in range(100):
         windows.count(1, number, "198.51.100.7", START_MS)
@@ -100,7 +101,7 @@ def test_who_was_met_and_never_comes_again_keeps_no_minute_in_memory():
         each = held.pop()
         if id(each) not in seen and not isinstance(each, type):
             seen.add(id(each))
-            held += gc.get_referents(each)
+            held += structs.astuple(each) if isinstance(each, Struct) else gc.get_referents(each)
     assert len(seen) < 20
 
 
@@ -231,22 +232,22 @@ def test_workers_share_what_there_is_without_a_page_and_learn_of_pages():
     workers = [RateWindows(sharing=each.rates, pages=each.pages) for each in boards]
 
     def parts(worker, visitor):
-        taken = Counted(1, visitor, "192.0.2.7")
+        taken = Counted(1, visitor, "192.0.2.7", NO_WINDOW)
         states = [worker.count_part(taken, START_MS, is_file=False)[2] for _ in range(200)]
         return states.count(PartState.ORPHAN), states.count(PartState.PAID)
 
     assert [parts(worker, 7) for worker in workers] == [(FREE // 2, 0)] * 2
 
-    workers[0].earn(Counted(1, 8, "192.0.2.8"), START_MS)
+    workers[0].earn(Counted(1, 8, "192.0.2.8", NO_WINDOW), START_MS)
     assert parts(workers[1], 8) == (0, FREE // 2 + PER_PAGE)
 
 
 def test_whoever_counts_towards_no_network_has_the_rate_of_its_own():
     windows = RateWindows()
-    cleared = Counted(1, VISITOR, None)
+    cleared = Counted(1, VISITOR, None, NO_WINDOW)
     for second in range(90):
         rates = windows.count_again(cleared, START_MS + second * 1_000)
         assert rates[0] == rates[1]
 
     # The same visitor, met anew: one that was evicted, or whose site has changed.
-    assert windows.count_again(Counted(1, VISITOR, None), START_MS + 90_000) == (61, 61)
+    assert windows.count_again(Counted(1, VISITOR, None, NO_WINDOW), START_MS + 90_000) == (61, 61)
