@@ -56,3 +56,19 @@ def test_a_change_of_one_site_leaves_what_is_cached_of_others(service: RunningSe
     assert side.cached == cached + 1
     changed = [number for number, part in side.gate._snapshot.sites.items() if parts[number] is not part]
     assert len(changed) == 1
+
+
+def test_a_change_by_this_worker_is_waited_for_though_its_turn_goes_on(service: RunningService, gate: Gate) -> None:
+    side, data = Side(service.application, models_of()), plain_request(gate, "a=b", "/")
+    sites = service.application.refresher.sites
+
+    async def answers() -> list[bool]:
+        found = [side.gate.take(data) is not None for _ in range(2)]
+        assert side.gate.budget.is_refreshed
+        sites.expect_change()
+        found.append(side.gate.take(data) is not None)
+        await sites.await_refresh()
+        return [*found, side.gate.take(data) is not None]
+
+    # Not decided by what was read before the change, and decided again once that is read.
+    assert service.run(answers()) == [True, True, False, True]
