@@ -53,7 +53,7 @@ cdef inline int use_of(const unsigned char* name, Py_ssize_t length) noexcept no
 
 
 def cut(bytes data not None):
-    """Return the key of a head and the values that are given; None where it is not one whole plain GET."""
+    """Return the key of a head and the values that are given; None where it is not one whole plain head."""
     cdef const unsigned char* text = <const unsigned char*>PyBytes_AS_STRING(data)
     cdef Py_ssize_t size = PyBytes_GET_SIZE(data)
     cdef Py_ssize_t at, end, colon, filled, byte
@@ -63,12 +63,14 @@ def cut(bytes data not None):
     cdef list given = [None, None, None, None, None, None, None, None]
     if size > LONGEST or size < 18 or text[size - 1] != 10 or text[size - 2] != 13 or text[size - 3] != 10 or text[size - 4] != 13:
         return None
-    # The request line: GET, one target that begins with a slash, HTTP/1.1.
+    # The request line: GET or POST, one target that begins with a slash, HTTP/1.1.
     found = <const unsigned char*>memchr(text, 13, size)
     end = found - text
-    if end < 14 or data[:5] != b"GET /" or data[end - 9 : end] != b" HTTP/1.1" or text[end + 1] != 10:
+    if end < 14 or data[end - 9 : end] != b" HTTP/1.1" or text[end + 1] != 10:
         return None
-    for at in range(4, end - 9):
+    if data[:5] != b"GET /" and data[:6] != b"POST /":
+        return None
+    for at in range(4 if text[0] == 71 else 5, end - 9):
         if text[at] <= 0x20 or text[at] >= 0x7F:
             return None
     memcpy(key, text, end)

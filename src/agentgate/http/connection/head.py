@@ -1,8 +1,8 @@
-"""The head of a GET as one key: what handlers read of it, and apart from that the values that change each time.
+"""The head of a request as one key: what handlers read of it, and apart from that the values that change each time.
 
-`cut` takes one whole, plain GET and returns a key that is the same for all requests that differ only in values that
-nobody reads. It is compiled where that could be built (`_head.pyx`); otherwise the function below does the same, and
-a test holds both against each other. What it does not take goes through the parser.
+`cut` takes one whole, plain head of a GET or POST and returns a key that is the same for all that differ only in values
+that nobody reads. It is compiled where that could be built (`_head.pyx`); otherwise the function below does the same,
+and a test holds both against each other. What it does not take goes through the parser.
 """
 
 import re
@@ -60,17 +60,16 @@ Cut = tuple[bytes, _Value, _Value, _Value, _Value, _Value, _Value, _Value, _Valu
 Lines = tuple[tuple[bytes, ...], list[bytes]]
 
 _NAME, _VALUE = rb"[A-Za-z0-9-]++", rb"[!-~](?:[ -~]*[!-~])?"
-_WHOLE = re.compile(rb"GET /[!-~]* HTTP/1\.1(?:\r\n%b: %b)*+\r\n\r\n" % (_NAME, _VALUE))
+_WHOLE = re.compile(rb"(?:GET|POST) /[!-~]* HTTP/1\.1(?:\r\n%b: %b)*+\r\n\r\n" % (_NAME, _VALUE))
 _UNREAD = re.compile(rb"(\r\n(?!(?:%b): )%b): [^\r]*" % (b"|".join(KEPT), _NAME), re.IGNORECASE)
 _GIVEN = re.compile(rb"\r\n(%b): ([^\r]*)" % b"|".join(GIVEN), re.IGNORECASE)
 _LINE = re.compile(rb"\r\n(%b): ([^\r]*)" % _NAME)
-_POST = re.compile(rb"POST (/[!-~]*) HTTP/1\.1(?:\r\n%b: %b)*+\r\n\r\n" % (_NAME, _VALUE))
 # Headers by which a body is something else than the bytes behind the head, or the connection something else afterwards.
 _ODD = frozenset((b"expect", b"transfer-encoding", b"upgrade"))
 
 
 def cut_plainly(data: bytes) -> Cut | None:
-    """Return the key of a head and the values that are given; None where it is not one whole plain GET."""
+    """Return the key of a head and the values that are given; None where it is not one whole plain head."""
     if len(data) > LONGEST_HEAD or _WHOLE.fullmatch(data) is None:
         return None
     lines = _GIVEN.findall(data)
@@ -106,15 +105,13 @@ def split(data: bytes) -> dict[bytes, bytes] | None:
     return fields if len(fields) == len(names) and all(map(is_plain_name, fields)) else None
 
 
-def read_post(data: bytes) -> dict[bytes, bytes] | None:
-    """Return the headers of a plain POST whose body has a known length; None where only the parser may read it."""
-    found = _POST.fullmatch(data) if len(data) <= LONGEST_HEAD else None
-    if found is None:
-        return None
+def read_length(data: bytes) -> int:
+    """Return how long the body is behind a POST's head that `cut` took; 0 where only the parser may read it."""
     fields = split(data)
     if fields is None or b"content-length" not in fields:
-        return None
+        return 0
     if fields.get(b"connection", b"keep-alive").lower() != b"keep-alive" or not _ODD.isdisjoint(fields):
-        return None
-    refusal = judge_head(b"POST", found[1], version="1.1", fields=fields, repeated=())
-    return fields if refusal is None else None
+        return 0
+    target = data[5 : data.index(b" ", 5)]
+    refusal = judge_head(b"POST", target, version="1.1", fields=fields, repeated=())
+    return int(fields[b"content-length"]) if refusal is None else 0

@@ -139,11 +139,6 @@ class SiteDirectory:
             self._digests.put(quick, stored)
         return caller
 
-    def find_caller_by(self, digest: bytes, *, now_ms: int) -> SiteCaller | None:
-        """Return the caller with the secret of this SHA-256 likewise."""
-        caller = self._callers.get(digest)
-        return None if caller is None or now_ms >= caller.expires_ms else caller
-
     @property
     def version(self) -> int:
         """The version of the configuration that the views show."""

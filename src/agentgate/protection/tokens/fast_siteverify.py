@@ -1,18 +1,14 @@
 """`POST /v1/siteverify` on the fast path: from the bytes of a request to those of its answer, without an ASGI scope.
 
 The steps are the Redeemer's, which the ASGI path takes too (`endpoints.py`). A success leaves its counters and no line
-in the log: there are as many as visitors. A site's server sends the same head with each call, but for the length, so a
-head is read once and recognised by its digest.
+in the log: there are as many as visitors. A site's server sends the same head with each call, but for values that are
+not read here, so a head is judged once (`head.py`).
 """
 
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
-from hashlib import blake2s, sha256
 
-from msgspec import UNSET, Struct
-
-from agentgate.http.bearer_secret import bearer_secret
 from agentgate.http.connection.fast_functions import (
     HOT_BODY_BYTES,
     DatelessReply,
@@ -22,7 +18,7 @@ from agentgate.http.connection.fast_functions import (
     Reply,
     write_headers,
 )
-from agentgate.http.connection.head import read_post
+from agentgate.http.connection.head import cut, read_length
 from agentgate.http.decode import BodyDecoder
 from agentgate.http.replies import JSON_HEADER, SECURITY_HEADERS, refusal
 from agentgate.lib import errors
@@ -33,9 +29,8 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.ids import draw_request_ids
 from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.lib.telemetry.requests import Finished, RequestObserver
-from agentgate.protection.sites.directory import SiteCaller
 from agentgate.protection.tokens.records import SiteverifyInput
-from agentgate.protection.tokens.redeem import Outcome, Redeemer, TestCaller
+from agentgate.protection.tokens.redeem import Outcome, Redeemer
 from agentgate.protection.tokens.siteverify import read_demand, read_secret
 
 SURFACE, ROUTE = "siteverify", "/v1/siteverify"
@@ -48,17 +43,11 @@ _SUCCESS_REST = (
     + b"x-request-id: %b\r\ncontent-length: %d\r\n\r\n%b"
 )
 
-# Heads of the young generation. A server sends one for each length that its bodies have.
+# Heads of the young generation, and how long one may be. A server sends one for each length that its bodies have.
 HEADS = 4_096
+LONGEST_KEY = 512
 
 AsgiPath = Callable[[HotRequest], Awaitable[HotReply]]
-
-
-class KnownHead(Struct, frozen=True, gc=False):
-    """What a call needs of its head: the length of the body, and the SHA-256 of the secret if there is one."""
-
-    length: int
-    secret: bytes | None
 
 
 class FastSiteverify:
@@ -80,60 +69,45 @@ class FastSiteverify:
         self._observer = observer
         self._request_ids = draw_request_ids()
         self._decode = BodyDecoder(SiteverifyInput, malformed=MALFORMED, texts_only=True).decode
-        # By BLAKE2s: no head is kept, because there is a secret in it.
-        self._heads: BoundedCache[bytes, KnownHead] = BoundedCache(HEADS)
+        # The lengths of bodies by the key of the head, in which there is no secret; 0 where the parser must read it.
+        self._lengths: BoundedCache[bytes, int] = BoundedCache(HEADS)
 
     def take(self, data: bytes) -> Pending | None:
-        """Begin with a call as it arrived; None leaves it to the parser, and with it all that is simply refused."""
+        """Begin with a call that arrived in one piece; None leaves it to the parser."""
         end = data.find(b"\r\n\r\n") + 4
-        text = data[:end]
-        digest = blake2s(text).digest()
-        head = self._heads.young.get(digest) or self._heads.promote(digest) or self._read_head(text, digest)
-        if head is None or len(data) - end != head.length or not self._redeemer.is_fresh:
+        head = data[:end]
+        found = cut(head)
+        if found is None or found[6] is not None:
             return None
-        started, now_ms = time.perf_counter(), self._clock.now_ms()
-        try:
-            body: SiteverifyInput = self._decode(data[end:])
-            demand = read_demand(body)
-            caller = self._find_caller(head, body, now_ms)
-        except Refused:
+        length = self._lengths.young.get(found[0]) or self._find_length(found[0], head)
+        if not length or len(data) - end != length or not self._redeemer.is_fresh:
             return None
-        if caller is None:
-            return None
-        pending = Pending()
-        self._redeemer.redeem_then(caller, demand, now_ms=now_ms, done=partial(self._answer, pending, started))
-        return pending
+        return self._begin(data[end:], found[1])
 
-    def _find_caller(self, head: KnownHead, body: SiteverifyInput, now_ms: int) -> SiteCaller | TestCaller | None:
-        if body.secret is UNSET:
-            return None if head.secret is None else self._redeemer.recognise_by(head.secret, now_ms=now_ms)
-        # With two secrets, both have to be read.
-        return self._redeemer.recognise(body.secret, now_ms=now_ms) if head.secret is None else None
-
-    def _read_head(self, text: bytes, digest: bytes) -> KnownHead | None:
-        fields = read_post(text)
-        if fields is None or not text.startswith(_LINE) or b"traceparent" in fields:
-            return None
-        length, authorization = int(fields[b"content-length"]), fields.get(b"authorization")
-        secret = None if authorization is None else sha256(bearer_secret(authorization) or b"").digest()
-        if not 0 < length <= HOT_BODY_BYTES:
-            return None
-        if secret is not None and self._redeemer.recognise_by(secret, now_ms=self._clock.now_ms()) is None:
-            # Whoever guesses secrets must not push the heads of others out.
-            return None
-        return self._heads.put(digest, KnownHead(length, secret))
+    def _find_length(self, key: bytes, head: bytes) -> int:
+        length = self._lengths.get(key)
+        if length is None:
+            length = read_length(head) if head.startswith(_LINE) else 0
+            if length > HOT_BODY_BYTES:
+                length = 0
+            if len(key) <= LONGEST_KEY:
+                self._lengths.put(key, length)
+        return length
 
     def __call__(self, request: HotRequest) -> Pending | Awaitable[Reply]:
-        """Begin with one call: body, secret, token, spend. The answer comes when the store has said how it went."""
+        """Begin with a call that the parser read."""
         headers = request.headers
         if request.query or not request.body or b"traceparent" in headers or not self._redeemer.is_fresh:
             return self._asgi_path(request)
+        return self._begin(request.body, headers.get(b"authorization"))
+
+    def _begin(self, content: bytes, authorization: bytes | None) -> Pending:
+        """Go through a call: body, secret, token, spend. The answer comes when the store has said how it went."""
         pending, started = Pending(), time.perf_counter()
         done = partial(self._answer, pending, started)
         try:
-            body: SiteverifyInput = self._decode(request.body)
+            body: SiteverifyInput = self._decode(content)
             demand = read_demand(body)
-            authorization = headers.get(b"authorization")
             secret = read_secret(None if authorization is None else authorization.decode("latin-1"), body.secret)
             now_ms = self._clock.now_ms()
             caller = self._redeemer.recognise(secret, now_ms=now_ms)

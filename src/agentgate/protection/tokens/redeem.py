@@ -194,13 +194,6 @@ class Redeemer:
         self._uses.note(caller.credential_id, now_ms)
         return caller
 
-    def recognise_by(self, digest: bytes, *, now_ms: int) -> SiteCaller | None:
-        """Return the site's server whose secret has this SHA-256, from a fresh directory; None where there is none."""
-        caller = self._sites.find_caller_by(digest, now_ms=now_ms)
-        if caller is not None:
-            self._uses.note(caller.credential_id, now_ms)
-        return caller
-
     async def redeem(self, caller: SiteCaller | TestCaller, demand: Demand, *, now_ms: int) -> bytes:
         """Spend the token and return the answer; for the same `requestId` the first answer again, even past expiry.
 
