@@ -77,12 +77,13 @@ class FastSiteverify:
         end = data.find(b"\r\n\r\n") + 4
         head = data[:end]
         found = cut(head)
-        if found is None or found[6] is not None:
+        if found is None:
             return None
-        length = self._lengths.young.get(found[0]) or self._find_length(found[0], head)
-        if not length or len(data) - end != length or not self._redeemer.is_fresh:
+        key, authorization, _, _, _, _, trace, _, _ = found
+        length = self._lengths.young.get(key) or self._find_length(key, head)
+        if trace is not None or not length or len(data) - end != length or not self._redeemer.is_fresh:
             return None
-        return self._begin(data[end:], found[1])
+        return self._begin(data[end:], authorization)
 
     def _find_length(self, key: bytes, head: bytes) -> int:
         length = self._lengths.get(key)
