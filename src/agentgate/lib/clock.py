@@ -12,6 +12,8 @@ SECOND_MS = 1_000
 MINUTE_MS = 60 * SECOND_MS
 HOUR_MS = 60 * MINUTE_MS
 DAY_MS = 24 * HOUR_MS
+# Later than every moment that a clock shows.
+FOREVER_MS = 1 << 62
 # A machine's clock that goes back by less is being corrected.
 CORRECTION_MS = 5 * SECOND_MS
 

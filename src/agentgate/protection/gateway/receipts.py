@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import UNSET, Struct
 
-from agentgate.lib.clock import SECOND_MS
+from agentgate.lib.clock import FOREVER_MS, SECOND_MS
 from agentgate.lib.enums import ClearanceLevel, ReceiptKind, TokenBinding
 from agentgate.lib.ids import write_visitor
 from agentgate.lib.keyring import Keyring
@@ -44,8 +44,6 @@ WRONG_VISITOR = Shown(("wrong_visitor",), "invalid_clearance")
 _WORTH = {INVALID: 0, WRONG_ORIGIN: 1, WRONG_VISITOR: 2, EXPIRED: 3, CLEARED_LOW: 4}
 # How many clearances of a visitor are verified: each costs a keyed hash.
 MOST_CLEARANCES = 8
-# Later than every moment that a clock shows.
-FOREVER_MS = 1 << 62
 
 # Reason of a refused token -> the state that signals read.
 _TOKEN_STATES = {

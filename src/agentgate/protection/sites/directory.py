@@ -13,6 +13,7 @@ import structlog
 from msgspec import Struct
 
 from agentgate.lib.bounded_cache import BoundedCache
+from agentgate.lib.clock import FOREVER_MS
 from agentgate.lib.database import Store, StoreUnavailable
 from agentgate.lib.enums import AccountStatus, Mode, TokenBinding, WidgetMode
 from agentgate.lib.records import to_json
@@ -34,8 +35,6 @@ from agentgate.protection.sites.route_table import RouteTable
 REFRESH_S = 2.0
 # Entries of the young generation: one for each credential in use.
 DIGESTS = 8_192
-# When a credential expires that does not.
-NEVER_MS = 2**63 - 1
 
 
 class SiteView(Struct, frozen=True, kw_only=True):
@@ -83,7 +82,7 @@ class SiteCaller(Struct, frozen=True, gc=False):
     site: SiteView
     credential_id: str
     # When the overlap of a rotated credential is over.
-    expires_ms: int = NEVER_MS
+    expires_ms: int = FOREVER_MS
 
 
 class SiteDirectory:
@@ -315,4 +314,4 @@ class _Read(Struct, frozen=True):
 
 
 def _caller_of(secret: DirectorySecret, site: SiteView) -> SiteCaller:
-    return SiteCaller(site, secret.credential_id, NEVER_MS if secret.expires_ms is None else secret.expires_ms)
+    return SiteCaller(site, secret.credential_id, FOREVER_MS if secret.expires_ms is None else secret.expires_ms)
