@@ -17,7 +17,14 @@ REFUSED = (401, "invalid_credential")
 
 @pytest.fixture
 def shop(service):
-    return open_shop(service)
+    made = open_shop(service)
+    await_refresh(service)
+    return made
+
+
+def await_refresh(service):
+    """Wait until the service has read its own change; until then calls wait on the ASGI path."""
+    service.run(service.application.refresher.sites.await_refresh())
 
 
 @pytest.fixture
@@ -119,8 +126,25 @@ def test_what_the_parser_refuses_is_refused_also_after_a_good_head(shop, service
     assert ask(service, call(shop, bearer(shop.secret), line))[0] == status
 
 
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [
+        (b"Accept: */*\r\nContent-Encoding: identity", b"Accept: */*\r\nContent-Encoding: gzip"),
+        (b"Host: gate.example", b"Host: gate.example, x"),
+    ],
+)
+def test_a_value_that_is_refused_is_refused_also_after_a_good_one(shop, service, good, bad):
+    def with_line(line):
+        plain = b"Host: gate.example" if line.startswith(b"Host") else b"Accept: */*"
+        return call(shop, bearer(shop.secret), "Accept: */*").replace(plain, line)
+
+    assert ask(service, with_line(good), with_line(good)) == OK
+    assert ask(service, with_line(bad))[0] == 400
+
+
 def test_a_revoked_secret_stops_at_once_though_its_head_is_known(shop, service, parsed):
     made = service.operator.post(f"{SITES}/{shop.site_key}/credentials").json()
+    await_refresh(service)
     known = bearer(made["secret"])
     assert ask(service, call(shop, known), call(shop, known)) == OK
     assert parsed == []

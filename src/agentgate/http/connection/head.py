@@ -65,7 +65,8 @@ _UNREAD = re.compile(rb"(\r\n(?!(?:%b): )%b): [^\r]*" % (b"|".join(KEPT), _NAME)
 _GIVEN = re.compile(rb"\r\n(%b): ([^\r]*)" % b"|".join(GIVEN), re.IGNORECASE)
 _LINE = re.compile(rb"\r\n(%b): ([^\r]*)" % _NAME)
 # Headers by which a body is something else than the bytes behind the head, or the connection something else afterwards.
-_ODD = frozenset((b"expect", b"transfer-encoding", b"upgrade"))
+# Of the first the value is not part of the key, so that its name alone must decide.
+_ODD = frozenset((b"content-encoding", b"expect", b"transfer-encoding", b"upgrade"))
 
 
 def cut_plainly(data: bytes) -> Cut | None:
