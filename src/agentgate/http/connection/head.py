@@ -51,6 +51,20 @@ GIVEN = (
     b"user-agent",
     b"accept-language",
 )
+# Heads with one of these go through the parser: they concern the connection or announce a body.
+OF_CONNECTION = frozenset(
+    (
+        b"connection",
+        b"content-encoding",
+        b"expect",
+        b"keep-alive",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    )
+)
 LONGEST_HEAD = 4096
 
 _Value = bytes | None
@@ -64,9 +78,7 @@ _WHOLE = re.compile(rb"(?:GET|POST) /[!-~]* HTTP/1\.1(?:\r\n%b: %b)*+\r\n\r\n" %
 _UNREAD = re.compile(rb"(\r\n(?!(?:%b): )%b): [^\r]*" % (b"|".join(KEPT), _NAME), re.IGNORECASE)
 _GIVEN = re.compile(rb"\r\n(%b): ([^\r]*)" % b"|".join(GIVEN), re.IGNORECASE)
 _LINE = re.compile(rb"\r\n(%b): ([^\r]*)" % _NAME)
-# Headers by which a body is something else than the bytes behind the head, or the connection something else afterwards.
-# Of the first the value is not part of the key, so that its name alone must decide.
-_ODD = frozenset((b"content-encoding", b"expect", b"transfer-encoding", b"upgrade"))
+_STAYING = frozenset((b"connection", b"keep-alive"))
 
 
 def cut_plainly(data: bytes) -> Cut | None:
@@ -111,7 +123,8 @@ def read_length(data: bytes) -> int:
     fields = split(data)
     if fields is None or b"content-length" not in fields:
         return 0
-    if fields.get(b"connection", b"keep-alive").lower() != b"keep-alive" or not _ODD.isdisjoint(fields):
+    # Many clients say that the connection stays open, as it does anyway.
+    if fields.get(b"connection", b"keep-alive").lower() != b"keep-alive" or OF_CONNECTION & fields.keys() - _STAYING:
         return 0
     target = data[5 : data.index(b" ", 5)]
     refusal = judge_head(b"POST", target, version="1.1", fields=fields, repeated=())

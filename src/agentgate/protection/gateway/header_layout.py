@@ -6,7 +6,7 @@ Visitors have thousands of header sets and a few dozen layouts, so all this is w
 from collections.abc import Sequence
 
 from agentgate.http.bearer_secret import SECRET_HEADER
-from agentgate.http.connection.head import KEPT
+from agentgate.http.connection.head import KEPT, OF_CONNECTION
 from agentgate.http.request_guard import MAX_HEADERS, is_plain_name, judge_host, judge_target
 from agentgate.protection.decision.correlation import CORRELATED
 from agentgate.protection.gateway.original_request import FORWARDED_REQUEST, method_header
@@ -21,20 +21,6 @@ JA4 = b"x-ja4"
 ADAPTERS = (b"x-original-", b"x-agentgate-", b"x-forwarded-", b"authorization", b"x-service-", JA4, *CORRELATED)
 # A request with one of these comes from an agent, or claims to.
 SIGNED = frozenset((b"signature-input", b"signature", b"crawler-max-price", b"crawler-exact-price"))
-# Heads with one of these go through the parser: they concern the connection or announce a body.
-OF_CONNECTION = frozenset(
-    (
-        b"connection",
-        b"content-encoding",
-        b"expect",
-        b"keep-alive",
-        b"proxy-connection",
-        b"te",
-        b"trailer",
-        b"transfer-encoding",
-        b"upgrade",
-    )
-)
 _ORIGINAL = frozenset((b"x-original-method", b"x-original-url", b"x-original-address"))
 
 

@@ -4,11 +4,11 @@ import random
 
 from msgspec.structs import replace
 
-from agentgate.http.connection.head import KEPT
+from agentgate.http.connection.head import KEPT, OF_CONNECTION
 from agentgate.lib.enums import AgentVerdict
 from agentgate.protection.gateway import header_fingerprints
 from agentgate.protection.gateway.header_fingerprints import UNFIT, HeaderFingerprints, key_of
-from agentgate.protection.gateway.header_layout import ADAPTERS, JA4, OF_CONNECTION, READ_VALUES, HeaderLayout
+from agentgate.protection.gateway.header_layout import ADAPTERS, JA4, READ_VALUES, HeaderLayout
 from agentgate.protection.gateway.route_protection import MethodClaims
 from agentgate.protection.scoring.models import ModelDirectory
 from agentgate.protection.signals.detectors import HEADER_SIGNALS, REQUEST_SIGNALS
