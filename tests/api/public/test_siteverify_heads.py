@@ -1,4 +1,4 @@
-"""Calls in one piece: a head is judged once, and opens nothing that it would not open when read anew."""
+"""Calls that are not parsed: a head is judged once, and opens nothing that it would not open when read anew."""
 
 import gc
 import json
@@ -52,6 +52,16 @@ def ask(service, *requests):
     return int(head.split(b" ")[1]), json.loads(body).get("error")
 
 
+def ask_in_pieces(service, *pieces):
+    address = urlsplit(service.public_url)
+    with socket.create_connection((address.hostname, address.port), timeout=10) as connection:
+        for piece in pieces:
+            connection.sendall(piece)
+            time.sleep(0.05)
+        head, _, body = connection.recv(65536).partition(b"\r\n\r\n")
+    return int(head.split(b" ")[1]), json.loads(body).get("error")
+
+
 def test_a_call_in_one_piece_is_not_parsed(shop, service, parsed):
     mine = bearer(shop.secret)
 
@@ -61,6 +71,22 @@ def test_a_call_in_one_piece_is_not_parsed(shop, service, parsed):
     assert ask(service, call(shop, mine, secret=shop.secret)) == OK
     assert ask(service, call(shop, bearer("ags_x"))) == REFUSED
     assert parsed == []
+
+
+def test_a_call_is_not_parsed_however_its_body_comes(shop, service, parsed):
+    for _ in range(2):
+        whole = call(shop, bearer(shop.secret))
+        body = whole.index(b"{")
+        assert ask_in_pieces(service, whole[:body], whole[body:]) == OK
+        whole = call(shop, bearer(shop.secret))
+        assert ask_in_pieces(service, whole[: body + 5], whole[body + 5 : -1], whole[-1:]) == OK
+    assert parsed == []
+
+
+@pytest.mark.parametrize(("line", "answer"), [("Expect: 100-continue", b" 100 "), ("X_Odd: 1", b" 400 ")])
+def test_a_head_that_only_the_parser_may_read_is_answered_before_its_body_comes(shop, service, line, answer):
+    head = call(shop, bearer(shop.secret), line, body=b"", length=10)
+    assert answer in ask_whole(service, head)[0]
 
 
 def test_values_that_nobody_reads_make_no_other_head(shop, service, parsed):

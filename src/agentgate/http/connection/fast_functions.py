@@ -70,21 +70,28 @@ class Pending:
             write(self._reply)
 
 
+class Incomplete:
+    """A request of which the head is good and the body is still to come."""
+
+    __slots__ = ()
+
+
+INCOMPLETE = Incomplete()
 # None sends the request the cold way; an awaitable is awaited in a task, and the connection keeps its order meanwhile.
 HotAnswer = Reply | Pending | Awaitable[Reply] | None
 HotFunction = Callable[[HotRequest], HotAnswer]
 # `/path` for GET and HEAD, `POST /path` for another method.
 HotPaths = Mapping[bytes, HotFunction]
 # Answers a request as it arrived, before it is parsed; None leaves it to the parser.
-Taker = Callable[[bytes], HotAnswer]
+Taker = Callable[[bytes], HotAnswer | Incomplete]
 
 
 @runtime_checkable
 class Taking(Protocol):
     """A hot function that may take a request as it arrived."""
 
-    def take(self, data: bytes) -> HotAnswer:
-        """Answer, or return None and have done nothing."""
+    def take(self, data: bytes) -> HotAnswer | Incomplete:
+        """Answer, or have done nothing: None leaves the request to the parser, INCOMPLETE asks again with more."""
         ...
 
 

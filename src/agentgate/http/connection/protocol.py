@@ -27,6 +27,7 @@ from agentgate.http.connection.fast_functions import (
     HotFunction,
     HotPaths,
     HotReply,
+    Incomplete,
     Pending,
     Reply,
     encode_reply,
@@ -48,8 +49,8 @@ class GateProtocol(DeferringConnection):
     """Speaks HTTP/1.1 with one client. At most one request of a connection runs; the others wait in order."""
 
     __slots__ = (
-        "_fields", "_head", "_hot", "_hot_body", "_hot_paths", "_is_clean", "_is_last", "_refusal", "_repeated",
-        "_running", "_silent_bytes",
+        "_fields", "_head", "_held", "_hot", "_hot_body", "_hot_paths", "_is_clean", "_is_last", "_refusal",
+        "_repeated", "_running", "_silent_bytes",
     )  # fmt: skip
 
     def __init__(
@@ -67,6 +68,8 @@ class GateProtocol(DeferringConnection):
         self._silent_bytes = 0
         self._fields: dict[bytes, bytes] = {}
         self._repeated: list[bytes] = []
+        # A request that is to be answered whole, as far as it has arrived. The parser knows nothing of it.
+        self._held = b""
         # The parser stands before a request and has seen nothing of it.
         self._is_clean = True
         self._is_last = False
@@ -86,6 +89,8 @@ class GateProtocol(DeferringConnection):
             disconnect(self._running)
 
     def _take(self, data: bytes) -> None:
+        if self._held:
+            data, self._held, self._phase = self._held + data, b"", BETWEEN
         if self._is_clean and not self._is_busy and self._answer_whole(data):
             return
         view = memoryview(data)
@@ -268,9 +273,19 @@ class GateProtocol(DeferringConnection):
         if type(answer) is tuple and not self._is_draining:
             self._write_only(answer)
             return True
+        if isinstance(answer, Incomplete):
+            self._hold(data)
+            return True
         self._give(answer, WHOLE)
         self._set_deadline()
         return True
+
+    def _hold(self, data: bytes) -> None:
+        """Wait for the rest of a body, as long as for any other."""
+        self._held, self._phase = data, BODY
+        self.cycle = None  # type: ignore[assignment]  # as when a request begins
+        if self._timed_phase != BODY:
+            self._set_deadline()
 
     def _write_only(self, answer: DatelessReply) -> None:
         """Write as `_write` and `_set_deadline` would where nothing runs or waits, and no other request has begun."""

@@ -11,9 +11,11 @@ from functools import partial
 
 from agentgate.http.connection.fast_functions import (
     HOT_BODY_BYTES,
+    INCOMPLETE,
     DatelessReply,
     HotReply,
     HotRequest,
+    Incomplete,
     Pending,
     Reply,
     write_headers,
@@ -72,8 +74,8 @@ class FastSiteverify:
         # The lengths of bodies by the key of the head, in which there is no secret; 0 where the parser must read it.
         self._lengths: BoundedCache[bytes, int] = BoundedCache(HEADS)
 
-    def take(self, data: bytes) -> Pending | None:
-        """Begin with a call that arrived in one piece; None leaves it to the parser."""
+    def take(self, data: bytes) -> Pending | Incomplete | None:
+        """Begin with a call as it arrived; None leaves it to the parser. Many clients send head and body apart."""
         end = data.find(b"\r\n\r\n") + 4
         head = data[:end]
         found = cut(head)
@@ -81,7 +83,12 @@ class FastSiteverify:
             return None
         key, authorization, _, _, _, _, trace, _, _ = found
         length = self._lengths.young.get(key) or self._find_length(key, head)
-        if trace is not None or not length or len(data) - end != length or not self._redeemer.is_fresh:
+        if trace is not None or not length:
+            return None
+        missing = end + length - len(data)
+        if missing > 0:
+            return INCOMPLETE
+        if missing or not self._redeemer.is_fresh:
             return None
         return self._begin(data[end:], authorization)
 
