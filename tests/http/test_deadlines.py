@@ -104,6 +104,42 @@ def test_a_body_that_nobody_wants_is_read_to_the_end_and_the_connection_goes_on(
     run(work())
 
 
+CLOSING = request(b"/early", b"Content-Length: 300000", b"Connection: close", method=b"POST")
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_in_flight": 0}], ids=["answered", "shed"])
+def test_a_last_answer_is_not_lost_when_the_body_still_comes(limits):
+    async def work():
+        async with listening(EchoApp(), **QUICK, **limits) as listener, connected(listener) as client:
+            await client.send(CLOSING)
+            await asyncio.sleep(0.05)
+            # A connection that is closed by now is reset by this, and what the client has not read is lost.
+            for _ in range(3):
+                await client.send(b"a" * 100_000)
+                await asyncio.sleep(0.01)
+            response = await client.response()
+
+            assert (response.status, response.headers[b"connection"]) == (503 if limits else 413, b"close")
+            assert await client.rest() == b""
+            await until(lambda: listener.connections == 0)
+
+    run(work())
+
+
+def test_a_client_that_goes_on_sending_behind_the_last_answer_is_cut_off():
+    async def work():
+        async with listening(EchoApp(), **QUICK) as listener, connected(listener) as client:
+            await client.send(CLOSING)
+            began = time.monotonic()
+            dripping = asyncio.create_task(drip(client))
+            await until(lambda: listener.connections == 0)
+
+            assert 0.15 < time.monotonic() - began < SOON_S
+            dripping.cancel()
+
+    run(work())
+
+
 @pytest.mark.parametrize("sent", [b"", b"\r\n"], ids=["silent", "line ends only"])
 def test_an_idle_connection_is_closed(sent):
     async def work():

@@ -1,6 +1,7 @@
 """The way from a judged request head to an ASGI application: the scope and uvicorn's request-response cycle."""
 
 import asyncio
+from abc import abstractmethod
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
@@ -14,7 +15,29 @@ class RequestHead(HotRequest, frozen=True, gc=False, kw_only=True):
     keep_alive: bool
 
 
-def new_cycle(head: RequestHead, connection: HttpToolsProtocol) -> RequestResponseCycle:
+class AnsweringConnection(HttpToolsProtocol):
+    """A connection as the cycle sees it."""
+
+    @abstractmethod
+    def close_behind_answer(self) -> None:
+        """Close when the last answer is written."""
+
+
+class AnswerTransport:
+    """What a cycle writes to. uvicorn's own transport would be closed while the client still sends its body."""
+
+    __slots__ = ("_connection", "is_closing", "write")
+
+    def __init__(self, connection: AnsweringConnection) -> None:
+        self._connection = connection
+        self.write, self.is_closing = connection.transport.write, connection.transport.is_closing
+
+    def close(self) -> None:
+        """Close the connection once the client had time to read the answer."""
+        self._connection.close_behind_answer()
+
+
+def new_cycle(head: RequestHead, connection: AnsweringConnection) -> RequestResponseCycle:
     """Return a cycle that is ready to run an application for this request."""
     # `path` stays as it was sent. Decoding it here would make `/v1%2fadmin` and `/v1/admin` the same path.
     connection.scope = {
@@ -34,7 +57,7 @@ def new_cycle(head: RequestHead, connection: HttpToolsProtocol) -> RequestRespon
     }
     return RequestResponseCycle(
         scope=connection.scope,
-        transport=connection.transport,
+        transport=AnswerTransport(connection),  # type: ignore[arg-type]  # the methods that are called
         flow=connection.flow,
         logger=connection.logger,
         access_logger=connection.access_logger,

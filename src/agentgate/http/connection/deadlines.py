@@ -10,16 +10,16 @@ from collections.abc import Callable
 from math import inf
 
 from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from agentgate.http import request_guard
+from agentgate.http.connection.asgi_path import AnsweringConnection
 from agentgate.http.connection.state import BETWEEN, BODY, HEAD, ConnectionLimits, GateState
 from agentgate.http.request_guard import RequestRefusal
 
 TOO_MANY = "too_many_connections"
 
 
-class TimedConnection(HttpToolsProtocol):
+class TimedConnection(AnsweringConnection):
     """A connection that ends when its client had its time. At most one of its requests runs; the others wait."""
 
     # Read several times for each request. In the dictionary of uvicorn's class there would be too many for fast access.
@@ -95,6 +95,24 @@ class TimedConnection(HttpToolsProtocol):
             self.transport.close()
         else:
             self._refuse(request_guard.HEAD_LATE if self._phase == HEAD else request_guard.BODY_LATE)
+
+    def close_behind_answer(self) -> None:
+        """Close at once, or where a body still comes when the client has read the answer."""
+        if self._phase == BODY and not self.transport.is_closing():
+            self._waiting.clear()
+            self._linger()
+        else:
+            self.transport.close()
+
+    def _linger(self) -> None:
+        """Send nothing more and look at nothing more, but receive for a while what is on its way.
+
+        Closing at once would reset the connection, and with it the answer that the client has not read yet.
+        """
+        self._is_stopped = self._is_lingering = True
+        self.transport.write_eof()
+        self.flow.resume_reading()
+        self._deadline = self.loop.time() + self._limits.linger_s
 
     def _set_deadline(self) -> None:
         self._timed_phase = phase = self._phase

@@ -372,7 +372,7 @@ class GateProtocol(DeferringConnection):
         transport.write(data)
         if not keep_alive:
             self._is_last = True
-            transport.close()
+            self.close_behind_answer()
 
     # The cold way.
 
@@ -434,7 +434,4 @@ class GateProtocol(DeferringConnection):
             return
         reply = fast_functions.refusal_reply(refusal.status, refusal.code)
         self.transport.write(encode_reply(reply, self._state.date_line, with_body=True, keep_alive=False))
-        self.transport.write_eof()
-        self.flow.resume_reading()
-        self._is_lingering = True
-        self._deadline = self.loop.time() + self._limits.linger_s
+        self._linger()
