@@ -2,6 +2,7 @@
 
 import gc
 import json
+import random
 import socket
 import time
 from urllib.parse import urlsplit
@@ -48,18 +49,23 @@ def call(shop, *lines, body=None, path=SITEVERIFY, length=None, **fields):
 
 
 def ask(service, *requests):
-    head, body = ask_whole(service, *requests)
-    return int(head.split(b" ")[1]), json.loads(body).get("error")
+    return read(*ask_whole(service, *requests))
 
 
-def ask_in_pieces(service, *pieces):
+def read(head, body):
+    """Return status and error of an answer, whatever follows it."""
+    fields, _ = json.JSONDecoder().raw_decode(body.decode())
+    return int(head.split(b" ")[1]), fields.get("error")
+
+
+def ask_in_pieces(service, *pieces, pause_s=0.05):
     address = urlsplit(service.public_url)
     with socket.create_connection((address.hostname, address.port), timeout=10) as connection:
         for piece in pieces:
             connection.sendall(piece)
-            time.sleep(0.05)
+            time.sleep(pause_s)
         head, _, body = connection.recv(65536).partition(b"\r\n\r\n")
-    return int(head.split(b" ")[1]), json.loads(body).get("error")
+    return read(head, body)
 
 
 def test_a_call_in_one_piece_is_not_parsed(shop, service, parsed):
@@ -83,10 +89,39 @@ def test_a_call_is_not_parsed_however_its_body_comes(shop, service, parsed):
     assert parsed == []
 
 
-@pytest.mark.parametrize(("line", "answer"), [("Expect: 100-continue", b" 100 "), ("X_Odd: 1", b" 400 ")])
+@pytest.mark.parametrize(("line", "answer"), [("Expect: 100-continue", b" 100 "), ("Host: b.example", b" 400 ")])
 def test_a_head_that_only_the_parser_may_read_is_answered_before_its_body_comes(shop, service, line, answer):
     head = call(shop, bearer(shop.secret), line, body=b"", length=10)
     assert answer in ask_whole(service, head)[0]
+
+
+LINES = (
+    "Accept: */*", "Connection: keep-alive", "Connection: close", "Content-Encoding: gzip", "Content-Length: 5",
+    "Content-Type: application/json", "Host: another.example", "Keep-Alive: timeout=5", "TE: trailers",
+    "Transfer-Encoding: chunked", "Upgrade: h2c", "X-Plain: 1", "X-Request-Id: 1234", "X-Tab:\tv", "X_Odd: 1",
+)  # fmt: skip
+
+
+def test_whatever_comes_in_whatever_pieces_is_answered_as_by_the_parser(shop, service):
+    for seed in range(200):
+        pieces, parsed = odd_call(shop, random.Random(seed))
+        assert ask_in_pieces(service, *pieces, pause_s=0.002) == ask(service, parsed), seed
+
+
+def odd_call(shop, rng):
+    """Return a call in pieces, more or less valid, and the same in one piece and such that it is parsed."""
+    lines = [bearer(rng.choice([shop.secret, "ags_x"])), *rng.sample(LINES, rng.randint(0, 3))]
+    rng.shuffle(lines)
+    body = rng.choice([b'{"token": "x", "expectedAction": "login"}', b"{}", b"nothing", b'{"token": 1}' + b" " * 5000])
+    whole = call(shop, *lines, body=body, length=len(body) - rng.choice([0, 0, 0, 1]))
+    if rng.random() < 0.2:
+        place = rng.randrange(len(whole) - len(body) - 4)
+        whole = whole[:place] + rng.choice([b"\r", b"\n", b" ", b"\0", b"\xff", b":"]) + whole[place:]
+    cuts = sorted({whole.find(b"\r\n\r\n") + 4, *rng.sample(range(1, len(whole)), rng.randint(0, 3))})
+    # Nobody reads this line, and only the parser takes it.
+    parsed = whole.replace(b"\r\n", b"\r\nX-Empty:\r\n", 1)
+    pieces = [whole[start:end] for start, end in zip((0, *cuts), (*cuts, len(whole)), strict=True)]
+    return [each for each in pieces if each], parsed
 
 
 def test_values_that_nobody_reads_make_no_other_head(shop, service, parsed):
