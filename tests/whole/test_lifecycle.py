@@ -150,7 +150,8 @@ class Load:
     def run(self, client: int, *, keep_alive: bool) -> None:
         """Send request after request, on one connection or on one each."""
         number = 0
-        with contextlib.suppress(ConnectionRefusedError):
+        # Reset: the listener was closed between the two steps of connecting.
+        with contextlib.suppress(ConnectionRefusedError, ConnectionResetError):
             while True:
                 with AdminConnection(self._process.admin_url) as connection:
                     connection.connect()

@@ -149,7 +149,8 @@ def test_a_ticket_is_the_visitors_own_at_its_own_site_in_its_time(
 
     assert "could not be sent" in person.file({"ticket": ticket, "text": "x"}).text, "too quick"
     person.service.clock.advance(seconds=3)
-    for changed in ("", ticket[:-2], f"A{ticket[1:]}", "x" * 5_000):
+    other_start = "B" if ticket.startswith("A") else "A"
+    for changed in ("", ticket[:-2], other_start + ticket[1:], "x" * 5_000):
         assert person.file({"ticket": changed, "text": "x"}).status_code == 403
     other = Refused(shared_service)
     other.address = person.address
