@@ -78,6 +78,32 @@ def test_a_client_that_expects_100_continue_is_told_to():
     run(work())
 
 
+def test_a_client_that_gets_its_answer_before_it_may_go_on_is_closed():
+    async def work():
+        async with listening(EchoApp()) as listener, connected(listener) as client:
+            await client.send(request(b"/early", b"Content-Length: 2", b"Expect: 100-continue", method=b"POST"))
+            response = await client.response()
+            # It did not send the body, and takes the connection for free.
+            await client.send(request())
+
+            assert (response.status, response.headers[b"connection"]) == (413, b"close")
+            assert await client.rest() == b""
+
+    run(work())
+
+
+def test_a_client_that_does_not_wait_for_100_continue_is_answered_all_the_same():
+    async def work():
+        async with listening(EchoApp()) as listener, connected(listener) as client:
+            await client.send(request(b"/early", b"Content-Length: 2", b"Expect: 100-continue", method=b"POST") + b"hi")
+            await client.send(request())
+            answers = [await client.response() for _ in range(2)]
+
+            assert [each.status for each in answers] == [413, 200]
+
+    run(work())
+
+
 def test_pipelined_requests_are_answered_in_order():
     async def work():
         app = EchoApp()

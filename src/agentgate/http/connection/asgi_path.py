@@ -3,6 +3,7 @@
 import asyncio
 from abc import abstractmethod
 
+from uvicorn._types import ASGISendEvent
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from agentgate.http.connection.fast_functions import HotRequest
@@ -37,6 +38,17 @@ class AnswerTransport:
         self._connection.close_behind_answer()
 
 
+class RequestCycle(RequestResponseCycle):
+    """uvicorn's cycle, which closes the connection where nobody could say what comes next on it."""
+
+    async def send(self, message: ASGISendEvent) -> None:
+        """Write a part of the answer."""
+        if self.waiting_for_100_continue and self.more_body:
+            # Whether the body comes after such an answer is up to the client, so the next request could be anywhere.
+            self.keep_alive = False
+        await super().send(message)
+
+
 def new_cycle(head: RequestHead, connection: AnsweringConnection) -> RequestResponseCycle:
     """Return a cycle that is ready to run an application for this request."""
     # `path` stays as it was sent. Decoding it here would make `/v1%2fadmin` and `/v1/admin` the same path.
@@ -55,7 +67,7 @@ def new_cycle(head: RequestHead, connection: AnsweringConnection) -> RequestResp
         "raw_path": head.path,
         "query_string": head.query,
     }
-    return RequestResponseCycle(
+    return RequestCycle(
         scope=connection.scope,
         transport=AnswerTransport(connection),  # type: ignore[arg-type]  # the methods that are called
         flow=connection.flow,

@@ -400,7 +400,7 @@ class GateProtocol(DeferringConnection):
         self._state.shed += 1
         cycle.response_started = cycle.response_complete = True
         if cycle.waiting_for_100_continue:
-            # Whether the body comes after such an answer is up to the client, so the next request could be anywhere.
+            # As in `RequestCycle`.
             head = msgspec.structs.replace(head, keep_alive=False)
         self._answer(fast_functions.OVERLOADED, head)
 
