@@ -14,6 +14,7 @@ REQUEST_ID_HEADER, TRACE_HEADER = b"x-request-id", b"traceparent"
 CORRELATED = (REQUEST_ID_HEADER, TRACE_HEADER)
 
 # Forms of the known proxies: hex digits, UUIDs, Apache's unique IDs, AWS's `Root=1-...`.
+_MOST_CHARACTERS = REQUEST_ID_CHARACTERS.most
 _IN_REQUEST_IDS = (string.ascii_letters + string.digits + "._:@=+/~-").encode()
 
 
@@ -24,15 +25,10 @@ def correlation_of(fields: Mapping[bytes, bytes]) -> Correlation | None:
 
 def read_correlation(request_id: bytes | None, trace: bytes | None) -> Correlation | None:
     """Return the IDs in the values of the two headers; None where there is neither."""
-    request, traced = read_request_id(request_id), None if trace is None else read_trace_id(trace)
-    return None if request is None and traced is None else (request, traced)
-
-
-def read_request_id(value: bytes | None) -> str | None:
-    """Return a valid request ID, or None."""
-    if not value or len(value) > REQUEST_ID_CHARACTERS.most or value.translate(None, _IN_REQUEST_IDS):
-        return None
-    return value.decode("ascii")
+    traced = None if trace is None else read_trace_id(trace)
+    if not request_id or len(request_id) > _MOST_CHARACTERS or request_id.translate(None, _IN_REQUEST_IDS):
+        return None if traced is None else (None, traced)
+    return request_id.decode("ascii"), traced
 
 
 def read_trace_id(value: bytes | str | None) -> str | None:

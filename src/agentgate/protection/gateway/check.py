@@ -151,7 +151,8 @@ class GatewayCheck:
 
     def _check(self, fingerprint: HeaderFingerprint, given: Cut, fields: Fields) -> Reply | Awaitable[Reply]:
         now_ms = self._clock.now_ms()
-        caller = self._find_caller(fingerprint, given[1], fields, now_ms)
+        secret = shown_secret(fields) if fingerprint.has_secret else given[1] and bearer_secret(given[1])
+        caller = None if secret is None else self._sites.find_caller(secret, now_ms=now_ms)
         if caller is None:
             # It may have been made since the configuration could last be read.
             return self._answers.write(_NOTHING_KNOWN if self._is_stale_now else _NO_CREDENTIAL, None)
@@ -289,15 +290,6 @@ class GatewayCheck:
             if headers.is_cached:
                 fingerprints.put(key, found)
         return found
-
-    def _find_caller(
-        self, fingerprint: HeaderFingerprint, authorization: bytes | None, fields: Fields, now_ms: int
-    ) -> SiteCaller | None:
-        if fingerprint.has_secret:
-            secret = shown_secret(fields)
-        else:
-            secret = None if authorization is None else bearer_secret(authorization)
-        return None if secret is None else self._sites.find_caller(secret, now_ms=now_ms)
 
     def _find_page(self, site: SiteSnapshot, methods: MethodClaims, url: bytes | None) -> SitePage:
         pages, key = self._snapshot.pages, (site, methods, url)
