@@ -4,6 +4,8 @@ import asyncio
 import re
 import socket
 
+import pytest
+
 from agentgate.http.connection.listener import ListenerOptions
 from tests.http.corpus import post, request
 from tests.http.wire import Client, EchoApp, answer, connected, listening, run, until
@@ -206,7 +208,43 @@ def test_a_handler_is_told_when_its_client_has_gone():
                 # The second request is why the first is not the newest on its connection.
                 await client.send(request(b"/a") + request(b"/b"))
                 await until(lambda: listener.in_flight == 1)
+                client.reset()
             await asyncio.wait_for(ended.wait(), 2)
+
+    run(work())
+
+
+def test_a_client_that_has_finished_sending_gets_all_its_answers():
+    async def work():
+        app = EchoApp()
+        async with listening(app) as listener, connected(listener) as client:
+            await client.send(request(b"/wait/1") + post(b"Content-Length: 2", body=b"hi") + request(b"/wait/3"))
+            client.writer.write_eof()
+            await until(lambda: listener.in_flight == 1)
+            await asyncio.sleep(0.05)
+            app.gate.set()
+            answers = [await client.response() for _ in range(3)]
+
+            assert [each.body for each in answers] == [b"/wait/1|", b"/echo|hi", b"/wait/3|"]
+            assert [each.headers.get(b"connection") for each in answers] == [None, None, b"close"]
+            assert await client.rest() == b""
+            assert listener.connections == 0
+
+    run(work())
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET /echo HT", post(b"Content-Length: 5", body=b"he")])
+def test_a_client_that_finishes_in_the_middle_is_closed(begun):
+    async def work():
+        app = EchoApp()
+        async with listening(app) as listener, connected(listener) as client:
+            await client.send(begun)
+            await until(lambda: listener.connections == 1)
+            client.writer.write_eof()
+
+            assert await client.rest() == b""
+            await until(lambda: listener.connections + listener.in_flight == 0)
+            assert not any(seen.is_complete for seen in app.seen)
 
     run(work())
 

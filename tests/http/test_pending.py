@@ -71,12 +71,30 @@ def test_an_answer_for_a_client_that_is_gone_goes_nowhere():
             async with connected(listener) as client:
                 await client.send(GET % b"/later")
                 await later.until(1)
+                client.reset()
             while listener.connections:  # noqa: ASYNC110 - likewise
                 await asyncio.sleep(0.001)
             later.give(0)
             later.give(0)
 
             assert listener.in_flight == 0
+
+    run(work())
+
+
+def test_a_client_that_has_finished_sending_gets_its_answer():
+    async def work():
+        later = Later()
+        async with listening(EchoApp(), hot_paths={b"/later": later}) as listener, connected(listener) as client:
+            await client.send(GET % b"/later")
+            client.writer.write_eof()
+            await later.until(1)
+            await asyncio.sleep(0.02)
+            later.give(0)
+            response = await client.response()
+
+            assert (response.body, response.headers[b"connection"]) == (b"0", b"close")
+            assert await client.rest() == b""
 
     run(work())
 

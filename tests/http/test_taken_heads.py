@@ -204,6 +204,7 @@ def test_a_client_that_left_before_the_answer_harms_nobody():
             async with connected(listener) as client:
                 await client.send(POST % b"a")
                 await later.until(1)
+                client.reset()
             await until(lambda: len(listener._state.connections) == 1)
             later.give(0)
             await other.send(POST % b"b")

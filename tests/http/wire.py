@@ -1,6 +1,8 @@
 """A raw HTTP client and a small application, for tests that look at bytes and not at libraries."""
 
 import asyncio
+import socket
+import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -142,6 +144,11 @@ class Client:
             return await asyncio.wait_for(self.reader.read(-1), PATIENCE_S)
         except ConnectionError:
             return b""
+
+    def reset(self) -> None:
+        """Leave, and want no answer."""
+        self.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.writer.transport.abort()
 
     async def close(self) -> None:
         """Let go of the connection."""

@@ -88,6 +88,13 @@ class GateProtocol(DeferringConnection):
         if self._running is not None:
             disconnect(self._running)
 
+    def eof_received(self) -> bool:  # type: ignore[override]  # as in asyncio; uvicorn never stays
+        """Stay open for the answers to a client that has only finished sending; False closes the connection."""
+        if self._phase != BETWEEN or not (self._is_busy or self._waiting):
+            return False
+        self.shutdown()
+        return True
+
     def _take(self, data: bytes) -> None:
         if self._held:
             data, self._held, self._phase = self._held + data, b"", BETWEEN
