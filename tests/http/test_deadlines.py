@@ -126,6 +126,23 @@ def test_a_last_answer_is_not_lost_when_the_body_still_comes(limits):
     run(work())
 
 
+def test_a_long_last_answer_is_written_to_its_end_though_the_client_reads_late():
+    async def large(scope, receive, send):
+        await answer(send, 200, b"a" * 20_000_000)
+
+    async def work():
+        async with listening(large, **QUICK, write_stall_s=5.0) as listener, connected(listener) as client:
+            client.writer.transport.pause_reading()
+            await client.send(CLOSING)
+            # Longer than is waited for a client that reads.
+            await asyncio.sleep(1.0)
+            client.writer.transport.resume_reading()
+
+            assert len((await client.response()).body) == 20_000_000
+
+    run(work())
+
+
 def test_a_client_that_goes_on_sending_behind_the_last_answer_is_cut_off():
     async def work():
         async with listening(EchoApp(), **QUICK) as listener, connected(listener) as client:

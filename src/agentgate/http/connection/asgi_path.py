@@ -1,7 +1,7 @@
 """The way from a judged request head to an ASGI application: the scope and uvicorn's request-response cycle."""
 
 import asyncio
-from abc import abstractmethod
+from collections.abc import Callable
 
 from uvicorn._types import ASGISendEvent
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -16,26 +16,13 @@ class RequestHead(HotRequest, frozen=True, gc=False, kw_only=True):
     keep_alive: bool
 
 
-class AnsweringConnection(HttpToolsProtocol):
-    """A connection as the cycle sees it."""
-
-    @abstractmethod
-    def close_behind_answer(self) -> None:
-        """Close when the last answer is written."""
-
-
 class AnswerTransport:
     """What a cycle writes to. uvicorn's own transport would be closed while the client still sends its body."""
 
-    __slots__ = ("_connection", "is_closing", "write")
+    __slots__ = ("close", "is_closing", "write")
 
-    def __init__(self, connection: AnsweringConnection) -> None:
-        self._connection = connection
-        self.write, self.is_closing = connection.transport.write, connection.transport.is_closing
-
-    def close(self) -> None:
-        """Close the connection once the client had time to read the answer."""
-        self._connection.close_behind_answer()
+    def __init__(self, transport: asyncio.Transport, close: Callable[[], None]) -> None:
+        self.write, self.is_closing, self.close = transport.write, transport.is_closing, close
 
 
 class RequestCycle(RequestResponseCycle):
@@ -49,8 +36,8 @@ class RequestCycle(RequestResponseCycle):
         await super().send(message)
 
 
-def new_cycle(head: RequestHead, connection: AnsweringConnection) -> RequestResponseCycle:
-    """Return a cycle that is ready to run an application for this request."""
+def new_cycle(head: RequestHead, connection: HttpToolsProtocol, *, close: Callable[[], None]) -> RequestResponseCycle:
+    """Return a cycle that is ready to run an application for this request; it calls `close` behind a last answer."""
     # `path` stays as it was sent. Decoding it here would make `/v1%2fadmin` and `/v1/admin` the same path.
     connection.scope = {
         "type": "http",
@@ -69,7 +56,7 @@ def new_cycle(head: RequestHead, connection: AnsweringConnection) -> RequestResp
     }
     return RequestCycle(
         scope=connection.scope,
-        transport=AnswerTransport(connection),  # type: ignore[arg-type]  # the methods that are called
+        transport=AnswerTransport(connection.transport, close),  # type: ignore[arg-type]  # the methods that are called
         flow=connection.flow,
         logger=connection.logger,
         access_logger=connection.access_logger,

@@ -10,16 +10,16 @@ from collections.abc import Callable
 from math import inf
 
 from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from agentgate.http import request_guard
-from agentgate.http.connection.asgi_path import AnsweringConnection
 from agentgate.http.connection.state import BETWEEN, BODY, HEAD, ConnectionLimits, GateState
 from agentgate.http.request_guard import RequestRefusal
 
 TOO_MANY = "too_many_connections"
 
 
-class TimedConnection(AnsweringConnection):
+class TimedConnection(HttpToolsProtocol):
     """A connection that ends when its client had its time. At most one of its requests runs; the others wait."""
 
     # Read several times for each request. In the dictionary of uvicorn's class there would be too many for fast access.
@@ -84,10 +84,13 @@ class TimedConnection(AnsweringConnection):
         if is_closing and self._stall_deadline == inf:
             # Closing waits for the last bytes to be taken, which may be never.
             self._stall_deadline = now + self._limits.write_stall_s
-        if now >= self._stall_deadline or (self._is_lingering and now >= self._deadline):
+        if now >= self._stall_deadline:
             self.transport.abort()
         elif is_closing or now < self._deadline:
             return
+        elif self._is_lingering:
+            # Behind the answer, should not all of it be written yet.
+            self.transport.close()
         elif self._deferred_data or self.flow.read_paused:
             # We stopped reading, so the client is not the one who is late.
             self._deadline = now + self._limits.header_deadline_s
@@ -96,7 +99,7 @@ class TimedConnection(AnsweringConnection):
         else:
             self._refuse(request_guard.HEAD_LATE if self._phase == HEAD else request_guard.BODY_LATE)
 
-    def close_behind_answer(self) -> None:
+    def _close_behind_answer(self) -> None:
         """Close at once, or where a body still comes when the client has read the answer."""
         if self._phase == BODY and not self.transport.is_closing():
             self._waiting.clear()

@@ -322,7 +322,7 @@ class GateProtocol(DeferringConnection):
         if isinstance(answer, HotReply | tuple):
             self._answer(answer, head)
         elif answer is None:
-            cycle = new_cycle(head, self)
+            cycle = new_cycle(head, self, close=self._close_behind_answer)
             cycle.body, cycle.more_body = bytearray(head.body), False
             cycle.message_event.set()
             self._start_cold(cycle, head)
@@ -379,12 +379,12 @@ class GateProtocol(DeferringConnection):
         transport.write(data)
         if not keep_alive:
             self._is_last = True
-            self.close_behind_answer()
+            self._close_behind_answer()
 
     # The cold way.
 
     def _receive_cold(self, head: RequestHead) -> None:
-        self.cycle = cycle = new_cycle(head, self)
+        self.cycle = cycle = new_cycle(head, self, close=self._close_behind_answer)
         self._enter(partial(self._start_cold, cycle, head))
 
     def _start_cold(self, cycle: RequestResponseCycle, head: RequestHead) -> None:

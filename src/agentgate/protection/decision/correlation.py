@@ -13,8 +13,8 @@ from agentgate.lib.telemetry.tracing import TRACEPARENT
 REQUEST_ID_HEADER, TRACE_HEADER = b"x-request-id", b"traceparent"
 CORRELATED = (REQUEST_ID_HEADER, TRACE_HEADER)
 
-# Forms of the known proxies: hex digits, UUIDs, Apache's unique IDs, AWS's `Root=1-...`.
 _MOST_CHARACTERS = REQUEST_ID_CHARACTERS.most
+# Forms of the known proxies: hex digits, UUIDs, Apache's unique IDs, AWS's `Root=1-...`.
 _IN_REQUEST_IDS = (string.ascii_letters + string.digits + "._:@=+/~-").encode()
 
 
