@@ -172,7 +172,7 @@ def test_a_body_that_cannot_be_read_is_a_bad_request(shop: Shop, route: str, con
 
 
 def test_only_turnstile_explains_a_refusal_in_words(shop: Shop):
-    assert "issued" in shop.verify(TURNSTILE, response=shop.token(site_key="site_another1"))["messages"][0]
+    assert "another site" in shop.verify(TURNSTILE, response=shop.token(site_key="site_another1"))["messages"][0]
     assert "messages" not in shop.verify(RECAPTCHA, response="x")
 
 
@@ -316,3 +316,10 @@ def test_a_token_that_is_over_is_refused_by_the_name_the_service_has_for_it(shop
     shop.service.clock.advance(seconds=LIFETIME_S)
 
     assert shop.verify(route, response=token)["error-codes"] == [NAMES[route]["expired"]]
+
+
+@pytest.mark.parametrize("route", EVERY_ROUTE)
+def test_a_token_of_another_site_is_an_invalid_token_and_the_secret_is_not_blamed(shop: Shop, route: str):
+    foreign = get_token(shop.service, create_site(shop.service), "signup", address="192.0.2.201")
+
+    assert shop.verify(route, response=foreign)["error-codes"] == ["invalid-input-response"]

@@ -181,7 +181,7 @@ def test_the_token_of_another_site_is_refused_and_stays_good_there(shop, service
     other = open_shop(service, "site_other")
     token = other.token()
 
-    assert code(shop.verify(token)) == (422, "invalid_token")
+    assert code(shop.verify(token)) == (401, "invalid_credential")
     assert code(other.verify(token)) == OK
 
 

@@ -210,7 +210,13 @@ async def _verify(dialect: Dialect, body: CompatInput, redeemer: Redeemer, *, no
         # Plug-ins send all kinds of things here; what is no address is left out, as the other services do.
         remote_address=canonical_address(body.remoteip.strip()) if body.remoteip else None,
     )
-    answer = await redeemer.redeem(caller, demand, now_ms=now_ms)
+    try:
+        answer = await redeemer.redeem(caller, demand, now_ms=now_ms)
+    except Refused as refused:
+        if refused.code != "invalid_credential":
+            raise
+        # The secret is known, but the token belongs to another site. The vendors report an invalid token then.
+        raise Refused("invalid_token", refused.message) from None
     return success_answer(dialect, _success_decoder.decode(answer))
 
 

@@ -231,7 +231,7 @@ class Redeemer:
     def _read_site_token(self, token: str, site: SiteView, *, now_ms: int) -> Claims:
         claims = read_token(token, self._keys, test=False, now_ms=now_ms)
         if claims.aud != site.site_key:
-            raise Refused("invalid_token", "The token was issued for another site than the secret's.")
+            raise Refused("invalid_credential", "The secret belongs to another site than the token.")
         return claims
 
     def _check_visitor(self, claims: Claims, demand: Demand, site: SiteView) -> None:
