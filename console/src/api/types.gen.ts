@@ -196,7 +196,7 @@ export interface AnswerInput {
   steps: StepInput[];
   work: number[];
   probes?: ProbesInput;
-  field?: [number, number];
+  field?: number[];
 }
 
 /** An API token, without its secret. */
@@ -787,6 +787,9 @@ export interface GatewayCounts {
   p95Ms?: number;
 }
 
+/** Rules of the group that have another action. */
+export type GroupOverrides = Record<string, "allow" | "challenge" | "block" | "drop" | "count">;
+
 /** State of a handoff. `receipt` is present when a person approved; the same one until it is redeemed. */
 export interface HandoffAnswer {
   id: string;
@@ -799,6 +802,9 @@ export interface HandoffAnswer {
 
 /** The state of a handoff while it can be polled. */
 export type HandoffStatus = "completed" | "declined" | "pending";
+
+/** Header names with patterns for their values. */
+export type HeaderConditions = Record<string, string[]>;
 
 /** The checks of a site's integration health. */
 export type HealthCheck = "no_credential" | "no_traffic" | "not_installed" | "origin_not_allowed" | "siteverify_errors" | "siteverify_missing";
@@ -1115,6 +1121,15 @@ export interface ManagedGroup {
   rules: ManagedGroupMember[];
 }
 
+/** A reference to a version of a managed group. */
+export interface ManagedGroupDocument {
+  group: string;
+  version: number;
+  overrides?: GroupOverrides;
+  scope_down?: MatchDocument;
+  [name: string]: unknown;
+}
+
 /** Every version of every managed group. */
 export interface ManagedGroupList {
   items: ManagedGroup[];
@@ -1126,6 +1141,33 @@ export interface ManagedGroupMember {
   action: RuleAction;
   routes: string[];
   match: RuleMatch;
+}
+
+/** The conditions of a rule. All of them must hold. */
+export interface MatchDocument {
+  all_labels?: string[];
+  any_labels?: string[];
+  none_labels?: string[];
+  any_prefix?: string[];
+  score?: string;
+  min_score?: number;
+  countries?: string[];
+  not_countries?: string[];
+  networks?: string[];
+  not_networks?: string[];
+  user_agents?: string[];
+  not_user_agents?: string[];
+  methods?: string[];
+  not_methods?: string[];
+  paths?: string[];
+  not_paths?: string[];
+  hosts?: string[];
+  not_hosts?: string[];
+  asns?: (number | string)[];
+  not_asns?: (number | string)[];
+  headers?: HeaderConditions;
+  not_headers?: HeaderConditions;
+  [name: string]: unknown;
 }
 
 /** A member of an account. `invited` until the person has set a password. */
@@ -1542,8 +1584,18 @@ export interface Rule {
 /** What a matching rule does; `count` observes only. */
 export type RuleAction = "allow" | "block" | "challenge" | "count" | "drop";
 
+/** A rule: conditions, and the action for requests that meet them. */
+export interface RuleDocument {
+  name: string;
+  match: MatchDocument;
+  action: "allow" | "challenge" | "block" | "drop" | "count";
+  routes?: string[];
+  response?: RuleResponseDocument;
+  [name: string]: unknown;
+}
+
 /** A rule, or a reference to a managed group. */
-export type RuleItem = { name: string; match: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; action: "allow" | "challenge" | "block" | "drop" | "count"; routes?: string[]; response?: { status?: number; message?: string; retry_after?: number; [name: string]: unknown; }; [name: string]: unknown; } | { group: string; version: number; overrides?: Record<string, "allow" | "challenge" | "block" | "drop" | "count">; scope_down?: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; [name: string]: unknown; };
+export type RuleItem = RuleDocument | ManagedGroupDocument;
 
 /** A valid rule that is probably a mistake: `dead`, `shadowed`, `contradictory` and others. */
 export interface RuleLint {
@@ -1595,6 +1647,14 @@ export interface RuleResponse {
   status?: number;
   message?: string;
   retry_after?: number;
+}
+
+/** The response to a request that the rule blocks. */
+export interface RuleResponseDocument {
+  status?: number;
+  message?: string;
+  retry_after?: number;
+  [name: string]: unknown;
 }
 
 /** Rules in their order, and the default action. */
@@ -1988,7 +2048,7 @@ export interface StepUp {
   steps: number;
   waitMs: number;
   work: Work;
-  places: [number, number][];
+  places: number[][];
   probes?: Probes;
 }
 

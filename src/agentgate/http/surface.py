@@ -41,8 +41,9 @@ class Surface:
     cors: bool = False
     # Fields that every refusal carries, and the record that describes its body.
     refusal_fields: Mapping[str, Any] = field(default_factory=dict)
-    refusal_record: type = ErrorBody
-    # Makes the body of a refusal in another service's format.
+    # None where refusals are HTML pages.
+    refusal_record: type | None = ErrorBody
+    # Writes the body of a refusal: another vendor's record, or a page.
     write_refusal: RefusalWriter | None = None
     # The body may also be an HTML form.
     forms: bool = False

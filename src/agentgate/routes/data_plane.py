@@ -155,6 +155,7 @@ HANDOFF_PAGES = Surface(
     json_only=False,
     forms=True,
     write_refusal=agents.write_refusal,
+    refusal_record=None,
     document="public",
     below="/handoff",
     table=(

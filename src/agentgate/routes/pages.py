@@ -32,6 +32,7 @@ CUSTOMER_PAGES = Surface(
     json_only=False,
     forms=True,
     write_refusal=pages.write_refusal,
+    refusal_record=None,
     table=(
         _shown("/", pages.read_front_door),
         _shown("/console/sign-in", pages.read_sign_in),

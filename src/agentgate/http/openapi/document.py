@@ -63,7 +63,11 @@ def document(*surfaces: Surface, version: str) -> dict[str, Any]:
     used = {scheme for _, row, _ in shapes for way in declared_errors(row.guard).security for scheme in way}
     return {
         "openapi": "3.1.0",
-        "info": {"title": surfaces[0].title, "version": version, "license": {"name": "Apache-2.0"}},
+        "info": {
+            "title": surfaces[0].title,
+            "version": version,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
         "paths": dict(paths),
         "components": {
             "schemas": schemas.components,
@@ -102,6 +106,8 @@ class _Schemas:
         named: dict[str, Any] = {}
         for name, schema in described.items():
             described[name] = {key: _named_apart(value, named) for key, value in schema.items()}
+        if twice := described.keys() & named.keys():
+            raise ValueError(f"two schemas share a title: {', '.join(sorted(twice))}")
         self.components: dict[str, Any] = dict(sorted({**described, **named}.items()))
 
     def reference(self, kind: Any) -> dict[str, Any]:
@@ -126,7 +132,8 @@ def _named_apart(schema: Any, named: dict[str, Any]) -> Any:
 
 def _records(shapes: Iterable[tuple[Surface, Endpoint, HandlerSignature]]) -> Iterable[Any]:
     for surface, row, shape in shapes:
-        yield surface.refusal_record
+        if surface.refusal_record is not None:
+            yield surface.refusal_record
         if is_record(shape.reply):
             yield shape.reply
         if shape.body is not None and shape.body is not RawBody:
@@ -207,16 +214,23 @@ def _responses(row: Endpoint, shape: HandlerSignature, surface: Surface, schemas
     for code in refusals(row, shape, surface):
         by_status[surface.errors.lookup(code).status].append(code)
     for status, codes in sorted(by_status.items()):
-        schema = schemas.reference(surface.refusal_record)
-        if status in row.other_replies:
-            schema = {"anyOf": [schemas.reference(row.other_replies[status]), schema]}
         listed = ", ".join([*(f"`{code}`" for code in codes), *filter(None, [row.other_pages.get(status)])])
+        # A surface may refuse with the status of a success.
+        earlier = responses.get(str(status), {}).get("content", {}) if status == row.status else {}
         responses[str(status)] = {
-            # A surface may refuse with the status of a success; the body has the same type then.
             "description": f"{row.success}, or refused: {listed}" if status == row.status else listed,
-            "content": {"application/json": {"schema": schema}},
+            "content": {**earlier, **_refusal_content(row, surface, schemas, status)},
         }
     return responses
+
+
+def _refusal_content(row: Endpoint, surface: Surface, schemas: _Schemas, status: int) -> dict[str, Any]:
+    if surface.refusal_record is None:
+        return {"text/html": {"schema": {"type": "string"}}}
+    schema = schemas.reference(surface.refusal_record)
+    if status in row.other_replies:
+        schema = {"anyOf": [schemas.reference(row.other_replies[status]), schema]}
+    return {JSON: {"schema": schema}}
 
 
 def _path_parameters(path: str) -> Iterable[dict[str, Any]]:
@@ -254,8 +268,18 @@ def _extra_schema(kind: type) -> dict[str, Any]:
 
 def _in_json_dialect(schema: Any) -> Any:
     if isinstance(schema, dict):
-        return {key: _TEXTS.get(key, _in_json_dialect)(value) for key, value in schema.items()}
+        read = {key: _TEXTS.get(key, _in_json_dialect)(value) for key, value in schema.items()}
+        return _with_items(read) if read.get("type") == "array" else read
     return [_in_json_dialect(item) for item in schema] if isinstance(schema, list) else schema
+
+
+def _with_items(array: dict[str, Any]) -> dict[str, Any]:
+    """Describe the items of an array in one schema: client generators reject `items: false` and a missing `items`."""
+    parts = array.pop("prefixItems", None)
+    if parts is not None:
+        array["items"] = parts[0] if all(part == parts[0] for part in parts) else {"anyOf": parts}
+    array.setdefault("items", {})
+    return array
 
 
 # `$` means the very end in JSON Schema's regular expressions, which have no `\Z`; and a docstring's later lines are

@@ -139,19 +139,16 @@ class _SurfacePage:
         return element("main", self._header(), *sections, schemas, id="content")
 
     def _header(self) -> Markup:
-        refusal = anchor("schema", REFUSAL)
+        refusal: tuple[Markup | str, ...] = ()
+        if REFUSAL in self._schemas.schemas:
+            link = _link(anchor("schema", REFUSAL), element("code", REFUSAL))
+            refusal = ("Every error response has the body ", link, ". Each status lists its codes. ")
         return element(
             "header",
             element("h1", self._info["title"]),
             element("p", f"Version {self._info['version']}", class_="version"),
             paragraphs(self._info.get("description", "")),
-            element(
-                "p",
-                "A refusal has the body ",
-                _link(refusal, element("code", REFUSAL)),
-                "; its codes stand with each status. ",
-                prose(EXAMPLE_HINT),
-            ),
+            element("p", *refusal, prose(EXAMPLE_HINT)),
         )
 
     def _operation(self, operation: Operation) -> Markup:

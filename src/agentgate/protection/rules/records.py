@@ -24,9 +24,17 @@ def _either(*keys: str) -> list[str]:
 _TEXTS = {"type": "array", "items": {"type": "string"}}
 _LABELS = {"type": "array", "items": {"type": "string", "examples": ["net.tor"]}}
 _ASNS = {"type": "array", "items": {"anyOf": [{"type": "integer"}, {"type": "string"}], "examples": [64500]}}
-_GLOBS_BY_HEADER = {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}}
+# Client generators name a class after each object, so each object has a title.
+_GLOBS_BY_HEADER = {
+    "title": "HeaderConditions",
+    "description": "Header names with patterns for their values.",
+    "type": "object",
+    "additionalProperties": {"type": "array", "items": {"type": "string"}},
+}
 _ACTION = {"enum": [action.value for action in RuleAction]}
 _MATCH_SCHEMA = {
+    "title": "MatchDocument",
+    "description": "The conditions of a rule. All of them must hold.",
     "type": "object",
     "properties": {
         **dict.fromkeys(("all_labels", "any_labels", "none_labels", "any_prefix"), _LABELS),
@@ -39,6 +47,8 @@ _MATCH_SCHEMA = {
     "additionalProperties": True,
 }
 _RULE_SCHEMA = {
+    "title": "RuleDocument",
+    "description": "A rule: conditions, and the action for requests that meet them.",
     "type": "object",
     "properties": {
         "name": {"type": "string", "examples": ["block-scanners"]},
@@ -46,6 +56,8 @@ _RULE_SCHEMA = {
         "action": _ACTION,
         "routes": _TEXTS,
         "response": {
+            "title": "RuleResponseDocument",
+            "description": "The response to a request that the rule blocks.",
             "type": "object",
             "properties": {
                 "status": {"type": "integer"},
@@ -59,11 +71,18 @@ _RULE_SCHEMA = {
     "additionalProperties": True,
 }
 _GROUP_SCHEMA = {
+    "title": "ManagedGroupDocument",
+    "description": "A reference to a version of a managed group.",
     "type": "object",
     "properties": {
         "group": {"type": "string", "examples": ["automation"]},
         "version": {"type": "integer", "minimum": 1},
-        "overrides": {"type": "object", "additionalProperties": _ACTION},
+        "overrides": {
+            "title": "GroupOverrides",
+            "description": "Rules of the group that have another action.",
+            "type": "object",
+            "additionalProperties": _ACTION,
+        },
         "scope_down": _MATCH_SCHEMA,
     },
     "required": ["group", "version"],

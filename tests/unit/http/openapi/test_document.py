@@ -140,3 +140,26 @@ def test_a_changing_admin_request_takes_the_key_or_the_session_with_its_csrf_tok
 
     assert paths["/v1/admin/sites"]["post"]["security"] == [{"adminKey": []}, {"adminSession": [], "csrf": []}]
     assert paths["/v1/admin/sites"]["get"]["security"] == [{"adminKey": []}, {"adminSession": []}]
+
+
+@every_document
+def test_every_array_names_its_items_and_every_object_with_fields_is_a_component(described):
+    inline, arrays = [], []
+
+    def walk(schema, path):
+        if isinstance(schema, list):
+            for index, each in enumerate(schema):
+                walk(each, (*path, index))
+        elif isinstance(schema, dict):
+            if schema.get("type") == "array" and (not isinstance(schema.get("items"), dict) or "prefixItems" in schema):
+                arrays.append(path)
+            if "properties" in schema and len(path) > 1:
+                inline.append(path)
+            for key, value in schema.items():
+                walk(value, (*path, key))
+
+    for title, component in described["components"]["schemas"].items():
+        walk(component, (title,))
+
+    assert arrays == []
+    assert inline == []
