@@ -14,6 +14,7 @@ from agentgate.lib.tasks.job import Job
 from agentgate.lib.telemetry import series
 from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.lib.telemetry.requests import RequestObserver
+from agentgate.lib.telemetry.tracing import Tracer
 from agentgate.people.identity.browser_check import BrowserCheck, NoBrowserCheck
 from agentgate.protection.agents.admission import Admission, OwnAddress
 from agentgate.protection.agents.handoff.approval import Approvals
@@ -47,6 +48,7 @@ from agentgate.protection.customers.jobs import customer_jobs
 from agentgate.protection.gateway.check import GatewayCheck
 from agentgate.protection.gateway.event_log import GatewayEventLog
 from agentgate.protection.gateway.receipts import Receipts
+from agentgate.protection.gateway.traced_check import TracedCheck
 from agentgate.protection.lists.backtest import ListBacktests
 from agentgate.protection.lists.repository import ClientReplay
 from agentgate.protection.rules.backtest import Backtests
@@ -294,8 +296,12 @@ class DataPlane:
             ),
         }
 
-    def hot_paths(self, app: Any, *, metrics: MetricRegistry, observer: RequestObserver) -> dict[bytes, HotFunction]:
-        """Return the hot paths, which are answered without ASGI."""
+    def hot_paths(
+        self, app: Any, *, metrics: MetricRegistry, observer: RequestObserver, tracer: Tracer
+    ) -> dict[bytes, HotFunction]:
+        """Return the hot paths, which are answered without ASGI. With a collector, siteverify is not one of them."""
+        if tracer.is_tracing:
+            return {b"/v1/gateway/check": TracedCheck(self.gate, tracer)}
         siteverify = FastSiteverify(
             self.redeemer,
             asgi_path=Direct(app),

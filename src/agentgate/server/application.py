@@ -265,7 +265,7 @@ class Application:
         )
         hot_paths: dict[bytes, HotFunction] = {b"/healthz": _alive}
         if name == "public":
-            hot_paths |= self.data_plane.hot_paths(app, metrics=self.metrics, observer=observer)
+            hot_paths |= self.data_plane.hot_paths(app, metrics=self.metrics, observer=observer, tracer=self.tracer)
         listener = Listener(app, options, clock=self.clock, hot_paths=hot_paths)
         shed = self.data_plane.count_shed if name == "public" else (lambda: 0)
 

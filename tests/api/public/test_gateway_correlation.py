@@ -6,11 +6,13 @@ from urllib.parse import urlsplit
 
 import pytest
 from msgspec.structs import replace
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from agentgate.lib.settings.schema import Settings
 from agentgate.protection.decision.correlation import correlation_of
 from tests.support.browser_client import decision_of
 from tests.support.gateway import Gate
+from tests.support.otlp import running_collector
 from tests.support.service import RunningService, running_service
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
@@ -134,3 +136,25 @@ def test_an_operator_gets_from_a_decision_to_its_trace(settings: Settings) -> No
         found = service.operator.get(f"/v1/admin/decisions/{decision['id']}", params={"siteKey": gate.site_key})
 
     assert found.json()["traceUrl"] == f"https://traces.example/{TRACE}"
+
+
+def test_with_a_collector_each_check_and_each_siteverify_is_a_span(settings: Settings) -> None:
+    with running_collector() as (url, received):
+        with running_service(replace(settings, otlp_endpoint=url)) as service:
+            gate = Gate(service)
+            own, sent = _decision(gate), _decision(gate, traceparent=PARENT)
+            waited = _decision(gate, X_AgentGate_Token="nonsense")
+            reply = service.public.post("/v1/siteverify", json={"token": "x", "expectedAction": "login"})
+            assert reply.status_code == 401
+        exported = [
+            span
+            for _, body in received
+            for found in ExportTraceServiceRequest.FromString(body).resource_spans
+            for span in found.scope_spans[0].spans
+        ]
+
+    checks = [span for span in exported if span.name == "GET /v1/gateway/check"]
+    assert len(checks) == 3
+    assert sent["traceId"] == TRACE
+    assert {own["traceId"], waited["traceId"]} <= {span.trace_id.hex() for span in checks}
+    assert [span.name for span in exported].count("POST /v1/siteverify") == 1

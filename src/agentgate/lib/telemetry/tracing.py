@@ -28,12 +28,19 @@ class Span:
         """The trace as 32 hex digits; empty when nothing is traced."""
         return ""
 
+    @property
+    def traceparent(self) -> str:
+        """The W3C `traceparent` of this span; empty when nothing is traced."""
+        return ""
+
     def finish(self, *, method: str, route: str, status: int) -> None:
         """End the span. The route is a template, never a path."""
 
 
 class Tracer:
     """Traces nothing; with a collector, an `OpenTelemetryTracer` is used instead."""
+
+    is_tracing = False
 
     def start(self, *, listener: str, traceparent: str | None = None) -> Span:  # noqa: ARG002 - for the other tracer
         """Start the span of a request.
@@ -65,6 +72,11 @@ class OpenTelemetrySpan(Span):
     def trace_id(self) -> str:
         return f"{self._span.get_span_context().trace_id:032x}"
 
+    @property
+    def traceparent(self) -> str:
+        found = self._span.get_span_context()
+        return f"00-{found.trace_id:032x}-{found.span_id:016x}-{found.trace_flags:02x}"
+
     def finish(self, *, method: str, route: str, status: int) -> None:
         """End the span and leave it to the exporter."""
         self._span.update_name(f"{method} {route}")
@@ -76,6 +88,8 @@ class OpenTelemetrySpan(Span):
 
 class OpenTelemetryTracer(Tracer):
     """Exports spans over OTLP in batches from a thread of its own; when the queue is full, spans are dropped."""
+
+    is_tracing = True
 
     def __init__(self, otlp_endpoint: str) -> None:
         try:

@@ -2,14 +2,13 @@
 
 import subprocess
 import sys
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from agentgate.lib.telemetry.tracing import CLOSE_S, Tracer, open_tracer, parse_traceparent, traces_url
+from tests.support.otlp import running_collector
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 TRACEPARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
@@ -17,25 +16,8 @@ TRACEPARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
 
 @pytest.fixture
 def collector():
-    received: list[tuple[str, bytes]] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            received.append((self.path, self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(200)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, *_):
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}", received
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with running_collector() as found:
+        yield found
 
 
 def test_a_span_reaches_the_collector_with_route_and_status(collector):
