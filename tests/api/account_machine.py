@@ -198,6 +198,7 @@ class AccountMachine(RuleBasedStateMachine):
     def change_account(self, which: int, step: str) -> None:
         account = self.account(which)
         url = f"/v1/admin/customers/{account.id}"
+        working = self.people_working_in(account) if step == "delete" else []
         if step == "delete":
             reply = self.operator.request("DELETE", url, json={"confirm": account.name})
         else:
@@ -206,8 +207,20 @@ class AccountMachine(RuleBasedStateMachine):
         assert reply.status_code == (200 if can else 409), reply.text
         if can and step == "delete":
             self.model.delete(account)
+            for person in working:
+                self.drop_session(person)
         elif can:
             account.status = "suspended" if step == "suspend" else "active"
+
+    def people_working_in(self, account: Account) -> list[Person]:
+        """Return the people whose session has this account as its active one."""
+        found = []
+        for person in self.model.people.values():
+            if person.session is not None and not person.suspended:
+                shown = person.session.get("/v1/account/session").json()
+                if shown.get("account", {}).get("id") == account.id:
+                    found.append(person)
+        return found
 
     @rule(who=WHO, step=st.sampled_from(["suspend", "reactivate"]))
     def change_user(self, who: int, step: str) -> None:

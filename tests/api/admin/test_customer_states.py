@@ -5,7 +5,7 @@ from typing import Any
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.moment import Moment
 from tests.api.admin.operating import CUSTOMERS, refusal, trail
-from tests.support.cast import Cast, add_account, cast
+from tests.support.cast import Cast, add_account, cast, sign_in
 from tests.support.service import NOON_MS, RunningService
 
 
@@ -108,7 +108,7 @@ def test_deleting_ends_everything_at_once_and_says_when_the_data_goes(service: R
     gone_ms = NOON_MS + 30 * DAY_MS
     times = {"deletedAt": Moment(NOON_MS).text(), "purgeAt": Moment(gone_ms).text()}
     assert reply.json() == {"id": people.acme, "name": "Acme", "status": "deleted", **times}
-    assert refusal(people.alice.get("/v1/console/account")) == (403, "no_account")
+    assert refusal(people.alice.get("/v1/console/account")) == (401, "session_expired")
     with_token = service.public.get("/v1/console/sites", headers={"Authorization": f"Bearer {secret}"})
     assert refusal(with_token) == (401, "invalid_token")
     customer = service.operator.get(f"{CUSTOMERS}/{people.acme}").json()
@@ -148,7 +148,8 @@ def test_bringing_a_deleted_account_back_restores_the_console_but_no_secret(serv
     assert reply.status_code == 200
     assert reply.json()["status"] == "active"
     assert not {"deletedAt", "purgeAt"} & set(reply.json())
-    shop = people.alice.get("/v1/console/sites/site_shop").json()
+    assert refusal(people.alice.get("/v1/console/sites/site_shop")) == (401, "session_expired")
+    shop = sign_in(service, "alice@acme.example").get("/v1/console/sites/site_shop").json()
     assert [(each["id"], each["revokedAt"]) for each in shop["credentialList"]] == [
         (credential, Moment(NOON_MS).text())
     ]

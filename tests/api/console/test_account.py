@@ -8,7 +8,7 @@ from agentgate.lib.enums import AccountRole
 from agentgate.lib.moment import Moment
 from tests.api.console.steps import refusal, run_sql, same_person, told, trail
 from tests.support.api_client import ApiClient
-from tests.support.cast import Cast, add_user, signed_in_client
+from tests.support.cast import Cast, add_user, sign_in, signed_in_client
 from tests.support.service import NOON_MS, RunningService
 
 ACCOUNT = "/v1/console/account"
@@ -126,8 +126,8 @@ def test_a_deleted_account_is_closed_at_once_and_says_when_it_is_purged(service:
         "deletedAt": Moment(NOON_MS).text(),
         "purgeAt": Moment(NOON_MS + 30 * DAY_MS).text(),
     }
-    assert refusal(people.alice.get(ACCOUNT)) == (403, "no_account")
-    assert refusal(people.bob.get(ACCOUNT)) == (403, "no_account")
+    assert refusal(people.alice.get(ACCOUNT)) == (401, "session_expired")
+    assert refusal(people.bob.get(ACCOUNT)) == (401, "session_expired")
     with ApiClient(service.public_url, headers={"Authorization": f"Bearer {token}"}) as client:
         assert refusal(client.get(ACCOUNT)) == (401, "invalid_token")
     (credential,) = service.operator.get(f"/v1/admin/sites/{key}").json()["credentialList"]
@@ -140,25 +140,40 @@ def test_a_deleted_account_is_closed_at_once_and_says_when_it_is_purged(service:
 
 def test_an_account_never_goes_while_a_site_begins_to_enforce(service: RunningService, people: Cast) -> None:
     site = f"/v1/console/sites/{people.alice.post('/v1/console/sites', json={'name': 'Shop'}).json()['siteKey']}"
-    twin = same_person(service, people.alice)
+    alice, user = (
+        people.alice,
+        service.run(service.application.stores.store.read.users.find_user(people.user_ids["alice"])),
+    )
+    twin = same_person(service, alice)
 
     with ThreadPoolExecutor(2) as pool:
         for _ in range(ROUNDS):
-            enforced = pool.submit(people.alice.patch, site, json={"mode": "enforce"})
+            enforced = pool.submit(alice.patch, site, json={"mode": "enforce"})
             deleted = pool.submit(delete, twin)
             assert (enforced.result().status_code, deleted.result().status_code) != (200, 200)
             if deleted.result().status_code == 200:
                 service.operator.post(f"/v1/admin/customers/{people.acme}/reactivate")
-            people.alice.patch(site, json={"mode": "monitor"})
+                # The sessions have ended with the account.
+                alice = signed_in_client(service, user, account_id=people.acme)
+                twin.close()
+                twin = same_person(service, alice)
+            assert alice.patch(site, json={"mode": "monitor"}).status_code == 200
     twin.close()
 
 
-def test_deleting_moves_members_to_another_account_of_theirs(service: RunningService, people: Cast) -> None:
-    people.carol.post("/v1/console/members", json={"email": "bob@acme.example", "role": "readonly"})
+def test_deleting_ends_the_sessions_in_the_account_and_no_other(service: RunningService, people: Cast) -> None:
+    added = service.operator.post(
+        f"/v1/admin/customers/{people.globex}/members", json={"email": "bob@acme.example", "role": "readonly"}
+    )
+    assert added.status_code in {200, 201}, added.text
+    elsewhere = sign_in(service, "bob@acme.example")
+    switched = elsewhere.post("/v1/account/switch", json={"accountId": people.globex})
+    elsewhere.headers["X-CSRF-Token"] = switched.json()["csrfToken"]
 
     delete(people.alice)
 
-    assert people.bob.get(ACCOUNT).json()["id"] == people.globex
+    assert refusal(people.bob.get(ACCOUNT)) == (401, "session_expired")
+    assert elsewhere.get(ACCOUNT).json()["id"] == people.globex
     assert people.carol.get(ACCOUNT).json()["usage"]["members"] == 2
 
 

@@ -17,12 +17,13 @@ from agentgate.lib.ids import new_account_id
 from agentgate.lib.moment import Moment
 from agentgate.lib.names import check_name
 from agentgate.lib.records import shown
-from agentgate.people.accounts.members import get_membership, invite_member, leave_account
+from agentgate.people.accounts.members import get_membership, invite_member
 from agentgate.people.accounts.records import DeletedAccount, Limits, Member, StoredAccount
 from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
-from agentgate.people.identity.links import IssuedLink
+from agentgate.people.identity.links import IssuedLink, end_links
+from agentgate.people.identity.records import LinkKind
 from agentgate.people.identity.users import find_or_create_user
 
 PURGE_MS = limits.DELETED_ACCOUNT_PURGE_DAYS * DAY_MS
@@ -98,14 +99,15 @@ async def reactivate_account(stores: AccountStores, call: Call, account_id: str)
 
 
 async def delete_account(stores: AccountStores, call: Call, account_id: str, confirm: str) -> DeletedAccount:
-    """Delete an account: its secrets end now, its members work elsewhere, its data goes after the grace period."""
+    """Delete an account: its secrets and the sessions in it end now, its data goes after the grace period."""
     account = await get_account(stores, account_id)
     await _check_deletion(stores, account, confirm)
     gone = {"status": AccountStatus.DELETED, "suspended_reason": None, "deleted_ms": call.now}
     deleted = await _change(stores, call, Action.ACCOUNT_DELETE, {"name": account.name}, account, **gone)
     await stores.accounts.revoke_everything(account.id, call.now)
     for member in await stores.members.list_members(account.id):
-        await leave_account(stores, call, account.id, member.user_id)
+        await stores.user_sessions.end_sessions_in(account.id, member.user_id, call.now)
+        await end_links(stores, call, LinkKind.INVITE, member.user_id, account_id=account.id)
     await stores.configuration.bump()
     return shown(deleted, DeletedAccount, purge_at=Moment(call.now + PURGE_MS))
 

@@ -157,6 +157,11 @@ class UserSessionStore(SessionStore[UserSession]):
         # No session has an empty digest.
         await _SESSIONS.change(self._session, others, user_id, but or b"", ended_ms=ended_ms)
 
+    async def end_sessions_in(self, account_id: str, user_id: str, ended_ms: int) -> None:
+        """End the user's sessions whose active account is this one."""
+        in_account = "user_id = $1 AND account_id = $2 AND ended_ms IS NULL"
+        await _SESSIONS.change(self._session, in_account, user_id, account_id, ended_ms=ended_ms)
+
     async def move_sessions(self, user_id: str, from_account: str, to_account: str | None) -> None:
         """Let the user's sessions that work in one account work in another."""
         in_account = "user_id = $1 AND account_id = $2 AND ended_ms IS NULL"
