@@ -38,6 +38,14 @@ _WOULD = {
     "challenge": frozenset((UNVERIFIED, CHALLENGED, ACCEPTED)),
     "block": _ABOUT_AGENTS,
 }
+# The reasons that a status allows, where a proxy removes the reason.
+_BY_STATUS = {
+    401: frozenset((UNVERIFIED, CHALLENGED)),
+    402: frozenset((REQUIRED,)),
+    403: frozenset((INVALID, UNVERIFIED, DENIED, OFFER_INVALID)),
+    429: frozenset((LIMITED,)),
+    503: frozenset((AWAY,)),
+}
 
 
 class SimulationStopped(Exception):  # noqa: N818 - says what happened
@@ -117,13 +125,7 @@ class GatewayDoor:
         would = answer.headers.get("x-service-would-decision")
         if would is not None:
             return Reading(f"would {would}", _WOULD.get(would, frozenset()))
-        if reason in _ABOUT_AGENTS:
-            return Reading(reason, frozenset((reason,)))
-        if reason == "service_unavailable":
-            return Reading(reason, frozenset((AWAY,)))
-        # What the site's rules make of a request is another matter, unless it is the policy's own challenge.
-        challenged = {CHALLENGED} if answer.headers.get("x-service-decision") == "challenge" else set()
-        return Reading(ACCEPTED if reason == "allowed" else reason, frozenset({ACCEPTED, *challenged}))
+        return _read_reason(reason, is_challenge=answer.headers.get("x-service-decision") == "challenge")
 
 
 class SiteDoor:
@@ -137,19 +139,12 @@ class SiteDoor:
         return exchange(case.method, self._origin + case.path, {"user-agent": USER_AGENT, **case.headers}, case.body)
 
     def read(self, answer: Answer) -> Reading:
-        """Return what can be told from outside."""
+        """Return the reason of a denial; without one, the reasons that its status allows."""
+        reason = answer.headers.get("x-service-reason")
+        if reason is not None:
+            return _read_reason(reason, is_challenge=answer.status == 401)
         shown = f"status {answer.status}"
-        if answer.status == 402:
-            return Reading(shown, frozenset((REQUIRED,)))
-        if answer.status == 429:
-            return Reading(shown, frozenset((LIMITED,)))
-        if answer.status == 503:
-            return Reading(shown, frozenset((AWAY,)))
-        if answer.status == 401:
-            return Reading(shown, frozenset((UNVERIFIED, CHALLENGED)))
-        if answer.status == 403:
-            return Reading(shown, frozenset((INVALID, UNVERIFIED, DENIED, OFFER_INVALID)))
-        return Reading(shown, frozenset((ACCEPTED,)))
+        return Reading(shown, _BY_STATUS.get(answer.status, frozenset((ACCEPTED,))))
 
 
 class SubmitDoor:
@@ -174,6 +169,16 @@ class SubmitDoor:
         # The agent was accepted, and what it submits is for a person or for the site's rules to judge.
         more = {ACCEPTED} if code in {CHALLENGED, "policy"} else set()
         return Reading(code, frozenset({code, *more}))
+
+
+def _read_reason(reason: str, *, is_challenge: bool) -> Reading:
+    if reason in _ABOUT_AGENTS:
+        return Reading(reason, frozenset((reason,)))
+    if reason == "service_unavailable":
+        return Reading(reason, frozenset((AWAY,)))
+    # The site's rules may block or challenge an accepted agent too. A challenge may also be the policy's own.
+    fulfils = {ACCEPTED, CHALLENGED} if is_challenge else {ACCEPTED}
+    return Reading(ACCEPTED if reason == "allowed" else reason, frozenset(fulfils))
 
 
 def simulate(cases: Iterable[Case], door: Door) -> list[Result]:
