@@ -1,0 +1,58 @@
+"""What stored decisions say against saving rules: people whom they would refuse, and a share that a person confirms.
+
+`endpoints.replace_rules` asks before it stores anything.
+"""
+
+from agentgate.http.call import SiteCall
+from agentgate.lib.clock import DAY_MS
+from agentgate.lib.errors import Refused
+from agentgate.lib.records import to_builtins
+from agentgate.lib.time_ranges import TimeRange
+from agentgate.protection.rules.backtest import Backtests, human_flips
+from agentgate.protection.rules.drafts import Draft, warnings_of
+from agentgate.protection.rules.records import RuleSet
+
+# How far back `maxHumanFlips` looks.
+HUMAN_DAYS = 7
+# Saving with `guard` asks if more than this share of allowed requests would be refused, of at least so many requests.
+MOST_REFUSED_PERCENT = 5
+LEAST_REQUESTS = 200
+
+
+async def guard_humans(call: SiteCall, draft: Draft, most: int, backtests: Backtests) -> None:
+    """Refuse rules that would turn more decisions labelled human from `allow` to something stricter."""
+    assert draft.effective is not None, "only a valid draft is tried"
+    span = TimeRange(call.now - HUMAN_DAYS * DAY_MS, call.now)
+    flips = human_flips(await backtests.run(call.site_id, draft.effective, span))
+    if flips > most:
+        raise Refused(
+            "backtest_refused",
+            f"These rules would turn {flips} allowed decisions labelled human of the last {HUMAN_DAYS} days into "
+            f"something stricter; maxHumanFlips allows {most}.",
+        )
+
+
+async def ask_to_confirm(call: SiteCall, draft: Draft, present: RuleSet, backtests: Backtests) -> None:
+    """Refuse rules with warnings, and rules that would refuse many requests, until the caller acknowledges that."""
+    assert draft.effective is not None, "only a valid draft is tried"
+    warnings = warnings_of(draft)
+    found = await backtests.newly_refused(
+        call.site_id, present, draft.effective, TimeRange(call.now - DAY_MS, call.now)
+    )
+    is_many = found.evaluated >= LEAST_REQUESTS and found.refused * 100 > found.allowed * MOST_REFUSED_PERCENT
+    if not warnings and not is_many:
+        return
+    reasons = [each.message for each in warnings]
+    if is_many:
+        reasons.append(
+            f"These rules would refuse {found.refused} of {found.allowed} requests of the last 24 hours that the "
+            f"present rules allow."
+        )
+    raise Refused(
+        "confirmation_required",
+        " ".join([*reasons, "Send acknowledge: true to save them."]),
+        evaluated=found.evaluated,
+        allowed=found.allowed,
+        newlyRefused=found.refused,
+        warnings=to_builtins(warnings),
+    )
