@@ -1,5 +1,7 @@
 """Saving rules with `guard`: unknown conditions, and rules that would refuse many more requests than before."""
 
+import socket
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +11,8 @@ from agentgate.events.records import Event
 from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.decision_ids import first_id
 from agentgate.lib.enums import DecisionKind, Mode, Outcome
-from tests.support.service import NOON_MS, RunningService
+from agentgate.lib.settings.schema import read_settings
+from tests.support.service import ADMIN_KEY, NOON_MS, RunningService, running_service
 
 RULES = "/v1/admin/sites/site_shop/rules"
 TOR = {"name": "tor", "match": {"all_labels": ["net.tor"]}, "action": "block", "note": "kept"}
@@ -180,3 +183,28 @@ def test_a_stored_rule_with_an_unknown_condition_is_logged_with_its_site(service
 
     assert [(each["log_level"], each["site"]) for each in logs] == [("warning", "site_shop")]
     assert "the rule old matches nothing. Did you mean all_labels?" in logs[0]["why"]
+
+
+def test_while_events_are_unavailable_rules_are_saved_only_if_acknowledged(tmp_path: Path) -> None:
+    with socket.socket() as closed:
+        # Bound and not listening: every connection is refused.
+        closed.bind(("127.0.0.1", 0))
+        environ = {
+            "AGENTGATE_DATA_DIR": str(tmp_path / "data"),
+            "AGENTGATE_PUBLIC_LISTEN": "127.0.0.1:0",
+            "AGENTGATE_ADMIN_LISTEN": "127.0.0.1:0",
+            "AGENTGATE_ADMIN_KEY": ADMIN_KEY,
+            "AGENTGATE_DRAIN_SECONDS": "0",
+            "AGENTGATE_EVENTS_URL": f"clickhouse://gate:x@127.0.0.1:{closed.getsockname()[1]}/gate",
+        }
+        with running_service(read_settings(environ)) as service:
+            service.operator.post("/v1/admin/sites", json={"name": "Shop", "siteKey": "site_shop"})
+
+            asked = replace(service, ruleSet=BLOCK_TOR, guard=True)
+            tried = replace(service, ruleSet=BLOCK_TOR, maxHumanFlips=0)
+            saved = replace(service, ruleSet=BLOCK_TOR, guard=True, acknowledge=True)
+
+    assert refusal(asked) == (409, "confirmation_required")
+    assert "Stored requests are unavailable" in asked.json()["message"]
+    assert refusal(tried) == (409, "backtest_refused")
+    assert (saved.status_code, saved.json()["revision"]) == (200, 1)

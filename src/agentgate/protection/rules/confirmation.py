@@ -3,8 +3,11 @@
 `endpoints.replace_rules` asks before it stores anything.
 """
 
+from typing import Any
+
 from agentgate.http.call import SiteCall
 from agentgate.lib.clock import DAY_MS
+from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.errors import Refused
 from agentgate.lib.records import to_builtins
 from agentgate.lib.time_ranges import TimeRange
@@ -18,12 +21,17 @@ HUMAN_DAYS = 7
 MOST_REFUSED_PERCENT = 5
 LEAST_REQUESTS = 200
 
+_UNAVAILABLE = "Stored requests are unavailable, so these rules were not compared with them."
+
 
 async def guard_humans(call: SiteCall, draft: Draft, most: int, backtests: Backtests) -> None:
     """Refuse rules that would turn more decisions labelled human from `allow` to something stricter."""
     assert draft.effective is not None, "only a valid draft is tried"
     span = TimeRange(call.now - HUMAN_DAYS * DAY_MS, call.now)
-    flips = human_flips(await backtests.run(call.site_id, draft.effective, span))
+    try:
+        flips = human_flips(await backtests.run(call.site_id, draft.effective, span))
+    except StoreUnavailable:
+        raise Refused("backtest_refused", f"{_UNAVAILABLE} To save them, leave out maxHumanFlips.") from None
     if flips > most:
         raise Refused(
             "backtest_refused",
@@ -36,23 +44,22 @@ async def ask_to_confirm(call: SiteCall, draft: Draft, present: RuleSet, backtes
     """Refuse rules with warnings, and rules that would refuse many requests, until the caller acknowledges that."""
     assert draft.effective is not None, "only a valid draft is tried"
     warnings = warnings_of(draft)
-    found = await backtests.newly_refused(
-        call.site_id, present, draft.effective, TimeRange(call.now - DAY_MS, call.now)
-    )
-    is_many = found.evaluated >= LEAST_REQUESTS and found.refused * 100 > found.allowed * MOST_REFUSED_PERCENT
-    if not warnings and not is_many:
-        return
     reasons = [each.message for each in warnings]
-    if is_many:
-        reasons.append(
-            f"These rules would refuse {found.refused} of {found.allowed} requests of the last 24 hours that the "
-            f"present rules allow."
+    figures: dict[str, Any] = {}
+    try:
+        found = await backtests.newly_refused(
+            call.site_id, present, draft.effective, TimeRange(call.now - DAY_MS, call.now)
         )
-    raise Refused(
-        "confirmation_required",
-        " ".join([*reasons, "Send acknowledge: true to save them."]),
-        evaluated=found.evaluated,
-        allowed=found.allowed,
-        newlyRefused=found.refused,
-        warnings=to_builtins(warnings),
-    )
+    except StoreUnavailable:
+        # Rules must be changeable while events are unavailable, but not unasked.
+        reasons.append(_UNAVAILABLE)
+    else:
+        figures = {"evaluated": found.evaluated, "allowed": found.allowed, "newlyRefused": found.refused}
+        if found.evaluated >= LEAST_REQUESTS and found.refused * 100 > found.allowed * MOST_REFUSED_PERCENT:
+            reasons.append(
+                f"These rules would refuse {found.refused} of {found.allowed} requests of the last 24 hours that the "
+                f"present rules allow."
+            )
+    if reasons:
+        message = " ".join([*reasons, "Send acknowledge: true to save them."])
+        raise Refused("confirmation_required", message, **figures, warnings=to_builtins(warnings))
