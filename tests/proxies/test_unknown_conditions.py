@@ -1,4 +1,4 @@
-"""Rules with an unknown condition, behind real proxies: they match nobody."""
+"""Rules with an unknown condition, behind real proxies: they match no visitor."""
 
 from collections.abc import Iterator
 

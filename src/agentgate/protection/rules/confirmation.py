@@ -1,4 +1,4 @@
-"""What stored decisions say against saving rules: people whom they would refuse, and a share that a person confirms.
+"""Checks before rules are saved: unknown conditions, and stored requests that the rules would newly challenge or block.
 
 `endpoints.replace_rules` asks before it stores anything.
 """
@@ -17,7 +17,7 @@ from agentgate.protection.rules.records import RuleSet
 
 # How far back `maxHumanFlips` looks.
 HUMAN_DAYS = 7
-# Saving with `guard` asks if more than this share of allowed requests would be refused, of at least so many requests.
+# `guard` asks if the rules would challenge or block more than this share of allowed requests, of at least 200 in all.
 MOST_REFUSED_PERCENT = 5
 LEAST_REQUESTS = 200
 
@@ -25,7 +25,7 @@ _UNAVAILABLE = "Stored requests are unavailable, so these rules were not compare
 
 
 async def guard_humans(call: SiteCall, draft: Draft, most: int, backtests: Backtests) -> None:
-    """Refuse rules that would turn more decisions labelled human from `allow` to something stricter."""
+    """Reject rules that would turn more decisions labelled human from `allow` to something stricter."""
     assert draft.effective is not None, "only a valid draft is tried"
     span = TimeRange(call.now - HUMAN_DAYS * DAY_MS, call.now)
     try:
@@ -41,7 +41,7 @@ async def guard_humans(call: SiteCall, draft: Draft, most: int, backtests: Backt
 
 
 async def ask_to_confirm(call: SiteCall, draft: Draft, present: RuleSet, backtests: Backtests) -> None:
-    """Refuse rules with warnings, and rules that would refuse many requests, until the caller acknowledges that."""
+    """Reject rules with warnings, and rules that newly challenge or block many requests, unless acknowledged."""
     assert draft.effective is not None, "only a valid draft is tried"
     warnings = warnings_of(draft)
     reasons = [each.message for each in warnings]
@@ -57,8 +57,8 @@ async def ask_to_confirm(call: SiteCall, draft: Draft, present: RuleSet, backtes
         figures = {"evaluated": found.evaluated, "allowed": found.allowed, "newlyRefused": found.refused}
         if found.evaluated >= LEAST_REQUESTS and found.refused * 100 > found.allowed * MOST_REFUSED_PERCENT:
             reasons.append(
-                f"These rules would refuse {found.refused} of {found.allowed} requests of the last 24 hours that the "
-                f"present rules allow."
+                f"These rules would challenge or block {found.refused} of {found.allowed} requests of the last 24 "
+                f"hours that the present rules allow."
             )
     if reasons:
         message = " ".join([*reasons, "Send acknowledge: true to save them."])
