@@ -148,6 +148,26 @@ def test_without_a_clear_yes_nothing_changes(start: Any, site: str, people: Cast
     assert revision(people, site) == before
 
 
+@pytest.mark.parametrize(("second", "is_saved"), [(True, True), (False, False)])
+def test_rules_with_a_warning_need_a_second_yes(
+    start: Any, site: str, people: Cast, second: bool, is_saved: bool
+) -> None:
+    before = revision(people, site)
+    rules = {**RULES, "rules": [{"name": "old", "match": {"rate": 5}, "action": "block"}]}
+    with session(start, can_ask=True) as client:
+        client.begin("tools/call", name="push_rules", arguments={"siteKey": site, "ruleSet": rules})
+        questions = []
+        for answer in (True, second):
+            asked = client.read()
+            questions.append(asked["params"]["message"])
+            client.write({"id": asked["id"], "result": {"action": "accept", "content": {"yes": answer}}})
+        told = json.loads(client.read()["result"]["content"][0]["text"])
+
+    assert "rate is not a condition" in questions[1]
+    assert told["changed"] is is_saved
+    assert revision(people, site) == before + is_saved
+
+
 def test_a_yes_puts_the_rules_in_force_and_other_calls_wait_meanwhile(start: Any, site: str, people: Cast) -> None:
     with session(start, can_ask=True) as client:
         client.begin("tools/call", name="push_rules", arguments={"siteKey": site, "ruleSet": RULES})

@@ -1,5 +1,6 @@
 """The commands that talk to a running service: site, credential, invite, rules, tail, explain, apply, protect."""
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -138,6 +139,32 @@ def test_rules_are_checked_tried_compared_replayed_and_put_in_force(run: Command
     assert run("rules", "push", site, good, "--yes").stdout == "no difference\n"
     assert json.loads(run("rules", "show", site).stdout)["rules"][0]["name"] == "no-tor"
     assert "must be `Name: value`" in run("rules", "test", site, good, "--target", ORIGIN, "--header", "x").stderr
+
+
+UNKNOWN = {"version": "1", "rules": [{"name": "old", "match": {"query": ["x"]}, "action": "block"}]}
+UNKNOWN["default_action"] = "allow"
+
+
+def test_rules_with_warnings_are_saved_only_if_a_person_acknowledges_them(
+    run: Command, site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = written(tmp_path, "rules.json", UNKNOWN)
+    whole = written(tmp_path, "site.yaml", yaml.safe_dump({"siteKey": site, "rules": UNKNOWN}))
+
+    linted = run("rules", "lint", site, file)
+    assert "query is not a condition" in linted.stdout
+    assert "is valid, with 1 warning" in linted.stdout
+    for refused in (run("rules", "push", site, file, "--yes"), run("apply", whole, "--yes")):
+        assert refused.returncode == 2
+        assert "so the rule old matches nothing" in refused.stderr
+        assert "--acknowledge" in refused.stderr
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\nn\n"))
+    assert "stopped" in run("rules", "push", site, file).stderr
+    assert json.loads(run("rules", "show", site, "--json").stdout)["revision"] == 0
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\ny\n"))
+    assert "revision 1 is in force" in run("rules", "push", site, file).stdout
+    other = written(tmp_path, "other.json", {**UNKNOWN, "version": "2"})
+    assert "revision 2 is in force" in run("rules", "push", site, other, "--yes", "--acknowledge").stdout
 
 
 def visit(service: RunningService, secret: str, target: str = "/") -> None:

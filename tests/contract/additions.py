@@ -168,6 +168,7 @@ ADDED_FIELDS = {
     for name in ("Site", "SiteSummary", "SiteDetail", "SiteInput")
 } | {"TopLists": {"refusedPrograms": 11}}
 _CONDITIONS = ("countries", "asns", "networks", "user_agents", "headers", "methods", "paths", "hosts")
+ADDED_FIELDS["RulesView"] = {"warnings": 11}
 ADDED_FIELDS["RuleMatch"] = {prefix + name: 11 for name in _CONDITIONS for prefix in ("", "not_")}
 
 # Table -> code -> section. The whole agent table is the contract's: the specification gives statuses only.
@@ -188,7 +189,7 @@ ADDED_CODES = {
     "siteverify": {"visitor_mismatch": 8},
     "browser": {"private_token_required": 7, "private_token_invalid": 7},
     "gateway": {"visitor_mismatch": 8},
-    "console": {"invalid_state": 3, "backtest_refused": 11},
+    "console": {"invalid_state": 3, "backtest_refused": 11, "confirmation_required": 11},
     "agents": {
         "invalid_request": 10,
         "site_invalid": 10,

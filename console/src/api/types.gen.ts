@@ -411,12 +411,13 @@ export interface ChargeTotal {
   amount: string;
 }
 
-/** The result of a validation, with its lints. */
+/** The result of a validation, with its lints. `warnings` are the lints that saving with `guard` asks about. */
 export interface CheckedRules {
   valid: boolean;
   errors: RuleProblem[];
   effective?: RuleSet;
   lints: RuleLint[];
+  warnings: RuleLint[];
 }
 
 /** The form of the page. The token is the check's; `remember` allows further uses beforehand. */
@@ -1677,6 +1678,9 @@ export interface RuleSetDocument {
  *
  * With `maxHumanFlips`, they are first tried on the last seven days, and refused when they would turn more decisions
  * labelled human from `allow` to something stricter.
+ *
+ * With `guard`, the answer is 409 `confirmation_required` if the rules have warnings, or would refuse more than 5% of
+ * the requests of the last 24 hours that the present rules allow. `acknowledge` confirms that and saves them.
  */
 export interface RulesChange {
   ruleSet?: RuleSetDocument | null;
@@ -1684,6 +1688,8 @@ export interface RulesChange {
   overrides?: Record<string, string>;
   revision?: number;
   maxHumanFlips?: number;
+  guard?: boolean;
+  acknowledge?: boolean;
 }
 
 /** Rules to be checked. With neither `ruleSet` nor `ruleSetText` they are the server's. */
@@ -1705,7 +1711,11 @@ export interface RulesSummary {
   revision: number;
 }
 
-/** A site's rules: the set itself, the site's overrides, and the effective set. */
+/**
+ * A site's rules: the set itself, the site's overrides, and the effective set.
+ *
+ * `warnings` are the unknown conditions of the set. The rules that have them match nothing.
+ */
 export interface RulesView {
   siteKey: string;
   source: RulesSource;
@@ -1714,6 +1724,7 @@ export interface RulesView {
   ruleSet: RuleSetDocument;
   overrides: Record<string, string>;
   effective: RuleSet;
+  warnings: RuleLint[];
   updatedAt?: string;
   updatedBy?: string;
 }

@@ -19,6 +19,8 @@ import { Backtest, TestRequest, turnedAway, type DraftRules } from "./rules-tool
 
 const ACTIONS = ["allow", "challenge", "block", "drop", "count"] as const;
 const SETTLED_MS = 400;
+/** Refusals that a person can confirm. */
+const ASKING = new Set(["backtest_refused", "confirmation_required"]);
 const KEYWORDS = ["version", "rules", "name", "match", "action", "routes", "response", "default_action", "group", "overrides", "scope_down", "all_labels", "any_labels", "none_labels", "any_prefix", "score", "min_score", "networks", "countries", "asns", "user_agents", "headers", "methods", "paths", "hosts", ...ACTIONS];
 
 interface Draft extends DraftRules {
@@ -53,7 +55,7 @@ function useChecked(siteKey: string, draft: Draft | null): CheckedRules | null {
       api
         .post<CheckedRules>(`/sites/${siteKey}/rules/validate`, { ruleSetText: draft.ruleSetText, overrides: draft.overrides })
         .then((found) => over || setChecked(found))
-        .catch((failure: unknown) => over || setChecked({ valid: false, errors: [{ message: messageOf(failure) }], lints: [] }));
+        .catch((failure: unknown) => over || setChecked({ valid: false, errors: [{ message: messageOf(failure) }], lints: [], warnings: [] }));
     }, SETTLED_MS);
     return () => {
       over = true;
@@ -157,7 +159,9 @@ export default function Rules() {
   const [report, setReport] = useState<BacktestReport | null>(null);
   const [reviewing, setReviewing] = useState(false);
   const [leaving, setLeaving] = useState(false);
-  const [refused, setRefused] = useState("");
+  /** What the service asks about before it saves, and the answers that the person has confirmed. */
+  const [asked, setAsked] = useState<{ code: string; message: string } | null>(null);
+  const [confirmed, setConfirmed] = useState<string[]>([]);
   const [busy, setBusy] = useState(false);
   const words = useMemo(
     () => [
@@ -172,14 +176,22 @@ export default function Rules() {
   const dirty = Boolean(draft && now && (draft.ruleSetText !== textOf(now) || JSON.stringify(draft.overrides) !== JSON.stringify(now.overrides)));
   const stale = Boolean(draft && now && dirty && draft.revision !== now.revision);
   const errors = checked?.errors.length ?? 0;
+  const warnings = checked?.warnings.length ?? 0;
   const ready = Boolean(checked?.valid);
   const change = (part: Partial<Draft>) => {
     if (!draft) return;
     setReport(null);
-    setRefused("");
     setDraft({ ...draft, ...part });
   };
-  const review = () => ready && dirty && !stale && mayWrite && setReviewing(true);
+  const forget = () => {
+    setAsked(null);
+    setConfirmed([]);
+  };
+  const review = () => {
+    if (!ready || !dirty || stale || !mayWrite) return;
+    forget();
+    setReviewing(true);
+  };
   useEffect(() => {
     const save = (event: KeyboardEvent) => {
       if ((event.metaKey || event.ctrlKey) && event.key === "s") {
@@ -191,13 +203,21 @@ export default function Rules() {
     return () => document.removeEventListener("keydown", save);
   });
   useKeys([{ key: "b", help: t("rules.run"), run: () => document.querySelector<HTMLElement>("[data-backtest] header .btn")?.click() }]);
-  const save = async (guarded: boolean) => {
+  /** Returns whether the service asked for a confirmation. */
+  const isAsked = (failure: unknown) => {
+    const found = failure instanceof ApiError && ASKING.has(failure.code);
+    if (found) setAsked(failure);
+    return found;
+  };
+  const save = async (given: string[]) => {
     if (!draft || busy) return;
     setBusy(true);
-    setRefused("");
+    setAsked(null);
+    setConfirmed(given);
     const { ruleSetText, overrides, revision } = draft;
+    const humans = given.includes("backtest_refused") ? {} : { maxHumanFlips: 0 };
     try {
-      const saved = await api.put<RulesView>(`/sites/${siteKey}/rules`, { ruleSetText, overrides, revision, ...(guarded ? { maxHumanFlips: 0 } : {}) });
+      const saved = await api.put<RulesView>(`/sites/${siteKey}/rules`, { ruleSetText, overrides, revision, ...humans, guard: true, acknowledge: given.includes("confirmation_required") });
       view.set(saved);
       setDraft(null);
       setReport(null);
@@ -207,8 +227,7 @@ export default function Rules() {
       if (failure instanceof ApiError && failure.code === "revision_conflict") {
         setReviewing(false);
         view.reload();
-      } else if (failure instanceof ApiError && failure.code === "backtest_refused") setRefused(failure.message);
-      else toastError(failure);
+      } else if (!isAsked(failure)) toastError(failure);
     } finally {
       setBusy(false);
     }
@@ -221,15 +240,16 @@ export default function Rules() {
   };
   const follow = async () => {
     if (!now) return;
+    try {
+      const saved = await api.put<RulesView>(`/sites/${siteKey}/rules`, { revision: now.revision, guard: true, acknowledge: asked !== null });
+      view.set(saved);
+      setDraft(null);
+      toast(t("rules.follows"));
+    } catch (failure) {
+      if (isAsked(failure)) return;
+      toastError(failure);
+    }
     setLeaving(false);
-    await api
-      .put<RulesView>(`/sites/${siteKey}/rules`, { revision: now.revision })
-      .then((saved) => {
-        view.set(saved);
-        setDraft(null);
-        toast(t("rules.follows"));
-      })
-      .catch(toastError);
   };
   if (view.error && !now) {
     return (
@@ -247,7 +267,13 @@ export default function Rules() {
         title={t("page.rules")}
         actions={
           now?.source === "site" && mayWrite ? (
-            <button class="btn" onClick={() => setLeaving(true)}>
+            <button
+              class="btn"
+              onClick={() => {
+                forget();
+                setLeaving(true);
+              }}
+            >
               {t("rules.follow")}
             </button>
           ) : undefined
@@ -255,6 +281,16 @@ export default function Rules() {
       >
         {t("rules.lead")} {now && t(`rules.source.${now.source}`, { revision: now.revision })} {now?.updatedAt && <Time at={now.updatedAt} />} {now?.updatedBy}
       </Head>
+      {now && now.warnings.length > 0 && (
+        <Note tone="challenge">
+          <b>{t("rules.matchNothing")}</b>
+          <ul class="list">
+            {now.warnings.map((each) => (
+              <li key={each.message}>{each.message}</li>
+            ))}
+          </ul>
+        </Note>
+      )}
       {stale && (
         <Note
           tone="challenge"
@@ -313,8 +349,8 @@ export default function Rules() {
       {dirty && draft && (
         <div class="dock" role="region" aria-label={t("rules.dock")}>
           <span class="state">
-            <span class="dot" data-o={errors ? "block" : "allow"} />
-            <b>{errors ? t("rules.errors", { n: errors }) : t("rules.valid")}</b>
+            <span class="dot" data-o={errors ? "block" : warnings ? "challenge" : "allow"} />
+            <b>{errors ? t("rules.errors", { n: errors }) : warnings ? t("rules.warnings", { n: warnings }) : t("rules.valid")}</b>
           </span>
           {report && turnedAway(report) > 0 && (
             <span class="state">
@@ -353,19 +389,19 @@ export default function Rules() {
         {draft && now && (
           <div class="in stack tight">
             <DiffView before={`${textOf(now)}overrides: ${toYaml(now.overrides)}`} after={`${draft.ruleSetText}overrides: ${toYaml(draft.overrides)}`} label={t("rules.whatChanged")} />
-            {refused && <Note tone="block">{refused}</Note>}
+            {asked && <Note tone="block">{asked.message}</Note>}
           </div>
         )}
         <footer>
           <button class="btn" onClick={() => setReviewing(false)} autofocus>
             {t("rules.back")}
           </button>
-          {refused ? (
-            <button class="btn bad" aria-busy={busy} onClick={() => void save(false)}>
+          {asked ? (
+            <button class="btn bad" aria-busy={busy} onClick={() => void save([...confirmed, asked.code])}>
               {t("rules.saveAnyway")}
             </button>
           ) : (
-            <button class="btn main" aria-busy={busy} onClick={() => void save(true)}>
+            <button class="btn main" aria-busy={busy} onClick={() => void save([])}>
               {t("rules.save")}
             </button>
           )}
@@ -373,7 +409,7 @@ export default function Rules() {
       </Dialog>
       {now && (
         <Confirm open={leaving} title={t("rules.follow")} word={siteKey} action={t("rules.follow")} onConfirm={() => void follow()} onClose={() => setLeaving(false)}>
-          {t("rules.followWhy")}
+          {asked ? asked.message : t("rules.followWhy")}
         </Confirm>
       )}
     </>

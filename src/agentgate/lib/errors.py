@@ -244,6 +244,7 @@ CONSOLE = _table(
     ErrorRow("store_unavailable", 503, "The database did not answer. Try again in 5 seconds.", retry_after_s=5),
     ErrorRow("invalid_state", 409, "The present state does not allow this step. Load the object again.", added=True),
     ErrorRow("backtest_refused", 409, "The rules would change more decisions about people than allowed.", added=True),
+    ErrorRow("confirmation_required", 409, "Check the warnings. To save the rules, send acknowledge.", added=True),
 )
 
 # The specification gives this surface statuses and no codes, so every code here is an addition.

@@ -59,6 +59,7 @@ from agentgate.protection.scoring.repository import KeptEvents, ScoreSamples
 from agentgate.protection.sites.detail import AgentPrompt
 from agentgate.protection.sites.directory import SiteDirectory
 from agentgate.protection.sites.health import HealthReader
+from agentgate.protection.sites.jobs import site_jobs
 from agentgate.protection.sites.repository import ActivityStore, SiteHealthStore, SiteStores
 from agentgate.protection.snapshot_refresher import SnapshotRefresher
 from agentgate.protection.tokens.binding import Bindings
@@ -189,6 +190,7 @@ class DataPlane:
         """The timed jobs of every concept here."""
         stores, clock = self._stores, self._clock
         return (
+            *site_jobs(stores.store),
             *customer_jobs(stores.store, stores.activity, clock),
             *appeal_jobs(stores.store, clock),
             *scoring_jobs(stores.store, stores.events, clock),

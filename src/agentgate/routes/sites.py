@@ -86,7 +86,7 @@ RULES = scoped(
         rules.replace_rules,
         guard=SITES_WRITE,
         body_limit=limits.RULES_BODY_BYTES,
-        refuses=("revision_conflict", "backtest_refused", "rate_limited"),
+        refuses=("revision_conflict", "backtest_refused", "confirmation_required", "rate_limited"),
         other_replies=rules.INVALID,
     ),
     post("/rules/validate", rules.validate_rules, guard=SITES_READ, body_limit=limits.RULES_BODY_BYTES),

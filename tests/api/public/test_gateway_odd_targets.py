@@ -104,8 +104,10 @@ def test_a_clearance_opens_the_catch_all_and_no_spelling_of_a_route_for_tokens(s
 def test_a_method_that_could_be_another_is_held_against_its_routes(
     shop: Shop, method: str, headers: dict[str, str]
 ) -> None:
-    assert said(shop.check(method, "/pay", Cookie=shop.cookie, **headers))[0] == 401
-    assert said(shop.check(method, "/about", Cookie=shop.cookie, **headers))[0] == 204
+    # A body without fields names no method by itself.
+    sent = {"Content_Type": "text/plain", "Cookie": shop.cookie, **headers}
+    assert said(shop.check(method, "/pay", **sent))[0] == 401
+    assert said(shop.check(method, "/about", **sent))[0] == 204
 
 
 def test_a_form_that_could_delete_is_held_against_what_deletes(shop: Shop) -> None:
@@ -118,13 +120,81 @@ def test_a_form_that_could_delete_is_held_against_what_deletes(shop: Shop) -> No
     assert said(shop.check("POST", "/items/7?%5fmethod=DELETE", **form))[0] == 401
 
 
-def test_a_token_opens_its_route_in_any_spelling_that_is_no_other_route(shop: Shop) -> None:
-    token = get_token(shop.service, shop.site_key, "pay", ORIGIN, address=shop.address)
-    assert said(shop.check("GET", "/pay", X_AgentGate_Token=token))[0] == 204
+BODIES = ["application/x-www-form-urlencoded", "multipart/form-data; boundary=b", "application/json", None]
 
-    # It could also be the catch-all, for which this token was not made.
+
+@pytest.mark.parametrize("content_type", BODIES)
+def test_a_body_that_could_name_get_is_held_against_what_get_reads(shop: Shop, content_type: str | None) -> None:
+    sent = {"Content_Type": content_type, "Cookie": shop.cookie}
+    assert said(shop.check("POST", "/about", **sent))[0] == 204
+    assert said(shop.check("POST", "/pay", **sent)) == (401, "challenge", "receipt_required")
+
+    shop.service.operator.patch(f"/v1/admin/sites/{shop.site_key}", json={"formMethodOverride": False})
+    assert said(shop.check("POST", "/pay", **sent))[0] == 204
+    assert said(shop.check("POST", "/pay?_method=GET", **sent))[0] == 401
+
+
+def test_a_path_that_the_site_opened_takes_bodies_that_could_name_a_method(shop: Shop) -> None:
+    opened = {"path": "/pay", "sender": "198.51.100.0/24"}
+    shop.service.operator.patch(f"/v1/admin/sites/{shop.site_key}", json={"openPaths": [opened]})
+    body = {"Content_Type": "application/json"}
+
+    assert said(shop.check("POST", "/pay", X_Original_Address="198.51.100.7", **body))[0] == 204
+    # The path is open to that sender only.
+    assert said(shop.check("POST", "/pay", Cookie=shop.cookie, **body))[0] == 401
+
+
+def test_a_token_opens_its_route_and_the_catch_all_that_a_clearance_opens_once(shop: Shop) -> None:
+    for path in ("/pay", "/p%61y"):
+        token = get_token(shop.service, shop.site_key, "pay", ORIGIN, address=shop.address)
+        assert said(shop.check("GET", path, X_AgentGate_Token=token))[0] == 204
+        assert said(shop.check("GET", path, X_AgentGate_Token=token)) == (401, "challenge", "token_used")
+
+
+@pytest.mark.parametrize("content_type", BODIES)
+def test_a_token_opens_a_form_below_a_catch_all_once(shop: Shop, content_type: str | None) -> None:
     token = get_token(shop.service, shop.site_key, "pay", ORIGIN, address=shop.address)
-    assert said(shop.check("GET", "/p%61y", X_AgentGate_Token=token))[0] == 401
+    sent = {"Content_Type": content_type, "X_AgentGate_Token": token}
+
+    assert said(shop.check("POST", "/items/7", **sent))[0] == 204
+    assert said(shop.check("POST", "/items/7", **sent)) == (401, "challenge", "token_used")
+
+
+def test_a_token_of_another_action_opens_no_catch_all(shop: Shop) -> None:
+    token = get_token(shop.service, shop.site_key, "staff", ORIGIN, address=shop.address)
+
+    assert said(shop.check("GET", "/about", X_AgentGate_Token=token)) == (401, "challenge", "action_mismatch")
+    assert said(shop.check("POST", "/items/7", X_AgentGate_Token=token)) == (401, "challenge", "action_mismatch")
+
+
+def test_a_token_does_not_open_another_route_for_tokens(shop: Shop) -> None:
+    actions = {"pay": {"browserRequired": True}, "vote": {"browserRequired": True}}
+    routes = [{"method": "POST", "path": "/pay", "action": "vote"}, {"method": "GET", "path": "/pay", "action": "pay"}]
+    path = f"/v1/admin/sites/{shop.site_key}"
+    assert shop.service.operator.patch(path, json={"actions": actions, "routes": routes}).status_code == 200
+
+    for action in actions:
+        token = get_token(shop.service, shop.site_key, action, ORIGIN, address=shop.address)
+        reply = shop.check("POST", "/pay", X_AgentGate_Token=token, Content_Type="application/json")
+        assert said(reply) == (401, "challenge", "action_mismatch")
+
+
+def test_a_token_of_another_visitor_opens_no_catch_all(shop: Shop) -> None:
+    token = get_token(shop.service, shop.site_key, "pay", ORIGIN, address="198.51.100.77")
+
+    assert said(shop.check("POST", "/items/7", X_AgentGate_Token=token)) == (401, "challenge", "visitor_mismatch")
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_token_is_spent_where_another_route_needs_none(shop: Shop, is_first: bool) -> None:
+    routes = [{"method": "GET", "path": "/pay", "action": "staff"}, {"method": "POST", "path": "/pay", "action": "pay"}]
+    path = f"/v1/admin/sites/{shop.site_key}"
+    assert shop.service.operator.patch(path, json={"routes": routes if is_first else routes[::-1]}).status_code == 200
+    token = get_token(shop.service, shop.site_key, "pay", ORIGIN, address=shop.address)
+    sent = {"Content_Type": "application/json", "X_AgentGate_Token": token}
+
+    assert said(shop.check("POST", "/pay", **sent))[0] == 204
+    assert said(shop.check("POST", "/pay", **sent)) == (401, "challenge", "token_used")
 
 
 def test_a_rule_for_a_route_holds_in_every_spelling(shop: Shop) -> None:

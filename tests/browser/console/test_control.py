@@ -178,10 +178,36 @@ def test_a_wrong_rule_is_shown_at_its_line_tried_and_refused_before_it_hurts(own
     page.locator(".dock .dot[data-o=allow]").wait_for()
     save_reviewed(owner)
     page.get_by_text("labelled human").first.wait_for()
+    # The person confirms that; the share of all requests is a question of its own.
+    owner.press(page.get_by_role("button", name="Save all the same"))
+    page.get_by_text("of the last 24 hours").wait_for()
     assert console.service.operator.get(RULES).json()["revision"] == before
     owner.press(page.get_by_role("button", name="Go on editing"))
     owner.press(page.get_by_role("button", name="Discard"))
     wait_for(page, lambda: page.locator(".dock").count() == 0)
+    unharmed(page)
+
+
+def test_an_unknown_condition_is_a_warning_that_a_person_confirms(owner: Hand, console: Console) -> None:
+    page = owner.page
+    before = console.service.operator.get(RULES).json()["revision"]
+    open_page(page, console.page("rules"), "Rules")
+    page.locator(".editor textarea").wait_for()
+    in_editor(owner, "rules:\n", "rules:\n  - name: old\n    match: {all_label: [ua.old]}\n    action: block\n")
+    page.locator(".dock .dot[data-o=challenge]").wait_for()
+    assert "1 warning" in page.locator(".dock").inner_text()
+    save_reviewed(owner)
+    page.locator("dialog .note").wait_for()
+    assert "Did you mean all_labels?" in page.locator("dialog .note").inner_text()
+    assert console.service.operator.get(RULES).json()["revision"] == before
+    owner.press(page.get_by_role("button", name="Save all the same"))
+    page.get_by_text(f"Saved as revision {before + 1}").wait_for()
+    page.get_by_text("They match nothing.").wait_for()
+    page.get_by_text("the rule old matches nothing").first.wait_for()
+    owner.press(page.get_by_role("button", name="Follow the server's rules"))
+    owner.fill(page.locator("#confirm-word"), SITE)
+    owner.send(page.locator("#confirm-word"))
+    page.get_by_text("The site follows the server's rules").first.wait_for()
     unharmed(page)
 
 

@@ -49,6 +49,8 @@ CONTENT_DIGEST = "content-digest"
 # Adapters wait one second for an answer (`adapters/`), and refuse with 503 after that.
 KEYS_WAIT_S = 0.7
 SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
+# The reason of a claim that no signature proves.
+UNPROVEN = "agent_unverified"
 
 HeaderLines = list[tuple[bytes, bytes]]
 
@@ -93,11 +95,13 @@ class AgentRuling(Struct, frozen=True, kw_only=True):
     # The price to charge once the request is let through.
     price: Price | None = None
 
-    def against(self, *, has_receipt: bool) -> PolicyRefusal | None:
-        """Return the refusal of the request, or None. The policy's challenge goes before prices."""
-        if self.challenge is not None and not has_receipt:
-            return self.challenge
-        return self.refusal
+    def against(self, *, has_receipt: bool, needs_proof: bool = True) -> PolicyRefusal | None:
+        """Return the refusal of the request, or None. The policy's challenge goes before prices.
+
+        With `needs_proof` false, the request may claim an agent without proof. Denial, quota and price still hold.
+        """
+        refusals = (None if has_receipt else self.challenge, self.refusal)
+        return next((each for each in refusals if each is not None and (needs_proof or each.reason != UNPROVEN)), None)
 
 
 class AgentPolicyChecker:
@@ -277,7 +281,7 @@ def _claim(identity: Identity, policy: AgentPolicy, claimed: str | None) -> Poli
         return None
     outcome = Outcome.CHALLENGE if policy.unverified is AgentPolicyDefault.CHALLENGE else Outcome.BLOCK
     why = identity.why or "The User-Agent names an agent and no signature proves it. Sign as Accept-Signature says."
-    return PolicyRefusal("agent_unverified", outcome, why)
+    return PolicyRefusal(UNPROVEN, outcome, why)
 
 
 def _signature_invalid(identity: Identity, why: str | None) -> AgentRuling:

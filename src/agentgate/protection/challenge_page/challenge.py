@@ -30,6 +30,7 @@ from agentgate.protection.challenge_page.page import (
 from agentgate.protection.challenge_page.proxied_call import ProxiedCall, back_of, deny, is_own, return_of
 from agentgate.protection.challenge_page.sealed_token import read_form
 from agentgate.protection.gateway.answers import Ruling
+from agentgate.protection.gateway.header_layout import HeaderLayout
 from agentgate.protection.gateway.original_request import Original
 from agentgate.protection.gateway.receipts import TOKEN_HEADER, Receipts
 from agentgate.protection.gateway.route_protection import MethodClaims, Protection, protections_of, strongest
@@ -136,13 +137,15 @@ class ChallengePages:
         return _reply(rendered, denial, referrer="no-referrer", vary="Accept-Language")
 
     def _find(self, proxied: ProxiedCall, told: StatedDecision) -> PageContext:
-        original = proxied.original
+        original, fields = proxied.original, proxied.headers
+        claims = HeaderLayout(tuple(fields)).claims(original.method, tuple(fields.values()))
         url = return_of(original, first(proxied.call.request, "return"))
         if is_own(original.path):
             # The page was opened directly; its return address counts.
             target = url.removeprefix(original.origin)
             original = Original("GET", original.origin, target, target.partition("?")[0], original.address)
-        found = protections_of(proxied.site, MethodClaims(original.method), original.target.encode("latin-1"))
+            claims = MethodClaims("GET")
+        found = protections_of(proxied.site, claims, original.target.encode("latin-1"))
         protection = strongest(found)
         headers = {name: value for name, value in proxied.headers.items() if name != TOKEN_HEADER}
         shown = self._receipts.inspect(

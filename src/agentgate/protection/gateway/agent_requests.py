@@ -36,9 +36,9 @@ def message_of(pending: PendingCheck) -> SignedMessage:
     return SignedMessage(pending.method, scheme, authority, pending.page.target, pending.fields)
 
 
-def rule_on_agent(check: DecidedCheck, agent: AgentRuling) -> Ruling | None:
+def rule_on_agent(check: DecidedCheck, agent: AgentRuling, *, needs_proof: bool) -> Ruling | None:
     """Return the refusal of an agent's request in the site's mode, or None."""
-    against = agent.against(has_receipt=check.shown.reason is None)
+    against = agent.against(has_receipt=check.shown.reason is None, needs_proof=needs_proof)
     if against is None:
         return None
     if against.outcome is Outcome.CHALLENGE and check.decision.verdict.outcome in (Outcome.BLOCK, Outcome.DROP):

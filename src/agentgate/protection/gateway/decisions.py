@@ -76,5 +76,7 @@ def observe(
 
 
 def strictest(decisions: Iterable[tuple[DecidedCheck, Ruling]]) -> tuple[DecidedCheck, Ruling]:
-    """Return the strictest decision; of equal ones the first."""
-    return max(decisions, key=lambda each: _STRICTNESS[each[1].would or each[1].outcome])
+    """Return the strictest decision; of equal ones the first with a token, which has to be spent, or else the first."""
+    return max(
+        decisions, key=lambda each: (_STRICTNESS[each[1].would or each[1].outcome], each[0].shown.token is not None)
+    )

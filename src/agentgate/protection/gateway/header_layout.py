@@ -13,7 +13,7 @@ from agentgate.protection.gateway.original_request import FORWARDED_REQUEST, met
 from agentgate.protection.gateway.receipts import TOKEN_HEADER
 from agentgate.protection.gateway.route_protection import MethodClaims
 from agentgate.protection.signals.detectors.webhook import signatures_of
-from agentgate.protection.sites.request_methods import OVERRIDE_HEADERS, is_form
+from agentgate.protection.sites.request_methods import OVERRIDE_HEADERS, has_fields
 
 # The TLS handshake, as an adapter that can see it writes it down.
 JA4 = b"x-ja4"
@@ -89,7 +89,7 @@ class HeaderLayout:
         overrides = tuple([values[place] for place in self.overrides]) if self.overrides else ()
         if method != "POST":
             return MethodClaims(method, overrides)
-        return MethodClaims(method, overrides, is_form(_value_at(self.content_type, values)))
+        return MethodClaims(method, overrides, has_fields(_value_at(self.content_type, values)))
 
     def headers(self, read: Sequence[bytes]) -> tuple[tuple[str, str], ...]:
         """Return the visitor's headers, given the values at `read_places`; the others are empty."""

@@ -1,6 +1,6 @@
 """Tokens and clearances of a request: a token is for this one request, a clearance comes from an earlier check."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from msgspec import UNSET, Struct
 
@@ -84,7 +84,7 @@ class Receipts:
         """Return the state of the token or clearance. A token takes precedence: it was issued for this request."""
         token = headers.get(TOKEN_HEADER)
         if token is not None and protection.action is not None:
-            return self.token(token, headers, original.origin, protection, site=site, now_ms=now_ms)
+            return self.token(token, headers, original.origin, {protection.action}, site=site, now_ms=now_ms)
         found = cookies_of(headers.get(b"cookie", b""), self.clearances.cookie_name(site.site_key).encode())
         shown, *_ = self.clearance(
             found, site_key=site.site_key, origin=original.origin, visitor=visitor, now_ms=now_ms
@@ -101,12 +101,12 @@ class Receipts:
         text: bytes,
         headers: Mapping[bytes, bytes],
         origin: str,
-        protection: Protection,
+        actions: Collection[str | None],
         *,
         site: SiteView,
         now_ms: int,
     ) -> Shown:
-        """Return the state of a token on a route."""
+        """Return the state of a token on a route that takes tokens for these actions."""
         try:
             signed = read_receipt(text.decode("latin-1"), self._keys)
         except NotAReceipt:
@@ -116,7 +116,7 @@ class Receipts:
             return Shown(("invalid", "test"), "invalid_token")
         if claims.aud != site.site_key:
             return Shown(("invalid", "wrong_site"), "invalid_token")
-        reason = _misfit(claims, origin, protection, now_ms=now_ms)
+        reason = _misfit(claims, origin, actions, now_ms=now_ms)
         if reason is not None:
             return Shown((_TOKEN_STATES[reason],), reason)
         return Shown(_KIND_STATES[claims.kind], None, claims) if _fits_body(claims, site, headers) else OTHER_CONTENT
@@ -187,12 +187,12 @@ def fit(shown: Shown | None, protection: Protection) -> Shown:
     return shown
 
 
-def _misfit(claims: Claims, origin: str, protection: Protection, *, now_ms: int) -> str | None:
+def _misfit(claims: Claims, origin: str, actions: Collection[str | None], *, now_ms: int) -> str | None:
     if is_of_the_future(claims, now_ms=now_ms):
         return "invalid_token"
     if now_ms >= claims.exp * SECOND_MS:
         return "expired_token"
-    if claims.action != protection.action:
+    if claims.action not in actions:
         return "action_mismatch"
     # An agent's receipt names no origin: it is bound to its content instead.
     if claims.kind is ReceiptKind.BROWSER and claims.origin != origin:

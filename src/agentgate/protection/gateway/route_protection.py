@@ -39,8 +39,8 @@ class MethodClaims(Struct, frozen=True, gc=False, cache_hash=True):
     method: str
     # Values of the headers that override it.
     overrides: tuple[bytes, ...] = ()
-    # Whether servers could read the body as a form, in which a field may override the method too.
-    is_form: bool = False
+    # Whether servers could read fields from the body, of which one may override the method.
+    has_fields: bool = False
 
 
 def protections_of(site: SiteView, claims: MethodClaims, target: bytes, host: bytes = b"") -> tuple[Protection, ...]:
@@ -52,7 +52,7 @@ def protections_of(site: SiteView, claims: MethodClaims, target: bytes, host: by
         claims.method,
         target,
         overrides=claims.overrides,
-        is_form=claims.is_form,
+        has_fields=claims.has_fields,
         form_override=site.form_method_override,
     )
     matches = routes.matches(methods, target, host)

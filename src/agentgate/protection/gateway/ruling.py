@@ -74,7 +74,7 @@ def must_prove_itself(check: DecidedCheck) -> bool:
 
 
 def _is_opened_by_rule(decision: EngineDecision) -> bool:
-    """Return whether a rule allows a path that programs request by a standard, for any agent."""
+    """Return whether a rule allows a path that programs request by a standard, also without proof of their name."""
     verdict = decision.verdict
     is_opened = verdict.outcome is Outcome.ALLOW and verdict.rule is not None
     return is_opened and not OPENED_BY_RULE.isdisjoint(decision.labels)
@@ -82,7 +82,8 @@ def _is_opened_by_rule(decision: EngineDecision) -> bool:
 
 def _missing(check: DecidedCheck, agent: AgentRuling | None, *, waives: bool) -> Ruling | None:
     """Return the refusal that goes before the rules: by the agents' policy, or for a missing token or clearance."""
-    against = None if agent is None or _is_opened_by_rule(check.decision) else rule_on_agent(check, agent)
+    opened = _is_opened_by_rule(check.decision)
+    against = None if agent is None else rule_on_agent(check, agent, needs_proof=not opened)
     if against is not None:
         return against
     if check.protection.required and check.shown.reason is not None and not waives:

@@ -70,7 +70,7 @@ class WaitingChecks:
             token,
             pending.fields,
             pending.page.kind.origin,
-            protection,
+            _actions_for(protection, pending.page.kind.protections),
             site=pending.site,
             now_ms=pending.now_ms,
         )
@@ -202,3 +202,12 @@ def _dearest(agents: list[AgentRuling]) -> AgentRuling:
 def ok_of(pending: PendingCheck) -> bytes:
     """Return the query that sets the status of a yes."""
     return b"ok=200" if pending.fingerprint.kind.is_ok_200 else b""
+
+
+def _actions_for(protection: Protection, possible: tuple[Protection, ...]) -> set[str | None]:
+    """Return the actions of the tokens that a route takes, given all routes that the request could be.
+
+    A clearance names no action. A token for one of the request's routes satisfies the route that a clearance opens,
+    because it proves as much and is spent.
+    """
+    return {each.action for each in possible} if protection.clearance else {protection.action}

@@ -12,17 +12,22 @@ from agentgate.lib.enums import Outcome
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
 from agentgate.lib.time_ranges import TimeRange
-from agentgate.protection.rules.compile import compile_rules, matches_of
+from agentgate.protection.rules.compile import can_match, compile_rules, matches_of
 from agentgate.protection.rules.evaluate import NO_TRAITS, PAGE, CompiledRules, RuleVerdict, Traits
-from agentgate.protection.rules.patterns.predicates import Predicates
+from agentgate.protection.rules.patterns.predicates import HOST, PATH, USER_AGENT, Predicates
 from agentgate.protection.rules.records import RuleSet
 from agentgate.protection.rules.replay_records import BacktestFlip, BacktestReport, ReplayedEvent
 from agentgate.protection.rules.repositories.replay import SqlReplay
 from agentgate.protection.rules.request_conditions import NOT
 
 MOST_EVENTS = 1_000_000
+# Events that saving rules is compared with: a share needs no more, and the caller waits.
+GUARD_EVENTS = 100_000
 EXAMPLES = 5
 DEFAULT_ACTION = "(default)"
+# Globs that fit everything, and the parts that every request has.
+ANYTHING = frozenset(("*", "/*"))
+OF_ANY = frozenset((PATH, HOST, USER_AGENT))
 # One runs at a time in a worker, and a few wait: each takes seconds of processor time.
 MOST_WAITING = 4
 BUSY_RETRY_S = 10
@@ -73,6 +78,15 @@ class _RuleTally:
     untold: int = 0
 
 
+@dataclass
+class NewlyRefused:
+    """Requests that were replayed, those that the present rules allow, and those of them that a draft would refuse."""
+
+    evaluated: int = 0
+    allowed: int = 0
+    refused: int = 0
+
+
 class BacktestQueue:
     """Lets one backtest run at a time, and a few wait."""
 
@@ -111,6 +125,16 @@ class Backtests:
             tally = await self._tally(site_id, effective, span)
             return _report(tally, span, untold_conditions(effective), most_events=self._most_events)
 
+    async def newly_refused(self, site_id: str, present: RuleSet, draft: RuleSet, span: TimeRange) -> NewlyRefused:
+        """Count the newest requests of a range that the present rules allow, and those that a draft would refuse."""
+        async with self._queue.place():
+            found, rules = NewlyRefused(), (compile_rules(present), compile_rules(draft))
+            limit = min(GUARD_EVENTS, self._most_events)
+            batches = self._replay.replay(site_id, from_ms=span.from_ms, to_ms=span.to_ms, limit=limit)
+            async for batch in batches:
+                await asyncio.to_thread(_compare, batch, rules, found)
+            return found
+
     async def _tally(self, site_id: str, effective: RuleSet, span: TimeRange) -> _RuleTally:
         tally, rules = _RuleTally(), compile_rules(effective)
         batches = self._replay.replay(site_id, from_ms=span.from_ms, to_ms=span.to_ms, limit=self._most_events)
@@ -122,6 +146,31 @@ class Backtests:
 def human_flips(report: BacktestReport) -> int:
     """Return how many decisions about people would turn from allow to something stricter."""
     return sum(flip.human_labelled for flip in report.flips if flip.from_ == Outcome.ALLOW)
+
+
+def _compare(batch: list[ReplayedEvent], rules: tuple[CompiledRules, CompiledRules], found: NewlyRefused) -> None:
+    (present, of_present), (draft, of_draft) = ((each, _certain_bits(each)) for each in rules)
+    for event in batch:
+        if _probable_outcome(event, present, of_present) is Outcome.ALLOW:
+            found.allowed += 1
+            found.refused += _probable_outcome(event, draft, of_draft) is not Outcome.ALLOW
+    found.evaluated += len(batch)
+
+
+def _certain_bits(rules: CompiledRules) -> int:
+    """Return the bits of the predicates that nearly every request meets, such as the path `/*`."""
+    bits = {} if rules.predicates is None else rules.predicates.bits
+    return sum(bit for each, bit in bits.items() if each.subject in OF_ANY and not ANYTHING.isdisjoint(each.entries))
+
+
+def _probable_outcome(event: ReplayedEvent, rules: CompiledRules, certain: int) -> Outcome:
+    """Return the outcome of a request if it meets no other condition that its event does not tell: few requests do."""
+    traits = NO_TRAITS
+    if rules.predicates is not None:
+        known = _traits(event, rules.predicates)
+        traits = Traits(known.sure | certain)
+    seen = (event.labels, event.scores, event.route, event.action)
+    return rules.possible(seen, traits)[0].outcome
 
 
 def _evaluate(batch: list[ReplayedEvent], rules: CompiledRules, tally: _RuleTally) -> None:
@@ -153,7 +202,7 @@ def _evaluate(batch: list[ReplayedEvent], rules: CompiledRules, tally: _RuleTall
 def untold_conditions(effective: RuleSet) -> dict[str, list[str]]:
     """Return the rules that stored events cannot be matched with, each with the conditions that are the reason."""
     found = {}
-    for item in effective.rules:
+    for item in filter(can_match, effective.rules):
         keys = [key for match in matches_of(item) for key in match if key in UNTOLD_KEYS]
         if keys:
             found[item["name"]] = list(dict.fromkeys(keys))

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from agentgate.lib.enums import Outcome, RuleAction
-from agentgate.protection.rules.conditions import terms_of
+from agentgate.protection.rules.conditions import terms_of, unknown_keys
 from agentgate.protection.rules.evaluate import ALWAYS, PAGE, Bits, CompiledRule, CompiledRules, RuleVerdict
 from agentgate.protection.rules.patterns.predicates import OF_PAGE, Predicate, Predicates
 from agentgate.protection.rules.records import RuleResponse, RuleSet
@@ -19,13 +19,18 @@ K = TypeVar("K")
 def compile_rules(effective: RuleSet) -> CompiledRules:
     """Compile an effective set, in which managed groups and overrides are applied already."""
     bits = _BitAllocator()
-    rules = [_rule(item, terms_of(matches_of(item)), bits) for item in effective.rules]
+    rules = [_rule(item, terms_of(matches_of(item)), bits) for item in effective.rules if can_match(item)]
     return CompiledRules(effective.version, rules, bits=bits.bits(), default=Outcome(effective.default_action))
 
 
 def matches_of(item: dict[str, Any]) -> tuple[dict[str, Any], ...]:
     """Return the matches that must hold for a rule: its own, and the `scope_down` of its group."""
     return (item["match"], item["scope_down"]) if "scope_down" in item else (item["match"],)
+
+
+def can_match(item: dict[str, Any]) -> bool:
+    """Return whether the matches of a rule have known conditions only; otherwise the rule matches nothing."""
+    return not any(map(unknown_keys, matches_of(item)))
 
 
 def starts_of(routes: Iterable[str]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ A condition is one entry here and one case in tests/cases/rules. A match with no
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 
 from agentgate.lib.enums import ModelKind
 from agentgate.protection.rules.request_conditions import REQUEST_CONDITIONS, shown
@@ -37,12 +38,24 @@ def terms_of(matches: Sequence[PlainMatch]) -> Terms:
     return terms
 
 
+def unknown_keys(match: PlainMatch) -> tuple[str, ...]:
+    """Return the keys of a match that are no condition. A match with one matches nothing.
+
+    A misspelled condition that was ignored would make its rule match every visitor.
+    """
+    known = known_keys()
+    return tuple(key for key in match if key not in known)
+
+
 def miss(match: PlainMatch, seen: ConditionInput) -> str | None:
     """Return the first reason why a valid match does not hold, or None when it does or may."""
+    for key in unknown_keys(match):
+        return f"{key[:40]} is not a condition"
     reasons = (condition.miss(match, seen) for condition in present(match))
     return next((reason for reason in reasons if reason is not None), None)
 
 
+@cache
 def known_keys() -> tuple[str, ...]:
     """Return every key that a match can have."""
     return tuple(key for condition in CONDITIONS for key in condition.keys)

@@ -9,10 +9,11 @@ from msgspec.structs import replace
 from agentgate.lib.errors import Refused
 from agentgate.lib.records import optional
 from agentgate.protection.rules.effective import effective_set, read_set, server_document
-from agentgate.protection.rules.lints import find_lints
+from agentgate.protection.rules.lints import PlacedLint, find_lints, find_warnings
 from agentgate.protection.rules.records import (
     CheckedRules,
     DraftInput,
+    RuleLint,
     RuleProblem,
     RuleSet,
     ValidateResult,
@@ -80,10 +81,18 @@ def checked(draft: Draft) -> CheckedRules:
         valid=not draft.errors,
         errors=draft.errors,
         effective=optional(draft.effective),
-        lints=[
-            lint if draft.text is None else replace(lint, **draft.text.place(path)._asdict()) for path, lint in lints
-        ],
+        lints=_at_places(lints, draft.text),
+        warnings=warnings_of(draft),
     )
+
+
+def warnings_of(draft: Draft) -> list[RuleLint]:
+    """Return what a person confirms before a valid draft is saved."""
+    return [] if draft.effective is None else _at_places(find_warnings(draft.document), draft.text)
+
+
+def _at_places(lints: list[PlacedLint], text: ReadText | None) -> list[RuleLint]:
+    return [lint if text is None else replace(lint, **text.place(path)._asdict()) for path, lint in lints]
 
 
 def _error(problem: Problem, text: ReadText | None) -> RuleProblem:

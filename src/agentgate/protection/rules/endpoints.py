@@ -15,10 +15,11 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.limits import TRAFFIC_RANGE_DEFAULT_HOURS, TRAFFIC_RANGE_MOST_DAYS
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional
-from agentgate.lib.time_ranges import TimeRange, read_range
+from agentgate.lib.time_ranges import read_range
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
-from agentgate.protection.rules.backtest import Backtests, human_flips
+from agentgate.protection.rules.backtest import Backtests
+from agentgate.protection.rules.confirmation import ask_to_confirm, guard_humans
 from agentgate.protection.rules.drafts import Draft, check_one_form, checked, is_given, read_draft, result_of
 from agentgate.protection.rules.effective import (
     effective_of,
@@ -28,6 +29,7 @@ from agentgate.protection.rules.effective import (
     server_rule_set,
 )
 from agentgate.protection.rules.explain import explain
+from agentgate.protection.rules.lints import find_warnings
 from agentgate.protection.rules.records import (
     CheckedRules,
     DraftInput,
@@ -51,8 +53,6 @@ from agentgate.protection.rules.repositories import RuleStores
 
 # Answers of rows that take a draft when it is not valid.
 INVALID: dict[int, type] = {422: ValidateResult}
-# How far back `maxHumanFlips` looks.
-GUARD_DAYS = 7
 
 
 class Explainer(Protocol):
@@ -80,10 +80,13 @@ async def replace_rules(
     if draft.effective is None:
         return _invalid(draft)
     revision = 0 if isinstance(body.revision, UnsetType) else body.revision
+    stored = await store.read.rules.find_rules(call.site_id)
+    # Before the backtests, so that outdated rules are refused at once.
+    check_revision(stored, revision)
     if not isinstance(body.max_human_flips, UnsetType):
-        # Before the backtest, so that outdated rules are refused at once.
-        check_revision(await store.read.rules.find_rules(call.site_id), revision)
-        await _guard_humans(call, draft, body.max_human_flips, backtests)
+        await guard_humans(call, draft, body.max_human_flips, backtests)
+    if body.guard and not body.acknowledge:
+        await ask_to_confirm(call, draft, effective_of(stored), backtests)
     await store.change(lambda stores: _save_draft(stores, call, draft, revision=revision))
     return Reply(body=_view(call, await store.read.rules.find_rules(call.site_id)))
 
@@ -143,18 +146,6 @@ async def _draft(body: DraftInput) -> Draft:
     return await asyncio.to_thread(read_draft, body)
 
 
-async def _guard_humans(call: SiteCall, draft: Draft, most: int, backtests: Backtests) -> None:
-    assert draft.effective is not None, "only a valid draft is tried"
-    span = TimeRange(call.now - GUARD_DAYS * DAY_MS, call.now)
-    flips = human_flips(await backtests.run(call.site_id, draft.effective, span))
-    if flips > most:
-        raise Refused(
-            "backtest_refused",
-            f"These rules would turn {flips} allowed decisions labelled human of the last {GUARD_DAYS} days into "
-            f"something stricter; maxHumanFlips allows {most}.",
-        )
-
-
 def _invalid(draft: Draft) -> Reply[Any]:
     return Reply(body=result_of(draft), status=422)
 
@@ -165,9 +156,10 @@ def _view(call: SiteCall, stored: StoredRules | None) -> RulesView:
         source=RulesSource.SERVER if stored is None else stored.source,
         revision=0 if stored is None else stored.revision,
         server_version=server_rule_set().version,
-        rule_set=server_document() if stored is None or stored.rule_set is None else stored.rule_set,
+        rule_set=dict(_document(stored)),
         overrides={} if stored is None else stored.overrides,
         effective=effective_of(stored),
+        warnings=[lint for _, lint in find_warnings(_document(stored))],
         updated_at=optional(None if stored is None else Moment(stored.updated_ms)),
         updated_by=optional(None if stored is None else stored.updated_by),
     )

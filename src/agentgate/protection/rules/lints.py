@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from agentgate.lib.enums import RuleAction
 from agentgate.lib.records import optional
-from agentgate.protection.rules.compile import matches_of
-from agentgate.protection.rules.conditions import known_keys, terms_of
+from agentgate.protection.rules.compile import can_match, matches_of
+from agentgate.protection.rules.conditions import known_keys, terms_of, unknown_keys
 from agentgate.protection.rules.effective import is_group, managed_groups
 from agentgate.protection.rules.logic import RuleCondition, find_shared_witness, find_witness, implies, is_dead
 from agentgate.protection.rules.records import RuleLint, RuleSet, Witness
@@ -64,6 +64,7 @@ def find_lints(document: Mapping[str, Any], effective: RuleSet) -> list[PlacedLi
         *islice(_contradictory(rules, unreached), MOST_LINTS),
         *islice(_unknown_labels(document), MOST_UNKNOWN),
         *islice(_unknown_keys(document), MOST_UNKNOWN),
+        *find_warnings(document),
     )
     # Problems of single members belong to the group, and not to the site that refers to it.
     members = {rule.name for rule in rules if rule.group is not None}
@@ -71,11 +72,26 @@ def find_lints(document: Mapping[str, Any], effective: RuleSet) -> list[PlacedLi
     return own[:MOST_LINTS]
 
 
+def find_warnings(document: Mapping[str, Any]) -> list[PlacedLint]:
+    """Return the unknown conditions of a valid set. Their rules match nothing, so a person confirms them first."""
+    return list(islice(_unknown_conditions(document), MOST_UNKNOWN))
+
+
+def _unknown_conditions(document: Mapping[str, Any]) -> Iterator[PlacedLint]:
+    for path, match, rule in _matches(document):
+        item = document["rules"][path[1]]
+        what = f"the rule {rule}" if rule else f"the group {item['group']}"
+        for key in unknown_keys(match):
+            nearest = get_close_matches(key[:40], known_keys(), n=1, cutoff=0.0)[0]
+            message = f"{key[:40]} is not a condition, so {what} matches nothing. Did you mean {nearest}?"
+            yield (*path, key), RuleLint(kind="unknown_key", message=message, rule=optional(rule))
+
+
 def _placed(document: Mapping[str, Any], effective: RuleSet) -> Iterator[_Placed]:
     members = iter(effective.rules)
     for entry, item in enumerate(document["rules"]):
         group = item["group"] if is_group(item) else None
-        for rule in islice(members, _size(item)):
+        for rule in filter(can_match, islice(members, _size(item))):
             asked = RuleCondition(terms_of(matches_of(rule)), tuple(rule.get("routes", ())))
             yield _Placed(
                 entry=entry,
@@ -192,8 +208,6 @@ def _unknown_keys(document: Mapping[str, Any]) -> Iterator[PlacedLint]:
         name = item.get("name") or None
         yield from lint(("rules", index), item, keys, name)
         yield from lint(("rules", index, "response"), item.get("response", {}), _RESPONSE_KEYS, name)
-    for path, match, rule in _matches(document):
-        yield from lint(path, match, known_keys(), rule)
 
 
 def _key_lint(path: Path, found: Mapping[str, Any], known: Iterable[str], rule: str | None) -> Iterator[PlacedLint]:

@@ -201,20 +201,6 @@ class ManagedGroupList(Record, frozen=True, kw_only=True):
     items: list[ManagedGroup]
 
 
-class RulesView(Record, frozen=True, kw_only=True):
-    """A site's rules: the set itself, the site's overrides, and the effective set."""
-
-    site_key: SiteKey
-    source: RulesSource
-    revision: int
-    server_version: str
-    rule_set: RuleSetDocument
-    overrides: Overrides
-    effective: RuleSet
-    updated_at: Moment | UnsetType = UNSET
-    updated_by: str | UnsetType = UNSET
-
-
 class DraftInput(Input, frozen=True, kw_only=True):
     """Rules that are not stored: a set as a value or as text, and overrides beside it."""
 
@@ -234,9 +220,14 @@ class RulesChange(RulesRequest, frozen=True, kw_only=True):
 
     With `maxHumanFlips`, they are first tried on the last seven days, and refused when they would turn more decisions
     labelled human from `allow` to something stricter.
+
+    With `guard`, the answer is 409 `confirmation_required` if the rules have warnings, or would refuse more than 5% of
+    the requests of the last 24 hours that the present rules allow. `acknowledge` confirms that and saves them.
     """
 
     max_human_flips: Annotated[int, Meta(ge=0, le=MOST_HUMAN_FLIPS)] | UnsetType = UNSET
+    guard: bool = False
+    acknowledge: bool = False
 
 
 class RuleProblem(Record, frozen=True, kw_only=True):
@@ -283,10 +274,29 @@ class RuleLint(Record, frozen=True, kw_only=True):
     column: int | UnsetType = UNSET
 
 
+class RulesView(Record, frozen=True, kw_only=True):
+    """A site's rules: the set itself, the site's overrides, and the effective set.
+
+    `warnings` are the unknown conditions of the set. The rules that have them match nothing.
+    """
+
+    site_key: SiteKey
+    source: RulesSource
+    revision: int
+    server_version: str
+    rule_set: RuleSetDocument
+    overrides: Overrides
+    effective: RuleSet
+    warnings: list[RuleLint]
+    updated_at: Moment | UnsetType = UNSET
+    updated_by: str | UnsetType = UNSET
+
+
 class CheckedRules(ValidateResult, frozen=True, kw_only=True):
-    """The result of a validation, with its lints."""
+    """The result of a validation, with its lints. `warnings` are the lints that saving with `guard` asks about."""
 
     lints: list[RuleLint]
+    warnings: list[RuleLint]
 
 
 class RulesSummary(Record, frozen=True, kw_only=True):

@@ -54,7 +54,7 @@ class SiteTokenIssuer(Record, frozen=True, kw_only=True, forbid_unknown_fields=T
 class Site(Record, frozen=True, kw_only=True):
     """A protected site.
 
-    With `formMethodOverride` a form's POST could be a PUT, PATCH or DELETE, by its `_method`. With
+    With `formMethodOverride` a POST of a form or of JSON could have any method, by its field `_method`. With
     `clearanceWithoutScript` whoever has no JavaScript gets a clearance of the lowest level for waiting. With
     `wholeSite` every browser proves itself once, whatever it asks for; programs are left to the rules.
     `wantedPrograms` are let in wherever they come from: `feeds`, `podcasts`, `monitors`, `previews`, `webhooks`, or a

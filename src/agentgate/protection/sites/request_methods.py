@@ -1,8 +1,8 @@
 """Which methods a request could have for the server behind the proxy (pure): its own, and those that override it.
 
-`methods_of(method, target, overrides=..., is_form=..., form_override=...)` returns a set of methods, or None (any): the
-`methods` of `RouteTable.matches`. `is_form(content_type)` says what to pass as `is_form`; `overrides` are the values of
-`OVERRIDE_HEADERS` that the request has.
+`methods_of(method, target, overrides=..., has_fields=..., form_override=...)` returns a set of methods, or None (any):
+the `methods` of `RouteTable.matches`. `has_fields(content_type)` returns the value for `has_fields`. `overrides` are
+the values of `OVERRIDE_HEADERS` that the request has.
 """
 
 import re
@@ -20,8 +20,6 @@ _DAV = """PROPFIND PROPPATCH MKCOL COPY MOVE LOCK UNLOCK ORDERPATCH ACL SEARCH B
 KNOWN_METHODS = frozenset((*_HTTP.split(), *_DAV.split()))
 # What answers GET answers HEAD.
 _ALONE = {name: frozenset({name, "GET"} if name == "HEAD" else {name}) for name in KNOWN_METHODS}
-# What a form's body can ask for, which the gateway does not see.
-_BY_FORM = frozenset({"PUT", "PATCH", "DELETE"})
 
 # A parameter of that name, and its value. PHP reads a dot, a blank or a bracket in a name as `_`, and `_method[]` as an
 # array; ASP.NET takes the header's name as a parameter too.
@@ -31,18 +29,19 @@ _PARAMETER = re.compile(
 _PARAMETER_ENDS = re.compile(r"[?&;/#]")
 _BLANKS = " +"
 _MEDIA_TYPE = re.compile(rb"\s*[\w.+!#$&^-]+/[\w.+!#$&^-]+\s*(?:;.*)?\Z", re.DOTALL)
-_FORM = re.compile(rb"x-www-form-urlencoded|multipart", re.IGNORECASE)
+_FIELDS = re.compile(rb"x-www-form-urlencoded|multipart|json", re.IGNORECASE)
 
 
 def methods_of(
-    method: str, target: bytes, *, overrides: Iterable[bytes] = (), is_form: bool = False, form_override: bool = True
+    method: str, target: bytes, *, overrides: Iterable[bytes] = (), has_fields: bool = False, form_override: bool = True
 ) -> frozenset[str] | None:
     """Return every method that the request could have; None for any."""
     found = _ALONE.get(method)
     if found is None:
         return None
-    if method == "POST" and is_form and form_override:
-        found |= _BY_FORM
+    if method == "POST" and has_fields and form_override:
+        # The gateway sees no body. Servers take any text in a field `_method` for a method: Rack and Express also GET.
+        return None
     names = _methods_in(target)
     if names is None:
         return None
@@ -56,9 +55,9 @@ def methods_of(
     return found
 
 
-def is_form(content_type: bytes | None) -> bool:
-    """Return whether servers could read the body as a form: of the two types for forms, of none, or not understood."""
-    return content_type is None or _FORM.search(content_type) is not None or _MEDIA_TYPE.match(content_type) is None
+def has_fields(content_type: bytes | None) -> bool:
+    """Return whether servers could read fields from the body: a form's, a JSON object's, or of an unclear type."""
+    return content_type is None or _FIELDS.search(content_type) is not None or _MEDIA_TYPE.match(content_type) is None
 
 
 def _methods_in(target: bytes) -> list[str] | None:

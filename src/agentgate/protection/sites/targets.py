@@ -25,7 +25,7 @@ _PLAIN = re.compile(
     rb"""(?=/)(?:/(?!\+|%20)(?:
         [!"$&-.0-:<->@-\[\]-~\x80-\xff]++
         | %(?: 2[0-246-9A-Ca-c] | 3[ACDEacde] | 40 | 5[BDEbde] | 60 | 7[B-Db-d] | [89A-Fa-f][0-9A-Fa-f] )
-    )++(?<![.+])(?<!%20))*+/?\Z""",
+    )++(?<![.+])(?<!%20))*/?\Z""",
     re.VERBOSE,
 )
 # Controls and blanks that normalisation keeps.

@@ -35,6 +35,10 @@ class NotThere(CommandRefused):
     """The service knows no such thing."""
 
 
+class ConfirmationRequired(CommandRefused):
+    """The service saves this only if a person acknowledges its warning."""
+
+
 class HttpApi:
     """The routes of a running service below one address."""
 
@@ -75,8 +79,11 @@ class HttpApi:
                 text = answer.read(MOST_BYTES)
             return json.loads(text) if text else None
         except HTTPError as error:
+            code, message = _refusal(error)
+            if code == "confirmation_required":
+                raise ConfirmationRequired(message) from None
             kind = NotThere if error.code == HTTPStatus.NOT_FOUND else CommandRefused
-            raise kind(self.refused.format(error.code, _message(error))) from None
+            raise kind(self.refused.format(error.code, f"{code}: {message}" if code else message)) from None
         except (URLError, HTTPException, OSError) as error:
             reason = getattr(error, "reason", error)
             raise CommandRefused(f"{request.host} cannot be reached ({reason}){self.unreachable}") from None
@@ -131,10 +138,11 @@ def site_path(site: str, *more: str) -> str:
     return "/".join(["/sites", *(quote(part, safe="") for part in (site, *more))])
 
 
-def _message(error: HTTPError) -> str:
+def _refusal(error: HTTPError) -> tuple[str, str]:
+    """Return the code of a refusal, empty if the answer has none, and the service's own words."""
     with error:
         try:
             body = json.loads(error.read(64 * 1024))
-            return f"{body['error']}: {body.get('message', '')}"
+            return str(body["error"]), str(body.get("message", ""))
         except (ValueError, KeyError, TypeError, AttributeError, OSError):
-            return str(error.reason)
+            return "", str(error.reason)

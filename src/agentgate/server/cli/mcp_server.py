@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 import typer
 
 from agentgate import __version__
-from agentgate.server.cli.api_client import HttpApi, site_path
+from agentgate.server.cli.api_client import ConfirmationRequired, HttpApi, site_path
 from agentgate.server.cli.command import CommandRefused
 
 # Asks the person who sits before the client; None when the client cannot ask.
@@ -79,6 +79,9 @@ def _explain(api: HttpApi, given: dict[str, Any], _ask: Ask) -> Any:
     return api.get(f"/decisions/{quote(given['decisionId'], safe='')}", siteKey=given["siteKey"])
 
 
+_DECLINED = {"changed": False, "why": "The person said no."}
+
+
 def _push(api: HttpApi, given: dict[str, Any], ask: Ask) -> Any:
     site, rules = given["siteKey"], given["ruleSet"]
     checked = _check(api, given, ask)
@@ -98,9 +101,15 @@ def _push(api: HttpApi, given: dict[str, Any], ask: Ask) -> Any:
             f"run: agentgate rules push {site} rules.json"
         )
     if not answer:
-        return {"changed": False, "why": "The person said no."}
+        return _DECLINED
     # The revision is the one that the question named: what somebody else changed meanwhile is not overwritten.
-    saved = api.call("PUT", site_path(site, "rules"), {"ruleSet": rules, "revision": present["revision"]})
+    body = {"ruleSet": rules, "revision": present["revision"], "guard": True}
+    try:
+        saved = api.call("PUT", site_path(site, "rules"), body)
+    except ConfirmationRequired as asked:
+        if not ask(f"{asked}\nSave the rules of {site} anyway?"):
+            return _DECLINED
+        saved = api.call("PUT", site_path(site, "rules"), {**body, "acknowledge": True})
     return {"changed": True, "revision": saved["revision"]}
 
 

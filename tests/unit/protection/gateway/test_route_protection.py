@@ -103,7 +103,8 @@ def test_an_override_adds_a_method_and_one_that_is_not_understood_adds_all() -> 
 def test_a_form_may_carry_another_method_unless_the_site_says_that_it_cannot() -> None:
     form = {"content_type": b"application/x-www-form-urlencoded"}
     assert actions_of("POST", "/items/7", **form) == ["delete"]
-    assert actions_of("POST", "/items/7", content_type=b"application/json") == [None]
+    assert actions_of("POST", "/items/7", content_type=b"application/json") == ["delete"]
+    assert actions_of("POST", "/items/7", content_type=b"text/plain") == [None]
 
     plain = msgspec.structs.replace(SITE, form_method_override=False)
     claims = method_claims("POST", {b"content-type": form["content_type"]})

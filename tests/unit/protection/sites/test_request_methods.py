@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentgate.protection.sites.request_methods import is_form, methods_of
+from agentgate.protection.sites.request_methods import has_fields, methods_of
 
 EDITS = {"PUT", "PATCH", "DELETE"}
 
@@ -107,12 +107,12 @@ def test_a_target_beyond_the_bounds_could_have_any_method():
     assert methods_of("GET", b"/x?q=%41" + b"y" * 20_000) is None
 
 
-def test_a_form_could_edit_unless_the_site_says_no():
-    assert methods_of("POST", b"/x", is_form=True) == {"POST", *EDITS}
-    assert methods_of("POST", b"/x", is_form=True, form_override=False) == {"POST"}
-    assert methods_of("POST", b"/x", is_form=False) == {"POST"}
-    assert methods_of("GET", b"/x", is_form=True) == {"GET"}
-    assert methods_of("POST", b"/x?_method=PUT", is_form=True, form_override=False) == {"POST", "PUT"}
+def test_a_body_with_fields_could_name_any_method_unless_the_site_excludes_it():
+    assert methods_of("POST", b"/x", has_fields=True) is None
+    assert methods_of("POST", b"/x", has_fields=True, form_override=False) == {"POST"}
+    assert methods_of("POST", b"/x", has_fields=False) == {"POST"}
+    assert methods_of("GET", b"/x", has_fields=True) == {"GET"}
+    assert methods_of("POST", b"/x?_method=PUT", has_fields=True, form_override=False) == {"POST", "PUT"}
 
 
 @pytest.mark.parametrize(
@@ -128,11 +128,13 @@ def test_a_form_could_edit_unless_the_site_says_no():
         (b"application/json;x=multipart/form-data", True),
         (b"json", True),
         (b"a b/c", True),
-        (b"application/json", False),
-        (b" application/json ; charset=utf-8", False),
-        (b"application/vnd.api+json", False),
+        (b"application/json", True),
+        (b" Application/JSON ; charset=utf-8", True),
+        (b"application/vnd.api+json", True),
         (b"text/plain", False),
+        (b"application/xml", False),
+        (b"application/octet-stream", False),
     ],
 )
-def test_a_form_is_a_body_of_either_type_of_none_or_of_one_not_understood(content_type: bytes | None, expected: bool):
-    assert is_form(content_type) is expected
+def test_forms_json_and_bodies_of_an_unclear_type_have_fields(content_type: bytes | None, expected: bool):
+    assert has_fields(content_type) is expected

@@ -8,6 +8,7 @@ import yaml
 
 from agentgate.server.cli.api_client import AdminApi, site_path
 from agentgate.server.cli.command import CommandRefused, JsonOption, print_json, read_file
+from agentgate.server.cli.remote.rules import save_rules
 
 # What stands in a file beside the fields of the site itself.
 RULES, POLICY = "rules", "agentPolicy"
@@ -32,7 +33,7 @@ def apply(
         return
     if not yes:
         typer.confirm("Do it?", abort=True)
-    _carry_out(api, wanted["siteKey"], plan, exists=present is not None)
+    _carry_out(api, wanted["siteKey"], plan, exists=present is not None, yes=yes)
     if not as_json:
         print("done")
 
@@ -89,7 +90,7 @@ def _print_plan(plan: dict[str, Any], *, exists: bool) -> None:
         print("nothing to do")
 
 
-def _carry_out(api: AdminApi, site_key: str, plan: dict[str, Any], *, exists: bool) -> None:
+def _carry_out(api: AdminApi, site_key: str, plan: dict[str, Any], *, exists: bool, yes: bool) -> None:
     fields = {name: change["after"] for name, change in plan.items() if name not in {RULES, POLICY}}
     done: list[str] = []
     try:
@@ -99,7 +100,7 @@ def _carry_out(api: AdminApi, site_key: str, plan: dict[str, Any], *, exists: bo
         # What can be refused for most reasons comes first.
         if RULES in plan:
             revision = api.get(site_path(site_key, "rules"))["revision"]
-            api.call("PUT", site_path(site_key, "rules"), {"ruleSet": plan[RULES]["after"], "revision": revision})
+            save_rules(api, site_key, {"ruleSet": plan[RULES]["after"], "revision": revision}, yes=yes)
             done.append("rules are in force")
         if POLICY in plan:
             path = site_path(site_key, "agent-policy")

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from agentgate.protection.rules.text import TextProblem, read_text
-from agentgate.server.cli.api_client import AdminApi, SiteArgument, site_path
+from agentgate.server.cli.api_client import AdminApi, ConfirmationRequired, SiteArgument, site_path
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable, command, read_file, show_people
 
 WRONG_EXIT_CODE = 1
@@ -36,7 +36,7 @@ def lint(site_key: SiteArgument, file: FileArgument, api: AdminApi) -> CommandAn
     people = [f"{file}{_place(problem)}: {problem['message']}" for problem in checked["errors"]]
     people += [f"{file}{_place(found)}: {found['kind']}: {found['message']}" for found in checked.get("lints", ())]
     if checked["valid"]:
-        people.append(f"{file} is valid")
+        people.append(f"{file} is valid" + (f", with {_warned(checked)}" if checked["warnings"] else ""))
     return CommandAnswer(checked, people, code=0 if checked["valid"] else WRONG_EXIT_CODE)
 
 
@@ -99,6 +99,9 @@ def push(
     api: AdminApi,
     *,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    acknowledge: Annotated[
+        bool, typer.Option("--acknowledge", help="Save rules with warnings, or that refuse many more requests.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs; needs --yes.")] = False,
 ) -> CommandAnswer | int:
     """Put a file in force, after its difference and a backtest were shown; refused when somebody was quicker."""
@@ -117,8 +120,27 @@ def push(
         show_people(["".join(changes), *_replayed(backtest(site_key, file, api).value)])
     if not yes:
         typer.confirm("Put it in force?", abort=True)
-    made = api.call("PUT", site_path(site_key, "rules"), {**_body(file), "revision": present["revision"]})
+    body = {**_body(file), "revision": present["revision"], "acknowledge": acknowledge}
+    made = save_rules(api, site_key, body, yes=yes)
     return CommandAnswer(made, f"revision {made['revision']} is in force")
+
+
+def save_rules(api: AdminApi, site_key: str, body: dict[str, Any], *, yes: bool) -> Any:
+    """Save rules. If the service requires a confirmation, ask for it; with `yes`, refuse instead."""
+    path, guarded = site_path(site_key, "rules"), {**body, "guard": True}
+    try:
+        return api.call("PUT", path, guarded)
+    except ConfirmationRequired as asked:
+        if yes:
+            raise CommandRefused(f"{asked} Nothing was saved; `agentgate rules push` has --acknowledge") from None
+        typer.secho(str(asked), err=True)
+    typer.confirm("Save them anyway?", abort=True)
+    return api.call("PUT", path, {**guarded, "acknowledge": True})
+
+
+def _warned(checked: Any) -> str:
+    count = len(checked["warnings"])
+    return "1 warning" if count == 1 else f"{count} warnings"
 
 
 def _body(file: Path) -> dict[str, Any]:

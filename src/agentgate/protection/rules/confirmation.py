@@ -1,0 +1,65 @@
+"""Checks before rules are saved: unknown conditions, and stored requests that the rules would newly challenge or block.
+
+`endpoints.replace_rules` asks before it stores anything.
+"""
+
+from typing import Any
+
+from agentgate.http.call import SiteCall
+from agentgate.lib.clock import DAY_MS
+from agentgate.lib.database import StoreUnavailable
+from agentgate.lib.errors import Refused
+from agentgate.lib.records import to_builtins
+from agentgate.lib.time_ranges import TimeRange
+from agentgate.protection.rules.backtest import Backtests, human_flips
+from agentgate.protection.rules.drafts import Draft, warnings_of
+from agentgate.protection.rules.records import RuleSet
+
+# How far back `maxHumanFlips` looks.
+HUMAN_DAYS = 7
+# `guard` asks if the rules would challenge or block more than this share of allowed requests, of at least 200 in all.
+MOST_REFUSED_PERCENT = 5
+LEAST_REQUESTS = 200
+
+_UNAVAILABLE = "Stored requests are unavailable, so these rules were not compared with them."
+
+
+async def guard_humans(call: SiteCall, draft: Draft, most: int, backtests: Backtests) -> None:
+    """Reject rules that would turn more decisions labelled human from `allow` to something stricter."""
+    assert draft.effective is not None, "only a valid draft is tried"
+    span = TimeRange(call.now - HUMAN_DAYS * DAY_MS, call.now)
+    try:
+        flips = human_flips(await backtests.run(call.site_id, draft.effective, span))
+    except StoreUnavailable:
+        raise Refused("backtest_refused", f"{_UNAVAILABLE} To save them, leave out maxHumanFlips.") from None
+    if flips > most:
+        raise Refused(
+            "backtest_refused",
+            f"These rules would turn {flips} allowed decisions labelled human of the last {HUMAN_DAYS} days into "
+            f"something stricter; maxHumanFlips allows {most}.",
+        )
+
+
+async def ask_to_confirm(call: SiteCall, draft: Draft, present: RuleSet, backtests: Backtests) -> None:
+    """Reject rules with warnings, and rules that newly challenge or block many requests, unless acknowledged."""
+    assert draft.effective is not None, "only a valid draft is tried"
+    warnings = warnings_of(draft)
+    reasons = [each.message for each in warnings]
+    figures: dict[str, Any] = {}
+    try:
+        found = await backtests.newly_refused(
+            call.site_id, present, draft.effective, TimeRange(call.now - DAY_MS, call.now)
+        )
+    except StoreUnavailable:
+        # Rules must be changeable while events are unavailable, but not unasked.
+        reasons.append(_UNAVAILABLE)
+    else:
+        figures = {"evaluated": found.evaluated, "allowed": found.allowed, "newlyRefused": found.refused}
+        if found.evaluated >= LEAST_REQUESTS and found.refused * 100 > found.allowed * MOST_REFUSED_PERCENT:
+            reasons.append(
+                f"These rules would challenge or block {found.refused} of {found.allowed} requests of the last 24 "
+                f"hours that the present rules allow."
+            )
+    if reasons:
+        message = " ".join([*reasons, "Send acknowledge: true to save them."])
+        raise Refused("confirmation_required", message, **figures, warnings=to_builtins(warnings))
