@@ -1,7 +1,8 @@
 """Request targets: whether a path is plain, and the texts that decoders could make of an odd one (hot, pure).
 
 `is_plain(path)` takes the bytes before the `?` as they came. `decoded_texts(data)` takes any bytes of a request and
-returns folded texts, or None when a bound is exceeded: then the request could be anything. See `route_table`.
+returns folded texts, or None when a bound is exceeded: then the request could be anything. `odd_texts(host, target)`
+does so for a target with an odd path. See `route_table`.
 """
 
 import re
@@ -12,6 +13,11 @@ from urllib.parse import unquote_to_bytes
 # Bounds on what one odd target may cost. An ordinary odd target is far below them.
 MOST_BYTES = 16_384
 MOST_DECODINGS = 8
+# Percent signs over all rounds of decoding: an escaped `%` is decoded once for each level.
+MOST_ESCAPES = 1_024
+# Bytes of a target with an odd path, and of text that is not UTF-8 and has several readings.
+MOST_ODD_BYTES = 1_024
+MOST_OVERLONG = 64
 # Normalisation sorts combining marks, in time that grows with the square of their number.
 MOST_NON_ASCII = 512
 _MOST_HIGH_BYTES = 4 * MOST_NON_ASCII
@@ -19,13 +25,14 @@ _MOST_HIGH_BYTES = 4 * MOST_NON_ASCII
 # As a number: `in` looks for bytes in bytes only after it failed to read them as a number.
 PERCENT = ord("%")
 
-# One `/` before each segment; no segment is empty, begins in a blank, or ends in a blank or a dot. A `+` is a blank to
-# servers that decode paths like forms. Escaped characters are not unreserved, not of `/ \ ; % ? #`, not controls.
-_PLAIN = re.compile(
-    rb"""(?=/)(?:/(?!\+|%20)(?:
-        [!"$&-.0-:<->@-\[\]-~\x80-\xff]++
-        | %(?: 2[0-246-9A-Ca-c] | 3[ACDEacde] | 40 | 5[BDEbde] | 60 | 7[B-Db-d] | [89A-Fa-f][0-9A-Fa-f] )
-    )++(?<![.+])(?<!%20))*+/?\Z""",
+# What makes a path odd: an empty segment, one that begins in a blank or ends in a blank or a dot (a `+` is a blank to
+# servers that decode paths like forms), characters that paths do not have, and escapes of unreserved ones, of
+# `/ \ ; % ? #` and of controls. A search has no backtracking, and needs no possessive quantifiers: those of Python
+# before 3.11.5 find too much.
+_ODD = re.compile(
+    rb"""[^!"$&-*,\-0-:<->@-\[\]-~\x80-\xff](?:
+    (?<=/)(?=/|\+|%20) | (?<=[.+])(?=/|\Z) | (?<=%)(?=20(?:/|\Z)) | (?<=[^/.+%])
+    | (?<=%)(?!2[0-246-9A-Ca-c] | 3[ACDEacde] | 40 | 5[BDEbde] | 60 | 7[B-Db-d] | [89A-Fa-f][0-9A-Fa-f]))""",
     re.VERBOSE,
 )
 # Controls and blanks that normalisation keeps.
@@ -72,7 +79,7 @@ _BYTES = {bytes(pair): bytes.fromhex(bytes(pair).decode()) for pair in product(_
 
 def is_plain(path: bytes) -> bool:
     """Return whether every server reads the path alike, but for case and a closing slash."""
-    if _PLAIN.match(path) is None:
+    if not path.startswith(b"/") or _ODD.search(path):
         return False
     return (PERCENT not in path and path.isascii()) or _is_plain_text(path)
 
@@ -95,12 +102,19 @@ def decoded_texts(data: bytes) -> tuple[str, ...] | None:
         return None
     texts = [text]
     if _NO_UTF8.search(text):
+        if len(data) > MOST_ODD_BYTES:
+            return None
         texts.append(text.translate(_LATIN_1))
         taken = _decode(_TRUNCATED.sub(_take_rest, text).encode("utf-8", "surrogateescape"))
         if taken is None:
             return None
         texts.append(taken)
     return tuple(_MARKS.sub(MARK, _fold(each)) for each in texts)
+
+
+def odd_texts(host: bytes, target: bytes) -> tuple[str, ...] | None:
+    """Return what decoders could make of a target with an odd path, and its host; None beyond the bounds."""
+    return None if len(target) > MOST_ODD_BYTES else decoded_texts(host + b" " + target)
 
 
 def _is_plain_text(path: bytes) -> bool:
@@ -114,22 +128,25 @@ def _is_plain_text(path: bytes) -> bool:
         return False
     # Nothing that makes a target odd may hide behind characters that some programs drop.
     shown = _DROPPED.sub("", text)
-    return shown == text or _PLAIN.match(shown.encode()) is not None
+    return shown == text or _ODD.search(shown.encode()) is None
 
 
 def _decode(data: bytes) -> str | None:
     """Return the text when nothing is left to decode. Bytes that are no UTF-8 become surrogates."""
+    left = MOST_ESCAPES
     for _ in range(MOST_DECODINGS):
         before = data
-        if PERCENT in data:
-            data = _ESCAPE.sub(_byte, _OLD_ESCAPE.sub(_utf_8, data))
+        left -= data.count(PERCENT)
+        if left < 0:
+            return None
+        data = _ESCAPE.sub(_byte, _OLD_ESCAPE.sub(_utf_8, data))
         if data.isascii():
             if data == before:
                 return data.decode("ascii")
             continue
-        if len(data) - len(data.translate(None, _HIGH_BYTES)) > _MOST_HIGH_BYTES:
+        data, count = _OVERLONG.subn(_shorten, data, MOST_OVERLONG + 1)
+        if count > MOST_OVERLONG or len(data) - len(data.translate(None, _HIGH_BYTES)) > _MOST_HIGH_BYTES:
             return None
-        data = _OVERLONG.sub(_shorten, data)
         if data != before:
             continue
         text = data.decode("utf-8", "surrogateescape")
