@@ -312,3 +312,62 @@ def test_many_who_ask_again_at_once_do_not_keep_the_loop_from_the_rest(kind, tak
         run(work())
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+# Connections that send thousands of requests at once, each of which takes 0.2 ms: 8 s of processor time.
+PIPELINED, PIPELINING = 5_000, 8
+COST_S, MOST_WAIT_S = 0.0002, 0.5
+
+
+def busy(_: HotRequest) -> HotReply:
+    until = time.thread_time() + COST_S
+    while time.thread_time() < until:
+        pass
+    return OK
+
+
+def test_pipelined_requests_of_some_connections_delay_others_by_a_few_slices():
+    async def work():
+        async with listening(EchoApp(), hot_paths={b"/busy": busy, b"/hot": lambda _: OK}) as listener:
+            floods = [await asyncio.open_connection(*listener.address) for _ in range(PIPELINING)]
+            for _, writer in floods:
+                writer.write(request(b"/busy") * PIPELINED)
+            readers = [asyncio.create_task(reader.readuntil(b"never")) for reader, _ in floods]
+            waits = []
+            async with connected(listener) as client:
+                for _ in range(20):
+                    started = time.perf_counter()
+                    await client.send(request(b"/hot"))
+                    assert (await client.response()).status == 200
+                    waits.append(time.perf_counter() - started)
+                    await asyncio.sleep(0.005)
+            for task in readers:
+                task.cancel()
+            for _, writer in floods:
+                writer.transport.abort()
+
+        assert max(waits) < MOST_WAIT_S
+
+    run(work())
+
+
+def test_every_pipelined_request_of_a_connection_that_gave_way_is_answered_in_order():
+    seen = []
+
+    def count(head: HotRequest) -> HotReply:
+        busy(head)
+        seen.append(head.query)
+        return OK
+
+    async def work():
+        async with listening(EchoApp(), hot_paths={b"/busy": count}) as listener:
+            reader, writer = await asyncio.open_connection(*listener.address)
+            writer.write(b"".join(request(b"/busy?%d" % number) for number in range(500)))
+            writer.write_eof()
+            received = await reader.read()
+            writer.close()
+
+        assert received.count(b"HTTP/1.1 200") == 500
+        assert seen == [b"%d" % number for number in range(500)]
+
+    run(work())

@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 
+import pytest
+
 from agentgate.http.connection.fast_functions import HotReply, Pending
 from tests.http.wire import GET, Client, EchoApp, connected, listening, run
 
@@ -161,23 +163,55 @@ def test_a_connection_that_waits_for_its_answer_does_not_rest():
     run(work())
 
 
-def test_past_the_greatest_number_a_new_connection_is_closed_until_there_is_room():
+def test_past_the_greatest_number_a_new_connection_is_closed_while_all_others_have_a_request():
     async def work():
-        async with listening(EchoApp(), max_connections=2) as listener:
+        app = EchoApp()
+        async with listening(app, max_connections=2) as listener:
             async with connected(listener) as first, connected(listener) as second:
                 for client in (first, second):
-                    await client.send(GET % b"/echo")
-                    assert (await client.response()).status == 200
+                    await client.send(GET % b"/wait")
+                while len(app.seen) < 2:  # noqa: ASYNC110 - likewise
+                    await asyncio.sleep(0.001)
                 third = await Client.connect(listener)
                 await third.send(GET % b"/echo")
                 with contextlib.suppress(ConnectionResetError):
                     assert await third.reader.read() == b""
                 third.writer.close()
                 assert listener.refused == {"too_many_connections": 1}
-            while listener.connections:  # noqa: ASYNC110 - likewise
-                await asyncio.sleep(0.001)
+                app.gate.set()
+                for client in (first, second):
+                    assert (await client.response()).status == 200
             async with connected(listener) as fourth:
                 await fourth.send(GET % b"/echo")
                 assert (await fourth.response()).status == 200
+
+    run(work())
+
+
+@pytest.mark.parametrize("sent", [b"", GET % b"/echo", b"GET /ec"])
+def test_past_the_greatest_number_the_idlest_connections_are_closed_first(sent):
+    """Connections that only wait, were used once, or never finish their headers do not keep new clients out."""
+
+    async def work():
+        app = EchoApp()
+        async with listening(app, max_connections=20) as listener, connected(listener) as busy:
+            await busy.send(GET % b"/wait")
+            while not app.seen:  # noqa: ASYNC110 - likewise
+                await asyncio.sleep(0.001)
+            idle = [await Client.connect(listener) for _ in range(19)]
+            for client in idle:
+                await client.send(sent)
+                if sent.endswith(b"\r\n\r\n"):
+                    await client.response()
+            for _ in range(30):
+                async with connected(listener) as client:
+                    await client.send(GET % b"/echo")
+                    assert (await client.response()).status == 200
+            assert listener.refused["idle_closed"] >= 1
+            assert "too_many_connections" not in listener.refused
+            app.gate.set()
+            assert (await busy.response()).status == 200
+            for client in idle:
+                client.writer.close()
 
     run(work())

@@ -17,11 +17,11 @@ from agentgate.http.decode import (
     RawBody,
     Receive,
     decode_query,
-    form_as_json,
     read_body,
     read_raw,
 )
 from agentgate.http.endpoint import Endpoint, HandlerSignature, shape_of
+from agentgate.http.forms import form_as_json, media_type_of
 from agentgate.http.replies import (
     SECURITY_HEADERS,
     STRICT_TRANSPORT,
@@ -114,12 +114,12 @@ class BoundEndpoint:
             if self.shape.body_required:
                 raise Refused(self.surface.malformed, "This route needs a JSON body.")
             return {}
-        media_type = (call.request.header("content-type") or "").partition(";")[0].strip().lower()
-        if self.surface.json_only and media_type != "application/json":
+        content_type = call.request.header("content-type")
+        if self.surface.json_only and media_type_of(content_type) != "application/json":
             raise Refused(self.surface.malformed, "The body must be sent with Content-Type: application/json.")
         content = body
         if self.surface.forms:
-            body = form_as_json(body, call.request.header("content-type"), malformed=self.surface.malformed)
+            body = form_as_json(body, content_type, malformed=self.surface.malformed)
         decoded = {"body": self._decoder.decode(body)}
         return decoded | {"content": content} if self.shape.takes_content else decoded
 

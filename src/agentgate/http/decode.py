@@ -1,19 +1,15 @@
-"""Bytes to typed input: JSON records, forms, or the body as it came. Refusals say what would be right."""
+"""Bytes to typed input: JSON records, or the raw body. Error messages state what would be right."""
 
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from email.message import Message
-from email.parser import BytesParser
-from email.policy import HTTP
 from typing import Any
-from urllib.parse import parse_qsl
 
 import msgspec
 from msgspec import UNSET
 
 from agentgate.lib.errors import Refused
-from agentgate.lib.records import Input, Query, convert, json_decoder, to_json
+from agentgate.lib.records import Input, Query, convert, json_decoder
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 
@@ -179,65 +175,6 @@ def _check_text(value: Any) -> None:
 
 def _too_large(limit: int, code: str) -> Refused:
     return Refused(code, f"The body is too large; at most {limit // 1024} KiB are accepted.")
-
-
-URL_ENCODED = "application/x-www-form-urlencoded"
-MULTIPART = "multipart/form-data"
-FORM_MEDIA_TYPES = (URL_ENCODED, MULTIPART)
-
-# Forms of these routes have few fields.
-FIELDS = 20
-
-
-def form_as_json(body: bytes, content_type: str | None, *, malformed: str) -> bytes:
-    """Return a form's fields as one JSON object of texts; a body of any other type as it is."""
-    media_type = (content_type or "").partition(";")[0].strip().lower()
-    if media_type == URL_ENCODED:
-        pairs = _url_encoded(body, malformed)
-    elif media_type == MULTIPART:
-        pairs = _multipart(body, content_type or "", malformed)
-    else:
-        return body
-    fields = dict(pairs)
-    # Parsers disagree on which of two equal names counts.
-    if len(fields) != len(pairs):
-        raise Refused(malformed, "The same field stands twice in the form; send it once.")
-    return to_json(fields)
-
-
-def _url_encoded(body: bytes, malformed: str) -> list[tuple[str, str]]:
-    try:
-        return parse_qsl(
-            body.decode("ascii"),
-            keep_blank_values=True,
-            errors="strict",
-            max_num_fields=FIELDS,
-        )
-    except ValueError:
-        # UnicodeError, for text that is not ASCII or not UTF-8, is a ValueError too.
-        message = f"The form cannot be read; send at most {FIELDS} fields as name=value, percent-encoded UTF-8."
-        raise Refused(malformed, message) from None
-
-
-def _multipart(body: bytes, content_type: str, malformed: str) -> list[tuple[str, str]]:
-    try:
-        head = f"Content-Type: {content_type}\r\n\r\n".encode("ascii")
-        parsed = BytesParser(policy=HTTP).parsebytes(head + body)
-        parts = parsed.get_payload() if parsed.is_multipart() and not parsed.defects else []
-        pairs = [_part(part) for part in parts if isinstance(part, Message)]
-    except (ValueError, LookupError, TypeError):
-        pairs = []
-    if not pairs or len(pairs) > FIELDS:
-        raise Refused(malformed, f"The form cannot be read; send 1 to {FIELDS} text fields with their boundary.")
-    return pairs
-
-
-def _part(part: Message) -> tuple[str, str]:
-    name = part.get_param("name", header="content-disposition")
-    content = part.get_payload(decode=True)
-    if not isinstance(name, str) or not isinstance(content, bytes):
-        raise TypeError("a part without name or text")
-    return name, content.decode()
 
 
 # A body that is too large is read up to here and dropped, so that a proxy that is still sending gets the answer.

@@ -10,18 +10,18 @@ _INNER = bytes(byte ^ 0x36 for byte in range(256))
 _OUTER = bytes(byte ^ 0x5C for byte in range(256))
 
 
-def own_hash(name: str) -> Any:
-    """Return Python's own SHA-256 or SHA-512, from 3.12 on or before, or OpenSSL's where it has none.
+def _own_sha256() -> Any:
+    """Return Python's own SHA-256, from 3.12 on or before, or OpenSSL's where it has none.
 
     For a short message it takes less: of OpenSSL's far more code has to be in the processor's cache (decision 0023).
     """
-    for module in ("_sha2", f"_{name}"):
+    for module in ("_sha2", "_sha256"):
         with suppress(ImportError):
-            return getattr(import_module(module), name)
-    return getattr(hashlib, name)
+            return import_module(module).sha256
+    return hashlib.sha256
 
 
-_sha256 = own_hash("sha256")
+_sha256 = _own_sha256()
 
 
 class PreparedMac:

@@ -1,13 +1,17 @@
 """The documentation on both listeners: every link of every page leads somewhere, and nothing is asked of others."""
 
+import asyncio
 import re
+import time
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from urllib.parse import urljoin
 
 import pytest
 
+from agentgate.http.documentation import endpoints
 from agentgate.http.documentation.library import Library
+from agentgate.http.documentation.search import Section, find
 from tests.support.service import RunningService
 
 # What a page may load by itself.
@@ -139,3 +143,33 @@ def test_the_bare_address_leads_to_the_first_page(shared_service: RunningService
     reply = shared_service.public.get("/docs")
 
     assert (reply.status_code, reply.headers["location"]) == (308, "/docs/")
+
+
+def test_parallel_searches_run_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each further thread would take the interpreter from the event loop for some milliseconds at a time."""
+    running, most = 0, 0
+
+    def counting_find(sections: tuple[Section, ...], question: str) -> list[Section]:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        found = find(sections, question)
+        time.sleep(0.01)
+        running -= 1
+        return found
+
+    monkeypatch.setattr(endpoints, "find", counting_find)
+    documentation = endpoints.Documentation(feedback=False)
+
+    async def search_at_once() -> list[bytes]:
+        return await asyncio.gather(*(documentation.search("a " * 3_000) for _ in range(8)))
+
+    assert len(asyncio.run(search_at_once())) == 8
+    assert most == 1
+
+
+def test_words_of_a_search_count_once() -> None:
+    sections = (Section("/a", "page", "heading", "alpha"), Section("/b", "page", "heading", "beta"))
+
+    assert find(sections, "alpha " * 9 + "beta") == []
+    assert [each.address for each in find(sections, "alpha " * 9)] == ["/a"]

@@ -7,7 +7,10 @@ import asyncio
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable
+from heapq import nsmallest
 from math import inf
+from operator import itemgetter
+from typing import Any
 
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -17,6 +20,10 @@ from agentgate.http.connection.state import BETWEEN, BODY, HEAD, ConnectionLimit
 from agentgate.http.request_guard import RequestRefusal
 
 TOO_MANY = "too_many_connections"
+IDLE_CLOSED = "idle_closed"
+# The idlest connections are looked up together: a look at each of thousands takes milliseconds.
+CLOSED_AT_MOST = 256
+LOOKED_UP_EVERY_S = 0.1
 
 
 class TimedConnection(HttpToolsProtocol):
@@ -62,12 +69,42 @@ class TimedConnection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         super().connection_made(transport)
-        if len(self._state.connections) > self._limits.max_connections:
-            # Closing is all that costs nothing; whoever tries again may find room.
+        if len(self._state.connections) > self._limits.max_connections and not self._make_room():
+            # Every other connection has a request.
             self._state.count_refusal(TOO_MANY)
             self._is_stopped = True
             transport.abort()
         self._deadline = self.loop.time() + self._limits.header_deadline_s
+
+    def _make_room(self) -> bool:
+        """Close the idlest connection; False if none is idle."""
+        state, now_s = self._state, self.loop.time()
+        if not state.idlest and now_s - state.idlest_s > LOOKED_UP_EVERY_S:
+            state.idlest_s = now_s
+            others: list[Any] = [each for each in state.connections if each is not self]
+            found = [(each.idleness, each) for each in others]
+            idle = [(idleness, each) for idleness, each in found if idleness is not None]
+            state.idlest = nsmallest(CLOSED_AT_MOST, idle, key=itemgetter(0))[::-1]
+        while state.idlest:
+            idleness, connection = state.idlest.pop()
+            # It may have been used, or have ended, since it was looked up.
+            if connection.idleness == idleness:
+                state.count_refusal(IDLE_CLOSED)
+                connection.transport.close()
+                return True
+        return False
+
+    @property
+    def idleness(self) -> tuple[bool, bool, float] | None:
+        """A key that orders connections, the idlest first; None if a request is complete, running or waiting.
+
+        Connections that never sent anything come first, then used ones, then those with a part of a request.
+        """
+        if self._is_busy or self._waiting or self._deferred_data or self._is_lingering or self._phase == BODY:
+            return None
+        if self.transport.is_closing():
+            return None
+        return self._phase != BETWEEN, not self._is_first, self._deadline
 
     def pause_writing(self) -> None:
         super().pause_writing()

@@ -42,6 +42,12 @@ class DeferringConnection(TimedConnection):
         else:
             self._state.budget.defer(self)
 
+    def _give_way(self, rest: bytes) -> None:
+        """Keep the rest of the data until other connections had their turn."""
+        self._deferred_data = rest
+        self.flow.pause_reading()
+        self._state.budget.give_way(self)
+
     def resume(self) -> None:
         """Handle the deferred data; none is left when the connection has ended meanwhile."""
         data, self._deferred_data = self._deferred_data, b""

@@ -61,6 +61,9 @@ class LoopBudget:
         # Connections whose request may be refused, with the time they were queued; and those resumed at the turn's end.
         self._queue: deque[tuple[float, DeferredConnection]] = deque()
         self._deferred: list[DeferredConnection] = []
+        # Connections with pipelined requests. One of them continues in each turn, so that all of them together take no
+        # more of the loop than one.
+        self._pipelined: deque[DeferredConnection] = deque()
         # Set by who refreshes what requests are decided by; it holds until the turn ends.
         self.is_refreshed = False
         # Whether the current request is past its deadline.
@@ -69,7 +72,7 @@ class LoopBudget:
     @property
     def waiting(self) -> int:
         """How many connections wait."""
-        return len(self._queue) + len(self._deferred)
+        return len(self._queue) + len(self._deferred) + len(self._pipelined)
 
     def is_over(self) -> bool:
         """Count the current request, and return whether the turn has no time for it."""
@@ -92,6 +95,11 @@ class LoopBudget:
     def defer(self, connection: DeferredConnection) -> None:
         """Defer a connection to the end of the turn. It is resumed then, however long the turn took."""
         self._deferred.append(connection)
+        self._follow()
+
+    def give_way(self, connection: DeferredConnection) -> None:
+        """Continue with a connection in a later turn, after all others that gave way before."""
+        self._pipelined.append(connection)
         self._follow()
 
     def _step(self) -> bool:
@@ -135,14 +143,14 @@ class LoopBudget:
         return loop.time()
 
     def _end(self) -> None:
-        if self._deferred or self._queue:
+        if self.waiting:
             self._resume()
         self._was_long = self._count >= ASKED_FROM and self._is_long()
         self._count, self._next = 0, ASKED_FROM
         self._used_from_s = None
         self._last_s = self._time()
         self._is_over = self._is_followed = self.is_refreshed = False
-        if self._deferred or self._queue:
+        if self.waiting:
             # Should nothing arrive, their turn is the next one.
             self._follow()
 
@@ -150,6 +158,8 @@ class LoopBudget:
         deferred, self._deferred = self._deferred, []
         for connection in deferred:
             _resume(connection)
+        if self._pipelined:
+            _resume(self._pipelined.popleft())
         if self._queue:
             self._refuse_oldest()
             if self._count < ASKED_FROM:

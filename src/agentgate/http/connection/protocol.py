@@ -7,6 +7,7 @@ sockets in `listener.py`.
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 from math import inf
@@ -35,8 +36,11 @@ from agentgate.http.connection.fast_functions import (
 from agentgate.http.connection.state import BETWEEN, BODY, HEAD, ConnectionLimits, GateState
 from agentgate.http.request_guard import MAX_HEADER_BYTES, MAX_HEADERS, MAX_TARGET_BYTES, RequestRefusal, judge_head
 
-# The parser is fed at most this much at once: what it keeps, and how many headers there are, is looked at in between.
-PIECE_BYTES = 4 * 1024
+# The parser is fed at most this much at once: what it keeps, how many headers there are, and the time that pipelined
+# requests have taken are looked at in between.
+PIECE_BYTES = 1024
+# A connection that has more data after this time continues in a later turn of the event loop.
+SLICE_S = 0.005
 # A head begins somewhere inside a piece, so one piece more than the head itself can have been counted.
 MAX_SILENT_BYTES = MAX_TARGET_BYTES + MAX_HEADER_BYTES + PIECE_BYTES + 1024
 
@@ -100,8 +104,13 @@ class GateProtocol(DeferringConnection):
             data, self._held, self._phase = self._held + data, b"", BETWEEN
         if self._is_clean and not self._is_busy and self._answer_whole(data):
             return
-        view = memoryview(data)
+        # Not the loop's clock, which does not advance within a turn.
+        view, until = memoryview(data), time.perf_counter() + SLICE_S
         for start in range(0, len(data), PIECE_BYTES):
+            if start and time.perf_counter() > until:
+                self._is_clean = False
+                self._give_way(data[start:])
+                return
             self._feed(view[start : start + PIECE_BYTES])
         # A line end of which the second half is still to come belongs to the parser.
         self._is_clean = self._phase == BETWEEN and data[-1:] != b"\r"

@@ -2,7 +2,8 @@
 
 import resource
 from dataclasses import dataclass
-from typing import Final
+from math import inf
+from typing import Any, Final
 
 from uvicorn.server import ServerState
 
@@ -55,6 +56,9 @@ class GateState(ServerState):
         self.shed = 0
         # Hot requests that wait for their answer without a task.
         self.pending = 0
+        # Idle connections to close for new ones, the idlest last, and when they were looked up.
+        self.idlest: list[tuple[tuple[bool, bool, float], Any]] = []
+        self.idlest_s = -inf
         # The turns of the loop, and how requests begin that may be refused when one has no time for them.
         self.budget, self.refusable = budget_of(hot_paths)
 

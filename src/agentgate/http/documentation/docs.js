@@ -28,7 +28,7 @@ function score(section, words) {
 
 /** @param {Section[]} index @param {string} question */
 function find(index, question) {
-  const words = (question.toLowerCase().match(/[\p{L}\p{N}_.-]+/gu) ?? []).slice(0, 8);
+  const words = [...new Set(question.toLowerCase().match(/[\p{L}\p{N}_.-]+/gu) ?? [])].slice(0, 8);
   if (!words.length) return [];
   const scored = index.map((section, place) => ({ section, place, score: score(section, words) }));
   return scored.filter((each) => each.score > 0).sort((a, b) => b.score - a.score || a.place - b.place).slice(0, MOST_RESULTS);

@@ -37,6 +37,8 @@ class Documentation:
         self._feedback = feedback
         self._library = library or Library()
         self._made: dict[str, StaticFile] = {}
+        # One thread at a time renders or searches. The index, which takes longest, is made once.
+        self._working = asyncio.Lock()
 
     @cached_property
     def _index(self) -> tuple[Section, ...]:
@@ -48,12 +50,15 @@ class Documentation:
             make = self._maker(path)
             if make is None:
                 return None
-            self._made[path] = await asyncio.to_thread(make)
+            async with self._working:
+                if path not in self._made:
+                    self._made[path] = await asyncio.to_thread(make)
         return self._made[path]
 
     async def search(self, question: str) -> bytes:
         """Return the page with the results of a search."""
-        found = await asyncio.to_thread(lambda: find(self._index, question))
+        async with self._working:
+            found = await asyncio.to_thread(lambda: find(self._index, question))
         return search_page(question, found, self._library).encode()
 
     def _maker(self, path: str) -> Callable[[], StaticFile] | None:

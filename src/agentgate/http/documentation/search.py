@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from agentgate.http.documentation.library import Entry, Library
 
@@ -23,6 +24,11 @@ class Section:
     page: str
     heading: str
     text: str
+
+    @cached_property
+    def fields(self) -> tuple[tuple[str, int], ...]:
+        """The texts that are searched, in lower case, with their weights."""
+        return (self.heading.lower(), 8), (self.page.lower(), 4), (self.text.lower(), 1)
 
 
 def index(library: Library) -> tuple[Section, ...]:
@@ -51,7 +57,7 @@ def index_json(found: tuple[Section, ...]) -> bytes:
 
 def find(found: tuple[Section, ...], question: str) -> list[Section]:
     """Return the sections in which every word begins a word, the best first; `docs.js` counts in the same way."""
-    words = [word.lower() for word in _WORD.findall(question)][:MOST_WORDS]
+    words = list(dict.fromkeys(_WORD.findall(question.lower())))[:MOST_WORDS]
     if not words:
         return []
     scored = [(_score(each, words), place) for place, each in enumerate(found)]
@@ -61,9 +67,8 @@ def find(found: tuple[Section, ...], question: str) -> list[Section]:
 
 def _score(section: Section, words: list[str]) -> int:
     total = 0
-    fields = ((section.heading.lower(), 8), (section.page.lower(), 4), (section.text.lower(), 1))
     for word in words:
-        score = sum(weight * (2 if _begins(text, word) else 1) for text, weight in fields if word in text)
+        score = sum(weight * (2 if _begins(text, word) else 1) for text, weight in section.fields if word in text)
         if score == 0:
             return 0
         total += score

@@ -8,8 +8,9 @@ from typing import Any
 
 import msgspec
 
-from agentgate.http.decode import FORM_MEDIA_TYPES, QUERY_CODES, RawBody
+from agentgate.http.decode import QUERY_CODES, RawBody
 from agentgate.http.endpoint import Endpoint, HandlerSignature, is_record, shape_of
+from agentgate.http.forms import FORM_MEDIA_TYPES
 from agentgate.http.guards import declared_errors
 from agentgate.http.replies import JSON
 from agentgate.http.surface import Surface

@@ -102,7 +102,7 @@ class OpenTelemetryTracer(Tracer):
         except ImportError as error:
             raise TracingUnavailable(
                 f"AGENTGATE_OTLP_ENDPOINT is set, but {error.name} is not installed;"
-                " install `agentgate[otel]` or unset it"
+                " install `agentgate-server[otel]` or unset it"
             ) from error
         self._trace = trace
         # An empty context instead of the thread's current one: a request never continues what ran before it.

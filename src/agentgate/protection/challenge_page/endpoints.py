@@ -12,7 +12,8 @@ from urllib.parse import quote
 import msgspec
 
 from agentgate.http.call import Call
-from agentgate.http.decode import RawBody, form_as_json
+from agentgate.http.decode import RawBody
+from agentgate.http.forms import form_as_json
 from agentgate.http.replies import Reply, Text
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.enums import Outcome

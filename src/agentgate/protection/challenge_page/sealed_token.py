@@ -5,17 +5,14 @@ Each is redeemed once, in the table of spent tokens.
 
 import hmac
 import secrets
-from email.message import Message
-from email.parser import BytesParser
-from email.policy import HTTP
-from urllib.parse import parse_qsl
 
 import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from msgspec import Struct
 
-from agentgate.http.decode import MULTIPART, URL_ENCODED, RawBody
+from agentgate.http.decode import RawBody
+from agentgate.http.forms import FORM_MEDIA_TYPES, media_type_of, read_fields
 from agentgate.lib import base64url
 from agentgate.lib.clock import HOUR_MS, MINUTE_MS
 from agentgate.lib.keyring import Keyring
@@ -135,36 +132,11 @@ class SavedForms:
 
 def read_form(body: RawBody, url: str) -> SavedForm | None:
     """Return a posted form; None if it is too large, no form, or has fields that cannot be saved."""
-    media_type = body.content_type.partition(";")[0].strip().lower()
-    if body.content is None or media_type not in {URL_ENCODED, MULTIPART}:
+    media_type = media_type_of(body.content_type)
+    if body.content is None or media_type not in FORM_MEDIA_TYPES:
         return None
     try:
-        fields = (
-            parse_qsl(body.content.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
-            if media_type == URL_ENCODED
-            else _multipart(body.content, body.content_type)
-        )
-    except (ValueError, LookupError, TypeError):
-        # Text that is not UTF-8 among them: it would come out as something else.
+        fields = read_fields(body.content, body.content_type, most=MOST_FIELDS)
+    except ValueError:
         return None
     return SavedForm(url, media_type, fields)
-
-
-def _multipart(content: bytes, content_type: str) -> list[tuple[str, str]]:
-    head = f"Content-Type: {content_type}\r\n\r\n".encode("ascii")
-    parsed = BytesParser(policy=HTTP).parsebytes(head + content)
-    parts = parsed.get_payload()
-    if not isinstance(parts, list) or parsed.defects or len(parts) > MOST_FIELDS:
-        raise ValueError("no sound form")
-    return [_field(part) for part in parts]
-
-
-def _field(part: object) -> tuple[str, str]:
-    if not isinstance(part, Message) or part.get_filename() is not None:
-        raise TypeError("a file")
-    name = part.get_param("name", header="content-disposition")
-    value = part.get_payload(decode=True)
-    if not isinstance(name, str) or not isinstance(value, bytes):
-        raise TypeError("a part without name or text")
-    # Browsers write names as plain UTF-8, which the parser of mail keeps as it came.
-    return name.encode("utf-8", "surrogateescape").decode(), value.decode()

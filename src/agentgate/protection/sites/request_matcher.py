@@ -13,7 +13,7 @@ from agentgate.protection.rules.evaluate import NO_TRAITS, PAGE, Traits
 from agentgate.protection.rules.patterns.glob import Glob, split_glob
 from agentgate.protection.rules.patterns.predicates import USER_AGENT_HEADER, HeaderPredicate, Predicates
 from agentgate.protection.sites.request_methods import KNOWN_METHODS, methods_of
-from agentgate.protection.sites.targets import MARK, SEPARATORS, decoded_texts, folded_path, is_plain
+from agentgate.protection.sites.targets import MARK, SEPARATORS, decoded_texts, folded_path, is_plain, odd_texts
 
 # A value in lower case, or None where the header did not come.
 ValueOf = Callable[[str], str | None]
@@ -95,7 +95,7 @@ class RequestMatcher:
     def _of_path(self, target: bytes, host: bytes) -> tuple[int, int]:
         path = target.partition(b"?")[0]
         if not is_plain(path):
-            texts = decoded_texts(host + b" " + target)
+            texts = odd_texts(host, target)
             return self._bits(lambda each: each.is_universal, lambda each: texts is None or each.could_be(texts))
         text = unquote_to_bytes(path).decode("utf-8", "surrogateescape")
         folded = folded_path(path)

@@ -13,7 +13,7 @@ from msgspec import UnsetType
 
 from agentgate.protection.sites.records import SiteRoute
 from agentgate.protection.sites.request_methods import methods_of
-from agentgate.protection.sites.targets import MARK, SEPARATORS, decoded_texts, folded_path, is_plain
+from agentgate.protection.sites.targets import MARK, SEPARATORS, decoded_texts, folded_path, is_plain, odd_texts
 
 ANY_METHOD = "*"
 # None: the request could have any method.
@@ -21,7 +21,7 @@ Methods = frozenset[str] | None
 
 # Bounds on what one odd target may cost: beyond them it could be any route.
 MOST_WORDS = 1_024
-MOST_FRAGMENTS = 128
+MOST_FRAGMENTS = 64
 
 
 class MatchedRoute(NamedTuple):
@@ -65,7 +65,7 @@ class RouteTable:
         if is_plain(path):
             numbers = self._match_plain(methods, path)
         else:
-            named = self._words.find(host + b" " + target)
+            named = self._words.find(odd_texts(host, target))
             numbers = [
                 number
                 for number, method in enumerate(self._methods)
@@ -159,9 +159,8 @@ class _WordIndex:
             insort(self._sorted, word)
         self._routes.setdefault(words[0], {}).setdefault(words, []).append(number)
 
-    def find(self, data: bytes) -> set[int] | None:
+    def find(self, texts: tuple[str, ...] | None) -> set[int] | None:
         """Return the routes whose words occur in their order; None when it could be any."""
-        texts = decoded_texts(data)
         if texts is None:
             return None
         found = set(self._wordless)

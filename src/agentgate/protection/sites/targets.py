@@ -1,7 +1,8 @@
 """Request targets: whether a path is plain, and the texts that decoders could make of an odd one (hot, pure).
 
 `is_plain(path)` takes the bytes before the `?` as they came. `decoded_texts(data)` takes any bytes of a request and
-returns folded texts, or None when a bound is exceeded: then the request could be anything. See `route_table`.
+returns folded texts, or None when a bound is exceeded: then the request could be anything. `odd_texts(host, target)`
+does so for a target with an odd path. See `route_table`.
 """
 
 import re
@@ -12,6 +13,11 @@ from urllib.parse import unquote_to_bytes
 # Bounds on what one odd target may cost. An ordinary odd target is far below them.
 MOST_BYTES = 16_384
 MOST_DECODINGS = 8
+# Percent signs over all rounds of decoding: an escaped `%` is decoded once for each level.
+MOST_ESCAPES = 1_024
+# Bytes of a target with an odd path, and of text that is not UTF-8 and has several readings.
+MOST_ODD_BYTES = 1_024
+MOST_OVERLONG = 64
 # Normalisation sorts combining marks, in time that grows with the square of their number.
 MOST_NON_ASCII = 512
 _MOST_HIGH_BYTES = 4 * MOST_NON_ASCII
@@ -21,13 +27,10 @@ PERCENT = ord("%")
 
 # One `/` before each segment; no segment is empty, begins in a blank, or ends in a blank or a dot. A `+` is a blank to
 # servers that decode paths like forms. Escaped characters are not unreserved, not of `/ \ ; % ? #`, not controls.
-_PLAIN = re.compile(
-    rb"""(?=/)(?:/(?!\+|%20)(?:
-        [!"$&-.0-:<->@-\[\]-~\x80-\xff]++
-        | %(?: 2[0-246-9A-Ca-c] | 3[ACDEacde] | 40 | 5[BDEbde] | 60 | 7[B-Db-d] | [89A-Fa-f][0-9A-Fa-f] )
-    )++(?<![.+])(?<!%20))*/?\Z""",
-    re.VERBOSE,
-)
+# Each run of characters ends where the next one is none of them: a path that does not match fails in linear time.
+_RUN = rb"""[!"$&-.0-:<->@-\[\]-~\x80-\xff]*(?![!"$&-.0-:<->@-\[\]-~\x80-\xff])"""
+_PLAIN_ESCAPE = rb"%(?:2[0-246-9A-Ca-c]|3[ACDEacde]|40|5[BDEbde]|60|7[B-Db-d]|[89A-Fa-f][0-9A-Fa-f])"
+_PLAIN = re.compile(rb"(?=/)(?:/(?![/+]|%%20|\Z)%b(?:%b%b)*(?<![.+])(?<!%%20))*/?\Z" % (_RUN, _PLAIN_ESCAPE, _RUN))
 # Controls and blanks that normalisation keeps.
 _ODD_TEXT = re.compile("[\x7f-\x9f\u1680\u2028\u2029]")
 
@@ -95,12 +98,19 @@ def decoded_texts(data: bytes) -> tuple[str, ...] | None:
         return None
     texts = [text]
     if _NO_UTF8.search(text):
+        if len(data) > MOST_ODD_BYTES:
+            return None
         texts.append(text.translate(_LATIN_1))
         taken = _decode(_TRUNCATED.sub(_take_rest, text).encode("utf-8", "surrogateescape"))
         if taken is None:
             return None
         texts.append(taken)
     return tuple(_MARKS.sub(MARK, _fold(each)) for each in texts)
+
+
+def odd_texts(host: bytes, target: bytes) -> tuple[str, ...] | None:
+    """Return what decoders could make of a target with an odd path, and its host; None beyond the bounds."""
+    return None if len(target) > MOST_ODD_BYTES else decoded_texts(host + b" " + target)
 
 
 def _is_plain_text(path: bytes) -> bool:
@@ -119,17 +129,20 @@ def _is_plain_text(path: bytes) -> bool:
 
 def _decode(data: bytes) -> str | None:
     """Return the text when nothing is left to decode. Bytes that are no UTF-8 become surrogates."""
+    left = MOST_ESCAPES
     for _ in range(MOST_DECODINGS):
         before = data
-        if PERCENT in data:
-            data = _ESCAPE.sub(_byte, _OLD_ESCAPE.sub(_utf_8, data))
+        left -= data.count(PERCENT)
+        if left < 0:
+            return None
+        data = _ESCAPE.sub(_byte, _OLD_ESCAPE.sub(_utf_8, data))
         if data.isascii():
             if data == before:
                 return data.decode("ascii")
             continue
-        if len(data) - len(data.translate(None, _HIGH_BYTES)) > _MOST_HIGH_BYTES:
+        data, count = _OVERLONG.subn(_shorten, data, MOST_OVERLONG + 1)
+        if count > MOST_OVERLONG or len(data) - len(data.translate(None, _HIGH_BYTES)) > _MOST_HIGH_BYTES:
             return None
-        data = _OVERLONG.sub(_shorten, data)
         if data != before:
             continue
         text = data.decode("utf-8", "surrogateescape")

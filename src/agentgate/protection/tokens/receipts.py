@@ -186,7 +186,7 @@ def read_receipt(text: str, keys: SigningKeys) -> SignedClaims:
         raise NotAReceipt("it was not signed with a key of this service")
     key, test = found
     # Header and claims as they stand here: another spelling of either is another text.
-    if not key.private.has_signed(signed, signature):
+    if not key.private.public.has_signed(signed, signature):
         raise NotAReceipt("its signature is wrong")
     claims = _read_claims(encoded_claims)
     # The test ring signs test tokens and nothing else, and no other token says anything about that.

@@ -111,7 +111,7 @@ def test_missing_packages_are_named_with_the_extra_that_brings_them():
         "except t.TracingUnavailable as error: print(error)"
     )
 
-    assert "agentgate[otel]" in _python(code).stdout
+    assert "agentgate-server[otel]" in _python(code).stdout
 
 
 def _python(code: str) -> subprocess.CompletedProcess[str]:

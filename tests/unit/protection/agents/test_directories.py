@@ -90,6 +90,26 @@ async def test_many_who_ask_at_once_share_one_fetch(place):
     assert len(place.peers) == 1
 
 
+async def test_a_request_that_waits_only_after_a_fetch_has_ended_starts_no_other(place):
+    directories = place.directories()
+    late = directories.find(URL, KEY.keyid, now_ms=NOW_MS)
+    assert await look(directories) is True
+
+    assert (await late).key is not None
+    assert len(place.peers) == 1
+
+
+@pytest.mark.parametrize("status", ["200 OK", "500 Internal Server Error"])
+async def test_a_request_that_began_before_a_fetch_starts_no_other(place, status):
+    directories = place.directories()
+    place.serves(HOST, KEY.jwks, status=status)
+    await look(directories, key=OTHER)
+
+    for earlier_ms in (1, 500, MINUTE_MS - 1):
+        assert at_once(directories, key=OTHER, now_ms=NOW_MS - earlier_ms) is not True
+    assert len(place.peers) == 1
+
+
 async def test_one_who_leaves_does_not_take_the_fetch_along(place):
     directories = place.directories()
     leaving, staying = (asyncio.ensure_future(look(directories)) for _ in range(2))

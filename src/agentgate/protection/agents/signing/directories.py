@@ -85,7 +85,7 @@ class KeyDirectories:
             return self._find_new(url, keyid, now_ms=now_ms)
         self._key_sets[url] = self._key_sets.pop(url)
         listed = known.keys.get(keyid)
-        may_ask = now_ms - known.asked_ms >= RETRY_MS or now_ms < known.asked_ms
+        may_ask = not _is_recent(known.asked_ms, now_ms)
         if listed is not None and now_ms < known.fresh_until_ms:
             if now_ms >= known.renewed_from_ms and may_ask:
                 self._fetch(url, now_ms)
@@ -103,7 +103,7 @@ class KeyDirectories:
 
     def _find_new(self, url: str, keyid: str, *, now_ms: int) -> KeyFound | Awaitable[KeyFound]:
         failure = self._failures.get(url)
-        if failure is not None and failure.until_ms - RETRY_MS <= now_ms < failure.until_ms:
+        if failure is not None and _is_recent(failure.until_ms - RETRY_MS, now_ms):
             return KeyFound(None, failure.reason)
         if url in self._fetches:
             return self._wait(url, keyid, now_ms=now_ms)
@@ -124,9 +124,13 @@ class KeyDirectories:
             raise OutboundFailed("must start with https:// and have no port of its own")
         return target
 
-    async def _wait(self, url: str, keyid: str, *, now_ms: int) -> KeyFound:
+    def _wait(self, url: str, keyid: str, *, now_ms: int) -> Awaitable[KeyFound]:
+        # Joined at once. When the caller starts to wait, the running fetch could be over, and another would begin.
+        return self._await(self._fetch(url, now_ms), url, keyid, now_ms=now_ms)
+
+    async def _await(self, fetch: asyncio.Task[KeyFound | None], url: str, keyid: str, *, now_ms: int) -> KeyFound:
         # A caller may be cancelled; the others keep waiting.
-        busy = await asyncio.shield(self._fetch(url, now_ms))
+        busy = await asyncio.shield(fetch)
         return busy or self._answer(url, keyid, now_ms=now_ms)
 
     def _answer(self, url: str, keyid: str, *, now_ms: int) -> KeyFound:
@@ -224,6 +228,11 @@ class KeyDirectories:
         self._of_host[host] -= 1
         if not self._of_host[host]:
             del self._of_host[host]
+
+
+def _is_recent(then_ms: int, now_ms: int) -> bool:
+    """Return whether a time was within RETRY_MS. A concurrent request may have begun shortly before that time."""
+    return abs(now_ms - then_ms) < RETRY_MS
 
 
 def _keys_of(answer: OutboundAnswer) -> dict[str, ListedKey]:
