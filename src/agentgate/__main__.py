@@ -9,7 +9,14 @@ def main() -> None:
     if sys.argv[1:2] == ["serve"]:
         # Before anything else is loaded.
         import_module("agentgate.server.hot_libraries")
-    import_module("agentgate.server.cli").main()
+    try:
+        command_line = import_module("agentgate.server.cli")
+    except ModuleNotFoundError:
+        if sys.argv[1:2] != ["selftest"]:
+            raise
+        # An interpreter without our dependencies is checked as far as its imports are there.
+        sys.exit(import_module("agentgate.server.selftest.check").main())
+    command_line.main()
 
 
 # Worker processes import this module again under another name, and must not start the command a second time.

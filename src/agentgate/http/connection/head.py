@@ -73,8 +73,8 @@ Cut = tuple[bytes, _Value, _Value, _Value, _Value, _Value, _Value, _Value, _Valu
 # Names and values, each in the order of arrival.
 Lines = tuple[tuple[bytes, ...], list[bytes]]
 
-_NAME, _VALUE = rb"[A-Za-z0-9-]++", rb"[!-~](?:[ -~]*[!-~])?"
-_WHOLE = re.compile(rb"(?:GET|POST) /[!-~]* HTTP/1\.1(?:\r\n%b: %b)*+\r\n\r\n" % (_NAME, _VALUE))
+_NAME, _VALUE = rb"[A-Za-z0-9-]+", rb"[!-~](?:[ -~]*[!-~])?"
+_WHOLE = re.compile(rb"(?:GET|POST) /[!-~]* HTTP/1\.1(?:\r\n%b: %b)*\r\n\r\n" % (_NAME, _VALUE))
 _UNREAD = re.compile(rb"(\r\n(?!(?:%b): )%b): [^\r]*" % (b"|".join(KEPT), _NAME), re.IGNORECASE)
 _GIVEN = re.compile(rb"\r\n(%b): ([^\r]*)" % b"|".join(GIVEN), re.IGNORECASE)
 _LINE = re.compile(rb"\r\n(%b): ([^\r]*)" % _NAME)

@@ -36,6 +36,7 @@ COMMANDS = (
     Subcommand("routes", "routes", "agentgate routes --surface admin"),
     Subcommand("openapi", "routes", "agentgate openapi admin --out admin.json"),
     Subcommand("check-config", "about", "AGENTGATE_WORKERS=4 agentgate check-config"),
+    Subcommand("selftest", "selftest", "agentgate selftest --json"),
     Subcommand("classify", "classify", "agentgate classify /var/log/nginx/access.log --json"),
     Subcommand("backup", "backup", "agentgate backup /var/backups/agentgate/monday"),
     Subcommand("restore", "restore", "agentgate restore /var/backups/agentgate/monday --overwrite"),

@@ -21,6 +21,7 @@ from agentgate.lib.telemetry import logs
 from agentgate.server.cli.command import ConfigOption
 from agentgate.server.cli.demo_shop import DemoShop
 from agentgate.server.cli.opened import opened_application
+from agentgate.server.selftest.check import refuse_wrong_results
 from agentgate.server.stores.open import redis_problem
 from agentgate.server.worker_board import clear_board
 from agentgate.server.worker_tuning import tune_worker
@@ -39,6 +40,8 @@ def serve(
     """Open the public and the admin listener and serve until SIGTERM or Ctrl-C."""
     settings = read_process_settings(config)
     _configure_logs(settings)
+    # Before a store or a listener opens: some builds of Python match patterns wrongly, and then paths are open.
+    refuse_wrong_results()
     shop = DemoShop(demo_port) if demo else None
     seeded = None
     # Once here and not in each worker: schema, keys and first secrets are made without a race, and an error of a
@@ -72,6 +75,9 @@ def serve(
 def run_worker(settings: Settings, sockets: Sockets, heartbeat: Heartbeat) -> None:
     """Serve on the sockets until told to stop: the body of a worker process."""
     _configure_logs(settings)
+    if settings.workers > 1:
+        # The process that forks the workers imported all modules itself.
+        refuse_wrong_results()
     with _runner() as runner:
         runner.run(_serve(settings, sockets, heartbeat))
 

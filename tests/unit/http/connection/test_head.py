@@ -1,6 +1,7 @@
 """The cut of a head, plain and compiled: the same for both, and never what the parser would read differently."""
 
 import random
+import time
 
 import httptools
 import pytest
@@ -199,6 +200,30 @@ def test_the_head_of_a_post_is_cut_and_says_how_long_its_body_is(cut):
 def test_another_post_is_left_to_the_parser(data):
     assert cut_plainly(data) is not None
     assert read_length(data) == 0
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        (b"a" * 65_536,),
+        (b"a: b" + b" " * 65_536,),
+        (b"a: " + b"b " * 32_768,),
+        (b"a: b\r\n" * 10_000, b"a: b "),
+        (b"a: b b b b b b\r\n" * 4_000, b"a: b "),
+        (b"accept: a\r\n" * 6_000, b"a"),
+        (b"cookie: a\r\n" * 6_000, b"cookie:" + b" " * 10_000),
+    ],
+)
+def test_the_plain_cut_takes_linear_time(pieces):
+    data = b"GET / HTTP/1.1\r\n" + b"".join(pieces) + b"\r\n\r\n"
+
+    started = time.process_time()
+    assert head._WHOLE.fullmatch(data) is None
+    for pattern in (head._UNREAD, head._GIVEN, head._LINE):
+        pattern.findall(data)
+
+    # It takes about 10 ms. In quadratic time it would take minutes.
+    assert time.process_time() - started < 1.0
 
 
 def test_what_is_read_of_a_post_the_parser_reads_too():

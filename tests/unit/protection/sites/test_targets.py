@@ -1,5 +1,7 @@
 """Targets: what is plain, and which routes an odd target could be (contract, section 9)."""
 
+import time
+
 import pytest
 
 from agentgate.protection.sites.records import SiteRoute
@@ -122,6 +124,31 @@ def test_an_ordinary_path_is_plain(path: bytes):
 @pytest.mark.parametrize("path", ODD)
 def test_a_path_that_servers_read_differently_is_odd(path: bytes):
     assert not is_plain(path)
+
+
+@pytest.mark.parametrize(
+    ("repeated", "end"),
+    [
+        (b"a", b";"),
+        (b"/a", b";"),
+        (b"/a", b"//"),
+        (b"/%ff", b"%"),
+        (b"%ff", b"%"),
+        (b"a%C3%A9", b"."),
+        (b"%20", b""),
+        (b"+", b""),
+        (b".", b""),
+        (b"/a.b", b"/."),
+    ],
+)
+def test_an_odd_path_is_found_in_linear_time(repeated: bytes, end: bytes):
+    path = b"/a" + repeated * (65_536 // len(repeated)) + end
+
+    started = time.process_time()
+    assert not is_plain(path)
+
+    # It takes about 10 ms. In quadratic time it would take minutes.
+    assert time.process_time() - started < 1.0
 
 
 @pytest.mark.parametrize(
