@@ -46,7 +46,7 @@ class TimedConnection(HttpToolsProtocol):
         self._is_first = True
         self._is_stopped = False
         self._is_lingering = False
-        self._is_draining = False
+        self._is_draining = server_state.is_draining
         self._is_busy = False
         self._waiting: deque[Callable[[], None]] = deque()
         # What arrived and was not looked at yet.
@@ -68,6 +68,11 @@ class TimedConnection(HttpToolsProtocol):
             self._is_stopped = True
             transport.abort()
         self._deadline = self.loop.time() + self._limits.header_deadline_s
+
+    def limit_idle(self, until: float) -> None:
+        """Let the connection be idle until then at most."""
+        if self._phase == BETWEEN and not (self._is_busy or self._waiting):
+            self._deadline = min(self._deadline, until)
 
     def pause_writing(self) -> None:
         super().pause_writing()

@@ -53,6 +53,8 @@ class GateState(ServerState):
         self.take_post, self.taken_posts = taker_of(hot_paths, b"POST")
         self.refused: dict[str, int] = {}
         self.shed = 0
+        # Each connection closes behind its next answer.
+        self.is_draining = False
         # Hot requests that wait for their answer without a task.
         self.pending = 0
         # The turns of the loop, and how requests begin that may be refused when one has no time for them.
