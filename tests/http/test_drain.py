@@ -1,6 +1,7 @@
 """Going away: no new connection, idle ones closed, what runs finishes, what does not finish is cancelled."""
 
 import asyncio
+import json
 import time
 
 import pytest
@@ -232,7 +233,11 @@ def test_what_does_not_finish_in_time_is_cancelled():
 
             assert cancelled == 1
             assert app.cancelled == 1
-            assert not (await client.rest()).startswith(b"HTTP/1.1 200")
+            head, _, body = (await client.rest()).partition(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 503")
+            assert b"\r\nconnection: close" in head
+            assert b"\r\ncontent-type: application/json" in head
+            assert json.loads(body)["error"] == "unavailable"
             assert (listener.connections, listener.in_flight) == (0, 0)
 
     run(work())

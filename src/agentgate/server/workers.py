@@ -181,6 +181,7 @@ class _HeartbeatPipe:
     def __init__(self, pipe: Connection, *, end_by: signal.Signals = signal.SIGTERM) -> None:
         self._pipe = pipe
         self._end_by = end_by
+        self._is_orphaned = False
         os.set_blocking(pipe.fileno(), False)
 
     def __call__(self) -> None:
@@ -191,7 +192,10 @@ class _HeartbeatPipe:
             return
         except BrokenPipeError:
             # The supervisor is gone and cannot replace or stop this process, so it ends itself; a worker drains first.
-            os.kill(os.getpid(), self._end_by)
+            # Once: the same signal a second time means not to wait for open requests.
+            if not self._is_orphaned:
+                self._is_orphaned = True
+                os.kill(os.getpid(), self._end_by)
 
 
 def _work(run_worker: RunWorker, settings: Settings, sockets: Sockets, pipe: Connection) -> None:
