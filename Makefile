@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 BUILT_FROM := pyproject.toml packages/python-client/pyproject.toml setup.py src/agentgate/http/connection/_head.pyx
 
-.PHONY: run test check soak mutants bench lab generate lock clean
+.PHONY: run test check soak attack mutants bench lab generate lock clean
 
 run: $(VENV)/run.stamp  ## set up, then start the service on the embedded store with a demo site
 	$(BIN)/agentgate serve --demo
@@ -20,7 +20,11 @@ soak: $(VENV)/dev.stamp  ## the long runs: crashes, floods, fuzzing, long walks
 	EVERY_CASE=1 REQUIRE_SERVERS=1 $(BIN)/pytest -n 2 -m "not soak" -k postgres tests/api
 	EVERY_CASE=1 $(BIN)/pytest -n 2 -m "not soak" -k mouse tests/browser/console
 	INSTRUMENT_PROGRAMS=600 $(BIN)/pytest tests/browser/test_instrument_engines.py
+	$(BIN)/python -m tests.attacks
 	$(BIN)/python tools/mutants/run.py
+
+attack: $(VENV)/dev.stamp  ## what each attacker gets, behind each installed proxy: pages, tokens, stalled seconds
+	$(BIN)/python -m tests.attacks
 
 mutants: $(VENV)/dev.stamp  ## seed each defect of tools/mutants and see that its test fails
 	$(BIN)/python tools/mutants/run.py

@@ -91,12 +91,13 @@ class SqliteDriver(Driver):
 
 async def spend_in_store(store: RedemptionStore, count: int, *, in_flight: int) -> float:
     """Let so many callers spend so many receipts in the service's store; return how many a second."""
-    receipts, kept_until_ms = _receipts(count), int(time.time() * 1000) + DAY_MS
+    receipts, issued_ms = _receipts(count), int(time.time() * 1000)
+    kept_until_ms = issued_ms + DAY_MS
 
     async def put() -> None:
         for receipt in receipts:
             redemption = Redemption(f"r-{receipt}")
-            assert await store.spend(SITE, receipt, redemption, kept_until_ms=kept_until_ms)
+            assert await store.spend(SITE, receipt, redemption, issued_ms=issued_ms, kept_until_ms=kept_until_ms)
 
     began_s = time.monotonic()
     await asyncio.gather(*(put() for _ in range(in_flight)))

@@ -5,18 +5,12 @@ That no token is accepted twice is tests/whole/test_restore.py. Also here: files
 
 import json
 import shutil
-import time
 from pathlib import Path
 
 import apsw
 import pytest
 
-from agentgate.lib.clock import HOUR_MS
-from agentgate.lib.limits import REDEMPTION_KEPT_HOURS
-from agentgate.server.stores.token_lifetime import longest_lifetime_s
 from tests.cli.commands import agentgate
-
-NOW_MS = 1_790_000_000_000
 
 
 @pytest.fixture
@@ -64,29 +58,6 @@ def test_programs_are_told_what_was_restored_and_where_the_rest_is(folder: Path)
 
     assert sorted(Path(each).name for each in told["files"]) == ["config.db", "hot.db", "stats.db"]
     assert Path(told["replaced"]).is_dir()
-
-
-@pytest.mark.parametrize("is_used_since", [False, True])
-def test_tokens_of_a_longer_lifetime_than_is_set_now_are_refused_too(folder: Path, is_used_since: bool) -> None:
-    assert agentgate(folder, "keys", "list", AGENTGATE_TOKEN_SECONDS="3600").returncode == 0
-    if is_used_since:
-        assert agentgate(folder, "keys", "list", AGENTGATE_TOKEN_SECONDS="60").returncode == 0
-    before_ms = time.time() * 1000
-
-    assert agentgate(folder, "restore", "copy", "--overwrite", AGENTGATE_TOKEN_SECONDS="60").returncode == 0
-
-    connection = apsw.Connection(str(folder / "data" / "hot.db"))
-    [(doubt_until_ms,)] = connection.execute("SELECT doubt_until_ms FROM spend_floor").fetchall()
-    connection.close()
-    assert doubt_until_ms >= before_ms + 3600_000 + REDEMPTION_KEPT_HOURS * HOUR_MS
-
-
-def test_a_longer_lifetime_counts_until_its_last_token_has_expired(tmp_path: Path) -> None:
-    assert longest_lifetime_s(tmp_path, 3600, NOW_MS) == 3600
-    assert longest_lifetime_s(tmp_path, 60, NOW_MS + 1) == 3600
-    assert longest_lifetime_s(tmp_path, 60, NOW_MS + 3600_000) == 3600
-    assert longest_lifetime_s(tmp_path, 60, NOW_MS + 3600_001) == 60
-    assert longest_lifetime_s(tmp_path, 600, NOW_MS) == 600
 
 
 def test_a_backup_goes_to_a_new_machine_with_its_root_secret(folder: Path) -> None:

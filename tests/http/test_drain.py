@@ -1,11 +1,13 @@
 """Going away: no new connection, idle ones closed, what runs finishes, what does not finish is cancelled."""
 
 import asyncio
+import json
 import time
 
 import pytest
 
 from agentgate.http.connection.fast_functions import HotReply
+from agentgate.http.connection.listener import IDLE_GRACE_S
 from tests.http.corpus import post, request
 from tests.http.wire import EchoApp, connected, listening, run, until
 
@@ -30,17 +32,53 @@ def test_draining_lets_a_running_request_finish_and_closes():
     run(work())
 
 
-def test_draining_closes_idle_connections_at_once():
+def test_draining_closes_idle_connections_soon():
     async def work():
         async with listening(EchoApp()) as listener, connected(listener) as used, connected(listener) as unused:
             await used.send(request())
             await used.response()
             await until(lambda: listener.connections == 2)
             began = time.monotonic()
-            await listener.drain(5)
+            await listener.drain(10)
 
-            assert time.monotonic() - began < 1
+            assert time.monotonic() - began < IDLE_GRACE_S + 2
             assert (await used.rest(), await unused.rest()) == (b"", b"")
+
+    run(work())
+
+
+def test_draining_answers_what_was_on_its_way_over_an_idle_connection():
+    async def work():
+        async with listening(EchoApp()) as listener, connected(listener) as used, connected(listener) as unused:
+            await used.send(request())
+            await used.response()
+            await until(lambda: listener.connections == 2)
+            draining = asyncio.create_task(listener.drain(5))
+            await asyncio.sleep(0.05)
+            for client in (used, unused):
+                await client.send(request())
+                response = await client.response()
+                assert (response.status, response.headers[b"connection"]) == (200, b"close")
+
+            assert await draining == 0
+
+    run(work())
+
+
+def test_while_it_still_accepts_a_draining_listener_asks_its_clients_to_reconnect():
+    hot_paths = {b"/hot": lambda _request: HotReply(200, [], b"hot")}
+
+    async def work():
+        async with listening(EchoApp(), hot_paths=hot_paths) as listener, connected(listener) as before:
+            await before.send(request())
+            await before.response()
+            listener.announce_close()
+            async with connected(listener) as after:
+                for client, path in ((before, b"/echo"), (after, b"/hot")):
+                    await client.send(request(path))
+                    response = await client.response()
+                    assert (response.status, response.headers[b"connection"]) == (200, b"close")
+                    assert await client.rest() == b""
 
     run(work())
 
@@ -195,7 +233,11 @@ def test_what_does_not_finish_in_time_is_cancelled():
 
             assert cancelled == 1
             assert app.cancelled == 1
-            assert not (await client.rest()).startswith(b"HTTP/1.1 200")
+            head, _, body = (await client.rest()).partition(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 503")
+            assert b"\r\nconnection: close" in head
+            assert b"\r\ncontent-type: application/json" in head
+            assert json.loads(body)["error"] == "unavailable"
             assert (listener.connections, listener.in_flight) == (0, 0)
 
     run(work())

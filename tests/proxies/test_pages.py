@@ -1,34 +1,16 @@
 """The hosted page through real proxies: in place of what was asked for, to people only, and the way through it."""
 
 import json
-from typing import Any
 
-import httpx
 import pytest
 
-from tests.proxies.visiting import BROWSER, NAVIGATION, ORIGIN, Installed, new_address
-from tests.support.browser_client import HEADERS, BrowserClient
+from tests.proxies.visiting import BROWSER, NAVIGATION, ORIGIN, BrowserBehindProxy, Installed, new_address
 
 FORM = [("Content-Type", "application/x-www-form-urlencoded"), ("Origin", ORIGIN)]
 SENT = [*NAVIGATION, *FORM]
 LARGEST_FORM = 64_999
 # For their pages they ask without what the check said, and without the form.
 KNOWS_THE_STATUS_ALONE = {"traefik"}
-
-
-class BrowserBehindProxy(BrowserClient):
-    """The browser check as the hosted page runs it: below `/.agentgate/` of the site itself."""
-
-    def __init__(self, installed: Installed, address: str) -> None:
-        super().__init__(installed.service, installed.site_key, action="login", origin=ORIGIN, address=address)
-        self._installed = installed
-
-    def post(self, route: str, body: Any, **headers: str) -> httpx.Response:
-        """Call a route of the check."""
-        sent = [("Host", "shop.example"), *HEADERS.items(), ("Origin", ORIGIN), *headers.items()]
-        path, content = f"/.agentgate/v1/browser/{route}", json.dumps(body).encode()
-        told = self._installed.visit("POST", path, usual=sent, body=content, address=self.address)
-        return httpx.Response(told.status, headers=list(told.headers.items()), content=told.body)
 
 
 def test_a_navigation_gets_the_page_under_the_same_address(installed: Installed) -> None:

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx
+
 from agentgate_tools.adapters.render import Installation
 from tests.proxies.backend import Asked, EchoSite, Tap
-from tests.support.browser_client import CHROME, create_site
+from tests.support.browser_client import CHROME, HEADERS, BrowserClient, create_site
 from tests.support.service import RunningService
 
 ORIGIN = "https://shop.example"
@@ -150,6 +152,21 @@ class Installed:
             yield
         finally:
             self.tap.answer, self.tap.hangs = None, False
+
+
+class BrowserBehindProxy(BrowserClient):
+    """The browser check as the hosted page runs it: below `/.agentgate/` of the site itself."""
+
+    def __init__(self, installed: Installed, address: str) -> None:
+        super().__init__(installed.service, installed.site_key, action="login", origin=ORIGIN, address=address)
+        self._installed = installed
+
+    def post(self, route: str, body: Any, **headers: str) -> httpx.Response:
+        """Call a route of the check."""
+        sent = [("Host", "shop.example"), *HEADERS.items(), ("Origin", ORIGIN), *headers.items()]
+        path, content = f"/.agentgate/v1/browser/{route}", json.dumps(body).encode()
+        told = self._installed.visit("POST", path, usual=sent, body=content, address=self.address)
+        return httpx.Response(told.status, headers=list(told.headers.items()), content=told.body)
 
 
 def read_answer(connection: socket.socket, method: str) -> Told:

@@ -23,7 +23,7 @@ async def opened(folder: Path, worker: str = "worker-1", now_ms: int = NOW_MS) -
     database = SqliteDatabase(folder / "hot.db")
     try:
         await apply(database, HOT, clock=FixedClock(NOW_MS))
-        marks = SpendMarks(folder, worker, longest_ms=LONGEST_MS)
+        marks = SpendMarks(folder, worker)
         redemptions = RedemptionStore(database, marks, clock=FixedClock(now_ms))
         await redemptions.check_marks(now_ms)
         yield redemptions
@@ -33,7 +33,9 @@ async def opened(folder: Path, worker: str = "worker-1", now_ms: int = NOW_MS) -
 
 def spend(redemptions: RedemptionStore, receipt: str, *, issued_ms: int = NOW_MS) -> asyncio.Future[bool]:
     return asyncio.ensure_future(
-        redemptions.spend(SITE, receipt, Redemption("mine", b"{}"), kept_until_ms=issued_ms + LONGEST_MS)
+        redemptions.spend(
+            SITE, receipt, Redemption("mine", b"{}"), issued_ms=issued_ms, kept_until_ms=issued_ms + LONGEST_MS
+        )
     )
 
 

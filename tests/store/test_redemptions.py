@@ -29,7 +29,7 @@ async def redemptions(opened):
 
 def spend(redemptions, receipt, request=None, *, site=SITE, until_ms=UNTIL_MS):
     mine = Redemption(request, f"{receipt} for {request}".encode()) if request else Redemption()
-    return redemptions.spend(site, receipt, mine, kept_until_ms=until_ms)
+    return redemptions.spend(site, receipt, mine, issued_ms=UNTIL_MS, kept_until_ms=until_ms)
 
 
 async def test_a_receipt_is_spent_once_and_remembers_by_whom(redemptions):
@@ -136,7 +136,7 @@ async def test_the_next_commit_is_under_way_while_the_outcomes_of_the_last_are_t
             seen.append(f"{receipt} {outcome}")
             ended[receipt].set_result(None)
 
-        redemptions.spend_then(SITE, receipt, Redemption(), kept_until_ms=UNTIL_MS, done=done)
+        redemptions.spend_then(SITE, receipt, Redemption(), issued_ms=UNTIL_MS, kept_until_ms=UNTIL_MS, done=done)
 
     spend_then("first")
     # Sent, and not answered yet.
@@ -153,8 +153,10 @@ async def test_one_who_cannot_bear_the_news_does_not_keep_it_from_the_others(red
     def fail(outcome):
         raise RuntimeError(outcome)
 
-    redemptions.spend_then(SITE, "rcp_a", Redemption(), kept_until_ms=UNTIL_MS, done=fail)
-    redemptions.spend_then(SITE, "rcp_b", Redemption(), kept_until_ms=UNTIL_MS, done=told.set_result)
+    redemptions.spend_then(SITE, "rcp_a", Redemption(), issued_ms=UNTIL_MS, kept_until_ms=UNTIL_MS, done=fail)
+    redemptions.spend_then(
+        SITE, "rcp_b", Redemption(), issued_ms=UNTIL_MS, kept_until_ms=UNTIL_MS, done=told.set_result
+    )
 
     assert await told is True
 

@@ -58,7 +58,7 @@ async def test_whichever_bit_of_the_journal_turns_nothing_can_be_spent_again(ima
         damaged = shutil.copytree(image, tmp_path / str(number))
         flip(damaged, draw)
         assert await count_again(damaged) == 0, f"seed {SEED}, {number}"
-        lost += b'"doubt_until_ms":0' not in (damaged / "spent-worker-1.mark").read_bytes()
+        lost += b'"lost_ms":0' not in (damaged / "spent-worker-1.mark").read_bytes()
     # Not that nothing was ever lost.
     assert lost > FLIPS // 2
 
@@ -101,7 +101,9 @@ async def test_after_a_loss_what_is_issued_later_counts_and_other_workers_know_o
         assert not await spend(redemptions, SPENT[0])
         told: asyncio.Future[SpendOutcome] = asyncio.get_running_loop().create_future()
         mine = Redemption("mine", b"{}")
-        redemptions.spend_then(SITE, SPENT[1], mine, kept_until_ms=NOW_MS + LONGEST_MS, done=told.set_result)
+        redemptions.spend_then(
+            SITE, SPENT[1], mine, issued_ms=NOW_MS, kept_until_ms=NOW_MS + LONGEST_MS, done=told.set_result
+        )
         assert await told is False
         # Or the same call, repeated, would be given a success that it never had.
         assert await redemptions.find_redemption(SITE, SPENT[1]) == Redemption()
@@ -133,7 +135,7 @@ async def test_after_a_failure_of_any_kind_it_is_looked_whether_the_last_spend_i
 
 
 async def test_a_lower_floor_of_another_worker_changes_nothing(tmp_path: Path) -> None:
-    marks = SpendMarks(tmp_path, "worker-1", longest_ms=LONGEST_MS)
+    marks = SpendMarks(tmp_path, "worker-1")
     marks.take_over(NOW_MS)
 
     marks.take_over(NOW_MS - 1)

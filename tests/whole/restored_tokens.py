@@ -3,14 +3,14 @@
 import time
 
 from tests.support.gateway import Gate, said
-from tests.support.tokens import mint
+from tests.support.tokens import LIFETIME_S, mint
 
 ALLOWED, USED = (204, "allow", "allowed"), (401, "challenge", "token_used")
 
 
-def new_tokens(gate: Gate, count: int, *, age_s: float = 0) -> list[str]:
-    now_ms = gate.service.clock.now_ms() - round(age_s * 1000)
-    return [mint(gate.service.application.signing_keys, gate.site_key, now_ms=now_ms) for _ in range(count)]
+def new_tokens(gate: Gate, count: int, *, age_s: float = 0, lifetime_s: int = LIFETIME_S) -> list[str]:
+    keys, now_ms = gate.service.application.signing_keys, gate.service.clock.now_ms() - round(age_s * 1000)
+    return [mint(keys, gate.site_key, now_ms=now_ms, lifetime_s=lifetime_s) for _ in range(count)]
 
 
 def ask(gate: Gate, tokens: list[str]) -> set[tuple[int, str, str]]:
@@ -21,9 +21,9 @@ def ask(gate: Gate, tokens: list[str]) -> set[tuple[int, str, str]]:
     }
 
 
-def wait_for_new_tokens(gate: Gate) -> None:
+def wait_for_new_tokens(gate: Gate, *, lifetime_s: int = LIFETIME_S) -> None:
     # A token names its second only: one of the second of the restore is refused with those before.
     deadline_s = time.monotonic() + 5
-    while ask(gate, new_tokens(gate, 1)) != {ALLOWED}:
+    while ask(gate, new_tokens(gate, 1, lifetime_s=lifetime_s)) != {ALLOWED}:
         assert time.monotonic() < deadline_s, "new tokens are refused"
         time.sleep(0.1)

@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import json
 import os
 import random
 import signal
@@ -17,7 +18,7 @@ from urllib.parse import urlsplit
 import apsw
 import pytest
 
-from tests.support.processes import ADMIN_KEY, AdminConnection, ServeProcess, serving
+from tests.support.processes import ADMIN_KEY, AdminConnection, ServeProcess, members, serving
 
 SITES = "/v1/admin/sites"
 # The bar is 2 s on a machine of one's own; tests share theirs.
@@ -42,6 +43,10 @@ class OpenRequest:
     def finish(self) -> http.client.HTTPResponse:
         """Send what is missing and read the answer."""
         self._socket.sendall(self._last)
+        return self.read()
+
+    def read(self) -> http.client.HTTPResponse:
+        """Read the answer."""
         reply = http.client.HTTPResponse(self._socket)
         reply.begin()
         return reply
@@ -107,6 +112,39 @@ def test_told_to_stop_it_says_so_finishes_what_is_open_and_empties_the_wal(tmp_p
         wals = {path.name: path.stat().st_size for path in process.data.glob("*-wal")}
         assert all(size == 0 for size in wals.values()), wals
         assert names_in(process.data / "config.db") == {"Open while stopping"}
+
+
+def test_workers_whose_supervisor_was_killed_finish_open_requests_within_the_drain_time(tmp_path: Path) -> None:
+    with serving(tmp_path, AGENTGATE_WORKERS="2", AGENTGATE_DRAIN_SECONDS="8") as process:
+        workers = members(process.process_id)
+        open_request = OpenRequest(process, "Open while orphaned")
+        time.sleep(0.5)
+
+        process.signal(signal.SIGKILL)
+        process.wait()
+        # Several heartbeats: each finds that the supervisor is gone.
+        time.sleep(4)
+        reply = open_request.finish()
+
+        assert (reply.status, reply.headers["connection"]) == (201, "close")
+        assert b"Open while orphaned" in reply.read()
+        open_request.close()
+        deadline_s = time.monotonic() + 20
+        while set(members(process.process_id)) & set(workers):
+            assert time.monotonic() < deadline_s, "workers without a supervisor do not end"
+            time.sleep(0.05)
+
+
+def test_a_request_that_the_drain_time_ends_is_answered_as_every_other_refusal(tmp_path: Path) -> None:
+    with serving(tmp_path, AGENTGATE_DRAIN_SECONDS="2") as process:
+        open_request = OpenRequest(process, "Never finished")
+        process.signal(signal.SIGTERM)
+        reply = open_request.read()
+
+        assert (reply.status, reply.headers.get_content_type()) == (503, "application/json")
+        assert json.loads(reply.read())["error"] == "unavailable"
+        open_request.close()
+        assert process.wait() == 0
 
 
 def test_told_to_stop_a_second_time_it_waits_for_nobody(tmp_path: Path) -> None:

@@ -100,6 +100,57 @@ def test_after_a_restore_no_token_that_was_spent_since_the_backup_opens_again(sh
         assert "spent receipts were lost" not in gate.service.log.getvalue()
 
 
+@pytest.mark.parametrize(("before_s", "after_s"), [(3600, 120), (120, 3600)])
+@pytest.mark.parametrize("restore", [restore_by_the_documents, restore_by_hand, restore_over_the_files_that_are_there])
+def test_another_token_lifetime_after_a_restore_opens_no_redeemed_token_and_rejects_no_new_one(
+    shop: Shop, restore, before_s: int, after_s: int
+) -> None:
+    with shop.open(AGENTGATE_TOKEN_SECONDS=str(before_s)) as gate:
+        tokens = new_tokens(gate, TOKENS, lifetime_s=before_s)
+        assert agentgate(shop.folder, "backup", "copy").returncode == 0
+        assert ask(gate, tokens) == {ALLOWED}
+
+    restore(shop.folder)
+
+    with shop.open(AGENTGATE_TOKEN_SECONDS=str(after_s)) as gate:
+        assert ask(gate, tokens) == {USED}
+        wait_for_new_tokens(gate, lifetime_s=after_s)
+
+
+def test_the_log_shows_a_restore_by_command_as_no_loss(shop: Shop) -> None:
+    spend_since_a_backup(shop)
+    restore_by_the_documents(shop.folder)
+    (shop.folder / "new" / "data").mkdir(mode=0o700, parents=True)
+    shutil.copy(shop.folder / "data" / "root.secret", shop.folder / "new" / "data")
+    restored = agentgate(shop.folder / "new", "restore", "../copy")
+    assert restored.returncode == 0, restored.stderr
+
+    for folder in (shop.folder, shop.folder / "new"):
+        with Shop(folder).open() as gate:
+            log = gate.service.log.getvalue()
+            assert [line for line in log.splitlines() if re.search(r'"level":"(warning|error)"', line)] == []
+
+
+def test_the_log_warns_of_databases_without_marks_and_reports_no_error(shop: Shop) -> None:
+    spend_since_a_backup(shop)
+    restore_by_hand(shop.folder)
+
+    with shop.open() as gate:
+        log = gate.service.log.getvalue()
+        assert '"level":"error"' not in log
+        assert "the databases have no marks of earlier use" in log
+
+
+def test_the_log_reports_lost_spends_as_an_error(shop: Shop) -> None:
+    spend_since_a_backup(shop)
+    restore_over_the_files_that_are_there(shop.folder)
+
+    with shop.open() as gate:
+        lost = [line for line in gate.service.log.getvalue().splitlines() if "spent receipts were lost" in line]
+        assert len(lost) == 1
+        assert '"level":"error"' in lost[0]
+
+
 def test_challenges_and_signatures_of_before_a_restore_are_not_taken_over(shop: Shop) -> None:
     with shop.open() as gate:
         assert BrowserClient(gate.service, gate.site_key).challenge().status_code == 200

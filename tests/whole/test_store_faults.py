@@ -119,6 +119,6 @@ async def test_after_a_power_cut_at_any_byte_what_was_acknowledged_is_spent(tmp_
         async with opened(cut, now_ms=NOW_MS + 1_000) as redemptions:
             for spent in range(safe + 1):
                 answer = await redemptions.spend(
-                    SITE, f"rcp_{spent:02}", Redemption(), kept_until_ms=NOW_MS + LONGEST_MS
+                    SITE, f"rcp_{spent:02}", Redemption(), issued_ms=NOW_MS, kept_until_ms=NOW_MS + LONGEST_MS
                 )
                 assert not answer, f"seed {SEED}, image {number}"

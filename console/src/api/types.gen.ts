@@ -567,13 +567,14 @@ export interface CustomerPatch {
   requireMfa?: boolean;
 }
 
-/** A site of an account, as far as the account's page shows it. */
+/** A site of an account, as far as the account's page shows it. `degraded`: events are unavailable. */
 export interface CustomerSite {
   siteKey: string;
   name: string;
   mode: Mode;
   widgetMode: WidgetMode;
   health: SiteHealthSummary;
+  degraded?: boolean;
 }
 
 /** A new site of the account that the path names. `name` is needed; `siteKey` is generated when absent. */
@@ -821,12 +822,17 @@ export interface InlineKeys {
 /** Whether traffic was seen for a site. */
 export type InstallState = "live" | "waiting";
 
-/** Whether traffic was seen for the site: `waiting` until its first decision, then `live`. */
+/**
+ * Whether traffic was seen for the site: `waiting` until its first decision, then `live`.
+ *
+ * `degraded`: events are unavailable, and the status is `waiting` because nothing is known.
+ */
 export interface InstallStatus {
   siteKey: string;
   status: InstallState;
   firstSeenAt?: string;
   lastSeenAt?: string;
+  degraded?: boolean;
 }
 
 /** One check of the readiness answer. Without a required one nothing is decided. */
@@ -1888,18 +1894,24 @@ export interface SiteDetail {
   credentials: CredentialCounts;
   today: Record<string, number>;
   health: SiteHealthSummary;
+  degraded?: boolean;
   credentialList: Credential[];
   changes: ConfigChange[];
   rules: RulesSummary;
 }
 
-/** The checks that failed over the range, worst first; `status` is that of the worst, or `ok`. */
+/**
+ * The checks that failed over the range, worst first; `status` is that of the worst, or `ok`.
+ *
+ * `degraded`: events are unavailable, and checks that need them are omitted.
+ */
 export interface SiteHealth {
   siteKey: string;
   status: HealthSeverity;
   from: string;
   to: string;
   checks: FailedCheck[];
+  degraded?: boolean;
 }
 
 /** The health shown in a site's summary. */
@@ -1955,7 +1967,11 @@ export interface SiteRoute {
   pathPrefix?: string;
 }
 
-/** A site as a list shows it. `today` counts protected requests by outcome since midnight UTC, and `monitored`. */
+/**
+ * A site as a list shows it. `today` counts protected requests by outcome since midnight UTC, and `monitored`.
+ *
+ * `degraded`: events are unavailable, so `today` is 0 and `health` knows nothing of traffic.
+ */
 export interface SiteSummary {
   id: string;
   customerId: string;
@@ -1981,6 +1997,7 @@ export interface SiteSummary {
   credentials: CredentialCounts;
   today: Record<string, number>;
   health: SiteHealthSummary;
+  degraded?: boolean;
 }
 
 /**

@@ -8,7 +8,7 @@ import { useEvery, useQuery } from "../lib/query";
 import { t } from "../lib/words";
 import { Icon } from "../ui/icons";
 import { siteHref } from "../ui/layout";
-import { Empty, Head, Time, type Tone } from "../ui/parts";
+import { Empty, Head, Note, Time, type Tone } from "../ui/parts";
 import { DataTable } from "../ui/table";
 
 const REFRESH_MS = 30_000;
@@ -51,6 +51,7 @@ export default function Sites() {
       <Head title={t("page.sites")} actions={create || undefined}>
         {all && t(troubled ? "sites.leadTrouble" : "sites.lead", { n: all.length, troubled })}
       </Head>
+      {all?.some((site) => site.degraded) && <Note tone="challenge">{t("sites.degraded")}</Note>}
       <DataTable
         title={t("page.sites")}
         loaded={{ ...read, data: all }}
@@ -62,8 +63,8 @@ export default function Sites() {
           { id: "site", label: t("sites.site"), cell: (site) => <><a href={siteHref(site.siteKey, site.health.status === "no_credentials" ? "install" : "overview")}>{site.name}</a><small>{site.allowedOrigins.join(", ") || site.siteKey}</small></>, csv: (site) => site.name },
           ...(isOperator ? [{ id: "customer", label: t("sites.customer"), class: "opt", cell: (site: SiteSummary) => site.customerName, csv: (site: SiteSummary) => site.customerName }] : []),
           { id: "mode", label: t("sites.mode"), cell: (site) => <span class="tag" data-o={site.mode === "enforce" ? "allow" : undefined}>{t(`mode.${site.mode}`)}</span>, csv: (site) => site.mode },
-          { id: "today", label: t("sites.today"), class: "n num", cell: (site) => count(total(site)), csv: total },
-          { id: "refused", label: t("sites.refused"), class: "n num opt", cell: (site) => count(refused(site)), csv: refused },
+          { id: "today", label: t("sites.today"), class: "n num", cell: (site) => (site.degraded ? "–" : count(total(site))), csv: total },
+          { id: "refused", label: t("sites.refused"), class: "n num opt", cell: (site) => (site.degraded ? "–" : count(refused(site))), csv: refused },
           { id: "health", label: t("sites.health"), cell: (site) => <span class="state"><span class="dot" data-o={HEALTH[site.health.status]} />{t(`health.${site.health.status}`)}</span>, csv: (site) => site.health.status },
           { id: "seen", label: t("sites.seen"), class: "opt2 faint nw", cell: (site) => (site.health.lastEventAt ? <Time at={site.health.lastEventAt} /> : "–"), csv: (site) => site.health.lastEventAt },
         ]}

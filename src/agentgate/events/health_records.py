@@ -10,12 +10,16 @@ from agentgate.lib.records import Record, SiteKey
 
 
 class InstallStatus(Record, frozen=True, kw_only=True):
-    """Whether traffic was seen for the site: `waiting` until its first decision, then `live`."""
+    """Whether traffic was seen for the site: `waiting` until its first decision, then `live`.
+
+    `degraded`: events are unavailable, and the status is `waiting` because nothing is known.
+    """
 
     site_key: SiteKey
     status: InstallState
     first_seen_at: Moment | UnsetType = UNSET
     last_seen_at: Moment | UnsetType = UNSET
+    degraded: bool | UnsetType = UNSET
 
 
 class FailedCheck(Record, frozen=True, kw_only=True):
@@ -28,10 +32,14 @@ class FailedCheck(Record, frozen=True, kw_only=True):
 
 
 class SiteHealth(Record, frozen=True, kw_only=True):
-    """The checks that failed over the range, worst first; `status` is that of the worst, or `ok`."""
+    """The checks that failed over the range, worst first; `status` is that of the worst, or `ok`.
+
+    `degraded`: events are unavailable, and checks that need them are omitted.
+    """
 
     site_key: SiteKey
     status: HealthSeverity
     from_: Moment = field(name="from")
     to: Moment
     checks: list[FailedCheck]
+    degraded: bool | UnsetType = UNSET

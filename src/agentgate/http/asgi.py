@@ -197,7 +197,7 @@ class HttpApp:
             except Refused as refused:
                 return _refusal(refused, surface), refused.code, None
             except StoreUnavailable as failure:
-                unavailable = Refused(surface.unavailable, headers={"retry-after": "5"})
+                unavailable = Refused(surface.unavailable, failure.message, headers={"retry-after": "5"})
                 return _refusal(unavailable, surface), surface.unavailable, failure
         except Disconnected:
             return None, "disconnected", None

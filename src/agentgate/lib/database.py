@@ -6,6 +6,7 @@ transaction. So it can run on a writer thread among others (SQLite, one commit f
 after a deadlock (PostgreSQL).
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import Enum
 from types import NoneType, UnionType
@@ -25,6 +26,9 @@ Value = int | float | str | bytes | None
 # Told how long a unit of work took, in seconds.
 Note = Callable[[float], None]
 
+# A store of events that hangs delays a page that also shows events by at most this much.
+EVENTS_WAIT_S = 2.0
+
 T = TypeVar("T")
 R = TypeVar("R", bound=Struct)
 Stores = TypeVar("Stores", covariant=True)  # noqa: PLC0105 - reads better in every signature
@@ -32,6 +36,24 @@ Stores = TypeVar("Stores", covariant=True)  # noqa: PLC0105 - reads better in ev
 
 class StoreUnavailable(Exception):  # noqa: N818 - says what happened
     """The store did not answer, or did not say whether it committed. Safe to show as 503; the cause is logged."""
+
+    # Replaces the message of the surface's error table.
+    message: str | None = None
+
+
+class EventsUnavailable(StoreUnavailable):
+    """The store of events did not answer. Configuration and decisions do not need it."""
+
+    message = "Events are unavailable. Try again in 5 seconds. Sites, rules and settings do not need them."
+
+
+async def within_events_wait(read: Awaitable[T]) -> T:
+    """Return what is read of events; raise EventsUnavailable early enough for a page that shows more than events."""
+    try:
+        async with asyncio.timeout(EVENTS_WAIT_S):
+            return await read
+    except TimeoutError as late:
+        raise EventsUnavailable(f"events were not read within {EVENTS_WAIT_S} s") from late
 
 
 class Conflict(Exception):  # noqa: N818 - likewise

@@ -205,8 +205,10 @@ class Application:
         return self._listeners[1].address
 
     async def drain(self) -> None:
-        """Report not ready, then accept no more connections and finish open requests."""
+        """Report not ready and ask clients to reconnect, then accept no more connections and finish open requests."""
         self.readiness.draining = True
+        for listener in self._listeners:
+            listener.announce_close()
         await asyncio.sleep(min(NOTICE_S, self.settings.drain_seconds))
         await asyncio.gather(*(listener.drain(self.settings.drain_seconds) for listener in self._listeners))
 

@@ -23,6 +23,7 @@ from msgspec import Struct
 from agentgate.lib.settings.schema import Settings, passed_sockets
 from agentgate.lib.settings.values import ListenAddress
 from agentgate.protection.signals.rate_board import board_bytes
+from agentgate.server.handover import Handover
 from agentgate.server.shared_memory import SharedMemory, share_memory
 from agentgate.storage.shared_cache.owned import Pair, open_pairs, run_owner
 
@@ -86,7 +87,9 @@ def supervise(
     needs: they are imported once for all workers, so that a new one serves within a fraction of a second.
     """
     sockets = open_sockets(settings)
-    first_heartbeat = _FirstHeartbeat(on_ready, sockets)
+    handover = Handover((sockets.public, sockets.admin))
+    first_heartbeat = _FirstHeartbeat(on_ready, sockets, handover)
+    before = signal.signal(signal.SIGUSR2, handover.begin)
     try:
         if settings.workers == 1:
             run_worker(settings, sockets, first_heartbeat)
@@ -99,11 +102,12 @@ def supervise(
         start = _Starter(context, run_worker, settings=settings, sockets=sockets, pairs=pairs)
         return _Supervisor(settings, sockets, start, first_heartbeat=first_heartbeat, timings=timings).run()
     finally:
+        signal.signal(signal.SIGUSR2, before)
         _close(sockets)
 
 
 def open_sockets(settings: Settings) -> Sockets:
-    """Use the sockets that systemd passed and open the others; raise ListenRefused if one cannot be opened."""
+    """Use the sockets that were passed and open the others; raise ListenRefused if one cannot be opened."""
     passed = passed_sockets()
     public = _take(passed, "public") or _listen(settings.public_listen, "AGENTGATE_PUBLIC_LISTEN")
     try:
@@ -114,17 +118,17 @@ def open_sockets(settings: Settings) -> Sockets:
 
 
 def _take(passed: dict[str, int], name: str) -> socket.socket | None:
-    """Return a passed socket. systemd keeps it open: clients that connect in a restart wait for the next process."""
+    """Return a passed socket. It stays open in a restart: clients that connect wait for the next process."""
     if name not in passed:
         return None
     os.set_inheritable(passed[name], False)  # noqa: FBT003 - the standard library's signature
     try:
         listener = socket.socket(fileno=passed[name])
     except OSError as error:
-        raise ListenRefused(f"the {name} socket of systemd cannot be used: {error.strerror}") from error
+        raise ListenRefused(f"the passed {name} socket cannot be used: {error.strerror}") from error
     if listener.type != socket.SOCK_STREAM or not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
         listener.close()
-        raise ListenRefused(f"the {name} socket of systemd is not one that listens; use ListenStream=")
+        raise ListenRefused(f"the passed {name} socket is not one that listens; use ListenStream=")
     listener.setblocking(False)  # noqa: FBT003 - likewise
     return listener
 
@@ -152,14 +156,18 @@ def _listen(address: ListenAddress, variable: str) -> socket.socket:
 class _FirstHeartbeat:
     """Called for each heartbeat; reports the first one."""
 
-    def __init__(self, on_ready: OnReady | None, sockets: Sockets) -> None:
+    def __init__(self, on_ready: OnReady | None, sockets: Sockets, handover: Handover) -> None:
         self._on_ready = on_ready
         self._sockets = sockets
+        self._handover: Handover | None = handover
 
     def __call__(self) -> None:
+        if self._handover is None:
+            return
+        handover, self._handover = self._handover, None
+        handover.finish()
         if self._on_ready is not None:
-            on_ready, self._on_ready = self._on_ready, None
-            on_ready(self._sockets)
+            self._on_ready(self._sockets)
 
 
 def _close(sockets: Sockets) -> None:
@@ -173,6 +181,7 @@ class _HeartbeatPipe:
     def __init__(self, pipe: Connection, *, end_by: signal.Signals = signal.SIGTERM) -> None:
         self._pipe = pipe
         self._end_by = end_by
+        self._is_orphaned = False
         os.set_blocking(pipe.fileno(), False)
 
     def __call__(self) -> None:
@@ -183,7 +192,10 @@ class _HeartbeatPipe:
             return
         except BrokenPipeError:
             # The supervisor is gone and cannot replace or stop this process, so it ends itself; a worker drains first.
-            os.kill(os.getpid(), self._end_by)
+            # Once: the same signal a second time means not to wait for open requests.
+            if not self._is_orphaned:
+                self._is_orphaned = True
+                os.kill(os.getpid(), self._end_by)
 
 
 def _work(run_worker: RunWorker, settings: Settings, sockets: Sockets, pipe: Connection) -> None:

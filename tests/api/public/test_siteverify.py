@@ -71,9 +71,11 @@ def test_a_repeated_request_gets_the_same_bytes_and_every_other_one_a_refusal(sh
 
 
 def spend(shop, token, redemption):
-    application, until_ms = shop.service.application, shop.service.clock.now_ms() + DAY_MS
+    application, now_ms = shop.service.application, shop.service.clock.now_ms()
     jti = read_receipt(token, application.signing_keys).claims.jti
-    spending = application.stores.redemptions.spend(shop.site_id, jti, redemption, kept_until_ms=until_ms)
+    spending = application.stores.redemptions.spend(
+        shop.site_id, jti, redemption, issued_ms=now_ms, kept_until_ms=now_ms + DAY_MS
+    )
     assert shop.service.run(spending)
 
 

@@ -30,6 +30,9 @@ class HealthWatch:
         for webhooks in _by_site(each for each in live if WebhookEvent.HEALTH in each.webhook.events):
             first = webhooks[0]
             health = await self._read_health(first.webhook.site_id, first.site_key, self._clock.now_ms())
+            if health.degraded:
+                # Nothing is known of the checks that need events, so nothing has changed.
+                continue
             for each in webhooks:
                 await self._note(each, health)
 

@@ -6,7 +6,14 @@ from collections.abc import Callable
 from uvicorn._types import ASGISendEvent
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from agentgate.http.connection.fast_functions import HotRequest
+from agentgate.http.connection.fast_functions import FAILED, HotRequest, json_reply
+
+CANCELLED = json_reply(
+    503,
+    "unavailable",
+    message="The service stopped before it finished this request. Check whether it took effect, then try again.",
+    headers=[(b"retry-after", b"5"), (b"cache-control", b"no-store")],
+)
 
 
 class RequestHead(HotRequest, frozen=True, gc=False, kw_only=True):
@@ -34,6 +41,15 @@ class RequestCycle(RequestResponseCycle):
             # Whether the body comes after such an answer is up to the client, so the next request could be anywhere.
             self.keep_alive = False
         await super().send(message)
+
+    async def send_500_response(self) -> None:
+        """Answer a request that failed, or that was cancelled at the end of the drain time."""
+        self.keep_alive = False
+        task = asyncio.current_task()
+        reply = CANCELLED if task is not None and task.cancelling() else FAILED
+        headers = [*reply.headers, (b"content-length", b"%d" % len(reply.body))]
+        await self.send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        await self.send({"type": "http.response.body", "body": reply.body, "more_body": False})
 
 
 def new_cycle(head: RequestHead, connection: HttpToolsProtocol, *, close: Callable[[], None]) -> RequestResponseCycle:

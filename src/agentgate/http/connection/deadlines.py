@@ -53,7 +53,7 @@ class TimedConnection(HttpToolsProtocol):
         self._is_first = True
         self._is_stopped = False
         self._is_lingering = False
-        self._is_draining = False
+        self._is_draining = server_state.is_draining
         self._is_busy = False
         self._waiting: deque[Callable[[], None]] = deque()
         # What arrived and was not looked at yet.
@@ -105,6 +105,11 @@ class TimedConnection(HttpToolsProtocol):
         if self.transport.is_closing():
             return None
         return self._phase != BETWEEN, not self._is_first, self._deadline
+
+    def limit_idle(self, until: float) -> None:
+        """Let the connection be idle until then at most."""
+        if self._phase == BETWEEN and not (self._is_busy or self._waiting):
+            self._deadline = min(self._deadline, until)
 
     def pause_writing(self) -> None:
         super().pause_writing()

@@ -22,6 +22,8 @@ from agentgate.lib.clock import Clock
 
 _NO_HOT_PATHS: HotPaths = MappingProxyType({})
 _DRAIN_STEP_S = 0.01
+# While draining, so long may a request be on its way over a connection that looks idle.
+IDLE_GRACE_S = 2.0
 # The loop takes one new connection in a turn from each descriptor that it listens on. A turn at full load takes tens of
 # milliseconds, and a proxy that needs more connections then needs all of them at once.
 _ACCEPTORS = 16
@@ -114,13 +116,22 @@ class Listener:
         if self._options.unix_path is not None and self._options.inherited is None:
             self._options.unix_path.unlink(missing_ok=True)
 
+    def announce_close(self) -> None:
+        """Close each connection behind its next answer, which says so (`Connection: close`)."""
+        self._state.is_draining = True
+        for connection in self._connections():
+            connection.announce_close()
+
     async def drain(self, timeout_s: float) -> int:
-        """Stop accepting, let what runs finish, close the rest; return how many requests had to be cancelled."""
+        """Stop accepting, let what runs finish, close the rest; return how many requests had to be cancelled.
+
+        An idle connection stays open for a while: a request may be on its way, and closing would lose it.
+        """
         self.stop_accepting()
-        # One turn of the loop: requests that have already reached this machine are in flight, not idle.
-        await asyncio.sleep(0)
-        for connection in list(self._state.connections):
-            connection.shutdown()
+        self.announce_close()
+        idle_until = asyncio.get_running_loop().time() + min(timeout_s, IDLE_GRACE_S)
+        for connection in self._connections():
+            connection.limit_idle(idle_until)
         deadline = asyncio.get_running_loop().time() + timeout_s
         # Connections and tasks leave from many places; looking again is simpler than telling an event from each.
         while self._is_open() and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110
@@ -131,6 +142,9 @@ class Listener:
             await asyncio.wait([self._ticking])
         return cancelled
 
+    def _connections(self) -> list[Any]:
+        return list(self._state.connections)
+
     def _is_open(self) -> bool:
         return bool(self._state.connections or self._state.tasks)
 
@@ -140,7 +154,7 @@ class Listener:
             task.cancel("the time to drain is over")
         if tasks:
             await asyncio.wait(tasks, timeout=_CANCEL_GRACE_S)
-        for connection in list(self._state.connections):
+        for connection in self._connections():
             connection.transport.abort()
         # Transports report their end in the next turn of the loop.
         await asyncio.sleep(0)
@@ -175,7 +189,7 @@ class Listener:
             await asyncio.sleep(interval_s)
             self._set_date()
             now = loop.time()
-            for connection in list(self._state.connections):
+            for connection in self._connections():
                 _check(connection, now)
 
     def _set_date(self) -> None:

@@ -115,14 +115,18 @@ class GateProtocol(DeferringConnection):
         # A line end of which the second half is still to come belongs to the parser.
         self._is_clean = self._phase == BETWEEN and data[-1:] != b"\r"
 
+    def announce_close(self) -> None:
+        """Close behind the next answer, or behind the last of those that wait."""
+        self._is_draining = True
+        if self._running is not None and not self._waiting and not self._deferred_data:
+            self._running.keep_alive = False
+
     def shutdown(self) -> None:
         """Finish what has begun to arrive or to run, then close; close at once when there is nothing."""
-        self._is_draining = True
-        if self._waiting or self._deferred_data:
+        self.announce_close()
+        if self._waiting or self._deferred_data or self._running is not None:
             return
-        if self._running is not None:
-            self._running.keep_alive = False
-        elif not self._is_busy and self._phase == BETWEEN:
+        if not self._is_busy and self._phase == BETWEEN:
             self.transport.close()
 
     # The parser and its callbacks; `on_url` is uvicorn's.

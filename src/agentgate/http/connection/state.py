@@ -54,6 +54,8 @@ class GateState(ServerState):
         self.take_post, self.taken_posts = taker_of(hot_paths, b"POST")
         self.refused: dict[str, int] = {}
         self.shed = 0
+        # Each connection closes behind its next answer.
+        self.is_draining = False
         # Hot requests that wait for their answer without a task.
         self.pending = 0
         # Idle connections to close for new ones, the idlest last, and when they were looked up.

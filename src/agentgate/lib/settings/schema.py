@@ -5,7 +5,7 @@ This is the only module that reads the environment. How a kind of value is writt
 
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
@@ -44,6 +44,8 @@ SECRET_FILE_BYTES = 64 * 1024
 LISTENERS = ("public", "admin")
 # After standard input, output and error: systemd's convention.
 FIRST_PASSED_SOCKET = 3
+# Set by a predecessor: its process ID and the descriptors of its listening sockets.
+HANDOVER = "LISTEN_HANDOVER"
 LOOPBACK = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))
 
 
@@ -299,13 +301,33 @@ def read_process_settings(toml_path: Path | None) -> Settings:
     return read_settings(os.environ, toml_path)
 
 
-def passed_sockets() -> dict[str, int]:
-    """Return the descriptors of listening sockets that systemd opened for this process, by listener.
+def successor_environment(sockets: Sequence[int]) -> dict[str, str]:
+    """Return the environment in which a successor finds these listening sockets, in the order of LISTENERS."""
+    return {**os.environ, HANDOVER: ":".join(map(str, (os.getpid(), *sockets)))}
 
-    A socket unit names its listener (`FileDescriptorName=public` or `admin`); without names the public one comes first.
+
+def notify_socket() -> str:
+    """Return the socket on which systemd listens for the service's state; empty without systemd."""
+    return os.environ.get("NOTIFY_SOCKET", "")
+
+
+def handed_sockets() -> dict[str, int]:
+    """Return the descriptors of the listening sockets that this process inherited from its predecessor."""
+    predecessor, *passed = os.environ.get(HANDOVER, "").split(":")
+    # Children of this process inherit the variable too, and not the sockets.
+    if predecessor != str(os.getppid()):
+        return {}
+    return dict(zip(LISTENERS, map(int, passed), strict=True))
+
+
+def passed_sockets() -> dict[str, int]:
+    """Return the descriptors of listening sockets that are open already, by listener.
+
+    They come from a predecessor or from systemd. A socket unit names its listener (`FileDescriptorName=public` or
+    `admin`); without names the public one comes first.
     """
     if os.environ.get("LISTEN_PID") != str(os.getpid()):
-        return {}
+        return handed_sockets()
     count = int(os.environ.get("LISTEN_FDS", "0"))
     names = os.environ.get("LISTEN_FDNAMES", "").split(":")
     if not set(names) <= set(LISTENERS) or len(names) != count:

@@ -36,7 +36,9 @@ class PrivateTokens:
         if token is None or not is_genuine(token, issuers, context, origin):
             raise Refused("private_token_invalid")
         # The signature covers the challenge, so the token is valid for this one only, and once.
-        if not await self._redemptions.spend(site.id, token.id, Redemption(), kept_until_ms=call.now + DAY_MS):
+        if not await self._redemptions.spend(
+            site.id, token.id, Redemption(), issued_ms=challenge.issued_ms, kept_until_ms=call.now + DAY_MS
+        ):
             raise Refused("private_token_invalid", "The private token was used before.")
         await self._shared_cache.put(_name(challenge), b"1", ttl_ms=challenge.expires_ms - call.now)
         return PrivateTokenResult(status="accepted")

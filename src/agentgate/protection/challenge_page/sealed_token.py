@@ -66,7 +66,11 @@ class SealedTokens:
         if token is None:
             return None
         is_new = await self._redemptions.spend(
-            holder.site_id, token.id, Redemption(), kept_until_ms=token.expires_ms + KEPT_MS
+            holder.site_id,
+            token.id,
+            Redemption(),
+            issued_ms=token.not_before_ms,
+            kept_until_ms=token.expires_ms + KEPT_MS,
         )
         return token.content if is_new else None
 

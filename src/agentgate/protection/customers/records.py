@@ -38,13 +38,14 @@ class CustomerList(Record, frozen=True, kw_only=True):
 
 
 class CustomerSite(Record, frozen=True, kw_only=True):
-    """A site of an account, as far as the account's page shows it."""
+    """A site of an account, as far as the account's page shows it. `degraded`: events are unavailable."""
 
     site_key: SiteKey
     name: str
     mode: Mode
     widget_mode: WidgetMode
     health: SiteHealthSummary
+    degraded: bool | UnsetType = UNSET
 
 
 class CustomerDetail(CustomerSummary, frozen=True, kw_only=True):

@@ -94,7 +94,10 @@ class Receipts:
     async def spend(self, site: SiteView, token: Claims, *, now_ms: int) -> bool:
         """Spend a token, durably; False when it was spent already."""
         kept_until_ms = max(now_ms, token.exp * SECOND_MS) + KEPT_MS
-        return await self._redemptions.spend(site.id, token.jti, Redemption(), kept_until_ms=kept_until_ms)
+        issued_ms = token.iat * SECOND_MS
+        return await self._redemptions.spend(
+            site.id, token.jti, Redemption(), issued_ms=issued_ms, kept_until_ms=kept_until_ms
+        )
 
     def token(
         self,

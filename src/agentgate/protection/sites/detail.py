@@ -3,11 +3,15 @@
 The agent prompt is Markdown that tells a coding agent, or a person, how to add the check to one site. No secrets.
 """
 
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 
+from msgspec import UNSET
+
 from agentgate.events.health_records import InstallStatus
 from agentgate.http.call import Call
+from agentgate.lib.database import EventsUnavailable, within_events_wait
 from agentgate.lib.enums import InstallState, Outcome, SiteHealthStatus
 from agentgate.lib.errors import Refused
 from agentgate.lib.limits import CHANGES_LIMIT
@@ -15,33 +19,51 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional
 from agentgate.protection.rules.effective import summary_of
 from agentgate.protection.sites.records import Site, SiteDetail, SiteHealthSummary, SiteSummary
-from agentgate.protection.sites.repository import ActivityStore, ListedSite, Sighting, SiteActivity, SiteStores
+from agentgate.protection.sites.repository import (
+    ActivityStore,
+    ListedSite,
+    SiteActivity,
+    SiteHealthStore,
+    SiteStores,
+)
 
 QUIET = SiteActivity(today={}, last_event_at=None)
 
 
-def summarise(listed: ListedSite, activity: SiteActivity) -> SiteSummary:
-    """Put a site's summary together."""
+def summarise(listed: ListedSite, activity: SiteActivity | None) -> SiteSummary:
+    """Put a site's summary together. `activity`: None while events are unavailable."""
     site = listed.site
     return SiteSummary(
         **{name: getattr(site, name) for name in site.__struct_fields__},
         customer_name=listed.customer_name,
         credentials=listed.credentials,
-        today={**dict.fromkeys((*Outcome, "monitored"), 0), **activity.today},
+        today={**dict.fromkeys((*Outcome, "monitored"), 0), **(activity or QUIET).today},
         health=_health(listed, activity),
+        degraded=UNSET if activity else True,
     )
 
 
-def _health(listed: ListedSite, activity: SiteActivity) -> SiteHealthSummary:
+def _health(listed: ListedSite, activity: SiteActivity | None) -> SiteHealthSummary:
     # In the order of setting up: without a credential nothing is checked, without routes nothing is protected.
     status = SiteHealthStatus.OK
     if listed.credentials.active == 0:
         status = SiteHealthStatus.NO_CREDENTIALS
     elif not listed.site.routes and not listed.site.whole_site:
         status = SiteHealthStatus.NO_ROUTES
-    elif activity.last_event_at is None:
+    elif activity is not None and activity.last_event_at is None:
         status = SiteHealthStatus.NO_TRAFFIC
-    return SiteHealthSummary(status=status, last_event_at=optional(activity.last_event_at))
+    return SiteHealthSummary(status=status, last_event_at=optional((activity or QUIET).last_event_at))
+
+
+async def _list_activity(
+    activity: ActivityStore, site_ids: Sequence[str], now: Moment
+) -> Mapping[str, SiteActivity | None]:
+    """Return the activity of each site: QUIET without traffic, None while events are unavailable."""
+    try:
+        seen = await within_events_wait(activity.list_activity(site_ids, now_ms=now))
+    except EventsUnavailable:
+        return dict.fromkeys(site_ids)
+    return {site_id: seen.get(site_id, QUIET) for site_id in site_ids}
 
 
 async def list_summaries(
@@ -49,8 +71,8 @@ async def list_summaries(
 ) -> list[SiteSummary]:
     """Return the summaries of an account's sites, or of all."""
     listed = await stores.sites.list_sites(account_id=account_id, now_ms=now)
-    seen = await activity.list_activity([each.site.id for each in listed], now_ms=now)
-    return [summarise(each, seen.get(each.site.id, QUIET)) for each in listed]
+    seen = await _list_activity(activity, [each.site.id for each in listed], now)
+    return [summarise(each, seen[each.site.id]) for each in listed]
 
 
 async def read_detail(
@@ -60,8 +82,8 @@ async def read_detail(
     listed = await stores.sites.find_listed(site_id, now_ms=now)
     if listed is None:
         raise Refused("site_not_found")
-    seen = await activity.list_activity([site_id], now_ms=now)
-    summary = summarise(listed, seen.get(site_id, QUIET))
+    seen = await _list_activity(activity, [site_id], now)
+    summary = summarise(listed, seen[site_id])
     return SiteDetail(
         **{name: getattr(summary, name) for name in summary.__struct_fields__},
         credential_list=await stores.credentials.list_credentials(site_id),
@@ -70,7 +92,12 @@ async def read_detail(
     )
 
 
-def install_status(site_key: str, sighting: Sighting | None) -> InstallStatus:
+async def read_install_status(health: SiteHealthStore, site_key: str, number: int) -> InstallStatus:
+    """Return whether traffic was seen for a site."""
+    try:
+        sighting = await within_events_wait(health.find_sighting(number))
+    except EventsUnavailable:
+        return InstallStatus(site_key=site_key, status=InstallState.WAITING, degraded=True)
     if sighting is None:
         return InstallStatus(site_key=site_key, status=InstallState.WAITING)
     return InstallStatus(

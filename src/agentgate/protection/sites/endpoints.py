@@ -7,7 +7,13 @@ from agentgate.lib.database import Store
 from agentgate.lib.enums import ActorKind
 from agentgate.people.identity.links import LinkUrls
 from agentgate.protection.sites import editing
-from agentgate.protection.sites.detail import AgentPrompt, install_status, list_summaries, read_detail, request_origin
+from agentgate.protection.sites.detail import (
+    AgentPrompt,
+    list_summaries,
+    read_detail,
+    read_install_status,
+    request_origin,
+)
 from agentgate.protection.sites.health import HealthReader
 from agentgate.protection.sites.records import (
     Adapter,
@@ -95,8 +101,7 @@ async def _read(call: SiteCall, store: Store[SiteStores], activity: ActivityStor
 
 async def read_install(call: SiteCall, store: Store[SiteStores], health: SiteHealthStore) -> InstallStatus:
     """Say whether traffic was seen for the site: `waiting` until its first decision, then `live`."""
-    number = await store.read.sites.find_number(call.site_id)
-    return install_status(call.site_key, await health.find_sighting(number))
+    return await read_install_status(health, call.site_key, await store.read.sites.find_number(call.site_id))
 
 
 async def read_health(call: SiteCall, reader: HealthReader) -> SiteHealth:

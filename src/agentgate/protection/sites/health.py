@@ -6,14 +6,21 @@ A new check is a function and an entry in CHECKS.
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from msgspec import UNSET
+
 from agentgate.events.health_records import FailedCheck, SiteHealth
 from agentgate.lib import limits
 from agentgate.lib.clock import HOUR_MS, to_rfc3339
-from agentgate.lib.database import Store
+from agentgate.lib.database import EventsUnavailable, Store, within_events_wait
 from agentgate.lib.enums import HealthCheck, HealthSeverity
 from agentgate.lib.moment import Moment
 from agentgate.protection.credentials.records import Credential
-from agentgate.protection.sites.repository import HealthCounts, Sighting, SiteHealthStore, SiteStores
+from agentgate.protection.sites.repository import (
+    HealthCounts,
+    Sighting,
+    SiteHealthStore,
+    SiteStores,
+)
 
 WINDOW_MS = 24 * HOUR_MS
 ORIGINS_SHOWN = 10
@@ -141,6 +148,12 @@ CHECKS: tuple[Callable[[HealthFacts], FailedCheck | None], ...] = (
     not_installed,
 )
 
+# Checks that need no events, for the time in which none can be read.
+CHECKS_WITHOUT_EVENTS = (no_credential,)
+_NOTHING_COUNTED = HealthCounts(
+    tokens=0, server_checks=0, siteverify_success=0, siteverify_failures={}, refused_origins={}
+)
+
 # Worst first.
 _ORDER = tuple(reversed(HealthSeverity))
 
@@ -158,20 +171,29 @@ class HealthReader:
         """Return the checks that fail now."""
         number = await self._store.read.sites.find_number(site_id)
         from_ms = now_ms - WINDOW_MS
-        tokens_to_ms = max(now_ms - self._token_ms, from_ms)
         facts = HealthFacts(
             from_ms=from_ms,
             now_ms=now_ms,
-            counts=await self._counts.count_health(number, from_ms=from_ms, to_ms=now_ms, tokens_to_ms=tokens_to_ms),
+            counts=_NOTHING_COUNTED,
             credentials=await self._store.read.credentials.list_credentials(site_id),
-            sighting=await self._counts.find_sighting(number),
+            sighting=None,
         )
-        return health_of(site_key, facts)
+        try:
+            counts, sighting = await within_events_wait(self._count(number, from_ms, now_ms))
+        except EventsUnavailable:
+            return health_of(site_key, facts, degraded=True)
+        return health_of(site_key, facts._replace(counts=counts, sighting=sighting))
+
+    async def _count(self, number: int, from_ms: int, now_ms: int) -> tuple[HealthCounts, Sighting | None]:
+        tokens_to_ms = max(now_ms - self._token_ms, from_ms)
+        counts = await self._counts.count_health(number, from_ms=from_ms, to_ms=now_ms, tokens_to_ms=tokens_to_ms)
+        return counts, await self._counts.find_sighting(number)
 
 
-def health_of(site_key: str, facts: HealthFacts) -> SiteHealth:
-    """Run all checks."""
-    failed = [found for check in CHECKS if (found := check(facts)) is not None]
+def health_of(site_key: str, facts: HealthFacts, *, degraded: bool = False) -> SiteHealth:
+    """Run all checks; while events are unavailable, those that need none."""
+    checks = CHECKS_WITHOUT_EVENTS if degraded else CHECKS
+    failed = [found for check in checks if (found := check(facts)) is not None]
     failed.sort(key=lambda found: _ORDER.index(found.severity))
     return SiteHealth(
         site_key=site_key,
@@ -179,6 +201,7 @@ def health_of(site_key: str, facts: HealthFacts) -> SiteHealth:
         from_=Moment(facts.from_ms),
         to=Moment(facts.now_ms),
         checks=failed,
+        degraded=degraded or UNSET,
     )
 
 

@@ -99,12 +99,16 @@ class SiteHealthSummary(Record, frozen=True, kw_only=True):
 
 
 class SiteSummary(Site, frozen=True, kw_only=True):
-    """A site as a list shows it. `today` counts protected requests by outcome since midnight UTC, and `monitored`."""
+    """A site as a list shows it. `today` counts protected requests by outcome since midnight UTC, and `monitored`.
+
+    `degraded`: events are unavailable, so `today` is 0 and `health` knows nothing of traffic.
+    """
 
     customer_name: str
     credentials: CredentialCounts
     today: dict[str, int]
     health: SiteHealthSummary
+    degraded: bool | UnsetType = UNSET
 
 
 class SiteDetail(SiteSummary, frozen=True, kw_only=True):
@@ -130,6 +134,7 @@ _SERVER_FIELDS = (
     "credentials",
     "today",
     "health",
+    "degraded",
     "credentialList",
     "changes",
     "rules",

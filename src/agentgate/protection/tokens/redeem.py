@@ -15,7 +15,7 @@ from msgspec import UNSET, Struct
 
 from agentgate.events.recorder import Recorder
 from agentgate.events.records import CounterName
-from agentgate.lib.clock import HOUR_MS
+from agentgate.lib.clock import HOUR_MS, SECOND_MS
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.enums import ReceiptKind
 from agentgate.lib.errors import Refused
@@ -43,7 +43,7 @@ def success(claims: Claims, request_id: str | None) -> SiteverifySuccess:
         action=claims.action,
         kind=claims.kind,
         issued_at=Moment(claims.iat * 1000),
-        expires_at=Moment(claims.exp * 1000),
+        expires_at=Moment(claims.exp * SECOND_MS),
         decision_id=claims.decision_id,
         origin=claims.origin,
         visitor_id=claims.sub if is_browser else UNSET,
@@ -245,9 +245,14 @@ class Redeemer:
         # The answer about a browser token follows from the token, and is a row's largest part. A handoff's receipt may
         # also be spent by the agent's submission, under an ID of its own: the kept answer tells the two apart.
         redemption = Redemption(request_id, None if request_id is None or claims.kind is _BROWSER else call.answer)
-        kept_until_ms = max(call.now_ms, claims.exp * 1000) + KEPT_MS
+        kept_until_ms = max(call.now_ms, claims.exp * SECOND_MS) + KEPT_MS
         self._redemptions.spend_then(
-            call.site.id, claims.jti, redemption, kept_until_ms=kept_until_ms, done=partial(self._spent_or_not, call)
+            call.site.id,
+            claims.jti,
+            redemption,
+            issued_ms=claims.iat * SECOND_MS,
+            kept_until_ms=kept_until_ms,
+            done=partial(self._spent_or_not, call),
         )
 
     def _spent_or_not(self, call: PendingRedemption, outcome: SpendOutcome) -> None:

@@ -15,7 +15,7 @@ import msgspec
 import structlog
 from msgspec import Struct
 
-from agentgate.lib.clock import Clock, SystemClock
+from agentgate.lib.clock import FOREVER_MS, Clock, SystemClock
 from agentgate.lib.database import Database, NewRows, Row, StoreUnavailable, Value
 from agentgate.storage.first_rows import FirstRows
 
@@ -24,65 +24,45 @@ MARK_BYTES = 512
 
 
 class Mark(Struct, frozen=True):
-    """A receipt that must be there until it may be forgotten, and until when older ones are in doubt."""
+    """The last receipt that a worker spent, and the time up to which spends are known to be lost."""
 
     site_id: str
     receipt_id: str
     kept_until_ms: int
-    doubt_until_ms: int
+    issued_ms: int = FOREVER_MS
+    lost_ms: int = 0
 
 
 class SpendMarks:
-    """What is known of spends outside of the database.
+    """What is known of spends outside of the database."""
 
-    `longest_ms`: for how long the redemption of a receipt that is issued now has to be kept.
-    """
-
-    def __init__(self, folder: Path, worker: str, *, longest_ms: int) -> None:
+    def __init__(self, folder: Path, worker: str) -> None:
         self._folder = folder
         self._own = str(folder / f"spent-{worker}.mark")
-        self._longest_ms = longest_ms
         self._is_failing = False
-        # Receipts that need not be kept longer than this were issued before spends were lost.
-        self._doubt_until_ms = 0
+        self._lost_ms = 0
 
     def list_marks(self) -> list[Mark | None]:
         """Return the marks of all workers; None for one that cannot be read."""
         return [_read(path) for path in sorted(self._folder.glob("spent-*.mark"))]
 
     @property
-    def doubt_until_ms(self) -> int:
-        """Receipts that need not be kept longer than this are doubtful."""
-        return self._doubt_until_ms
-
-    @property
     def lost_ms(self) -> int:
-        """When spends were lost, or are known to have been; long ago where none were."""
-        return self._doubt_until_ms - self._longest_ms
+        """Spends of receipts that were issued until then may be lost; 0 if no spends were lost."""
+        return self._lost_ms
 
-    @property
-    def has_doubts(self) -> bool:
-        """Say whether there can be a receipt that is doubtful."""
-        return self._doubt_until_ms > 0
+    def is_doubtful(self, issued_ms: int) -> bool:
+        """Return whether a receipt may be among those whose spending was lost."""
+        return issued_ms <= self._lost_ms
 
-    def is_doubtful(self, kept_until_ms: int) -> bool:
-        """Say whether a receipt may be among those whose spending was lost."""
-        return kept_until_ms <= self._doubt_until_ms
+    def take_over(self, lost_ms: int) -> None:
+        """Adopt the floor that another worker, or this worker before a restart, has recorded."""
+        self._lost_ms = max(self._lost_ms, lost_ms)
 
-    def take_over(self, doubt_until_ms: int) -> None:
-        """Doubt what another worker doubts, or this one before it started again."""
-        self._doubt_until_ms = max(self._doubt_until_ms, doubt_until_ms)
-
-    def lose(self, now_ms: int) -> None:
-        """From now on, doubt all that was issued until now."""
-        structlog.get_logger().error("spent receipts were lost; none that was issued until now is accepted")
-        self.take_over(now_ms + self._longest_ms)
-        # So that a worker which starts later, or again, knows of it.
-        self.note("", "", kept_until_ms=0)
-
-    def note(self, site_id: str, receipt_id: str, *, kept_until_ms: int) -> None:
-        """Note that this receipt is spent. A disk that takes no mark took the commit: that stands."""
-        mark = msgspec.json.encode(Mark(site_id, receipt_id, kept_until_ms, self._doubt_until_ms)).ljust(MARK_BYTES)
+    def note(self, site_id: str, receipt_id: str, *, issued_ms: int, kept_until_ms: int) -> None:
+        """Note that this receipt is spent. If the disk does not take the mark, the commit stays valid."""
+        content = Mark(site_id, receipt_id, kept_until_ms, issued_ms, self._lost_ms)
+        mark = msgspec.json.encode(content).ljust(MARK_BYTES)
         try:
             file = os.open(self._own, os.O_WRONLY | os.O_CREAT, 0o600)
             try:
@@ -98,71 +78,76 @@ class SpendMarks:
 
 
 class MarkedRows:
-    """Inserts redemptions, and marks the last of each commit before anybody is told."""
+    """Inserts redemptions, and marks the last of each commit before any caller gets its outcome."""
 
     def __init__(self, database: Database, marks: SpendMarks, clock: Clock) -> None:
         self._database = database
         self._marks = marks
         self._clock = clock
-        # The last receipt spent here, and until when it has to be there.
-        self._last: tuple[Row, int] | None = None
+        # The mark of the last receipt that was spent here.
+        self._last: Mark | None = None
         self._was_away = False
 
     async def insert_new(self, new: NewRows, rows: Sequence[Sequence[Value]]) -> list[Row]:
-        """Insert the rows whose key is not there yet; return the keys of those that nobody can have spent before."""
+        """Insert the rows whose key is new; return the keys of receipts that cannot have been spent before."""
         try:
             keys = await self._database.insert_new(new, rows)
             if self._was_away:
                 await self._check_again(keys)
         except BaseException:
-            # Whatever it was, it may be another server that answers next.
+            # Whatever the failure was, another server may answer next.
             self._was_away = True
             raise
-        if keys and self._marks.has_doubts:
-            kept: dict[Row, Any] = {(row[0], row[1]): row[-1] for row in rows}
-            keys = [key for key in keys if not self._marks.is_doubtful(kept[key])]
         if keys:
-            site_id, receipt_id = key = keys[-1]
-            # The last that is new is among the last there are.
-            kept_until_ms: Any = next(row[-1] for row in reversed(rows) if row[0] == site_id and row[1] == receipt_id)
-            self._last = key, kept_until_ms
-            self._marks.note(site_id, receipt_id, kept_until_ms=kept_until_ms)
+            times: dict[Row, tuple[Any, ...]] = {(row[0], row[1]): tuple(row[-2:]) for row in rows}
+            keys = [key for key in keys if not self._marks.is_doubtful(times[key][0])]
+        if keys:
+            # The last new receipt is among the last receipts of the store.
+            site_id, receipt_id = map(str, keys[-1])
+            issued_ms, kept_until_ms = times[keys[-1]]
+            self._last = Mark(site_id, receipt_id, kept_until_ms, issued_ms)
+            self._marks.note(site_id, receipt_id, issued_ms=issued_ms, kept_until_ms=kept_until_ms)
         return keys
 
     async def check(self, now_ms: int, new: Sequence[Row] = (), *, is_unmarked: bool = False) -> None:
-        """Look whether the last spends of all workers of this machine are there; if not, doubt all issued until now.
+        """Look for the last spends of this machine's workers; if one is missing, doubt all that was issued until now.
 
-        `new`: receipts that were spent just now. One that a mark names was spent before, and was lost.
+        `new`: receipts that were spent just now. If a mark names one of them, its earlier spend was lost.
         """
-        lost = is_unmarked
-        for mark in self._marks.list_marks():
-            if mark is None:
-                lost = True
-                continue
-            self._marks.take_over(mark.doubt_until_ms)
-            # One that may be forgotten by now says nothing.
-            if mark.kept_until_ms > now_ms:
-                lost = lost or await self._is_lost((mark.site_id, mark.receipt_id), new)
-        if self._last is not None and now_ms < self._last[1]:
-            lost = lost or await self._is_lost(self._last[0], new)
-        if lost:
+        await self.read_floor()
+        marks = self._marks.list_marks()
+        for mark in filter(None, marks):
+            self._marks.take_over(mark.lost_ms)
+        if None in marks or await self._is_any_lost([*filter(None, (*marks, self._last))], new, now_ms):
+            structlog.get_logger().error("spent receipts were lost; tokens issued until now are not accepted")
             await self.lose(now_ms)
-        else:
-            await self.read_floor()
+        elif is_unmarked:
+            structlog.get_logger().warning(
+                "the databases have no marks of earlier use: copied here, or last used by an older release;"
+                " tokens issued until now are not accepted"
+            )
+            await self.lose(now_ms)
 
     async def lose(self, now_ms: int) -> None:
         """Doubt all that was issued until now, here and in every other worker."""
-        self._marks.lose(now_ms)
-        await self._database.run(
-            "UPDATE spend_floor SET doubt_until_ms = $1 WHERE id = 1 AND doubt_until_ms < $1",
-            self._marks.doubt_until_ms,
-        )
+        self._marks.take_over(now_ms)
+        # A worker that starts later, or again, reads it from the mark.
+        self._marks.note("", "", issued_ms=0, kept_until_ms=0)
+        await self._database.run("UPDATE spend_floor SET lost_ms = $1 WHERE id = 1 AND lost_ms < $1", now_ms)
 
     async def read_floor(self) -> None:
-        """Take over the doubt that another worker has recorded."""
-        row = await self._database.one("SELECT doubt_until_ms FROM spend_floor WHERE id = 1")
+        """Adopt the floor that another worker has recorded."""
+        row = await self._database.one("SELECT lost_ms FROM spend_floor WHERE id = 1")
         if row is not None:
             self._marks.take_over(int(row[0]))
+
+    async def _is_any_lost(self, marks: list[Mark], new: Sequence[Row], now_ms: int) -> bool:
+        for mark in marks:
+            # A redemption that may be forgotten by now proves nothing, and below the floor the loss is known.
+            is_proof = mark.kept_until_ms > now_ms and not self._marks.is_doubtful(mark.issued_ms)
+            if is_proof and await self._is_lost((mark.site_id, mark.receipt_id), new):
+                return True
+        return False
 
     async def _is_lost(self, key: Row, new: Sequence[Row]) -> bool:
         found = "SELECT 1 FROM redemption WHERE site_id = $1 AND receipt_id = $2"
@@ -192,6 +177,7 @@ ROWS = NewRows(
         ("receipt_id", "text"),
         ("request_id", "text"),
         ("answer", "bytea"),
+        ("issued_ms", "bigint"),
         ("kept_until_ms", "bigint"),
     ),
 )
@@ -218,14 +204,14 @@ class RedemptionStore:
 
     @property
     def lost_ms(self) -> int:
-        """When spends were lost, or are known to have been; 0 or less where none were."""
+        """Spends of receipts that were issued until then may be lost; 0 if no spends were lost."""
         return 0 if self._marks is None else self._marks.lost_ms
 
     async def check_marks(self, now_ms: int, *, is_unmarked: bool = False) -> None:
-        """Look whether the last spends are there. If not, nothing issued until now can be spent: it may have been.
+        """Look for the last spends. If one is missing, no receipt issued until now can be spent: it may have been.
 
-        `is_unmarked`: the database was in use, and there is nothing beside it that a use would have left. Then it was
-        put there, and what was spent since it was copied is not in it.
+        `is_unmarked`: the database was in use, and the data directory has no clock mark. If it has no marks of spends
+        either, the database was copied there, and spends since the copy are missing.
         """
         if self._marks is not None and self._marked is not None:
             is_unmarked = is_unmarked and not self._marks.list_marks()
@@ -248,12 +234,18 @@ class RedemptionStore:
         )
         return Redemption(row[0], None if row[1] is None else bytes(row[1])) if row else None
 
-    async def spend(self, site_id: str, receipt_id: str, redemption: Redemption, *, kept_until_ms: int) -> bool:
-        """Spend a receipt, durably; False when it was spent already, or may have been. Of many at once, one wins."""
-        if self._is_doubtful(kept_until_ms):
-            await self._rows.put(_row(site_id, receipt_id, Redemption(), kept_until_ms))
+    async def spend(
+        self, site_id: str, receipt_id: str, redemption: Redemption, *, issued_ms: int, kept_until_ms: int
+    ) -> bool:
+        """Spend a receipt, durably; False if it was spent already, or may have been. Of many at once, one wins.
+
+        `issued_ms`: the receipt cannot have been spent before.
+        """
+        if self._is_doubtful(issued_ms):
+            await self._rows.put((site_id, receipt_id, None, None, issued_ms, kept_until_ms))
             return False
-        return await self._rows.put(_row(site_id, receipt_id, redemption, kept_until_ms))
+        row = (site_id, receipt_id, redemption.request_id, redemption.answer, issued_ms, kept_until_ms)
+        return await self._rows.put(row)
 
     def spend_then(
         self,
@@ -261,17 +253,18 @@ class RedemptionStore:
         receipt_id: str,
         redemption: Redemption,
         *,
+        issued_ms: int,
         kept_until_ms: int,
         done: Callable[[SpendOutcome], None],
     ) -> None:
-        """Spend a receipt likewise, and tell the caller how it went as soon as that is known."""
-        marks = self._marks
-        if marks is not None and marks.is_doubtful(kept_until_ms):
+        """Spend a receipt likewise, and call `done` with the outcome as soon as it is known."""
+        if self._is_doubtful(issued_ms):
             redemption, done = Redemption(), partial(_tell_spent, done)
-        self._rows.put_then((site_id, receipt_id, redemption.request_id, redemption.answer, kept_until_ms), done)
+        row = (site_id, receipt_id, redemption.request_id, redemption.answer, issued_ms, kept_until_ms)
+        self._rows.put_then(row, done)
 
-    def _is_doubtful(self, kept_until_ms: int) -> bool:
-        return self._marks is not None and self._marks.is_doubtful(kept_until_ms)
+    def _is_doubtful(self, issued_ms: int) -> bool:
+        return self._marks is not None and self._marks.is_doubtful(issued_ms)
 
     async def forget_redemptions(self, before_ms: int, *, most: int) -> int:
         """Remove some of those that need not be remembered any more; return how many went."""
@@ -287,7 +280,3 @@ class RedemptionStore:
 def _tell_spent(done: Callable[[SpendOutcome], None], outcome: SpendOutcome) -> None:
     # A missing row proves nothing: it may be among the lost spends.
     done(outcome if isinstance(outcome, StoreUnavailable) else False)
-
-
-def _row(site_id: str, receipt_id: str, redemption: Redemption, kept_until_ms: int) -> tuple[Value, ...]:
-    return site_id, receipt_id, redemption.request_id, redemption.answer, kept_until_ms

@@ -17,7 +17,7 @@ from agentgate.server.cli.command import CommandAnswer, CommandRefused
 from agentgate.server.cli.opened import continued_clock, opened_application, opened_stores
 from agentgate.server.cli.postgres_dump import load
 from agentgate.server.secret_files import root_secret
-from agentgate.server.stores import token_lifetime
+from agentgate.server.stores.clock_mark import ClockMark
 from agentgate.server.stores.files import sync
 from agentgate.server.stores.restored import raise_floor
 
@@ -146,7 +146,10 @@ async def _restore(settings: Settings, folder: Path, names: list[str]) -> tuple[
             await check_copy(staged / name)
         moved_ms = await _prepare(settings, staged)
         aside = _move_aside(data, moved_ms)
-        return [_put(staged / name, data / name) for name in names], aside
+        restored = [_put(staged / name, data / name) for name in names]
+        # Without a clock mark, the next start would take the databases for an unknown copy.
+        ClockMark(data).note(moved_ms)
+        return restored, aside
     finally:
         shutil.rmtree(staged)
         sync(data)
@@ -154,9 +157,6 @@ async def _restore(settings: Settings, folder: Path, names: list[str]) -> tuple[
 
 async def _prepare(settings: Settings, staged: Path) -> int:
     """Bring the copies up to this release, see that the root secret opens their keys, and raise the spend floor."""
-    # Both of the folder that is restored to, not of the copies: what is live was issued there.
-    if (settings.data_dir / token_lifetime.NAME).exists():
-        shutil.copyfile(settings.data_dir / token_lifetime.NAME, staged / token_lifetime.NAME)
     clock, sealer = continued_clock(settings), Sealer(root_secret(settings))
     now_ms = clock.now_ms()
     async with opened_stores(msgspec.structs.replace(settings, data_dir=staged), clock) as stores:

@@ -15,7 +15,7 @@ import uvloop
 from rich.console import Console
 from rich.markup import escape
 
-from agentgate.lib.settings.schema import Settings, read_process_settings
+from agentgate.lib.settings.schema import Settings, handed_sockets, read_process_settings
 from agentgate.lib.settings.values import ListenAddress
 from agentgate.lib.telemetry import logs
 from agentgate.server.cli.command import ConfigOption
@@ -37,7 +37,10 @@ def serve(
     demo: Annotated[bool, typer.Option("--demo", help="Make a demo account and site, and run the demo shop.")] = False,
     demo_port: Annotated[int, typer.Option("--demo-port", help="Where the demo shop listens.")] = 8090,
 ) -> int:
-    """Open the public and the admin listener and serve until SIGTERM or Ctrl-C."""
+    """Open the public and the admin listener and serve until SIGTERM or Ctrl-C.
+
+    SIGUSR2 restarts the service: a new process takes the listening sockets over, and this one drains and ends.
+    """
     settings = read_process_settings(config)
     _configure_logs(settings)
     # Before a store or a listener opens: some builds of Python match patterns wrongly, and then paths are open.
@@ -49,7 +52,9 @@ def serve(
     if demo or settings.workers > 1:
         with _runner() as runner:
             seeded = runner.run(_prepare(settings, shop))
-        clear_board(settings.data_dir)
+        if not handed_sockets():
+            # The workers of a predecessor are still waited for, and remove their files themselves.
+            clear_board(settings.data_dir)
 
     if settings.redis_url:
         with _runner() as runner:

@@ -19,9 +19,8 @@ from agentgate.events.storage.dictionary import KnownWords
 from agentgate.events.storage.events import SqlEvents
 from agentgate.events.storage.queries.decision_feed import DecisionFeed
 from agentgate.events.storage.queries.read_models import SqlTraffic
-from agentgate.lib.clock import HOUR_MS, SECOND_MS, Clock
+from agentgate.lib.clock import Clock
 from agentgate.lib.database import Reader, StoreUnavailable
-from agentgate.lib.limits import REDEMPTION_KEPT_HOURS
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.shared_cache import SharedCache
 from agentgate.protection.agents.handoff.repository import GrantStore, HandoffStore
@@ -34,7 +33,6 @@ from agentgate.protection.scoring.repository import KeptEvents, ScoreSamples
 from agentgate.protection.sites.repository import ActivityStore, SiteHealthStore
 from agentgate.protection.tokens.repository import RedemptionStore, SpendMarks
 from agentgate.server.stores.files import check_files
-from agentgate.server.stores.token_lifetime import longest_lifetime_s
 from agentgate.server.stores.unit_of_work import SqlStore
 from agentgate.storage.clickhouse.client import ClickhouseClient
 from agentgate.storage.migrate import MigratedDatabase, apply
@@ -119,7 +117,7 @@ async def open_stores(settings: Settings, clock: Clock, cache_end: socket.socket
         else _kept(stats, segments, words, labels)
     )
     days = kept.days
-    marks = _spend_marks(settings, clock)
+    marks = _spend_marks(settings)
     return Stores(
         databases=databases,
         store=store,
@@ -216,13 +214,11 @@ def _postgres(settings: Settings) -> tuple[dict[str, MigratedDatabase], SegmentD
     return dict.fromkeys((*SETS, EVENTS), database), PostgresSegments(database)
 
 
-def _spend_marks(settings: Settings, clock: Clock) -> SpendMarks:
+def _spend_marks(settings: Settings) -> SpendMarks:
     # Beside PostgreSQL too: a server that was restored, or a standby that took over, does not know what it lacks.
     with contextlib.suppress(OSError):
         settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    lifetime_s = longest_lifetime_s(settings.data_dir, settings.token_seconds, clock.now_ms())
-    longest_ms = lifetime_s * SECOND_MS + REDEMPTION_KEPT_HOURS * HOUR_MS
-    return SpendMarks(settings.data_dir, multiprocessing.current_process().name, longest_ms=longest_ms)
+    return SpendMarks(settings.data_dir, multiprocessing.current_process().name)
 
 
 def _shared_cache(settings: Settings, clock: Clock, cache_end: socket.socket | None) -> SharedCache:

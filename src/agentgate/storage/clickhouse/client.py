@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlencode, urlsplit
 
 import msgspec
 
-from agentgate.lib.database import Note, Row, StoreUnavailable
+from agentgate.lib.database import EventsUnavailable, Note, Row
 
 PORT, TLS_PORT = 8123, 8443
 TLS_SCHEME = "clickhouses"
@@ -102,7 +102,7 @@ class ClickhouseClient:
     async def insert(
         self, table: str, columns: Sequence[str], rows: bytes, *, token: str, is_gzip: bool = False
     ) -> None:
-        """Insert rows, one JSON array a line, once for each token. Raises RowsRefused or StoreUnavailable."""
+        """Insert rows, one JSON array a line, once for each token. Raises RowsRefused or EventsUnavailable."""
         parameters = {
             "query": f"INSERT INTO {table} ({', '.join(columns)}) FORMAT JSONCompactEachRow",
             "insert_deduplicate": "1",
@@ -158,7 +158,7 @@ class ClickhouseClient:
                 self._first = (number + 1) % len(servers)
                 if time.monotonic() >= until_s:
                     break
-        raise StoreUnavailable(f"ClickHouse does not answer ({why})")
+        raise EventsUnavailable(f"ClickHouse does not answer ({why})")
 
     def _ask(self, number: int, path: str, body: bytes, answer_s: float, encoding: str) -> bytes:
         connection = self._connection(number)
@@ -222,7 +222,7 @@ def _failure(status: int, answer: bytes) -> Exception:
     code = _CODE.search(text)
     if code is not None and int(code[1]) in _ROWS_REFUSED:
         return RowsRefused(text[:500])
-    return StoreUnavailable(f"ClickHouse answers {status}: {text[:500]}")
+    return EventsUnavailable(f"ClickHouse answers {status}: {text[:500]}")
 
 
 def _type_of(value: Value) -> str:

@@ -39,7 +39,7 @@ class Spent:
         """Use both; say of which nobody remembers that they were used."""
         until_ms = NOON_MS + KEPT_MS
         return (
-            await self.redemptions.spend(SITE, "rcp_a", Redemption(), kept_until_ms=until_ms),
+            await self.redemptions.spend(SITE, "rcp_a", Redemption(), issued_ms=NOON_MS, kept_until_ms=until_ms),
             await self.replays.remember(b"nonce", kept_until_ms=until_ms),
         )
 

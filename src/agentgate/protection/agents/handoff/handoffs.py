@@ -179,7 +179,7 @@ class Handoffs:
             if now_ms >= handoff.expires_ms:
                 return HandoffRedemption.EXPIRED
             spent = Redemption(request_id=mine)
-            if await self._redemptions.spend(site.id, handoff.receipt_id, spent, kept_until_ms=self._kept_ms(handoff)):
+            if await self._spend(site, handoff, spent):
                 return HandoffRedemption.REDEEMED
             earlier = await self._redemptions.find_redemption(site.id, handoff.receipt_id)
         is_mine = earlier is not None and earlier.request_id == mine
@@ -243,8 +243,11 @@ class Handoffs:
     async def _is_spent(self, site: SiteView, handoff: StoredHandoff) -> bool:
         return await self._redemptions.find_redemption(site.id, handoff.receipt_id) is not None
 
-    def _kept_ms(self, handoff: StoredHandoff) -> int:
-        return handoff.expires_ms + self._receipts.lifetime_ms + KEPT_MS
+    async def _spend(self, site: SiteView, handoff: StoredHandoff, spent: Redemption) -> bool:
+        kept_until_ms = handoff.expires_ms + self._receipts.lifetime_ms + KEPT_MS
+        return await self._redemptions.spend(
+            site.id, handoff.receipt_id, spent, issued_ms=handoff.created_ms, kept_until_ms=kept_until_ms
+        )
 
     def _shown(self, handoff: StoredHandoff, site: SiteView, now_ms: int) -> Handoff:
         return Handoff(

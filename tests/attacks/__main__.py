@@ -1,0 +1,34 @@
+"""`python -m tests.attacks [--proxy NAME] [--seconds N]`: run all attacks and print what each attacker gets."""
+
+import argparse
+import sys
+
+import pytest
+
+from tests.attacks.gains import table
+from tests.attacks.pages import attack_pages
+from tests.attacks.place import attacked_site
+from tests.attacks.stalls import attack_stalls
+from tests.proxies.running import STARTERS
+
+FEW_REQUESTS = 20
+
+
+def main() -> int:
+    """Run the attacks behind each proxy that this machine has."""
+    parser = argparse.ArgumentParser(prog="tests.attacks", description=__doc__)
+    parser.add_argument("--proxy", choices=list(STARTERS), action="append", help="Default: all that are installed")
+    parser.add_argument("--seconds", type=float, default=10.0, help="Duration of each attack; default: 10")
+    chosen = parser.parse_args()
+    for proxy in chosen.proxy or STARTERS:
+        try:
+            with attacked_site(proxy) as site:
+                sys.stdout.write(table(f"behind {proxy}", attack_pages(site, chosen.seconds)) + "\n")
+        except pytest.skip.Exception as absent:
+            sys.stdout.write(f"-- behind {proxy}: not run, {absent}\n")
+    sys.stdout.write(table("without a proxy", attack_stalls(FEW_REQUESTS)) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,168 @@
+"""Restarts under load: no request is lost, neither by the service's own clients nor behind nginx."""
+
+import contextlib
+import http.client
+import itertools
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from agentgate_tools.adapters.render import Installation
+from tests.proxies.backend import EchoSite
+from tests.proxies.running import running_proxy
+from tests.support.gateway import ORIGIN, VISITOR
+from tests.support.processes import ServeProcess, serving
+from tests.support.strict_clients import StrictClients
+
+pytestmark = pytest.mark.timeout(300)
+
+DRAIN = {"AGENTGATE_DRAIN_SECONDS": "8"}
+RULES = {"version": "1", "rules": [], "default_action": "allow"}
+# A start on a busy machine takes seconds; none of them may be the caller's.
+LONGEST_S = 2.0
+
+
+class Node:
+    """A running node with a site that enforces, and its restarts."""
+
+    def __init__(self, process: ServeProcess) -> None:
+        self.process = process
+        self.port = urlsplit(process.public_url).port or 0
+        self._current = process.process_id
+        self._numbers = itertools.count(1)
+        with process.admin() as admin:
+            site = {"name": "Shop", "siteKey": "site_shop", "mode": "enforce"}
+            assert admin.call("POST", "/v1/admin/sites", site).status == 201
+            path = "/v1/admin/sites/site_shop"
+            assert admin.call("PUT", f"{path}/rules", {"ruleSet": RULES, "revision": 0}).status == 200
+            self.secret = admin.call("POST", f"{path}/credentials", {"name": "gate"}).body["secret"]
+        time.sleep(1.2)
+
+    def check(self, connection: http.client.HTTPConnection) -> None:
+        """Send one gateway check."""
+        number = next(self._numbers)
+        address = f"10.1.{number // 250 % 250}.{number % 250}"
+        original = {"X-Original-Method": "GET", "X-Original-URL": f"{ORIGIN}/", "X-Original-Address": address}
+        headers = {**VISITOR, **original, "Authorization": f"Bearer {self.secret}"}
+        connection.request("GET", "/v1/gateway/check", headers=headers)
+
+    def restart(self) -> None:
+        """Restart by signal, and wait until the successor serves and the process before it has ended."""
+        served = len(self.process.events("serving"))
+        before = self._current
+        os.kill(before, signal.SIGUSR2)
+        self.process.wait_for_events("serving", served + 1)
+        self._current = self.process.events("successor started")[-1]["pid"]
+        deadline_s = time.monotonic() + 30
+        while is_alive(before):
+            assert time.monotonic() < deadline_s, "the predecessor does not end"
+            time.sleep(0.02)
+
+
+def is_alive(process_id: int) -> bool:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+@contextlib.contextmanager
+def running_node(folder: Path, **settings: str) -> Iterator[Node]:
+    with serving(folder, **DRAIN, **settings) as process:
+        yield Node(process)
+
+
+def report(clients: StrictClients, restarts: int, capsys: pytest.CaptureFixture[str]) -> None:
+    with capsys.disabled():
+        lost, slowest_s = len(clients.lost), clients.slowest_s
+        sys.stdout.write(f"\n{restarts} restarts: {clients.asked} requests, {lost} lost, slowest {slowest_s:.2f} s\n")
+
+
+COUNTS = [2, pytest.param(10, marks=pytest.mark.soak)]
+
+
+@pytest.mark.parametrize("restarts", COUNTS)
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_restarts_lose_no_check(
+    tmp_path: Path, restarts: int, workers: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with running_node(tmp_path, AGENTGATE_WORKERS=workers) as node:
+        with StrictClients(
+            lambda: http.client.HTTPConnection("127.0.0.1", node.port, timeout=30), node.check
+        ) as clients:
+            for _ in range(restarts):
+                node.restart()
+        report(clients, restarts, capsys)
+
+    assert clients.lost == []
+    assert set(clients.statuses) == {204}
+    # Clients with a kept connection moved because they were asked to.
+    assert clients.closed_with_notice >= restarts
+    assert clients.slowest_s < LONGEST_S
+
+
+@pytest.mark.parametrize("restarts", COUNTS)
+def test_restarts_lose_no_visitor_behind_nginx(
+    tmp_path: Path, restarts: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    numbers, site = itertools.count(1), EchoSite()
+    site.open()
+
+    def connect() -> http.client.HTTPConnection:
+        number = next(numbers)
+        source = (f"127.2.{number // 250}.{number % 250 + 1}", 0)
+        return http.client.HTTPConnection("127.0.0.1", port, timeout=30, source_address=source)
+
+    def visit(connection: http.client.HTTPConnection) -> None:
+        connection.request("GET", "/", headers={"Host": "shop.example", **VISITOR})
+
+    with contextlib.closing(site), running_node(tmp_path) as node:
+        installation = Installation(
+            site="site_shop",
+            service=node.process.public_url,
+            origin=ORIGIN,
+            upstream=f"http://127.0.0.1:{site.port}",
+            secret=node.secret,
+        )
+        with running_proxy("nginx", installation) as port:
+            with StrictClients(connect, visit) as clients:
+                for _ in range(restarts):
+                    node.restart()
+            report(clients, restarts, capsys)
+
+    assert clients.lost == []
+    assert set(clients.statuses) == {200}
+    assert clients.slowest_s < LONGEST_S
+
+
+def test_a_successor_that_cannot_start_leaves_its_predecessor_serving(tmp_path: Path) -> None:
+    with running_node(tmp_path) as node:
+        root = node.process.data / "root.secret"
+        kept = root.read_text()
+        # Another secret does not open the keys.
+        root.write_text("ab" * 32)
+        node.process.signal(signal.SIGUSR2)
+        [ended] = node.process.wait_for_events("the successor ended, this process continues", 1)
+        root.write_text(kept)
+
+        assert ended["exit_code"] == 2
+        assert node.process.readiness() == 200
+        node.restart()
+        assert node.process.readiness() == 200
+
+
+def test_systemd_learns_which_process_is_the_main_one(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(str(tmp_path / "notify"))
+        systemd.settimeout(30)
+        with running_node(tmp_path, NOTIFY_SOCKET=str(tmp_path / "notify")) as node:
+            assert systemd.recv(256).decode() == f"READY=1\nMAINPID={node.process.process_id}"
+            node.restart()
+            successor = node.process.events("successor started")[-1]["pid"]
+            assert systemd.recv(256).decode() == f"READY=1\nMAINPID={successor}"
