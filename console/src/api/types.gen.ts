@@ -885,12 +885,17 @@ export interface InstrumentInput {
   worker?: string;
 }
 
-/** Who an invite link is for, and what it lets them join. */
+/**
+ * The address that an invite link is for, and the account that it lets them join.
+ *
+ * `hasPassword`: sign in and accept the invitation; the link sets no password.
+ */
 export interface InviteInfo {
   email: string;
   accountName: string;
   role: AccountRole;
   expiresAt: string;
+  hasPassword: boolean;
 }
 
 /**
@@ -1128,7 +1133,12 @@ export interface ManagedGroupMember {
   match: RuleMatch;
 }
 
-/** A member of an account. `invited` until the person has set a password. */
+/**
+ * A member of an account, or an invitation to become one.
+ *
+ * `invited`: the person has not accepted yet, or, added by an operator, has set no password yet. `userId` of an
+ * invitation is the invitation's own.
+ */
 export interface Member {
   userId: string;
   email: string;
@@ -1146,7 +1156,7 @@ export interface MemberInput {
   role: AccountRole;
 }
 
-/** The new member. Operators also get the invite link of a person who has no password yet; customers never do. */
+/** The new member, or the invitation. Only operators get the invite link, of a person who has no password yet. */
 export interface MemberInviteResult {
   member: Member;
   inviteUrl?: string;
@@ -1280,6 +1290,14 @@ export interface MoveInput {
 export interface NamedCount {
   name: string;
   count: number;
+}
+
+/** An invitation to the signed-in user's address, which they may accept. */
+export interface OpenInvitation {
+  id: string;
+  accountName: string;
+  role: AccountRole;
+  expiresAt: string;
 }
 
 /** An operator's session as operators see it. The address is a keyed hash. */
@@ -1690,11 +1708,16 @@ export interface SeriesPoint {
   challengesFailed: number;
 }
 
-/** Who is signed in, where, and the token that changing requests must carry. Or: a code is still needed. */
+/**
+ * Who is signed in, where, and the token that changing requests must carry. Or: a code is still needed.
+ *
+ * `invitations` is absent if the user has none to accept.
+ */
 export interface Session {
   user?: SessionUser;
   accounts?: SessionAccount[];
   account?: ActiveAccount;
+  invitations?: OpenInvitation[];
   csrfToken?: string;
   expiresAt?: string;
   mfaRequired?: boolean;

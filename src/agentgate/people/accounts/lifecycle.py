@@ -17,7 +17,8 @@ from agentgate.lib.ids import new_account_id
 from agentgate.lib.moment import Moment
 from agentgate.lib.names import check_name
 from agentgate.lib.records import shown
-from agentgate.people.accounts.members import get_membership, invite_member, leave_account
+from agentgate.people.accounts import invitations
+from agentgate.people.accounts.members import add_member, get_membership, leave_account
 from agentgate.people.accounts.records import DeletedAccount, Limits, Member, StoredAccount
 from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.audit.actions import Action
@@ -106,6 +107,8 @@ async def delete_account(stores: AccountStores, call: Call, account_id: str, con
     await stores.accounts.revoke_everything(account.id, call.now)
     for member in await stores.members.list_members(account.id):
         await leave_account(stores, call, account.id, member.user_id)
+    for invitation in await stores.invitations.list_of_account(account.id):
+        await invitations.end(stores, invitation)
     await stores.configuration.bump()
     return shown(deleted, DeletedAccount, purge_at=Moment(call.now + PURGE_MS))
 
@@ -175,7 +178,7 @@ async def invite_newcomer(
     user = await find_or_create_user(stores, call, email, name=name)
     if user.status is UserStatus.SUSPENDED:
         raise Refused("invalid_state", "The address is that of a suspended user; reactivate the user first.")
-    member, link = await invite_member(stores, call, account, email, role)
+    member, link = await add_member(stores, call, account, email, role)
     if link is None:
         raise Refused(
             "already_active",
