@@ -3,6 +3,8 @@
  * and a password says how strong it is before it is sent.
  */
 
+import type { InviteInfo } from "./api/types.gen";
+
 interface Sdk {
   execute(options: { sitekey: string; action: string }): Promise<{ token: string }>;
 }
@@ -55,10 +57,14 @@ if (token && location.hash.length > 1) {
   const who = document.querySelector<HTMLElement>("[data-invite]");
   if (form && who) {
     void fetch(`/v1/account/invite/${encodeURIComponent(token.value)}`)
-      .then(async (response) => (response.ok ? ((await response.json()) as Record<string, string>) : null))
+      .then(async (response) => (response.ok ? ((await response.json()) as InviteInfo) : null))
       .then((invite) => {
         if (!invite) return;
-        who.textContent = `${invite["email"]} · ${invite["accountName"]} · ${invite["role"]}`;
+        if (invite.hasPassword) {
+          form.querySelectorAll<HTMLElement>(".field, button").forEach((each) => (each.hidden = true));
+          form.querySelectorAll<HTMLElement>("[data-known]").forEach((each) => (each.hidden = false));
+        }
+        who.textContent = `${invite.email} · ${invite.accountName} · ${invite.role}`;
         who.hidden = false;
       });
   }

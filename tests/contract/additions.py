@@ -117,6 +117,9 @@ ADDITIONS = {
     "POST /v1/pages/request-access": 2,
     "GET /v1/pages/accounts": 2,
     "POST /v1/pages/accounts": 2,
+    "POST /v1/pages/invitations": 2,
+    # How a user who has a password accepts an invitation.
+    "POST /v1/account/invitations/{id}/accept": 4,
     "GET /console/assets/{file}": 2,
     "GET /console": 2,
     "GET /console/": 2,

@@ -3,12 +3,14 @@
 import re
 import shutil
 import subprocess
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from agentgate.http.address import ClientAddress
 from agentgate.lib.settings.schema import read_settings
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -72,6 +74,40 @@ def test_both_units_have_the_same_rights() -> None:
     assert one.partition(hardening)[2] == several.partition(hardening)[2] != ""
 
 
+def test_a_dynamic_user_gets_secrets_from_systemd_and_reads_no_file_of_root(tmp_path: Path) -> None:
+    example = (DEPLOY / "debian" / "agentgate.toml").read_text()
+    units = {name: (DEPLOY / "systemd" / name).read_text() for name in ("secrets.conf", "agentgate@.service")}
+    for name in ("root.secret", "admin.key", "database_url"):
+        (tmp_path / name).write_text(SECRETS[name.replace(".", "_")])
+
+    # The service opens each file that its settings name, which works for root's files in systemd's copy (%d) alone.
+    assert re.findall(r"^#? *\w+_file *=", example, re.MULTILINE) == []
+    for text in units.values():
+        loaded = dict(re.findall(r"^LoadCredential=([\w.]+):(/\S+)$", text, re.MULTILINE))
+        variables = dict(re.findall(r"^Environment=(AGENTGATE_\w+_FILE)=(\S+)$", text, re.MULTILINE))
+        assert {path.removeprefix("%d/") for path in variables.values()} == {*loaded}
+        assert all(path == f"/etc/agentgate/{name}" for name, path in loaded.items())
+        settings = read_settings({name: path.replace("%d", str(tmp_path)) for name, path in variables.items()})
+        assert settings.root_secret == bytes.fromhex(SECRETS["root_secret"])
+        assert settings.admin_key == SECRETS["admin_key"]
+        assert settings.database_url == SECRETS["database_url"]
+
+
+def test_the_drop_in_with_secrets_fits_its_unit(tmp_path: Path) -> None:
+    unit = (DEPLOY / "systemd" / "agentgate.service").read_text()
+    (tmp_path / "agentgate.service").write_text(
+        re.sub("^ExecStart=.*", "ExecStart=/bin/true", unit, flags=re.MULTILINE)
+    )
+    (tmp_path / "agentgate.service.d").mkdir()
+    shutil.copy(DEPLOY / "systemd" / "secrets.conf", tmp_path / "agentgate.service.d")
+    command = [tool("systemd-analyze"), "verify", "--man=no", "--recursive-errors=one"]
+
+    told = subprocess.run([*command, str(tmp_path / "agentgate.service")], capture_output=True, text=True, check=False)
+
+    assert "secrets.conf" not in told.stderr
+    assert "agentgate.service" not in told.stderr
+
+
 def test_scripts_are_sound_shell() -> None:
     scripts = [DEPLOY / "debian" / name for name in ("build", "postinst", "prerm")]
     for script in (*scripts, DEPLOY / "container" / "from-debian"):
@@ -87,9 +123,9 @@ def test_containers_are_not_root_and_write_nowhere_else(name: str) -> None:
     for service in ours:
         assert service["read_only"] is True
         assert service["cap_drop"] == ["ALL"]
-        # The admin listener, where it is published at all, is for this machine.
-        admin = [port for port in service["ports"] if str(port).endswith(":8081")]
-        assert all(port.startswith("127.0.0.1:") for port in admin)
+        # A proxy on this machine connects to the public listener, and operators of this machine to the admin listener.
+        assert service["ports"]
+        assert all(str(port).startswith("127.0.0.1:") for port in service["ports"])
     assert "USER 65532" in (DEPLOY / "container" / "Containerfile").read_text()
 
 
@@ -106,6 +142,32 @@ def test_what_containers_name_is_there(name: str) -> None:
     assert all("ports" not in service for service in services if service["image"] != "agentgate")
 
 
+@pytest.mark.parametrize("name", ["compose.yml", "compose.nodes.yml", "compose.clickhouse.yml"])
+def test_containers_believe_only_the_gateway_of_their_network(name: str) -> None:
+    composed: dict[str, Any] = yaml.safe_load((DEPLOY / "container" / name).read_text())
+    [network] = composed["networks"]["default"]["ipam"]["config"]
+    [peer, neighbour] = [str(ip_network(network["subnet"])[host]) for host in (1, 7)]
+    assert peer == network["gateway"]
+
+    for service in (each for each in composed["services"].values() if each["image"] == "agentgate"):
+        variables = {"AGENTGATE_TRUSTED_PROXIES": of_container(service["environment"]["AGENTGATE_TRUSTED_PROXIES"])}
+        address = ClientAddress(map(str, read_settings(variables).trusted_proxies))
+        assert address.find(peer, ["203.0.113.9"]) == "203.0.113.9"
+        # The visitor's own header is left of the one that the proxy added.
+        assert address.find(peer, ["198.51.100.1", "203.0.113.9"]) == "203.0.113.9"
+        assert address.find(peer, ["198.51.100.1, 172.17.0.9"]) == "172.17.0.9"
+        for forger in (neighbour, "172.17.0.1", "172.31.255.254", "10.89.0.1", "203.0.113.9"):
+            assert address.find(forger, ["198.51.100.1"]) == forger
+
+
+def of_container(written: str, secrets: str = "/run/secrets") -> str:
+    """Return a variable's value as compose sets it where the shell has none."""
+    default = re.fullmatch(r"\$\{\w+:([-?])(.*)\}", written)
+    if default is not None:
+        return default[2] if default[1] == "-" else "https://gate.example.com"
+    return written.replace("/run/secrets", secrets)
+
+
 SECRETS = {
     "database_url": "postgresql://agentgate:x@postgres/agentgate",
     "events_url": "clickhouse://agentgate:x@clickhouse:8123/agentgate",
@@ -120,14 +182,10 @@ def test_the_service_takes_the_settings_of_its_container(name: str, tmp_path: Pa
     for secret, text in SECRETS.items():
         (tmp_path / secret).write_text(text)
 
-    def value(written: str) -> str:
-        default = re.fullmatch(r"\$\{\w+:([-?])(.*)\}", written)
-        if default is not None:
-            return default[2] if default[1] == "-" else "https://gate.example.com"
-        return written.replace("/run/secrets", str(tmp_path))
-
     for service in (each for each in services if each["image"] == "agentgate"):
-        settings = read_settings({name: value(written) for name, written in service["environment"].items()})
+        settings = read_settings(
+            {name: of_container(written, str(tmp_path)) for name, written in service["environment"].items()}
+        )
         assert bool(settings.events_url) == (name == "compose.clickhouse.yml")
 
 

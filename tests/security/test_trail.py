@@ -57,7 +57,7 @@ SILENT = {
     # Pages take forms, which the example requests are not; what forms leave is tested below.
     *(
         f"POST /v1/pages/{page}"
-        for page in ("sign-in", "code", "forgot", "reset", "invite", "request-access", "accounts")
+        for page in ("sign-in", "code", "forgot", "reset", "invite", "request-access", "accounts", "invitations")
     ),
     "POST /v1/admin/logout",
     "DELETE /v1/admin/sessions/{id}",

@@ -38,6 +38,7 @@ def test_the_package_has_program_units_and_settings_and_names_no_folder_of_the_b
     assert program.startswith("#!/opt/agentgate/bin/python")
     assert "ExecStart=/opt/agentgate/bin/agentgate serve --config /etc/agentgate/agentgate.toml" in service
     assert (unpacked / "etc/agentgate/agentgate.toml").exists()
+    assert "LoadCredential=admin.key:" in (unpacked / "usr/share/agentgate/secrets.conf").read_text()
     told = subprocess.run(
         [unpacked / "opt/agentgate/bin/python", "-m", "agentgate", "check-config", "-c",
          unpacked / "etc/agentgate/agentgate.toml"],

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.enums import AccountRole, AccountStatus, ActorKind
 from agentgate.lib.moment import Moment
+from agentgate.people.accounts.records import StoredInvitation
 from agentgate.people.audit.records import AuditEntry
 from agentgate.people.identity.records import SessionStage, UserSession
 from agentgate.server.stores.unit_of_work import SqlStore, SqlStores
@@ -152,6 +153,19 @@ async def fill(stores: SqlStores, name: str, leaving: str) -> None:
     await stores.users.replace_recovery_codes(leaving, [b"code"])
     await stores.user_sessions.add_session(session(leaving, name))
     await stores.links.add_link(link(f"link of {leaving}".encode(), leaving, account_id=name))
+    await stores.invitations.add_invitation(
+        StoredInvitation(
+            id=f"invitation-to-{name}",
+            account_id=name,
+            email=f"guest-of-{name}@example.com",
+            role=AccountRole.MEMBER,
+            secret_digest=f"invitation to {name}".encode(),
+            created_ms=NOW_MS,
+            expires_ms=NOW_MS + DAY_MS,
+        )
+    )
+    invited = {"recipient": f"guest-of-{name}@example.com", "link_digest": f"invitation to {name}".encode()}
+    await stores.outbox.add_message(message(f"msg-to-guest-of-{name}", **invited))
     await stores.outbox.add_message(message(f"msg-to-{leaving}", recipient=f"{leaving}@example.com"))
     for made in (
         entry(name, None),

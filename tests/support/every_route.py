@@ -32,6 +32,7 @@ UNKNOWN = {
     "/handoff/{id}": "ho_00000000000000000000000000",
     "/v1/handoff/{id}": "ho_00000000000000000000000000",
     "/v1/account/sessions/{id}": "ses_0000000000000000",
+    "/v1/account/invitations/{id}": "usr_0000000000000000",
     "/v1/admin/sessions/{id}": "ses_0000000000000000",
     "/v1/console/tokens/{id}": "tok_0000000000000000",
     "/v1/admin/customers/{id}": "acc_0000000000000000",
@@ -63,6 +64,7 @@ def parameters(row: Endpoint, scene: Scene, things: Things) -> dict[str, str]:
         "/handoff/{id}": things.handoff,
         "/v1/handoff/{id}": things.handoff,
         "/v1/account/sessions/{id}": things.session,
+        "/v1/account/invitations/{id}": things.invitation,
         "/v1/console/tokens/{id}": things.token,
         # Nobody's: ending a caller's own session would leave the next request without one.
         "/v1/admin/sessions/{id}": "ses_1111111111111111",

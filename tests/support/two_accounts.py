@@ -20,7 +20,7 @@ from tests.api.account.steps import begin_with_mfa, make_link, turn_mfa_on
 from tests.api.console.steps import run_sql
 from tests.api.traffic_steps import number_of, record
 from tests.support.api_client import ApiClient
-from tests.support.cast import PASSWORD, Cast, add_account, add_user, cast, operator_client, signed_in_client
+from tests.support.cast import EMAILS, PASSWORD, Cast, add_account, add_user, cast, operator_client, signed_in_client
 from tests.support.service import ADMIN_KEY, NOON_MS, RunningService
 from tests.unit.protection.scoring.made_models import logistic
 
@@ -40,6 +40,8 @@ class Things:
     credential: str
     member: str
     invited: str
+    # To the account's owner, from the other account.
+    invitation: str
     token: str
     session: str
     request: str
@@ -70,14 +72,19 @@ def set_scene(service: RunningService) -> Scene:
     """Create everything."""
     _install_models(service)
     people = cast(service)
-    acme = _things(service, people.alice, people.acme, domain="acme.example")
-    globex = _things(service, people.carol, people.globex, domain="globex.example")
+    acme = _things(service, people.alice, people.acme, domain="acme.example", invitation=_invite(people.carol, "alice"))
+    globex = _things(
+        service, people.carol, people.globex, domain="globex.example", invitation=_invite(people.alice, "carol")
+    )
     callers = {"anonymous": {}, **_members(people), **_tokens(service, people), **_operators(service)}
     suspended = add_user(service, "sam@acme.example", account_id=people.acme)
     with_mfa = add_user(service, "milo@acme.example", account_id=people.acme, role=AccountRole.MEMBER)
     callers |= _outsiders(service, suspended, with_mfa)
     callers["foreign owner"] = headers_of(people.carol)
     invited = add_user(service, "ines@acme.example", account_id=people.acme, role=AccountRole.MEMBER, invited=True)
+    # Room for one more than the people of this scene.
+    limits = {"limits": {"members": 20}}
+    assert service.operator.patch(f"/v1/admin/customers/{people.acme}", json=limits).status_code == 200
     return Scene(
         callers=callers,
         acme=acme,
@@ -104,7 +111,14 @@ def headers_of(client: ApiClient) -> Headers:
     return {name: value for name, value in found.items() if value}
 
 
-def _things(service: RunningService, owner: ApiClient, account_id: str, *, domain: str) -> Things:
+def _invite(inviter: ApiClient, name: str) -> str:
+    """Invite one of the people; return the invitation's ID."""
+    reply = inviter.post("/v1/console/members", json={"email": EMAILS[name], "role": "readonly"})
+    found: str = reply.json()["member"]["userId"]
+    return found
+
+
+def _things(service: RunningService, owner: ApiClient, account_id: str, *, domain: str, invitation: str) -> Things:
     made = owner.post("/v1/console/sites", json={"name": "Shop"}).json()
     site, number = made["siteKey"], number_of(service, made["id"])
     [decision] = record(service, made["id"], {"visitor": number, "at_ms": NOON_MS - number})
@@ -121,6 +135,7 @@ def _things(service: RunningService, owner: ApiClient, account_id: str, *, domai
     requests = service.operator.get("/v1/admin/access-requests").json()["items"]
     handoff, grant = _agents_things(service, site)
     return Things(
+        invitation=invitation,
         account=account_id,
         site=site,
         credential=credential,

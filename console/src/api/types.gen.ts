@@ -898,12 +898,17 @@ export interface InstrumentInput {
   worker?: string;
 }
 
-/** Who an invite link is for, and what it lets them join. */
+/**
+ * The address that an invite link is for, and the account that it lets them join.
+ *
+ * `hasPassword`: sign in and accept the invitation; the link sets no password.
+ */
 export interface InviteInfo {
   email: string;
   accountName: string;
   role: AccountRole;
   expiresAt: string;
+  hasPassword: boolean;
 }
 
 /**
@@ -1177,7 +1182,12 @@ export interface MatchDocument {
   [name: string]: unknown;
 }
 
-/** A member of an account. `invited` until the person has set a password. */
+/**
+ * A member of an account, or an invitation to become one.
+ *
+ * `invited`: the person has not accepted yet, or, added by an operator, has set no password yet. `userId` of an
+ * invitation is the invitation's own.
+ */
 export interface Member {
   userId: string;
   email: string;
@@ -1195,7 +1205,7 @@ export interface MemberInput {
   role: AccountRole;
 }
 
-/** The new member. Operators also get the invite link of a person who has no password yet; customers never do. */
+/** The new member, or the invitation. Only operators get the invite link, of a person who has no password yet. */
 export interface MemberInviteResult {
   member: Member;
   inviteUrl?: string;
@@ -1329,6 +1339,14 @@ export interface MoveInput {
 export interface NamedCount {
   name: string;
   count: number;
+}
+
+/** An invitation to the signed-in user's address, which they may accept. */
+export interface OpenInvitation {
+  id: string;
+  accountName: string;
+  role: AccountRole;
+  expiresAt: string;
 }
 
 /** An operator's session as operators see it. The address is a keyed hash. */
@@ -1767,11 +1785,16 @@ export interface SeriesPoint {
   challengesFailed: number;
 }
 
-/** Who is signed in, where, and the token that changing requests must carry. Or: a code is still needed. */
+/**
+ * Who is signed in, where, and the token that changing requests must carry. Or: a code is still needed.
+ *
+ * `invitations` is absent if the user has none to accept.
+ */
 export interface Session {
   user?: SessionUser;
   accounts?: SessionAccount[];
   account?: ActiveAccount;
+  invitations?: OpenInvitation[];
   csrfToken?: string;
   expiresAt?: string;
   mfaRequired?: boolean;

@@ -73,10 +73,10 @@ function Switcher({ current, page }: { current: SiteSummary | undefined; page: s
             {t("nav.newSite")}
           </a>
         )}
-        {(session.value?.accounts?.length ?? 0) > 1 && (
+        {((session.value?.accounts?.length ?? 0) > 1 || session.value?.invitations) && (
           <a href="/v1/pages/accounts" target="_self">
             <Icon name="people" />
-            {t("nav.switchAccount")}
+            {t(session.value?.invitations ? "nav.invitations" : "nav.switchAccount", { n: session.value?.invitations?.length ?? 0 })}
           </a>
         )}
       </div>

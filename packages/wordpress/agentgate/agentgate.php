@@ -16,6 +16,8 @@ if (!defined('ABSPATH')) {
 }
 
 require_once __DIR__ . '/client.php';
+require_once __DIR__ . '/check.php';
+require_once __DIR__ . '/sign-in.php';
 require_once __DIR__ . '/forms.php';
 require_once __DIR__ . '/settings.php';
 

@@ -1,13 +1,9 @@
 <?php
-/** The check in each form, and what happens to a form without a good token. */
+/** The check in each form, and the refusal of a form without a good token. */
 
 declare(strict_types=1);
 
 namespace AgentGate\WordPress;
-
-use AgentGate\Client;
-use AgentGate\Unavailable;
-use AgentGate\VerificationFailed;
 
 if (!defined('ABSPATH')) {
     exit;
@@ -24,9 +20,6 @@ final class Forms
         'checkout' => 'checkout',
         'contact' => 'contact',
     ];
-
-    /** What was decided in this request, by form: WordPress calls some hooks twice, and a token is spent once. */
-    private static array $decided = [];
 
     public static function register(): void
     {
@@ -46,8 +39,7 @@ final class Forms
         if (Settings::protects('login')) {
             add_action('login_form', static fn () => self::show('login'));
             add_filter('login_form_middle', static fn (string $html): string => $html . self::widget('login'));
-            // After the password was looked at, so that a wrong one and a missing token are told alike to programs.
-            add_filter('authenticate', [self::class, 'onAuthenticate'], 99, 2);
+            SignIn::register();
         }
         if (Settings::protects('register')) {
             add_action('register_form', static fn () => self::show('register'));
@@ -55,7 +47,7 @@ final class Forms
         }
         if (Settings::protects('lostpassword')) {
             add_action('lostpassword_form', static fn () => self::show('lostpassword'));
-            add_action('lostpassword_post', static fn ($errors) => self::addTo($errors, 'lostpassword'), 10, 1);
+            add_action('lostpassword_post', [self::class, 'onLostPassword'], 10, 1);
         }
     }
 
@@ -66,6 +58,7 @@ final class Forms
         }
         add_filter('comment_form_submit_field', static fn (string $html): string => self::widget('comment') . $html);
         add_filter('preprocess_comment', [self::class, 'onComment'], 1);
+        add_filter('rest_pre_insert_comment', [self::class, 'onRestComment'], 1);
     }
 
     private static function shop(): void
@@ -75,7 +68,7 @@ final class Forms
         }
         if (Settings::protects('register')) {
             add_action('woocommerce_register_form', static fn () => self::show('register'));
-            add_filter('woocommerce_registration_errors', static fn ($errors) => self::addTo($errors, 'register'), 10, 1);
+            add_filter('woocommerce_registration_errors', [self::class, 'onShopRegistration'], 10, 1);
         }
         if (Settings::protects('lostpassword')) {
             add_action('woocommerce_lostpassword_form', static fn () => self::show('lostpassword'));
@@ -85,6 +78,10 @@ final class Forms
             add_action('woocommerce_after_checkout_validation', static function ($data, $errors): void {
                 self::addTo($errors, 'checkout');
             }, 10, 2);
+            add_action('woocommerce_pay_order_before_submit', static fn () => self::show('checkout'));
+            add_action('woocommerce_before_pay_action', [self::class, 'onPayment']);
+            add_action('woocommerce_blocks_enqueue_checkout_block_scripts_after', [self::class, 'addToCheckoutBlock']);
+            add_filter('rest_request_before_callbacks', [self::class, 'onStoreApi'], 1, 3);
         }
     }
 
@@ -95,7 +92,7 @@ final class Forms
         }
         add_filter('wpcf7_form_elements', static fn (string $html): string => self::beforeSubmit($html, self::widget('contact')));
         // True means spam: the mail is not sent, and the visitor is told that it was not.
-        add_filter('wpcf7_spam', static fn (bool $spam): bool => $spam || self::problem('contact') !== null, 9, 1);
+        add_filter('wpcf7_spam', static fn (bool $spam): bool => $spam || Check::problem('contact') !== null, 9, 1);
     }
 
     public static function registerScript(): void
@@ -121,69 +118,98 @@ final class Forms
         );
     }
 
-    /** @param mixed $user */
-    public static function onAuthenticate($user, string $name = '')
-    {
-        // Only the forms of a page: a sign-in by cookie, an application password or a program's own call has no form.
-        if (!isset($_POST['log']) && !isset($_POST['username'])) {
-            return $user;
-        }
-        if ($name === '' || $user instanceof \WP_Error) {
-            return $user;
-        }
-        $problem = self::problem('login');
-        return $problem === null ? $user : new \WP_Error('agentgate', $problem);
-    }
-
     public static function onComment(array $comment): array
     {
         $kind = $comment['comment_type'] ?? '';
-        // Who may moderate is known already; pingbacks have no form.
-        if (in_array($kind, ['pingback', 'trackback'], true) || current_user_can('moderate_comments')) {
+        // WordPress has read the page that a pingback comes from. A trackback is anybody's text, and has no form.
+        if ($kind === 'pingback' || self::mayComment((int) ($comment['comment_post_ID'] ?? 0))) {
             return $comment;
         }
-        $problem = self::problem('comment');
+        $problem = $kind === 'trackback' ? __('Trackbacks are not accepted.', 'agentgate') : Check::problem('comment');
         if ($problem !== null) {
             wp_die(esc_html($problem), esc_html__('Comment not sent', 'agentgate'), ['response' => 403, 'back_link' => true]);
         }
         return $comment;
     }
 
+    /** @param mixed $comment @return mixed */
+    public static function onRestComment($comment)
+    {
+        if (!is_array($comment) || self::mayComment((int) ($comment['comment_post_ID'] ?? 0))) {
+            return $comment;
+        }
+        return self::refusalOf('comment') ?? $comment;
+    }
+
+    /** Whether the user needs no check: moderators, authors at their own posts, programs with an application password. */
+    private static function mayComment(int $post): bool
+    {
+        return current_user_can('moderate_comments') || current_user_can('edit_post', $post) || self::hasApplicationPassword();
+    }
+
+    public static function hasApplicationPassword(): bool
+    {
+        return did_action('application_password_did_authenticate') > 0;
+    }
+
+    /** @param mixed $errors */
+    public static function onLostPassword($errors): void
+    {
+        // An administrator who sends a user a link has no form of this kind.
+        if (!current_user_can('edit_users')) {
+            self::addTo($errors, 'lostpassword');
+        }
+    }
+
+    /** @param mixed $errors @return mixed */
+    public static function onShopRegistration($errors)
+    {
+        // An account that is made with an order: the order has been checked.
+        return Check::hasPassed('checkout') ? $errors : self::addTo($errors, 'register');
+    }
+
+    /** A customer pays an order on its own page. An error keeps WooCommerce from starting the payment. */
+    public static function onPayment(): void
+    {
+        $problem = Check::problem('checkout');
+        if ($problem !== null) {
+            wc_add_notice(esc_html($problem), 'error');
+        }
+    }
+
+    /** @param mixed $response @param mixed $handler @return mixed */
+    public static function onStoreApi($response, $handler, \WP_REST_Request $request)
+    {
+        $places = preg_match('~^/wc/store(/v\d+)?/checkout(/|$)~i', $request->get_route()) && $request->get_method() === 'POST';
+        return $places ? self::refusalOf('checkout') ?? $response : $response;
+    }
+
+    public static function addToCheckoutBlock(): void
+    {
+        self::registerScript();
+        wp_enqueue_script('agentgate-checkout', plugins_url('checkout.js', __FILE__), ['agentgate', 'wp-api-fetch'], null, true);
+        $facts = wp_json_encode(['sitekey' => Settings::siteKey(), 'action' => self::ACTIONS['checkout']]);
+        wp_add_inline_script('agentgate-checkout', "window.agentgateCheckout = $facts;", 'before');
+    }
+
+    private static function refusalOf(string $form): ?\WP_Error
+    {
+        $problem = Check::problem($form);
+        return $problem === null ? null : new \WP_Error('agentgate', $problem, ['status' => 403]);
+    }
+
     /** @param mixed $errors a WP_Error, or nothing @return mixed */
     public static function addTo($errors, string $form)
     {
-        $problem = self::problem($form);
+        $problem = Check::problem($form);
         if ($problem !== null && $errors instanceof \WP_Error) {
+            // The only error: the others would show programs which names and addresses are taken.
+            foreach ($errors->get_error_codes() as $code) {
+                $errors->remove($code);
+            }
             $errors->add('agentgate', $problem);
         }
         return $errors;
-    }
-
-    /** What to tell somebody whose form is not taken; null when it is. */
-    public static function problem(string $form): ?string
-    {
-        if (!array_key_exists($form, self::$decided)) {
-            self::$decided[$form] = self::decide($form);
-        }
-        return self::$decided[$form];
-    }
-
-    private static function decide(string $form): ?string
-    {
-        $sent = $_POST[Client::FIELD] ?? null;
-        $token = is_string($sent) ? wp_unslash($sent) : null;
-        try {
-            $client = new Client(Settings::url(), Settings::secret());
-            $client->verify($token, self::ACTIONS[$form], ['expectedOrigin' => Settings::origin()]);
-            return null;
-        } catch (VerificationFailed $refused) {
-            return __('The check of your browser has not passed. Load the page again and send the form once more.', 'agentgate');
-        } catch (Unavailable $away) {
-            if (Settings::failOpen()) {
-                return null;
-            }
-            return __('The check of your browser is away for a moment. Send the form again.', 'agentgate');
-        }
     }
 
     private static function beforeSubmit(string $html, string $widget): string
@@ -191,11 +217,5 @@ final class Forms
         $place = stripos($html, 'type="submit"');
         $start = $place === false ? false : strrpos(substr($html, 0, $place), '<');
         return $start === false ? $html . $widget : substr($html, 0, $start) . $widget . substr($html, $start);
-    }
-
-    /** For tests: forget what this request has decided. */
-    public static function forget(): void
-    {
-        self::$decided = [];
     }
 }

@@ -13,6 +13,8 @@ final class Settings
 {
     public const OPTION = 'agentgate';
 
+    /** As the client takes it. */
+    private const ADDRESS = '~\Ahttps?://[^/?#@\s]+(/[^?#\s]*)?\z~';
     private const CONSTANTS = ['url' => 'AGENTGATE_URL', 'site_key' => 'AGENTGATE_SITE_KEY', 'secret' => 'AGENTGATE_SECRET'];
 
     public static function register(): void
@@ -23,6 +25,21 @@ final class Settings
         add_action('admin_menu', static function (): void {
             add_options_page('AgentGate', 'AgentGate', 'manage_options', self::OPTION, [self::class, 'page']);
         });
+        add_action('admin_notices', [self::class, 'warn']);
+    }
+
+    /** Tells administrators that no token can be checked. */
+    public static function warn(): void
+    {
+        if (current_user_can('manage_options') && get_transient(Check::BROKEN) !== false) {
+            $text = __('AgentGate rejects the secret or the address is invalid: forms are refused, and only administrators can sign in. Correct the settings.', 'agentgate');
+            printf('<div class="notice notice-error"><p>%s</p></div>', esc_html($text));
+        }
+    }
+
+    private static function complain(string $field, string $text): void
+    {
+        add_settings_error(self::OPTION, $field, $text);
     }
 
     public static function url(): string
@@ -42,7 +59,7 @@ final class Settings
 
     public static function failOpen(): bool
     {
-        return !empty(self::all()['fail_open']);
+        return defined('AGENTGATE_FAIL_OPEN') ? (bool) AGENTGATE_FAIL_OPEN : !empty(self::all()['fail_open']);
     }
 
     public static function protects(string $form): bool
@@ -61,25 +78,41 @@ final class Settings
 
     public static function isComplete(): bool
     {
-        return self::url() !== '' && self::siteKey() !== '' && self::secret() !== '';
+        // The way back in for an owner who has locked everybody out.
+        $off = defined('AGENTGATE_OFF') && AGENTGATE_OFF;
+        return !$off && self::url() !== '' && self::siteKey() !== '' && self::secret() !== '';
     }
 
     /** @param mixed $given @return array<string, mixed> */
     public static function clean($given): array
     {
         $given = is_array($given) ? $given : [];
-        $url = isset($given['url']) ? esc_url_raw(trim((string) $given['url']), ['http', 'https']) : '';
+        $old = self::all();
+        $url = trim((string) ($given['url'] ?? ''));
+        if ($url !== '' && !preg_match(self::ADDRESS, $url)) {
+            self::complain('url', __('The address must be one such as https://gate.example, without ? and #.', 'agentgate'));
+            $url = (string) ($old['url'] ?? '');
+        }
         $key = preg_replace('/[^A-Za-z0-9_-]/', '', (string) ($given['site_key'] ?? ''));
         $secret = preg_replace('/[^\x21-\x7e]/', '', (string) ($given['secret'] ?? ''));
         if ($url !== '' && !preg_match('/\Asite_/', (string) $key)) {
-            add_settings_error(self::OPTION, 'site_key', __('A site key begins with site_.', 'agentgate'));
+            self::complain('site_key', __('A site key begins with site_.', 'agentgate'));
         }
-        $old = self::all();
+        // The page never shows the secret; an empty field keeps the old one.
+        $secret = $secret !== '' ? $secret : (string) ($old['secret'] ?? '');
+        $answer = $url === '' || $secret === '' ? 'ok' : Check::probe($url, $secret);
+        if ($answer === 'invalid_credential') {
+            self::complain('secret', __('AgentGate does not accept this secret. The one before is kept.', 'agentgate'));
+            $secret = (string) ($old['secret'] ?? '');
+        } elseif ($answer === 'unavailable') {
+            self::complain('url', __('AgentGate does not answer at this address. Check it before you sign out.', 'agentgate'));
+        } else {
+            delete_transient(Check::BROKEN);
+        }
         return [
             'url' => $url,
             'site_key' => $key,
-            // The page never shows the secret; an empty field keeps the old one.
-            'secret' => $secret !== '' ? $secret : ($old['secret'] ?? ''),
+            'secret' => $secret,
             'forms' => array_values(array_intersect(array_keys(Forms::ACTIONS), (array) ($given['forms'] ?? []))),
             'fail_open' => !empty($given['fail_open']),
         ];
@@ -112,9 +145,9 @@ final class Settings
         }
         printf(
             '</td></tr><tr><th scope="row">%s</th><td><label><input type="checkbox" name="agentgate[fail_open]" value="1"%s> %s</label></td></tr></table>',
-            esc_html__('When AgentGate is away', 'agentgate'),
+            esc_html__('If AgentGate is unavailable', 'agentgate'),
             checked(self::failOpen(), true, false),
-            esc_html__('take forms without a check', 'agentgate')
+            esc_html__('accept forms without a check', 'agentgate')
         );
         submit_button();
         echo '</form></div>';

@@ -5,3 +5,4 @@ if (!defined('WP_UNINSTALL_PLUGIN')) {
     exit;
 }
 delete_option('agentgate');
+delete_transient('agentgate_broken');

@@ -39,6 +39,7 @@ ACCOUNT = Surface(
         get("/session", sign_in.read_session),
         # The user's accounts
         post("/switch", own_user.switch_account, refuses=("not_member",)),
+        post("/invitations/{id}/accept", own_user.accept_own_invitation, refuses=("not_found", "invalid_link")),
         post("/accounts", own_user.found_account, status=201, refuses=("account_limit",)),
         # Links
         get("/invite/{token}", sign_in.read_invite, guard=not_cross_origin, refuses=("invalid_link",)),
@@ -46,7 +47,7 @@ ACCOUNT = Surface(
             "/invite/accept",
             sign_in.accept_invite,
             guard=not_cross_origin,
-            refuses=("invalid_link", "weak_password", "user_suspended", "rate_limited"),
+            refuses=("invalid_link", "already_active", "weak_password", "user_suspended", "rate_limited"),
         ),
         post(
             "/password/forgot", sign_in.forgot_password, guard=not_cross_origin, status=202, refuses=("rate_limited",)

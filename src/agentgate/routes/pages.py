@@ -49,6 +49,7 @@ CUSTOMER_PAGES = Surface(
         _form("/v1/pages/request-access", pages.send_request_access),
         get("/v1/pages/accounts", pages.read_accounts, guard=signed_in, media_type=HTML, any_query=True),
         _form("/v1/pages/accounts", pages.send_accounts, signed_in_form),
+        _form("/v1/pages/invitations", pages.send_invitation, signed_in_form),
         get("/console/assets/{file}", web_app.read_asset, media_type="text/javascript", any_query=True),
         *(_shown(f"/console{parts}", web_app.read_console) for parts in PARTS),
     ),

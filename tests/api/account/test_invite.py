@@ -39,6 +39,7 @@ def test_looking_at_an_invite_tells_who_it_is_for_and_does_not_use_it(service: R
         "accountName": "Acme",
         "role": "member",
         "expiresAt": "2026-11-22T12:00:00.000Z",
+        "hasPassword": False,
     }
     assert replies[0].headers["referrer-policy"] == "no-referrer"
     assert replies[0].headers["cache-control"] == "no-store"

@@ -43,7 +43,7 @@ def test_signing_in_answers_the_session_and_sets_a_hidden_cookie(service: Runnin
     assert attributes == ["Path=/v1", "HttpOnly", "SameSite=Lax"]
     name, *attributes = device.split("; ")
     assert name.startswith("ag_device_")
-    assert attributes == ["Path=/v1/account", "HttpOnly", "SameSite=Lax", "Max-Age=15552000"]
+    assert attributes == ["Path=/v1", "HttpOnly", "SameSite=Lax", "Max-Age=15552000"]
     assert service.public.get(f"{ACCOUNT}/session").json() == session
     secure = log_in(service.new_public_client(), headers={"X-Forwarded-Proto": "https"})
     assert [each.endswith("; Secure") for each in secure.headers.get_list("set-cookie")] == [True, True]

@@ -2,11 +2,14 @@
 
 import asyncio
 import re
+from urllib.parse import urlencode
 
 import pytest
 from msgspec.structs import replace
 
 from agentgate.lib.settings.schema import Settings
+from tests.support.api_client import ApiClient
+from tests.support.cast import EMAILS, PASSWORD, cast
 from tests.support.service import RunningService, running_service
 from tests.support.tokens import ORIGIN, mint
 
@@ -37,6 +40,44 @@ def attack(service: RunningService) -> None:
         if "seconds" in sign_in(service, number).text:
             return
     pytest.fail("nobody was asked to wait")
+
+
+def send_form(client: ApiClient, email: str, password: str) -> int:
+    """Send the sign-in form as a browser does, and return the status."""
+    content = urlencode({"email": email, "password": password, "next": "", "checkToken": ""})
+    return client.post("/v1/pages/sign-in", content=content, headers=FORM).status_code
+
+
+def test_a_device_known_from_the_page_signs_in_on_the_page_during_an_attack(service: RunningService) -> None:
+    people, known, stranger = cast(service), service.new_public_client(), service.new_public_client()
+    victim = EMAILS["alice"]
+    assert send_form(known, victim, PASSWORD) == 303
+
+    statuses = [sign_in(service, number, email=victim).status_code for number in range(25)]
+
+    assert statuses == [401] * 20 + [429] * 5
+    assert send_form(stranger, victim, PASSWORD) == 429
+    assert send_form(known, victim, PASSWORD) == 303
+    # A device is known for the address it signed in with, and has five failures.
+    assert send_form(known, EMAILS["bob"], PASSWORD) == 303
+    wrong = [send_form(known, victim, "wrong") for _ in range(6)]
+    assert wrong == [401] * 5 + [429]
+    assert people.alice.get("/v1/account/session").status_code == 200
+
+
+def test_a_device_known_from_the_page_asks_for_a_reset_link_on_the_page_in_a_flood(service: RunningService) -> None:
+    cast(service)
+    known, stranger = service.new_public_client(), service.new_public_client()
+    assert send_form(known, EMAILS["alice"], PASSWORD) == 303
+
+    def forgot(client: ApiClient, email: str, number: int) -> int:
+        headers = {**FORM, "x-forwarded-for": f"198.51.{number // 250}.{number % 250}"}
+        content = urlencode({"email": email, "checkToken": ""})
+        return client.post("/v1/pages/forgot", content=content, headers=headers).status_code
+
+    assert 429 in [forgot(stranger, f"nobody{number}@acme.example", number) for number in range(101)]
+    assert forgot(stranger, EMAILS["alice"], 120) == 429
+    assert forgot(known, EMAILS["alice"], 0) == 200
 
 
 def token_of(service: RunningService, action: str) -> str:

@@ -10,7 +10,6 @@ from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.enums import AccountRole, ConsolePermission
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
-from agentgate.lib.secrets import digest
 from agentgate.people.accounts.members import lock_acting_role
 from tests.api.console.steps import CONSOLE, at_once, outbox, refusal, same_person, set_limits, told, trail
 from tests.support.api_client import ApiClient
@@ -31,8 +30,7 @@ def listed(client: ApiClient) -> dict[str, str]:
 
 
 def link_is_live(service: RunningService, secret: str) -> bool:
-    link = service.run(service.application.stores.store.read.links.find_link(digest(secret)))
-    return link is not None and link.used_ms is None
+    return service.public.get(f"/v1/account/invite/{secret}").status_code == 200
 
 
 def secret_in(text: str) -> str:
@@ -82,18 +80,6 @@ def test_the_link_in_the_message_does_not_follow_the_requests_host(service: Runn
 
     ((_, _, text),) = outbox(service)
     assert "evil" not in text
-
-
-def test_somebody_with_a_password_is_a_member_at_once_and_gets_a_notice(service: RunningService, people: Cast) -> None:
-    added = invite(people.alice, "carol@globex.example", "readonly")
-
-    assert added.status_code == 201
-    assert set(added.json()) == {"member"}
-    assert added.json()["member"]["status"] == "active"
-    ((to, kind, text),) = outbox(service)
-    assert (to, kind) == ("carol@globex.example", "added")
-    assert "#" not in text
-    assert people.carol.get(f"{CONSOLE}/account").json()["id"] == people.globex
 
 
 def test_a_member_cannot_be_invited_again(service: RunningService, people: Cast) -> None:
@@ -151,7 +137,7 @@ def test_the_limit_holds_under_parallel_invitations(service: RunningService, peo
 def test_parallel_invitations_of_one_address_make_one_member(service: RunningService, people: Cast) -> None:
     statuses = at_once(service, people.alice, lambda client, _: invite(client))
 
-    assert statuses == [201] + [409] * 63
+    assert statuses == [201] + [409] * 4 + [429] * 59
     assert len(outbox(service)) == 1
 
 
@@ -225,8 +211,9 @@ def test_a_removed_member_is_out_at_once(people: Cast) -> None:
     assert [told(event) for event in trail(people, "member")] == [("adam@acme.example", "member.remove", bob, detail)]
 
 
-def test_a_removed_members_sessions_fall_back_to_another_account(people: Cast) -> None:
-    invite(people.carol, "bob@acme.example", "readonly")
+def test_a_removed_members_sessions_fall_back_to_another_account(service: RunningService, people: Cast) -> None:
+    body = {"email": "bob@acme.example", "role": "readonly"}
+    assert service.operator.post(f"/v1/admin/customers/{people.globex}/members", json=body).status_code == 201
 
     people.alice.delete(f"{MEMBERS}/{people.user_ids['bob']}")
 

@@ -1,46 +1,21 @@
 """The WordPress plug-in in a real WordPress, with a real browser."""
 
 import shutil
-from collections.abc import Iterator
 
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.guides.following import free_ports
-from tests.browser.site import SITE_KEY, protected_site
-from tests.browser.wordpress.blog import PASSWORD, Blog, blog, source
+from tests.browser.wordpress.blog import PASSWORD, Blog, fpm_program, source
+from tests.browser.wordpress.conftest import checked, sign_in
 
 pytestmark = [
     pytest.mark.soak,
     pytest.mark.skipif(
-        source() is None or shutil.which("mariadbd", path="/usr/sbin:/usr/bin") is None,
-        reason="WordPress or MariaDB is not there (ALL_UPSTREAMS=1 scripts/servers)",
+        source() is None or fpm_program() is None or shutil.which("mariadbd", path="/usr/sbin:/usr/bin") is None,
+        reason="WordPress, PHP-FPM or MariaDB is not installed (ALL_UPSTREAMS=1 scripts/servers)",
     ),
 ]
-
-ACTIONS = ("login", "register", "lost_password", "comment", "checkout", "contact")
-
-
-@pytest.fixture(scope="module")
-def wordpress(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Blog]:
-    """WordPress behind nothing, whose forms ask a running service."""
-    folder = tmp_path_factory.mktemp("wp")
-    [port] = free_ports(1)
-    site = {
-        "allowedOrigins": [f"http://127.0.0.1:{port}"],
-        "actions": {name: {"browserRequired": True} for name in ACTIONS},
-    }
-    with (
-        protected_site(folder, **site) as gate,
-        blog(folder, port, gate=gate.gate, site_key=SITE_KEY, secret=gate.secret) as running,
-    ):
-        yield running
-
-
-def checked(page: Page) -> None:
-    """Wait until the check has left its token in the form."""
-    page.wait_for_function("document.querySelector('[name=agentgate-token]')?.value", timeout=30_000)
 
 
 def test_somebody_signs_in_and_a_program_with_the_password_does_not(wordpress: Blog, page: Page) -> None:
@@ -52,15 +27,10 @@ def test_somebody_signs_in_and_a_program_with_the_password_does_not(wordpress: B
         cookies={"wordpress_test_cookie": "WP Cookie check"},
     )
 
-    page.goto(f"{wordpress.url}/wp-login.php")
-    page.fill("#user_login", "ann")
-    page.fill("#user_pass", PASSWORD)
-    checked(page)
-    page.click("#wp-submit")
-    page.wait_for_url("**/wp-admin/**")
+    sign_in(wordpress, page)
 
     assert "wordpress_logged_in" not in str(program.headers)
-    assert "has not passed" in program.text
+    assert "did not pass" in program.text
 
 
 def test_somebody_registers_and_a_program_does_not(wordpress: Blog, page: Page) -> None:
@@ -94,7 +64,7 @@ def test_a_lost_password_needs_the_check(wordpress: Blog, page: Page) -> None:
     page.wait_for_url("**checkemail=confirm**")
 
     assert program.status_code == 200
-    assert "has not passed" in program.text
+    assert "did not pass" in program.text
 
 
 def test_somebody_comments_and_a_program_does_not(wordpress: Blog, page: Page) -> None:
@@ -122,12 +92,7 @@ def test_somebody_comments_and_a_program_does_not(wordpress: Blog, page: Page) -
 
 
 def test_the_settings_page_shows_which_forms_are_protected_and_never_the_secret(wordpress: Blog, page: Page) -> None:
-    page.goto(f"{wordpress.url}/wp-login.php")
-    page.fill("#user_login", "ann")
-    page.fill("#user_pass", PASSWORD)
-    checked(page)
-    page.click("#wp-submit")
-    page.wait_for_url("**/wp-admin/**")
+    sign_in(wordpress, page)
     page.goto(f"{wordpress.url}/wp-admin/options-general.php?page=agentgate")
 
     expect(page.get_by_label("Sign-in")).to_be_checked()

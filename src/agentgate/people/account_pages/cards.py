@@ -13,7 +13,7 @@ from agentgate.http.replies import Reply, Text
 from agentgate.http.request import Request
 from agentgate.http.web_app import HTML, PAGE_HEADERS, choose_language, document, page_head
 from agentgate.lib.records import Input
-from agentgate.people.accounts.records import Membership, Typed
+from agentgate.people.accounts.records import Membership, OpenInvitation, Typed
 
 Words = Mapping[str, str]
 
@@ -340,7 +340,16 @@ def link_form(
         "name", words["invite.name"], help_text=words["invite.nameHelp"], type="text", autocomplete="name", value=name
     )
     account = element("p", "", class_="b", data_invite="", hidden="")
-    return _form_card(request, kind, account, problem_line(problem), pasted, called, new_password(words), scripted=True)
+    sign_in_first = element("div", note("challenge", words["error.already_active"]), data_known="", hidden="")
+    parts = (account, sign_in_first, problem_line(problem), pasted, called, new_password(words))
+    return _form_card(request, kind, *parts, scripted=True)
+
+
+def sign_in_to_accept(request: Request) -> str:
+    """Return the card for an invited user who has a password."""
+    words = words_for(request)
+    link = ("/console/sign-in", words["signIn.do"])
+    return message(request, words["invite.title"], words["error.already_active"], link=link)
 
 
 def dead_link(request: Request) -> str:
@@ -377,29 +386,45 @@ def request_access(
     )
 
 
-def accounts(request: Request, email: str, memberships: Sequence[Membership], csrf: str) -> str:
-    """Return the card for choosing an account. Each is a form of its own, so that one press is enough."""
+def accounts(
+    request: Request,
+    email: str,
+    memberships: Sequence[Membership],
+    invitations: Sequence[OpenInvitation],
+    *,
+    csrf: str,
+) -> str:
+    """Return the card for choosing an account or accepting an invitation. Each is one form."""
     words = words_for(request)
     rows = [
-        element(
-            "form",
-            hidden("accountId", account.id),
-            hidden("csrf", csrf),
-            element(
-                "button",
-                element("b", account.name),
-                element("span", words[f"role.{member.role.value}"], class_="push faint"),
-                class_="btn full row",
-            ),
-            method="post",
-            action="/v1/pages/accounts",
-        )
+        _choice("/v1/pages/accounts", ("accountId", account.id), account.name, words[f"role.{member.role}"], csrf)
         for member, account in memberships
     ]
-    lead = words["accounts.lead"].replace("{email}", email) if memberships else words["accounts.none"]
-    listed: Markup = element("div", title(words["accounts.title"], lead), joined(rows), class_="in stack")
+    offers = [
+        _choice(
+            "/v1/pages/invitations",
+            ("invitationId", invitation.id),
+            words["accounts.accept"].replace("{account}", invitation.account_name),
+            words[f"role.{invitation.role}"],
+            csrf,
+        )
+        for invitation in invitations
+    ]
+    is_empty = not memberships and not invitations
+    lead = words["accounts.none"] if is_empty else words["accounts.lead"].replace("{email}", email)
+    invited = element("p", words["accounts.invited"], class_="soft s") if offers else None
+    parts = (title(words["accounts.title"], lead), joined(rows), invited, joined(offers))
+    listed: Markup = element("div", *parts, class_="in stack")
     below = footer(element("a", words["accounts.signOut"], href="/console/sign-in"))
     return card(request, words["accounts.title"], listed, footer=below)
+
+
+def _choice(action: str, chosen: tuple[str, str], label: str, role: str, csrf: str) -> Markup:
+    """Return a form with one button, which chooses one thing."""
+    name, value = chosen
+    push = element("span", role, class_="push faint")
+    pressed = element("button", element("b", label), push, class_="btn full row")
+    return element("form", hidden(name, value), hidden("csrf", csrf), pressed, method="post", action=action)
 
 
 def bare(heading: str, text: str, href: str, link: str) -> str:

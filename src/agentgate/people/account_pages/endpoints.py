@@ -33,6 +33,7 @@ from agentgate.people.accounts.records import (
     Typed,
 )
 from agentgate.people.accounts.repository import AccountStores
+from agentgate.people.accounts.signing_in import list_open_invitations
 from agentgate.people.identity.browser_check import REQUEST_ACCESS, BrowserCheck
 from agentgate.people.identity.guards import refuse_bearer
 from agentgate.people.identity.sessions import UserSessions
@@ -75,6 +76,13 @@ class AccountsForm(Input, frozen=True, kw_only=True):
     """The account to work in; the token shows that the form was ours."""
 
     account_id: Typed
+    csrf: Typed
+
+
+class InvitationForm(Input, frozen=True, kw_only=True):
+    """The invitation to accept; the token shows that the form was ours."""
+
+    invitation_id: Typed
     csrf: Typed
 
 
@@ -239,7 +247,9 @@ async def send_request_access(
 async def read_accounts(call: UserCall, store: Store[AccountStores], sessions: UserSessions) -> Reply[Text]:
     """Read the page for choosing an account."""
     memberships = await store.read.members.list_memberships(call.user.id)
-    return cards.reply(cards.accounts(call.request, call.user.email, memberships, sessions.csrf_token(call.session)))
+    invitations = await list_open_invitations(store.read, call, call.user)
+    csrf = sessions.csrf_token(call.session)
+    return cards.reply(cards.accounts(call.request, call.user.email, memberships, invitations, csrf=csrf))
 
 
 async def send_accounts(
@@ -250,6 +260,16 @@ async def send_accounts(
         raise Refused("csrf")
     switched = await own_user.switch_account(call, SwitchInput(account_id=body.account_id), stores, sessions)
     return cards.see_other(HOME, *switched.headers)
+
+
+async def send_invitation(
+    call: UserCall, body: InvitationForm, stores: AccountStores, sessions: UserSessions
+) -> Reply[Text]:
+    """Accept an invitation, from the page of accounts."""
+    if not sessions.is_csrf_token(call.session, body.csrf):
+        raise Refused("csrf")
+    accepted = await own_user.accept_invitation(call, body.invitation_id, stores, sessions)
+    return cards.see_other(HOME, *accepted.headers)
 
 
 def write_refusal(code: str, text: str) -> Text:
@@ -286,11 +306,14 @@ async def _signed_in(call: Call, work: Awaitable[Reply[Session]], again: Again, 
     except Refused as refused:
         if refused.code == "invalid_link":
             return cards.reply(cards.dead_link(call.request), status=404)
+        if refused.code == "already_active":
+            return cards.reply(cards.sign_in_to_accept(call.request), status=409)
         return _again(call, refused, again)
     if done.body.mfa_required is True:
         return cards.see_other(f"/console/code{cards.with_next(next_path)}", *done.headers)
     several = isinstance(done.body.accounts, list) and len(done.body.accounts) > 1
-    return cards.see_other(next_path or ("/v1/pages/accounts" if several else HOME), *done.headers)
+    has_choice = several or done.body.invitations is not UNSET
+    return cards.see_other(next_path or ("/v1/pages/accounts" if has_choice else HOME), *done.headers)
 
 
 def _again(call: Call, refused: Refused, again: Again) -> Reply[Text]:

@@ -17,7 +17,8 @@ from agentgate.lib.ids import new_account_id
 from agentgate.lib.moment import Moment
 from agentgate.lib.names import check_name
 from agentgate.lib.records import shown
-from agentgate.people.accounts.members import get_membership, invite_member
+from agentgate.people.accounts import invitations
+from agentgate.people.accounts.members import add_member, get_membership
 from agentgate.people.accounts.records import DeletedAccount, Limits, Member, StoredAccount
 from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.audit.actions import Action
@@ -108,6 +109,8 @@ async def delete_account(stores: AccountStores, call: Call, account_id: str, con
     for member in await stores.members.list_members(account.id):
         await stores.user_sessions.end_sessions_in(account.id, member.user_id, call.now)
         await end_links(stores, call, LinkKind.INVITE, member.user_id, account_id=account.id)
+    for invitation in await stores.invitations.list_of_account(account.id):
+        await invitations.end(stores, invitation)
     await stores.configuration.bump()
     return shown(deleted, DeletedAccount, purge_at=Moment(call.now + PURGE_MS))
 
@@ -177,7 +180,7 @@ async def invite_newcomer(
     user = await find_or_create_user(stores, call, email, name=name)
     if user.status is UserStatus.SUSPENDED:
         raise Refused("invalid_state", "The address is that of a suspended user; reactivate the user first.")
-    member, link = await invite_member(stores, call, account, email, role)
+    member, link = await add_member(stores, call, account, email, role)
     if link is None:
         raise Refused(
             "already_active",

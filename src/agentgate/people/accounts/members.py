@@ -1,10 +1,14 @@
-"""Who belongs to an account and as what. An account keeps an owner, and only owners touch owners, under any race."""
+"""Who belongs to an account and as what. An account keeps an owner, and only owners touch owners, under any race.
+
+Members and invitations are listed, changed and removed alike; the one's ID is the user's, the other's its own.
+"""
 
 from msgspec.structs import replace
 
 from agentgate.http.call import Call
 from agentgate.lib.enums import AccountRole, AccountStatus, ConsolePermission
 from agentgate.lib.errors import Refused
+from agentgate.people.accounts import invitations
 from agentgate.people.accounts.records import PERMISSIONS, Member, StoredAccount
 from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.accounts.signing_in import choose_account_id
@@ -15,19 +19,44 @@ from agentgate.people.identity.records import LinkKind
 from agentgate.people.identity.users import canonical_email, find_or_create_user
 
 
+async def list_members(stores: AccountStores, account_id: str) -> list[Member]:
+    """Return the members, longest-standing first, then the invitations, oldest first."""
+    invited = await stores.invitations.list_of_account(account_id)
+    return [*await stores.members.list_members(account_id), *map(invitations.as_member, invited)]
+
+
 async def invite_member(
     stores: AccountStores, call: Call, account: StoredAccount, email: str, role: AccountRole
+) -> tuple[Member, IssuedLink]:
+    """Invite an address, for a customer; return the invitation as a member, and its link.
+
+    The caller learns whether the address is that of a member, which the list of members shows anyway, and no more.
+    """
+    email = canonical_email(email)
+    current = await lock_live_account(stores, account.id)
+    members = await stores.members.list_members(account.id)
+    if any(member.email == email for member in members):
+        raise Refused("already_member", "This address belongs to a member of the account already.")
+    if await stores.invitations.find_by_email(account.id, email) is not None:
+        raise Refused("already_member", "This address is invited already. Send the invitation again instead.")
+    await _check_room(stores, call, current)
+    return await invitations.invite(stores, call, account, email, role)
+
+
+async def add_member(
+    stores: AccountStores, call: Call, account: StoredAccount, email: str, role: AccountRole
 ) -> tuple[Member, IssuedLink | None]:
-    """Add a member. Somebody who has no password yet also gets a link to set one."""
+    """Add a member at once, for an operator. A person who has no password yet also gets a link to set one."""
     email = canonical_email(email)
     # Limits and status may have changed since the caller looked.
     current = await lock_live_account(stores, account.id)
     user = await find_or_create_user(stores, call, email)
     if await stores.members.find_membership(account.id, user.id) is not None:
         raise Refused("already_member", "This address belongs to a member of the account already.")
-    usage = await stores.accounts.read_usage(account.id, call.now)
-    if usage.members >= current.limits.members:
-        raise Refused("member_limit", f"The account has {usage.members} members of {current.limits.members}.")
+    invitation = await stores.invitations.find_by_email(account.id, email)
+    if invitation is not None:
+        await invitations.end(stores, invitation)
+    await _check_room(stores, call, current)
     await stores.members.add_membership(account.id, user.id, role, call.now)
     issued = None
     if user.password_hash is None:
@@ -55,6 +84,10 @@ async def change_role(
     """Give a member another role; `actor_role` is None for an operator. The present role leaves no trace."""
     await stores.accounts.lock_account(account.id)
     check_may_touch(actor_role, role)
+    invitation = await stores.invitations.find_invitation(account.id, user_id)
+    if invitation is not None:
+        check_may_touch(actor_role, invitation.role)
+        return await invitations.change_role(stores, call, invitation, role)
     member = await get_membership(stores, account.id, user_id)
     check_may_touch(actor_role, member.role)
     if member.role == role:
@@ -69,8 +102,16 @@ async def change_role(
 async def remove_member(
     stores: AccountStores, call: Call, account: StoredAccount, user_id: str, *, actor_role: AccountRole | None
 ) -> None:
-    """Remove a member, whose sessions fall back to another account; `actor_role` is None for an operator."""
+    """Remove a member, whose sessions fall back to another account, or an invitation.
+
+    `actor_role` is None for an operator.
+    """
     await stores.accounts.lock_account(account.id)
+    invitation = await stores.invitations.find_invitation(account.id, user_id)
+    if invitation is not None:
+        check_may_touch(actor_role, invitation.role)
+        await invitations.withdraw(stores, call, invitation)
+        return
     member = await get_membership(stores, account.id, user_id)
     check_may_touch(actor_role, member.role)
     await _check_not_last_owner(stores, account.id, member)
@@ -88,8 +129,11 @@ async def remove_member(
 async def resend_invite(
     stores: AccountStores, call: Call, account: StoredAccount, user_id: str
 ) -> tuple[Member, IssuedLink]:
-    """Make a fresh invite link for a member who has no password yet; the earlier ones end."""
+    """Make a fresh link for an invitation, or for a member who has no password yet; the earlier ones end."""
     await stores.accounts.lock_account(account.id)
+    invitation = await stores.invitations.find_invitation(account.id, user_id)
+    if invitation is not None:
+        return await invitations.resend(stores, call, invitation)
     member = await get_membership(stores, account.id, user_id)
     user = await stores.users.find_user(user_id)
     if user is None or user.password_hash is not None:
@@ -151,6 +195,12 @@ async def leave_account(stores: AccountStores, call: Call, account_id: str, user
     other_id = choose_account_id([each for each in memberships if each.account.id != account_id])
     await stores.user_sessions.move_sessions(user_id, account_id, other_id)
     await end_links(stores, call, LinkKind.INVITE, user_id, account_id=account_id)
+
+
+async def _check_room(stores: AccountStores, call: Call, account: StoredAccount) -> None:
+    usage = await stores.accounts.read_usage(account.id, call.now)
+    if usage.members >= account.limits.members:
+        raise Refused("member_limit", f"The account has {usage.members} members of {account.limits.members}.")
 
 
 async def _check_not_last_owner(stores: AccountStores, account_id: str, member: Member) -> None:

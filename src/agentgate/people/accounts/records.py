@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from agentgate.lib import limits
 from agentgate.lib.enums import (
@@ -54,7 +54,11 @@ class StoredAccount(Record, frozen=True, kw_only=True):
 
 
 class Member(Record, frozen=True, kw_only=True):
-    """A member of an account. `invited` until the person has set a password."""
+    """A member of an account, or an invitation to become one.
+
+    `invited`: the person has not accepted yet, or, added by an operator, has set no password yet. `userId` of an
+    invitation is the invitation's own.
+    """
 
     user_id: str
     email: str
@@ -80,6 +84,27 @@ def member_status(user_status: str, *, has_password: bool) -> MemberStatus:
     return MemberStatus.ACTIVE if has_password else MemberStatus.INVITED
 
 
+class StoredInvitation(Struct, frozen=True, kw_only=True):
+    """An invitation that was not accepted yet. It stands for an address; whether that has a user is not read."""
+
+    id: str
+    account_id: str
+    email: str
+    role: AccountRole
+    secret_digest: bytes
+    created_ms: int
+    expires_ms: int
+
+
+class OpenInvitation(Record, frozen=True, kw_only=True):
+    """An invitation to the signed-in user's address, which they may accept."""
+
+    id: str
+    account_name: str
+    role: AccountRole
+    expires_at: Moment
+
+
 class MemberList(Record, frozen=True, kw_only=True):
     """The members of an account, longest-standing first."""
 
@@ -100,7 +125,7 @@ class RoleInput(Input, frozen=True, kw_only=True):
 
 
 class MemberInviteResult(Record, frozen=True, kw_only=True):
-    """The new member. Operators also get the invite link of a person who has no password yet; customers never do."""
+    """The new member, or the invitation. Only operators get the invite link, of a person who has no password yet."""
 
     member: Member
     invite_url: str | UnsetType = UNSET
@@ -218,11 +243,15 @@ class ActiveAccount(SessionAccount, frozen=True, kw_only=True):
 
 
 class Session(Record, frozen=True, kw_only=True):
-    """Who is signed in, where, and the token that changing requests must carry. Or: a code is still needed."""
+    """Who is signed in, where, and the token that changing requests must carry. Or: a code is still needed.
+
+    `invitations` is absent if the user has none to accept.
+    """
 
     user: SessionUser | UnsetType = UNSET
     accounts: list[SessionAccount] | UnsetType = UNSET
     account: ActiveAccount | UnsetType = UNSET
+    invitations: list[OpenInvitation] | UnsetType = UNSET
     csrf_token: str | UnsetType = UNSET
     expires_at: Moment | UnsetType = UNSET
     mfa_required: bool | UnsetType = UNSET
@@ -298,12 +327,16 @@ class AccountInput(Input, frozen=True, kw_only=True):
 
 
 class InviteInfo(Record, frozen=True, kw_only=True):
-    """Who an invite link is for, and what it lets them join."""
+    """The address that an invite link is for, and the account that it lets them join.
+
+    `hasPassword`: sign in and accept the invitation; the link sets no password.
+    """
 
     email: str
     account_name: str
     role: AccountRole
     expires_at: Moment
+    has_password: bool
 
 
 class AcceptInput(Input, frozen=True, kw_only=True):

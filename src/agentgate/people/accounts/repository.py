@@ -11,6 +11,7 @@ from agentgate.lib.enums import AccessRequestStatus, AccountRole, AccountStatus,
 from agentgate.lib.moment import Moment
 from agentgate.lib.names import folded
 from agentgate.lib.records import optional, optional_moment
+from agentgate.people.accounts.invitation_repository import InvitationStore
 from agentgate.people.accounts.records import (
     AccessRequest,
     ApiToken,
@@ -42,7 +43,10 @@ _OF_SITES = (
 _OF_ACCOUNT = (
     """DELETE FROM outbox_message
         WHERE link_digest IN (SELECT secret_digest FROM link WHERE account_id = $1)""",
+    """DELETE FROM outbox_message
+        WHERE link_digest IN (SELECT secret_digest FROM invitation WHERE account_id = $1)""",
     "DELETE FROM link WHERE account_id = $1",
+    "DELETE FROM invitation WHERE account_id = $1",
     "UPDATE user_session SET account_id = NULL WHERE account_id = $1",
     "DELETE FROM api_token WHERE account_id = $1",
     "DELETE FROM membership WHERE account_id = $1",
@@ -135,10 +139,11 @@ class AccountStore(LockingRepository):
         await _ACCOUNTS.update(self._session, account, *changeable, **_further_columns(account))
 
     async def read_usage(self, account_id: str, now_ms: int) -> Usage:
-        """Count the account's sites, members and live tokens."""
+        """Count the account's sites, members with invited ones, and live tokens."""
         row = await self._session.one(
             """SELECT (SELECT count(*) FROM site WHERE account_id = $1),
-                    (SELECT count(*) FROM membership WHERE account_id = $1),
+                    (SELECT count(*) FROM membership WHERE account_id = $1)
+                        + (SELECT count(*) FROM invitation WHERE account_id = $1),
                     (SELECT count(*) FROM api_token WHERE account_id = $1 AND revoked_ms IS NULL
                         AND (expires_ms IS NULL OR expires_ms > $2))""",
             account_id,
@@ -399,5 +404,6 @@ class AccountStores(IdentityStores, ConfigurationStores, Protocol):
 
     accounts: AccountStore
     members: MemberStore
+    invitations: InvitationStore
     api_tokens: ApiTokenStore
     access_requests: AccessRequestStore

@@ -10,12 +10,14 @@ from agentgate.http.replies import Reply
 from agentgate.lib.actor import Actor
 from agentgate.lib.enums import AccountStatus, ActorKind, ConsolePermission, UserStatus
 from agentgate.lib.errors import Refused
+from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional, shown
 from agentgate.lib.secrets import digest
 from agentgate.people.accounts.records import (
     PERMISSIONS,
     ActiveAccount,
     Membership,
+    OpenInvitation,
     Session,
     SessionAccount,
     SessionUser,
@@ -44,7 +46,11 @@ def choose_account_id(memberships: Sequence[Membership], wanted_id: str | None =
 
 
 def session_record(
-    sessions: UserSessions, session: UserSession, user: StoredUser, memberships: Sequence[Membership]
+    sessions: UserSessions,
+    session: UserSession,
+    user: StoredUser,
+    memberships: Sequence[Membership],
+    invitations: Sequence[OpenInvitation],
 ) -> Session:
     """Put the record together. Who is in no account has no `account`."""
     active = choose_membership(memberships, session.account_id)
@@ -52,6 +58,7 @@ def session_record(
         user=SessionUser(id=user.id, email=user.email, mfa_enabled=user.has_mfa, name=optional(user.name)),
         accounts=[shown(account, SessionAccount, role=member.role) for member, account in memberships],
         account=UNSET if active is None else _active_account(active),
+        invitations=list(invitations) or UNSET,
         csrf_token=sessions.csrf_token(session),
         expires_at=sessions.expires_at(session),
     )
@@ -75,12 +82,13 @@ class StartedSession(Struct, frozen=True, kw_only=True):
     session: UserSession
     user: StoredUser
     memberships: Sequence[Membership]
+    invitations: Sequence[OpenInvitation]
 
     def reply(self, call: Call, sessions: UserSessions, *, by_link: bool = False) -> Reply[Session]:
         """Answer with the session, or with the demand for a code, and set the cookies."""
         email, cookie = self.user.email, sessions.cookie(call, self.secret)
         if self.session.stage is SessionStage.FULL:
-            body = session_record(sessions, self.session, self.user, self.memberships)
+            body = session_record(sessions, self.session, self.user, self.memberships, self.invitations)
             return Reply(body=body, headers=(cookie, sessions.devices.cookie(call, email)))
         headers = (cookie, sessions.devices.cookie(call, email, lasts_ms=BY_LINK_MS)) if by_link else (cookie,)
         return Reply(body=Session(mfa_required=True), headers=headers)
@@ -117,7 +125,17 @@ async def start_session(
     secret, session = await sessions.start(stores, call, user, account_id=chosen_id, stage=stage)
     if stage is SessionStage.FULL:
         await stores.users.note_sign_in(user.id, call.now)
-    return StartedSession(secret=secret, session=session, user=user, memberships=memberships)
+    invitations = await list_open_invitations(stores, call, user)
+    return StartedSession(secret=secret, session=session, user=user, memberships=memberships, invitations=invitations)
+
+
+async def list_open_invitations(stores: AccountStores, call: Call, user: StoredUser) -> list[OpenInvitation]:
+    """Return what the user may accept."""
+    found = await stores.invitations.list_open(user.email, call.now)
+    return [
+        shown(invitation, OpenInvitation, account_name=name, expires_at=Moment(invitation.expires_ms))
+        for invitation, name in found
+    ]
 
 
 async def record_of_user(

@@ -17,7 +17,8 @@ from agentgate.lib.secrets import digest
 from agentgate.people.identity.users import canonical_email
 
 DEVICE_COOKIE_PREFIX = "ag_device_"
-COOKIE_PATH = "/v1/account"
+# Sign-in is at the API below /v1/account and, as a form, below /v1/pages: the path has to include both.
+COOKIE_PATH = "/v1"
 KNOWN_MS = 180 * DAY_MS
 # Who came with a reset link owns the mailbox and still owes a code: known for as long as the link would have lasted.
 # For longer, each further link would be one more device to guess codes with.

@@ -3,6 +3,8 @@
 None of these functions leaves an audit entry: what the link is made or used for does.
 """
 
+from typing import Protocol
+
 from msgspec import Struct
 
 from agentgate.http.call import Call
@@ -20,11 +22,21 @@ EVERY_ADDRESS = frozenset({"0.0.0.0", "[::]", "::"})  # noqa: S104 - compared wi
 RESET_MS = limits.PASSWORD_RESET_LINK_HOURS * HOUR_MS
 
 
+class Issued(Protocol):
+    """What is stored of a link: a `StoredLink`, or an invitation that has one."""
+
+    @property
+    def secret_digest(self) -> bytes: ...
+
+    @property
+    def expires_ms(self) -> int: ...
+
+
 class IssuedLink(Struct, frozen=True):
     """A new link with its secret, which exists here and in the message only."""
 
     secret: str
-    link: StoredLink
+    link: Issued
 
 
 async def issue_link(

@@ -39,16 +39,19 @@ def canonical_email(text: str) -> str:
     return email
 
 
-async def find_or_create_user(stores: IdentityStores, call: Call, email: str, *, name: str | None = None) -> StoredUser:
-    """Return the user of an address, made now if there is none. A new user has no password; the name is theirs alone.
+async def find_or_create_user(
+    stores: IdentityStores, call: Call, email: str, *, name: str | None = None, user_id: str | None = None
+) -> StoredUser:
+    """Return the user of an address, made now if there is none.
 
-    Leaves no audit entry: what the user is made for does.
+    A new user has no password; name and ID are for a new user only. Leaves no audit entry: what the
+    user is made for does.
     """
     email = canonical_email(email)
     user = await stores.users.find_user_by_email(email)
     if user is not None:
         return user
-    user = StoredUser(id=new_user_id(), email=email, name=name, created_ms=call.now)
+    user = StoredUser(id=user_id or new_user_id(), email=email, name=name, created_ms=call.now)
     if await stores.users.add_user(user):
         return user
     # Somebody else added the address since we looked, and has committed: adding waited for that.

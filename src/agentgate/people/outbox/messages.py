@@ -72,16 +72,17 @@ class Messenger:
 
 
 def invite_message(to: str, *, account_name: str, url: str, link_digest: bytes) -> MailMessage:
-    """Invite somebody who has no password yet."""
+    """Invite a person. The text is the same whether or not the person has a password."""
     return _message(
         "invite",
         to,
         "Your invitation to AgentGate",
-        f"you have been invited to {_account(account_name)} on AgentGate."
-        " Open this link to choose a password and join:",
+        f"you have been invited to {_account(account_name)} on AgentGate. Open this link to join:",
         url,
+        "If you have no password at AgentGate yet, choose one there. If you have one, sign in with it and accept the"
+        " invitation on the page of your accounts.",
         f"The link works once, within {limits.INVITE_LINK_DAYS} days. If you do not know what this is about, ignore"
-        " this message: nothing happens unless you open the link and choose a password.",
+        " this message: you join only if you accept.",
         link_digest=link_digest,
     )
 

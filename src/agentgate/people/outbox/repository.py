@@ -94,8 +94,11 @@ class OutboxStore(Repository):
     async def clear_dead_bodies(self, now_ms: int) -> int:
         """Delete the bodies of messages whose link is used, replaced or expired; return how many."""
         return await self._session.run(
-            f"""{_CLEAR} AND link_digest IS NOT NULL AND NOT EXISTS (SELECT 1 FROM link
-                WHERE link.secret_digest = outbox_message.link_digest AND used_ms IS NULL AND expires_ms > $1)""",  # noqa: S608
+            f"""{_CLEAR} AND link_digest IS NOT NULL
+                AND NOT EXISTS (SELECT 1 FROM link
+                    WHERE link.secret_digest = outbox_message.link_digest AND used_ms IS NULL AND expires_ms > $1)
+                AND NOT EXISTS (SELECT 1 FROM invitation
+                    WHERE invitation.secret_digest = outbox_message.link_digest AND expires_ms > $1)""",  # noqa: S608
             now_ms,
         )
 

@@ -254,7 +254,7 @@ async def add_customer_member(
     answer, which is good for 7 days.
     """
     check_not_deleted(call.account)
-    member, link = await members.invite_member(stores, call, call.account, body.email, body.role)
+    member, link = await members.add_member(stores, call, call.account, body.email, body.role)
     if link is None:
         await invitations.send_notice(stores, call, call.account, member.email)
         return MemberInviteResult(member=member)
@@ -424,7 +424,7 @@ async def read_detail(
     deleted_ms = account.deleted_ms
     return CustomerDetail(
         **{name: getattr(summary, name) for name in summary.__struct_fields__},
-        member_list=await stores.members.list_members(account_id),
+        member_list=await members.list_members(stores, account_id),
         site_list=[
             shown(each, CustomerSite) for each in await list_summaries(stores, activity, account_id=account_id, now=now)
         ],

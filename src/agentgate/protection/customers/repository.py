@@ -19,7 +19,8 @@ _COUNTED = f"""SELECT {_COLUMNS.replace("protected", IS_PROTECTED.format(account
         (SELECT users.email FROM membership JOIN users ON users.id = membership.user_id
             WHERE membership.account_id = shown.id AND membership.role = 'owner'
             ORDER BY membership.joined_ms, users.email LIMIT 1),
-        (SELECT count(*) FROM membership WHERE membership.account_id = shown.id),
+        (SELECT count(*) FROM membership WHERE membership.account_id = shown.id)
+            + (SELECT count(*) FROM invitation WHERE invitation.account_id = shown.id),
         (SELECT count(*) FROM site WHERE site.account_id = shown.id),
         (SELECT max(users.last_sign_in_ms) FROM membership JOIN users ON users.id = membership.user_id
             WHERE membership.account_id = shown.id)"""  # noqa: S608 - the parts are constants

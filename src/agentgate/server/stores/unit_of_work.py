@@ -10,6 +10,7 @@ from agentgate.lib.configuration_version import ConfigurationStore
 from agentgate.lib.database import Database, Transaction
 from agentgate.lib.keyring import KeyStore
 from agentgate.lib.worker_numbers import WorkerNumberStore
+from agentgate.people.accounts.invitation_repository import InvitationStore
 from agentgate.people.accounts.repository import AccessRequestStore, AccountStore, ApiTokenStore, MemberStore
 from agentgate.people.audit.repository import AuditStore
 from agentgate.people.feedback.repository import FeedbackStore
@@ -49,6 +50,7 @@ class SqlStores:
     decision_labels = _repository(LabelStore)
     directory = _repository(DirectoryStore)
     feedback = _repository(FeedbackStore)
+    invitations = _repository(InvitationStore)
     jobs = _repository(JobStore)
     keys = _repository(KeyStore)
     links = _repository(LinkStore)

@@ -1,6 +1,6 @@
 """What a member does in an account: with the account itself, its members, its API tokens. No answer shows a link."""
 
-from msgspec import UNSET, UnsetType
+from msgspec import UnsetType
 
 from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.database import Store
@@ -30,7 +30,8 @@ from agentgate.people.accounts.records import (
 )
 from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.identity.links import IssuedLink, LinkUrls
-from agentgate.people.outbox.messages import MailMessage, Messenger, added_message, invite_message
+from agentgate.people.identity.users import canonical_email
+from agentgate.people.outbox.messages import MailMessage, Messenger, invite_message
 
 
 async def read_own_account(call: MemberCall, store: Store[AccountStores]) -> OwnAccount:
@@ -92,8 +93,8 @@ TOO_MANY = "Too many invitations were sent; try again later."
 
 
 async def list_members(call: MemberCall, store: Store[AccountStores]) -> MemberList:
-    """List the members, longest-standing first."""
-    return MemberList(items=await store.read.members.list_members(call.account.id))
+    """List the members, longest-standing first, then invitations that were not accepted yet."""
+    return MemberList(items=await members.list_members(store.read, call.account.id))
 
 
 async def invite_member(
@@ -105,22 +106,24 @@ async def invite_member(
     urls: LinkUrls,
     limiter: Limiter,
 ) -> MemberInviteResult:
-    """Invite somebody by e-mail.
+    """Invite a person by email.
 
-    Somebody who has a password is a member at once; anybody else is sent a link to set one. Only owners invite owners.
+    The person becomes a member by accepting. Until then the answers are the same whether or not AgentGate knows the
+    address. Only owners invite owners.
     """
     await limiter.require(INVITES, call.account.id, TOO_MANY)
+    # By address, because an invitation that is removed and sent again has another ID.
+    await limiter.require(INVITES_TO_ONE, f"{call.account.id}:{canonical_email(body.email)}", TOO_MANY)
 
-    async def work(stores: AccountStores) -> tuple[Member, IssuedLink | None]:
+    async def work(stores: AccountStores) -> tuple[Member, IssuedLink]:
         role = await lock_acting_role(stores, call.account.id, call.user_id, ConsolePermission.MEMBERS_WRITE)
         members.check_may_touch(role, body.role)
-        added, issued = await members.invite_member(stores, call, call.account, body.email, body.role)
-        await messenger.send(stores, call, _message(urls, call.account, added, issued))
-        return added, issued
+        invited, issued = await members.invite_member(stores, call, call.account, body.email, body.role)
+        await messenger.send(stores, call, _message(urls, call.account, invited, issued))
+        return invited, issued
 
-    added, issued = await store.change(work)
-    expires_at = UNSET if issued is None else Moment(issued.link.expires_ms)
-    return MemberInviteResult(member=added, expires_at=expires_at)
+    invited, issued = await store.change(work)
+    return MemberInviteResult(member=invited, expires_at=Moment(issued.link.expires_ms))
 
 
 async def change_member(call: MemberCall, body: RoleInput, stores: AccountStores) -> Member:
@@ -133,7 +136,7 @@ async def change_member(call: MemberCall, body: RoleInput, stores: AccountStores
 
 
 async def remove_member(call: MemberCall, stores: AccountStores) -> None:
-    """Remove a member.
+    """Remove a member, or an invitation.
 
     Removing others needs `members:write`; anybody may leave. Only owners remove owners. An account keeps at least one.
     """
@@ -149,7 +152,7 @@ async def remove_member(call: MemberCall, stores: AccountStores) -> None:
 async def resend_invite(
     call: MemberCall, store: Store[AccountStores], messenger: Messenger, urls: LinkUrls, limiter: Limiter
 ) -> MemberInviteResult:
-    """Send a fresh invite link to a member who has no password yet."""
+    """Send a fresh link for an invitation, or to a member who has no password yet."""
     await limiter.require(INVITES_TO_ONE, f"{call.account.id}:{call.params['userId']}", TOO_MANY)
 
     async def work(stores: AccountStores) -> tuple[Member, IssuedLink]:
@@ -162,9 +165,7 @@ async def resend_invite(
     return MemberInviteResult(member=found, expires_at=Moment(issued.link.expires_ms))
 
 
-def _message(urls: LinkUrls, account: StoredAccount, member: Member, issued: IssuedLink | None) -> MailMessage:
-    if issued is None:
-        return added_message(member.email, account_name=account.name, url=urls.console_url())
+def _message(urls: LinkUrls, account: StoredAccount, member: Member, issued: IssuedLink) -> MailMessage:
     return invite_message(
         member.email,
         account_name=account.name,

@@ -12,6 +12,7 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.limiter import Limiter, Window
 from agentgate.lib.names import check_name
 from agentgate.lib.records import shown
+from agentgate.people.accounts import invitations
 from agentgate.people.accounts.access_requests import new_request
 from agentgate.people.accounts.guards import UserCall
 from agentgate.people.accounts.lifecycle import create_account
@@ -31,7 +32,12 @@ from agentgate.people.accounts.records import (
     SwitchInput,
 )
 from agentgate.people.accounts.repository import AccountStores
-from agentgate.people.accounts.signing_in import StartedSession, lock_user, record_of_user
+from agentgate.people.accounts.signing_in import (
+    StartedSession,
+    list_open_invitations,
+    lock_user,
+    record_of_user,
+)
 from agentgate.people.audit.actions import Action
 from agentgate.people.identity.browser_check import REQUEST_ACCESS, BrowserCheck
 from agentgate.people.identity.mfa import SecondFactor, is_pending
@@ -164,8 +170,31 @@ async def found_account(
 
 async def _go_to(stores: AccountStores, call: UserCall, sessions: UserSessions, account_id: str) -> Reply[Session]:
     secret, session = await sessions.replace(stores, call, call.session, account_id=account_id, stage=SessionStage.FULL)
-    memberships = await stores.members.list_memberships(call.user.id)
-    return StartedSession(secret=secret, session=session, user=call.user, memberships=memberships).reply(call, sessions)
+    started = StartedSession(
+        secret=secret,
+        session=session,
+        user=call.user,
+        memberships=await stores.members.list_memberships(call.user.id),
+        invitations=await list_open_invitations(stores, call, call.user),
+    )
+    return started.reply(call, sessions)
+
+
+async def accept_own_invitation(call: UserCall, stores: AccountStores, sessions: UserSessions) -> Reply[Session]:
+    """Accept an invitation to your own address, and work in its account. Cookie and CSRF token change with it."""
+    return await accept_invitation(call, call.params["id"], stores, sessions)
+
+
+async def accept_invitation(
+    call: UserCall, invitation_id: str, stores: AccountStores, sessions: UserSessions
+) -> Reply[Session]:
+    """Make the caller a member by an invitation to their own address."""
+    invitation = await stores.invitations.find_open(call.user.email, invitation_id, call.now)
+    if invitation is None:
+        raise Refused("not_found", "You have no invitation with this ID: it expired, or was taken back or accepted.")
+    await invitations.accept(stores, call, invitation, call.user.id)
+    await record_of_user(stores, call, Action.MEMBER_JOIN, call.user, account_id=invitation.account_id)
+    return await _go_to(stores, call, sessions, invitation.account_id)
 
 
 PER_SOURCE = Window("access-source", 10, HOUR_MS)

@@ -1,6 +1,6 @@
 """Users signing in and out: with a password and a code, with an invite link, with a reset link."""
 
-from msgspec import UnsetType
+from msgspec import Struct, UnsetType
 
 from agentgate.http.call import Call
 from agentgate.http.replies import Reply
@@ -9,7 +9,9 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
 from agentgate.lib.names import check_name
 from agentgate.lib.records import shown
+from agentgate.people.accounts import invitations
 from agentgate.people.accounts.guards import SessionCall, UserCall
+from agentgate.people.accounts.invitations import SIGN_IN_FIRST
 from agentgate.people.accounts.password_reset import PasswordReset, may_reset
 from agentgate.people.accounts.proofs import SignInProofs, one_of
 from agentgate.people.accounts.records import (
@@ -18,16 +20,17 @@ from agentgate.people.accounts.records import (
     ForgotInput,
     InviteInfo,
     Login,
-    Membership,
     PasswordChange,
     Received,
     ResetInput,
     Session,
+    StoredInvitation,
 )
 from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.accounts.signing_in import (
     StartedSession,
     choose_account_id,
+    list_open_invitations,
     lock_user,
     record_failure,
     record_of_user,
@@ -35,10 +38,10 @@ from agentgate.people.accounts.signing_in import (
     start_session,
 )
 from agentgate.people.audit.actions import Action
-from agentgate.people.identity.links import peek_link, spend_link
-from agentgate.people.identity.records import LinkKind, SessionStage, StoredLink
+from agentgate.people.identity.links import end_links, peek_link, spend_link
+from agentgate.people.identity.records import LinkKind, SessionStage, StoredUser
 from agentgate.people.identity.sessions import CODE_ATTEMPTS, UserSessions
-from agentgate.people.identity.users import canonical_email
+from agentgate.people.identity.users import canonical_email, find_or_create_user
 from agentgate.people.outbox.messages import Messenger, password_changed_message
 
 
@@ -125,7 +128,8 @@ async def log_out(call: SessionCall, stores: AccountStores, sessions: UserSessio
 async def read_session(call: UserCall, store: Store[AccountStores], sessions: UserSessions) -> Session:
     """Read who is signed in, their accounts, what they may do in the active one, and the CSRF token."""
     memberships = await store.read.members.list_memberships(call.user.id)
-    return session_record(sessions, call.session, call.user, memberships)
+    to_accept = await list_open_invitations(store.read, call, call.user)
+    return session_record(sessions, call.session, call.user, memberships, to_accept)
 
 
 async def _count_attempt(call: SessionCall, store: Store[AccountStores]) -> None:
@@ -142,44 +146,91 @@ async def _record_success(stores: AccountStores, call: Call, started: StartedSes
 
 async def read_invite(call: Call, store: Store[AccountStores]) -> InviteInfo:
     """Read who an invite link is for, without using it."""
-    link = await peek_link(store.read, call, LinkKind.INVITE, call.params["token"])
-    member, account = await _invited_to(store.read, link)
-    return shown(member, InviteInfo, account_name=account.name, expires_at=Moment(link.expires_ms))
+    return (await _peek_invite(store.read, call, call.params["token"])).info
 
 
 async def accept_invite(
     call: Call, body: AcceptInput, store: Store[AccountStores], proofs: SignInProofs, sessions: UserSessions
 ) -> Reply[Session]:
-    """Set the first password with an invite link, and sign in."""
+    """Set the first password with an invite link, and sign in.
+
+    A user who has a password signs in and accepts the invitation with `/v1/account/invitations/{id}/accept`.
+    """
     name = None if isinstance(body.name, UnsetType) else check_name(body.name)
-    link = await peek_link(store.read, call, LinkKind.INVITE, body.token)
-    member, _ = await _invited_to(store.read, link)
-    password_hash = await proofs.new_hash(body.password, email=member.email)
+    peeked = await _peek_invite(store.read, call, body.token)
+    if peeked.info.has_password:
+        # A link that sets another password would be a way around the one that the user has.
+        raise Refused("already_active", SIGN_IN_FIRST)
+    password_hash = await proofs.new_hash(body.password, email=peeked.info.email)
 
     async def work(stores: AccountStores) -> StartedSession:
-        spent = await spend_link(stores, call, LinkKind.INVITE, body.token)
-        invited = await lock_user(stores, spent.user_id)
-        if invited.password_hash is not None:
-            # Who has a password signs in with it. A link that sets another would be a way around it.
-            raise Refused("invalid_link")
-        _, account = await _invited_to(stores, spent)
-        await stores.users.save_password(invited.id, password_hash)
+        user, account_id = await _spend_invite(stores, call, body.token)
+        await stores.users.save_password(user.id, password_hash)
         if name is not None:
-            await stores.users.save_name(invited.id, name)
-        await record_of_user(stores, call, Action.MEMBER_JOIN, invited, account_id=account.id)
-        user = await lock_user(stores, invited.id)
-        return await start_session(stores, call, sessions, user, account_id=account.id)
+            await stores.users.save_name(user.id, name)
+        await record_of_user(stores, call, Action.MEMBER_JOIN, user, account_id=account_id)
+        user = await lock_user(stores, user.id)
+        return await start_session(stores, call, sessions, user, account_id=account_id)
 
     return (await store.change(work)).reply(call, sessions)
 
 
-async def _invited_to(stores: AccountStores, link: StoredLink) -> Membership:
-    """Return the membership that an invitation is for; refuse when it was taken back, or the account is gone."""
+class PeekedInvite(Struct, frozen=True, kw_only=True):
+    """An invite link that still works: a customer's invitation, or the link to a membership that an operator gave."""
+
+    info: InviteInfo
+    account_id: str
+    invitation: StoredInvitation | None = None
+
+
+async def _peek_invite(stores: AccountStores, call: Call, secret: str) -> PeekedInvite:
+    """Return what an invite link is for, without using it; refuse one that was used, taken back or has expired."""
+    invitation = await invitations.find_by_link(stores, call, secret)
+    if invitation is not None:
+        account = await stores.accounts.find_account(invitation.account_id)
+        user = await stores.users.find_user_by_email(invitation.email)
+        if account is None:
+            raise Refused("invalid_link")
+        info = InviteInfo(
+            email=invitation.email,
+            account_name=account.name,
+            role=invitation.role,
+            expires_at=Moment(invitation.expires_ms),
+            has_password=user is not None and user.password_hash is not None,
+        )
+        return PeekedInvite(info=info, account_id=account.id, invitation=invitation)
+    link = await peek_link(stores, call, LinkKind.INVITE, secret)
     memberships = await stores.members.list_memberships(link.user_id)
-    invited_to = next((each for each in memberships if each.account.id == link.account_id), None)
-    if invited_to is None:
+    found = next((each for each in memberships if each.account.id == link.account_id), None)
+    if found is None:
         raise Refused("invalid_link")
-    return invited_to
+    member, account = found
+    # Who sets a password ends these links.
+    info = shown(member, InviteInfo, account_name=account.name, expires_at=Moment(link.expires_ms), has_password=False)
+    return PeekedInvite(info=info, account_id=account.id)
+
+
+async def _spend_invite(stores: AccountStores, call: Call, secret: str) -> tuple[StoredUser, str]:
+    """Use an invite link up; return its user, locked and without a password, and the account that it was for."""
+    peeked = await _peek_invite(stores, call, secret)
+    if peeked.invitation is None:
+        spent = await spend_link(stores, call, LinkKind.INVITE, secret)
+        user = await lock_user(stores, spent.user_id)
+        if user.password_hash is not None:
+            raise Refused("invalid_link")
+        return user, peeked.account_id
+    # First the account, then the user, as everywhere else.
+    await stores.accounts.lock_account(peeked.account_id)
+    email = peeked.invitation.email
+    # A new user keeps the ID under which the invitation was listed.
+    found = await find_or_create_user(stores, call, email, user_id=peeked.invitation.id)
+    await invitations.accept(stores, call, peeked.invitation, found.id)
+    user = await lock_user(stores, found.id)
+    if user.password_hash is not None:
+        raise Refused("already_active", SIGN_IN_FIRST)
+    for kind in LinkKind:
+        await end_links(stores, call, kind, user.id)
+    return user, peeked.account_id
 
 
 async def forgot_password(call: Call, body: ForgotInput, password_reset: PasswordReset) -> Received:
