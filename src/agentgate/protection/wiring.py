@@ -42,6 +42,7 @@ from agentgate.protection.browser_check.trial import BrowserCheckEventLog, Check
 from agentgate.protection.browser_check.verify import ChallengeVerifier
 from agentgate.protection.challenge_page.challenge import ChallengePages
 from agentgate.protection.challenge_page.challenge_pass import AppealTickets, Passes
+from agentgate.protection.challenge_page.final_response import DeniedResponses, SecondStep
 from agentgate.protection.challenge_page.proxied_call import ProxiedCallReader
 from agentgate.protection.challenge_page.sealed_token import SealedTokens
 from agentgate.protection.customers.jobs import customer_jobs
@@ -180,6 +181,7 @@ class DataPlane:
             clock=clock,
             policy_checker=self.agent_policy_checker,
         )
+        self._denied = self.gate.denials.responses = DeniedResponses(self._pages, self.gate.denials.sealed)
         metrics, probes, gate = foundation.metrics, self.probes, self.gate
         metrics.watch(series.PROBES, lambda: {(state,): count for state, count in probes.judged.items()})
         metrics.watch(series.PROBES_LEFT_OUT, lambda: {(): len(probes.guard.all_left_out())})
@@ -258,6 +260,7 @@ class DataPlane:
             ProxiedCallReader: self._proxied_calls,
             Passes: self._passes,
             ChallengePages: self._pages,
+            DeniedResponses: self._denied,
             ChallengeIssuer: ChallengeIssuer(
                 challenges, admission=admission, decider=refresher.decider, event_log=event_log, scrutiny=scrutiny
             ),
@@ -302,16 +305,17 @@ class DataPlane:
         self, app: Any, *, metrics: MetricRegistry, observer: RequestObserver, tracer: Tracer
     ) -> dict[bytes, HotFunction]:
         """Return the hot paths, which are answered without ASGI. With a collector, siteverify is not one of them."""
-        if tracer.is_tracing:
-            return {b"/v1/gateway/check": TracedCheck(self.gate, tracer)}
-        siteverify = FastSiteverify(
-            self.redeemer,
-            asgi_path=Direct(app),
-            clock=self._clock,
-            metrics=metrics,
-            observer=observer,
-        )
-        return {b"POST /v1/siteverify": siteverify, b"/v1/gateway/check": self.gate}
+        denied = SecondStep(self._proxied_calls, self._denied, self._clock)
+        paths: dict[bytes, HotFunction] = {
+            b"/v1/gateway/check": TracedCheck(self.gate, tracer) if tracer.is_tracing else self.gate,
+            b"/v1/gateway/denied": denied,
+            b"POST /v1/gateway/denied": denied,
+        }
+        if not tracer.is_tracing:
+            paths[b"POST /v1/siteverify"] = FastSiteverify(
+                self.redeemer, asgi_path=Direct(app), clock=self._clock, metrics=metrics, observer=observer
+            )
+        return paths
 
     def own_form(self) -> BrowserCheck:
         """Return the browser check of the service's own forms."""

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from agentgate.http.connection.loop_budget import LoopBudget
 
-# A request with a longer body goes the cold way, and so does one that does not say how long its body is.
+# A request with a longer body goes the cold way, and so does a chunked one.
 HOT_BODY_BYTES = 4 * 1024
 BODILESS = (b"GET", b"HEAD")
 
@@ -198,6 +198,8 @@ def find_hot(hot_paths: HotPaths, method: bytes, path: bytes, headers: Mapping[b
         return hot_paths.get(path)
     length = headers.get(b"content-length")
     # Who asks whether to send the body at all is answered by the cold way.
+    if length is None and b"transfer-encoding" not in headers:
+        length = b"0"
     if length is None or int(length) > HOT_BODY_BYTES or b"expect" in headers:
         return None
     return hot_paths.get(method + b" " + path)
@@ -205,7 +207,7 @@ def find_hot(hot_paths: HotPaths, method: bytes, path: bytes, headers: Mapping[b
 
 def refusal_reply(status: int, code: str) -> HotReply:
     """Return what a client is told whose request is not run."""
-    too_large = status == 431
+    too_large = status in {414, 431}
     message = "The request line or the headers are too large." if too_large else "The request is not valid HTTP."
     return json_reply(status, code, message=message)
 
