@@ -4,19 +4,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 BUILT_FROM := pyproject.toml packages/python-client/pyproject.toml setup.py src/agentgate/http/connection/_head.pyx
 
-.PHONY: run test check soak attack mutants bench lab generate lock clean
+.PHONY: run test check soak attack mutants bench lab fresh matrix generate lock clean
 
 run: $(VENV)/run.stamp  ## set up, then start the service on the embedded store with a demo site
 	$(BIN)/agentgate serve --demo
 
-test: $(VENV)/dev.stamp  ## set up everything, then run every check and test
-	scripts/test
+test:  ## set up everything, then run every check and test
+	PYTHON="$(PYTHON)" scripts/test
 
 check: $(VENV)/dev.stamp  ## formatting, lint and types only
 	scripts/check
 
 soak: $(VENV)/dev.stamp  ## the long runs: crashes, floods, fuzzing, long walks
-	ALL_UPSTREAMS=1 scripts/servers && REQUIRE_SERVERS=1 $(BIN)/pytest -m soak tests/soak tests/whole tests/proxies tests/browser/gateway tests/browser/guides tests/browser/console tests/browser/test_accessibility.py tests/browser/wordpress tests/third_party
+	ALL_UPSTREAMS=1 scripts/servers packages && scripts/servers wheels && REQUIRE_SERVERS=1 $(BIN)/pytest -m soak tests/soak tests/whole tests/proxies tests/browser/gateway tests/browser/guides tests/browser/console tests/browser/test_accessibility.py tests/browser/wordpress tests/third_party
 	EVERY_CASE=1 REQUIRE_SERVERS=1 $(BIN)/pytest -n 2 -m "not soak" -k postgres tests/api
 	EVERY_CASE=1 $(BIN)/pytest -n 2 -m "not soak" -k mouse tests/browser/console
 	INSTRUMENT_PROGRAMS=600 $(BIN)/pytest tests/browser/test_instrument_engines.py
@@ -35,19 +35,25 @@ bench: $(VENV)/dev.stamp  ## the figures that README and docs print
 lab: $(VENV)/dev.stamp  ## bots and people-like visitors against the service: who gets a token
 	$(BIN)/python -m bench.adversaries --install && $(BIN)/python -m bench.adversaries
 
+fresh:  ## both README commands on bare Debian 12 and 13
+	scripts/fresh
+
+matrix:  ## unit, store and API tests on Python 3.11 to 3.14
+	scripts/matrix
+
 generate: $(VENV)/dev.stamp  ## OpenAPI documents, TypeScript types, settings page and map, from the code
 	$(BIN)/python tools/generate.py
 
 lock: $(VENV)/dev.stamp  ## resolve the dependencies anew and write the lock files
 	scripts/lock
 
-$(VENV)/run.stamp: requirements.lock $(BUILT_FROM)
+$(VENV)/run.stamp: requirements.lock requirements-build.lock $(BUILT_FROM)
 	PYTHON="$(PYTHON)" scripts/setup $(VENV) requirements.lock
 	touch $@
 
-$(VENV)/dev.stamp: requirements-dev.lock $(BUILT_FROM)
+$(VENV)/dev.stamp: requirements-dev.lock requirements-build.lock $(BUILT_FROM)
 	PYTHON="$(PYTHON)" scripts/setup $(VENV) requirements-dev.lock
 	touch $@ $(VENV)/run.stamp
 
 clean:
-	rm -rf $(VENV) node_modules build dist
+	rm -rf $(VENV) .wheels node_modules build dist

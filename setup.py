@@ -1,10 +1,12 @@
-"""What the build adds to the package: a compiled module, where a C compiler is, and the pages of the documentation."""
+"""What the build adds to the package: a compiled module if a C compiler works, and the pages of the documentation."""
 
 import shutil
 from pathlib import Path
 
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
+from setuptools.errors import CompileError
 
 ROOT = Path(__file__).parent
 # As `agentgate.http.documentation.library` looks for them.
@@ -25,7 +27,21 @@ except ImportError:
     extensions = []
 else:
     source = "src/agentgate/http/connection/_head.pyx"
-    extensions = cythonize([Extension("agentgate.http.connection._head", [source], optional=True)], quiet=True)
+    extensions = cythonize([Extension("agentgate.http.connection._head", [source])], quiet=True)
+    for each in extensions:
+        # `cythonize` does not keep this argument of Extension.
+        each.optional = True
+
+
+class BuildIfPossible(build_ext):
+    """Builds the compiled module. If the build fails, the package uses plain Python."""
+
+    def build_extension(self, ext: Extension) -> None:
+        """Report a missing compiler as a compile error: `optional=True` covers only that kind."""
+        try:
+            super().build_extension(ext)
+        except OSError as error:
+            raise CompileError(str(error)) from error
 
 
 class BuildWithPages(build_py):
@@ -43,4 +59,4 @@ class BuildWithPages(build_py):
                 shutil.copyfile(source, copy)
 
 
-setup(ext_modules=extensions, cmdclass={"build_py": BuildWithPages})
+setup(ext_modules=extensions, cmdclass={"build_ext": BuildIfPossible, "build_py": BuildWithPages})
