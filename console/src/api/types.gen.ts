@@ -1700,8 +1700,8 @@ export interface RuleSetDocument {
 /**
  * Rules to be stored. `revision` is the one they were edited from, 0 when there was none.
  *
- * With `maxHumanFlips`, they are first tried on the last seven days, and refused when they would turn more decisions
- * labelled human from `allow` to something stricter.
+ * With `maxHumanFlips`, they are first tried on the last seven days, and refused when they would make more decisions
+ * labelled human stricter.
  *
  * With `guard`, the answer is 409 `confirmation_required` if the rules have warnings, or would refuse more than 5% of
  * the requests of the last 24 hours that the present rules allow. `acknowledge` confirms that and saves them.

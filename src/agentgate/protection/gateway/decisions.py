@@ -15,13 +15,11 @@ from agentgate.protection.gateway.pending_check import DecidedCheck, PendingChec
 from agentgate.protection.gateway.receipts import Shown, fit
 from agentgate.protection.gateway.route_protection import Protection
 from agentgate.protection.gateway.ruling import refuse, rule
+from agentgate.protection.rules.evaluate import STRICTNESS
 from agentgate.protection.scoring.score import ModelView
 from agentgate.protection.signals.facts import AgentFacts, Observation
 from agentgate.protection.signals.observe import observe_rest
 from agentgate.protection.threat_data.intel import Intel
-
-# Strictness of outcomes.
-_STRICTNESS = {Outcome.ALLOW: 0, Outcome.CHALLENGE: 1, Outcome.BLOCK: 2, Outcome.DROP: 3}
 
 
 class Views(Struct, frozen=True, gc=False):
@@ -90,5 +88,5 @@ def observe(
 def strictest(decisions: Iterable[tuple[DecidedCheck, Ruling]]) -> tuple[DecidedCheck, Ruling]:
     """Return the strictest decision; of equal ones the first with a token, which has to be spent, or else the first."""
     return max(
-        decisions, key=lambda each: (_STRICTNESS[each[1].would or each[1].outcome], each[0].shown.token is not None)
+        decisions, key=lambda each: (STRICTNESS[each[1].would or each[1].outcome], each[0].shown.token is not None)
     )

@@ -13,7 +13,7 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
 from agentgate.lib.time_ranges import TimeRange
 from agentgate.protection.rules.compile import can_match, compile_rules, matches_of
-from agentgate.protection.rules.evaluate import NO_TRAITS, PAGE, CompiledRules, RuleVerdict, Traits
+from agentgate.protection.rules.evaluate import NO_TRAITS, PAGE, STRICTNESS, CompiledRules, RuleVerdict, Traits
 from agentgate.protection.rules.patterns.predicates import HOST, PATH, USER_AGENT, Predicates
 from agentgate.protection.rules.records import RuleSet
 from agentgate.protection.rules.replay_records import BacktestFlip, BacktestReport, ReplayedEvent
@@ -144,8 +144,8 @@ class Backtests:
 
 
 def human_flips(report: BacktestReport) -> int:
-    """Return how many decisions about people would turn from allow to something stricter."""
-    return sum(flip.human_labelled for flip in report.flips if flip.from_ == Outcome.ALLOW)
+    """Return how many decisions about people would become stricter."""
+    return sum(flip.human_labelled for flip in report.flips if STRICTNESS[flip.to] > STRICTNESS[flip.from_])
 
 
 def _compare(batch: list[ReplayedEvent], rules: tuple[CompiledRules, CompiledRules], found: NewlyRefused) -> None:

@@ -25,7 +25,7 @@ _UNAVAILABLE = "Stored requests are unavailable, so these rules were not compare
 
 
 async def guard_humans(call: SiteCall, draft: Draft, most: int, backtests: Backtests) -> None:
-    """Reject rules that would turn more decisions labelled human from `allow` to something stricter."""
+    """Reject rules that would make more decisions labelled human stricter."""
     assert draft.effective is not None, "only a valid draft is tried"
     span = TimeRange(call.now - HUMAN_DAYS * DAY_MS, call.now)
     try:
@@ -35,8 +35,8 @@ async def guard_humans(call: SiteCall, draft: Draft, most: int, backtests: Backt
     if flips > most:
         raise Refused(
             "backtest_refused",
-            f"These rules would turn {flips} allowed decisions labelled human of the last {HUMAN_DAYS} days into "
-            f"something stricter; maxHumanFlips allows {most}.",
+            f"These rules would make {flips} decisions labelled human of the last {HUMAN_DAYS} days stricter; "
+            f"maxHumanFlips allows {most}.",
         )
 
 

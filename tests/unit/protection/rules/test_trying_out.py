@@ -74,10 +74,10 @@ async def test_a_backtest_counts_what_would_change() -> None:
     assert stored.asked == [("st_1", SPAN.from_ms, SPAN.to_ms, 1_000_000)]
 
 
-async def test_only_flips_from_allow_count_as_flips_of_humans() -> None:
+async def test_every_stricter_decision_about_a_person_counts_as_a_flip() -> None:
     stored = Stored([event(0, Outcome.CHALLENGE, "net.tor", human=True), event(1, Outcome.BLOCK, human=True)])
 
-    assert human_flips(await Backtests(stored).run("st_1", RULES, SPAN)) == 0
+    assert human_flips(await Backtests(stored).run("st_1", RULES, SPAN)) == 1
 
 
 async def test_a_backtest_that_reached_its_limit_says_so() -> None:
