@@ -1,0 +1,1 @@
+import{a,b,c}from"./chunk-RWUQAWSF.js";import"./chunk-MRGVQR5T.js";import"./chunk-5IR2NJ5W.js";import"./chunk-37PAZ6EB.js";import"./chunk-7T3HKZ6F.js";import"./chunk-RAWI5KJK.js";import"./chunk-KMTLHYAZ.js";import"./chunk-G6MTKHRR.js";import"./chunk-Y6N2VGQL.js";import"./chunk-AUYL5AEX.js";import"./chunk-NHJFO4JL.js";export{a as FILTERS,c as default,b as worst};

@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-MOMBTNGA.js";import"./chunk-QLDOM5U5.js";import"./chunk-POPOLC3D.js";import"./chunk-C6JHIHHO.js";import"./chunk-HTKB5MSZ.js";import"./chunk-KJPKJSAX.js";import"./chunk-RKJKHLQB.js";import"./chunk-UFXRDLRZ.js";import"./chunk-C3ZYYQYD.js";import"./chunk-HZEF7WLH.js";import"./chunk-B6MBHCFO.js";export{a as FILTERS,c as default,b as worst};

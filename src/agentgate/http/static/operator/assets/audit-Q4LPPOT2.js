@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-JEWH2QRV.js";import"./chunk-LC5MIXWP.js";import"./chunk-BRJTMVPD.js";import"./chunk-HSXUTUIU.js";import"./chunk-3CQSPFMR.js";import"./chunk-VUHIXWD6.js";import"./chunk-LZV5DYZU.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};

@@ -1,0 +1,1 @@
+import{a,b}from"./chunk-JPEYXRHO.js";import"./chunk-JGSZVNMT.js";import"./chunk-BRJTMVPD.js";import"./chunk-TLMW3TTN.js";import"./chunk-FXWLIIMA.js";import"./chunk-KORSY4V6.js";import"./chunk-OM2HU6ZL.js";import"./chunk-NHJFO4JL.js";export{a as AuditList,b as default};
