@@ -175,7 +175,8 @@ def test_a_moved_site_is_the_new_accounts_at_once_without_the_old_ones_trail(
 def test_a_user_of_two_accounts_sees_only_the_one_they_work_in(service: RunningService, people: Cast) -> None:
     theirs = create(people.carol, name="Mart").json()["siteKey"]
     both = add_user(service, "both@acme.example", account_id=people.acme, role=AccountRole.MEMBER)
-    people.carol.post(f"{CONSOLE}/members", json={"email": both.email, "role": "owner"})
+    body = {"email": both.email, "role": "owner"}
+    assert service.operator.post(f"/v1/admin/customers/{people.globex}/members", json=body).status_code == 201
 
     client = signed_in_client(service, both, account_id=people.acme)
 

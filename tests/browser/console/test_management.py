@@ -130,6 +130,41 @@ def test_a_member_is_invited_and_joins_by_the_link_of_the_outbox(
     join_by(owner, browser, link[0], "Sites")
 
 
+def test_a_user_with_a_password_accepts_an_invitation_and_gets_no_second_password(
+    owner: Hand, browser: Browser, console: Console
+) -> None:
+    page, email = owner.page, f"known-{owner.name}@example.com"
+    body = {"email": email, "customerName": f"Known {owner.name}"}
+    made = console.service.operator.post("/v1/admin/accounts", json=body).json()
+    console.join(made["inviteUrl"].rpartition("#")[2], NEW)
+    open_page(page, f"{console.url}/console/members", "Members")
+    owner.use("n", page.get_by_role("button", name="Invite").first)
+    page.locator("dialog #email:focus").wait_for()
+    owner.fill(page.locator("dialog #email"), email)
+    owner.send(page.locator("dialog #email"))
+    page.get_by_text(f"Invited {email}").wait_for()
+    messages = console.service.operator.get("/v1/admin/outbox").json()["items"]
+    text = next(each["body"] for each in messages if each["to"] == email and each["body"])
+    link = re.search(r"http\S+/console/invite#[\w-]+", text)
+    assert link is not None
+
+    context = browser.new_context()
+    try:
+        person = hand_like(owner, context.new_page())
+        person.page.goto(link[0])
+        person.page.get_by_text("You have a password already").wait_for()
+        assert not person.page.locator("#password").is_visible()
+        person.page.goto(f"{console.url}/console/sign-in")
+        person.fill(person.page.locator("#email"), email)
+        person.fill(person.page.locator("#password"), NEW)
+        person.send(person.page.locator("#password"))
+        person.press(person.page.get_by_role("button", name=re.compile("^Join ")))
+        see_heading(person.page, "Sites")
+        assert SITE in person.page.content()
+    finally:
+        context.close()
+
+
 def test_a_token_is_shown_once_and_revoked(owner: Hand, console: Console) -> None:
     page, name = owner.page, f"Reports {owner.name}"
     open_page(page, f"{console.url}/console/tokens", "API tokens")
