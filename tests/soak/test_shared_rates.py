@@ -1,5 +1,8 @@
 """One visitor at a steady rate and in bursts, over two to four workers without Redis: the limit holds within 5%."""
 
+import time
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,20 +16,27 @@ LEAST, MOST = 1_140, 1_260
 UNEVEN = [1_500, 800, 400, 200, 50, 25, 15, 10]
 
 
+LIMIT = 1_200
+
+
 @pytest.mark.parametrize("workers", [2, 3, 4])
 def test_one_visitor_is_allowed_its_limit_whoever_serves(tmp_path: Path, workers: int) -> None:
-    with serving(tmp_path, AGENTGATE_WORKERS=str(workers), AGENTGATE_DRAIN_SECONDS="0") as process:
-        steady = {
-            connections: OneVisitor(process, f"shop_steady_{connections}").steady(
-                per_second=120, seconds=60, connections=connections
-            )
-            for connections in (1, CONNECTIONS)
-        }
-        bursts = {
-            name: OneVisitor(process, f"shop_{name}").burst(shares)
-            for name, shares in {"spread": [3_000 // CONNECTIONS] * CONNECTIONS, "uneven": UNEVEN}.items()
-        }
+    found: dict[str, tuple[Counter[str], float]] = {}
 
-    found = {name: passed(reasons) for name, reasons in (steady | bursts).items()}
-    assert all(LEAST <= count <= MOST for count in found.values()), found
-    assert all(reasons[LIMITED] for reasons in (steady | bursts).values())
+    def measure(name: str, ask: Callable[[OneVisitor], Counter[str]]) -> None:
+        visitor, began_s = OneVisitor(process, f"shop_{name}"), time.monotonic()
+        reasons = ask(visitor)
+        found[name] = reasons, time.monotonic() - began_s
+
+    with serving(tmp_path, AGENTGATE_WORKERS=str(workers), AGENTGATE_DRAIN_SECONDS="0") as process:
+        measure("steady_1", lambda visitor: visitor.steady(per_second=120, seconds=60, connections=1))
+        measure("steady_all", lambda visitor: visitor.steady(per_second=120, seconds=60, connections=CONNECTIONS))
+        measure("spread", lambda visitor: visitor.burst([3_000 // CONNECTIONS] * CONNECTIONS))
+        measure("uneven", lambda visitor: visitor.burst(UNEVEN))
+
+    for name, (reasons, took_s) in found.items():
+        # A steady visitor asks for a minute. On a busy machine it takes longer, and what slides out of the minute
+        # meanwhile may be asked for again, as in a burst.
+        slid_s = max(0.0, took_s - 60) if name.startswith("steady") else took_s
+        assert LEAST <= passed(reasons) <= MOST + LIMIT * slid_s / 60, (name, reasons, took_s)
+        assert reasons[LIMITED], name

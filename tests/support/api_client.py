@@ -15,6 +15,9 @@ from agentgate.routes import ADMIN_LISTENER, PUBLIC_LISTENER
 
 # Answers that any route may give and that no table needs to name.
 _EVERYWHERE = {404, 405, 500}
+# The service closes an idle connection after five seconds, as long as httpx keeps one. A request that is sent at that
+# moment is lost, and on a busy machine a test needs as long between two requests.
+_LIMITS = httpx.Limits(keepalive_expiry=2.0)
 
 
 class ApiClient(httpx.Client):
@@ -22,7 +25,7 @@ class ApiClient(httpx.Client):
 
     def __init__(self, url: str, **options: Any) -> None:
         # Nothing between a test and its service: also no proxy that the machine's environment names.
-        super().__init__(base_url=url, timeout=20, verify=_without_tls(), trust_env=False, **options)
+        super().__init__(base_url=url, timeout=20, verify=_without_tls(), trust_env=False, limits=_LIMITS, **options)
         self._routes = _routes()
 
     def send(self, request: httpx.Request, **options: Any) -> httpx.Response:

@@ -15,6 +15,7 @@ from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.telemetry import logs
 from agentgate.server.application import Application
+from agentgate.storage.postgres.database import PostgresDatabase
 from tests.support.api_client import ApiClient
 
 T = TypeVar("T")
@@ -23,6 +24,8 @@ ADMIN_KEY = "agk_test_operator_credential_of_the_suite"
 SECRET = re.compile(r"ag[skt]_[A-Za-z0-9_-]{40}")
 ATTEMPTS = 5
 PATIENCE_S = 2.0
+# The service waits one second for a connection to PostgreSQL. Beside other tests a new connection can take longer.
+CONNECTION_S = 10.0
 NOON_MS = 1_794_744_000_000  # 2026-11-15T12:00:00Z
 
 
@@ -86,6 +89,19 @@ def _be_patient(application: Application) -> None:
 
 
 @contextmanager
+def _patient_pools() -> Iterator[None]:
+    """Give PostgreSQL more time for a connection in every database that is made meanwhile."""
+    defaults = PostgresDatabase.__init__.__kwdefaults__
+    assert defaults is not None
+    before = defaults["acquire_timeout_s"]
+    defaults["acquire_timeout_s"] = CONNECTION_S
+    try:
+        yield
+    finally:
+        defaults["acquire_timeout_s"] = before
+
+
+@contextmanager
 def running_service(settings: Settings, clock: Clock | None = None) -> Iterator[RunningService]:
     """Start the service, and stop it afterwards. The clock stands still unless another one is handed in."""
     clock = clock or FixedClock(NOON_MS)
@@ -96,7 +112,8 @@ def running_service(settings: Settings, clock: Clock | None = None) -> Iterator[
     thread.start()
 
     async def start() -> Application:
-        application = await Application.open(settings, clock=clock)
+        with _patient_pools():
+            application = await Application.open(settings, clock=clock)
         _be_patient(application)
         await application.start()
         return application
