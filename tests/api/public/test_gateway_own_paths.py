@@ -1,12 +1,16 @@
 """Paths below /.agentgate/, limits, and that no input of a visitor makes the check fail."""
 
+import asyncio
 import json
 import random
 import socket
+import time
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
+from agentgate.protection.tokens.repository import RedemptionStore
 from tests.api.public.challenge_page import NAVIGATION, ORIGIN
 from tests.api.public.printed_adapter import CURL, Adapter
 from tests.support.gateway import VISITOR
@@ -185,3 +189,33 @@ def test_no_visitor_causes_a_fault(service: RunningService, mode: str, respond: 
         status = int(answer[9:12])
         allowed = {204} if mode == "monitor" else {204, 401, 403, 402, 429, 404}
         assert status in allowed, (status, lines)
+
+
+class SlowStore:
+    """A store that redeems tokens after three seconds."""
+
+    def __init__(self, store: RedemptionStore) -> None:
+        self.store = store
+        self.redeemed = 0
+
+    async def spend(self, *named: Any, **given: Any) -> bool:
+        await asyncio.sleep(3)
+        is_new = await self.store.spend(*named, **given)
+        self.redeemed += 1
+        return is_new
+
+
+def test_a_slow_store_redeems_nothing_and_is_no_fault(adapter: Adapter) -> None:
+    receipts = adapter.service.application.data_plane.gate._receipts
+    receipts._redemptions = slow = SlowStore(receipts._redemptions)
+    token = adapter.visitor.token()
+    began = time.monotonic()
+    reply = adapter.check("/members", *VISITOR.items(), ("X-AgentGate-Token", token))
+    took = time.monotonic() - began
+    assert (reply.status_code, reply.headers["x-service-reason"]) == (401, "receipt_required")
+    assert took < 1.0
+
+    # The work continues.
+    time.sleep(4)
+    receipts._redemptions = slow.store
+    assert slow.redeemed == 1
