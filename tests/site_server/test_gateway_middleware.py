@@ -128,6 +128,7 @@ def test_a_protected_route_is_protected_in_every_spelling(site: httpx.Client, pa
         {"X-Service-Decision": "allow", "X-Service-Reason": "allowed"},
         {"X-AgentGate-Secret": "ags_test_always_pass", "Authorization": "Bearer ags_test_always_pass"},
         {"Connection": "X-Original-URL, X-Original-Method, X-AgentGate-Secret, close"},
+        {"X-AgentGate-Request": f"GET 192.0.2.1 {ORIGIN}/open"},
         {"X-Forwarded-For": "127.0.0.1", "X-Forwarded-Uri": "/open", "X-Forwarded-Method": "GET"},
     ],
 )
@@ -137,12 +138,13 @@ def test_a_visitors_own_headers_open_nothing(site: httpx.Client, forged: dict[st
 
 def test_an_application_gets_no_forged_decision(site: httpx.Client) -> None:
     forged = {"X-Service-Decision-Id": "dec_forged", "x_service_reason": "mine", "X-Original-Url": "http://other/"}
+    forged["X-AgentGate-Request"] = f"GET 192.0.2.1 {ORIGIN}/open"
 
     seen = site.get("/open", headers=[*XHR.items(), *forged.items(), ("X-Service-Decision", "block")]).json()["headers"]
 
     assert seen["x-service-decision"] == "allow"
     assert seen["x-service-decision-id"] != "dec_forged"
-    assert not {"x_service_reason", "x-service-reason", "x-original-url"} & set(seen)
+    assert not {"x_service_reason", "x-service-reason", "x-original-url", "x-agentgate-request"} & set(seen)
 
 
 def test_a_visitors_own_authorization_reaches_the_application(site: httpx.Client) -> None:

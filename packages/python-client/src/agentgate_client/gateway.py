@@ -24,7 +24,7 @@ OWN_PREFIX = "/.agentgate/"
 
 # Only the service says these. A visitor's are taken away, also under names that CGI would read as the same.
 # Some frameworks take the path of X-Rewrite-URL in place of the one that was checked.
-CLEARED_PREFIXES = ("x-original-", "x-service-", "x-agentgate-secret", "x-rewrite-url")
+CLEARED_PREFIXES = ("x-original-", "x-service-", "x-agentgate-secret", "x-agentgate-request", "x-rewrite-url")
 # What belongs to the connection or to a proxy in front, and is not asked about.
 _NOT_ASKED_PREFIXES = ("x-forwarded-", "proxy-")
 _NOT_ASKED = frozenset(

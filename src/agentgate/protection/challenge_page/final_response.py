@@ -27,7 +27,7 @@ from agentgate.protection.gateway.denials import (
 )
 from agentgate.protection.gateway.described_request import BODY, BY_LINE
 
-# Answers to what is no seal: the words of denials, which proxies answer themselves, and a check that has failed.
+# Responses without a seal: for the words of denials, and for a check that has failed.
 _WITHOUT_SEAL = {
     "none": FinalDenial("", 503, Outcome.BLOCK, "service_unavailable", None, ((b"retry-after", b"5"),)),
     "block": FinalDenial("", 403, Outcome.BLOCK, "policy", None),
@@ -39,7 +39,7 @@ _BAD_SEAL = FinalDenial(
 )
 # A price is for programs.
 _FOR_PROGRAMS = frozenset((402,))
-# Headers of the page that those of the denial replace.
+# Headers of the page that the denial's replace.
 _OF_DENIAL = frozenset(("x-service-decision", "x-service-reason", "x-service-decision-id", "x-service-drop"))
 
 
@@ -75,7 +75,7 @@ class DeniedResponses:
 
 
 class SecondStep:
-    """Answers `/v1/gateway/denied` without ASGI: a flood of denied page loads costs one of these each."""
+    """Serves `/v1/gateway/denied` without ASGI: a flood of denied page loads costs one of these each."""
 
     def __init__(self, calls: ProxiedCallReader, denied: DeniedResponses, clock: Clock) -> None:
         self._calls = calls
@@ -83,7 +83,7 @@ class SecondStep:
         self._clock = clock
 
     async def __call__(self, request: HotRequest) -> HotReply:
-        """Answer a request without a body, or with a small one."""
+        """Respond to a request without a body, or with a small one."""
         call = _call(request.method.decode(), request.query, request.headers, self._clock.now_ms())
         try:
             proxied = await self._calls.read(call, BY_LINE)

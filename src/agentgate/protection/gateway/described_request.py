@@ -1,4 +1,4 @@
-"""Requests as printed adapters describe them, and the form of answer that they ask for.
+"""Requests as printed adapters describe them, and the form of response that they ask for.
 
 `?respond=` selects `X-AgentGate-Request: METHOD ADDRESS [name=value ...] URL`, `?request=forwarded` the headers of
 Traefik. The adapter fixes that query. Headers never select the source, because a visitor can send any.
@@ -38,9 +38,9 @@ _RESPONDS = {b"respond=denial": DENIAL, b"respond=visitor": VISITOR}
 
 
 class CheckForm(Struct, frozen=True, gc=False):
-    """Where a check finds the request, and what it answers. The default is the specified form."""
+    """The source of the described request, and the form of the response. The default is the specified form."""
 
-    # `denial` seals denials for a second step, `visitor` answers with the final response.
+    # `denial` seals denials for a second step, `visitor` returns the final response.
     respond: str = ""
     is_forwarded: bool = False
     is_ok_200: bool = False
@@ -67,7 +67,7 @@ def read_form(query: bytes) -> CheckForm:
 
 
 def secret_of(headers: Headers, form: CheckForm) -> bytes | None:
-    """Return the secret that a check shows. Beside a description, `Authorization` is the visitor's."""
+    """Return the secret that a check shows. With a description, `Authorization` is the visitor's."""
     return headers.get(SECRET_HEADER) if form.respond else shown_secret(headers)
 
 
@@ -102,7 +102,7 @@ def read_description(line: bytes | None) -> DescribedRequest:
 
 
 def as_specified(found: Cut) -> Cut | None:
-    """Return a cut head with the described request in place of `X-Original-*`, and the method in its key.
+    """Return a cut head with the described request instead of `X-Original-*`, and the method in its key.
 
     None where the description has more than values that are in no key.
     """
@@ -121,7 +121,7 @@ def read_forwarded(headers: Headers) -> DescribedRequest:
     if None in values:
         raise Malformed(BAD_FORWARDED)
     method, scheme, host, target, addresses = (value or b"" for value in values)
-    # Traefik appends the address of its client. A visitor can send those before it.
+    # Traefik appends the address of its client. A visitor can send the addresses before it.
     return DescribedRequest(method, addresses.rpartition(b",")[2].strip(), scheme + b"://" + host + target, host)
 
 

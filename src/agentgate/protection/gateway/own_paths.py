@@ -28,7 +28,7 @@ from agentgate.protection.sites.directory import SiteDirectory, SiteView
 OF_PAGE = frozenset(f"/v1/gateway/{name}" for name in ("challenge", "pass", "replay", "appeal"))
 OF_BROWSER = frozenset(f"/v1/browser/{name}" for name in ("challenge", "instrument", "verify", "private-token"))
 _SDK = re.compile(r"/sdk/(?:[A-Za-z0-9_-][A-Za-z0-9_.-]*/)*[A-Za-z0-9_-][A-Za-z0-9_.-]*\Z")
-# Traefik sends these of every request, over those of the visitor.
+# Traefik sends these of every request, over the visitor's.
 _FORWARDED = (b"x-forwarded-proto", b"x-forwarded-host", b"x-forwarded-for")
 
 Scope = dict[str, Any]
@@ -45,7 +45,7 @@ class OwnPaths:
         self._answers = Answers()
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
-        """Answer one request."""
+        """Respond to one request."""
         if scope["type"] != "http" or not scope["path"].startswith(OWN_PREFIX):
             await self._app(scope, receive, send)
             return

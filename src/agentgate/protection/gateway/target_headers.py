@@ -70,7 +70,7 @@ _REPEATED_AT_MOST = 4
 
 
 class ClaimedRequest:
-    """What the headers of a request claim about it, besides the request that was sent."""
+    """Further targets and methods that the headers of a request name."""
 
     __slots__ = ("is_forged", "methods", "names", "targets")
 
