@@ -25,6 +25,8 @@ from agentgate.protection.signals.labels import LABELS, is_label
 
 # Limits. That of unknown words is lower, as finding the nearest word takes a while.
 MOST_LINTS = 100
+# Pairs of rules with opposite actions that are compared. Each takes about 0.1 ms.
+MOST_COMPARED = 2_000
 MOST_UNKNOWN = 40
 _OPPOSITE = ({RuleAction.ALLOW, RuleAction.BLOCK}, {RuleAction.ALLOW, RuleAction.DROP})
 _SET_KEYS = ("version", "rules", "default_action")
@@ -158,21 +160,20 @@ def _redundant(rules: list[_Placed], unreached: Mapping[str, PlacedLint], defaul
 
 def _contradictory(rules: list[_Placed], unreached: Mapping[str, PlacedLint]) -> Iterator[PlacedLint]:
     own = [rule for rule in rules if rule.group is None and rule.name not in unreached]
-    for index, rule in enumerate(own):
-        for earlier in own[:index]:
-            # An exception before its rule is intended.
-            if {rule.action, earlier.action} not in _OPPOSITE or implies(earlier.asked, rule.asked):
-                continue
-            witness = find_shared_witness(earlier.asked, rule.asked)
-            if witness is not None:
-                message = (
-                    f"{earlier.name} says {earlier.action} and {rule.name} says {rule.action} about the same request; "
-                    f"{earlier.name} comes first and wins."
-                )
-                lint = RuleLint(
-                    kind="contradictory", message=message, rule=rule.name, other=earlier.name, witness=witness
-                )
-                yield ("rules", rule.entry), lint
+    pairs = ((rule, earlier) for index, rule in enumerate(own) for earlier in own[:index])
+    opposite = ((rule, earlier) for rule, earlier in pairs if {rule.action, earlier.action} in _OPPOSITE)
+    for rule, earlier in islice(opposite, MOST_COMPARED):
+        # An exception before its rule is intended.
+        if implies(earlier.asked, rule.asked):
+            continue
+        witness = find_shared_witness(earlier.asked, rule.asked)
+        if witness is not None:
+            message = (
+                f"{earlier.name} says {earlier.action} and {rule.name} says {rule.action} about the same request; "
+                f"{earlier.name} comes first and wins."
+            )
+            lint = RuleLint(kind="contradictory", message=message, rule=rule.name, other=earlier.name, witness=witness)
+            yield ("rules", rule.entry), lint
 
 
 def _unknown_labels(document: Mapping[str, Any]) -> Iterator[PlacedLint]:

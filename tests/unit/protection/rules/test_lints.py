@@ -9,7 +9,8 @@ from agentgate.protection.rules.compile import compile_rules
 from agentgate.protection.rules.conditions import terms_of
 from agentgate.protection.rules.effective import effective_of, effective_set, read_set, server_document
 from agentgate.protection.rules.evaluate import CompiledRules, RuleVerdict
-from agentgate.protection.rules.lints import PlacedLint, find_lints
+from agentgate.protection.rules.lints import MOST_COMPARED, PlacedLint, find_lints
+from agentgate.protection.rules.logic import find_shared_witness
 from agentgate.protection.rules.records import RuleLint, RuleSet, Witness
 from tests.support.request_traits import traits_of
 from tests.support.rule_reference import applies, flat, matches, new_request, new_set
@@ -249,3 +250,17 @@ def test_every_lint_of_random_sets_is_true() -> None:
             check(rule_set, lint, requests)
 
     assert all(seen.get(kind, 0) > 20 for kind in ("dead", "shadowed", "contradictory", "redundant")), seen
+
+
+def test_comparing_many_rules_with_opposite_actions_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = []
+
+    def counting(first: Any, second: Any) -> Any:
+        compared.append(first)
+        return find_shared_witness(first, second)
+
+    monkeypatch.setattr("agentgate.protection.rules.lints.find_shared_witness", counting)
+
+    lints(*(rule(f"r{n}", ("block", "allow")[n % 2], {"all_labels": [f"net.asn.{n}"]}) for n in range(200)))
+
+    assert 0 < len(compared) <= MOST_COMPARED

@@ -1,0 +1,213 @@
+"""The longest time that one request holds the event loop: `python -m bench.worst_bodies [--match TEXT] [--times N]`.
+
+Every route of both listeners is asked with bodies, queries and headers of the largest size that it accepts, made to be
+expensive. The service has 100 sites and 10,000 events. The event loop's thread measures each of its turns in processor
+time, so other programs on the machine do not count. The least of a few calls is printed, in milliseconds.
+"""
+
+import argparse
+import asyncio
+import json
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from agentgate.http.endpoint import Endpoint
+from agentgate.lib.clock import DAY_MS
+from agentgate.lib.settings.schema import read_settings
+from tests.support.browser_client import create_site
+from tests.support.events import many_events
+from tests.support.every_route import ADMIN_ROUTES, PUBLIC_ROUTES, fill, parameters
+from tests.support.service import ADMIN_KEY, NOON_MS, RunningService, running_service
+from tests.support.two_accounts import Scene, bodies, set_scene
+
+SITES, EVENTS = 100, 10_000
+MOST_MS = 20.0
+TARGET_BYTES, HEADER_BYTES = 8_000, 15_000
+JSON, FORM = "application/json", "application/x-www-form-urlencoded"
+MULTIPART = "multipart/form-data; boundary=b0"
+
+
+class Turns:
+    """The longest turn of an event loop since the last reset, in processor time of its thread."""
+
+    def __init__(self) -> None:
+        self.longest_s = 0.0
+        self._last_s = 0.0
+        self._is_running = True
+
+    async def start(self) -> None:
+        """Measure from now on, once in each turn."""
+        self._last_s = time.thread_time()
+        self._tick(asyncio.get_running_loop())
+
+    async def stop(self) -> None:
+        self._is_running = False
+
+    def _tick(self, loop: asyncio.AbstractEventLoop) -> None:
+        now_s = time.thread_time()
+        self.longest_s = max(self.longest_s, now_s - self._last_s)
+        self._last_s = now_s
+        if self._is_running:
+            loop.call_soon(self._tick, loop)
+
+
+def nested(size: int) -> bytes:
+    """Return multipart parts in parts, filled up with empty lines."""
+    part = b"Content-Type: multipart/mixed; boundary=b%d\r\n\r\n--b%d\r\n"
+    return (b"--b0\r\n" + b"".join(part % (n, n) for n in range(1, 300)) + b"\n" * size)[:size]
+
+
+def keys(size: int) -> bytes:
+    """Return an object of as many members as there is room for."""
+    return b"{" + b",".join(b'"%d":1' % n for n in range(size // 10))[: size - 20].rpartition(b",")[0] + b"}"
+
+
+def rules(count: int) -> bytes:
+    """Return a rule set of so many rules, each of which has to be compared with every other."""
+    listed = [
+        {
+            "name": f"r{n}",
+            "action": ("block", "allow")[n % 2],
+            "match": {
+                "any_labels": [f"net.asn.{n * 7 + each}" for each in range(8)],
+                "none_labels": [f"ua.x{n % 13}"],
+                "path": [f"/a{n}*b*c*d*", f"/{'a*' * 20}b"],
+                "score": "bot",
+                "min_score": n / 250,
+            },
+        }
+        for n in range(count)
+    ]
+    return json.dumps({"ruleSet": {"version": "1", "rules": listed, "default_action": "allow"}}).encode()
+
+
+def worst_bodies(row: Endpoint, example: object) -> Iterator[tuple[str, str, bytes]]:
+    """Yield what a body is called, its type and its bytes."""
+    size = row.body_limit
+    yield "deep JSON", JSON, b"[" * size
+    yield "deep member", JSON, b'{"a":' * 400 + b"1" + b"}" * 400
+    yield "members", JSON, keys(size)
+    yield "escapes", JSON, b'{"a":"' + b"\\u0041" * ((size - 8) // 6) + b'"}'
+    yield "long number", JSON, b'{"a":' + b"1" * (size - 7) + b"}"
+    yield "nested parts", MULTIPART, nested(size)
+    yield "boundaries", MULTIPART, (b"--b0\r\n" * size)[:size]
+    yield "form escapes", FORM, (b"a=" + b"%41" * size)[:size]
+    yield "form fields", FORM, b"&".join(b"%d=1" % n for n in range(size // 8))
+    if isinstance(example, dict):
+        for name, value in example.items():
+            if isinstance(value, str):
+                room = size - len(json.dumps(example)) - 8
+                yield f"long {name}", JSON, json.dumps({**example, name: "a " * (room // 2)}).encode()
+    if "/rules" in row.path:
+        yield "rules", JSON, rules(200)
+        yield "too many rules", JSON, rules(size // 320)
+
+
+WORST_QUERIES = {
+    "parameters": "&".join(f"{n}=1" for n in range(TARGET_BYTES // 7)),
+    "escapes": "q=" + "%41" * (TARGET_BYTES // 3),
+    "escapes of escapes": "q=" + "%25" * (TARGET_BYTES // 3),
+    "words": "q=" + "a+" * (TARGET_BYTES // 2),
+    "cursor": "cursor=" + "A" * (TARGET_BYTES - 10),
+}
+WORST_HEADERS = {
+    "cookies": {"Cookie": "a=b;" * (HEADER_BYTES // 4)},
+    "languages": {"Accept-Language": ",".join(["de-de;q=0.1"] * (HEADER_BYTES // 12))},
+    "agents": {"User-Agent": "Mozilla/5.0 (" * (HEADER_BYTES // 13)},
+    "signatures": {"Signature-Input": 'a=("@method");' * (HEADER_BYTES // 14), "Signature": "a=:AA==:"},
+    "forwarded": {"X-Forwarded-For": "1.2.3.4," * (HEADER_BYTES // 8)},
+    "targets": {"X-Original-URL": "https://shop.example/" + "%25" * 2_600, "X-Original-Method": "GET"},
+    "odd targets": {"X-Original-URL": "https://shop.example/.." + "/items/r1" * 100, "X-Original-Method": "GET"},
+}
+
+
+def requests_of(name: str, row: Endpoint, scene: Scene) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each request for a route, with its name."""
+    path = fill(row.path, parameters(row, scene, scene.acme))
+    example = bodies(scene).get(name)
+    yield "example", {"url": path, "json": example} if example is not None else {"url": path}
+    for kind, query in WORST_QUERIES.items():
+        yield f"query: {kind}", {"url": f"{path}?{query}"}
+    for kind, headers in WORST_HEADERS.items():
+        yield f"headers: {kind}", {"url": path, "headers": headers}
+    if row.method not in {"GET", "HEAD"}:
+        for kind, media_type, body in worst_bodies(row, example):
+            yield f"body: {kind}", {"url": path, "content": body, "headers": {"Content-Type": media_type}}
+
+
+def measure(service: RunningService, scene: Scene, match: str, times: int) -> Iterator[tuple[float, str, str, int]]:
+    """Yield for each route the longest turn in milliseconds, the route, the request that took it, and its status."""
+    turns = Turns()
+    service.run(turns.start())
+    config = service.application.stores.databases["config"]
+    for listener, routes in (("public", PUBLIC_ROUTES), ("admin", ADMIN_ROUTES)):
+        url = service.public_url if listener == "public" else service.admin_url
+        caller = scene.callers["owner" if listener == "public" else "operator key"]
+        with httpx.Client(base_url=url, trust_env=False, timeout=60) as client:
+            for name in sorted(each for each in routes if match in each):
+                worst = (0.0, name, "", 0)
+                for kind, request in requests_of(name, routes[name], scene):
+                    taken, status = [], 0
+                    headers = {**caller, **request.get("headers", {})}
+                    for _ in range(times):
+                        turns.longest_s = 0.0
+                        reply = client.request(routes[name].method, **{**request, "headers": headers})
+                        client.cookies.clear()
+                        status = reply.status_code
+                        taken.append(turns.longest_s * 1000)
+                        if taken[-1] < MOST_MS / 4:
+                            break
+                    worst = max(worst, (min(taken), name, kind, status))
+                    # Some routes end the caller's session.
+                    service.run(config.run("UPDATE user_session SET ended_ms = NULL WHERE ended_ms IS NOT NULL"))
+                yield worst
+    service.run(turns.stop())
+
+
+def fill_store(service: RunningService) -> None:
+    """Create the sites and record the events of the day."""
+    for _ in range(SITES):
+        create_site(service)
+    for event in many_events(EVENTS, day=NOON_MS // DAY_MS - 1):
+        service.run(_put(service, event))
+    while service.application.recorder.waiting:
+        time.sleep(0.02)
+
+
+async def _put(service: RunningService, event: Any) -> None:
+    service.application.recorder.put(event)
+
+
+def main() -> None:
+    """Print the table, the worst first, and fail if a request holds the loop for longer than 20 ms."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--match", default="", help="Routes whose method and path contain a text. Default: all.")
+    arguments.add_argument("--times", type=int, default=4, help="Calls of each slow request. Default: 4.")
+    given = arguments.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        settings = read_settings(
+            {
+                "AGENTGATE_DATA_DIR": str(Path(folder) / "data"),
+                "AGENTGATE_PUBLIC_LISTEN": "127.0.0.1:0",
+                "AGENTGATE_ADMIN_LISTEN": "127.0.0.1:0",
+                "AGENTGATE_ADMIN_KEY": ADMIN_KEY,
+                "AGENTGATE_DRAIN_SECONDS": "0",
+            }
+        )
+        with running_service(settings) as service:
+            scene = set_scene(service)
+            fill_store(service)
+            rows = sorted(measure(service, scene, given.match, given.times), reverse=True)
+    for taken_ms, name, kind, status in rows:
+        print(f"{taken_ms:8.1f} ms  {status}  {name}  ({kind})")
+    slow = [row for row in rows if row[0] > MOST_MS]
+    raise SystemExit(f"{len(slow)} routes held the event loop for more than {MOST_MS:g} ms" if slow else 0)
+
+
+if __name__ == "__main__":
+    main()
