@@ -206,6 +206,9 @@ def test_without_a_seal_the_check_has_failed(adapter: Adapter) -> None:
 
 def test_the_second_step_needs_the_secret(adapter: Adapter) -> None:
     assert adapter.denied("none", "/members", *CURL.items(), secret="ags_wrong").status_code == 403
+    # A visitor's Authorization is not the secret.
+    right = ("Authorization", f"Bearer {adapter.visitor.secret}")
+    assert adapter.denied("none", "/members", right, *CURL.items(), secret=None).status_code == 403
 
 
 @pytest.mark.parametrize("size", [1_000, 64_000])
