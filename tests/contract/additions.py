@@ -75,6 +75,9 @@ ADDITIONS = {
     "PUT /v1/gateway/challenge": 9,
     "PATCH /v1/gateway/challenge": 9,
     "DELETE /v1/gateway/challenge": 9,
+    "POST /v1/gateway/check": 9,
+    "GET /v1/gateway/denied": 9,
+    "POST /v1/gateway/denied": 9,
     "GET /v1/gateway/pass": 9,
     "POST /v1/gateway/pass": 9,
     "POST /v1/gateway/replay": 9,
@@ -171,6 +174,8 @@ ADDED_FIELDS = {
     for name in ("Site", "SiteSummary", "SiteDetail", "SiteInput")
 } | {"TopLists": {"refusedPrograms": 11}}
 _CONDITIONS = ("countries", "asns", "networks", "user_agents", "headers", "methods", "paths", "hosts")
+for _name in ("SiteSummary", "SiteDetail"):
+    ADDED_FIELDS[_name]["degraded"] = 5
 ADDED_FIELDS["RulesView"] = {"warnings": 11}
 ADDED_FIELDS["RuleMatch"] = {prefix + name: 11 for name in _CONDITIONS for prefix in ("", "not_")}
 
