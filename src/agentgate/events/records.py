@@ -146,6 +146,8 @@ class CounterName(StrEnum):
     SERVER_CHECK = "server_check"
     # Value: the origin that was refused, cut to 200 characters; past 100 origins an hour, `other`.
     ORIGIN_REFUSED = "origin_refused"
+    # Value: a host that the proxy routes to the site and that is not one of its origins, with the same bounds.
+    HOST_UNKNOWN = "host_unknown"
 
 
 class Count(Struct, frozen=True, gc=False):

@@ -115,4 +115,4 @@ def test_refused_origins_are_named(service: RunningService, site_id: str) -> Non
 
     assert checks(service) == [("origin_not_allowed", "warning")]
     detail = read(service)["checks"][0]["detail"]
-    assert detail == {"refused": 3, "origins": [{"origin": "https://copy.example", "count": 3}]}
+    assert detail == {"refused": 3, "origins": [{"origin": "https://copy.example", "count": 3}], "hosts": []}

@@ -1,6 +1,7 @@
 """The interface of printed adapters: the described request, hosts, sealed denials, and final responses."""
 
 import re
+import time
 
 import pytest
 
@@ -148,6 +149,22 @@ def test_an_unknown_host_is_judged_and_labelled(adapter: Adapter) -> None:
     reply = adapter.check("/", *VISITOR.items(), more=("host=shop.example:443",))
     decision = decision_of(adapter.service, adapter.visitor.site_key, reply.headers["x-service-decision-id"])
     assert "http.host_unknown" not in decision["labels"]
+
+
+def test_an_unknown_host_is_shown_in_health(service: RunningService) -> None:
+    adapter = Adapter(service)
+    adapter.check("/", *VISITOR.items(), more=("host=other.example",))
+    recorder = service.application.recorder
+    while recorder.waiting or recorder._counts:
+        time.sleep(0.02)
+    # The write that emptied the buffer may still run, and a range ends before the present moment.
+    time.sleep(0.1)
+    service.clock.advance(seconds=1)
+
+    health = service.operator.get(f"/v1/admin/sites/{adapter.visitor.site_key}/health").json()
+
+    (found,) = [each for each in health["checks"] if each["check"] == "origin_not_allowed"]
+    assert found["detail"]["hosts"] == [{"host": "other.example", "count": 1}]
 
 
 @pytest.mark.parametrize("host", ["shop.example/robots.txt?", "shop.example?", "a@shop.example", "-x", ""])

@@ -12,6 +12,7 @@ from time import monotonic, perf_counter_ns
 import structlog
 from msgspec.structs import replace
 
+from agentgate.events.records import CounterName
 from agentgate.http.bearer_secret import bearer_secret
 from agentgate.http.connection.fast_functions import HotRequest, Reply
 from agentgate.http.connection.head import Cut, cut, lines, split, with_key
@@ -25,6 +26,7 @@ from agentgate.protection.gateway.answers import Answers
 from agentgate.protection.gateway.decisions import CachedDecision, decide
 from agentgate.protection.gateway.denials import DenialWriter, SealedDenials
 from agentgate.protection.gateway.described_request import (
+    HOST,
     CheckForm,
     as_specified,
     describe,
@@ -264,6 +266,9 @@ class GatewayCheck:
         """Decide, and cache the decision for requests with the same key."""
         snapshot = self._snapshot
         made = CachedDecision(*decide(pending, snapshot.views), self._answers, self._event_log)
+        if pending.page.kind.is_foreign:
+            host = pending.fields.get(HOST, b"").decode("latin-1")
+            self._event_log.count(pending.site, CounterName.HOST_UNKNOWN, pending.now_ms, host)
         return snapshot.decisions.put(key, made) if pending.fingerprint.is_plain else made
 
     def _count_part(

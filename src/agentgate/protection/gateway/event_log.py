@@ -49,9 +49,9 @@ class GatewayEventLog:
         else:
             self._calls = self._recorder.count_key(self._key)
 
-    def count(self, site: SiteView, name: CounterName, now_ms: int) -> None:
+    def count(self, site: SiteView, name: CounterName, now_ms: int, value: str = "") -> None:
         """Count something of a site."""
-        self._recorder.count(site.number, name, now_ms=now_ms)
+        self._recorder.count(site.number, name, value, now_ms=now_ms)
 
     def new_id(self) -> int:
         """Return the ID of a decision that is about to be recorded."""

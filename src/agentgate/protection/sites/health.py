@@ -3,7 +3,7 @@
 A new check is a function and an entry in CHECKS.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import UNSET
@@ -95,21 +95,33 @@ def siteverify_errors(facts: HealthFacts) -> FailedCheck | None:
 
 
 def origin_not_allowed(facts: HealthFacts) -> FailedCheck | None:
-    """Pages use the site's key whose origin is not on its list: a forgotten subdomain, or somebody else's page."""
-    origins = facts.counts.refused_origins
-    if not origins:
+    """Origins that are not on the site's list: of pages with its key, and of hosts that the proxy routes to it.
+
+    Either one is missing from the list, or the page or host belongs to someone else.
+    """
+    origins, hosts = facts.counts.refused_origins, facts.counts.unknown_hosts
+    if not origins and not hosts:
         return None
-    most = sorted(origins.items(), key=lambda item: (-item[1], item[0]))[:ORIGINS_SHOWN]
+    refused, routed = _most_frequent(origins), _most_frequent(hosts)
+    sentences = []
+    if refused:
+        sentences.append(f"Pages of {len(origins)} origins were refused, most often {refused[0][0]}.")
+    if routed:
+        sentences.append(f"The proxy routes {len(hosts)} unknown hosts to the site, most often {routed[0][0]}.")
     return FailedCheck(
         check=HealthCheck.ORIGIN_NOT_ALLOWED,
         severity=HealthSeverity.WARNING,
-        message=f"Pages of {len(origins)} origins were refused, most often {most[0][0]}. "
-        "Add the origins that are yours to allowedOrigins.",
+        message=" ".join([*sentences, "Add the origins that are yours to allowedOrigins."]),
         detail={
             "refused": sum(origins.values()),
-            "origins": [{"origin": origin, "count": count} for origin, count in most],
+            "origins": [{"origin": origin, "count": count} for origin, count in refused],
+            "hosts": [{"host": host, "count": count} for host, count in routed],
         },
     )
+
+
+def _most_frequent(counted: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(counted.items(), key=lambda item: (-item[1], item[0]))[:ORIGINS_SHOWN]
 
 
 def no_traffic(facts: HealthFacts) -> FailedCheck | None:
@@ -151,7 +163,7 @@ CHECKS: tuple[Callable[[HealthFacts], FailedCheck | None], ...] = (
 # Checks that need no events, for the time in which none can be read.
 CHECKS_WITHOUT_EVENTS = (no_credential,)
 _NOTHING_COUNTED = HealthCounts(
-    tokens=0, server_checks=0, siteverify_success=0, siteverify_failures={}, refused_origins={}
+    tokens=0, server_checks=0, siteverify_success=0, siteverify_failures={}, refused_origins={}, unknown_hosts={}
 )
 
 # Worst first.

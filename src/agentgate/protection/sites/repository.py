@@ -293,9 +293,10 @@ class HealthCounts(Struct, frozen=True, kw_only=True):
     # Calls with one of the site's credentials, of whatever kind.
     server_checks: int
     siteverify_success: int
-    # By code, and by page origin.
+    # By code, by page origin, and by host.
     siteverify_failures: Mapping[str, int]
     refused_origins: Mapping[str, int]
+    unknown_hosts: Mapping[str, int]
 
 
 class SeenCounts(CountStore, SightingStore, Protocol):
@@ -333,6 +334,7 @@ class SiteHealthStore:
             siteverify_success=counted[CounterName.SITEVERIFY_SUCCESS].total(),
             siteverify_failures=counted[CounterName.SITEVERIFY_FAILURE],
             refused_origins=counted[CounterName.ORIGIN_REFUSED],
+            unknown_hosts=counted[CounterName.HOST_UNKNOWN],
         )
 
     async def _count_passed(self, site: int, span: TimeRange) -> int:

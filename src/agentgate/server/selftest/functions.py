@@ -75,10 +75,6 @@ def _has_signed(module: Any, public: str, message: str, signature: str) -> bool:
     return bool(module.PublicKey(bytes.fromhex(public)).has_signed(_bytes(message), bytes.fromhex(signature)))
 
 
-def _own_signature(module: Any, seed: str, message: str, signature: str) -> bool:
-    return bool(module.PrivateKey(bytes.fromhex(seed)).has_signed(_bytes(message), bytes.fromhex(signature)))
-
-
 def _issued_clearance(module: Any, site_key: str, origin: str, clearance_id: str) -> str:
     issued = module.Clearances(_keyring(), 1_800).issue(
         site_key=site_key,
@@ -157,7 +153,6 @@ FUNCTIONS: dict[str, Adapter] = {
     "lib.ed25519:PrivateKey.sign": lambda module, seed, message: (
         module.PrivateKey(bytes.fromhex(seed)).sign(_bytes(message)).hex()
     ),
-    "lib.ed25519:PrivateKey.has_signed": _own_signature,
     "lib.ed25519:PublicKey.has_signed": _has_signed,
     # Request targets.
     "protection.sites.targets:is_plain": lambda module, path: module.is_plain(_bytes(path)),

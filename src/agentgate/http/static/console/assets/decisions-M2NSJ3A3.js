@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-XIWK6BXA.js";import"./chunk-YAB5IRG3.js";import"./chunk-PMIYQ2XM.js";import"./chunk-XI6HUAEU.js";import"./chunk-K3DYW2RL.js";import"./chunk-MFZD3UF3.js";import"./chunk-OC7APQ53.js";import"./chunk-S4ZFN22K.js";import"./chunk-EZXSQ6UR.js";import"./chunk-MI6M7LGS.js";import"./chunk-B6MBHCFO.js";export{a as FILTERS,c as default,b as worst};

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-ZGQCEWMO.js";import"./chunk-RB27VV6L.js";import"./chunk-BRJTMVPD.js";import"./chunk-LPXIJY2C.js";import"./chunk-VHV6V2WI.js";import"./chunk-DGYNCVOF.js";import"./chunk-OOMKBSMR.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
