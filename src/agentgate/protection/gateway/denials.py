@@ -134,7 +134,7 @@ class SealedDenials:
         self._ciphers: dict[bytes, AESGCM] = {}
 
     def seal(self, denial: FinalDenial, site: SiteView, original: Original, now_ms: int) -> bytes:
-        """Return the text for `X-Service-FinalDenial`."""
+        """Return the text for `X-Service-Denial`."""
         denial = msgspec.structs.replace(denial, expires_ms=int(now_ms) + LIFETIME_MS)
         nonce = secrets.token_bytes(NONCE_BYTES)
         cipher = self._cipher(self._keyring.current(PURPOSE))
