@@ -15,7 +15,6 @@ DOCUMENTS = (
     "docs/openapi/*.json",
     "docs/screenshots/*.webp",
     "*.md",
-    "deploy/*/README.md",
     "packages/*/README.md",
 )
 
