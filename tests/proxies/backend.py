@@ -34,14 +34,22 @@ class Asked(NamedTuple):
 
     @property
     def original(self) -> tuple[str | None, str, str | None]:
-        """Return method, URL and address of the visitor's request, as the service was told."""
-        if self.all("x-original-method"):
-            return self.one("x-original-method"), self.one("x-original-url") or "", self.one("x-original-address")
-        # What Traefik says in their place. Of both together the service believes the first.
-        method, scheme, host, uri, address = (
-            self.one(f"x-forwarded-{name}") for name in ("method", "proto", "host", "uri", "for")
-        )
-        return method, f"{scheme}://{host}{uri}", address
+        """Return method, URL and address of the visitor's request, as the adapter describes it."""
+        if "request=forwarded" in self.target:
+            method, scheme, host, uri, address = (
+                self.one(f"x-forwarded-{name}") for name in ("method", "proto", "host", "uri", "for")
+            )
+            return method, f"{scheme}://{host}{uri}", address
+        method, address, *_, url = (self.one("x-agentgate-request") or "").split(" ")
+        return method, url, address
+
+    @property
+    def described_host(self) -> str | None:
+        """The host that the proxy routes by."""
+        if "request=forwarded" in self.target:
+            return self.one("x-forwarded-host")
+        _, _, *named, _ = (self.one("x-agentgate-request") or "").split(" ")
+        return dict(each.split("=", 1) for each in named).get("host")
 
 
 class _Listening:
@@ -136,7 +144,7 @@ class Tap(_Listening):
         self.answer: bytes | None = None
 
     def checks(self) -> list[Asked]:
-        """Return what was asked about requests."""
+        """Return the checks."""
         return [asked for asked in self.heard if asked.target.startswith("/v1/gateway/check")]
 
     def _serve(self, connection: socket.socket) -> None:

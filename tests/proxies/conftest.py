@@ -75,6 +75,16 @@ def ruled(site: Installed) -> None:
     rules = [
         {"name": "drop", "match": scanner, "action": "drop", "routes": ["/dropped"]},
         {"name": "told", "match": scanner, "action": "block", "routes": ["/told"], "response": response},
+        *(
+            {
+                "name": f"status {status}",
+                "match": scanner,
+                "action": "block",
+                "routes": [f"/status/{status}"],
+                "response": {"status": status},
+            }
+            for status in (400, 402, 403, 404, 410, 429, 451, 503)
+        ),
         {"name": "scanner", "match": scanner, "action": "block"},
         {"name": "order", "match": {"all_labels": ["http.order_mismatch"]}, "action": "block", "routes": ["/ordered"]},
     ]

@@ -90,6 +90,8 @@ class Installed:
     tap: Tap
     proxy: str = ""
     port: int = 0
+    # Decides whether the adapter is printed as open or closed.
+    mode: str = "enforce"
 
     @property
     def installation(self) -> Installation:
@@ -100,6 +102,7 @@ class Installed:
             origin=ORIGIN,
             upstream=f"http://127.0.0.1:{self.site.port}",
             secret=self.secret,
+            mode=self.mode,
         )
 
     @property
