@@ -32,7 +32,7 @@ from agentgate.http.replies import (
     refusal,
 )
 from agentgate.http.request import Request
-from agentgate.http.routing import RouteMatch, Routes
+from agentgate.http.routing import ANY_METHOD, RouteMatch, Routes
 from agentgate.http.surface import Surface
 from agentgate.lib.clock import Clock
 from agentgate.lib.database import Store, StoreUnavailable
@@ -143,9 +143,10 @@ class HttpApp:
         self._reach = reach
         self._observer = observer
         self._routes: Routes[BoundEndpoint] = Routes(
-            (row.method, row.path, BoundEndpoint(row, surface, dependencies))
+            (method, row.path, BoundEndpoint(row, surface, dependencies))
             for surface in self._surfaces
             for row in surface.rows
+            for method in ((row.method, ANY_METHOD) if row.any_method else (row.method,))
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

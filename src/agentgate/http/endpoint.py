@@ -35,6 +35,8 @@ class Endpoint:
     media_type: str = JSON
     # Any query is accepted: it is for the reader of the answer, such as a script that reads its own address.
     any_query: bool = False
+    # Requests with a method of no other row of this path are answered too.
+    any_method: bool = False
     # The answer holds a secret beside text that callers choose, so it is never compressed (BREACH).
     holds_secret: bool = False
     # The group in the OpenAPI document, where it is not the handler's concept.

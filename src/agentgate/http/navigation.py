@@ -21,6 +21,8 @@ OLD_BROWSERS = re.compile(
 )
 # Engines whose navigations have named HTML since they exist.
 ENGINES = re.compile(r"AppleWebKit/|Gecko/\d|Goanna/")
+# A name that OLD_BROWSERS matches.
+OLD_BROWSER = "Lynx"
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain")
 
 Header = Callable[[str], str | None]
@@ -39,6 +41,11 @@ def is_navigation(header: Header, method: str = "GET") -> bool:
         return destination is None or destination in DOCUMENTS or (mode is not None and destination == "empty")
     # Other engines send `same-origin`, as the specification says, and keep the destination.
     return mode == "same-origin" and destination in {None, "empty", "document"} and accept.startswith("text/html")
+
+
+def is_old_browser(user_agent: str) -> bool:
+    """Return whether a browser with this name may request a page without saying so in other headers."""
+    return OLD_BROWSERS.search(user_agent) is not None or ENGINES.search(user_agent) is not None
 
 
 def framed_by(header: Header) -> str:

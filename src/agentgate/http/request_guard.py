@@ -12,9 +12,10 @@ from msgspec import Struct
 # Names in lower case, in the order of arrival.
 Fields = Mapping[bytes, bytes]
 
-MAX_TARGET_BYTES = 8 * 1024
-MAX_HEADERS = 64
-MAX_HEADER_BYTES = 16 * 1024
+# A check has 32 KiB of a visitor's headers beside those of the adapter, which repeat the visitor's target.
+MAX_TARGET_BYTES = 33 * 1024
+MAX_HEADERS = 128
+MAX_HEADER_BYTES = 40 * 1024
 # Bytes of each header beside its name and value: the colon, the space and the line end.
 HEADER_OVERHEAD_BYTES = 4
 MAX_CONTENT_LENGTH_DIGITS = 19
@@ -22,6 +23,9 @@ MAX_CONTENT_LENGTH_DIGITS = 19
 # Probes of load balancers still speak HTTP/1.0, which has no Host (RFC 9112 3.2 demands one of HTTP/1.1 alone).
 HOSTLESS = frozenset({b"/healthz"})
 METHODS = frozenset({b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS"})
+# Requests with the headers of any visitor, of which the handler judges the names, the host and what came twice. Their
+# answer is a decision: a proxy could take a refusal of the guard for a failed check.
+DESCRIBED = (b"/v1/gateway/check?respond=", b"/v1/gateway/denied?", b"/.agentgate/")
 VERSIONS = frozenset({"1.0", "1.1"})
 
 # Read by us or by adapters as one value: a second one would let two readers choose differently.
@@ -40,6 +44,7 @@ SINGLE_HEADERS = frozenset(
         b"x-csrf-token",
     }
 )
+_OF_BODY = frozenset({b"content-length", b"transfer-encoding", b"content-encoding"})
 SINGLE_PREFIX = b"x-original-"
 # The gateway answers these by itself when they come twice: joined, they are no method, no URL and no address.
 READ_BY_GATEWAY = frozenset({b"x-original-method", b"x-original-url", b"x-original-address"})
@@ -74,7 +79,7 @@ class RequestRefusal(Struct, frozen=True):
     code: str
 
 
-TARGET_TOO_LONG = RequestRefusal(431, "target_too_long")
+TARGET_TOO_LONG = RequestRefusal(414, "target_too_long")
 TOO_MANY_HEADERS = RequestRefusal(431, "too_many_headers")
 HEADERS_TOO_LARGE = RequestRefusal(431, "headers_too_large")
 MALFORMED = RequestRefusal(400, "malformed_request")
@@ -93,11 +98,17 @@ def judge_head(
     """
     if len(fields) + len(repeated) > MAX_HEADERS:
         return TOO_MANY_HEADERS
-    if method not in METHODS:
+    is_described = target.startswith(DESCRIBED)
+    if method not in METHODS and not is_described:
         return RequestRefusal(400, "unknown_method")
     if version not in VERSIONS:
         return RequestRefusal(400, "unsupported_version")
-    return judge_target(target) or _judge_bytes(fields) or _judge_meaning(version, target, fields, repeated)
+    refusal = judge_target(target) or _judge_bytes(fields, allows_disguise=is_described)
+    if refusal is not None:
+        return refusal
+    if is_described:
+        return _judge_framing(version, fields, repeated)
+    return _judge_meaning(version, target, fields, repeated)
 
 
 def judge_target(target: bytes) -> RequestRefusal | None:
@@ -130,7 +141,7 @@ def is_plain_name(name: bytes) -> bool:
     return bool(name) and name.translate(_PLAIN_NAME) == name
 
 
-def _judge_bytes(fields: Fields) -> RequestRefusal | None:
+def _judge_bytes(fields: Fields, *, allows_disguise: bool) -> RequestRefusal | None:
     """Check all headers together, each check one pass in C, because this runs for every request."""
     names = b"".join(fields)
     values = b"".join(fields.values())
@@ -140,13 +151,13 @@ def _judge_bytes(fields: Fields) -> RequestRefusal | None:
         return RequestRefusal(400, "header_value")
     if names.translate(_PLAIN_NAME) == names and b"" not in fields:
         return None
-    return _judge_unusual_names(fields)
+    return _judge_unusual_names(fields, allows_disguise=allows_disguise)
 
 
-def _judge_unusual_names(fields: Fields) -> RequestRefusal | None:
+def _judge_unusual_names(fields: Fields, *, allows_disguise: bool) -> RequestRefusal | None:
     if any(not name or name.translate(_NAME) != name for name in fields):
         return RequestRefusal(400, "header_name")
-    if any(_is_disguised(name) for name in fields):
+    if not allows_disguise and any(_is_disguised(name) for name in fields):
         return RequestRefusal(400, "header_underscore")
     return None
 
@@ -164,6 +175,13 @@ def _judge_meaning(version: str, target: bytes, fields: Fields, repeated: Sequen
     ):
         refusal = _judge_body(version, fields)
     return refusal
+
+
+def _judge_framing(version: str, fields: Fields, repeated: Sequence[bytes]) -> RequestRefusal | None:
+    """Check only the headers that delimit the body."""
+    if not _OF_BODY.isdisjoint(repeated):
+        return RequestRefusal(400, "header_repeated")
+    return None if _OF_BODY.isdisjoint(fields) else _judge_body(version, fields)
 
 
 def _judge_body(version: str, fields: Fields) -> RequestRefusal | None:

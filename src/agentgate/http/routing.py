@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+# The row for methods of no other row.
+ANY_METHOD = "*"
 
 
 @dataclass
@@ -50,8 +52,9 @@ class Routes(Generic[T]):
         if found is None:
             return None
         node, values = found
-        methods = tuple(sorted({*node.by_method, *(["HEAD"] if "GET" in node.by_method else [])}))
-        target, names = node.by_method.get("GET" if method == "HEAD" else method, (None, ()))
+        methods = tuple(sorted({*node.by_method, *(["HEAD"] if "GET" in node.by_method else [])} - {ANY_METHOD}))
+        others = node.by_method.get(ANY_METHOD, (None, ()))
+        target, names = node.by_method.get("GET" if method == "HEAD" else method, others)
         return RouteMatch(target, dict(zip(names, values, strict=False)), methods)
 
     def _walk(

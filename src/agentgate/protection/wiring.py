@@ -41,10 +41,13 @@ from agentgate.protection.browser_check.trial import BrowserCheckEventLog, Check
 from agentgate.protection.browser_check.verify import ChallengeVerifier
 from agentgate.protection.challenge_page.challenge import ChallengePages
 from agentgate.protection.challenge_page.challenge_pass import AppealTickets, Passes
+from agentgate.protection.challenge_page.final_response import DeniedResponses
 from agentgate.protection.challenge_page.proxied_call import ProxiedCallReader
 from agentgate.protection.challenge_page.sealed_token import SealedTokens
 from agentgate.protection.customers.jobs import customer_jobs
+from agentgate.protection.gateway.answers import Answers
 from agentgate.protection.gateway.check import GatewayCheck
+from agentgate.protection.gateway.denials import DenialWriter, SealedDenials
 from agentgate.protection.gateway.event_log import GatewayEventLog
 from agentgate.protection.gateway.receipts import Receipts
 from agentgate.protection.lists.backtest import ListBacktests
@@ -169,6 +172,8 @@ class DataPlane:
             shared_cache=stores.shared_cache,
         )
         self._pages = ChallengePages(receipts, self._passes, AppealTickets(sealed_tokens))
+        sealed_denials = SealedDenials(keyring)
+        self._denied = DeniedResponses(self._pages, sealed_denials)
         self.gate = GatewayCheck(
             refresher.sites,
             decider=refresher.decider,
@@ -176,6 +181,7 @@ class DataPlane:
             event_log=event_log,
             clock=clock,
             policy_checker=self.agent_policy_checker,
+            denials=DenialWriter(Answers(), sealed_denials, self._denied),
         )
         metrics, probes, gate = foundation.metrics, self.probes, self.gate
         metrics.watch(series.PROBES, lambda: {(state,): count for state, count in probes.judged.items()})
@@ -254,6 +260,7 @@ class DataPlane:
             ProxiedCallReader: self._proxied_calls,
             Passes: self._passes,
             ChallengePages: self._pages,
+            DeniedResponses: self._denied,
             ChallengeIssuer: ChallengeIssuer(
                 challenges, admission=admission, decider=refresher.decider, event_log=event_log, scrutiny=scrutiny
             ),

@@ -40,6 +40,24 @@ GATEWAY = Surface(
     document="public",
     table=(
         get("/check", gateway.check_request, status=204, any_query=True, success="Let through", refuses=DENIALS),
+        post(
+            "/check",
+            gateway.check_request_with_body,
+            status=204,
+            any_query=True,
+            any_method=True,
+            body_limit=CARRIED_FORM_BYTES,
+            success="Let through",
+            refuses=DENIALS,
+        ),
+        get("/denied", page.answer_denied, **CHALLENGE | {"success": "The final response"}),
+        post(
+            "/denied",
+            page.answer_denied_form,
+            any_method=True,
+            body_limit=CARRIED_FORM_BYTES,
+            **CHALLENGE | {"success": "The final response"},
+        ),
         get("/challenge", page.show_challenge, **CHALLENGE | {"other_replies": SEEN_OR_DENIED}),
         *(
             method("/challenge", page.show_challenge_to_form, body_limit=CARRIED_FORM_BYTES, **CHALLENGE)

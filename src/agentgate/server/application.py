@@ -38,6 +38,7 @@ from agentgate.people import wiring as people
 from agentgate.people.identity.operators import Operators
 from agentgate.people.installation.endpoints import InstallationReader
 from agentgate.protection.customers.endpoints import Invitations
+from agentgate.protection.gateway.own_paths import OwnPaths
 from agentgate.protection.signals.rate_board import SharedBoards, open_boards
 from agentgate.protection.sites.editing import name_own_site
 from agentgate.protection.sites.records import AdapterWriter
@@ -263,10 +264,12 @@ class Application:
                 max_connections=min(settings.max_connections, room_for_connections()),
             ),
         )
+        served: Any = app
         hot_paths: dict[bytes, HotFunction] = {b"/healthz": _alive}
         if name == "public":
             hot_paths |= self.data_plane.hot_paths(app, metrics=self.metrics, observer=observer)
-        listener = Listener(app, options, clock=self.clock, hot_paths=hot_paths)
+            served = OwnPaths(app, self.refresher.sites, self.clock)
+        listener = Listener(served, options, clock=self.clock, hot_paths=hot_paths)
         shed = self.data_plane.count_shed if name == "public" else (lambda: 0)
 
         def refused() -> dict[tuple[str, ...], int]:

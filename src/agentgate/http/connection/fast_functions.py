@@ -205,7 +205,7 @@ def find_hot(hot_paths: HotPaths, method: bytes, path: bytes, headers: Mapping[b
 
 def refusal_reply(status: int, code: str) -> HotReply:
     """Return what a client is told whose request is not run."""
-    too_large = status == 431
+    too_large = status in {414, 431}
     message = "The request line or the headers are too large." if too_large else "The request is not valid HTTP."
     return json_reply(status, code, message=message)
 

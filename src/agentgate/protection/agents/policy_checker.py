@@ -137,6 +137,10 @@ class AgentPolicyChecker:
             else self._apply_policy(identity, message, site, context.action)
         )
 
+    def rule_unidentified(self, message: SignedMessage, site: SiteView, context: AgentRequestContext) -> AgentRuling:
+        """Return the ruling about a request whose sender was not identified in time."""
+        return _rule_unproven(_KEYS_UNDER_WAY, message, site, context)
+
     async def charge(
         self, ruling: AgentRuling, site: SiteView, *, action: str | None, decision_id: int, now_ms: int
     ) -> HeaderLines:

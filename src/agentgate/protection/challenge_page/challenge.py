@@ -71,9 +71,11 @@ class ChallengePages:
         self._languages = Languages()
         self._page = ChallengePage()
 
-    async def answer(self, proxied: ProxiedCall, body: RawBody | None) -> Reply[Text]:
+    async def answer(
+        self, proxied: ProxiedCall, body: RawBody | None, told: StatedDecision | None = None
+    ) -> Reply[Text]:
         """Return the page for a navigation, the denial for everything else."""
-        told = told_by(proxied.call.request)
+        told = told or told_by(proxied.call.request)
         if not proxied.is_navigation:
             return deny(told.ruling, told.decision_id)
         found = self._find(proxied, told)

@@ -22,6 +22,7 @@ from agentgate.lib.records import Input, Record, S, json_decoder
 from agentgate.protection.appeals.filing import AppealFiling, Appellant, Filed
 from agentgate.protection.challenge_page.challenge import ChallengePages, first
 from agentgate.protection.challenge_page.challenge_pass import Passes, PassInput, cookie_of
+from agentgate.protection.challenge_page.final_response import DeniedResponses
 from agentgate.protection.challenge_page.page import ADDRESS, TRAP
 from agentgate.protection.challenge_page.proxied_call import (
     Denied,
@@ -32,6 +33,8 @@ from agentgate.protection.challenge_page.proxied_call import (
     within,
 )
 from agentgate.protection.gateway.answers import Ruling
+from agentgate.protection.gateway.described_request import BY_LINE
+from agentgate.protection.gateway.endpoints import reply_of
 
 FRAMES = frozenset({"same", "cross"})
 UNAVAILABLE = Ruling(Outcome.BLOCK, "service_unavailable")
@@ -107,6 +110,28 @@ async def show_challenge_to_form(
     A form of up to 64 KiB without files, sent by a page of the site itself, is repeated after the check.
     """
     return await pages.answer(await calls.read(call), body)
+
+
+@_denies
+async def answer_denied(call: Call, calls: ProxiedCallReader, denied: DeniedResponses) -> Reply[Text]:
+    """Answer a visitor whose request the check has denied, by the seal `d` of `X-Service-Denial`.
+
+    The response is final: page or JSON, with status and headers of the denial. Without a seal, the check has failed.
+    """
+    proxied = await calls.read(call, BY_LINE)
+    return reply_of(await denied.answer(proxied, first(call.request, "d"), None))
+
+
+@_denies
+async def answer_denied_form(
+    call: Call, body: RawBody, calls: ProxiedCallReader, denied: DeniedResponses
+) -> Reply[Text]:
+    """Answer a visitor whose request with a body the check has denied, by the seal `d` of `X-Service-Denial`.
+
+    A form of up to 64 KiB without files, sent by a page of the site itself, is repeated after the challenge.
+    """
+    proxied = await calls.read(call, BY_LINE)
+    return reply_of(await denied.answer(proxied, first(call.request, "d"), body.content))
 
 
 @_denies

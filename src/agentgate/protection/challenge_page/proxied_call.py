@@ -5,8 +5,8 @@ from typing import Any
 from urllib.parse import quote
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from agentgate.http.bearer_secret import shown_secret
 from agentgate.http.call import Call
 from agentgate.http.navigation import framed_by, is_navigation
 from agentgate.http.replies import Reply, Text
@@ -18,13 +18,20 @@ from agentgate.lib.ids import write_visitor
 from agentgate.protection.challenge_page.sealed_token import PageHolder
 from agentgate.protection.decision.visitor import Visitors
 from agentgate.protection.gateway.answers import Answers, Ruling
+from agentgate.protection.gateway.described_request import (
+    HOST,
+    OWN_PREFIX,
+    SPECIFIED,
+    CheckForm,
+    describe,
+    origin_at,
+    secret_of,
+)
 from agentgate.protection.gateway.original_request import Malformed, Original, read_original
 from agentgate.protection.sites.directory import SiteDirectory, SiteView
 from agentgate.protection.sites.validate import canonical_origin
 from agentgate.protection.tokens.uses import CredentialUses
 
-# Paths of the site's own origin that the adapter forwards to the service.
-OWN_PATHS = "/.agentgate/"
 LONGEST = 4096
 _AS_IT_IS = "".join(map(chr, range(0x21, 0x7F)))
 
@@ -33,7 +40,7 @@ _ADDRESS = re.compile(r"(https?://[^/?#@\s\\]+)?(/[\x21-\x7e]*)?\Z", re.ASCII | 
 
 
 def is_own(path: str) -> bool:
-    return path.startswith(OWN_PATHS)
+    return path.startswith(OWN_PREFIX)
 
 
 def return_of(original: Original, asked: str | None) -> str:
@@ -118,19 +125,24 @@ class ProxiedCallReader:
         self._visitors = visitors
         self._uses = uses
 
-    async def read(self, call: Call, *, same_origin: bool = False) -> ProxiedCall:
+    async def read(self, call: Call, form: CheckForm = SPECIFIED, *, same_origin: bool = False) -> ProxiedCall:
         """Return the call, or raise Denied. With `same_origin`, only a page of the site itself may have sent it."""
         await self._sites.await_refresh_if_possible()
         headers = joined_headers(call.request)
-        secret = shown_secret(headers)
+        secret = secret_of(headers, form)
         caller = None if secret is None else self._sites.find_caller(secret, now_ms=call.now)
         if caller is None:
             raise Denied("invalid_credential")
         self._uses.note(caller.credential_id, call.now)
         try:
+            if form.is_described:
+                headers = describe(headers, form)
             original = read_original(headers)
         except Malformed as problem:
             raise Denied("invalid_request", str(problem)) from None
+        if HOST in headers:
+            origin, _ = origin_at(caller.site.origins, original.origin, headers[HOST])
+            original = replace(original, origin=origin)
         visitor = self._visitors.find(caller.site.site_key, original.address)
         proxied = ProxiedCall(call, caller.site, original, visitor, headers)
         if same_origin and not proxied.is_same_origin:

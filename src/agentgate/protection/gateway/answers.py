@@ -14,8 +14,9 @@ from agentgate.protection.rules.records import RuleResponse
 NO_STORE = (b"cache-control", b"no-store")
 JSON = (b"content-type", b"application/json")
 
+_OF_BODY = frozenset((b"content-type", b"retry-after"))
 # Outcomes as the specification writes them in headers: dropping is a way to block.
-_SHOWN: Mapping[Outcome, errors.GatewayDecision] = {
+SHOWN: Mapping[Outcome, errors.GatewayDecision] = {
     Outcome.ALLOW: "allow",
     Outcome.CHALLENGE: "challenge",
     Outcome.BLOCK: "block",
@@ -69,9 +70,19 @@ class Answers:
         headers = [*parts.headers, (b"x-service-decision-id", name)]
         return HotReply(status, headers, parts.body, b"%bx-service-decision-id: %b\r\n" % (parts.written, name))
 
-    def prepare(self, ruling: Ruling, *, is_ok_200: bool) -> tuple[bytes, bytes, bytes]:
+    def deny(self, ruling: Ruling, decision_id: int | None, denial: bytes) -> HotReply:
+        """Return the denial for a proxy with a second step. It has one status, so that the proxy needs one line."""
+        headers = [*self._parts(ruling).headers, (b"x-service-denial", denial)]
+        if decision_id is not None:
+            headers.append((b"x-service-decision-id", write_id(decision_id).encode()))
+        if ruling.hint is not None:
+            headers.append((b"x-service-message", ruling.hint.encode("latin-1", "replace")))
+        return HotReply(401, [each for each in headers if each[0] not in _OF_BODY], b"")
+
+    def prepare(self, ruling: Ruling, *, is_ok_200: bool, word: bytes | None = None) -> tuple[bytes, bytes, bytes]:
         """Return the answer as written: before the date, between it and the decision's ID, and the end."""
-        reply = self.write(ruling, None, ok=b"ok=200" if is_ok_200 else b"")
+        ok = b"ok=200" if is_ok_200 else b""
+        reply = self.write(ruling, None, ok=ok) if word is None else self.deny(ruling, None, word)
         written = reply.written or write_headers(reply.headers)
         start, end = write_around(msgspec.structs.replace(reply, written=written))
         return start, written + b"x-service-decision-id: ", b"\r\n" + end
@@ -86,11 +97,11 @@ class Answers:
 
 def _parts_of(ruling: Ruling) -> _Parts:
     row = errors.GATEWAY.lookup(ruling.reason)
-    shown = _SHOWN[ruling.outcome]
+    shown = SHOWN[ruling.outcome]
     status = row.status_for(shown)
     headers = [NO_STORE, (b"x-service-decision", shown.encode()), (b"x-service-reason", ruling.reason.encode())]
     if ruling.would is not None:
-        headers.append((b"x-service-would-decision", _SHOWN[ruling.would].encode()))
+        headers.append((b"x-service-would-decision", SHOWN[ruling.would].encode()))
     if ruling.outcome is Outcome.DROP:
         headers.append((b"x-service-drop", b"1"))
     if status == 503:
@@ -106,12 +117,13 @@ def _more_headers(
 ) -> list[tuple[bytes, bytes]]:
     """Return the headers with those that differ from answer to answer."""
     named = [] if decision_id is None else [(b"x-service-decision-id", write_id(decision_id).encode())]
-    asked = [] if ruling.response is None else _response_headers(ruling.response)
+    asked = [] if ruling.response is None else response_headers(ruling.response)
     hint = [] if ruling.hint is None else [(b"x-service-message", ruling.hint.encode("latin-1", "replace"))]
     return [*headers, *named, *asked, *hint, *ruling.headers]
 
 
-def _response_headers(response: RuleResponse) -> list[tuple[bytes, bytes]]:
+def response_headers(response: RuleResponse) -> list[tuple[bytes, bytes]]:
+    """Return the headers of a rule's own response."""
     headers = []
     if response.status is not UNSET:
         headers.append((b"x-service-status", b"%d" % response.status))

@@ -10,19 +10,22 @@ from collections.abc import Awaitable, Mapping
 from time import monotonic, perf_counter_ns
 
 import structlog
+from msgspec.structs import replace
 
-from agentgate.http.bearer_secret import bearer_secret, shown_secret
+from agentgate.http.bearer_secret import bearer_secret
 from agentgate.http.connection.fast_functions import HotRequest, Reply
 from agentgate.http.connection.head import GIVEN, Cut, cut, lines, split
 from agentgate.http.connection.loop_budget import LoopBudget
 from agentgate.lib.clock import Clock
 from agentgate.lib.decision_ids import encode_id
-from agentgate.lib.enums import Outcome
+from agentgate.lib.enums import Mode, Outcome
 from agentgate.protection.agents.policy_checker import AgentPolicyChecker
 from agentgate.protection.decision.correlation import read_correlation
 from agentgate.protection.decision.decider import Decider
 from agentgate.protection.gateway.answers import Answers, Ruling
 from agentgate.protection.gateway.decisions import CachedDecision, decide
+from agentgate.protection.gateway.denials import DenialWriter, SealedDenials
+from agentgate.protection.gateway.described_request import DENIAL, CheckForm, describe, read_form, secret_of
 from agentgate.protection.gateway.event_log import GatewayEventLog
 from agentgate.protection.gateway.header_fingerprints import (
     LONGEST_KEY,
@@ -39,7 +42,7 @@ from agentgate.protection.gateway.pages import PageKind, Pages, SitePage
 from agentgate.protection.gateway.pending_check import PendingCheck
 from agentgate.protection.gateway.receipts import Receipts, Shown
 from agentgate.protection.gateway.route_protection import MethodClaims
-from agentgate.protection.gateway.ruling import unavailable
+from agentgate.protection.gateway.ruling import refuse, unavailable
 from agentgate.protection.gateway.site_snapshot import HeaderTraits, HeaderValues, SiteSnapshot
 from agentgate.protection.gateway.snapshot import Snapshot, current_keys
 from agentgate.protection.gateway.visitors import Visitor, read_visitor
@@ -77,6 +80,7 @@ class GatewayCheck:
         event_log: GatewayEventLog,
         clock: Clock,
         policy_checker: AgentPolicyChecker | None = None,
+        denials: DenialWriter | None = None,
     ) -> None:
         self._sites = sites
         self._decider = decider
@@ -86,7 +90,8 @@ class GatewayCheck:
         self._event_log = event_log
         self._clock = clock
         self._answers = Answers()
-        self._waiting = WaitingChecks(policy_checker, receipts, event_log, self._answers)
+        self._denials = denials or DenialWriter(self._answers, SealedDenials(receipts.keyring), None)
+        self._waiting = WaitingChecks(policy_checker, receipts, event_log, self._answers, self._denials)
         self._generation = -1
         # The changes of the configuration by this worker, as they were when the snapshot was last refreshed.
         self._changes = -1
@@ -136,7 +141,12 @@ class GatewayCheck:
         return await answer if isinstance(answer, Awaitable) else answer
 
     def _check_parsed(self, request: HotRequest) -> Reply | Awaitable[Reply]:
-        fields = request.headers
+        fields, form = request.headers, read_form(request.query)
+        if form.is_described:
+            try:
+                fields = describe(fields, form, request.body)
+            except Malformed as problem:
+                return self._answer_malformed(form, fields, problem)
         target = request.path + b"?" + request.query if request.query else request.path
         key = key_of(target, fields)
         headers = self._snapshot.header_sets.get(key)
@@ -150,12 +160,14 @@ class GatewayCheck:
     # The check.
 
     def _check(self, fingerprint: HeaderFingerprint, given: Cut, fields: Fields) -> Reply | Awaitable[Reply]:
-        now_ms = self._clock.now_ms()
-        secret = shown_secret(fields) if fingerprint.has_secret else given[1] and bearer_secret(given[1])
+        now_ms, form = self._clock.now_ms(), fingerprint.kind.form
+        if fingerprint.has_secret or form.is_described:
+            secret = secret_of(fields, form)
+        else:
+            secret = given[1] and bearer_secret(given[1])
         caller = None if secret is None else self._sites.find_caller(secret, now_ms=now_ms)
         if caller is None:
-            # It may have been made since the configuration could last be read.
-            return self._answers.write(_NOTHING_KNOWN if self._is_stale_now else _NO_CREDENTIAL, None)
+            return self._answer_unknown(form)
         self._event_log.note_call(caller, now_ms)
         if self.budget.is_refusing:
             self._refused_unseen += 1
@@ -163,11 +175,11 @@ class GatewayCheck:
         try:
             return self._judge(fingerprint, caller, given, fields, now_ms)
         except Malformed as problem:
-            return self._answers.write(Ruling(Outcome.BLOCK, "invalid_request", hint=str(problem)), None)
+            return self._refuse_malformed(form, caller, problem)
         except Exception:  # noqa: BLE001 - logged with what it was; an answer is due either way
             # Whatever went wrong, enforce mode fails closed and monitor mode lets through.
             structlog.get_logger().exception("a check could not be decided", site=caller.site.site_key)
-            return self._answer_unseen(fingerprint, caller)
+            return self._answer_failed(fingerprint, caller)
 
     def _judge(
         self, fingerprint: HeaderFingerprint, caller: SiteCaller, given: Cut, fields: Fields, now_ms: int
@@ -224,16 +236,56 @@ class GatewayCheck:
             )
             if fingerprint.waits:
                 return self._waiting.answer(pending, snapshot.views)
-            cached = CachedDecision(*decide(pending, snapshot.views), self._answers, self._event_log)
-            if fingerprint.is_plain:
-                snapshot.decisions.put(key, cached)
+            cached = self._decide(pending, key)
         if parts is COUNTED and cached.is_allowed:
             self._earn(counted, now_ms)
         # The event, and the answer.
         duration_us = (perf_counter_ns() - started_ns) // 1000
         correlation = read_correlation(request_id, trace)
         decision_id = self._event_log.record_again(cached.pattern, visitor.number, duration_us, now_ms, correlation)
-        return cached.start, cached.middle + encode_id(decision_id) + cached.end
+        if cached.is_whole:
+            return cached.start, cached.middle + encode_id(decision_id) + cached.end
+        pending = replace(cached.decided.pending, page=page, visitor=visitor, now_ms=now_ms, fields=fields)
+        return self._denials.write(cached.ruling, decision_id, pending)
+
+    def _decide(self, pending: PendingCheck, key: tuple[object, ...]) -> CachedDecision:
+        """Decide, and cache the decision for requests with the same key."""
+        snapshot = self._snapshot
+        made = CachedDecision(*decide(pending, snapshot.views), self._answers, self._event_log)
+        return snapshot.decisions.put(key, made) if pending.fingerprint.is_plain else made
+
+    # Answers without a decision.
+
+    def _answer_failed(self, fingerprint: HeaderFingerprint, caller: SiteCaller) -> Reply:
+        """Answer a request that could not be decided. A visitor may cause it, so it is a denial and not a fault."""
+        respond, ruling = fingerprint.kind.form.respond, unavailable(caller.site)
+        if not respond or ruling.outcome is Outcome.ALLOW:
+            return self._answer_unseen(fingerprint, caller)
+        if respond == DENIAL:
+            return self._answers.deny(ruling, None, b"block")
+        return replace(self._answers.write(ruling, None), status=429)
+
+    def _answer_unknown(self, form: CheckForm) -> Reply:
+        """Answer a caller whose secret is wrong. A proxy that can be open takes a 5xx for unavailable."""
+        reply = self._answers.write(_NOTHING_KNOWN if self._is_stale_now else _NO_CREDENTIAL, None)
+        return replace(reply, status=503) if form.respond else reply
+
+    def _answer_malformed(self, form: CheckForm, fields: Fields, problem: Malformed) -> Reply:
+        secret = secret_of(fields, form)
+        caller = None if secret is None else self._sites.find_caller(secret, now_ms=self._clock.now_ms())
+        if caller is None:
+            return self._answer_unknown(form)
+        return self._refuse_malformed(form, caller, problem)
+
+    def _refuse_malformed(self, form: CheckForm, caller: SiteCaller, problem: Malformed) -> Reply:
+        ruling = Ruling(Outcome.BLOCK, "invalid_request", hint=str(problem))
+        if form.respond and caller.site.mode is Mode.MONITOR:
+            # A visitor can cause it, and monitor mode refuses no visitor.
+            ruling = replace(refuse(caller.site, Outcome.BLOCK, "invalid_request"), hint=str(problem))
+            return self._answers.write(ruling, None, ok=b"ok=200" if form.is_ok_200 else b"")
+        if form.respond == DENIAL:
+            return self._answers.deny(ruling, None, b"block")
+        return self._answers.write(ruling, None)
 
     def _count_part(
         self, fingerprint: HeaderFingerprint, kind: PageKind, counted: Counted, now_ms: int
@@ -311,7 +363,7 @@ class GatewayCheck:
         return visitor
 
     def _answer_unseen(self, fingerprint: HeaderFingerprint, caller: SiteCaller) -> Reply:
-        ok = b"ok=200" if fingerprint.kind.is_ok_200 else b""
+        ok = b"ok=200" if fingerprint.kind.form.is_ok_200 else b""
         return self._answers.write(unavailable(caller.site), None, ok=ok)
 
     # The snapshot.

@@ -8,11 +8,13 @@ from agentgate.events.records import Pattern
 from agentgate.lib.enums import Outcome
 from agentgate.protection.decision.engine import ObservedRequest, conclude
 from agentgate.protection.gateway.answers import Answers, Ruling
+from agentgate.protection.gateway.denials import word_of
+from agentgate.protection.gateway.described_request import DENIAL
 from agentgate.protection.gateway.event_log import GatewayEventLog
 from agentgate.protection.gateway.pending_check import DecidedCheck, PendingCheck
 from agentgate.protection.gateway.receipts import Shown, fit
 from agentgate.protection.gateway.route_protection import Protection
-from agentgate.protection.gateway.ruling import rule
+from agentgate.protection.gateway.ruling import refuse, rule
 from agentgate.protection.scoring.score import ModelView
 from agentgate.protection.signals.facts import AgentFacts, Observation
 from agentgate.protection.signals.observe import observe_rest
@@ -32,27 +34,37 @@ class Views(Struct, frozen=True, gc=False):
 class CachedDecision:
     """The answer of checks of one kind, as bytes, and a template of their events."""
 
-    __slots__ = ("decided", "end", "is_allowed", "middle", "pattern", "ruling", "start")
+    __slots__ = ("decided", "end", "is_allowed", "is_whole", "middle", "pattern", "ruling", "start")
 
     def __init__(self, decided: DecidedCheck, ruling: Ruling, answers: Answers, event_log: GatewayEventLog) -> None:
         self.decided = decided
         self.ruling = ruling
         # In monitor mode too, only a page that would be allowed has parts.
         self.is_allowed = (ruling.would or ruling.outcome) is Outcome.ALLOW
+        kind = decided.pending.fingerprint.kind
+        # Whether the answer is these bytes. A denial for a described request may depend on more.
+        self.is_whole = not kind.form.respond or ruling.outcome is Outcome.ALLOW
+        word = None
+        if not self.is_whole and kind.form.respond == DENIAL:
+            word = word_of(ruling, kind)
+            self.is_whole = word is not None
         # Before the date, between the date and the decision's ID, and after that.
-        self.start, self.middle, self.end = answers.prepare(
-            ruling, is_ok_200=decided.pending.fingerprint.kind.is_ok_200
-        )
+        self.start, self.middle, self.end = answers.prepare(ruling, is_ok_200=kind.form.is_ok_200, word=word)
         self.pattern = Pattern(event_log.event_of(decided, ruling, answers.status_of(ruling), 0))
 
 
 def decide(pending: PendingCheck, views: Views) -> tuple[DecidedCheck, Ruling]:
     """Decide under each possible protection of the page, and return the strictest decision."""
+    is_forged = pending.fingerprint.kind.is_forged
     decided = [
         decide_under(pending, protection, fit(pending.shown, protection), views)
         for protection in pending.page.kind.protections
     ]
-    return strictest((each, rule(each, None)) for each in decided)
+    # A header that only AgentGate may send, or a malformed Host: no token or rule allows such a request.
+    return strictest(
+        (each, refuse(pending.site, Outcome.BLOCK, "invalid_request") if is_forged else rule(each, None))
+        for each in decided
+    )
 
 
 def decide_under(

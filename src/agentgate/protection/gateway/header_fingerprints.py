@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from agentgate.http.connection.head import KEPT
+from agentgate.http.navigation import OLD_BROWSER, is_navigation, is_old_browser
 from agentgate.http.request_guard import Fields
 from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.protection.gateway import original_request
+from agentgate.protection.gateway.described_request import HOST, TARGETS, CheckForm, read_form
 from agentgate.protection.gateway.header_layout import HeaderLayout
 from agentgate.protection.gateway.route_protection import MethodClaims
 from agentgate.protection.scoring.score import FigureReading
@@ -35,24 +37,31 @@ LONGEST_LANGUAGES = 256
 
 
 class FingerprintKind:
-    """What signals and models can tell apart of headers, and the form of a yes. There is one object of each."""
+    """What signals and models can tell apart of headers, and the form of the answer. There is one object of each."""
 
-    __slots__ = ("is_ok_200", "method", "request_class")
+    __slots__ = ("form", "is_forged", "is_page", "method", "request_class")
 
-    def __init__(self, method: str, request_class: RequestClass, *, is_ok_200: bool) -> None:
+    def __init__(
+        self, method: str, request_class: RequestClass, form: CheckForm, *, is_forged: bool, is_page: bool
+    ) -> None:
         self.method = method
         self.request_class = request_class
-        self.is_ok_200 = is_ok_200
+        self.form = form
+        self.is_forged = is_forged
+        # Whether a denial may be shown as a page.
+        self.is_page = is_page
 
 
 class UserAgentKind:
     """What signals and models can tell apart of a User-Agent. Its length is that of the first one."""
 
-    __slots__ = ("length", "view")
+    __slots__ = ("is_browser", "length", "view")
 
-    def __init__(self, view: UserAgentView, length: int) -> None:
+    def __init__(self, view: UserAgentView, length: int, *, is_browser: bool) -> None:
         self.view = view
         self.length = length
+        # Whether the name can be a browser's that requests pages without saying so in other headers.
+        self.is_browser = is_browser
 
 
 class LanguageKind:
@@ -68,11 +77,11 @@ class LanguageKind:
 class HeaderSet:
     """The headers of a check but for User-Agent and languages, as far as they are read."""
 
-    __slots__ = ("is_cached", "is_ok_200", "ja4", "layout", "method", "methods", "read")
+    __slots__ = ("form", "is_cached", "ja4", "layout", "method", "methods", "read")
 
     def __init__(self, target: bytes, layout: HeaderLayout, values: Sequence[bytes], *, is_cached: bool = True) -> None:
         self.layout = layout
-        self.is_ok_200 = target.endswith(b"?ok=200")
+        self.form = read_form(target.partition(b"?")[2])
         self.method = layout.text_at(layout.method, values) or ""
         self.methods = layout.claims(self.method, values)
         self.ja4 = layout.text_at(layout.ja4, values)
@@ -117,7 +126,7 @@ class HeaderFingerprint:
         self.has_secret, self.is_complete = layout.has_secret, layout.is_complete
         self.is_agents = layout.is_signed or user_agent.claimed_agent is not None
         # Whether the check must wait for a signature or for a token to be spent.
-        self.waits = self.is_agents or layout.has_token
+        self.waits = (self.is_agents or layout.has_token) and not layout.is_forged
         # Whether values that are in none of the keys are read.
         self.needs_fields = self.waits or self.has_secret or not self.is_complete
         # Whether the labels depend on nothing but these headers and the key of the decision cache.
@@ -138,7 +147,7 @@ class HeaderFingerprints:
         self._ranks = tuple(map(figures.ranks_of, ("header_count", "ua_length", "accept_language_count")))
         self.user_agents: BoundedCache[bytes | None, UserAgentKind] = BoundedCache(_USER_AGENTS)
         self.languages: BoundedCache[bytes | None, LanguageKind] = BoundedCache(_LANGUAGES)
-        self._user_agent_kinds: BoundedCache[tuple[UserAgentView, int], UserAgentKind] = BoundedCache(_KINDS)
+        self._user_agent_kinds: BoundedCache[tuple[UserAgentView, int, bool], UserAgentKind] = BoundedCache(_KINDS)
         self._language_kinds: BoundedCache[tuple[LanguageForm, int], LanguageKind] = BoundedCache(_KINDS)
         self._kinds: BoundedCache[tuple[object, ...], FingerprintKind] = BoundedCache(_KINDS)
         self._labels: BoundedCache[tuple[object, ...], tuple[tuple[str, ...], RequestClass]] = BoundedCache(_LABELS)
@@ -152,7 +161,9 @@ class HeaderFingerprints:
     ) -> HeaderSet:
         """Read the headers of a GET as they arrived; UNFIT where only the parser may."""
         layout = self._layout_of(names)
-        return HeaderSet(target, layout, values, is_cached=is_cached) if layout.is_fit(target, values) else UNFIT
+        if not layout.is_fit(target, values) or read_form(target.partition(b"?")[2]).is_described:
+            return UNFIT
+        return HeaderSet(target, layout, values, is_cached=is_cached)
 
     def read_fields(self, target: bytes, fields: Fields, *, is_cached: bool = True) -> HeaderSet:
         """Read the headers of a GET that the parser has judged."""
@@ -162,9 +173,12 @@ class HeaderFingerprints:
         found = self.user_agents.get(value)
         if found is None:
             length = len(value or b"")
-            view = view_user_agent(None if value is None else value.decode("latin-1"), self._intel)
-            key = view, self._ranks[1][length]
-            found = self._user_agent_kinds.get(key) or self._user_agent_kinds.put(key, UserAgentKind(view, length))
+            text = None if value is None else value.decode("latin-1")
+            view, is_browser = view_user_agent(text, self._intel), is_old_browser(text or "")
+            key = view, self._ranks[1][length], is_browser
+            found = self._user_agent_kinds.get(key) or self._user_agent_kinds.put(
+                key, UserAgentKind(view, length, is_browser=is_browser)
+            )
             if length <= LOOKED_AT_CHARACTERS:
                 self.user_agents.put(value, found)
         return found
@@ -189,7 +203,8 @@ class HeaderFingerprints:
         view = user_agent.view
         labels, request_class = self._read_labels(headers, view, languages.form)
         observed = ObservedHeaders(labels, view, len(headers.layout.visitor_names), languages.count, user_agent.length)
-        return HeaderFingerprint(headers, self._kind_of(headers, request_class, observed), observed)
+        is_page = headers.form.respond != "" and _may_be_page(headers, user_agent)
+        return HeaderFingerprint(headers, self._kind_of(headers, request_class, observed, is_page=is_page), observed)
 
     def _read_labels(
         self, headers: HeaderSet, view: UserAgentView, form: LanguageForm
@@ -209,13 +224,17 @@ class HeaderFingerprints:
     def _layout_of(self, names: tuple[bytes, ...]) -> HeaderLayout:
         return self._layouts.get(names) or self._layouts.put(names, HeaderLayout(names))
 
-    def _kind_of(self, headers: HeaderSet, request_class: RequestClass, observed: ObservedHeaders) -> FingerprintKind:
+    def _kind_of(
+        self, headers: HeaderSet, request_class: RequestClass, observed: ObservedHeaders, *, is_page: bool
+    ) -> FingerprintKind:
         user_agent = observed.user_agent
         counts, lengths, languages = self._ranks
         key = (
             headers.method,
             request_class,
-            headers.is_ok_200,
+            headers.form,
+            headers.layout.is_forged,
+            is_page,
             observed.labels,
             user_agent.claim_labels,
             user_agent.claimed_agent,
@@ -227,14 +246,29 @@ class HeaderFingerprints:
         )
         found = self._kinds.get(key)
         return found or self._kinds.put(
-            key, FingerprintKind(headers.method, request_class, is_ok_200=headers.is_ok_200)
+            key,
+            FingerprintKind(
+                headers.method, request_class, headers.form, is_forged=headers.layout.is_forged, is_page=is_page
+            ),
         )
 
 
 def read_parts(fields: Fields) -> tuple[MethodClaims, bytes, bytes]:
     """Return method, URL and address of an original request whose headers are not the usual three."""
     method, url, address = original_request.read_parts(fields)
-    return HeaderLayout(tuple(fields)).claims(method, tuple(fields.values())), url, address
+    claims = HeaderLayout(tuple(fields)).claims(method, tuple(fields.values()))
+    if TARGETS in fields or HOST in fields:
+        claims = replace(claims, targets=fields.get(TARGETS, b""), host=fields.get(HOST, b""))
+    return claims, url, address
+
+
+def _may_be_page(headers: HeaderSet, user_agent: UserAgentKind) -> bool:
+    """Return whether the request may be a navigation, as far as the values of the header set show."""
+    texts = dict(headers.layout.headers(headers.read))
+    # Of these two the values are not known here.
+    texts.pop("x-requested-with", None)
+    texts["user-agent"] = OLD_BROWSER if user_agent.is_browser else ""
+    return is_navigation(texts.get, headers.method)
 
 
 def key_of(target: bytes, fields: Fields) -> tuple[tuple[bytes, bytes], ...]:

@@ -9,6 +9,7 @@ from agentgate.http.bearer_secret import SECRET_HEADER
 from agentgate.http.connection.head import KEPT, OF_CONNECTION
 from agentgate.http.request_guard import MAX_HEADERS, is_plain_name, judge_host, judge_target
 from agentgate.protection.decision.correlation import CORRELATED
+from agentgate.protection.gateway.described_request import FORGED, HOST, TARGETS
 from agentgate.protection.gateway.original_request import FORWARDED_REQUEST, method_header
 from agentgate.protection.gateway.receipts import TOKEN_HEADER
 from agentgate.protection.gateway.route_protection import MethodClaims
@@ -18,9 +19,11 @@ from agentgate.protection.sites.request_methods import OVERRIDE_HEADERS, is_form
 # The TLS handshake, as an adapter that can see it writes it down.
 JA4 = b"x-ja4"
 # The adapter's own headers, which say nothing about the visitor.
-ADAPTERS = (b"x-original-", b"x-agentgate-", b"x-forwarded-", b"authorization", b"x-service-", JA4, *CORRELATED)
+ADAPTERS = (b":", b"x-original-", b"x-agentgate-", b"x-forwarded-", b"authorization", b"x-service-", JA4, *CORRELATED)
 # A request with one of these comes from an agent, or claims to.
 SIGNED = frozenset((b"signature-input", b"signature", b"crawler-max-price", b"crawler-exact-price"))
+# What else may say which request it is.
+_FURTHER = FORWARDED_REQUEST | {TARGETS, HOST}
 _ORIGINAL = frozenset((b"x-original-method", b"x-original-url", b"x-original-address"))
 
 
@@ -38,6 +41,7 @@ class HeaderLayout:
         "has_secret",
         "has_token",
         "is_complete",
+        "is_forged",
         "is_plain",
         "is_signed",
         "ja4",
@@ -74,7 +78,9 @@ class HeaderLayout:
         self.has_token = TOKEN_HEADER in places
         self.is_signed = not SIGNED.isdisjoint(places)
         # The adapter said all there is to know of the original request, in headers of its own and in no others.
-        self.is_complete = places.keys() >= _ORIGINAL and FORWARDED_REQUEST.isdisjoint(places)
+        self.is_complete = places.keys() >= _ORIGINAL and _FURTHER.isdisjoint(places)
+        # A header that only AgentGate may send, or a Host that is none.
+        self.is_forged = FORGED in places
 
     def is_fit(self, target: bytes, values: Sequence[bytes]) -> bool:
         """Return whether a cut head may be answered without the parser, which would read the same and allow it."""

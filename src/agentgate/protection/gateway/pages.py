@@ -3,14 +3,22 @@
 from msgspec import Struct
 
 from agentgate.lib.bounded_cache import BoundedCache
+from agentgate.protection.gateway.described_request import origin_at
 from agentgate.protection.gateway.original_request import check_method, read_origin, split_url
-from agentgate.protection.gateway.route_protection import OPENED, MethodClaims, Protection, protections_of
+from agentgate.protection.gateway.route_protection import (
+    OPENED,
+    MethodClaims,
+    Protection,
+    other_target,
+    protections_of,
+)
 from agentgate.protection.gateway.site_snapshot import SiteSnapshot
 from agentgate.protection.rules.evaluate import NO_TRAITS, Traits
 from agentgate.protection.scoring.score import FigureReading
 from agentgate.protection.signals.paths import path_labels
 from agentgate.protection.signals.request_class import is_file
 from agentgate.protection.sites.open_paths import OpenPath
+from agentgate.protection.sites.request_matcher import RequestMatcher
 from agentgate.protection.sites.request_methods import KNOWN_METHODS
 
 _KINDS, _ORIGINS = 4_096, 256
@@ -19,10 +27,20 @@ _KINDS, _ORIGINS = 4_096, 256
 class PageKind:
     """Pages of a site that clearances, rules and models cannot tell apart. There is one object of each."""
 
-    __slots__ = ("is_file", "open_path", "opened", "origin", "protections", "target", "traits")
+    __slots__ = ("is_file", "is_foreign", "open_path", "opened", "origin", "protections", "target", "traits")
 
-    def __init__(self, origin: str, protections: tuple[Protection, ...], target: str, traits: Traits) -> None:
+    def __init__(
+        self,
+        origin: str,
+        protections: tuple[Protection, ...],
+        target: str,
+        traits: Traits,
+        *,
+        is_foreign: bool = False,
+    ) -> None:
         self.origin = origin
+        # Whether the site does not have the host that the proxy routes by.
+        self.is_foreign = is_foreign
         # Whether a part of a page with this path is certainly no page.
         self.is_file = is_file(target)
         # The path that the site opened to one sender, and the page kind that applies to that sender.
@@ -63,18 +81,24 @@ class Pages:
             check_method(method)
         start, data = split_url(url or b"")
         origin, host = self._origins.young.get(start) or self._find_origin(start)
+        is_foreign = False
+        if claims.host:
+            origin, is_known = origin_at(view.origins, origin, claims.host)
+            host, is_foreign = claims.host, not is_known
         protections = protections_of(view, claims, data, host)
         traits = NO_TRAITS
         if view.matcher is not None:
-            traits = view.matcher.of_page(method, claims.overrides, data, host.decode())
+            traits = _traits_of(view.matcher, claims, data, host.decode("latin-1"), is_foreign=is_foreign)
         target = data.decode("latin-1")
         # Results of signals and counting on a target, beside its length.
         labels, names_file = path_labels(method, target), is_file(target)
-        open_path = view.open_paths.find(target)
-        key = (site, origin, protections, self._lengths[len(target)], labels, names_file, open_path, traits)
+        # A path is open to one sender. A request that may be another one is not.
+        open_path = None if claims.targets or is_foreign else view.open_paths.find(target)
+        length = self._lengths[len(target)]
+        key = (site, origin, protections, length, labels, names_file, open_path, traits, is_foreign)
         kind = self._kinds.young.get(key) or self._kinds.promote(key)
         if kind is None:
-            kind = self._kinds.put(key, PageKind(origin, protections, target, traits))
+            kind = self._kinds.put(key, PageKind(origin, protections, target, traits, is_foreign=is_foreign))
             if open_path is not None:
                 kind.open_path = open_path
                 kind.opened = PageKind(origin, (OPENED,), target, traits)
@@ -86,3 +110,13 @@ class Pages:
             origin = read_origin(start)
             found = self._origins.put(start, (origin, origin.partition("://")[2].encode()))
         return found
+
+
+def _traits_of(matcher: RequestMatcher, claims: MethodClaims, data: bytes, host: str, *, is_foreign: bool) -> Traits:
+    """Return the results of the rules' predicates, also for other targets and hosts that the request could have."""
+    traits = matcher.of_page(claims.method, claims.overrides, data, host)
+    maybe = traits.maybe | (matcher.host_bits if is_foreign else 0)
+    if claims.targets:
+        other = matcher.of_page(claims.method, claims.overrides, other_target(claims, data), host)
+        maybe |= other.sure | other.maybe
+    return traits._replace(maybe=maybe & ~traits.sure)

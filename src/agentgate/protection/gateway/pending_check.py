@@ -4,8 +4,11 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from agentgate.lib.limits import CARRIED_FORM_BYTES
 from agentgate.protection.decision.engine import EngineDecision
+from agentgate.protection.gateway.described_request import LENGTH
 from agentgate.protection.gateway.header_fingerprints import HeaderFingerprint
+from agentgate.protection.gateway.original_request import Original
 from agentgate.protection.gateway.pages import SitePage
 from agentgate.protection.gateway.receipts import Shown
 from agentgate.protection.gateway.route_protection import Protection
@@ -38,6 +41,17 @@ class PendingCheck(Struct, frozen=True, gc=False):
     def method(self) -> str:
         return self.fingerprint.kind.method
 
+    @property
+    def original(self) -> Original:
+        """The visitor's request."""
+        target = self.page.target
+        return Original(self.method, self.page.kind.origin, target, target.partition("?")[0], self.visitor.address)
+
+    @property
+    def form_follows(self) -> bool:
+        """Whether the adapter can send a form in a second step, so that the page can repeat it."""
+        return self.method == "POST" and 0 < int(self.fields.get(LENGTH, 0)) <= CARRIED_FORM_BYTES
+
     def facts(self, protection: Protection, shown: Shown, agent: AgentFacts | None) -> RequestFacts:
         """Return the facts for signals, without headers, which were read before."""
         return RequestFacts(
@@ -52,6 +66,7 @@ class PendingCheck(Struct, frozen=True, gc=False):
             agent=agent,
             receipt=shown.states,
             is_plain=self.page.kind.origin.startswith("http:"),
+            is_foreign_host=self.page.kind.is_foreign,
             wanted=self.site.wanted_programs,
         )
 

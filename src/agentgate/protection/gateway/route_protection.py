@@ -34,13 +34,17 @@ ALL_PATHS = "/*"
 
 
 class MethodClaims(Struct, frozen=True, gc=False, cache_hash=True):
-    """The methods that a request names in its request line and headers."""
+    """The methods, and the further targets and host, that a request names in its request line and headers."""
 
     method: str
     # Values of the headers that override it.
     overrides: tuple[bytes, ...] = ()
     # Whether servers could read the body as a form, in which a field may override the method too.
     is_form: bool = False
+    # Targets that other headers name, as one text.
+    targets: bytes = b""
+    # The host that the proxy routes by, where it is not the printed one.
+    host: bytes = b""
 
 
 def protections_of(site: SiteView, claims: MethodClaims, target: bytes, host: bytes = b"") -> tuple[Protection, ...]:
@@ -56,10 +60,17 @@ def protections_of(site: SiteView, claims: MethodClaims, target: bytes, host: by
         form_override=site.form_method_override,
     )
     matches = routes.matches(methods, target, host)
-    if routes.has_all_paths and is_open_path(claims.method, target.decode("latin-1")):
+    if claims.targets:
+        matches = tuple(dict.fromkeys((*matches, *routes.matches(methods, other_target(claims, target), host))))
+    elif routes.has_all_paths and is_open_path(claims.method, target.decode("latin-1")):
         # A route for all paths does not cover robots.txt, ACME challenges and feeds.
         matches = tuple(each for each in matches if each.route != ALL_PATHS)
     return tuple([_protection_of(site, matched) for matched in matches]) or (OPEN,)
+
+
+def other_target(claims: MethodClaims, target: bytes) -> bytes:
+    """Return the targets that headers name as one odd target, so that it could be any route with these words."""
+    return b"//%b %b" % (claims.targets, target)
 
 
 def strongest(protections: tuple[Protection, ...]) -> Protection:

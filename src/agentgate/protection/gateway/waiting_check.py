@@ -1,8 +1,10 @@
 """Checks that wait for I/O: to verify a signature, to spend a token, to charge an agent."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from time import perf_counter_ns
+from typing import Any, TypeVar
 
 import msgspec
 import structlog
@@ -16,6 +18,7 @@ from agentgate.protection.agents.policy_checker import AgentPolicyChecker, Agent
 from agentgate.protection.gateway.agent_requests import GatewayRequestContext, message_of
 from agentgate.protection.gateway.answers import Answers, Ruling
 from agentgate.protection.gateway.decisions import Views, decide_under, observe, strictest
+from agentgate.protection.gateway.denials import DenialWriter
 from agentgate.protection.gateway.event_log import GatewayEventLog
 from agentgate.protection.gateway.pending_check import DecidedCheck, PendingCheck
 from agentgate.protection.gateway.receipts import OTHERS_TOKEN, TOKEN_HEADER, Receipts, Shown, fit
@@ -24,10 +27,13 @@ from agentgate.protection.gateway.ruling import refuse, rule, unavailable
 from agentgate.protection.sites.directory import SiteView
 from agentgate.protection.tokens.receipts import Claims
 
+T = TypeVar("T")
 # Tokens that may wait for the store at once.
 MOST_SPENDING = 512
 # The longest wait for a store that hangs. Whether the token was spent is unknown then.
 SPEND_S = 1.0
+# Printed adapters wait one second for a check, and take a later answer for unavailable.
+DEADLINE_S = 0.7
 
 
 # A protection that could apply to the request, and the token or clearance shown for it.
@@ -44,11 +50,15 @@ class WaitingChecks:
         receipts: Receipts,
         event_log: GatewayEventLog,
         answers: Answers,
+        denials: DenialWriter,
     ) -> None:
         self._policy_checker = policy_checker
         self._receipts = receipts
         self._event_log = event_log
         self._answers = answers
+        self._denials = denials
+        # What continues after the answer was due.
+        self._late: set[asyncio.Future[Any]] = set()
         self._spending = 0
         # Checks that were refused because too many waited for the store.
         self.shed = 0
@@ -90,22 +100,49 @@ class WaitingChecks:
         decide = partial(_decide_for_agent, pending, routes, views)
         if isinstance(found, AgentRuling) and len(contexts) == 1:
             return self._finish(*decide([found]), found)
-        return self._finish_later(decide, _ask_all(policy_checker, message, pending.site, contexts, found), pending)
+        asked = _ask_all(policy_checker, message, pending.site, contexts, found)
+        unproven = [partial(policy_checker.rule_unidentified, message, pending.site, each) for each in contexts]
+        return self._finish_later(decide, asked, unproven, pending)
 
     async def _finish_later(
-        self, decide: Decide, found: Awaitable[list[AgentRuling]], pending: PendingCheck
+        self,
+        decide: Decide,
+        found: Awaitable[list[AgentRuling]],
+        unproven: Sequence[Callable[[], AgentRuling]],
+        pending: PendingCheck,
     ) -> HotReply:
-        """Wait for the agent's identity."""
+        """Wait for the agent's identity. Without it in time, the agent counts as unverified."""
         try:
-            agents = await found
+            agents = await self._in_time(found, pending)
+            if agents is None:
+                agents = [rule_on_it() for rule_on_it in unproven]
             answer = self._finish(*decide(agents), _dearest(agents))
             return answer if isinstance(answer, HotReply) else await answer
         except StoreUnavailable:
             check, _ = decide([])
-            return self._conclude(check, unavailable(pending.site))
+            return await self._conclude_later(check, unavailable(pending.site))
         except Exception:  # noqa: BLE001 - as for every other request
             structlog.get_logger().exception("a check could not be decided", site=pending.site.site_key)
-            return self._answers.write(unavailable(pending.site), None, ok=ok_of(pending))
+            answer = self._denials.write(unavailable(pending.site), None, pending)
+            return answer if isinstance(answer, HotReply) else await answer
+
+    async def _in_time(self, work: Awaitable[T], pending: PendingCheck) -> T | None:
+        """Return the result; None if a described check is due before. The work continues."""
+        if not pending.fingerprint.kind.form.respond:
+            return await work
+        future = asyncio.ensure_future(work)
+        left_s = DEADLINE_S - (perf_counter_ns() - pending.started_ns) / 1_000_000_000
+        done, _ = await asyncio.wait([future], timeout=max(0.0, left_s))
+        if done:
+            return future.result()
+        self._late.add(future)
+        future.add_done_callback(self._forget_late)
+        return None
+
+    def _forget_late(self, future: "asyncio.Future[Any]") -> None:
+        self._late.discard(future)
+        if not future.cancelled() and future.exception() is not None:
+            structlog.get_logger().warning("work of an answered check failed", error=repr(future.exception()))
 
     def _finish(
         self, check: DecidedCheck, ruling: Ruling, agent: AgentRuling | None = None
@@ -125,7 +162,7 @@ class WaitingChecks:
         return self._spend(check, ruling, token)
 
     async def _spend(self, check: DecidedCheck, ruling: Ruling, token: Claims) -> HotReply:
-        return self._conclude(check, await self._redeem(check, token) or ruling)
+        return await self._conclude_later(check, await self._redeem(check, token) or ruling)
 
     async def _redeem(self, check: DecidedCheck, token: Claims) -> Ruling | None:
         """Spend a token; return the refusal of the request if that fails."""
@@ -133,11 +170,14 @@ class WaitingChecks:
         self._spending += 1
         try:
             async with asyncio.timeout(SPEND_S):
-                is_spent = await self._receipts.spend(site, token, now_ms=now_ms)
+                is_spent = await self._in_time(self._receipts.spend(site, token, now_ms=now_ms), check.pending)
         except (StoreUnavailable, TimeoutError):
             return unavailable(site)
         finally:
             self._spending -= 1
+        if is_spent is None:
+            # Whether it was redeemed is unknown, so it opens nothing.
+            return refuse(site, Outcome.CHALLENGE, "receipt_required")
         if is_spent:
             self._event_log.count(site, CounterName.TOKENS_REDEEMED, now_ms)
             return None
@@ -149,22 +189,27 @@ class WaitingChecks:
         site, now_ms = check.site, check.pending.now_ms
         against = None if check.shown.token is None else await self._redeem(check, check.shown.token)
         if against is not None:
-            return self._conclude(check, against)
+            return await self._conclude_later(check, against)
         decision_id, action = self._event_log.new_id(), check.protection.action
+        charge = self._policy_checker.charge(agent, site, action=action, decision_id=decision_id, now_ms=now_ms)
         try:
-            charged = await self._policy_checker.charge(
-                agent, site, action=action, decision_id=decision_id, now_ms=now_ms
-            )
+            charged = await self._in_time(charge, check.pending)
         except StoreUnavailable:
-            return self._conclude(check, unavailable(site))
+            charged = None
+        if charged is None:
+            return await self._conclude_later(check, unavailable(site))
         self._event_log.record(check, ruling, self._answers.status_of(ruling), decision_id)
         ruling = msgspec.structs.replace(ruling, headers=tuple(charged))
         return self._answers.write(ruling, decision_id, ok=ok_of(check.pending))
 
-    def _conclude(self, check: DecidedCheck, ruling: Ruling) -> HotReply:
+    def _conclude(self, check: DecidedCheck, ruling: Ruling) -> HotReply | Awaitable[HotReply]:
         """Record the decision and write it."""
         decision_id = self._event_log.record(check, ruling, self._answers.status_of(ruling))
-        return self._answers.write(ruling, decision_id, ok=ok_of(check.pending))
+        return self._denials.write(ruling, decision_id, check.pending)
+
+    async def _conclude_later(self, check: DecidedCheck, ruling: Ruling) -> HotReply:
+        answer = self._conclude(check, ruling)
+        return answer if isinstance(answer, HotReply) else await answer
 
 
 async def _ask_all(
@@ -201,4 +246,4 @@ def _dearest(agents: list[AgentRuling]) -> AgentRuling:
 
 def ok_of(pending: PendingCheck) -> bytes:
     """Return the query that sets the status of a yes."""
-    return b"ok=200" if pending.fingerprint.kind.is_ok_200 else b""
+    return b"ok=200" if pending.fingerprint.kind.form.is_ok_200 else b""

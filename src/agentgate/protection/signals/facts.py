@@ -54,6 +54,8 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
     visitor: int | None = None
     # The origin was asked for without TLS.
     is_plain: bool = False
+    # The proxy routes by a host that the site does not have.
+    is_foreign_host: bool = False
     # Programs and classes of programs that the site's settings name as wanted.
     wanted: frozenset[str] = frozenset()
     # The TLS handshake's JA4 fingerprint as the proxy saw it.

@@ -90,6 +90,7 @@ HTTP = {
     "http.connection_close": "The client asked to close the connection",
     "http.duplicate_header": "A header came more than once",
     "http.few_headers": "Fewer than four headers came",
+    "http.host_unknown": "The proxy routes the request by a host that is not an origin of the site",
     "http.many_headers": "More than forty headers came",
     "http.order_mismatch": "The headers are not in the order in which the claimed browser sends them",
     "http.plain_origin": "The site was asked for without TLS, where browsers leave out Sec-Fetch and Sec-CH-UA",

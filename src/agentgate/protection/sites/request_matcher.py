@@ -66,6 +66,11 @@ class RequestMatcher:
             sure, maybe = sure | of_path[0], maybe | of_path[1]
         return Traits(sure, maybe)
 
+    @property
+    def host_bits(self) -> int:
+        """The bits of all predicates on the host."""
+        return 0 if self._predicates is None else self._predicates.host_bits
+
     def of_call(self, address: str, visitor: int | None, user_agent: str | None) -> Traits:
         """Return the results for a call of the service itself, which has no page of the site."""
         lowered = None if user_agent is None else user_agent.lower()

@@ -68,6 +68,11 @@ class Predicates:
         """Return the bits of the host names that a host in lower case, without its port, fits."""
         return sum(bit for globs, bit in self._hosts if any(glob.matches(host) for glob in globs))
 
+    @property
+    def host_bits(self) -> int:
+        """The bits of all predicates on the host."""
+        return sum(bit for _, bit in self._hosts)
+
     def of_headers(self, headers: Iterable[HeaderPredicate], value_of: Callable[[str], str | None]) -> int:
         """Return the bits of those of the given header predicates that hold."""
         found = 0
