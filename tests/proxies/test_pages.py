@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.proxies.visiting import BROWSER, NAVIGATION, ORIGIN, Installed, new_address
+from tests.proxies.visiting import BROWSER, NAVIGATION, ORIGIN, Installed, asked_origin, new_address
 from tests.support.browser_client import HEADERS, BrowserClient
 
 FORM = [("Content-Type", "application/x-www-form-urlencoded"), ("Origin", ORIGIN)]
@@ -41,7 +41,7 @@ def test_a_navigation_gets_the_page_under_the_same_address(installed: Installed)
     assert len(installed.site.asked) == before
     asked = installed.tap.heard[-1]
     assert asked.target.startswith("/v1/gateway/check?" if installed.proxy in ONE_STEP else "/v1/gateway/denied?d=")
-    assert asked.original[:2] == ("GET", f"{ORIGIN}/members?tab=1")
+    assert asked.original[:2] == ("GET", f"{asked_origin(installed)}/members?tab=1")
     assert b"dec_" in told.body
     assert str(told.headers["x-service-decision-id"]).startswith("dec_")
     assert "x-service-denial" not in told.headers
@@ -61,7 +61,9 @@ def test_a_form_is_carried_over(installed: Installed) -> None:
     assert (told.status, told.headers.get_content_type()) == (401, "text/html")
     assert b'"resend":true' not in told.body
     asked = installed.tap.heard[-1]
-    assert (asked.original[0], asked.body) == ("POST", b"user=a&password=b")
+    # nginx writes GET in its second step. The sealed denial has the visitor's method.
+    assert asked.original[0] == ("GET" if installed.proxy == "nginx" else "POST")
+    assert asked.body == b"user=a&password=b"
 
 
 def test_a_form_of_the_largest_size_is_passed_on_and_a_larger_one_is_not_kept(installed: Installed) -> None:
@@ -165,9 +167,7 @@ def test_a_person_who_passed_gets_in(installed: Installed) -> None:
     assert installed.visit("GET", "/members", usual=NAVIGATION, headers=shown).status == 401
 
 
-@pytest.mark.parametrize(
-    ("path", "status", "kind"), [("/blocked", 403, "text/html"), ("/told", 451, "application/json")]
-)
+@pytest.mark.parametrize(("path", "status", "kind"), [("/blocked", 403, "text/html"), ("/told", 451, "text/html")])
 def test_a_blocked_navigation_gets_a_page_or_the_rules_own_answer(
     installed: Installed, ruled: None, path: str, status: int, kind: str
 ) -> None:

@@ -199,7 +199,9 @@ def test_what_a_site_says_while_it_is_down_is_not_a_denial(installed: Installed)
 def _visit_many(installed: Installed) -> list[int]:
     def visit(number: int) -> int:
         try:
-            return installed.visit("GET", f"/page?n={number}", address=f"127.9.{number // 250}.{number % 250 + 1}").status
+            return installed.visit(
+                "GET", f"/page?n={number}", address=f"127.9.{number // 250}.{number % 250 + 1}"
+            ).status
         except OSError:
             return 0
 

@@ -17,6 +17,8 @@ from tests.support.service import RunningService
 
 ORIGIN = "https://shop.example"
 ANSWER_S = 10.0
+# Statuses that a rule can choose.
+STATUSES = (400, 403, 404, 410, 429, 451, 503)
 Headers = Sequence[tuple[str, str]]
 ACCEPT = (
     "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8,"
@@ -174,7 +176,14 @@ def install(service: RunningService, site: EchoSite, tap: Tap) -> Installed:
             {"method": "GET", "path": "/dropped", "action": "ruled"},
             {"method": "GET", "path": "/told", "action": "ruled"},
             {"method": "GET", "path": "/ordered", "action": "ruled"},
+            {"method": "GET", "path": "/blocked", "action": "ruled"},
+            *({"method": "GET", "path": f"/status/{status}", "action": "ruled"} for status in STATUSES),
         ],
     )
     made = service.operator.post(f"/v1/admin/sites/{site_key}/credentials", json={"name": "proxy"})
     return Installed(service, site_key, made.json()["secret"], site, tap)
+
+
+def asked_origin(installed: Installed) -> str:
+    """Return the origin in the check: Traefik's has the scheme of the connection. The service takes the site's."""
+    return ORIGIN.replace("https", "http") if installed.proxy == "traefik" else ORIGIN
