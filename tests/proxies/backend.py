@@ -22,6 +22,13 @@ class Asked(NamedTuple):
     headers: list[tuple[str, str]]
     body: bytes
 
+    @property
+    def body_as_sent(self) -> bytes:
+        """The body, in one chunk if it came in chunks."""
+        if not self.all("transfer-encoding"):
+            return self.body
+        return b"%x\r\n%b\r\n0\r\n\r\n" % (len(self.body), self.body) if self.body else b"0\r\n\r\n"
+
     def all(self, name: str) -> list[str]:
         """Return every value of a header."""
         return [value for found, value in self.headers if found.lower() == name.lower()]
@@ -36,10 +43,9 @@ class Asked(NamedTuple):
     def original(self) -> tuple[str | None, str, str | None]:
         """Return method, URL and address of the visitor's request, as the adapter describes it."""
         if "request=forwarded" in self.target:
-            method, scheme, host, uri, address = (
-                self.one(f"x-forwarded-{name}") for name in ("method", "proto", "host", "uri", "for")
-            )
-            return method, f"{scheme}://{host}{uri}", address
+            # The service takes the origin from the site, by the name of the host.
+            method, uri, address = (self.one(f"x-forwarded-{name}") for name in ("method", "uri", "for"))
+            return method, f"https://shop.example{uri}", address
         method, address, *_, url = (self.one("x-agentgate-request") or "").split(" ")
         return method, url, address
 
@@ -159,7 +165,7 @@ class Tap(_Listening):
                 if self.answer is not None:
                     connection.sendall(self.answer)
                 else:
-                    onward.sendall(head + asked.body)
+                    onward.sendall(head + asked.body_as_sent)
 
     def _return(self, onward: socket.socket, connection: socket.socket) -> None:
         with contextlib.suppress(OSError):

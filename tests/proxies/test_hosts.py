@@ -88,7 +88,8 @@ def test_another_host_is_refused_only_where_the_proxy_has_a_site_of_that_name_al
     assert status == (404 if installed.proxy == "traefik" else 200)
     if status == 200:
         assert installed.tap.checks()[-1].original[1] == f"{ORIGIN}/page"
-        assert installed.tap.checks()[-1].described_host == host
+        # Caddy and HAProxy may leave the port out: hosts are compared by name.
+        assert str(installed.tap.checks()[-1].described_host).removesuffix(".") in {host, host.rpartition(":")[0]}
 
 
 def test_a_host_in_the_target_does_not_replace_the_other(installed: Installed) -> None:

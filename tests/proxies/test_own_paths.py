@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 import pytest
 
 from tests.proxies.visiting import NAVIGATION, ORIGIN, Installed, new_address
+from tests.support.browser_client import decision_of
 
 SCRIPT = "/.agentgate/sdk/v1/agentgate.js"
 SEEN = "/.agentgate/v1/gateway/challenge?seen=1"
@@ -64,7 +65,7 @@ def test_nothing_else_of_the_service_is_reachable(installed: Installed, path: st
     told = installed.visit("GET", path)
 
     heard = [each.target for each in installed.tap.heard[before:]]
-    if "%2e%2e" in path and installed.proxy in {"nginx", "traefik"}:
+    if path == "/.agentgate/%2e%2e/v1/siteverify" and installed.proxy in {"nginx", "traefik"}:
         # They resolve the dots, so the path is one of the site's, and is judged.
         assert [each.startswith("/v1/gateway/check?respond=") for each in heard] == [True]
         return
@@ -151,8 +152,9 @@ def test_a_blocked_visitor_appeals_through_the_proxy(installed: Installed, ruled
     page = installed.visit("GET", "/blocked", usual=scanner, address=address)
     assert (page.status, page.headers.get_content_type()) == (403, "text/html")
     decision = page.headers["x-service-decision-id"]
+    decision_of(installed.service, installed.site_key, decision)
     [ticket] = re.findall(r'name="ticket" value="([^"]+)"', page.body.decode())
-    fields = {"ticket": ticket, "text": "I only want to read."}
+    fields = {"ticket": ticket, "text": f"I read it through {installed.proxy}."}
     # As long as a visitor takes to write.
     installed.service.clock.advance(seconds=3)
     form = [("Content-Type", "application/x-www-form-urlencoded"), ("Origin", ORIGIN)]
@@ -170,4 +172,4 @@ def test_a_blocked_visitor_appeals_through_the_proxy(installed: Installed, ruled
     shown = installed.visit("GET", filed.headers["location"], usual=scanner, address=address)
     assert (shown.status, shown.headers.get_content_type()) == (200, "text/html")
     appeals = installed.service.operator.get(f"/v1/admin/sites/{installed.site_key}/appeals").json()["items"]
-    assert [each["message"] for each in appeals if each["decisionId"] == decision] == ["I only want to read."]
+    assert [each["message"] for each in appeals if each["decisionId"] == decision] == [fields["text"]]

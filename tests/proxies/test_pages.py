@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.proxies.visiting import BROWSER, NAVIGATION, ORIGIN, Installed, asked_origin, new_address
+from tests.proxies.visiting import BROWSER, NAVIGATION, ORIGIN, Installed, new_address
 from tests.support.browser_client import HEADERS, BrowserClient
 
 FORM = [("Content-Type", "application/x-www-form-urlencoded"), ("Origin", ORIGIN)]
@@ -41,7 +41,7 @@ def test_a_navigation_gets_the_page_under_the_same_address(installed: Installed)
     assert len(installed.site.asked) == before
     asked = installed.tap.heard[-1]
     assert asked.target.startswith("/v1/gateway/check?" if installed.proxy in ONE_STEP else "/v1/gateway/denied?d=")
-    assert asked.original[:2] == ("GET", f"{asked_origin(installed)}/members?tab=1")
+    assert asked.original[:2] == ("GET", f"{ORIGIN}/members?tab=1")
     assert b"dec_" in told.body
     assert str(told.headers["x-service-decision-id"]).startswith("dec_")
     assert "x-service-denial" not in told.headers

@@ -8,11 +8,10 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-import msgspec
 import pytest
 
 from tests.proxies.running import STARTERS, running_proxy
-from tests.proxies.visiting import BROWSER, NAVIGATION, Installed, new_address
+from tests.proxies.visiting import NAVIGATION, Installed
 
 LONGEST_S = 3.5
 REQUESTS, AT_ONCE = 1_000, 100

@@ -182,8 +182,3 @@ def install(service: RunningService, site: EchoSite, tap: Tap) -> Installed:
     )
     made = service.operator.post(f"/v1/admin/sites/{site_key}/credentials", json={"name": "proxy"})
     return Installed(service, site_key, made.json()["secret"], site, tap)
-
-
-def asked_origin(installed: Installed) -> str:
-    """Return the origin in the check: Traefik's has the scheme of the connection. The service takes the site's."""
-    return ORIGIN.replace("https", "http") if installed.proxy == "traefik" else ORIGIN
