@@ -146,8 +146,9 @@ class Tap(_Listening):
         self._service_port = service_port
         self.heard: list[Asked] = []
         self.hangs = False
-        # What it answers in place of the service.
+        # What it answers in place of the service, to all or only to checks; then other connections are lost.
         self.answer: bytes | None = None
+        self.only_checks = False
 
     def checks(self) -> list[Asked]:
         """Return the checks."""
@@ -162,6 +163,8 @@ class Tap(_Listening):
                 self.heard.append(asked)
                 if self.hangs:
                     continue
+                if self.only_checks and not asked.target.startswith("/v1/gateway/check"):
+                    return
                 if self.answer is not None:
                     connection.sendall(self.answer)
                 else:

@@ -84,7 +84,7 @@ def _haproxy(started: Started, texts: dict[str, str]) -> list[str]:
 
 
 def _apache(started: Started, texts: dict[str, str]) -> list[str]:
-    tunnel = str(_free_port())
+    tunnel = str(free_port())
     lua = started.write("agentgate.lua", APACHE_TUNNEL_PORT.sub(tunnel, texts["agentgate.lua"]))
     conf = APACHE_TUNNEL_PORT.sub(tunnel, texts["agentgate.conf"]).replace("/etc/apache2/agentgate.lua", str(lua))
     path = started.write("agentgate.conf", conf)
@@ -103,7 +103,7 @@ def _apache(started: Started, texts: dict[str, str]) -> list[str]:
 
 
 def _traefik(started: Started, texts: dict[str, str]) -> list[str]:
-    question = f"127.0.0.1:{_free_port()}"
+    question = f"127.0.0.1:{free_port()}"
     path = started.write("agentgate.yml", texts["agentgate.yml"].replace(TRAEFIK_QUESTION, question))
     # What the head of the shipped file asks for, and a quick end.
     ends = {"transport": {"lifeCycle": {"graceTimeOut": "100ms"}}}
@@ -158,7 +158,7 @@ def running_proxy(
     folder = Path(tempfile.mkdtemp(prefix=f"agentgate-{proxy}-"))
     folder.chmod(0o755)
     try:
-        with _running(proxy, Started(program, folder, _free_port(), speaks_http2), installation, change) as port:
+        with _running(proxy, Started(program, folder, free_port(), speaks_http2), installation, change) as port:
             yield port
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -238,7 +238,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait(STOP_S)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port of the loopback that nothing listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -148,13 +148,15 @@ class Installed:
         assert reply.status_code == 200, reply.text
 
     @contextlib.contextmanager
-    def answering(self, answer: bytes | None = None, *, hangs: bool = False) -> Iterator[None]:
+    def answering(
+        self, answer: bytes | None = None, *, hangs: bool = False, only_checks: bool = False
+    ) -> Iterator[None]:
         """Let the tap answer in place of the service, or not at all, for as long as the block runs."""
-        self.tap.answer, self.tap.hangs = answer, hangs
+        self.tap.answer, self.tap.hangs, self.tap.only_checks = answer, hangs, only_checks
         try:
             yield
         finally:
-            self.tap.answer, self.tap.hangs = None, False
+            self.tap.answer, self.tap.hangs, self.tap.only_checks = None, False, False
 
 
 def read_answer(connection: socket.socket, method: str) -> Told:

@@ -32,6 +32,7 @@ BAD_FORWARDED = "X-Forwarded-Method, -Proto, -Host, -Uri and -For must all be pr
 BAD_QUERY = "respond must be denial or visitor, and request must be forwarded"
 
 _NAMED = re.compile(rb"(host|length|ja4)=(.*)\Z", re.DOTALL)
+_CLOSING_DOT = re.compile(rb"\.(?=:|\Z)")
 _LENGTH = re.compile(rb"[0-9]{0,19}\Z")
 _RESPONDS = {b"respond=denial": DENIAL, b"respond=visitor": VISITOR}
 
@@ -106,8 +107,10 @@ def read_forwarded(headers: Headers) -> DescribedRequest:
     if None in values:
         raise Malformed(BAD_FORWARDED)
     method, scheme, host, target, addresses = (value or b"" for value in values)
+    # An origin has no closing dot. Hosts are compared by name.
+    authority = _CLOSING_DOT.sub(b"", host)
     # Traefik appends the address of its client. A visitor can send those before it.
-    return DescribedRequest(method, addresses.rpartition(b",")[2].strip(), scheme + b"://" + host + target, host)
+    return DescribedRequest(method, addresses.rpartition(b",")[2].strip(), scheme + b"://" + authority + target, host)
 
 
 def describe(headers: Headers, form: CheckForm, body: bytes = b"") -> dict[bytes, bytes]:
