@@ -41,13 +41,11 @@ from agentgate.protection.browser_check.trial import BrowserCheckEventLog, Check
 from agentgate.protection.browser_check.verify import ChallengeVerifier
 from agentgate.protection.challenge_page.challenge import ChallengePages
 from agentgate.protection.challenge_page.challenge_pass import AppealTickets, Passes
-from agentgate.protection.challenge_page.final_response import DeniedResponses
+from agentgate.protection.challenge_page.final_response import DeniedResponses, SecondStep
 from agentgate.protection.challenge_page.proxied_call import ProxiedCallReader
 from agentgate.protection.challenge_page.sealed_token import SealedTokens
 from agentgate.protection.customers.jobs import customer_jobs
-from agentgate.protection.gateway.answers import Answers
 from agentgate.protection.gateway.check import GatewayCheck
-from agentgate.protection.gateway.denials import DenialWriter, SealedDenials
 from agentgate.protection.gateway.event_log import GatewayEventLog
 from agentgate.protection.gateway.receipts import Receipts
 from agentgate.protection.lists.backtest import ListBacktests
@@ -172,8 +170,6 @@ class DataPlane:
             shared_cache=stores.shared_cache,
         )
         self._pages = ChallengePages(receipts, self._passes, AppealTickets(sealed_tokens))
-        sealed_denials = SealedDenials(keyring)
-        self._denied = DeniedResponses(self._pages, sealed_denials)
         self.gate = GatewayCheck(
             refresher.sites,
             decider=refresher.decider,
@@ -181,8 +177,8 @@ class DataPlane:
             event_log=event_log,
             clock=clock,
             policy_checker=self.agent_policy_checker,
-            denials=DenialWriter(Answers(), sealed_denials, self._denied),
         )
+        self._denied = self.gate.denials.responses = DeniedResponses(self._pages, self.gate.denials.sealed)
         metrics, probes, gate = foundation.metrics, self.probes, self.gate
         metrics.watch(series.PROBES, lambda: {(state,): count for state, count in probes.judged.items()})
         metrics.watch(series.PROBES_LEFT_OUT, lambda: {(): len(probes.guard.all_left_out())})
@@ -310,7 +306,13 @@ class DataPlane:
             metrics=metrics,
             observer=observer,
         )
-        return {b"POST /v1/siteverify": siteverify, b"/v1/gateway/check": self.gate}
+        denied = SecondStep(self._proxied_calls, self._denied, self._clock)
+        return {
+            b"POST /v1/siteverify": siteverify,
+            b"/v1/gateway/check": self.gate,
+            b"/v1/gateway/denied": denied,
+            b"POST /v1/gateway/denied": denied,
+        }
 
     def own_form(self) -> BrowserCheck:
         """Return the browser check of the service's own forms."""

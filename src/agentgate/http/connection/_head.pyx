@@ -10,6 +10,7 @@ cdef enum:
     LONGEST = 4096
     MOST_NAMES = 40
     KEPT = 100
+    GIVEN_COUNT = 10
 
 # Names in lower case, their lengths, and what is done with the value: its place among those given, or KEPT.
 cdef char NAMES[MOST_NAMES][32]
@@ -31,7 +32,7 @@ for _place, _name in enumerate(head.GIVEN):
     add(_name, _place)
 for _name in head.KEPT:
     add(_name, KEPT)
-assert NAME_COUNT <= MOST_NAMES and LONGEST == head.LONGEST_HEAD
+assert NAME_COUNT <= MOST_NAMES and GIVEN_COUNT == len(head.GIVEN) and LONGEST == head.LONGEST_HEAD
 for _byte in range(256):
     IN_NAME[_byte] = chr(_byte).isascii() and (chr(_byte).isalnum() or _byte == 45)
 
@@ -60,7 +61,7 @@ def cut(bytes data not None):
     cdef const unsigned char* found
     cdef unsigned char key[LONGEST]
     cdef int use
-    cdef list given = [None, None, None, None, None, None, None, None]
+    cdef list given = [None] * GIVEN_COUNT
     if size > LONGEST or size < 18 or text[size - 1] != 10 or text[size - 2] != 13 or text[size - 3] != 10 or text[size - 4] != 13:
         return None
     # The request line: GET or POST, one target that begins with a slash, HTTP/1.1.

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from agentgate.http.connection.loop_budget import LoopBudget
 
-# A request with a longer body goes the cold way, and so does one that does not say how long its body is.
+# A request with a longer body goes the cold way, and so does a chunked one.
 HOT_BODY_BYTES = 4 * 1024
 BODILESS = (b"GET", b"HEAD")
 
@@ -198,6 +198,8 @@ def find_hot(hot_paths: HotPaths, method: bytes, path: bytes, headers: Mapping[b
         return hot_paths.get(path)
     length = headers.get(b"content-length")
     # Who asks whether to send the body at all is answered by the cold way.
+    if length is None and b"transfer-encoding" not in headers:
+        length = b"0"
     if length is None or int(length) > HOT_BODY_BYTES or b"expect" in headers:
         return None
     return hot_paths.get(method + b" " + path)

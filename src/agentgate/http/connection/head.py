@@ -6,7 +6,7 @@ and a test holds both against each other. What it does not take goes through the
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -43,8 +43,10 @@ KEPT = (
 # have them in so many combinations that each is a key of its own.
 GIVEN = (
     b"authorization",
+    b"x-agentgate-secret",
     b"x-original-url",
     b"x-original-address",
+    b"x-agentgate-request",
     b"cookie",
     b"x-request-id",
     b"traceparent",
@@ -69,7 +71,9 @@ LONGEST_HEAD = 4096
 
 _Value = bytes | None
 # The key, then what GIVEN names; None where a header did not come.
-Cut = tuple[bytes, _Value, _Value, _Value, _Value, _Value, _Value, _Value, _Value]
+Cut = tuple[
+    bytes, _Value, _Value, _Value, _Value, _Value, _Value, _Value, _Value, _Value, _Value
+]  # fmt: skip
 # Names and values, each in the order of arrival.
 Lines = tuple[tuple[bytes, ...], list[bytes]]
 
@@ -89,8 +93,13 @@ def cut_plainly(data: bytes) -> Cut | None:
     found = {name.lower(): value for name, value in lines}
     if len(found) != len(lines):
         return None
-    authorization, url, address, cookie, request_id, trace, agent, languages = map(found.get, GIVEN)
-    return _UNREAD.sub(rb"\1", data)[:-4], authorization, url, address, cookie, request_id, trace, agent, languages
+    return with_key(_UNREAD.sub(rb"\1", data)[:-4], found)
+
+
+def with_key(key: bytes, found: Mapping[bytes, bytes]) -> Cut:
+    """Return a key with the values that are given."""
+    authorization, secret, url, address, line, cookie, request_id, trace, agent, languages = map(found.get, GIVEN)
+    return key, authorization, secret, url, address, line, cookie, request_id, trace, agent, languages
 
 
 def lines_plainly(data: bytes) -> Lines:

@@ -1,34 +1,40 @@
 """The final response to a visitor whose request was denied: the page for a navigation, JSON for all else."""
 
+from collections.abc import Mapping
+
 from msgspec.structs import replace
 
 from agentgate.http.call import Call
-from agentgate.http.connection.fast_functions import HotReply
+from agentgate.http.connection.fast_functions import HotReply, HotRequest
 from agentgate.http.decode import RawBody
 from agentgate.http.replies import SECURITY_HEADERS, Reply, Text, encode_headers
 from agentgate.http.request import Request
+from agentgate.lib.clock import Clock
+from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.decision_ids import write_id
 from agentgate.lib.enums import Outcome
 from agentgate.lib.moment import Moment
-from agentgate.protection.challenge_page.challenge import ChallengePages, StatedDecision
-from agentgate.protection.challenge_page.proxied_call import ProxiedCall
+from agentgate.protection.challenge_page.challenge import ChallengePages, StatedDecision, first
+from agentgate.protection.challenge_page.proxied_call import Denied, ProxiedCall, ProxiedCallReader
 from agentgate.protection.gateway.answers import SHOWN, Ruling
 from agentgate.protection.gateway.denials import (
-    Denial,
     DeniedRequest,
+    FinalDenial,
     SealedDenials,
+    denial_of,
     json_response,
     visible_headers,
 )
+from agentgate.protection.gateway.described_request import BODY, BY_LINE
 
 # Answers to what is no seal: the words of denials, which proxies answer themselves, and a check that has failed.
 _WITHOUT_SEAL = {
-    "none": Denial("", 503, Outcome.BLOCK, "service_unavailable", None, ((b"retry-after", b"5"),)),
-    "block": Denial("", 403, Outcome.BLOCK, "policy", None),
-    "challenge": Denial("", 401, Outcome.CHALLENGE, "policy", None),
-    "drop": Denial("", 403, Outcome.DROP, "policy", None),
+    "none": FinalDenial("", 503, Outcome.BLOCK, "service_unavailable", None, ((b"retry-after", b"5"),)),
+    "block": FinalDenial("", 403, Outcome.BLOCK, "policy", None),
+    "challenge": FinalDenial("", 401, Outcome.CHALLENGE, "policy", None),
+    "drop": FinalDenial("", 403, Outcome.DROP, "policy", None),
 }
-_BAD_SEAL = Denial(
+_BAD_SEAL = FinalDenial(
     "", 403, Outcome.BLOCK, "invalid_request", None, ((b"x-service-message", b"d must be the seal of this request."),)
 )
 # A price is for programs.
@@ -57,7 +63,7 @@ class DeniedResponses:
         request = DeniedRequest(proxied.site, denied, proxied.visitor, proxied.headers, body or None, now_ms)
         return await self.render(replace(denial, method=denied.method), request)
 
-    async def render(self, denial: Denial, request: DeniedRequest) -> HotReply:
+    async def render(self, denial: FinalDenial, request: DeniedRequest) -> HotReply:
         """Return the final response."""
         proxied = _call_of(denial, request)
         if denial.status in _FOR_PROGRAMS or denial.outcome is Outcome.DROP or not proxied.is_navigation:
@@ -70,26 +76,40 @@ class DeniedResponses:
         return _reply(denial, await self._pages.answer(proxied, body, told))
 
 
-def _call_of(denial: Denial, request: DeniedRequest) -> ProxiedCall:
-    call = Call(
-        # Nothing of the address of the second step is the visitor's.
-        request=Request(
-            method=denial.method,
-            path=request.original.path,
-            query_string=b"",
-            headers=list(request.headers.items()),
-            address=request.original.address,
-            secure=request.original.origin.startswith("https:"),
-        ),
-        request_id="",
-        now=Moment(request.now_ms),
-        params={},
-        route="",
-    )
+class SecondStep:
+    """Answers `/v1/gateway/denied` without ASGI: a flood of denied page loads costs one of these each."""
+
+    def __init__(self, calls: ProxiedCallReader, denied: DeniedResponses, clock: Clock) -> None:
+        self._calls = calls
+        self._denied = denied
+        self._clock = clock
+
+    async def __call__(self, request: HotRequest) -> HotReply:
+        """Answer a request without a body, or with a small one."""
+        call = _call(request.method.decode(), request.query, request.headers, self._clock.now_ms())
+        try:
+            proxied = await self._calls.read(call, BY_LINE)
+            return await self._denied.answer(proxied, first(call.request, "d"), request.body)
+        except Denied as problem:
+            ruling = problem.ruling
+        except StoreUnavailable:
+            ruling = Ruling(Outcome.BLOCK, "service_unavailable")
+        return json_response(denial_of(ruling, "", None))
+
+
+def _call_of(denial: FinalDenial, request: DeniedRequest) -> ProxiedCall:
+    # Nothing of the address of the second step is the visitor's.
+    call = _call(denial.method, b"", request.headers, request.now_ms)
     return ProxiedCall(call, request.site, request.original, request.visitor, request.headers)
 
 
-def _reply(denial: Denial, page: Reply[Text]) -> HotReply:
+def _call(method: str, query: bytes, headers: Mapping[bytes, bytes], now_ms: int) -> Call:
+    sent = [(name, value) for name, value in headers.items() if name != BODY]
+    request = Request(method=method, path="", query_string=query, headers=sent, address="", secure=False)
+    return Call(request=request, request_id="", now=Moment(now_ms), params={}, route="")
+
+
+def _reply(denial: FinalDenial, page: Reply[Text]) -> HotReply:
     said = visible_headers(denial)
     taken = {name.decode() for name, _ in said} | _OF_DENIAL
     headers = [

@@ -8,6 +8,7 @@ from importlib.resources import files
 from msgspec import Struct
 
 from agentgate.http.accept_language import preferred_languages
+from agentgate.lib.bounded_cache import BoundedCache
 
 ENGLISH = "en"
 RIGHT_TO_LEFT = frozenset({"ar", "fa", "he", "ur"})
@@ -34,6 +35,8 @@ SDK_WORDS = (
     "reason",
 )
 
+# Headers whose language is cached.
+_HEADERS, _LONGEST_HEADER = 1_024, 128
 # Tags that browsers still send or that have their pack under another name.
 _RENAMED = {"no": "nb", "nn": "nb", "iw": "he", "in": "id"}
 _TRADITIONAL = frozenset({"hant", "tw", "hk", "mo"})
@@ -69,8 +72,20 @@ class Languages:
             found[tag] = Language(tag, "rtl" if tag in RIGHT_TO_LEFT else "ltr", words)
         return found
 
+    def __init__(self) -> None:
+        self._chosen: BoundedCache[str, Language] = BoundedCache(_HEADERS)
+
     def choose(self, accepted: str | None) -> Language:
         """Return the language of an `Accept-Language` header that the page speaks; English without any."""
+        text = accepted or ""
+        found = self._chosen.get(text)
+        if found is None:
+            found = self._choose(accepted)
+            if len(text) <= _LONGEST_HEADER:
+                self._chosen.put(text, found)
+        return found
+
+    def _choose(self, accepted: str | None) -> Language:
         for tag in preferred_languages(accepted):
             found = self._known.get(pack_of(tag))
             if found is not None:

@@ -3,15 +3,19 @@
 Outside input is escaped text. The page loads nothing from outside the site's own origin.
 """
 
+import re
 import secrets
 from collections.abc import Mapping
 from functools import cached_property
+from html import escape
 from importlib.resources import files
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agentgate.http.markup import Markup, element, joined
+from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.lib.enums import AppealState
 from agentgate.lib.limits import APPEAL_CHARACTERS
 from agentgate.lib.records import to_json
@@ -66,6 +70,8 @@ SERVICE = "/.agentgate"
 GATEWAY = f"{SERVICE}/v1/gateway/"
 SDK = f"{SERVICE}/sdk/v1/agentgate.js?render=explicit"
 NONCE_BYTES = 16
+SHELLS = 1_024
+_HOLE = re.compile("\x02([a-z]+)\x03")
 
 # Texts of the script.
 SCRIPT_WORDS = (
@@ -140,20 +146,49 @@ class ChallengePage:
     def _script(self) -> Markup:
         return _bundled("challenge.js")
 
+    def __init__(self) -> None:
+        # Pages without their variable parts: a flood of denied page loads renders each shell once.
+        self._shells: BoundedCache[tuple[object, ...], list[str]] = BoundedCache(SHELLS)
+
     def render(self, view: ChallengeView) -> RenderedChallengePage:
-        nonce = secrets.token_urlsafe(NONCE_BYTES)
-        words = view.language.words
+        nonce, check = secrets.token_urlsafe(NONCE_BYTES), view.check
+        key = _shape_of(view)
+        shell = self._shells.get(key) or self._shells.put(key, _HOLE.split(self._render_shell(view)))
+        given = {
+            "nonce": nonce,
+            "number": view.decision_id or "",
+            "return": view.return_url,
+            "appeal": view.appeal or "",
+            "ticket": "" if check is None or check.ticket is None else check.ticket.text,
+        }
+        values = {name: escape(value) for name, value in given.items()}
+        values["facts"] = "" if check is None else _facts_of(view, check)
+        # Every second part names a hole.
+        html = "".join([values[part] if place % 2 else part for place, part in enumerate(shell)])
+        return RenderedChallengePage(html.encode(), _policy(nonce, check, forms=view.appeal is not None))
+
+    def _render_shell(self, view: ChallengeView) -> str:
+        """Return the page with holes for what differs between visitors."""
+        check = view.check
+        if check is not None and check.ticket is not None:
+            check = replace(check, ticket=WaitTicket(_hole("ticket"), check.ticket.set_cookie))
+        view = replace(
+            view,
+            check=check,
+            return_url=_hole("return"),
+            decision_id=view.decision_id and _hole("number"),
+            appeal=view.appeal and _hole("appeal"),
+        )
+        nonce, words = _hole("nonce"), view.language.words
         heading = words["checking_title"] if view.check is not None else words["blocked_title"]
         title = f"{heading} · {view.site_name}" if view.site_name else heading
         head = joined((self._head(title, nonce), _refresh(view.check)))
         content = _plain(view) if view.check is None else _checking(view, view.check)
         appeal = None if view.appeal is None else appeal_form(view.language, view.appeal)
         main = element("main", element("p", view.site_name, class_="site"), content, appeal, _number(view))
-        body = element("body", main, None if view.check is None else self._scripts(view, view.check, nonce))
+        body = element("body", main, None if view.check is None else self._scripts(nonce))
         html = element("html", element("head", head), body, lang=view.language.tag, dir=view.language.direction)
-        return RenderedChallengePage(
-            f"<!doctype html>{html}".encode(), _policy(nonce, view.check, forms=view.appeal is not None)
-        )
+        return f"<!doctype html>{html}"
 
     def render_text(self, language: Language, site_name: str, title: str, content: Markup) -> RenderedChallengePage:
         """Return a page that only says something, without a script."""
@@ -174,29 +209,50 @@ class ChallengePage:
             )
         )
 
-    def _scripts(self, view: ChallengeView, check: PageCheck, nonce: str) -> Markup:
-        facts = {
-            "base": GATEWAY,
-            "siteKey": check.site_key,
-            "action": check.action,
-            "mode": "managed",
-            "language": view.language.tag,
-            "return": view.return_url,
-            "framed": check.framed,
-            "capsule": check.saved_form,
-            "resend": check.resend,
-            "stuck": check.stuck,
-            "back": view.back_url,
-            "words": {name: view.language.words[name] for name in SCRIPT_WORDS},
-        }
+    def _scripts(self, nonce: str) -> Markup:
         return joined(
             (
-                element("script", _as_data(facts), type="application/json", id="page"),
+                element("script", Markup(_hole("facts")), type="application/json", id="page"),
                 # The page's own script runs first, and shows a message while the SDK is loading.
                 element("script", src=SDK, nonce=nonce, defer=""),
                 element("script", self._script, nonce=nonce),
             )
         )
+
+
+def _shape_of(view: ChallengeView) -> tuple[object, ...]:
+    """Return what decides which parts a page has, and the texts that are the same for all visitors of a site."""
+    check = view.check
+    shape = None if check is None else (check.stuck, check.ticket is None, _asks_again(check), check.refresh_s)
+    shown = (view.text, view.retry, view.owners_hint, view.decision_id is None, view.appeal is None)
+    return view.language.tag, view.site_name, shape, shown
+
+
+def _hole(name: str) -> str:
+    return f"\x02{name}\x03"
+
+
+def _asks_again(check: PageCheck) -> bool:
+    return check.resend or check.saved_form is not None
+
+
+def _facts_of(view: ChallengeView, check: PageCheck) -> Markup:
+    """Return the input of the page's script."""
+    facts = {
+        "base": GATEWAY,
+        "siteKey": check.site_key,
+        "action": check.action,
+        "mode": "managed",
+        "language": view.language.tag,
+        "return": view.return_url,
+        "framed": check.framed,
+        "capsule": check.saved_form,
+        "resend": check.resend,
+        "stuck": check.stuck,
+        "back": view.back_url,
+        "words": {name: view.language.words[name] for name in SCRIPT_WORDS},
+    }
+    return _as_data(facts)
 
 
 def _bundled(name: str) -> Markup:
@@ -233,7 +289,7 @@ def _without_script(view: ChallengeView, check: PageCheck) -> Markup:
         return element("p", words["no_script"])
     return joined(
         (
-            element("p", words["resend"]) if check.resend or check.saved_form else None,
+            element("p", words["resend"]) if _asks_again(check) else None,
             element("p", words["no_script_wait"]),
             element(
                 "form",

@@ -14,18 +14,23 @@ from msgspec.structs import replace
 
 from agentgate.http.bearer_secret import bearer_secret
 from agentgate.http.connection.fast_functions import HotRequest, Reply
-from agentgate.http.connection.head import GIVEN, Cut, cut, lines, split
+from agentgate.http.connection.head import Cut, cut, lines, split, with_key
 from agentgate.http.connection.loop_budget import LoopBudget
 from agentgate.lib.clock import Clock
 from agentgate.lib.decision_ids import encode_id
-from agentgate.lib.enums import Mode, Outcome
 from agentgate.protection.agents.policy_checker import AgentPolicyChecker
 from agentgate.protection.decision.correlation import read_correlation
 from agentgate.protection.decision.decider import Decider
-from agentgate.protection.gateway.answers import Answers, Ruling
+from agentgate.protection.gateway.answers import Answers
 from agentgate.protection.gateway.decisions import CachedDecision, decide
 from agentgate.protection.gateway.denials import DenialWriter, SealedDenials
-from agentgate.protection.gateway.described_request import DENIAL, CheckForm, describe, read_form, secret_of
+from agentgate.protection.gateway.described_request import (
+    CheckForm,
+    as_specified,
+    describe,
+    read_form,
+    secret_of,
+)
 from agentgate.protection.gateway.event_log import GatewayEventLog
 from agentgate.protection.gateway.header_fingerprints import (
     LONGEST_KEY,
@@ -42,9 +47,9 @@ from agentgate.protection.gateway.pages import PageKind, Pages, SitePage
 from agentgate.protection.gateway.pending_check import PendingCheck
 from agentgate.protection.gateway.receipts import Receipts, Shown
 from agentgate.protection.gateway.route_protection import MethodClaims
-from agentgate.protection.gateway.ruling import refuse, unavailable
-from agentgate.protection.gateway.site_snapshot import HeaderTraits, HeaderValues, SiteSnapshot
+from agentgate.protection.gateway.site_snapshot import HeaderTraits, SiteSnapshot
 from agentgate.protection.gateway.snapshot import Snapshot, current_keys
+from agentgate.protection.gateway.undecided import UndecidedAnswers
 from agentgate.protection.gateway.visitors import Visitor, read_visitor
 from agentgate.protection.gateway.waiting_check import WaitingChecks
 from agentgate.protection.rules.evaluate import NO_TRAITS, Traits
@@ -60,11 +65,10 @@ STALE_S = 15 * 60.0
 LONGEST_URL = 512
 
 
+_DESCRIBED = b"GET /v1/gateway/check?respond="
 Fields = Mapping[bytes, bytes]
 COUNTED = PartState.COUNTED
 
-_NOTHING_KNOWN = Ruling(Outcome.BLOCK, "service_unavailable")
-_NO_CREDENTIAL = Ruling(Outcome.BLOCK, "invalid_credential")
 _NO_FIELDS: Fields = {}
 
 
@@ -80,7 +84,6 @@ class GatewayCheck:
         event_log: GatewayEventLog,
         clock: Clock,
         policy_checker: AgentPolicyChecker | None = None,
-        denials: DenialWriter | None = None,
     ) -> None:
         self._sites = sites
         self._decider = decider
@@ -90,8 +93,9 @@ class GatewayCheck:
         self._event_log = event_log
         self._clock = clock
         self._answers = Answers()
-        self._denials = denials or DenialWriter(self._answers, SealedDenials(receipts.keyring), None)
-        self._waiting = WaitingChecks(policy_checker, receipts, event_log, self._answers, self._denials)
+        self._undecided = UndecidedAnswers(self._answers)
+        self.denials = DenialWriter(self._answers, SealedDenials(receipts.keyring))
+        self._waiting = WaitingChecks(policy_checker, receipts, event_log, self._answers, self.denials)
         self._generation = -1
         # The changes of the configuration by this worker, as they were when the snapshot was last refreshed.
         self._changes = -1
@@ -120,12 +124,17 @@ class GatewayCheck:
             return None
         if (self._changes != self._sites.changes or not self.budget.is_refreshed) and not self._take_over():
             return None
+        if found[5] is not None and data.startswith(_DESCRIBED):
+            described = as_specified(found)
+            if described is None:
+                return None
+            found = described
         headers = self._snapshot.header_sets.young.get(found[0]) or self._find_headers(found[0], data)
         if headers is UNFIT:
             return None
         self._data = data
-        fingerprint = self._find_fingerprint(headers, found[7], found[8])
-        fields = split(data) or _NO_FIELDS if fingerprint.needs_fields else _NO_FIELDS
+        fingerprint = self._find_fingerprint(headers, found[9], found[10])
+        fields = self._split(fingerprint.kind.form) if fingerprint.needs_fields else _NO_FIELDS
         return self._check(fingerprint, found, fields)
 
     def __call__(self, request: HotRequest) -> Reply | Awaitable[Reply]:
@@ -146,40 +155,42 @@ class GatewayCheck:
             try:
                 fields = describe(fields, form, request.body)
             except Malformed as problem:
-                return self._answer_malformed(form, fields, problem)
+                secret = secret_of(fields, form)
+                caller = None if secret is None else self._sites.find_caller(secret, now_ms=self._clock.now_ms())
+                if caller is None:
+                    return self._undecided.of_unknown_caller(form, is_stale=self._is_stale_now)
+                return self._undecided.of_malformed(form, caller.site, problem)
         target = request.path + b"?" + request.query if request.query else request.path
         key = key_of(target, fields)
         headers = self._snapshot.header_sets.get(key)
         if headers is None:
             is_cached = sum(len(value) for _, value in key) <= LONGEST_KEY
             headers = self._keep_headers(key, self._fingerprints.read_fields(target, fields, is_cached=is_cached))
-        authorization, url, address, cookie, request_id, trace, agent, languages = map(fields.get, GIVEN)
-        given = (b"", authorization, url, address, cookie, request_id, trace, agent, languages)
-        return self._check(self._find_fingerprint(headers, agent, languages), given, fields)
+        given = with_key(b"", fields)
+        return self._check(self._find_fingerprint(headers, given[9], given[10]), given, fields)
 
     # The check.
 
     def _check(self, fingerprint: HeaderFingerprint, given: Cut, fields: Fields) -> Reply | Awaitable[Reply]:
         now_ms, form = self._clock.now_ms(), fingerprint.kind.form
-        if fingerprint.has_secret or form.is_described:
-            secret = secret_of(fields, form)
-        else:
-            secret = given[1] and bearer_secret(given[1])
+        secret = given[2]
+        if secret is None and given[1] is not None and not form.respond:
+            secret = bearer_secret(given[1])
         caller = None if secret is None else self._sites.find_caller(secret, now_ms=now_ms)
         if caller is None:
-            return self._answer_unknown(form)
+            return self._undecided.of_unknown_caller(form, is_stale=self._is_stale_now)
         self._event_log.note_call(caller, now_ms)
         if self.budget.is_refusing:
             self._refused_unseen += 1
-            return self._answer_unseen(fingerprint, caller)
+            return self._undecided.of_unseen(form, caller.site)
         try:
             return self._judge(fingerprint, caller, given, fields, now_ms)
         except Malformed as problem:
-            return self._refuse_malformed(form, caller, problem)
+            return self._undecided.of_malformed(form, caller.site, problem)
         except Exception:  # noqa: BLE001 - logged with what it was; an answer is due either way
             # Whatever went wrong, enforce mode fails closed and monitor mode lets through.
             structlog.get_logger().exception("a check could not be decided", site=caller.site.site_key)
-            return self._answer_failed(fingerprint, caller)
+            return self._undecided.of_failed(form, caller.site)
 
     def _judge(
         self, fingerprint: HeaderFingerprint, caller: SiteCaller, given: Cut, fields: Fields, now_ms: int
@@ -189,12 +200,12 @@ class GatewayCheck:
         if site is None or site.view is not view:
             site = snapshot.read_site(view, self._receipts.clearances)
         # The page and the visitor.
-        _, _, url, address, cookie, request_id, trace, _, _ = given
+        _, _, _, url, address, _, cookie, request_id, trace, _, _ = given
         methods, url, address = (fingerprint.methods, url, address) if fingerprint.is_complete else read_parts(fields)
         page = snapshot.pages.young.get((site, methods, url)) or self._find_page(site, methods, url)
         visitor = snapshot.visitors.young.get((site, address)) or self._find_visitor(site, address)
         if view.broken or self._is_stale_now:
-            return self._answer_unseen(fingerprint, caller)
+            return self._undecided.of_unseen(fingerprint.kind.form, view)
         started_ns = perf_counter_ns()
         # The clearance or token that the request shows.
         shown: Shown | None = None
@@ -223,7 +234,7 @@ class GatewayCheck:
             parts,
             None
             if site.traits is None
-            else self._read_traits(site.traits, (fingerprint, *given[7:]), page, visitor, fields),
+            else self._read_traits(site.traits, (fingerprint, *given[9:]), page, visitor, fields),
         )
         # The decision: a cached one, or one that is made now.
         cached = None if fingerprint.waits else snapshot.decisions.young.get(key) or snapshot.decisions.promote(key)
@@ -245,47 +256,15 @@ class GatewayCheck:
         decision_id = self._event_log.record_again(cached.pattern, visitor.number, duration_us, now_ms, correlation)
         if cached.is_whole:
             return cached.start, cached.middle + encode_id(decision_id) + cached.end
+        fields = fields or self._split(fingerprint.kind.form)
         pending = replace(cached.decided.pending, page=page, visitor=visitor, now_ms=now_ms, fields=fields)
-        return self._denials.write(cached.ruling, decision_id, pending)
+        return self.denials.write(cached.ruling, decision_id, pending)
 
     def _decide(self, pending: PendingCheck, key: tuple[object, ...]) -> CachedDecision:
         """Decide, and cache the decision for requests with the same key."""
         snapshot = self._snapshot
         made = CachedDecision(*decide(pending, snapshot.views), self._answers, self._event_log)
         return snapshot.decisions.put(key, made) if pending.fingerprint.is_plain else made
-
-    # Answers without a decision.
-
-    def _answer_failed(self, fingerprint: HeaderFingerprint, caller: SiteCaller) -> Reply:
-        """Answer a request that could not be decided. A visitor may cause it, so it is a denial and not a fault."""
-        respond, ruling = fingerprint.kind.form.respond, unavailable(caller.site)
-        if not respond or ruling.outcome is Outcome.ALLOW:
-            return self._answer_unseen(fingerprint, caller)
-        if respond == DENIAL:
-            return self._answers.deny(ruling, None, b"block")
-        return replace(self._answers.write(ruling, None), status=429)
-
-    def _answer_unknown(self, form: CheckForm) -> Reply:
-        """Answer a caller whose secret is wrong. A proxy that can be open takes a 5xx for unavailable."""
-        reply = self._answers.write(_NOTHING_KNOWN if self._is_stale_now else _NO_CREDENTIAL, None)
-        return replace(reply, status=503) if form.respond else reply
-
-    def _answer_malformed(self, form: CheckForm, fields: Fields, problem: Malformed) -> Reply:
-        secret = secret_of(fields, form)
-        caller = None if secret is None else self._sites.find_caller(secret, now_ms=self._clock.now_ms())
-        if caller is None:
-            return self._answer_unknown(form)
-        return self._refuse_malformed(form, caller, problem)
-
-    def _refuse_malformed(self, form: CheckForm, caller: SiteCaller, problem: Malformed) -> Reply:
-        ruling = Ruling(Outcome.BLOCK, "invalid_request", hint=str(problem))
-        if form.respond and caller.site.mode is Mode.MONITOR:
-            # A visitor can cause it, and monitor mode refuses no visitor.
-            ruling = replace(refuse(caller.site, Outcome.BLOCK, "invalid_request"), hint=str(problem))
-            return self._answers.write(ruling, None, ok=b"ok=200" if form.is_ok_200 else b"")
-        if form.respond == DENIAL:
-            return self._answers.deny(ruling, None, b"block")
-        return self._answers.write(ruling, None)
 
     def _count_part(
         self, fingerprint: HeaderFingerprint, kind: PageKind, counted: Counted, now_ms: int
@@ -301,13 +280,18 @@ class GatewayCheck:
     # Caches that are filled on a miss.
 
     def _read_traits(
-        self, traits: HeaderTraits, key: HeaderValues, page: SitePage, visitor: Visitor, fields: Fields
+        self,
+        traits: HeaderTraits,
+        key: tuple[HeaderFingerprint, bytes | None, bytes | None],
+        page: SitePage,
+        visitor: Visitor,
+        fields: Fields,
     ) -> Traits:
         """Return what predicates and lists say; only of sites that have some."""
         of_headers = traits.find(key)
         if of_headers is None or traits.reads_each:
             # A head that is answered as it arrived was not split, unless something in it is read for other reasons.
-            fields = fields or split(self._data) or _NO_FIELDS
+            fields = fields or self._split(key[0].kind.form)
         if of_headers is None:
             of_headers = traits.read(key, fields)
         return traits.combine(visitor.traits or NO_TRAITS, page.kind.traits, of_headers, fields)
@@ -317,8 +301,16 @@ class GatewayCheck:
         if found is None:
             is_cached = len(key) <= LONGEST_KEY
             target = data[4 : data.index(b" ", 4)]
-            found = self._keep_headers(key, self._fingerprints.read_lines(target, *lines(data), is_cached=is_cached))
+            headers = self._fingerprints.read_lines(target, *lines(data), is_cached=is_cached)
+            if headers is not UNFIT and headers.form.is_described:
+                headers = self._fingerprints.read_described(target, split(data) or _NO_FIELDS, is_cached=is_cached)
+            found = self._keep_headers(key, headers)
         return found
+
+    def _split(self, form: CheckForm) -> Fields:
+        """Return the headers of the head that is being checked as it arrived."""
+        fields = split(self._data) or _NO_FIELDS
+        return describe(fields, form) if form.is_described else fields
 
     def _keep_headers(self, key: HeaderSetKey, headers: HeaderSet) -> HeaderSet:
         self.misses["headers"] += 1
@@ -362,10 +354,6 @@ class GatewayCheck:
             visitors.put(key, visitor)
         return visitor
 
-    def _answer_unseen(self, fingerprint: HeaderFingerprint, caller: SiteCaller) -> Reply:
-        ok = b"ok=200" if fingerprint.kind.form.is_ok_200 else b""
-        return self._answers.write(unavailable(caller.site), None, ok=ok)
-
     # The snapshot.
 
     def _take_over(self) -> bool:
@@ -396,4 +384,4 @@ class GatewayCheck:
 
 def _with_own_figures(fingerprint: HeaderFingerprint, given: Cut, site: SiteView) -> HeaderFingerprint:
     """Return a fingerprint with the figures of this very request where they are captured for training."""
-    return fingerprint.with_figures_of(*given[7:]) if site.captures_features else fingerprint
+    return fingerprint.with_figures_of(*given[9:]) if site.captures_features else fingerprint

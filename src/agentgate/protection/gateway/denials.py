@@ -46,7 +46,7 @@ _MOST_CIPHERS = 16
 HeaderLines = Sequence[tuple[bytes, bytes]]
 
 
-class Denial(Struct, frozen=True, array_like=True):
+class FinalDenial(Struct, frozen=True, array_like=True):
     """What the final response to a visitor depends on, besides the request."""
 
     method: str
@@ -73,7 +73,7 @@ class DeniedRequest(Struct, frozen=True):
 class FinalResponses(Protocol):
     """Renders final responses."""
 
-    async def render(self, denial: Denial, request: DeniedRequest) -> HotReply:
+    async def render(self, denial: FinalDenial, request: DeniedRequest) -> HotReply:
         """Return the page for a navigation, and JSON for all else."""
         ...
 
@@ -86,7 +86,7 @@ def final_status(ruling: Ruling) -> int:
     return _STATUSES.get(ruling.reason) or errors.GATEWAY.lookup(ruling.reason).status_for(shown)
 
 
-def denial_of(ruling: Ruling, method: str, decision_id: int | None) -> Denial:
+def denial_of(ruling: Ruling, method: str, decision_id: int | None) -> FinalDenial:
     status = final_status(ruling)
     headers = list(ruling.headers)
     if ruling.response is not None:
@@ -95,7 +95,7 @@ def denial_of(ruling: Ruling, method: str, decision_id: int | None) -> Denial:
         headers.append((b"x-service-message", ruling.hint.encode("latin-1", "replace")))
     if status in _RETRY_AFTER and not any(name == b"retry-after" for name, _ in headers):
         headers.append((b"retry-after", _RETRY_AFTER[status]))
-    return Denial(method, status, ruling.outcome, ruling.reason, decision_id, tuple(headers))
+    return FinalDenial(method, status, ruling.outcome, ruling.reason, decision_id, tuple(headers))
 
 
 def word_of(ruling: Ruling, kind: FingerprintKind) -> bytes | None:
@@ -108,14 +108,14 @@ def word_of(ruling: Ruling, kind: FingerprintKind) -> bytes | None:
     return word if ruling.reason not in READ_BY_SDK and final_status(ruling) == status else None
 
 
-def json_response(denial: Denial) -> HotReply:
+def json_response(denial: FinalDenial) -> HotReply:
     """Return the final response for a program."""
     headers = [JSON, NO_STORE, *visible_headers(denial)]
     body = msgspec.json.encode({"decision": SHOWN[denial.outcome], "reason": denial.reason})
     return HotReply(denial.status, headers, body)
 
 
-def visible_headers(denial: Denial) -> list[tuple[bytes, bytes]]:
+def visible_headers(denial: FinalDenial) -> list[tuple[bytes, bytes]]:
     """Return the headers that a visitor sees of a denial."""
     headers = [(b"x-service-reason", denial.reason.encode())]
     if denial.decision_id is not None:
@@ -130,11 +130,11 @@ class SealedDenials:
 
     def __init__(self, keyring: Keyring) -> None:
         self._keyring = keyring
-        self._decoder = msgspec.msgpack.Decoder(Denial)
+        self._decoder = msgspec.msgpack.Decoder(FinalDenial)
         self._ciphers: dict[bytes, AESGCM] = {}
 
-    def seal(self, denial: Denial, site: SiteView, original: Original, now_ms: int) -> bytes:
-        """Return the text for `X-Service-Denial`."""
+    def seal(self, denial: FinalDenial, site: SiteView, original: Original, now_ms: int) -> bytes:
+        """Return the text for `X-Service-FinalDenial`."""
         denial = msgspec.structs.replace(denial, expires_ms=int(now_ms) + LIFETIME_MS)
         nonce = secrets.token_bytes(NONCE_BYTES)
         cipher = self._cipher(self._keyring.current(PURPOSE))
@@ -145,7 +145,7 @@ class SealedDenials:
         # Headers for developers of agents do not fit; a proxy's buffer for headers does not grow.
         return self.seal(msgspec.structs.replace(denial, headers=()), site, original, now_ms)
 
-    def open(self, text: str, site: SiteView, original: Original, now_ms: int) -> Denial | None:
+    def open(self, text: str, site: SiteView, original: Original, now_ms: int) -> FinalDenial | None:
         """Return a sealed denial; None if it is malformed, expired, or for another request."""
         if len(text) > LONGEST_SEAL:
             return None
@@ -182,10 +182,11 @@ def _bound_to(site: SiteView, original: Original) -> bytes:
 class DenialWriter:
     """Writes denials of checks that ask for more than the specified answer."""
 
-    def __init__(self, answers: Answers, sealed: SealedDenials, responses: FinalResponses | None) -> None:
+    def __init__(self, answers: Answers, sealed: SealedDenials) -> None:
         self._answers = answers
-        self._sealed = sealed
-        self._responses = responses
+        self.sealed = sealed
+        # Renders pages. Without it, final responses are JSON.
+        self.responses: FinalResponses | None = None
 
     def write(self, ruling: Ruling, decision_id: int | None, pending: PendingCheck) -> HotReply | Awaitable[HotReply]:
         """Return the answer to a check, denial or not."""
@@ -198,14 +199,14 @@ class DenialWriter:
             return self._answers.deny(ruling, decision_id, word)
         denial = denial_of(ruling, pending.method, decision_id)
         if is_sealed or (pending.form_follows and kind.is_page and denial.status < _FAULT):
-            sealed = self._sealed.seal(denial, pending.site, pending.original, pending.now_ms)
+            sealed = self.sealed.seal(denial, pending.site, pending.original, pending.now_ms)
             return self._answers.deny(ruling, decision_id, sealed)
         if denial.status >= _FAULT:
             # Proxies take any 5xx for a failed check.
             denial = msgspec.structs.replace(denial, status=429)
-        if not kind.is_page or self._responses is None:
+        if not kind.is_page or self.responses is None:
             return json_response(denial)
-        return self._responses.render(denial, _denied(pending))
+        return self.responses.render(denial, _denied(pending))
 
 
 def _denied(pending: PendingCheck) -> DeniedRequest:

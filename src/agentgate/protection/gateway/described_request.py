@@ -13,6 +13,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from agentgate.http.bearer_secret import SECRET_HEADER, shown_secret
+from agentgate.http.connection.head import Cut
 from agentgate.http.request_guard import judge_host
 from agentgate.protection.gateway.original_request import FORWARDED, FORWARDED_REQUEST, Headers, Malformed
 from agentgate.protection.gateway.target_headers import ClaimedRequest
@@ -101,6 +102,20 @@ def read_description(line: bytes | None) -> DescribedRequest:
     return DescribedRequest(parts[0], parts[1], parts[-1], host, int(length or 0), ja4 or None)
 
 
+def as_specified(found: Cut) -> Cut | None:
+    """Return a cut head with the described request in place of `X-Original-*`, and the method in its key.
+
+    None where the description has more than values that are in no key.
+    """
+    try:
+        said = read_description(found[5])
+    except Malformed:
+        return None
+    if said.length or said.ja4 is not None or (said.host is not None and not _is_printed(said)):
+        return None
+    return (b"%b\n%b" % (found[0], said.method), *found[1:3], said.url, said.address, *found[5:])
+
+
 def read_forwarded(headers: Headers) -> DescribedRequest:
     """Return the request that Traefik describes."""
     values = [headers.get(name) for name in FORWARDED]
@@ -135,7 +150,7 @@ def describe(headers: Headers, form: CheckForm, body: bytes = b"") -> dict[bytes
         kept[TARGETS] = claimed.joined
     if said.host is not None:
         claimed.is_forged |= judge_host(said.host) is not None
-        if form.is_forwarded or host_name(said.host) != _printed_name(said.url):
+        if form.is_forwarded or not _is_printed(said):
             kept[HOST] = said.host
     if claimed.is_forged:
         kept[FORGED] = b""
@@ -162,8 +177,10 @@ def host_name(host: bytes) -> str:
     return request_matcher.host_name(host.decode("latin-1"))
 
 
-def _printed_name(url: bytes) -> str:
-    return host_name(url.partition(b"://")[2].partition(b"/")[0].partition(b"?")[0])
+def _is_printed(said: DescribedRequest) -> bool:
+    """Return whether the proxy routes by the host of the printed origin."""
+    printed = said.url.partition(b"://")[2].partition(b"/")[0].partition(b"?")[0]
+    return said.host == printed or (said.host is not None and host_name(said.host) == host_name(printed))
 
 
 def _is_adapters(name: bytes) -> bool:

@@ -14,9 +14,10 @@ from agentgate.http.navigation import OLD_BROWSER, is_navigation, is_old_browser
 from agentgate.http.request_guard import Fields
 from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.protection.gateway import original_request
-from agentgate.protection.gateway.described_request import HOST, TARGETS, CheckForm, read_form
+from agentgate.protection.gateway.described_request import HOST, TARGETS, CheckForm, describe, read_form
 from agentgate.protection.gateway.header_layout import HeaderLayout
 from agentgate.protection.gateway.route_protection import MethodClaims
+from agentgate.protection.gateway.target_headers import HOST_HEADERS
 from agentgate.protection.scoring.score import FigureReading
 from agentgate.protection.signals.detectors.user_agent import LOOKED_AT_CHARACTERS, view_user_agent
 from agentgate.protection.signals.facts import RequestFacts
@@ -30,6 +31,7 @@ from agentgate.protection.threat_data.views import UserAgentView
 HeaderSetKey = bytes | tuple[tuple[bytes, bytes], ...]
 
 _KEPT = frozenset(KEPT)
+HOST_NAMES = frozenset(name.encode() for name in HOST_HEADERS)
 _KINDS, _LAYOUTS, _LABELS, _USER_AGENTS, _LANGUAGES = 4_096, 1_024, 2_048, 8_192, 2_048
 # A longer key is not cached: visitors choose most of it.
 LONGEST_KEY = 2_048
@@ -101,7 +103,6 @@ class HeaderFingerprint:
 
     __slots__ = (
         "_headers",
-        "has_secret",
         "is_agents",
         "is_complete",
         "is_counted",
@@ -123,12 +124,12 @@ class HeaderFingerprint:
         self.signatures = layout.signatures
         # Whether the request counts towards the rates.
         self.is_counted = kind.request_class <= RequestClass.PAGE
-        self.has_secret, self.is_complete = layout.has_secret, layout.is_complete
+        self.is_complete = layout.is_complete
         self.is_agents = layout.is_signed or user_agent.claimed_agent is not None
         # Whether the check must wait for a signature or for a token to be spent.
         self.waits = (self.is_agents or layout.has_token) and not layout.is_forged
         # Whether values that are in none of the keys are read.
-        self.needs_fields = self.waits or self.has_secret or not self.is_complete
+        self.needs_fields = self.waits or not self.is_complete
         # Whether the labels depend on nothing but these headers and the key of the decision cache.
         self.is_plain = not user_agent.search
 
@@ -161,13 +162,23 @@ class HeaderFingerprints:
     ) -> HeaderSet:
         """Read the headers of a GET as they arrived; UNFIT where only the parser may."""
         layout = self._layout_of(names)
-        if not layout.is_fit(target, values) or read_form(target.partition(b"?")[2]).is_described:
-            return UNFIT
-        return HeaderSet(target, layout, values, is_cached=is_cached)
+        return HeaderSet(target, layout, values, is_cached=is_cached) if layout.is_fit(target, values) else UNFIT
 
     def read_fields(self, target: bytes, fields: Fields, *, is_cached: bool = True) -> HeaderSet:
         """Read the headers of a GET that the parser has judged."""
         return HeaderSet(target, self._layout_of(tuple(fields)), tuple(fields.values()), is_cached=is_cached)
+
+    def read_described(self, target: bytes, fields: Fields, *, is_cached: bool = True) -> HeaderSet:
+        """Read the headers of a described GET; UNFIT where they depend on values outside the key of the set."""
+        form = read_form(target.partition(b"?")[2])
+        if form.is_forwarded or form.is_wrong or not HOST_NAMES.isdisjoint(fields):
+            return UNFIT
+        kept = describe(fields, form)
+        return (
+            UNFIT
+            if any(name.startswith(b":") for name in kept)
+            else self.read_fields(target, kept, is_cached=is_cached)
+        )
 
     def find_user_agent(self, value: bytes | None) -> UserAgentKind:
         found = self.user_agents.get(value)

@@ -5,7 +5,6 @@ Visitors have thousands of header sets and a few dozen layouts, so all this is w
 
 from collections.abc import Sequence
 
-from agentgate.http.bearer_secret import SECRET_HEADER
 from agentgate.http.connection.head import KEPT, OF_CONNECTION
 from agentgate.http.request_guard import MAX_HEADERS, is_plain_name, judge_host, judge_target
 from agentgate.protection.decision.correlation import CORRELATED
@@ -38,7 +37,6 @@ class HeaderLayout:
         "_content_length",
         "_host",
         "content_type",
-        "has_secret",
         "has_token",
         "is_complete",
         "is_forged",
@@ -74,7 +72,6 @@ class HeaderLayout:
         self.read_places = tuple(place for place in self.visitor_places if names[place] in READ_VALUES)
         # Headers with the signatures of webhooks, by which their senders are recognised.
         self.signatures = signatures_of(name.decode("latin-1") for name in names)
-        self.has_secret = SECRET_HEADER in places
         self.has_token = TOKEN_HEADER in places
         self.is_signed = not SIGNED.isdisjoint(places)
         # The adapter said all there is to know of the original request, in headers of its own and in no others.

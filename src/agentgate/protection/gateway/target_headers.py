@@ -5,6 +5,7 @@ applications and servers read `_` and `.` as `-`.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from agentgate.http.request_guard import judge_host
 
@@ -80,27 +81,41 @@ class ClaimedRequest:
         # Headers with a target or a method, as they arrived.
         self.names: set[bytes] = set()
         for name, value in headers.items():
-            self._read(name, name.translate(_FOLDED).decode("latin-1"), value)
+            kind = _kind_of(name)
+            if kind is not None:
+                self._read(name, kind, value)
 
     @property
     def joined(self) -> bytes:
         """All other targets as one text, in which the words of each pair occur in both orders."""
         return b" ".join(self.targets * min(len(self.targets), _REPEATED_AT_MOST))
 
-    def _read(self, name: bytes, folded: str, value: bytes) -> None:
-        if folded in TARGET_HEADERS:
+    def _read(self, name: bytes, kind: str, value: bytes) -> None:
+        if kind == "target":
             self.names.add(name)
             self.targets.append(value)
-        elif folded in METHOD_HEADERS:
+        elif kind == "method":
             self.names.add(name)
             self.methods.append(value)
-        elif folded in HOST_HEADERS:
+        elif kind == "other host":
             if judge_host(value) is not None:
                 self.targets.append(value)
-        elif folded == "host":
+        elif kind == "host":
             self.is_forged |= judge_host(value) is not None
-        elif folded == "upgrade":
+        elif kind == "upgrade":
             # Another protocol is a tunnel whose requests are not judged.
             self.is_forged |= value.lower() != b"websocket"
-        elif folded in OWN_HEADERS or (folded in ADAPTER_HEADERS and name != folded.encode()):
+        else:
             self.is_forged = True
+
+
+@lru_cache(maxsize=4_096)
+def _kind_of(name: bytes) -> str | None:
+    """Return how a header of this name is read; None for most."""
+    folded = name.translate(_FOLDED).decode("latin-1")
+    if folded in OWN_HEADERS or (folded in ADAPTER_HEADERS and name != folded.encode()):
+        return "forged"
+    for names, kind in ((TARGET_HEADERS, "target"), (METHOD_HEADERS, "method"), (HOST_HEADERS, "other host")):
+        if folded in names:
+            return kind
+    return folded if folded in {"host", "upgrade"} else None

@@ -81,7 +81,7 @@ class FastSiteverify:
         found = cut(head)
         if found is None:
             return None
-        key, authorization, _, _, _, _, trace, _, _ = found
+        key, authorization, *_, trace, _, _ = found
         length = self._lengths.young.get(key) or self._find_length(key, head)
         if trace is not None or not length:
             return None

@@ -40,10 +40,10 @@ def bodies():
 
 @pytest.mark.parametrize("cut", bodies())
 def test_a_usual_head_is_cut(cut):
-    key, authorization, url, address, cookie, request_id, trace, user_agent, languages = cut(USUAL)
+    key, authorization, secret, url, address, line, cookie, request_id, trace, user_agent, languages = cut(USUAL)
 
     assert (authorization, url, address) == (b"Bearer ags_x", b"https://a.example/b?c", b"203.0.113.7")
-    assert (cookie, request_id, trace) == (b"a=b; c=d", None, None)
+    assert (secret, line, cookie, request_id, trace) == (None, None, b"a=b; c=d", None, None)
     assert (user_agent, languages) == (b"Mozilla/5.0 (X11; Linux)", None)
     assert key.split(b"\r\n") == [
         b"GET /v1/gateway/check?ok=200 HTTP/1.1",

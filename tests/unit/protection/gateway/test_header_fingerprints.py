@@ -95,7 +95,6 @@ def told_of(fingerprint):
     return (
         fingerprint.kind,
         fingerprint.methods,
-        fingerprint.has_secret,
         fingerprint.is_complete,
         fingerprint.is_plain,
         fingerprint.waits,
@@ -234,7 +233,6 @@ def test_names_tell_what_must_be_waited_for_or_read_again():
         assert read_with({name: b"x"}).waits
         assert read_with({name: b"x"}).needs_fields
     assert read_with({b"user-agent": b"GPTBot/1.2"}).waits
-    assert read_with({b"x-agentgate-secret": b"x"}).needs_fields
     assert read_with({b"x-method-override": b"PUT"}).methods == MethodClaims("GET", (b"PUT",))
     incomplete = {name: value for name, value in ADAPTER.items() if name != b"x-original-url"}
     assert read(fingerprints, incomplete).needs_fields
