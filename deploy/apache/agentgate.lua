@@ -3,18 +3,17 @@ local HOST, PORT, ORIGIN = "127.0.0.1", 8080, "https://shop.example"
 local SECRET = "ags_PUT_THE_SECRET_OF_THIS_SITE_HERE"
 local UNAVAILABLE = "open"    -- If AgentGate is unavailable: open lets requests through, closed returns 503.
 local socket = require "socket"
-local NOT_SENT = " connection content-length transfer-encoding expect te upgrade "
-
+local OURS, NOT_SENT = " x-agentgate-request x-agentgate-secret http2-settings ", " connection content-length transfer-encoding expect te upgrade "
 local function ask(r, request)
     local connection = socket.tcp()
     connection:settimeout(1, "t")
     if not connection:connect(HOST, PORT) then return nil end
-    local lines = { "GET /v1/gateway/check?respond=denial HTTP/1.1", "Connection: close",
-        "X-AgentGate-Secret: " .. SECRET, "X-AgentGate-Request: " .. request }
+    local lines, first = {}, "GET /v1/gateway/check?respond=denial HTTP/1.1\r\nX-AgentGate-Secret: "
     for name, value in pairs(r:headers_in_table()) do
         if not NOT_SENT:find(" " .. name:lower() .. " ", 1, true) then lines[#lines + 1] = name .. ": " .. value end
     end
-    connection:send(table.concat(lines, "\r\n") .. "\r\n\r\n")
+    table.sort(lines, function(one, other) return one:lower():match("[^:]+") < other:lower():match("[^:]+") end)
+    connection:send(first .. SECRET .. "\r\nX-AgentGate-Request: " .. request .. "\r\n" .. table.concat(lines, "\r\n") .. "\r\n\r\n")
     local status, headers = (connection:receive("*l") or ""):match("^HTTP/1%.[01] (%d%d%d)"), {}
     for line in function() return connection:receive("*l") end do
         local name, value = line:match("^([^:]+):%s*(.-)%s*$")
@@ -24,7 +23,6 @@ local function ask(r, request)
     connection:close()
     return status, headers
 end
-
 local function pass_to_agentgate(r, request, path, query)
     r.headers_in["X-AgentGate-Secret"], r.headers_in["X-AgentGate-Request"] = SECRET, request
     r.proxyreq, r.handler = apache2.PROXYREQ_REVERSE, "proxy-server"
@@ -32,12 +30,11 @@ local function pass_to_agentgate(r, request, path, query)
     if query then r.args = query end
     return apache2.OK
 end
-
 function agentgate(r)
     if not r.is_initial_req then return apache2.DECLINED end
     for name in pairs(r:headers_in_table()) do
         local lower = name:lower()
-        if name:find("[^%w-]") or lower:find("^x%-service%-") or lower:find("^x%-agentgate%-") or lower == "http2-settings" then
+        if name:find("[^%w-]") or lower:find("^x%-service%-") or OURS:find(" " .. lower .. " ", 1, true) then
             r.headers_in[name] = nil
         end
     end
@@ -57,8 +54,10 @@ function agentgate(r)
     elseif status == "401" and denial and #denial < 10 then    -- One word: block, challenge or drop.
         for _, name in ipairs { "x-service-reason", "x-service-decision-id" } do r.err_headers_out[name] = headers[name] end
         return denial == "challenge" and 401 or 403
-    elseif status and status:sub(1, 1) == "4" or UNAVAILABLE ~= "open" then
-        return status and pass_to_agentgate(r, request, "/v1/gateway/denied", "d=" .. (denial or "none")) or 503
+    elseif status and status:sub(1, 1) ~= "5" then
+        return pass_to_agentgate(r, request, "/v1/gateway/denied", "d=" .. (denial or "none"))
+    elseif UNAVAILABLE ~= "open" then
+        return 503
     end
     return apache2.DECLINED
 end

@@ -79,7 +79,9 @@ def _caddy(started: Started, texts: dict[str, str]) -> list[str]:
 
 def _haproxy(started: Started, texts: dict[str, str]) -> list[str]:
     lua = started.write("agentgate.lua", texts["agentgate.lua"])
-    main = started.write("haproxy.cfg", texts["haproxy.cfg"].replace("/etc/haproxy/agentgate.lua", str(lua)))
+    text = texts["haproxy.cfg"].replace("/etc/haproxy/agentgate.lua", str(lua))
+    # Two proxies of one site run at once.
+    main = started.write("haproxy.cfg", text.replace("abns@", f"abns@{started.port}_"))
     return [started.program, "-db", "-f", str(main)]
 
 
