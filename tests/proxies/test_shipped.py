@@ -27,9 +27,7 @@ SHIPPED = [(proxy, file) for proxy, files in FILES.items() for file in files]
 LINES = {"nginx": 80, "caddy": 65, "haproxy": 85, "apache": 80, "traefik": 45, "envoy": 85}
 INCLUDED_LINES = 60
 LANGUAGES = {"caddy": "caddy", "haproxy": "haproxy", "nginx": "nginx", "apache": "apache"}
-ANSWER_TIMEOUT = (
-    r"(?:proxy_read_timeout |import agentgate_\w+ |responseHeaderTimeout: |timeout server |timeout: )(\d+)s"
-)
+ANSWER_TIMEOUT = r"(?:proxy_read_timeout |import agentgate_\w+ |responseHeaderTimeout: |timeout server |agentgate_\w+, timeout: )(\d+)s"
 WITHOUT_SERVICE = {("haproxy", "agentgate.lua"), ("apache", "agentgate.conf"), ("nginx", "agentgate-server.conf")}
 WITHOUT_SECRET = {("haproxy", "agentgate.lua"), ("apache", "agentgate.conf"), ("nginx", "agentgate-http.conf")}
 VALUES = ("--service", "http://10.0.0.5:9000", "--origin", "https://a.example:8443", "--upstream", "http://10.0.0.6")
