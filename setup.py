@@ -17,7 +17,6 @@ DOCUMENTS = (
     "docs/openapi/*.json",
     "docs/screenshots/*.webp",
     "*.md",
-    "deploy/*/README.md",
     "packages/*/README.md",
 )
 

@@ -148,11 +148,12 @@ def _configurations(
         upstream=f"http://127.0.0.1:{upstream}",
         secret=secret,
         listen=f"127.0.0.1:{printed}",
+        mode="enforce",
     )
     text = render("nginx", installation)
     if backend is None:
         # Who serves files from nginx itself writes this in place of the upstream.
-        handing_on = f"proxy_pass http://protected_{SITE_KEY};"
+        handing_on = f"proxy_pass http://{SITE_KEY};"
         assert text.count(handing_on) == 1, f"{site}: the printed configuration hands on in another way"
         text = text.replace(handing_on, content)
     common = {"site": upstream, "gate": bare, "content": content}

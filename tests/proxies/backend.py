@@ -22,6 +22,13 @@ class Asked(NamedTuple):
     headers: list[tuple[str, str]]
     body: bytes
 
+    @property
+    def body_as_sent(self) -> bytes:
+        """The body, in one chunk if it came in chunks."""
+        if not self.all("transfer-encoding"):
+            return self.body
+        return b"%x\r\n%b\r\n0\r\n\r\n" % (len(self.body), self.body) if self.body else b"0\r\n\r\n"
+
     def all(self, name: str) -> list[str]:
         """Return every value of a header."""
         return [value for found, value in self.headers if found.lower() == name.lower()]
@@ -34,14 +41,21 @@ class Asked(NamedTuple):
 
     @property
     def original(self) -> tuple[str | None, str, str | None]:
-        """Return method, URL and address of the visitor's request, as the service was told."""
-        if self.all("x-original-method"):
-            return self.one("x-original-method"), self.one("x-original-url") or "", self.one("x-original-address")
-        # What Traefik says in their place. Of both together the service believes the first.
-        method, scheme, host, uri, address = (
-            self.one(f"x-forwarded-{name}") for name in ("method", "proto", "host", "uri", "for")
-        )
-        return method, f"{scheme}://{host}{uri}", address
+        """Return method, URL and address of the visitor's request, as the adapter describes it."""
+        if "request=forwarded" in self.target:
+            # The service takes the origin from the site, by the name of the host.
+            method, uri, address = (self.one(f"x-forwarded-{name}") for name in ("method", "uri", "for"))
+            return method, f"https://shop.example{uri}", address
+        method, address, *_, url = (self.one("x-agentgate-request") or "").split(" ")
+        return method, url, address
+
+    @property
+    def described_host(self) -> str | None:
+        """The host that the proxy routes by."""
+        if "request=forwarded" in self.target:
+            return self.one("x-forwarded-host")
+        _, _, *named, _ = (self.one("x-agentgate-request") or "").split(" ")
+        return dict(each.split("=", 1) for each in named).get("host")
 
 
 class _Listening:
@@ -132,11 +146,12 @@ class Tap(_Listening):
         self._service_port = service_port
         self.heard: list[Asked] = []
         self.hangs = False
-        # What it answers in place of the service.
+        # What it answers in place of the service, to all or only to checks; then other connections are lost.
         self.answer: bytes | None = None
+        self.only_checks = False
 
     def checks(self) -> list[Asked]:
-        """Return what was asked about requests."""
+        """Return the checks."""
         return [asked for asked in self.heard if asked.target.startswith("/v1/gateway/check")]
 
     def _serve(self, connection: socket.socket) -> None:
@@ -148,10 +163,12 @@ class Tap(_Listening):
                 self.heard.append(asked)
                 if self.hangs:
                     continue
+                if self.only_checks and not asked.target.startswith("/v1/gateway/check"):
+                    return
                 if self.answer is not None:
                     connection.sendall(self.answer)
                 else:
-                    onward.sendall(head + asked.body)
+                    onward.sendall(head + asked.body_as_sent)
 
     def _return(self, onward: socket.socket, connection: socket.socket) -> None:
         with contextlib.suppress(OSError):

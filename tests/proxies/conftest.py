@@ -11,7 +11,7 @@ from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
 from agentgate.lib.settings.schema import read_settings
 from tests.proxies.backend import EchoSite, Tap
 from tests.proxies.running import STARTERS, running_proxy
-from tests.proxies.visiting import ORIGIN, Installed, install, new_address
+from tests.proxies.visiting import ORIGIN, STATUSES, Installed, install, new_address
 from tests.support.service import ADMIN_KEY, RunningService, running_service
 
 
@@ -75,6 +75,16 @@ def ruled(site: Installed) -> None:
     rules = [
         {"name": "drop", "match": scanner, "action": "drop", "routes": ["/dropped"]},
         {"name": "told", "match": scanner, "action": "block", "routes": ["/told"], "response": response},
+        *(
+            {
+                "name": f"status-{status}",
+                "match": scanner,
+                "action": "block",
+                "routes": [f"/status/{status}"],
+                "response": {"status": status},
+            }
+            for status in STATUSES
+        ),
         {"name": "scanner", "match": scanner, "action": "block"},
         {"name": "order", "match": {"all_labels": ["http.order_mismatch"]}, "action": "block", "routes": ["/ordered"]},
     ]

@@ -79,12 +79,14 @@ def _caddy(started: Started, texts: dict[str, str]) -> list[str]:
 
 def _haproxy(started: Started, texts: dict[str, str]) -> list[str]:
     lua = started.write("agentgate.lua", texts["agentgate.lua"])
-    main = started.write("haproxy.cfg", texts["haproxy.cfg"].replace("/etc/haproxy/agentgate.lua", str(lua)))
+    text = texts["haproxy.cfg"].replace("/etc/haproxy/agentgate.lua", str(lua))
+    # Two proxies of one site run at once.
+    main = started.write("haproxy.cfg", text.replace("abns@", f"abns@{started.port}_"))
     return [started.program, "-db", "-f", str(main)]
 
 
 def _apache(started: Started, texts: dict[str, str]) -> list[str]:
-    tunnel = str(_free_port())
+    tunnel = str(free_port())
     lua = started.write("agentgate.lua", APACHE_TUNNEL_PORT.sub(tunnel, texts["agentgate.lua"]))
     conf = APACHE_TUNNEL_PORT.sub(tunnel, texts["agentgate.conf"]).replace("/etc/apache2/agentgate.lua", str(lua))
     path = started.write("agentgate.conf", conf)
@@ -103,7 +105,7 @@ def _apache(started: Started, texts: dict[str, str]) -> list[str]:
 
 
 def _traefik(started: Started, texts: dict[str, str]) -> list[str]:
-    question = f"127.0.0.1:{_free_port()}"
+    question = f"127.0.0.1:{free_port()}"
     path = started.write("agentgate.yml", texts["agentgate.yml"].replace(TRAEFIK_QUESTION, question))
     # What the head of the shipped file asks for, and a quick end.
     ends = {"transport": {"lifeCycle": {"graceTimeOut": "100ms"}}}
@@ -158,7 +160,7 @@ def running_proxy(
     folder = Path(tempfile.mkdtemp(prefix=f"agentgate-{proxy}-"))
     folder.chmod(0o755)
     try:
-        with _running(proxy, Started(program, folder, _free_port(), speaks_http2), installation, change) as port:
+        with _running(proxy, Started(program, folder, free_port(), speaks_http2), installation, change) as port:
             yield port
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -238,7 +240,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait(STOP_S)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port of the loopback that nothing listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

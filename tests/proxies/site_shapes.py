@@ -115,6 +115,7 @@ def install(service: RunningService, shape: Shape, upstream_port: int) -> Instal
         origin=ORIGIN,
         upstream=f"http://127.0.0.1:{upstream_port}",
         secret=made.json()["secret"],
+        mode="enforce",
     )
 
 

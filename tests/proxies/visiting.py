@@ -19,6 +19,8 @@ from tests.support.service import RunningService
 
 ORIGIN = "https://shop.example"
 ANSWER_S = 10.0
+# Statuses that a rule can choose.
+STATUSES = (400, 403, 404, 410, 429, 451, 503)
 Headers = Sequence[tuple[str, str]]
 ACCEPT = (
     "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8,"
@@ -92,6 +94,8 @@ class Installed:
     tap: Tap
     proxy: str = ""
     port: int = 0
+    # Decides whether the adapter is printed as open or closed.
+    mode: str = "enforce"
 
     @property
     def installation(self) -> Installation:
@@ -102,6 +106,7 @@ class Installed:
             origin=ORIGIN,
             upstream=f"http://127.0.0.1:{self.site.port}",
             secret=self.secret,
+            mode=self.mode,
         )
 
     @property
@@ -145,13 +150,15 @@ class Installed:
         assert reply.status_code == 200, reply.text
 
     @contextlib.contextmanager
-    def answering(self, answer: bytes | None = None, *, hangs: bool = False) -> Iterator[None]:
+    def answering(
+        self, answer: bytes | None = None, *, hangs: bool = False, only_checks: bool = False
+    ) -> Iterator[None]:
         """Let the tap answer in place of the service, or not at all, for as long as the block runs."""
-        self.tap.answer, self.tap.hangs = answer, hangs
+        self.tap.answer, self.tap.hangs, self.tap.only_checks = answer, hangs, only_checks
         try:
             yield
         finally:
-            self.tap.answer, self.tap.hangs = None, False
+            self.tap.answer, self.tap.hangs, self.tap.only_checks = None, False, False
 
 
 class BrowserBehindProxy(BrowserClient):
@@ -188,6 +195,8 @@ def install(service: RunningService, site: EchoSite, tap: Tap) -> Installed:
             {"method": "GET", "path": "/dropped", "action": "ruled"},
             {"method": "GET", "path": "/told", "action": "ruled"},
             {"method": "GET", "path": "/ordered", "action": "ruled"},
+            {"method": "GET", "path": "/blocked", "action": "ruled"},
+            *({"method": "GET", "path": f"/status/{status}", "action": "ruled"} for status in STATUSES),
         ],
     )
     made = service.operator.post(f"/v1/admin/sites/{site_key}/credentials", json={"name": "proxy"})

@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
+from agentgate_client.down_page import DOWN_PAGE
 from agentgate_client.gateway_asgi import GatewayMiddleware
-from agentgate_tools.adapters.render import DOWN_PAGE as ADAPTERS_PAGE
 from tests.site_server.gate import Gate, answering, free_port, odd_server, silent
 from tests.site_server.gateway_apps import asgi_site, ask_once, gated_site
 from tests.support.browser_client import create_site, get_token
@@ -236,7 +236,7 @@ def test_without_the_service_a_person_is_shown_a_page(kind: str, shop: Shop) -> 
 
         assert (reply.status_code, reply.headers["retry-after"]) == (503, "5")
         assert reply.headers["content-type"] == "text/html; charset=utf-8"
-        assert reply.text == ADAPTERS_PAGE
+        assert reply.text == DOWN_PAGE
 
 
 def test_without_the_service_the_site_is_open_where_it_was_told_to_be(kind: str, shop: Shop) -> None:

@@ -92,12 +92,20 @@ export interface Adapter {
   proxy: string;
   files: AdapterFile[];
   placeholder: string;
+  unavailable: AdapterLine;
 }
 
 /** One file of a proxy's configuration. */
 export interface AdapterFile {
   name: string;
   text: string;
+}
+
+/** The line that decides about requests while AgentGate is unavailable, in each mode of the site. */
+export interface AdapterLine {
+  file: string;
+  monitor: string;
+  enforce: string;
 }
 
 /** What a policy asks of every agent for one action. */

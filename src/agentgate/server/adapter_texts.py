@@ -4,8 +4,16 @@ from msgspec import UnsetType
 
 from agentgate.lib.errors import Refused
 from agentgate.lib.settings.schema import Settings
-from agentgate.protection.sites.records import Adapter, AdapterFile, AdapterQuery, Site
-from agentgate_tools.adapters.render import EXAMPLE, FILES, PLACEHOLDER_SECRET, AdapterRefused, Installation, render
+from agentgate.protection.sites.records import Adapter, AdapterFile, AdapterLine, AdapterQuery, Site
+from agentgate_tools.adapters.render import (
+    EXAMPLE,
+    FILES,
+    PLACEHOLDER_SECRET,
+    AdapterRefused,
+    Installation,
+    render,
+    unavailable_line,
+)
 
 
 class AdapterTexts:
@@ -25,12 +33,14 @@ class AdapterTexts:
             service=self._service,
             origin=_first(query.origin, site.allowed_origins),
             upstream=EXAMPLE.upstream if isinstance(query.upstream, UnsetType) else query.upstream,
+            mode=site.mode.value,
         )
         try:
             files = [AdapterFile(name=name, text=render(proxy, installation, name)) for name in FILES[proxy]]
         except AdapterRefused as refused:
             raise Refused("invalid_filter", f"The adapter cannot be filled in: {refused}.") from None
-        return Adapter(proxy=proxy, files=files, placeholder=PLACEHOLDER_SECRET)
+        line = AdapterLine(**unavailable_line(proxy, installation)._asdict())
+        return Adapter(proxy=proxy, files=files, placeholder=PLACEHOLDER_SECRET, unavailable=line)
 
 
 def listener_for_proxies(settings: Settings) -> str:

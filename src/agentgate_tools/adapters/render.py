@@ -2,19 +2,19 @@
 
 import re
 from importlib import resources
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from agentgate.lib.records import SITE_KEY_PATTERN
-from agentgate_tools.adapters.cleared import clearing_lines
-from agentgate_tools.adapters.down_page import down_page_lines
-from agentgate_tools.adapters.snippets import SNIPPETS, snippet
 from agentgate_tools.adapters.tls import APACHE_TUNNEL, SYSTEM_AUTHORITIES, tls_lines
 
-# Proxy -> its files, the one that is included first. Those of nginx are alternatives: a whole server, or parts for one.
+# Files for nginx servers that exist already: one for http {}, one for server {}.
+INCLUDES = ("agentgate-http.conf", "agentgate-server.conf")
+# The files of each proxy, the main file first. For nginx, the main file and the includes are alternatives.
 FILES = {
-    "nginx": ("agentgate.conf", *SNIPPETS),
+    "nginx": ("agentgate.conf", *INCLUDES),
     "caddy": ("Caddyfile",),
     "haproxy": ("haproxy.cfg", "agentgate.lua"),
     "apache": ("agentgate.conf", "agentgate.lua"),
@@ -25,25 +25,15 @@ LISTEN = {"nginx": "80", "caddy": "", "haproxy": ":80", "apache": "80", "traefik
 PORTS = {"http": 80, "https": 443}
 PLACEHOLDER_SECRET = "ags_PUT_THE_SECRET_OF_THIS_SITE_HERE"  # noqa: S105 - says that there is none
 
-# What a person sees while AgentGate is away. It stands in the configuration of every proxy, between quotes of all kinds
-# and where braces, dollars and percents mean something, so it has none of these. Trying again repeats a form as well.
-DOWN_PAGE = (
-    '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" content="light dark">'
-    '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="robots" content="noindex">'
-    "<title>Try again in a moment</title></head>"
-    '<body><main style="max-width:26rem;margin:15vh auto;padding:1.5rem;font:16px/1.5 system-ui,sans-serif">'
-    '<h1 style="font-size:22px;line-height:1.3">Try again in a moment</h1>'
-    "<p>This site cannot check requests right now.</p>"
-    '<p><a href="" onclick="location.reload();return false" style="display:inline-block;padding:10px 20px;'
-    'border:1px solid;border-radius:8px;color:inherit;font-weight:600;text-decoration:none">Try again</a></p>'
-    "</main></body></html>"
-)
+# What the line for an unavailable AgentGate contains: in monitor mode requests pass, in enforce mode they do not.
+UNAVAILABLE = {"monitor": "open", "enforce": "closed"}
+# The words of proxies that have their own.
+_OWN_WORDS = {"traefik": {"open": "200", "closed": "503"}, "envoy": {"open": "true", "closed": "false"}}
 
-# A place that has a line of its own, and becomes as many as there are.
-_LINES = re.compile(
-    r"^([ \t]*)\{\{(CLEARED|SERVICE_TLS|SERVICE_TRANSPORT|SERVICE_USES|DOWN_ROUTER|DOWN_MIDDLEWARES)\}\}\n",
-    re.MULTILINE,
-)
+# A place for any number of lines.
+_LINES = re.compile(r"^([ \t]*)\{\{(GATE|SERVICE_TLS|BIND)\}\}\n", re.MULTILINE)
+# Lines of nginx's gate that only an existing server needs.
+_EXISTING = re.compile(r"^( *)\{\{EXISTING\}\}([^\n]*\n)", re.MULTILINE)
 _PLACE = re.compile(r"\{\{([A-Z_]+)\}\}")
 _SECRET = re.compile(r"ags_[A-Za-z0-9_-]{16,128}\Z", re.ASCII)
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?\Z|\[[0-9A-Fa-f:.]+\]\Z", re.ASCII)
@@ -65,10 +55,10 @@ class Installation(Struct, frozen=True, kw_only=True):
     origin: str = "https://shop.example"
     upstream: str = "http://127.0.0.1:3000"
     secret: str = PLACEHOLDER_SECRET
-    # Where the proxy listens; empty for its usual place.
+    # Where the proxy listens. Default: its usual address.
     listen: str = ""
-    # The path of a page of the site's own, for people while AgentGate is away. Traefik has none to show.
-    down_page: str = ""
+    # The site's mode decides what happens to requests while AgentGate is unavailable.
+    mode: str = "monitor"
 
 
 # What the files in deploy/ are filled in with.
@@ -88,20 +78,46 @@ def file_name(proxy: str, file: str | None) -> str:
 def render(proxy: str, installation: Installation, file: str | None = None) -> str:
     """Return a file of a proxy's adapter with the values of an installation in it."""
     name = file_name(proxy, file)
-    if name in SNIPPETS:
-        return snippet(name, render(proxy, installation))
-    template = (
-        resources.files("agentgate_tools.adapters").joinpath(_template_name(proxy, name)).read_text(encoding="utf-8")
-    )
+    template = _template(_template_name(proxy, name))
     values = _values(proxy, installation)
-    lines = {"CLEARED": clearing_lines(proxy), **_optional_lines(proxy, installation)}
-    lines |= _down_page_lines(proxy, installation)
-    template = _LINES.sub(lambda match: "".join(f"{match[1]}{line}\n" for line in lines[match[2]]), template)
-    return _PLACE.sub(lambda match: values[match[1]], template)
+    lines = _optional_lines(proxy, installation)
+    if proxy == "nginx":
+        kept = r"\1\2" if name in INCLUDES else ""
+        gate = _EXISTING.sub(kept, _template("nginx-gate.conf.txt"))
+        lines["GATE"] = _with_lines(gate, lines).splitlines()
+    return _PLACE.sub(lambda match: values[match[1]], _with_lines(template, lines))
+
+
+class UnavailableLine(NamedTuple):
+    """The line that decides about requests while AgentGate is unavailable, in each mode of the site."""
+
+    file: str
+    monitor: str
+    enforce: str
+
+
+def unavailable_line(proxy: str, installation: Installation) -> UnavailableLine:
+    """Return the line of a proxy's files that differs between the modes."""
+    for file in FILES[proxy]:
+        texts = (render(proxy, structs.replace(installation, mode=mode), file).splitlines() for mode in UNAVAILABLE)
+        for opened, closed in zip(*texts, strict=True):
+            if opened != closed:
+                return UnavailableLine(file, opened.strip(), closed.strip())
+    raise AssertionError(proxy)
+
+
+def _with_lines(template: str, lines: dict[str, list[str]]) -> str:
+    return _LINES.sub(lambda match: "".join(f"{match[1]}{line}".rstrip() + "\n" for line in lines[match[2]]), template)
+
+
+def _template(name: str) -> str:
+    return resources.files("agentgate_tools.adapters").joinpath(name).read_text(encoding="utf-8")
 
 
 def _template_name(proxy: str, file: str) -> str:
-    # The ending puts them into the wheel, and keeps tools from taking them for configuration.
+    # The suffix includes the files in the wheel, and keeps tools from reading them as configuration.
+    if file in INCLUDES:
+        return f"nginx-{file.removeprefix('agentgate-')}.txt"
     return f"{proxy}.{'lua' if file.endswith('.lua') else 'conf'}.txt"
 
 
@@ -110,6 +126,8 @@ def _values(proxy: str, installation: Installation) -> dict[str, str]:
         raise AdapterRefused(f"{installation.site!r} is not a site key; it looks like site_shop1")
     if not _SECRET.match(installation.secret):
         raise AdapterRefused("the secret is not one of a site; it begins with ags_ and has no spaces")
+    name = installation.site.replace("-", "_")
+    unavailable = UNAVAILABLE[installation.mode]
     origin_scheme, origin_host, origin_port = _parts("origin", installation.origin, ("http", "https"))
     service_scheme, service_name, service_port = _parts("service", installation.service, ("http", "https"))
     if proxy == "apache" and service_scheme == "https":
@@ -119,7 +137,7 @@ def _values(proxy: str, installation: Installation) -> dict[str, str]:
     origin = f"{origin_scheme}://{origin_host}" + ("" if is_usual else f":{origin_port}")
     return {
         "SITE": installation.site,
-        "NAME": installation.site.replace("-", "_"),
+        "NAME": name,
         "SECRET": installation.secret,
         "ORIGIN": origin,
         "ORIGIN_SCHEME": origin_scheme,
@@ -130,7 +148,7 @@ def _values(proxy: str, installation: Installation) -> dict[str, str]:
         # Caddy takes an address without a scheme for plain HTTP.
         "SERVICE_DIAL": f"{'https://' if service_scheme == 'https' else ''}{service_name}:{service_port}",
         "SERVICE_SSL": "".join(f" {word}" for word in _optional_lines(proxy, installation)["SERVICE_TLS"]),
-        "DOWN": "down-page" if installation.down_page else "down",
+        "UNAVAILABLE": _OWN_WORDS.get(proxy, {}).get(unavailable, unavailable),
         "SERVICE_NAME": service_name.strip("[]"),
         "SERVICE_PORT": str(service_port),
         "UPSTREAM_HOST": f"{upstream_name}:{upstream_port}",
@@ -142,21 +160,13 @@ def _values(proxy: str, installation: Installation) -> dict[str, str]:
 
 def _optional_lines(proxy: str, installation: Installation) -> dict[str, list[str]]:
     scheme, name, port = _parts("service", installation.service, ("http", "https"))
+    address = _listen_address(proxy, installation.listen)[0].strip("[]*")
+    bind = [f"bind {address}"] if address else []
     if scheme == "http":
-        return {"SERVICE_TLS": [], "SERVICE_TRANSPORT": [], "SERVICE_USES": []}
+        return {"SERVICE_TLS": [], "BIND": bind}
     if not _PATH.match(installation.service_ca):
         raise AdapterRefused(f"--service-ca {installation.service_ca!r} must be the full path of a file")
-    return tls_lines(proxy, installation.site.replace("-", "_"), name.strip("[]"), port, installation.service_ca)
-
-
-def _down_page_lines(proxy: str, installation: Installation) -> dict[str, list[str]]:
-    if not installation.down_page:
-        return {"DOWN_ROUTER": [], "DOWN_MIDDLEWARES": []}
-    if proxy != "traefik":
-        raise AdapterRefused(f"the adapter for {proxy} has a page of its own; --down-page is for traefik")
-    if not _PATH.match(installation.down_page):
-        raise AdapterRefused(f"--down-page {installation.down_page!r} must be the path of a page, such as /503.html")
-    return down_page_lines(installation.site.replace("-", "_"), installation.down_page)
+    return {"SERVICE_TLS": tls_lines(proxy, name.strip("[]"), port, installation.service_ca), "BIND": bind}
 
 
 def _parts(option: str, url: str, schemes: tuple[str, ...]) -> tuple[str, str, int]:
@@ -177,17 +187,19 @@ def _parts(option: str, url: str, schemes: tuple[str, ...]) -> tuple[str, str, i
 
 
 def _listening(proxy: str, listen: str, origin: str) -> dict[str, str]:
+    address, port = _listen_address(proxy, listen)
+    return {
+        "LISTEN": f"{address}:{port}" if ":" in (listen or LISTEN[proxy]) else port,
+        "LISTEN_ADDRESS": address.strip("[]*") or "0.0.0.0",  # noqa: S104 - a proxy has to be reachable
+        "LISTEN_PORT": port,
+        # Caddy gets certificates for a name, and speaks HTTP on a bare port.
+        "CADDY_SITE": f"http://:{port}" if listen else origin,
+    }
+
+
+def _listen_address(proxy: str, listen: str) -> tuple[str, str]:
     match = _LISTEN.match(listen or LISTEN[proxy] or "80")
     if match is None or not 0 < int(match[1]) < 65_536:
         raise AdapterRefused(f"--listen {listen!r} is not a port, or an address and a port such as 127.0.0.1:8000")
     address, _, port = match[0].rpartition(":")
-    bind = f"bind {address.strip('[]')}" if address.strip("*") else "# bind 127.0.0.1"
-    return {
-        "LISTEN": match[0],
-        "LISTEN_ADDRESS": address.strip("[]*") or "0.0.0.0",  # noqa: S104 - a proxy is there to be reached
-        "LISTEN_PORT": port,
-        "BIND": bind,
-        "DOWN_PAGE": DOWN_PAGE,
-        # Caddy gets certificates for a name by itself; for a bare port it speaks HTTP.
-        "CADDY_SITE": f"http://:{port}" if listen else origin,
-    }
+    return address, port

@@ -8,22 +8,12 @@ SYSTEM_AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
 APACHE_TUNNEL = ("127.0.0.1", 9192)
 
 
-def tls_lines(proxy: str, site: str, name: str, port: int, authorities: str) -> dict[str, list[str]]:
-    """Return the lines by the place where they stand. Each proxy asks for the service's name and checks it."""
+def tls_lines(proxy: str, name: str, port: int, authorities: str) -> list[str]:
+    """Return the lines with which a proxy requests the service's name and verifies its certificate."""
     if proxy == "apache":
-        return {"SERVICE_TLS": _apache(name, port, authorities), "SERVICE_TRANSPORT": [], "SERVICE_USES": []}
-    transport = [f"agentgate-{site}:", *_indented(_traefik(name, authorities), 2)]
-    return {
-        "SERVICE_TLS": {
-            "nginx": _nginx,
-            "caddy": _caddy,
-            "haproxy": _haproxy,
-            "traefik": _traefik,
-            "envoy": _envoy,
-        }[proxy](name, authorities),
-        "SERVICE_TRANSPORT": transport,
-        "SERVICE_USES": [f"serversTransport: agentgate-{site}"],
-    }
+        return _apache(name, port, authorities)
+    lines = {"nginx": _nginx, "caddy": _caddy, "haproxy": _haproxy, "traefik": _traefik, "envoy": _envoy}
+    return lines[proxy](name, authorities)
 
 
 def _nginx(name: str, authorities: str) -> list[str]:
@@ -88,7 +78,3 @@ def _envoy(name: str, authorities: str) -> list[str]:
         "        match_typed_subject_alt_names:",
         f'          - {{ san_type: DNS, matcher: {{ exact: "{name}" }} }}',
     ]
-
-
-def _indented(lines: list[str], spaces: int) -> list[str]:
-    return [" " * spaces + line for line in lines]

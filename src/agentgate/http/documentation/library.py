@@ -17,7 +17,7 @@ CHECKOUT = Path(__file__).parents[4]
 INDEX = "docs/index.md"
 PICTURES = "docs/screenshots"
 # Documents outside of `docs/` that pages link to.
-BESIDE = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "deploy/*/README.md", "packages/*/README.md")
+BESIDE = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "packages/*/README.md")
 
 _TITLE = re.compile(r"^# (.+?)\s*$", re.MULTILINE)
 _COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
@@ -150,7 +150,7 @@ class Library:
 
 
 def slug_of(source: str) -> str:
-    """Return the address of a document: `docs/rules.md` is `rules`, `deploy/nginx/README.md` is `deploy/nginx`."""
+    """Return the address of a document: `docs/rules.md` is `rules`, `packages/react/README.md` is `packages/react`."""
     path = PurePosixPath(source)
     if path.name == "README.md" and len(path.parts) > 1:
         return path.parent.as_posix()

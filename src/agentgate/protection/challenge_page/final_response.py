@@ -58,8 +58,10 @@ class DeniedResponses:
             denial = self._sealed.open(seal or "", proxied.site, original, now_ms)
         if denial is None:
             return json_response(_BAD_SEAL)
-        request = DeniedRequest(proxied.site, original, proxied.visitor, proxied.headers, body or None, now_ms)
-        return await self.render(replace(denial, method=denial.method or original.method), request)
+        # nginx writes GET in its second step, so the method is that of the check.
+        denied = replace(original, method=denial.method or original.method)
+        request = DeniedRequest(proxied.site, denied, proxied.visitor, proxied.headers, body or None, now_ms)
+        return await self.render(replace(denial, method=denied.method), request)
 
     async def render(self, denial: FinalDenial, request: DeniedRequest) -> HotReply:
         """Return the final response."""

@@ -33,6 +33,7 @@ BAD_FORWARDED = "X-Forwarded-Method, -Proto, -Host, -Uri and -For must all be pr
 BAD_QUERY = "respond must be denial or visitor, and request must be forwarded"
 
 _NAMED = re.compile(rb"(host|length|ja4)=(.*)\Z", re.DOTALL)
+_CLOSING_DOT = re.compile(rb"\.(?=:|\Z)")
 _LENGTH = re.compile(rb"[0-9]{0,19}\Z")
 _RESPONDS = {b"respond=denial": DENIAL, b"respond=visitor": VISITOR}
 
@@ -121,8 +122,10 @@ def read_forwarded(headers: Headers) -> DescribedRequest:
     if None in values:
         raise Malformed(BAD_FORWARDED)
     method, scheme, host, target, addresses = (value or b"" for value in values)
+    # An origin has no closing dot. Hosts are compared by name.
+    authority = _CLOSING_DOT.sub(b"", host)
     # Traefik appends the address of its client. A visitor can send the addresses before it.
-    return DescribedRequest(method, addresses.rpartition(b",")[2].strip(), scheme + b"://" + host + target, host)
+    return DescribedRequest(method, addresses.rpartition(b",")[2].strip(), scheme + b"://" + authority + target, host)
 
 
 def describe(headers: Headers, form: CheckForm, body: bytes = b"") -> dict[bytes, bytes]:
@@ -155,7 +158,8 @@ def describe(headers: Headers, form: CheckForm, body: bytes = b"") -> dict[bytes
         kept[BODY] = body
     if said.length:
         kept[LENGTH] = b"%d" % said.length
-    return kept
+    # Envoy, which alone needs 200, sends headers in no particular order. Sorted headers are not judged by their order.
+    return dict(sorted(kept.items())) if form.is_ok_200 else kept
 
 
 def origin_at(origins: Iterable[str], printed: str, host: bytes) -> tuple[str, bool]:

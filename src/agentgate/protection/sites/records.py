@@ -200,12 +200,21 @@ class AdapterFile(Record, frozen=True, kw_only=True):
     text: str
 
 
+class AdapterLine(Record, frozen=True, kw_only=True):
+    """The line that decides about requests while AgentGate is unavailable, in each mode of the site."""
+
+    file: str
+    monitor: str
+    enforce: str
+
+
 class Adapter(Record, frozen=True, kw_only=True):
     """A proxy's configuration for a site. `placeholder` takes the place of the secret, which only the owner has."""
 
     proxy: str
     files: list[AdapterFile]
     placeholder: str
+    unavailable: AdapterLine
 
 
 class AdapterWriter(Protocol):

@@ -6,9 +6,17 @@ from typing import Annotated
 
 import typer
 
+from agentgate.lib.enums import Mode
 from agentgate.server.cli.command import CommandAnswer, read_file
-from agentgate_tools.adapters.render import EXAMPLE, FILES, PLACEHOLDER_SECRET, Installation, file_name, render
-from agentgate_tools.adapters.snippets import SNIPPETS
+from agentgate_tools.adapters.render import (
+    EXAMPLE,
+    FILES,
+    INCLUDES,
+    PLACEHOLDER_SECRET,
+    Installation,
+    file_name,
+    render,
+)
 
 
 @dataclass(frozen=True)
@@ -19,18 +27,21 @@ class AdapterOptions:
     site: Annotated[str, typer.Option(help="The site's key.")] = EXAMPLE.site
     service: Annotated[str, typer.Option(help="Where AgentGate listens.")] = EXAMPLE.service
     service_ca: Annotated[
-        str, typer.Option(help="File with the authorities that vouch for a service with https://.")
+        str, typer.Option(help="File with the certificate authorities of a service with https://.")
     ] = EXAMPLE.service_ca
     origin: Annotated[str, typer.Option(help="The site as visitors see it.")] = EXAMPLE.origin
     upstream: Annotated[str, typer.Option(help="Where the site itself runs.")] = EXAMPLE.upstream
     secret_file: Annotated[
-        Path | None, typer.Option(help="File with a backend secret of the site; without it, a placeholder.")
+        Path | None, typer.Option(help="File with a backend secret of the site. Default: a placeholder.")
     ] = None
     listen: Annotated[str, typer.Option(help="Where the proxy listens, such as 127.0.0.1:8000.")] = ""
-    down_page: Annotated[
-        str, typer.Option(help="Traefik: path of a page of the site's, for people while AgentGate is away.")
-    ] = ""
-    file: Annotated[str | None, typer.Option(help="Which file to print, where a proxy has several.")] = None
+    mode: Annotated[
+        Mode,
+        typer.Option(
+            help="The site's mode: while AgentGate is unavailable, monitor lets requests through, enforce blocks them."
+        ),
+    ] = Mode.MONITOR
+    file: Annotated[str | None, typer.Option(help="File to print. Default: the main file.")] = None
 
 
 def adapter(options: AdapterOptions) -> CommandAnswer:
@@ -44,15 +55,14 @@ def adapter(options: AdapterOptions) -> CommandAnswer:
         upstream=options.upstream,
         secret=_secret(options.secret_file),
         listen=options.listen,
-        down_page=options.down_page,
+        mode=options.mode.value,
     )
     text = render(options.proxy, installation, name)
-    others = [other for other in FILES[options.proxy] if other != name]
-    note = "\n".join(f"also needed: {other}; print it with --file {other}" for other in others)
-    if options.proxy == "nginx":
-        parts = f"for a server of your own that has files or PHP: --file {', '.join(SNIPPETS)}"
-        note = "" if name in SNIPPETS else parts
-    return CommandAnswer({"file": name, "text": text}, text.removesuffix("\n"), note=note)
+    includes = options.proxy == "nginx" and name not in INCLUDES
+    others = [] if options.proxy == "nginx" else [other for other in FILES[options.proxy] if other != name]
+    notes = [f"also needed: {other}; print it with --file {other}" for other in others]
+    notes += [f"for an existing nginx server: --file {' and --file '.join(INCLUDES)}"] if includes else []
+    return CommandAnswer({"file": name, "text": text}, text.removesuffix("\n"), note="\n".join(notes))
 
 
 def _secret(path: Path | None) -> str:

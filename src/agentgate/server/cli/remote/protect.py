@@ -12,8 +12,7 @@ from agentgate.lib.settings.schema import Settings
 from agentgate.server.adapter_texts import listener_for_proxies
 from agentgate.server.cli.api_client import AdminApi, site_path
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, JsonOption
-from agentgate_tools.adapters.render import EXAMPLE, FILES, Installation, render
-from agentgate_tools.adapters.snippets import SNIPPETS
+from agentgate_tools.adapters.render import EXAMPLE, FILES, INCLUDES, Installation, render, unavailable_line
 
 PAUSE_S = 1.0
 # So many decisions say something about what enforce mode would do.
@@ -56,44 +55,45 @@ def protect(
     paths = [options.out / name for name in FILES[options.proxy]]
     written = not any(path.exists() for path in paths)
     if written:
-        _install(api, site_key, origin, service, options)
+        _install(api, site, service, options, origin=origin)
     if as_json:
         told = {"siteKey": site_key, "mode": site["mode"], "created": found is None, "written": written}
         return CommandAnswer({**told, "files": [str(path) for path in paths]}, "")
     if found is None:
-        print(f"{site_key}: made, in monitor mode. Nobody is refused until you say so.")
-    print(
-        _shown(paths)
-        + (f": written. {service}/docs/adapters says where it goes." if written else ": there, left alone")
-    )
+        print(f"Created {site_key} in monitor mode. AgentGate blocks no requests, also while it is unavailable.")
+    if written:
+        print(f"Wrote {_shown(paths)}. To install: {service}/docs/adapters")
+    else:
+        print(f"Kept existing files: {_shown(paths)}")
     if options.watch:
-        _watch(api, site_key)
+        _watch(api, site_key, options.proxy)
     return None
 
 
-def _install(api: AdminApi, site_key: str, origin: str, service: str, options: ProtectOptions) -> None:
-    """Write the proxy's files with a fresh secret."""
-    secret = api.call("POST", site_path(site_key, "credentials"), {"name": options.proxy})["secret"]
+def _install(api: AdminApi, site: Any, service: str, options: ProtectOptions, *, origin: str) -> None:
+    """Write the proxy's files with a new secret."""
+    secret = api.call("POST", site_path(site["siteKey"], "credentials"), {"name": options.proxy})["secret"]
     installation = Installation(
-        site=site_key,
+        site=site["siteKey"],
         service=service,
         origin=origin,
         upstream=options.upstream,
         secret=secret,
         listen=options.listen,
+        mode=site["mode"],
     )
     options.out.mkdir(parents=True, exist_ok=True)
     for name in FILES[options.proxy]:
         path = options.out / name
-        # The secret is in it.
+        # The file contains the secret.
         path.touch(mode=0o600)
         path.write_text(render(options.proxy, installation, name), encoding="utf-8")
 
 
 def _shown(paths: list[Path]) -> str:
-    whole = ", ".join(str(path) for path in paths if path.name not in SNIPPETS)
-    parts = ", ".join(str(path) for path in paths if path.name in SNIPPETS)
-    return f"{whole} (or, as parts of a server of your own, {parts})" if parts else whole
+    whole = ", ".join(str(path) for path in paths if path.name not in INCLUDES)
+    includes = ", ".join(str(path) for path in paths if path.name in INCLUDES)
+    return f"{whole} (for an existing server: {includes})" if includes else whole
 
 
 def _origin(address: str) -> str:
@@ -113,11 +113,11 @@ def _create(api: AdminApi, origin: str, site_key: str | None) -> Any:
     return api.call("POST", "/sites", body)
 
 
-def _watch(api: AdminApi, site_key: str) -> None:
-    print("waiting for the first request through the proxy (Ctrl-C ends waiting; run this again to go on) ...")
+def _watch(api: AdminApi, site_key: str, proxy: str) -> None:
+    print("Waiting for the first request through the proxy (Ctrl-C stops waiting; run this again to continue) ...")
     while api.get(site_path(site_key, "install"))["status"] != "live":
         time.sleep(PAUSE_S)
-    print(f"the first request is there; waiting for {ENOUGH} ...")
+    print(f"Received the first request; waiting for {ENOUGH} ...")
     told = 0
     while len(seen := api.get("/decisions", siteKey=site_key, limit=ENOUGH)["items"]) < ENOUGH:
         if len(seen) > told:
@@ -125,13 +125,24 @@ def _watch(api: AdminApi, site_key: str) -> None:
             print(f"{told} of {ENOUGH}", flush=True)
         time.sleep(PAUSE_S)
     would = [each for each in seen if each.get("wouldDecision", each["outcome"]) != "allow"]
-    print(f"of the last {len(seen)} requests enforce mode would have challenged or refused {len(would)}:")
+    print(f"Of the last {len(seen)} requests, enforce mode would have challenged or blocked {len(would)}:")
     for each in would[:10]:
         what = each.get("wouldDecision", each["outcome"])
         print(f"  {what} {each['method']} {each['route']}  {each.get('matchedRule', '')}  {each['id']}")
-    print("`agentgate explain` says why of each.")
+    print("Run `agentgate explain ID` for details.")
     if api.get(site_path(site_key))["mode"] == "enforce":
-        print(f"{site_key} is in enforce mode already")
+        print(f"{site_key} is already in enforce mode.")
     elif typer.confirm("Switch to enforce?"):
         api.call("PATCH", site_path(site_key), {"mode": "enforce"})
-        print(f"{site_key} is in enforce mode")
+        print(f"{site_key} is in enforce mode.")
+    else:
+        return
+    print(_how_to_close(proxy, site_key))
+
+
+def _how_to_close(proxy: str, site_key: str) -> str:
+    line = unavailable_line(proxy, Installation(site=site_key))
+    return (
+        "While AgentGate is unavailable, the files for monitor mode let all requests through. To block them, change "
+        f"this line of {line.file} and reload {proxy}:\n  from: {line.monitor}\n  to:   {line.enforce}"
+    )
