@@ -12,23 +12,17 @@ import yaml
 
 from agentgate.http.address import ClientAddress
 from agentgate.lib.settings.schema import read_settings
+from tests.deploy.tools import tool
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 FILES = [
     *(DEPLOY / "systemd").iterdir(),
     *(DEPLOY / "container").iterdir(),
-    *(DEPLOY / "kubernetes").iterdir(),
+    *(each for each in (DEPLOY / "kubernetes").rglob("*") if each.is_file()),
 ]
 VARIABLE = re.compile(r"\b(AGENTGATE_[A-Z_]+|PUBLIC_BASE_URL)\b")
 # From 0, nothing is exposed, to 10.
 MOST_EXPOSED = 2.0
-
-
-def tool(name: str) -> str:
-    found = shutil.which(name)
-    if found is None:
-        pytest.skip(f"{name} is not installed")
-    return found
 
 
 def test_every_setting_that_the_files_name_exists() -> None:
