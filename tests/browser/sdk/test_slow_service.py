@@ -29,7 +29,7 @@ def test_a_hanging_service_does_not_hold_the_load_event(open_page, page):
     page.add_init_script(LOADED)
     held = []
     # No response, until the test ends.
-    page.route(HELD, lambda route: held.append(route))
+    page.route(HELD, lambda route: held.append(route))  # noqa: PLW0108 - Playwright marks its handlers
 
     open_page()
 
