@@ -187,7 +187,7 @@ FUNCTIONS: dict[str, Adapter] = {
     "events.webhooks.signing:signed_headers": _webhook_headers,
     "people.identity.totp:code_of": lambda module, secret, step: module.code_of(_bytes(secret), step, digits=8),
     "protection.browser_check.work:is_solved": lambda module, salt, solutions: module.is_solved(
-        _work(salt, 2, memory_hard=False), solutions
+        _work(salt, 2, memory_hard=False), solutions, b""
     ),
     "protection.browser_check.work:scrypt_answer": lambda module, salt, index: module.scrypt_answer(
         _work(salt, 1, memory_hard=True), index
