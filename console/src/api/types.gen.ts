@@ -588,6 +588,7 @@ export interface CustomerSiteInput {
   clearanceWithoutScript?: boolean;
   wholeSite?: boolean;
   openPaths?: SiteOpenPath[];
+  feeds?: string[];
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
@@ -1410,6 +1411,7 @@ export interface OwnSiteInput {
   clearanceWithoutScript?: boolean;
   wholeSite?: boolean;
   openPaths?: SiteOpenPath[];
+  feeds?: string[];
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
@@ -1857,6 +1859,7 @@ export interface SiteChange {
   clearanceWithoutScript?: boolean;
   wholeSite?: boolean;
   openPaths?: SiteOpenPath[];
+  feeds?: string[];
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
@@ -1877,6 +1880,7 @@ export interface SiteDetail {
   clearanceWithoutScript: boolean;
   wholeSite?: boolean;
   openPaths?: SiteOpenPath[];
+  feeds?: string[];
   createdAt: string;
   updatedAt: string;
   wantedPrograms?: string[];
@@ -1923,6 +1927,7 @@ export interface SiteInput {
   clearanceWithoutScript?: boolean;
   wholeSite?: boolean;
   openPaths?: SiteOpenPath[];
+  feeds?: string[];
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
@@ -1939,11 +1944,13 @@ export interface SiteList {
 /**
  * A path that is open to one sender, whatever routes and rules say. A `path` that ends in `/*` has all below it.
  *
- * `sender` is the name of a known service (`stripe`), an address or network (`203.0.113.0/24`), or `anyone`.
+ * `sender` is the name of a known service (`stripe`), an address or network (`203.0.113.0/24`), `programs`, or
+ * `anyone`. `programs` are all senders that are not browsers; they share `perMinute` requests (default: 60).
  */
 export interface SiteOpenPath {
   path: string;
   sender: string;
+  perMinute?: number;
   note?: string;
 }
 
@@ -1970,6 +1977,7 @@ export interface SiteSummary {
   clearanceWithoutScript: boolean;
   wholeSite?: boolean;
   openPaths?: SiteOpenPath[];
+  feeds?: string[];
   createdAt: string;
   updatedAt: string;
   wantedPrograms?: string[];

@@ -6,6 +6,7 @@ neither signals nor models tell apart share a FingerprintKind.
 """
 
 from collections.abc import Sequence
+from zlib import crc32
 
 from msgspec.structs import replace
 
@@ -27,6 +28,8 @@ from agentgate.protection.threat_data.views import UserAgentView
 # The key of a header set: the bytes of the head without the values outside the set, or the same as pairs.
 HeaderSetKey = bytes | tuple[tuple[bytes, bytes], ...]
 
+# Classes of programs that share a budget by name.
+NAMED_CLASSES = frozenset(("ua.checker", "ua.feed_reader", "ua.preview", "ua.uptime"))
 _KEPT = frozenset(KEPT)
 _KINDS, _LAYOUTS, _LABELS, _USER_AGENTS, _LANGUAGES = 4_096, 1_024, 2_048, 8_192, 2_048
 # A longer key is not cached: visitors choose most of it.
@@ -94,6 +97,7 @@ class HeaderFingerprint:
         "_headers",
         "has_secret",
         "is_agents",
+        "is_browsers",
         "is_complete",
         "is_counted",
         "is_plain",
@@ -101,7 +105,9 @@ class HeaderFingerprint:
         "methods",
         "needs_fields",
         "observed",
+        "program",
         "signatures",
+        "tag",
         "waits",
     )
 
@@ -112,8 +118,14 @@ class HeaderFingerprint:
         self.observed = observed
         self.methods = headers.methods
         self.signatures = layout.signatures
-        # Whether the request counts towards the rates.
-        self.is_counted = kind.request_class <= RequestClass.PAGE
+        # The name whose shared budget the request takes from, if it names a program.
+        self.program = program_of(user_agent)
+        # Whether nothing but the rates must be counted.
+        self.is_counted = kind.request_class <= RequestClass.PAGE and self.program is None
+        # Who may load the parts of a page: the browser, as far as its headers show which.
+        self.tag = _tag_of(user_agent, has_fetch_metadata=layout.has_fetch_metadata)
+        # Whether a browser sent it, or a program with a browser's headers.
+        self.is_browsers = bool(user_agent.engine) or layout.has_browser_headers
         self.has_secret, self.is_complete = layout.has_secret, layout.is_complete
         self.is_agents = layout.is_signed or user_agent.claimed_agent is not None
         # Whether the check must wait for a signature or for a token to be spent.
@@ -229,6 +241,19 @@ class HeaderFingerprints:
         return found or self._kinds.put(
             key, FingerprintKind(headers.method, request_class, is_ok_200=headers.is_ok_200)
         )
+
+
+def program_of(view: UserAgentView) -> str | None:
+    """Return the name, or else the class, of a program that only its User-Agent names; None for all others."""
+    if "ua.browser" in view.labels or NAMED_CLASSES.isdisjoint(view.labels):
+        return None
+    return view.program or next(label for label in view.labels if label in NAMED_CLASSES)
+
+
+def _tag_of(view: UserAgentView, *, has_fetch_metadata: bool) -> int:
+    """Return the same number for the same browser in every process."""
+    browser = (view.engine, view.major, view.platform, view.mobile, view.device, view.labels, has_fetch_metadata)
+    return crc32(repr(browser).encode())
 
 
 def read_parts(fields: Fields) -> tuple[MethodClaims, bytes, bytes]:

@@ -8,7 +8,7 @@ from agentgate.protection.gateway.route_protection import OPENED, MethodClaims, 
 from agentgate.protection.gateway.site_snapshot import SiteSnapshot
 from agentgate.protection.rules.evaluate import NO_TRAITS, Traits
 from agentgate.protection.scoring.score import FigureReading
-from agentgate.protection.signals.paths import path_labels
+from agentgate.protection.signals.paths import OPEN_LABELS, path_labels
 from agentgate.protection.signals.request_class import is_file
 from agentgate.protection.sites.open_paths import OpenPath
 from agentgate.protection.sites.request_methods import KNOWN_METHODS
@@ -19,10 +19,19 @@ _KINDS, _ORIGINS = 4_096, 256
 class PageKind:
     """Pages of a site that clearances, rules and models cannot tell apart. There is one object of each."""
 
-    __slots__ = ("is_file", "open_path", "opened", "origin", "protections", "target", "traits")
+    __slots__ = ("is_file", "labels", "open_path", "opened", "origin", "protections", "target", "traits")
 
-    def __init__(self, origin: str, protections: tuple[Protection, ...], target: str, traits: Traits) -> None:
+    def __init__(
+        self,
+        origin: str,
+        protections: tuple[Protection, ...],
+        target: str,
+        traits: Traits,
+        labels: tuple[str, ...] = (),
+    ) -> None:
         self.origin = origin
+        # `path.*`.
+        self.labels = labels
         # Whether a part of a page with this path is certainly no page.
         self.is_file = is_file(target)
         # The path that the site opened to one sender, and the page kind that applies to that sender.
@@ -34,10 +43,6 @@ class PageKind:
         self.target = target
         # Results of the rules' predicates on method, path and host.
         self.traits = traits
-
-    def opens_to(self, signatures: frozenset[str], address: str) -> bool:
-        """Return whether the site opened the path to the sender with these signature headers or this address."""
-        return self.open_path is not None and self.open_path.is_sender(signatures, address)
 
 
 class SitePage(Struct, frozen=True, eq=False, gc=False):
@@ -63,21 +68,23 @@ class Pages:
             check_method(method)
         start, data = split_url(url or b"")
         origin, host = self._origins.young.get(start) or self._find_origin(start)
-        protections = protections_of(view, claims, data, host)
+        target = data.decode("latin-1")
+        labels = path_labels(method, target, view.feeds) if claims.is_plain else ()
+        is_open = not OPEN_LABELS.isdisjoint(labels)
+        protections = protections_of(view, claims, data, host, is_open=is_open)
         traits = NO_TRAITS
         if view.matcher is not None:
             traits = view.matcher.of_page(method, claims.overrides, data, host.decode())
-        target = data.decode("latin-1")
-        # Results of signals and counting on a target, beside its length.
-        labels, names_file = path_labels(method, target), is_file(target)
+        # Another result of signals and counting on a target, beside its length.
+        names_file = is_file(target)
         open_path = view.open_paths.find(target)
         key = (site, origin, protections, self._lengths[len(target)], labels, names_file, open_path, traits)
         kind = self._kinds.young.get(key) or self._kinds.promote(key)
         if kind is None:
-            kind = self._kinds.put(key, PageKind(origin, protections, target, traits))
+            kind = self._kinds.put(key, PageKind(origin, protections, target, traits, labels))
             if open_path is not None:
                 kind.open_path = open_path
-                kind.opened = PageKind(origin, (OPENED,), target, traits)
+                kind.opened = PageKind(origin, (OPENED,), target, traits, labels)
         return SitePage(target, kind)
 
     def _find_origin(self, start: bytes) -> tuple[str, bytes]:

@@ -52,6 +52,7 @@ class PendingCheck(Struct, frozen=True, gc=False):
             agent=agent,
             receipt=shown.states,
             is_plain=self.page.kind.origin.startswith("http:"),
+            path=self.page.kind.labels,
             wanted=self.site.wanted_programs,
         )
 

@@ -54,6 +54,8 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
     visitor: int | None = None
     # The origin was asked for without TLS.
     is_plain: bool = False
+    # `path.*` labels of method and target, with the site's feeds.
+    path: tuple[str, ...] = ()
     # Programs and classes of programs that the site's settings name as wanted.
     wanted: frozenset[str] = frozenset()
     # The TLS handshake's JA4 fingerprint as the proxy saw it.

@@ -177,7 +177,7 @@ def test_signals_read_no_value_that_a_key_does_not_hold():
         read |= headers.read
 
         # What is asked for each request anew looks at no header, and at nothing that a decision is not cached by.
-        allowed = {"address", "rates", "receipt", "agent", "now_ms", "method", "target", "is_plain", "wanted"}
+        allowed = {"address", "rates", "receipt", "agent", "now_ms", "method", "target", "is_plain", "wanted", "path"}
         request = SignalInput(Barred(facts, allowed), INTEL, None, None, user_agent, None)
         for signal in REQUEST_SIGNALS:
             signal(request)
