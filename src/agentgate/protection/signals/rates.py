@@ -38,7 +38,10 @@ LATE_SYNCS = 2
 FREE_FILES_PER_MINUTE, FILES_PER_MINUTE = 1_200, 18_000
 # Fetches and paid parts without a file extension a minute, of an address without a clearance. They count as pages too,
 # and this ceiling leaves the rest of VISITOR_HIGH to navigations.
-LOOSE_PER_MINUTE = 100
+LOOSE_PER_MINUTE = 80
+# The ceiling begins with so many pages a minute. Below, a few browsers are challenged once; above, that would be
+# everyone in a school, for parts of pages that others opened.
+PAGES_OF_A_FEW = 30
 # Requests a minute that all clients of an unproven program's name share on a site.
 NAME_PER_MINUTE = 20
 # A page is known to the other workers for so long at least, and twice that at most.
@@ -62,6 +65,8 @@ class _Window(SharedCount, gc=False):
     # Files, and requests against LOOSE_PER_MINUTE, that this worker saw.
     files: int = 0
     loose: int = 0
+    # Requests of the minute before that were not loose.
+    pages_before: int = 0
 
     def rate(self, rest_ms: int) -> int:
         """Return the sum, at least 1."""
@@ -191,8 +196,13 @@ class RateWindows:
     def _count_loose(self, counted: Counted, state: PartState, now_ms: int) -> tuple[int, int, PartState]:
         """Count against LOOSE_PER_MINUTE, and as a page: the target may be one, and nothing proves the visitor."""
         window = self._current(counted, now_ms)
-        if window.loose >= self._loose:
-            return *self._rates(counted, now_ms), PartState.OVER
+        rates = self._rates(counted, now_ms)
+        if rates[0] >= VISITOR_HIGH:
+            # The rules challenge it. Counted too, it would only make others wait longer.
+            return *rates, state
+        pages = window.own - window.loose + window.pages_before * (MINUTE_MS - now_ms % MINUTE_MS) // MINUTE_MS
+        if window.loose >= self._loose and pages > PAGES_OF_A_FEW:
+            return *rates, PartState.OVER
         window.loose += 1
         return *self.count_again(counted, now_ms), state
 
@@ -317,7 +327,7 @@ class RateWindows:
         window = self._present[key] = _Window(key=key)
         before = self._before.get(key)
         if before is not None:
-            window.before = before.own + before.others
+            window.before, window.pages_before = before.own + before.others, before.own - before.loose
         if self._sharing is not None:
             if before is not None:
                 self._sharing.finish(self._minute_before, before)

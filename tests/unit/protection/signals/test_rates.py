@@ -18,6 +18,8 @@ from agentgate.protection.signals.rates import (
     LOOSE_PER_MINUTE,
     NAME_PER_MINUTE,
     NO_WINDOW,
+    PAGES_OF_A_FEW,
+    VISITOR_HIGH,
     Counted,
     RateWindows,
     network_of,
@@ -273,13 +275,24 @@ def test_files_have_a_ceiling_with_and_without_a_page():
         assert states.count(PartState.OVER) == 3
 
 
-def test_fetches_of_an_address_leave_room_for_its_pages_and_earn_nothing():
+def test_fetches_of_a_few_browsers_count_as_pages_and_earn_nothing():
     windows, visitor = RateWindows(), Counted(1, VISITOR, HERE, NO_WINDOW)
-    states = [windows.count_fetch(visitor, START_MS)[2] for _ in range(300)]
+    rates = [windows.count_fetch(visitor, START_MS)[0] for _ in range(300)]
 
-    assert states.count(PartState.COUNTED) == LOOSE_PER_MINUTE
-    assert windows.count_again(visitor, START_MS)[0] == LOOSE_PER_MINUTE + 1
+    assert [each for each in rates if each < VISITOR_HIGH] == [*range(1, VISITOR_HIGH)]
+    assert set(rates[VISITOR_HIGH:]) == {VISITOR_HIGH}
     assert windows.count_part(visitor, TAG, START_MS)[2] is PartState.COUNTED
+
+
+def test_parts_of_a_crowd_leave_room_for_its_pages():
+    windows, visitor = RateWindows(), Counted(1, VISITOR, HERE, NO_WINDOW)
+    for _ in range(PAGES_OF_A_FEW + 10):
+        windows.count_again(visitor, START_MS)
+        windows.earn(visitor, TAG, START_MS)
+    states = [windows.count_part(visitor, TAG, START_MS)[2] for _ in range(300)]
+
+    assert states == [PartState.PAID] * LOOSE_PER_MINUTE + [PartState.OVER] * (300 - LOOSE_PER_MINUTE)
+    assert windows.count_again(visitor, START_MS)[0] == PAGES_OF_A_FEW + 10 + LOOSE_PER_MINUTE + 1 < VISITOR_HIGH
 
 
 def test_with_a_clearance_parts_cost_nothing_and_fetches_count_as_calls():

@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-TAO54JPE.js";import"./chunk-GDKEWDP5.js";import"./chunk-AITGOFM7.js";import"./chunk-X432TPJS.js";import"./chunk-OO2KXZYX.js";import"./chunk-LOCM7OGJ.js";import"./chunk-AKL6B3OG.js";import"./chunk-LKILLRKO.js";import"./chunk-754NHDSQ.js";import"./chunk-XXQRNZVV.js";import"./chunk-B6MBHCFO.js";export{a as FILTERS,c as default,b as worst};

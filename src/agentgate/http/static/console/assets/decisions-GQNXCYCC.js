@@ -1,0 +1,1 @@
+import{a,b,c}from"./chunk-MOCHUT7I.js";import"./chunk-4Z5Y6YN4.js";import"./chunk-QBITGYBX.js";import"./chunk-2DN764JY.js";import"./chunk-GFETXODF.js";import"./chunk-5XGU5RBL.js";import"./chunk-TLY4D2VT.js";import"./chunk-53URD4GD.js";import"./chunk-H2RCTIM4.js";import"./chunk-GOHHXWNG.js";import"./chunk-B6MBHCFO.js";export{a as FILTERS,c as default,b as worst};

@@ -1,0 +1,1 @@
+import{a,b}from"./chunk-6P4ME7WI.js";import"./chunk-S3UKZCSM.js";import"./chunk-BRJTMVPD.js";import"./chunk-LG2QAWZF.js";import"./chunk-WB4TJRDF.js";import"./chunk-DFHOPEFD.js";import"./chunk-37K3ZYYL.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-LNINXGPQ.js";import"./chunk-UAY33Z6U.js";import"./chunk-BRJTMVPD.js";import"./chunk-Y2Q5SC4O.js";import"./chunk-QK5J4755.js";import"./chunk-P6CGRUP7.js";import"./chunk-RQS56WKQ.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
