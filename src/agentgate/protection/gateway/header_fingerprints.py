@@ -245,7 +245,9 @@ class HeaderFingerprints:
 
 def program_of(view: UserAgentView) -> str | None:
     """Return the name, or else the class, of a program that only its User-Agent names; None for all others."""
-    if "ua.browser" in view.labels or NAMED_CLASSES.isdisjoint(view.labels):
+    # Checkers drive browsers; in the other classes a browser's name is a person's program or phone.
+    is_persons = "ua.browser" in view.labels and "ua.checker" not in view.labels
+    if is_persons or NAMED_CLASSES.isdisjoint(view.labels):
         return None
     return view.program or next(label for label in view.labels if label in NAMED_CLASSES)
 

@@ -16,6 +16,8 @@ from agentgate.protection.sites.directory import SiteView
 PROVEN = frozenset(("agent.verified", "agent.search_verified", "agent.program_verified"))
 # What whole-site protection does not cover besides: standard paths, feeds, and programs that the owner wants.
 UNCOVERED = OPEN_LABELS | PROVEN | {"ua.wanted"}
+# Where the agent policy asks nobody to prove a name: standard paths, feeds, and programs that the owner named.
+NAME_SUFFICES = OPEN_LABELS | {"ua.wanted"}
 
 CANNOT_TELL = "Whose crawler this is could not be checked yet: DNS has not answered. Come again later."
 
@@ -82,7 +84,7 @@ def _is_paid_part(check: DecidedCheck) -> bool:
 
 def _missing(check: DecidedCheck, agent: AgentRuling | None, *, waives: bool) -> Ruling | None:
     """Return the refusal that goes before the rules: by the agents' policy, or for a missing token or clearance."""
-    is_open = check.protection.opened or not OPEN_LABELS.isdisjoint(check.decision.labels)
+    is_open = check.protection.opened or not NAME_SUFFICES.isdisjoint(check.decision.labels)
     against = None if agent is None else rule_on_agent(check, agent, needs_proof=not is_open)
     if against is not None:
         return against

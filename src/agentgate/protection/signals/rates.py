@@ -42,6 +42,8 @@ LOOSE_PER_MINUTE = 80
 # The ceiling begins with so many pages a minute. Below, a few browsers are challenged once; above, that would be
 # everyone in a school, for parts of pages that others opened.
 PAGES_OF_A_FEW = 30
+# Parts without a file extension a minute of a visitor without an open page: pictures that another site shows.
+FREE_PARTS_PER_MINUTE = 12
 # Requests a minute that all clients of an unproven program's name share on a site.
 NAME_PER_MINUTE = 20
 # A page is known to the other workers for so long at least, and twice that at most.
@@ -65,6 +67,8 @@ class _Window(SharedCount, gc=False):
     # Files, and requests against LOOSE_PER_MINUTE, that this worker saw.
     files: int = 0
     loose: int = 0
+    # Parts without a file extension that no page had.
+    orphans: int = 0
     # Requests of the minute before that were not loose.
     pages_before: int = 0
 
@@ -180,9 +184,12 @@ class RateWindows:
 
     def count_part(self, counted: Counted, tag: int, now_ms: int) -> tuple[int, int, PartState]:
         """Take a part without a file extension out of its page's budget; past that, count it as a page."""
-        self._current(counted, now_ms)
-        if not self._spend(counted.key ^ tag, self._budget_of(counted, tag, now_ms), now_ms):
-            return *self.count_again(counted, now_ms), PartState.COUNTED
+        window, budget = self._current(counted, now_ms), self._budget_of(counted, tag, now_ms)
+        if not self._spend(counted.key ^ tag, budget, now_ms):
+            window.orphans += not budget.has_page(now_ms)
+            # Without the counts of pages at other machines, the page may have been opened at one of them.
+            is_over = window.orphans > FREE_PARTS_PER_MINUTE and (self._sharing is None or self._pages is not None)
+            return *self.count_again(counted, now_ms), PartState.OVER if is_over else PartState.COUNTED
         if counted.network_address is None:
             return *self._rates(counted, now_ms), PartState.PAID
         return self._count_loose(counted, PartState.PAID, now_ms)

@@ -8,6 +8,7 @@ from agentgate.protection.signals.part_budget import PER_PAGE
 from agentgate.protection.signals.rates import (
     FILES_PER_MINUTE,
     FREE_FILES_PER_MINUTE,
+    FREE_PARTS_PER_MINUTE,
     LOOSE_PER_MINUTE,
     NAME_PER_MINUTE,
     PAGES_OF_A_FEW,
@@ -24,7 +25,8 @@ def test_the_page_states_every_limit():
 
     # The request that reaches a rate's limit is refused, so one less is allowed.
     allowed = [each - 1 for each in (VISITOR_HIGH, VISITOR_EXTREME, NETWORK_HIGH)]
-    ceilings = [FILES_PER_MINUTE, FREE_FILES_PER_MINUTE, PER_PAGE, LOOSE_PER_MINUTE, NAME_PER_MINUTE]
-    assert stated == [*allowed, GATEWAY_REQUESTS_PER_MINUTE, *ceilings]
+    files = [FILES_PER_MINUTE, FREE_FILES_PER_MINUTE]
+    parts = [PER_PAGE, LOOSE_PER_MINUTE, FREE_PARTS_PER_MINUTE]
+    assert stated == [*allowed, GATEWAY_REQUESTS_PER_MINUTE, *files, *parts, NAME_PER_MINUTE]
     assert f"from {PAGES_OF_A_FEW + 1} pages a minute on" in section
     assert f"share\n{NAME_PER_MINUTE} requests a minute" in text
