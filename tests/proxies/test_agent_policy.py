@@ -1,4 +1,4 @@
-"""The agent policy behind real proxies, on requests that a rule of the managed group `standards` allows."""
+"""The agent policy behind real proxies, on a feed and on a request with a header of a webhook."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from tests.proxies.visiting import ORIGIN, Installed
 from tests.support.agent_client import SigningAgent
 
 AGENT = SigningAgent()
-USUAL = [("Host", "shop.example"), ("User-Agent", "agent/1.0"), ("Accept", "*/*")]
+USUAL = [("Host", "shop.example"), ("User-Agent", "agent/1.0"), ("Accept", "*/*"), ("Accept-Language", "en")]
 
 
 @pytest.fixture
