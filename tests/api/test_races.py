@@ -83,8 +83,10 @@ CREATIONS = {
     "site": ("SELECT count(*) FROM site WHERE account_id = $1", 5, "sites", lambda n: {"name": f"Site {n}"}),
     "member": (
         # Invitations count against the limit until they are accepted.
-        "SELECT (SELECT count(*) FROM membership WHERE account_id = $1)"
-        " + (SELECT count(*) FROM invitation WHERE account_id = $1)",
+        (
+            "SELECT (SELECT count(*) FROM membership WHERE account_id = $1)"
+            " + (SELECT count(*) FROM invitation WHERE account_id = $1)"
+        ),
         10,
         "members",
         lambda n: {"email": f"person{n}@acme.example", "role": "member"},

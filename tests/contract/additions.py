@@ -167,6 +167,7 @@ ADDED_FIELDS = {
         "clearanceWithoutScript": 9,
         "wholeSite": 9,
         "openPaths": 9,
+        "feeds": 9,
         "wantedPrograms": 9,
         "tokenBinding": 8,
         "privateTokenIssuers": 7,

@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-ORI7V3T7.js";import"./chunk-4MFLAFFV.js";import"./chunk-5ZXV4PD7.js";import"./chunk-SNCIFDSD.js";import"./chunk-H2PX6IPZ.js";import"./chunk-QR5AGXGW.js";import"./chunk-QX4BVPUR.js";import"./chunk-ZHHOLU2V.js";import"./chunk-2MOW7VXS.js";import"./chunk-JCDKAFZG.js";import"./chunk-B6MBHCFO.js";export{a as FILTERS,c as default,b as worst};

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-SPBTIGC2.js";import"./chunk-R6SGH2DP.js";import"./chunk-BRJTMVPD.js";import"./chunk-ZNVD3SM2.js";import"./chunk-LB56F4OH.js";import"./chunk-7QUYVKCQ.js";import"./chunk-WTR2LPMQ.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
