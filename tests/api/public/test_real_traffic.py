@@ -11,9 +11,8 @@ import pytest
 
 from agentgate.lib.clock import FixedClock
 from agentgate.lib.enums import ClearanceLevel
-from agentgate.lib.ids import write_visitor
 from agentgate.lib.settings.schema import read_settings
-from agentgate.protection.tokens.clearance import Clearances
+from agentgate.protection.tokens.clearance import ClearanceHolder, Clearances
 from tests.population.programs import WEBHOOKS, programs
 from tests.population.sent import Sent, Should
 from tests.population.visitors import ORIGIN, Visitor, population
@@ -68,15 +67,14 @@ class Site:
         reply = self.service.operator.patch(f"/v1/admin/sites/{self.key}", json=fields)
         assert reply.status_code == 200, reply.text
 
-    def clearance(self, address: str) -> str:
+    def clearance(self, visitor: Visitor) -> str:
         """Return the cookie of a visitor who passed the check."""
         application = self.service.application
         issuer = application.settings.public_base_url.rstrip("/") or f"http://{application.settings.public_listen}"
-        visitors = application.refresher.decider.visitors
         issued = Clearances(application.keyring, application.settings.clearance_seconds, issuer=issuer).issue(
             site_key=self.key,
             origin=ORIGIN,
-            visitor=write_visitor(visitors.find(self.key, address)),
+            holder=ClearanceHolder(visitor.address, visitor.browser.user_agent.encode()),
             level=ClearanceLevel.CHECKED,
             now_ms=application.clock.now_ms(),
         )
@@ -175,7 +173,7 @@ def test_a_picture_that_accepts_a_page_is_asked_and_one_that_belongs_to_none_cou
 def test_with_a_clearance_the_browser_counts_and_not_its_neighbours(site: Site) -> None:
     visitor = visitor_of("81.2.75.1")
     flood = [site.statuses(visitor, range(1, 2))[0] for _ in range(300)]
-    request = visitor.navigation(1, site.clearance(visitor.address))
+    request = visitor.navigation(1, site.clearance(visitor))
 
     assert flood[-1] == 401
     assert site.status((request.url, "", request.headers), visitor.address) == 204
@@ -295,7 +293,7 @@ def test_a_wrong_open_path_is_refused_with_what_would_be_right(site: Site, entry
 def test_whole_site_protection_asks_browsers_once_and_leaves_programs_alone(site: Site) -> None:
     site.change(wholeSite=True)
     visitor = visitor_of("81.2.79.1")
-    cleared = visitor.navigation(1, site.clearance(visitor.address))
+    cleared = visitor.navigation(1, site.clearance(visitor))
 
     assert site.statuses(visitor, range(2)) == [401, 401]
     assert site.status((cleared.url, "", cleared.headers), visitor.address) == 204

@@ -22,7 +22,7 @@ from agentgate.lib.shared_cache import SharedCache
 from agentgate.protection.challenge_page.proxied_call import ProxiedCall
 from agentgate.protection.challenge_page.sealed_token import SavedForms, SealedTokens
 from agentgate.protection.gateway.event_log import GatewayEventLog
-from agentgate.protection.gateway.receipts import Receipts
+from agentgate.protection.gateway.receipts import Receipts, holder_of
 from agentgate.protection.tokens.clearance import ClearanceRefused, Clearances, IssuedClearance
 from agentgate.protection.tokens.receipts import Claims, NotAReceipt, SigningKeys, is_of_the_future, read_receipt
 
@@ -186,6 +186,8 @@ class Passes:
         except NotAReceipt:
             return "invalid_token"
         reason = "invalid_token" if signed.test else _misfit(signed.claims, proxied)
+        if reason is None and not self._is_holders(proxied, signed.claims):
+            reason = "visitor_mismatch"
         if reason is not None:
             return reason
         if not await self._receipts.spend(site, signed.claims, now_ms=now_ms):
@@ -209,12 +211,17 @@ class Passes:
         """Return whether this visitor passed a moment ago for the same return URL."""
         return await self._shared_cache.get(_lately(proxied, url)) is not None
 
+    def _is_holders(self, proxied: ProxiedCall, claims: Claims) -> bool:
+        """Return whether the browser that earned the token sends it."""
+        address, now_ms = proxied.original.address, proxied.call.now
+        return self._receipts.is_holders(claims, proxied.site, address, proxied.headers, now_ms)
+
     def _issue(self, proxied: ProxiedCall, level: ClearanceLevel, renewed: str | None) -> IssuedClearance:
         holder = proxied.holder
         return self._clearances.issue(
             site_key=holder.site_key,
             origin=holder.origin,
-            visitor=holder.visitor,
+            holder=holder_of(proxied.headers, proxied.original.address),
             level=level,
             now_ms=proxied.call.now,
             renewed=renewed,
@@ -228,7 +235,8 @@ class Passes:
             known = None if value is None else self._clearances.read(value, site_key=holder.site_key, now_ms=now_ms)
         except ClearanceRefused:
             known = None
-        if known is None or (known.origin, known.visitor) != (holder.origin, holder.visitor):
+        client = holder_of(proxied.headers, proxied.original.address)
+        if known is None or known.origin != holder.origin or not self._clearances.is_held_by(known, client):
             return ClearanceLevel.CHECKED, None
         is_low = known.level is ClearanceLevel.LOW
         return (ClearanceLevel.CHECKED if is_low else known.level), known.id

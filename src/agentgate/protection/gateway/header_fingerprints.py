@@ -93,6 +93,9 @@ class HeaderSet:
         self.is_cached = is_cached
 
 
+# Programs by name: a clearance exempts none of them from a rule.
+UNEXEMPT = frozenset(("ua.scanner", "ua.automation", "ua.http_library", "ua.ai_agent"))
+
 # Marks headers that only the parser may read.
 UNFIT = object.__new__(HeaderSet)
 FingerprintKey = tuple[HeaderSet, UserAgentKind, LanguageKind]
@@ -107,6 +110,8 @@ class HeaderFingerprint:
         "is_complete",
         "is_counted",
         "is_plain",
+        "is_program",
+        "ja4",
         "kind",
         "methods",
         "needs_fields",
@@ -121,6 +126,9 @@ class HeaderFingerprint:
         self.kind = kind
         self.observed = observed
         self.methods = headers.methods
+        self.ja4 = headers.ja4
+        # Whether no clearance exempts the client from rules.
+        self.is_program = not UNEXEMPT.isdisjoint((*observed.labels, *user_agent.claim_labels))
         self.signatures = layout.signatures
         # Whether the request counts towards the rates.
         self.is_counted = kind.request_class <= RequestClass.PAGE

@@ -87,13 +87,15 @@ class Counted(Struct, eq=False, gc=False):
 
     site: int
     number: int
-    # The address whose network it counts towards; None with a clearance: the browser proved itself.
-    network_address: str | None
+    # The address whose network it counts towards.
+    network_address: str
     window: _Window
     # The number of the minute that the windows belong to, not the minute itself: idle visitors would keep it alive.
     turn: int = -1
     network: _Window | None = None
     budget: PartBudget | None = None
+    # Whether it counts the clearances of an address.
+    is_cleared: bool = False
 
     # Made when they are needed, seldom: two hundred thousand visitors have much of a worker's memory.
 
@@ -103,9 +105,9 @@ class Counted(Struct, eq=False, gc=False):
         return self.site << 64 | self.number & _NUMBER
 
     @property
-    def network_key(self) -> Key | None:
+    def network_key(self) -> Key:
         """What its network is counted by."""
-        return None if self.network_address is None else network_key(self.site, self.network_address)
+        return network_key(self.site, self.network_address)
 
 
 class RateWindows:
@@ -226,15 +228,14 @@ class RateWindows:
         counted.turn = self._turns
         key, network_key = counted.key, counted.network_key
         counted.window = self._present.get(key) or self._open(key)
-        if network_key is not None:
-            counted.network = self._present.get(network_key) or self._open(network_key)
+        counted.network = self._present.get(network_key) or self._open(network_key)
 
     def _find_budget(self, counted: Counted, now_ms: int) -> PartBudget:
         key = counted.key
         budget = self._budgets.get(key)
         if budget is None:
             budget = PartBudget(self._free, self._free, now_ms)
-            if counted.network_address is None:
+            if counted.is_cleared:
                 # The page on which the check was passed is open, and it was loaded under the address.
                 budget = PartBudget(PER_PAGE, PER_PAGE, now_ms, page_ms=now_ms)
             self._budgets.put(key, budget)

@@ -66,7 +66,7 @@ class Bindings:
 
     def bind(self, site_key: str, receipt_id: str, holder: TokenHolder) -> str:
         """Return the claim for a new token."""
-        kind, network = _network_of(holder.address)
+        kind, network = token_network(holder.address)
         parts = (
             kind,
             self._tag(site_key, receipt_id, b"network", network),
@@ -81,7 +81,7 @@ class Bindings:
         bound = _read(claims)
         if bound is None:
             return Match.UNKNOWN
-        kind, network = _network_of(address)
+        kind, network = token_network(address)
         if kind != bound.kind:
             return Match.UNKNOWN
         return Match.SAME if self._is_tag(bound.network, claims, b"network", network) else Match.OTHER
@@ -132,7 +132,7 @@ def _read(claims: Claims) -> _Binding | None:
     return _Binding(*parts) if len(parts) == len(_Binding.__struct_fields__) else None
 
 
-def _network_of(address: str) -> tuple[str, bytes]:
+def token_network(address: str) -> tuple[str, bytes]:
     """Return the kind of an address in its one spelling, and the bytes of its network."""
     if ":" in address:
         network = inet_pton(AF_INET6, address)
