@@ -116,6 +116,8 @@ class Demand(Struct, frozen=True, kw_only=True, gc=False):
     content_digest: str | None = None
     # The visitor's, in its one spelling.
     remote_address: str | None = None
+    # Whether this service saw the address itself, instead of reading it in a call.
+    is_seen: bool = False
 
 
 class TestCaller(Struct, frozen=True):
@@ -236,8 +238,10 @@ class Redeemer:
 
     def _check_visitor(self, claims: Claims, demand: Demand, site: SiteView) -> None:
         address = demand.remote_address
-        if address is not None and not self._bindings.may_redeem(claims, address, site):
-            raise Refused("visitor_mismatch")
+        if address is None:
+            return
+        if not self._bindings.may_redeem(claims, address, site, is_seen=demand.is_seen):
+            raise Refused("invalid_token", "The token was earned in another network than remoteAddress.")
 
     def _spend(self, call: PendingRedemption) -> None:
         claims, request_id = call.claims, call.request_id

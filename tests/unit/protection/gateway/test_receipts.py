@@ -29,7 +29,8 @@ def reading(ring) -> Receipts:
     return Receipts(KEYS, Clearances(ring, LIFETIME_S), None, keyring=ring)
 
 
-def inspect(receipts, cookies, *, origin=HERE, protection=CLOSED, visitor=1, user_agent=CHROME, **told):
+def inspect(receipts, cookies, *, origin=HERE, protection=CLOSED, **told):
+    visitor, user_agent = told.pop("visitor", 1), told.pop("user_agent", CHROME)
     original = Original("GET", origin, "/", "/", address_of(visitor))
     usual = {"site": SITES[0], "now_ms": NOW_MS}
     return receipts.inspect({b"cookie": cookies, b"user-agent": user_agent}, original, protection, **usual | told)
