@@ -134,7 +134,7 @@ def test_a_token_tells_nobody_where_it_was_earned(gate: Gate) -> None:
         claims = token.split(".")[1]
         return str(json.loads(base64.urlsafe_b64decode(claims + "=="))["binding"])
 
-    kind, network, engine, agent, clearance = binding(first).split(".")
+    kind, network, engine, agent, clearance, verdict = binding(first).split(".")
     assert (kind, engine, len(network), len(agent), len(clearance)) == ("4", "chromium", 22, 22, 16)
     # Nothing by which two tokens of one visitor are known as such.
-    assert not {network, agent, clearance} & set(binding(second).split("."))
+    assert not {network, agent, clearance, verdict} & set(binding(second).split("."))

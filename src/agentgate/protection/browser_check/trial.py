@@ -183,7 +183,9 @@ class CheckTokens:
         request = trial.call.request
         clearances = () if clearance is None else (clearance.id,)
         holder = TokenHolder(request.address, request.header("user-agent") or "", clearances)
-        return self._bindings.bind(trial.page.site.site_key, receipt_id, holder)
+        return self._bindings.bind(
+            trial.page.site.site_key, receipt_id, holder, is_proven=trial.verdict is CheckVerdict.PASSED
+        )
 
     def _clearance(self, trial: Trial) -> IssuedClearance | None:
         action = trial.page.site.actions.get(trial.page.action)
@@ -194,7 +196,9 @@ class CheckTokens:
         return self._clearances.issue(
             site_key=trial.page.site.site_key,
             origin=binding.origin,
-            holder=ClearanceHolder(request.address, user_agent, request.header(JA4_HEADER)),
+            holder=ClearanceHolder(
+                request.address, user_agent, request.header(JA4_HEADER), trial.verdict is CheckVerdict.PASSED
+            ),
             level=ClearanceLevel.STEP_UP if trial.answered else ClearanceLevel.CHECKED,
             now_ms=trial.call.now,
         )

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 from msgspec import UNSET, Struct
 
 from agentgate.lib.clock import FOREVER_MS, SECOND_MS
-from agentgate.lib.enums import ClearanceLevel, ReceiptKind, TokenBinding
+from agentgate.lib.enums import ClearanceLevel, Mode, ReceiptKind, TokenBinding
 from agentgate.lib.keyring import Keyring
 from agentgate.protection.gateway.original_request import Original
 from agentgate.protection.gateway.route_protection import Protection
@@ -89,7 +89,7 @@ class Receipts:
         found = cookies_of(headers.get(b"cookie", b""), self.clearances.cookie_name(site.site_key).encode())
         shown, *_ = self.clearance(
             found,
-            site_key=site.site_key,
+            site=site,
             origin=original.origin,
             holder=holder_of(headers, original.address),
             now_ms=now_ms,
@@ -127,6 +127,8 @@ class Receipts:
         reason = _misfit(claims, origin, actions, now_ms=now_ms)
         if reason is not None:
             return Shown((_TOKEN_STATES[reason],), reason)
+        if site.mode is Mode.ENFORCE and not self._bindings.is_proven(claims):
+            return Shown(("invalid",), "invalid_token")
         return Shown(_KIND_STATES[claims.kind], None, claims) if _fits_body(claims, site, headers) else OTHER_CONTENT
 
     def is_holders(
@@ -140,6 +142,10 @@ class Receipts:
         user_agent = headers.get(b"user-agent", b"").decode("latin-1")
         return self._bindings.may_spend(claims, TokenHolder(address, user_agent, genuine), site)
 
+    def is_proven(self, claims: Claims) -> bool:
+        """Return whether enforce mode would have passed the check of a token."""
+        return self._bindings.is_proven(claims)
+
     def _ids_of(self, values: tuple[bytes, ...], site_key: str, now_ms: int) -> Iterator[str]:
         for value in values:
             try:
@@ -148,7 +154,7 @@ class Receipts:
                 continue
 
     def clearance(
-        self, values: tuple[bytes, ...], *, site_key: str, origin: str, holder: ClearanceHolder, now_ms: int
+        self, values: tuple[bytes, ...], *, site: SiteView, origin: str, holder: ClearanceHolder, now_ms: int
     ) -> tuple[Shown | None, int, bool]:
         """Return the state of the clearances, None without one; until when that holds; and whether one is valid.
 
@@ -160,7 +166,7 @@ class Receipts:
         best: Shown | None = None
         until_ms = FOREVER_MS
         for value in values:
-            found = self._one_clearance(value, site_key=site_key, origin=origin, holder=holder, now_ms=now_ms)
+            found = self._one_clearance(value, site=site, origin=origin, holder=holder, now_ms=now_ms)
             if found[0] is CLEARED:
                 return (*found, True)
             until_ms = min(until_ms, found[1])
@@ -169,16 +175,16 @@ class Receipts:
         return best, until_ms, best is CLEARED_LOW
 
     def _one_clearance(
-        self, value: bytes, *, site_key: str, origin: str, holder: ClearanceHolder, now_ms: int
+        self, value: bytes, *, site: SiteView, origin: str, holder: ClearanceHolder, now_ms: int
     ) -> tuple[Shown, int]:
         try:
-            clearance = self.clearances.read(value.decode("latin-1"), site_key=site_key, now_ms=now_ms)
+            clearance = self.clearances.read(value.decode("latin-1"), site_key=site.site_key, now_ms=now_ms)
         except ClearanceRefused as refused:
             is_expired = refused.reason == "expired_clearance"
             return (EXPIRED, FOREVER_MS) if is_expired else (INVALID, now_ms)
         if clearance.origin != origin:
             return WRONG_ORIGIN, clearance.expires_ms
-        if not self.clearances.is_held_by(clearance, holder):
+        if not self.clearances.is_held_by(clearance, holder, site.mode):
             return WRONG_VISITOR, clearance.expires_ms
         return CLEARED_LOW if clearance.level is ClearanceLevel.LOW else CLEARED, clearance.expires_ms
 

@@ -57,7 +57,7 @@ class Visitor(Counted, eq=False, gc=False, kw_only=True):
         user_agent, ja4, is_program = browser
         holder = ClearanceHolder(self.address, user_agent, ja4)
         self.shown, self.until_ms, is_good = receipts.clearance(
-            clearances, site_key=site.view.site_key, origin=origin, holder=holder, now_ms=now_ms
+            clearances, site=site.view, origin=origin, holder=holder, now_ms=now_ms
         )
         if is_good and is_program:
             self.shown, is_good = CLEARED_PROGRAM, False

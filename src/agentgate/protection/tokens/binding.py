@@ -56,6 +56,8 @@ class _Binding(Struct, frozen=True, gc=False):
     engine: str
     user_agent: str
     clearance: str
+    # Whether enforce mode would have passed the check, as a keyed digest: nobody learns it from a token.
+    verdict: str
 
 
 class Bindings:
@@ -64,8 +66,8 @@ class Bindings:
     def __init__(self, keyring: Keyring) -> None:
         self._keyring = keyring
 
-    def bind(self, site_key: str, receipt_id: str, holder: TokenHolder) -> str:
-        """Return the claim for a new token."""
+    def bind(self, site_key: str, receipt_id: str, holder: TokenHolder, *, is_proven: bool = True) -> str:
+        """Return the claim for a new token. `is_proven`: enforce mode would have passed the check."""
         kind, network = token_network(holder.address)
         parts = (
             kind,
@@ -73,8 +75,14 @@ class Bindings:
             browser_class(holder.user_agent).engine,
             self._tag(site_key, receipt_id, b"user-agent", holder.user_agent.encode()),
             holder.clearances[0] if holder.clearances else "",
+            self._tag(site_key, receipt_id, b"verdict", b"passed" if is_proven else b"failed"),
         )
         return ".".join(parts)
+
+    def is_proven(self, claims: Claims) -> bool:
+        """Return whether enforce mode would have passed the check. Monitor mode also issues tokens for others."""
+        bound = _read(claims)
+        return bound is None or self._is_tag(bound.verdict, claims, b"verdict", b"passed")
 
     def compare_network(self, claims: Claims, address: str) -> Match:
         """Say whether an address is in the network that earned a token."""

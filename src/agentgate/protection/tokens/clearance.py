@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from agentgate.lib import base64url
 from agentgate.lib.clock import SECOND_MS
-from agentgate.lib.enums import ClearanceLevel
+from agentgate.lib.enums import ClearanceLevel, Mode
 from agentgate.lib.keyring import Keyring
 from agentgate.lib.moment import Moment
 from agentgate.protection.tokens.binding import token_network
@@ -70,6 +70,8 @@ class ClearanceHolder(Struct, frozen=True, gc=False):
     address: str
     user_agent: bytes | None
     ja4: str | None = None
+    # Whether enforce mode would have passed the check. The digest hides it from whoever reads the cookie.
+    is_proven: bool = True
 
 
 class IssuedClearance(Struct, frozen=True):
@@ -108,7 +110,9 @@ class Clearances:
         clearance = Clearance(
             site_key=site_key,
             origin=origin,
-            holder=base64url.encode(self._keyring.mac(PURPOSE, *_holder_parts(site_key, holder))[:DIGEST_BYTES]),
+            holder=base64url.encode(
+                self._keyring.mac(PURPOSE, *_holder_parts(site_key, holder, is_proven=holder.is_proven))[:DIGEST_BYTES]
+            ),
             ja4=self._tag_ja4(site_key, holder.ja4),
             level=level,
             id=renewed or secrets.token_hex(8),
@@ -146,16 +150,22 @@ class Clearances:
             expires_ms=expires_ms,
         )
 
-    def is_held_by(self, clearance: Clearance, holder: ClearanceHolder) -> bool:
-        """Return whether a client is the one that earned the clearance. Unknown TLS fingerprints are not compared."""
+    def is_held_by(self, clearance: Clearance, holder: ClearanceHolder, mode: Mode) -> bool:
+        """Return whether a client is the one that earned the clearance. Unknown TLS fingerprints are not compared.
+
+        Monitor mode also accepts clearances that it issued for checks that enforce mode would have rejected.
+        """
         site_key = clearance.site_key
-        if not self._keyring.is_mac(base64url.decode(clearance.holder), PURPOSE, *_holder_parts(site_key, holder)):
+        tag, verdicts = base64url.decode(clearance.holder), (True, False) if mode is Mode.MONITOR else (True,)
+        if not any(
+            self._keyring.is_mac(tag, PURPOSE, *_holder_parts(site_key, holder, is_proven=each)) for each in verdicts
+        ):
             return False
         shown = _read_ja4(holder.ja4)
-        bound, _, tag = clearance.ja4.partition(".")
+        bound, _, suites = clearance.ja4.partition(".")
         if shown is None or shown[0] != bound:
             return True
-        return self._keyring.is_mac(base64url.decode(tag), PURPOSE, *_ja4_parts(site_key, shown[1]))
+        return self._keyring.is_mac(base64url.decode(suites), PURPOSE, *_ja4_parts(site_key, shown[1]))
 
     def _tag_ja4(self, site_key: str, text: str | None) -> str:
         shown = _read_ja4(text)
@@ -167,9 +177,10 @@ class Clearances:
         )
 
 
-def _holder_parts(site_key: str, holder: ClearanceHolder) -> tuple[bytes, ...]:
+def _holder_parts(site_key: str, holder: ClearanceHolder, *, is_proven: bool) -> tuple[bytes, ...]:
     kind, network = token_network(holder.address)
-    return b"clearance-holder", site_key.encode(), kind.encode(), network, holder.user_agent or b""
+    purpose = b"clearance-holder" if is_proven else b"clearance-monitored"
+    return purpose, site_key.encode(), kind.encode(), network, holder.user_agent or b""
 
 
 def _ja4_parts(site_key: str, suites: str) -> tuple[bytes, ...]:

@@ -17,7 +17,7 @@ from agentgate.events.recorder import Recorder
 from agentgate.events.records import CounterName
 from agentgate.lib.clock import HOUR_MS, SECOND_MS
 from agentgate.lib.database import StoreUnavailable
-from agentgate.lib.enums import ReceiptKind
+from agentgate.lib.enums import Mode, ReceiptKind
 from agentgate.lib.errors import Refused
 from agentgate.lib.limits import REDEMPTION_KEPT_HOURS
 from agentgate.lib.moment import Moment
@@ -237,6 +237,8 @@ class Redeemer:
         return claims
 
     def _check_visitor(self, claims: Claims, demand: Demand, site: SiteView) -> None:
+        if site.mode is Mode.ENFORCE and not self._bindings.is_proven(claims):
+            raise Refused("invalid_token", "Monitor mode issued the token for a check that enforce mode rejects.")
         address = demand.remote_address
         if address is None:
             return

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentgate.lib.enums import ClearanceLevel
+from agentgate.lib.enums import ClearanceLevel, Mode
 from agentgate.protection.tokens.clearance import PREFIX, TAG_BYTES, ClearanceHolder, ClearanceRefused, Clearances
 from tests.unit.protection.tokens.made import NOW_MS, keyring
 
@@ -65,7 +65,7 @@ def test_what_was_issued_reads_back_until_its_time_is_over(level):
 
     assert (read.site_key, read.origin, read.level) == (SITE, ORIGIN, level)
     assert read.expires_ms == NOW_MS + 1_800_000
-    assert CLEARANCES.is_held_by(read, HOLDER)
+    assert CLEARANCES.is_held_by(read, HOLDER, Mode.ENFORCE)
     assert issued.expires_at == read.expires_ms
     assert refusal(issued.value, now_ms=NOW_MS + 1_800_000) == "expired_clearance"
 
@@ -206,7 +206,7 @@ def test_the_cookie_has_another_name_for_each_site_and_installation():
 def test_a_clearance_stays_with_its_browser_in_its_network(changes):
     held = CLEARANCES.read(GOOD, site_key=SITE, now_ms=NOW_MS)
 
-    assert CLEARANCES.is_held_by(held, msgspec.structs.replace(HOLDER, **changes))
+    assert CLEARANCES.is_held_by(held, msgspec.structs.replace(HOLDER, **changes), Mode.MONITOR)
 
 
 @pytest.mark.parametrize(
@@ -223,13 +223,13 @@ def test_a_clearance_stays_with_its_browser_in_its_network(changes):
 def test_a_clearance_is_worth_nothing_with_another_network_browser_or_tls_library(changes):
     held = CLEARANCES.read(GOOD, site_key=SITE, now_ms=NOW_MS)
 
-    assert not CLEARANCES.is_held_by(held, msgspec.structs.replace(HOLDER, **changes))
+    assert not CLEARANCES.is_held_by(held, msgspec.structs.replace(HOLDER, **changes), Mode.MONITOR)
 
 
 def test_a_clearance_without_a_tls_fingerprint_is_compared_without_it():
     held = CLEARANCES.read(issue(holder=ClearanceHolder("203.0.113.9", CHROME)).value, site_key=SITE, now_ms=NOW_MS)
 
-    assert CLEARANCES.is_held_by(held, HOLDER)
+    assert CLEARANCES.is_held_by(held, HOLDER, Mode.ENFORCE)
 
 
 def test_the_holder_of_one_site_cannot_be_followed_at_another():
