@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 from agentgate.lib.enums import ClearanceLevel
-from agentgate.lib.ids import write_visitor
-from agentgate.protection.tokens.clearance import Clearances
+from agentgate.protection.tokens.clearance import ClearanceHolder, Clearances
 from tests.population.sent import Sent, Should
 from tests.population.visitors import ORIGIN, Visitor, population
 from tests.support.browser_client import create_site
@@ -58,15 +57,14 @@ class Site:
         reply = self.service.operator.patch(f"/v1/admin/sites/{self.key}", json=fields)
         assert reply.status_code == 200, reply.text
 
-    def clearance(self, address: str) -> str:
+    def clearance(self, visitor: Visitor) -> str:
         """Return the cookie of a visitor who passed the check."""
         application = self.service.application
         issuer = application.settings.public_base_url.rstrip("/") or f"http://{application.settings.public_listen}"
-        visitors = application.refresher.decider.visitors
         issued = Clearances(application.keyring, application.settings.clearance_seconds, issuer=issuer).issue(
             site_key=self.key,
             origin=ORIGIN,
-            visitor=write_visitor(visitors.find(self.key, address)),
+            holder=ClearanceHolder(visitor.address, visitor.browser.user_agent.encode()),
             level=ClearanceLevel.CHECKED,
             now_ms=application.clock.now_ms(),
         )

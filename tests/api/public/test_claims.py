@@ -220,7 +220,7 @@ def test_parts_belong_to_the_browser_that_opened_the_page(site: Site) -> None:
     """Another browser at the address gets no part of a page that only a clearance may open."""
     site.change(wholeSite=True)
     client = Client(site, "81.2.82.7")
-    opened = client.visitor.navigation(1, site.clearance(client.address))
+    opened = client.visitor.navigation(1, site.clearance(client.visitor))
 
     assert client.ask("/p/1", opened.headers)
     assert not client.ask("/a.js", program(PYTHON, ("Sec-Fetch-Dest", "script"), ("Sec-Fetch-Mode", "no-cors")))

@@ -104,7 +104,7 @@ def test_a_picture_that_accepts_a_page_is_asked_and_one_that_belongs_to_none_cou
 def test_with_a_clearance_the_browser_counts_and_not_its_neighbours(site: Site) -> None:
     visitor = visitor_of("81.2.75.1")
     flood = [site.statuses(visitor, range(1, 2))[0] for _ in range(300)]
-    request = visitor.navigation(1, site.clearance(visitor.address))
+    request = visitor.navigation(1, site.clearance(visitor))
 
     assert flood[-1] == 401
     assert site.status((request.url, "", request.headers), visitor.address) == 204
@@ -225,7 +225,7 @@ def test_a_wrong_open_path_is_refused_with_what_would_be_right(site: Site, entry
 def test_whole_site_protection_asks_browsers_once_and_every_program(site: Site) -> None:
     site.change(wholeSite=True)
     visitor = visitor_of("81.2.79.1")
-    cleared = visitor.navigation(1, site.clearance(visitor.address))
+    cleared = visitor.navigation(1, site.clearance(visitor))
 
     assert site.statuses(visitor, range(2)) == [401, 401]
     assert site.status((cleared.url, "", cleared.headers), visitor.address) == 204

@@ -216,7 +216,8 @@ class GatewayCheck:
         counted: Counted = visitor
         if cookie is not None:
             cookie_count = cookie.count(b";") + 1
-            visitor.read_cookies(cookie, site, kind.origin, self._receipts, now_ms)
+            browser, receipts = (given[9], fingerprint.ja4, fingerprint.is_program), self._receipts
+            visitor.read_cookies(cookie, browser, site=site, origin=kind.origin, receipts=receipts, now_ms=now_ms)
             shown, counted = visitor.shown, visitor.cleared or visitor
         # The rates: of pages, forms and calls, or of parts of a page.
         if fingerprint.is_counted:

@@ -96,6 +96,9 @@ class HeaderSet:
         self.is_cached = is_cached
 
 
+# Programs by name: a clearance exempts none of them from a rule.
+UNEXEMPT = frozenset(("ua.scanner", "ua.automation", "ua.http_library", "ua.ai_agent"))
+
 # Marks headers that only the parser may read.
 UNFIT = object.__new__(HeaderSet)
 FingerprintKey = tuple[HeaderSet, UserAgentKind, LanguageKind]
@@ -111,6 +114,8 @@ class HeaderFingerprint:
         "is_complete",
         "is_counted",
         "is_plain",
+        "is_program",
+        "ja4",
         "kind",
         "methods",
         "needs_fields",
@@ -127,6 +132,9 @@ class HeaderFingerprint:
         self.kind = kind
         self.observed = observed
         self.methods = headers.methods
+        self.ja4 = headers.ja4
+        # Whether no clearance exempts the client from rules.
+        self.is_program = not UNEXEMPT.isdisjoint((*observed.labels, *user_agent.claim_labels))
         self.signatures = layout.signatures
         # The name whose shared budget the request takes from, if it names a program.
         self.program = program_of(user_agent)

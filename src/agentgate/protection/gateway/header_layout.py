@@ -10,14 +10,13 @@ from agentgate.http.request_guard import MAX_HEADERS, is_plain_name, judge_host,
 from agentgate.protection.decision.correlation import CORRELATED
 from agentgate.protection.gateway.described_request import FORGED, HOST, TARGETS
 from agentgate.protection.gateway.original_request import FORWARDED_REQUEST, method_header
-from agentgate.protection.gateway.receipts import TOKEN_HEADER
+from agentgate.protection.gateway.receipts import JA4, TOKEN_HEADER
 from agentgate.protection.gateway.route_protection import MethodClaims
 from agentgate.protection.gateway.target_headers import names_target
 from agentgate.protection.signals.detectors.webhook import BROWSERS, signatures_of
 from agentgate.protection.sites.request_methods import OVERRIDE_HEADERS, has_fields
 
 # The TLS handshake, as an adapter that can see it writes it down.
-JA4 = b"x-ja4"
 # The adapter's own headers, which say nothing about the visitor.
 ADAPTERS = (b":", b"x-original-", b"x-agentgate-", b"x-forwarded-", b"authorization", b"x-service-", JA4, *CORRELATED)
 # A request with one of these comes from an agent, or claims to.

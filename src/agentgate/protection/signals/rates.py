@@ -89,8 +89,8 @@ class Counted(Struct, eq=False, gc=False):
 
     site: int
     number: int
-    # The address whose network it counts towards; None with a clearance: the browser proved itself.
-    network_address: str | None
+    # The address whose network it counts towards.
+    network_address: str
     window: _Window
     # The number of the minute that the windows belong to, not the minute itself: idle visitors would keep it alive.
     turn: int = -1
@@ -98,6 +98,8 @@ class Counted(Struct, eq=False, gc=False):
     # The part budget of the last fingerprint, and that fingerprint.
     budget: PartBudget | None = None
     tag: int = -1
+    # Whether it counts the clearances of an address.
+    is_cleared: bool = False
 
     # Made when they are needed, seldom: two hundred thousand visitors have much of a worker's memory.
 
@@ -107,9 +109,9 @@ class Counted(Struct, eq=False, gc=False):
         return self.site << 64 | self.number & _NUMBER
 
     @property
-    def network_key(self) -> Key | None:
+    def network_key(self) -> Key:
         """What its network is counted by."""
-        return None if self.network_address is None else network_key(self.site, self.network_address)
+        return network_key(self.site, self.network_address)
 
 
 class RateWindows:
@@ -190,13 +192,13 @@ class RateWindows:
             # Without the counts of pages at other machines, the page may have been opened at one of them.
             is_over = window.orphans > FREE_PARTS_PER_MINUTE and (self._sharing is None or self._pages is not None)
             return *self.count_again(counted, now_ms), PartState.OVER if is_over else PartState.COUNTED
-        if counted.network_address is None:
+        if counted.is_cleared:
             return *self._rates(counted, now_ms), PartState.PAID
         return self._count_loose(counted, PartState.PAID, now_ms)
 
     def count_fetch(self, counted: Counted, now_ms: int) -> tuple[int, int, PartState]:
         """Count a script's call."""
-        if counted.network_address is None:
+        if counted.is_cleared:
             return *self.count_again(counted, now_ms), PartState.COUNTED
         return self._count_loose(counted, PartState.COUNTED, now_ms)
 
@@ -266,8 +268,7 @@ class RateWindows:
         counted.turn = self._turns
         key, network_key = counted.key, counted.network_key
         counted.window = self._present.get(key) or self._open(key)
-        if network_key is not None:
-            counted.network = self._present.get(network_key) or self._open(network_key)
+        counted.network = self._present.get(network_key) or self._open(network_key)
 
     def _budget_of(self, counted: Counted, tag: int, now_ms: int) -> PartBudget:
         """Return the budget of a visitor's fingerprint."""
@@ -277,7 +278,7 @@ class RateWindows:
         budget = self._budgets.get(key)
         if budget is None:
             budget = PartBudget(0, now_ms)
-            if counted.network_address is None:
+            if counted.is_cleared:
                 # The page on which the check was passed is open, and it was loaded under the address.
                 budget = PartBudget(PER_PAGE, now_ms, page_ms=now_ms)
             self._budgets.put(key, budget)

@@ -79,7 +79,7 @@ def _issued_clearance(module: Any, site_key: str, origin: str, clearance_id: str
     issued = module.Clearances(_keyring(), 1_800).issue(
         site_key=site_key,
         origin=origin,
-        visitor="0123456789abcdef",
+        holder=module.ClearanceHolder("203.0.113.9", b"Mozilla/5.0", "t13d1516h2_8daaf6152771_02713d6af862"),
         level=_at("lib.enums").ClearanceLevel.CHECKED,
         now_ms=NOW_MS,
         renewed=clearance_id,

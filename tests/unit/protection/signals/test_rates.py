@@ -314,12 +314,10 @@ def test_workers_share_the_budget_of_a_name():
     assert workers[0].has_room(2, "feedly", NAME_PER_MINUTE, START_MS)
 
 
-def test_whoever_counts_towards_no_network_has_the_rate_of_its_own():
+def test_the_clearances_of_an_address_count_towards_its_network():
     windows = RateWindows()
-    cleared = Counted(1, VISITOR, None, NO_WINDOW)
-    for second in range(90):
-        rates = windows.count_again(cleared, START_MS + second * 1_000)
-        assert rates[0] == rates[1]
-
-    # The same visitor, met anew: one that was evicted, or whose site has changed.
-    assert windows.count_again(Counted(1, VISITOR, None, NO_WINDOW), START_MS + 90_000) == (61, 61)
+    windows.count_again(Counted(1, VISITOR + 1, HERE, NO_WINDOW), START_MS)
+    # After an eviction, or a change of the site, the visitor is another object.
+    for count in (1, 2, 3):
+        cleared = Counted(1, VISITOR, HERE, NO_WINDOW, is_cleared=True)
+        assert windows.count_again(cleared, START_MS) == (count, count + 1)
