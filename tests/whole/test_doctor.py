@@ -11,6 +11,7 @@ import pytest
 from agentgate.lib.clock import SystemClock
 from agentgate_client import gateway_asgi
 from agentgate_tools.adapters.render import Installation as AdapterInstallation
+from agentgate_tools.adapters.render import render
 from agentgate_tools.doctor.asking import Site
 from agentgate_tools.doctor.checks import Installation
 from agentgate_tools.doctor.examine import examine
@@ -72,7 +73,7 @@ def test_a_right_installation_has_no_defect(shop: Shop) -> None:
     assert in_state(findings, State.FAIL) == set(), findings
     assert in_state(findings, State.WARN) == set(), findings
     # The site is asked on this machine, and the upstream's address was not given.
-    assert in_state(findings, State.SKIP) == {"tls", "origin", "upstream", "aliases", "unseen"}
+    assert in_state(findings, State.SKIP) == {"tls", "origin", "upstream", "aliases", "unavailable", "unseen"}
     assert "token_used" in findings["replay"].found
     assert "action_mismatch" in findings["wrong-action"].found
 
@@ -249,6 +250,18 @@ def test_what_is_no_address_or_path_is_refused(tmp_path, wrong: list[str]) -> No
 
     assert done.returncode == 2
     assert "such as" in done.stderr
+
+
+def test_the_command_reads_the_adapters_file(tmp_path, shop: Shop) -> None:
+    file = tmp_path / "agentgate.conf"
+    file.write_text(render("nginx", AdapterInstallation(mode="enforce")))
+    with gated_site("asgi", **shop.options) as url:
+        done = agentgate(tmp_path, "doctor", url, "--adapter", str(file), "--json")
+    absent = agentgate(tmp_path, "doctor", "http://x", "--adapter", str(tmp_path / "absent.conf"))
+
+    found = {each["check"]: each for each in json.loads(done.stdout)}["unavailable"]
+    assert (found["state"], "closed" in found["found"]) == ("pass", True)
+    assert (absent.returncode, "cannot be read" in absent.stderr) == (2, True)
 
 
 def test_other_spellings_are_other_texts_for_the_same_path() -> None:

@@ -10,13 +10,14 @@ import pytest
 
 from agentgate.lib.clock import FixedClock, SystemClock
 from agentgate.lib.settings.schema import read_settings
+from agentgate_tools.adapters.render import FILES, render
 from agentgate_tools.adapters.render import Installation as AdapterInstallation
 from agentgate_tools.doctor.asking import Site
 from agentgate_tools.doctor.checks import Installation
 from agentgate_tools.doctor.examine import examine
 from agentgate_tools.doctor.findings import Finding, State
 from agentgate_tools.doctor.upstream_checks import aliases
-from tests.proxies.running import running_proxy
+from tests.proxies.running import STARTERS, running_proxy
 from tests.site_server.gateway_apps import asgi_site, serving_asgi
 from tests.support.browser_client import create_site
 from tests.support.service import ADMIN_KEY, RunningService, running_service
@@ -74,10 +75,10 @@ def broken(service: RunningService) -> Broken:
     return Broken(service)
 
 
-def seen(port: int, **given: Any) -> dict[str, Finding]:
+def seen(port: int, *, host: str = "shop.example", **given: Any) -> dict[str, Finding]:
     """Return what the doctor finds, by check."""
     site = Site(f"http://127.0.0.1:{port}")
-    site.authority = "shop.example"
+    site.authority = host
     known = {"clock": SystemClock(), "protected_path": "/login", **given}
     return {finding.check: finding for finding in examine(Installation(site=site, **known))}
 
@@ -102,7 +103,9 @@ def test_a_forged_address_that_is_believed_is_found(broken: Broken) -> None:
 
 def test_one_address_for_all_visitors_is_found(broken: Broken) -> None:
     def as_one(text: str) -> str:
-        return text.replace("X-Original-Address {http.request.remote.host}", "X-Original-Address 172.17.0.1")
+        return text.replace(
+            "{http.request.orig_method} {http.request.remote.host}", "{http.request.orig_method} 172.17.0.1"
+        )
 
     with broken.behind("caddy", as_one) as (port, _):
         findings = seen(port)
@@ -110,12 +113,12 @@ def test_one_address_for_all_visitors_is_found(broken: Broken) -> None:
     assert failing(findings) == {"visitors-apart"}, findings
 
 
-def test_another_origin_in_the_adapter_is_found(broken: Broken) -> None:
-    with broken.behind("haproxy", origin="https://www.shop.example") as (port, _):
-        findings = seen(port)
+def test_a_host_that_the_site_does_not_have_is_found(broken: Broken) -> None:
+    with broken.behind("haproxy") as (port, _):
+        findings = seen(port, host="www.shop.example")
 
     assert failing(findings) == {"origin"}, findings
-    assert "--origin http://shop.example" in findings["origin"].fix
+    assert "Add http://www.shop.example to the allowed origins" in findings["origin"].fix
 
 
 @pytest.mark.parametrize("proxy", ["nginx", "caddy", "haproxy", "apache", "traefik", "envoy"])
@@ -126,6 +129,37 @@ def test_a_wrong_secret_is_told_from_a_service_that_is_away(broken: Broken, prox
     assert "secret" in failing(findings), findings
     assert "credential" in findings["secret"].fix
     assert "AgentGate runs" in findings["secret"].fix
+
+
+@pytest.mark.parametrize("proxy", STARTERS)
+@pytest.mark.parametrize(("mode", "word"), [("monitor", "open"), ("enforce", "closed")])
+def test_with_a_wrong_secret_the_adapter_shows_whether_it_is_open(
+    broken: Broken, proxy: str, mode: str, word: str
+) -> None:
+    with broken.behind(proxy, secret="ags_" + "w" * 43, mode=mode) as (port, _):
+        findings = seen(port)
+
+    assert f"the adapter is {word}" in findings["unavailable"].found
+    assert findings["unavailable"].state is (State.WARN if word == "open" else State.PASS)
+
+
+@pytest.mark.parametrize("proxy", STARTERS)
+def test_enforce_mode_with_an_open_adapter_is_a_warning(broken: Broken, proxy: str) -> None:
+    files = {mode: installed_files(broken, proxy, mode) for mode in ("monitor", "enforce")}
+    with broken.behind(proxy, mode="monitor") as (port, _):
+        opened = seen(port, adapter=files["monitor"])["unavailable"]
+        closed = seen(port, adapter=files["enforce"])["unavailable"]
+        unknown = seen(port, adapter="listen 80;")["unavailable"]
+
+    assert (opened.state, "enforce mode and the adapter is open" in opened.found) == (State.WARN, True)
+    assert (closed.state, closed.found) == (State.PASS, "the adapter is closed while AgentGate is unavailable")
+    assert (unknown.state, "no line" in unknown.found) == (State.WARN, True)
+
+
+def installed_files(broken: Broken, proxy: str, mode: str) -> str:
+    """Return the text of a proxy's files."""
+    installation = AdapterInstallation(site=broken.site_key, mode=mode)
+    return "\n".join(render(proxy, installation, file) for file in FILES[proxy])
 
 
 def test_decisions_that_the_proxy_keeps_are_found(broken: Broken) -> None:

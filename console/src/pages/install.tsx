@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { useRoute } from "preact-iso";
 import { api, isOperator } from "../api/client";
 import { loadSites, may } from "../api/session";
-import type { Adapter, CredentialSecret, InstallationSettings, InstallStatus, Metrics, SiteDetail } from "../api/types.gen";
+import type { CredentialSecret, InstallationSettings, InstallStatus, Metrics, SiteDetail } from "../api/types.gen";
 import { would } from "../chart/outcomes";
 import { useParams } from "../lib/params";
 import { useEvery, useQuery } from "../lib/query";
@@ -15,6 +15,7 @@ import { Code, CopyButton, Failure, Head, Time } from "../ui/parts";
 import { announce, toast, toastError } from "../ui/toasts";
 import { Evidence } from "./evidence";
 import { GROUPS, NAMES, proxyOf, snippets } from "./snippets";
+import { UnavailableLine, useAdapter } from "./unavailable";
 
 const WAIT_MS = 2000;
 
@@ -82,7 +83,7 @@ function useGate(): string {
 
 function Snippets({ stack, site, secret }: { stack: string; site: SiteDetail; secret: string }) {
   const proxy = proxyOf(stack);
-  const { data, error, reload } = useQuery<Adapter>(proxy && `${site.siteKey} ${proxy}`, (signal) => api.get(`/sites/${site.siteKey}/adapters/${proxy}`, {}, signal));
+  const { data, error, reload } = useAdapter(site, proxy);
   const action = Object.keys(site.actions)[0] ?? "submit";
   const gate = useGate();
   if (proxy && error) return <Failure error={error} retry={reload} />;
@@ -148,6 +149,7 @@ export default function Install() {
   const siteKey = params["siteKey"] ?? "";
   const [query, set] = useParams();
   const stack = query["stack"] ?? "nginx";
+  const proxy = proxyOf(stack);
   const [secret, setSecret] = useState("");
   const site = useQuery<SiteDetail>(siteKey, (signal) => api.get(`/sites/${siteKey}`, {}, signal));
   const status = useQuery<InstallStatus>(siteKey, (signal) => api.get(`/sites/${siteKey}/install`, {}, signal));
@@ -211,6 +213,7 @@ export default function Install() {
               <Secret site={data} secret={secret} onMade={(made) => (setSecret(made), site.reload())} />
               <h3>{t("install.put", { stack: NAMES[stack] ?? stack })}</h3>
               <Snippets stack={stack} site={data} secret={secret} />
+              {proxy && <p class="s soft">{t(`install.unavailable.${data.mode}`)}</p>}
             </div>
           </li>
           <li class={live ? "done" : undefined} aria-current={chosen && !live ? "step" : undefined}>
@@ -224,6 +227,7 @@ export default function Install() {
             ) : (
               <p class="soft">{t("install.later")}</p>
             )}
+            {proxy && <UnavailableLine site={data} proxy={proxy} />}
           </li>
         </ol>
       )}

@@ -11,6 +11,7 @@ import { t } from "../lib/words";
 import { toYaml } from "../lib/yaml";
 import { DiffView } from "../ui/diff-view";
 import { Toggle } from "../ui/forms";
+import { siteHref } from "../ui/layout";
 import { Card, CopyButton, Empty, Failure, Field, Head, Segments, Time } from "../ui/parts";
 import { RowEditor, type RowValue } from "../ui/row-editor";
 import { SaveDock } from "../ui/save-dock";
@@ -183,6 +184,9 @@ export default function Settings() {
             <div class="stack tight">
               <h3>{t("sites.mode")}</h3>
               <Segments label={t("sites.mode")} value={value.mode} onChange={(mode) => part({ mode })} options={["monitor", "enforce"].map((each) => ({ value: each, label: t(`mode.${each}`) }))} />
+              <p class="s soft">
+                {t("settings.modeHelp")} <a href={siteHref(siteKey, "install")}>{t("settings.modeLine")}</a>
+              </p>
             </div>
             <div class="stack tight">
               <h3>{t("settings.widget")}</h3>

@@ -42,6 +42,8 @@ class Installation(Struct, frozen=True, kw_only=True):
     # Where the application itself listens, behind proxy and gate; and whether it may be reached from here.
     upstream: Site | None = None
     is_inside: bool = False
+    # The text of the adapter's file with the line for an unavailable AgentGate.
+    adapter: str | None = None
 
 
 def check_transport(installation: Installation, home: Asked) -> Iterator[Finding]:
@@ -81,7 +83,7 @@ def check_gate(installation: Installation) -> Iterator[Finding]:
         yield passed("own-paths", "the check's script comes from the site's own origin")
     else:
         status = "no answer" if script is None else str(script.status)
-        fix = "Let the adapter pass `/.agentgate/` on to AgentGate, with the prefix removed."
+        fix = "Let the adapter pass `/.agentgate/` on to AgentGate unchanged."
         yield failed("own-paths", f"{OWN_SCRIPT} is not there ({status})", fix)
 
 

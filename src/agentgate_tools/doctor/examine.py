@@ -3,6 +3,7 @@
 from agentgate_tools.doctor.asking import Asked, NoAnswer
 from agentgate_tools.doctor.cache_checks import check_caches
 from agentgate_tools.doctor.checks import (
+    OWN_SCRIPT,
     SCANNER,
     Installation,
     check_exposure,
@@ -12,11 +13,12 @@ from agentgate_tools.doctor.checks import (
 )
 from agentgate_tools.doctor.findings import Finding, failed, passed, skipped, warned
 from agentgate_tools.doctor.route_checks import check_forged_headers, check_protected_route
-from agentgate_tools.doctor.seen_checks import check_seen
+from agentgate_tools.doctor.seen_checks import ask_seen, check_seen
+from agentgate_tools.doctor.unavailable_check import check_unavailable
 from agentgate_tools.doctor.upstream_checks import check_upstream
 
 UNSEEN = (
-    "whether the site stays closed while AgentGate is away, whether other names, ports or paths lead around the proxy, "
+    "whether other names, ports or paths lead around the proxy, "
     "which routes and rules the site should have, who can read the secret, and what the application does by itself"
 )
 
@@ -41,6 +43,7 @@ def examine(installation: Installation) -> list[Finding]:
         *check_transport(installation, home),
         *check_gate(installation),
         *check_seen(installation, home),
+        _unavailable(installation, home, refused),
         check_forged_headers(installation),
         *check_protected_route(installation),
         *check_exposure(installation),
@@ -49,3 +52,11 @@ def examine(installation: Installation) -> list[Finding]:
         *check_upstream(installation),
         skipped("unseen", f"not to be seen from outside: {UNSEEN}", "Read docs/doctor.md, and look at these by hand."),
     ]
+
+
+def _unavailable(installation: Installation, home: Asked, refused: Asked) -> Finding:
+    knows_secret = ask_seen(installation.site).reason != "invalid_credential"
+    script = installation.site.try_asking("GET", OWN_SCRIPT)
+    is_down = script is not None and script.status in {502, 503, 504}
+    fails = is_down or not knows_secret
+    return check_unavailable(installation.adapter, home, refused, fails=fails, knows_secret=knows_secret)

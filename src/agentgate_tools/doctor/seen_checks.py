@@ -21,8 +21,8 @@ ADDRESS_HEADERS = (
 # Two visitors on this machine.
 LOOPBACK_SOURCES = ("127.0.0.2", "127.0.0.3")
 OWN_ADDRESS = (
-    "Let the adapter send the address of the connection in X-Original-Address; behind another proxy, believe that "
-    "proxy's addresses alone, as the adapter's README says."
+    "Let the adapter send the address of the connection; behind another proxy, trust the addresses of that proxy "
+    "alone, as the adapter's page describes."
 )
 NOT_TOLD = "AgentGate does not tell what the adapter sends"
 
@@ -82,8 +82,8 @@ def _secret(told: Told) -> Finding:
         fix = "AgentGate runs. Make a credential for this site, put its secret in the adapter, and reload the proxy."
         return failed("secret", found, fix)
     if told.reason == "invalid_request":
-        found = f"AgentGate cannot read what the adapter sends ({told.message or 'X-Original-* is wrong'})"
-        fix = "Print the adapter's configuration anew, and change nothing about X-Original-*."
+        found = f"AgentGate cannot read what the adapter sends ({told.message or 'a malformed description'})"
+        fix = "Print the adapter's configuration again, and do not change X-AgentGate-Request."
         return failed("secret", found, fix)
     if told.seen is None:
         return skipped("secret", NOT_TOLD, "See `gate` and `own-paths`.")
@@ -118,8 +118,8 @@ def _origin(site: Site, seen: Seen) -> Finding:
     # On this machine TLS may end elsewhere.
     if own[1:] == told[1:] if is_loopback(site.host) else own == told:
         return passed("origin", f"the adapter asks under the site's own origin ({seen.origin})")
-    found = f"the adapter asks under {seen.origin}, and visitors use {site.origin}: no token or clearance fits"
-    return failed("origin", found, f"Print the adapter's configuration anew with --origin {site.origin}.")
+    found = f"the adapter asks under {seen.origin}, and the site does not have the visitors' origin {site.origin}"
+    return failed("origin", found, f"Add {site.origin} to the allowed origins of the site.")
 
 
 def _parts(origin: str) -> tuple[str, str, int | None]:

@@ -177,9 +177,12 @@ def test_enforce_is_switched_on_with_evidence_and_undone(owner: Hand, console: C
     open_page(page, console.page("install"), "Protect")
     page.locator(".thousand").wait_for()
     assert page.get_by_text(re.compile("Enforce would have refused")).is_visible()
+    line = page.locator("[data-part=unavailable]")
+    assert "@agentgate_closed" in (line.get_by_role("region", name=re.compile("change to")).text_content() or "")
     owner.press(page.get_by_role("button", name="Switch to enforce"))
     page.get_by_text("Switched to enforce").wait_for()
     assert console.service.operator.get(f"/v1/admin/sites/{SITE}").json()["mode"] == "enforce"
+    page.get_by_text("so the file is printed as closed").wait_for()
     owner.use("z", page.get_by_role("button", name="Undo").last)
     page.get_by_text("Switched to monitor").wait_for()
     assert console.service.operator.get(f"/v1/admin/sites/{SITE}").json()["mode"] == "monitor"

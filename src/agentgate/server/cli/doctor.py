@@ -1,5 +1,7 @@
 """`agentgate doctor`: check a live installation from outside."""
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -15,52 +17,65 @@ from agentgate_tools.doctor.findings import State
 FAILED_EXIT_CODE = 1
 
 
-def doctor(
-    url: Annotated[str, typer.Argument(help="The site's address, as visitors have it.")],
-    *,
-    protected_path: Annotated[
-        str | None, typer.Option(help="A route that needs a token: POST, unless said else.")
-    ] = None,
-    method: Annotated[str, typer.Option(help="The method of the protected route.")] = "POST",
+@dataclass(frozen=True)
+class DoctorOptions:
+    """The arguments of the command; a function would have to take too many."""
+
+    url: Annotated[str, typer.Argument(help="The site's address, as visitors use it.")]
+    protected_path: Annotated[str | None, typer.Option(help="Protected path to test. Method: see --method.")] = None
+    method: Annotated[str, typer.Option(help="Method of the protected path.")] = "POST"
     token: Annotated[
-        list[str] | None, typer.Option(help="A fresh token for the route; a second one of another action.")
-    ] = None,
-    port: Annotated[list[int] | None, typer.Option(help="Where AgentGate might listen by mistake; repeatable.")] = None,
+        list[str] | None, typer.Option(help="Fresh token for the protected path; a second one of another action.")
+    ] = None
+    port: Annotated[list[int] | None, typer.Option(help="Where AgentGate might listen by mistake; repeatable.")] = None
     upstream: Annotated[
-        str | None, typer.Option(help="Where the application itself listens: is it reachable, and under which paths?")
-    ] = None,
-) -> CommandAnswer:
+        str | None, typer.Option(help="Address of the application itself: is it reachable, and under which paths?")
+    ] = None
+    adapter: Annotated[
+        Path | None, typer.Option(help="File of the adapter: is it open or closed while AgentGate is unavailable?")
+    ] = None
+
+
+def doctor(options: DoctorOptions) -> CommandAnswer:
     """Look at a site from outside: is it behind the gate, and does the gate hold? Exit code 1 when something fails.
 
-    It asks some hundred harmless requests. The address alone is enough; a protected route, tokens and the upstream's
-    address allow for more.
+    It asks some hundred harmless requests. The address alone is enough; a protected route, tokens, the upstream's
+    address and the adapter's file allow for more.
     """
-    tokens = token or []
+    tokens, path = options.token or [], options.protected_path
     if len(tokens) > 2:
         raise CommandRefused("give at most two tokens: one for the route, one of another action")
-    if protected_path is not None and not protected_path.startswith("/"):
-        raise CommandRefused(f"the path {protected_path!r} must begin with a slash, such as /login")
+    if path is not None and not path.startswith("/"):
+        raise CommandRefused(f"the path {path!r} must begin with a slash, such as /login")
     try:
-        site = Site(url)
-        behind = None if upstream is None else Site(upstream)
+        site = Site(options.url)
+        behind = None if options.upstream is None else Site(options.upstream)
     except ValueError as wrong:
         raise CommandRefused(str(wrong)) from None
     findings = examine(
         Installation(
             site=site,
             clock=SystemClock(),
-            protected_path=protected_path,
-            method=method.upper(),
+            protected_path=path,
+            method=options.method.upper(),
             token=tokens[0] if tokens else None,
             other_token=tokens[1] if len(tokens) > 1 else None,
-            ports=tuple(port) if port else None,
+            ports=tuple(options.port) if options.port else None,
             upstream=behind,
             is_inside=behind is not None and is_private(behind.host),
+            adapter=_text_of(options.adapter),
         )
     )
     rows = [(each.check, each.state.value, each.found, each.fix) for each in findings]
     return CommandAnswer(
         msgspec.to_builtins(findings),
-        PrintedTable(f"Installation at {url}", ("Check", "State", "Found", "What to do"), rows),
+        PrintedTable(f"Installation at {options.url}", ("Check", "State", "Found", "What to do"), rows),
         code=FAILED_EXIT_CODE if any(each.state is State.FAIL for each in findings) else 0,
     )
+
+
+def _text_of(file: Path | None) -> str | None:
+    try:
+        return None if file is None else file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise CommandRefused(f"--adapter {file} cannot be read: {problem}") from None

@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-XH2YZWI4.js";import"./chunk-RE26VXGV.js";import"./chunk-7WN24WLW.js";import"./chunk-OM5GH3DH.js";import"./chunk-HTEIR5IG.js";import"./chunk-76TR6T5X.js";import"./chunk-W2ZPZZZZ.js";import"./chunk-D6IXKE5I.js";import"./chunk-K5RD4TVB.js";import"./chunk-YC47IBQA.js";import"./chunk-B6MBHCFO.js";export{a as FILTERS,c as default,b as worst};

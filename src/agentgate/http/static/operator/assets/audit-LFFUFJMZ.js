@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-MXDFXV7X.js";import"./chunk-CKT6WIYK.js";import"./chunk-BRJTMVPD.js";import"./chunk-E2WWLC2O.js";import"./chunk-LYXJXLBF.js";import"./chunk-HCLWTNVL.js";import"./chunk-JFCVNJ4S.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
