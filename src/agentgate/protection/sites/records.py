@@ -39,7 +39,8 @@ class SiteOpenPath(Record, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     path: str
     sender: str
-    per_minute: int | UnsetType = UNSET
+    # `open_paths` checks the exact range and explains it.
+    per_minute: Annotated[int, Meta(ge=0, le=1_000_000)] | UnsetType = UNSET
     note: str | UnsetType = UNSET
 
 

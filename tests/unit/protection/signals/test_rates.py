@@ -296,7 +296,7 @@ def test_parts_of_a_crowd_leave_room_for_its_pages():
 
 
 def test_with_a_clearance_parts_cost_nothing_and_fetches_count_as_calls():
-    windows, cleared = RateWindows(), Counted(1, VISITOR, None, NO_WINDOW)
+    windows, cleared = RateWindows(), Counted(1, VISITOR, HERE, NO_WINDOW, is_cleared=True)
     states = [windows.count_part(cleared, TAG, START_MS)[2] for _ in range(PER_PAGE + 5)]
 
     assert states == [PartState.PAID] * PER_PAGE + [PartState.COUNTED] * 5
