@@ -124,7 +124,7 @@ def _compare(site: str, ways: dict[str, Way], requests: Path, *, rate: int, seco
 def _visits(site: BenchSite) -> Iterator[bytes]:
     """Yield requests of visitors with a clearance as they arrive at nginx."""
     for visitor in population(SEED, VISITORS, 4):
-        clearance = site.clearance(visitor.address)
+        clearance = site.clearance(visitor)
         for page in range(1, 4):
             request = visitor.navigation(page, clearance)
             (host, *others), target = request.headers, request.url.removeprefix(ORIGIN)

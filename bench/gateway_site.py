@@ -15,17 +15,15 @@ import httpx
 
 from agentgate.lib.clock import SystemClock
 from agentgate.lib.enums import ClearanceLevel
-from agentgate.lib.ids import write_visitor
 from agentgate.lib.keyring import Keyring
 from agentgate.lib.records import to_builtins, to_json
 from agentgate.lib.settings.schema import Settings, read_settings
 from agentgate.lib.telemetry import logs
-from agentgate.protection.decision.visitor import Visitors
-from agentgate.protection.tokens.clearance import Clearances
+from agentgate.protection.tokens.clearance import ClearanceHolder, Clearances
 from agentgate.server.application import Application
 from bench.decide import bench_rules
 from bench.model_trees import bench_model
-from tests.population.visitors import ORIGIN
+from tests.population.visitors import ORIGIN, Visitor
 from tests.support.agent_client import SigningAgent
 from tests.support.processes import ADMIN_KEY, ServeProcess, environment, serving
 
@@ -58,15 +56,14 @@ class BenchSite:
         self.secret = secret
         issuer = settings.public_base_url.rstrip("/") or f"http://{settings.public_listen}"
         self._clearances = Clearances(keyring, settings.clearance_seconds, issuer=issuer)
-        self._visitors = Visitors(keyring)
         self._now_ms = SystemClock().now_ms()
         self.set_up_s = self._now_ms // 1000
 
-    def clearance(self, address: str) -> str:
-        """Return the cookie of a visitor at an address who passed the check: name and value."""
-        visitor = write_visitor(self._visitors.find(SITE_KEY, address))
+    def clearance(self, visitor: Visitor) -> str:
+        """Return the clearance cookie of a visitor: name and value."""
+        holder = ClearanceHolder(visitor.address, visitor.browser.user_agent.encode())
         issued = self._clearances.issue(
-            site_key=SITE_KEY, origin=ORIGIN, visitor=visitor, level=ClearanceLevel.CHECKED, now_ms=self._now_ms
+            site_key=SITE_KEY, origin=ORIGIN, holder=holder, level=ClearanceLevel.CHECKED, now_ms=self._now_ms
         )
         return f"{issued.name}={issued.value}"
 

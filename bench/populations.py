@@ -26,7 +26,7 @@ class Writer(NamedTuple):
 
     def cleared(self, visitor: Visitor, page: int) -> bytes:
         """Return the check of a later page of a visit, with a clearance."""
-        return self.write(visitor, visitor.navigation(page, self.site.clearance(visitor.address)))
+        return self.write(visitor, visitor.navigation(page, self.site.clearance(visitor)))
 
 
 def identical(writer: Writer, visitors: int) -> Iterator[bytes]:
@@ -48,7 +48,7 @@ def sessions(writer: Writer, visitors: int) -> Iterator[bytes]:
     cookies: dict[int, str] = {}
     for visitor, page in in_turns(population(SEED, visitors), SEED, at_once=max(visitors * 2 // 5, 1)):
         if page == 0:
-            cookies[visitor.number] = writer.site.clearance(visitor.address)
+            cookies[visitor.number] = writer.site.clearance(visitor)
             yield writer.write(visitor, visitor.first_navigation())
         else:
             yield writer.write(visitor, visitor.navigation(page, cookies[visitor.number]))

@@ -2,6 +2,9 @@
 
 import { listen } from "./page";
 
+/** How long a held form waits after `rate_limited` without a Retry-After. */
+const WAIT_S = 5;
+
 export interface Guarded {
   given: boolean;
   isReady(): boolean;
@@ -31,15 +34,20 @@ export function guardForm(form: HTMLFormElement, widget: Guarded): () => void {
       if (form.isConnected) submit(form, submitter);
       free = false;
     };
-    widget.execute().then(() => {
-      // It is handed to the form now, not to somebody else before.
-      widget.given = false;
-      go();
-    }, (error: { code?: string }) => {
-      // A person who closed the check does not want to send.
-      if (error.code === "canceled") held = false;
-      else go();
-    });
+    const check = (mayWait: boolean): void => {
+      widget.execute().then(() => {
+        // It is handed to the form now, not to somebody else before.
+        widget.given = false;
+        go();
+      }, (error: { code?: string; retryAfter?: number }) => {
+        // A person who closed the check does not want to send.
+        if (error.code === "canceled") held = false;
+        else if (mayWait && error.code === "rate_limited") {
+          setTimeout(check, (error.retryAfter || WAIT_S) * 1000 + 100, false);
+        } else go();
+      });
+    };
+    check(true);
   });
 }
 

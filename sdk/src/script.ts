@@ -70,12 +70,31 @@ export function loadScript<T>(url: string, name: string): Promise<T> {
     element.remove();
   };
   loaded.then(tidy, tidy);
-  element.crossOrigin = "anonymous";
-  // Without a secure context it is the referrer that tells the service which page asks.
-  element.referrerPolicy = "origin";
-  element.nonce = script?.nonce ?? "";
-  element.src = trusted(url);
-  (ofDocument("head") || ofDocument("documentElement")).appendChild(element);
+  const append = (node: HTMLElement): unknown => (ofDocument("head") || ofDocument("documentElement")).appendChild(node);
+  const sent = <T extends HTMLLinkElement | HTMLScriptElement>(node: T): T => {
+    node.crossOrigin = "anonymous";
+    // Without a secure context it is the referrer that tells the service which page asks.
+    node.referrerPolicy = "origin";
+    node.nonce = script?.nonce ?? "";
+    return node;
+  };
+  const run = (): void => {
+    sent(element).src = trusted(url);
+    append(element);
+  };
+  const link = sent(make("link"));
+  // The load event of the page waits for a script, not for a preload: a service that hangs does not hold the page.
+  if (ofDocument("readyState") === "complete" || !link.relList?.supports?.("preload")) run();
+  else {
+    link.rel = "preload";
+    link.as = "script";
+    link.href = url;
+    link.onload = link.onerror = () => {
+      run();
+      link.remove();
+    };
+    append(link);
+  }
   return loaded;
 }
 

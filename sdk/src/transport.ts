@@ -72,6 +72,6 @@ function refusal(answer: Response, content: Record<string, unknown> | undefined,
     status: answer.status,
     retryAfter,
   });
-  if (refused.code === "rate_limited") quietUntil.set(siteKey, Date.now() + (retryAfter || 60) * 1000);
+  if (refused.code === "rate_limited") quietUntil.set(siteKey, Date.now() + (retryAfter || 5) * 1000);
   return refused;
 }

@@ -82,7 +82,11 @@ def test_a_code_that_many_send_at_once_signs_one_in(service: RunningService, peo
 CREATIONS = {
     "site": ("SELECT count(*) FROM site WHERE account_id = $1", 5, "sites", lambda n: {"name": f"Site {n}"}),
     "member": (
-        "SELECT count(*) FROM membership WHERE account_id = $1",
+        # Invitations count against the limit until they are accepted.
+        (
+            "SELECT (SELECT count(*) FROM membership WHERE account_id = $1)"
+            " + (SELECT count(*) FROM invitation WHERE account_id = $1)"
+        ),
         10,
         "members",
         lambda n: {"email": f"person{n}@acme.example", "role": "member"},

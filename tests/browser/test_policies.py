@@ -77,6 +77,17 @@ def test_without_blob_workers_the_page_does_the_work(open_page, site):
     assert {line.split()[0] for line in page.evaluate("window.violations")} == {"worker-src"}
 
 
+def test_without_workers_the_memory_hard_work_causes_no_report_of_the_script_policy(open_page, site):
+    page = open_page(STRICT.replace("worker-src blob:", "worker-src 'none'"))
+    begin(page, site, mode="interactive")
+    page.get_by_role("button", name="Confirm you are a person").press("Enter", delay=60)
+    page.wait_for_timeout(1100)
+    page.get_by_role("button", name="Continue").press("Enter", delay=60)
+
+    check_token(site, finished(page))
+    assert {line.split()[0] for line in page.evaluate("window.violations")} == {"worker-src"}
+
+
 def test_a_policy_that_forbids_the_calls_gives_a_network_error(open_page, site):
     page = open_page(STRICT.replace("connect-src {gate}; ", ""))
 

@@ -14,6 +14,7 @@ from agentgate.lib.settings.schema import Settings, read_settings
 from agentgate.lib.telemetry import logs
 from agentgate.server.application import Application
 from tests.population.crawlers import CRAWLER_NAMES
+from tests.population.programs import WEBHOOKS
 from tests.population.sent import Sent
 from tests.population.visitors import ORIGIN
 from tests.support.dns_server import dns_server
@@ -21,8 +22,28 @@ from tests.support.processes import ADMIN_KEY
 
 SITE_KEY = "site_population"
 NOON_MS = 1_767_268_800_000
-# What a site says of itself: nothing but its origin. No routes, the server's rules, enforce mode.
-SITE = {"name": "Population", "siteKey": SITE_KEY, "mode": "enforce", "allowedOrigins": [ORIGIN]}
+# No routes, the server's rules, enforce mode. Its owner declared feeds, webhooks, and repositories.
+SITE = {
+    "name": "Population",
+    "siteKey": SITE_KEY,
+    "mode": "enforce",
+    "allowedOrigins": [ORIGIN],
+    "feeds": [
+        "/feed",
+        "/feed/",
+        "/feed.xml",
+        "/rss.xml",
+        "/news.rss",
+        "/events.ics",
+        "/team.ics",
+        "/calendar/team.ics",
+    ],
+    "wantedPrograms": ["Siteimprove.com"],
+    "openPaths": [
+        {"path": path, "sender": "programs"}
+        for path in sorted({"/index/*", "/thing", "/repo.git/*", "/example.org/*"} | {each[3] for each in WEBHOOKS})
+    ],
+}
 # Requests between two turns of the event loop, in which events are written.
 AT_ONCE = 64
 LOOKUP_S = 0.003

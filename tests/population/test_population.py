@@ -12,7 +12,7 @@ from tests.population.languages import LANGUAGES, firefox_languages, in_tenths
 from tests.population.visitors import in_turns, population, strangers
 
 SEED = 27
-CLEARANCE = "ag_clearance_1234=agc1.abc"
+CLEARANCE = "ag_clearance_1234=agc2.abc"
 # What differs from page to page; the rest is the head that a browser sends again and again.
 OF_THE_PAGE = frozenset({"cookie", "referer", "sec-fetch-site"})
 

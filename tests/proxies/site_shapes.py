@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from agentgate.lib.enums import ClearanceLevel
-from agentgate.lib.ids import write_visitor
+from agentgate.protection.tokens.clearance import ClearanceHolder
 from agentgate_tools.adapters.render import Installation
 from tests.proxies.flood import ClientHeaders
 from tests.proxies.mutations import Request
@@ -128,7 +128,7 @@ def client_of(service: RunningService, shape: Shape, site_key: str) -> ClientHea
         issued = application.data_plane._clearances.issue(
             site_key=site_key,
             origin=ORIGIN,
-            visitor=write_visitor(application.refresher.decider.visitors.find(site_key, address)),
+            holder=ClearanceHolder(address, CHROME.encode()),
             level=ClearanceLevel.CHECKED,
             now_ms=service.clock.now_ms(),
         )

@@ -1,4 +1,4 @@
-"""The agent policy behind real proxies, on requests that a rule of the managed group `standards` allows."""
+"""The agent policy behind real proxies, on a feed and on a request with a header of a webhook."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from tests.proxies.visiting import ORIGIN, Installed
 from tests.support.agent_client import SigningAgent
 
 AGENT = SigningAgent()
-USUAL = [("Host", "shop.example"), ("User-Agent", "agent/1.0"), ("Accept", "*/*")]
+USUAL = [("Host", "shop.example"), ("User-Agent", "agent/1.0"), ("Accept", "*/*"), ("Accept-Language", "en")]
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def denied(site: Installed) -> Iterator[None]:
 
 @pytest.mark.parametrize(
     ("method", "path", "more"),
-    [("GET", "/blog/feed.xml", []), ("POST", "/orders", [("Stripe-Signature", "t=1,v1=0"), ("Content-Length", "0")])],
+    [("GET", "/feed.xml", []), ("POST", "/orders", [("Stripe-Signature", "t=1,v1=0"), ("Content-Length", "0")])],
 )
 def test_a_denied_agent_does_not_reach_what_a_standards_rule_allows(
     installed: Installed, denied: None, method: str, path: str, more: list[tuple[str, str]]

@@ -100,7 +100,7 @@ def end_sessions(service: RunningService, people: Cast) -> None:
     [
         (suspend_user, "user_suspended"),
         (suspend_account, "account_suspended"),
-        (delete_account, "no_account"),
+        (delete_account, "session_expired"),
         (remove_member, "no_account"),
         (require_mfa, "mfa_setup_required"),
         (end_sessions, "session_expired"),

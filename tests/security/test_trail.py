@@ -32,6 +32,8 @@ SILENT = {
     "POST /v1/receipts/verify",
     "POST /agent/submit",
     # What stands in for an answer of a site, and what a person says to an agent, who has no account.
+    "POST /v1/gateway/check",
+    "POST /v1/gateway/denied",
     *(f"{method} /v1/gateway/challenge" for method in ("POST", "PUT", "PATCH", "DELETE")),
     "POST /v1/gateway/pass",
     "POST /v1/gateway/appeal",

@@ -597,6 +597,7 @@ export interface CustomerSiteInput {
   clearanceWithoutScript?: boolean;
   wholeSite?: boolean;
   openPaths?: SiteOpenPath[];
+  feeds?: string[];
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
@@ -1442,6 +1443,7 @@ export interface OwnSiteInput {
   clearanceWithoutScript?: boolean;
   wholeSite?: boolean;
   openPaths?: SiteOpenPath[];
+  feeds?: string[];
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
@@ -1894,6 +1896,7 @@ export interface SiteChange {
   clearanceWithoutScript?: boolean;
   wholeSite?: boolean;
   openPaths?: SiteOpenPath[];
+  feeds?: string[];
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
@@ -1914,6 +1917,7 @@ export interface SiteDetail {
   clearanceWithoutScript: boolean;
   wholeSite?: boolean;
   openPaths?: SiteOpenPath[];
+  feeds?: string[];
   createdAt: string;
   updatedAt: string;
   wantedPrograms?: string[];
@@ -1966,6 +1970,7 @@ export interface SiteInput {
   clearanceWithoutScript?: boolean;
   wholeSite?: boolean;
   openPaths?: SiteOpenPath[];
+  feeds?: string[];
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
@@ -1982,11 +1987,13 @@ export interface SiteList {
 /**
  * A path that is open to one sender, whatever routes and rules say. A `path` that ends in `/*` has all below it.
  *
- * `sender` is the name of a known service (`stripe`), an address or network (`203.0.113.0/24`), or `anyone`.
+ * `sender` is the name of a known service (`stripe`), an address or network (`203.0.113.0/24`), `programs`, or
+ * `anyone`. `programs` are all senders that are not browsers; they share `perMinute` requests (default: 60).
  */
 export interface SiteOpenPath {
   path: string;
   sender: string;
+  perMinute?: number;
   note?: string;
 }
 
@@ -2017,6 +2024,7 @@ export interface SiteSummary {
   clearanceWithoutScript: boolean;
   wholeSite?: boolean;
   openPaths?: SiteOpenPath[];
+  feeds?: string[];
   createdAt: string;
   updatedAt: string;
   wantedPrograms?: string[];

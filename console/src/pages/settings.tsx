@@ -27,6 +27,7 @@ interface Edited {
   widgetMode: string;
   origins: string;
   wanted: string;
+  feeds: string;
   wholeSite: boolean;
   clearanceWithoutScript: boolean;
   formMethodOverride: boolean;
@@ -44,12 +45,13 @@ function editedOf(site: SiteDetail): Edited {
     widgetMode: site.widgetMode,
     origins: site.allowedOrigins.join("\n"),
     wanted: (site.wantedPrograms ?? []).join("\n"),
+    feeds: (site.feeds ?? []).join("\n"),
     wholeSite: site.wholeSite ?? false,
     clearanceWithoutScript: site.clearanceWithoutScript,
     formMethodOverride: site.formMethodOverride,
     actions: Object.entries(site.actions).map(([name, action]) => ({ name, browserRequired: action.browserRequired, clearance: action.clearance ?? false, requireContentDigest: action.requireContentDigest ?? false })),
     routes: site.routes.map((route) => ({ method: route.method, path: route.path ?? `${route.pathPrefix ?? ""}*`, action: route.action })),
-    openPaths: (site.openPaths ?? []).map((each) => ({ path: each.path, sender: each.sender, note: each.note ?? "" })),
+    openPaths: (site.openPaths ?? []).map((each) => ({ path: each.path, sender: each.sender, note: each.note ?? "", perMinute: each.perMinute ? String(each.perMinute) : "" })),
   };
 }
 
@@ -67,12 +69,13 @@ function changeOf(edited: Edited): SiteChange {
     widgetMode: edited.widgetMode as "managed",
     allowedOrigins: lines(edited.origins),
     wantedPrograms: lines(edited.wanted),
+    feeds: lines(edited.feeds),
     wholeSite: edited.wholeSite,
     clearanceWithoutScript: edited.clearanceWithoutScript,
     formMethodOverride: edited.formMethodOverride,
     actions: Object.fromEntries(edited.actions.filter((row) => row["name"]).map((row) => [String(row["name"]), { browserRequired: row["browserRequired"] === true, clearance: row["clearance"] === true, requireContentDigest: row["requireContentDigest"] === true }])),
     routes: edited.routes.filter((row) => row["path"]).map(routeOf),
-    openPaths: edited.openPaths.filter((row) => row["path"]).map((row) => ({ path: String(row["path"]), sender: String(row["sender"]), note: row["note"] ? String(row["note"]) : undefined })),
+    openPaths: edited.openPaths.filter((row) => row["path"]).map((row) => ({ path: String(row["path"]), sender: String(row["sender"]), note: row["note"] ? String(row["note"]) : undefined, perMinute: row["perMinute"] ? Number(row["perMinute"]) : undefined })),
   };
 }
 
@@ -241,10 +244,12 @@ export default function Settings() {
               columns={[
                 { name: "path", label: t("settings.path"), kind: "text", placeholder: "/hooks/payment" },
                 { name: "sender", label: t("settings.sender"), kind: "text" },
+                { name: "perMinute", label: t("settings.perMinute"), kind: "text", placeholder: "60" },
                 { name: "note", label: t("lists.note"), kind: "text" },
               ]}
             />
           <Field id="site-wanted" label={t("settings.wanted")} help={t("settings.wantedHelp")} rows={3} value={value.wanted} readOnly={readOnly} onText={(wanted) => part({ wanted })} />
+          <Field id="site-feeds" label={t("settings.feeds")} help={t("settings.feedsHelp")} rows={3} value={value.feeds} readOnly={readOnly} onText={(feeds) => part({ feeds })} />
         </div>
       </Card>
       <Credentials siteKey={siteKey} list={site.data.credentialList} onChange={site.reload} />

@@ -1,6 +1,7 @@
 /**
  * The work of raised levels: the first 32 bits of scrypt (RFC 7914; N = 2^bits, r = 1, p = 1) of `salt:i`, for each i.
- * It needs memory, so that native code has little advantage. WebAssembly where the page allows it, else plain code.
+ * It needs memory, so that native code has little advantage. WebAssembly in a worker that allows it, else plain code: a
+ * page cannot try WebAssembly without a report of its policy.
  */
 
 import type { Work } from "../protocol";
@@ -111,7 +112,7 @@ export function scrypt(password: string, mix: Mix): number {
 
 function makeScryptSolver(work: Work): Solver {
   const size = 1 << Math.min(work.bits, 16);
-  const mix = openWasm(size) || openPlain(size);
+  const mix = ("document" in self ? undefined : openWasm(size)) || openPlain(size);
   const found: number[] = [];
   return {
     found,

@@ -137,7 +137,6 @@ SITEVERIFY = _table(
     ErrorRow("expired_token", 422, "The token has expired. Run the check again and send the new token at once."),
     ErrorRow("action_mismatch", 422, "The token was issued for another action than expectedAction."),
     ErrorRow("origin_mismatch", 422, "The token was issued to another origin than expectedOrigin."),
-    ErrorRow("visitor_mismatch", 422, "The token was earned in another network than remoteAddress.", added=True),
     ErrorRow("token_used", 409, "The token was already redeemed. A retry must repeat the first call's requestId."),
     ErrorRow("unavailable", 503, "The token could not be checked. Retry with the same requestId."),
 )
@@ -159,7 +158,6 @@ COMPAT = _table(
     ErrorRow("site_mismatch", 200, "sitekey is not the site of the secret. Send that site's key, or none.", added=True),
     ErrorRow("missing_token", 200, "response is missing. Send the token that the form brought.", added=True),
     ErrorRow("invalid_token", 200, "The token is not one issued for the site. Send it exactly as it came.", added=True),
-    ErrorRow("visitor_mismatch", 200, "The token was earned in another network than remoteip.", added=True),
     ErrorRow("expired_token", 200, "The token has expired. Run the check again and send the new one.", added=True),
     ErrorRow("token_used", 200, "The token was already redeemed. Run the check again for a new one.", added=True),
     ErrorRow("unavailable", 200, "The token could not be checked. Try again in 5 seconds.", added=True),

@@ -74,7 +74,6 @@ SITEVERIFY = Surface(
                 "expired_token",
                 "action_mismatch",
                 "origin_mismatch",
-                "visitor_mismatch",
                 "token_used",
             ),
         ),

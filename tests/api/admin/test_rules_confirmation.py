@@ -159,7 +159,7 @@ def test_an_unknown_condition_is_a_warning_and_its_rule_matches_nothing(
 
 
 def test_an_unknown_condition_of_a_scope_down_closes_its_group(service: RunningService) -> None:
-    group = {"group": "automation", "version": 1, "scope_down": {"country": ["de"]}}
+    group = {"group": "automation", "version": 2, "scope_down": {"country": ["de"]}}
     rules = {"version": "1", "rules": [group], "default_action": "allow"}
 
     warnings = replace(service, ruleSet=rules).json()["warnings"]

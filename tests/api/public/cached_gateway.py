@@ -14,7 +14,6 @@ from agentgate.http.connection.fast_functions import HotReply, HotRequest, encod
 from agentgate.http.request_guard import judge_head
 from agentgate.lib.decision_ids import DecisionIds
 from agentgate.lib.enums import ClearanceLevel, ModelKind
-from agentgate.lib.ids import write_visitor
 from agentgate.lib.tasks.background import BackgroundTasks
 from agentgate.protection.agents.policy_checker import AgentPolicyChecker
 from agentgate.protection.decision.decider import Decider
@@ -26,7 +25,7 @@ from agentgate.protection.gateway.snapshot import Snapshot
 from agentgate.protection.scoring.models import ModelDirectory
 from agentgate.protection.scoring.score import ModelView
 from agentgate.protection.signals.rates import RateWindows
-from agentgate.protection.tokens.clearance import Clearances
+from agentgate.protection.tokens.clearance import ClearanceHolder, Clearances
 from agentgate.protection.tokens.uses import CredentialUses
 from agentgate.server.application import Application
 from tests.support.gateway import ORIGIN, VISITOR, Gate
@@ -173,10 +172,10 @@ class Proxy:
     def clear(self, now_ms: int) -> None:
         """Give each address its clearances, as they are made now."""
         for address in ADDRESSES:
-            visitor = write_visitor(self.side.visitors.find(self.gate.site_key, address))
+            holder = ClearanceHolder(address, AGENTS[0].encode())
             made = [
                 self.side.clearances.issue(
-                    site_key=self.gate.site_key, origin=ORIGIN, visitor=visitor, level=level, now_ms=now_ms
+                    site_key=self.gate.site_key, origin=ORIGIN, holder=holder, level=level, now_ms=now_ms
                 )
                 for level in (ClearanceLevel.CHECKED, ClearanceLevel.LOW)
             ]

@@ -5,10 +5,11 @@ import pytest
 from tests.api.public.signed_agents import AGENT, set_policy, signed
 from tests.support.gateway import Gate, said
 
-# Method, path and extra headers of requests that `standards` allows: a well-known path, a feed, a webhook's path, and
-# a header that any client can add.
+# Method, path and extra headers: a well-known path, a feed, and what opened a site before: other feeds, a webhook's
+# path, and a header that any client can add.
 OPENED = [
     ("GET", "/.well-known/change-password", {}),
+    ("GET", "/feed.xml", {}),
     ("GET", "/blog/feed.xml", {}),
     ("POST", "/hooks/orders", {}),
     ("POST", "/orders", {"Stripe-Signature": "t=1,v1=0"}),

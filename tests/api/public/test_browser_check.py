@@ -270,7 +270,7 @@ def test_an_action_with_clearance_gives_a_cookie_for_the_page_to_set(page: Brows
 
     assert set(clearance) == {"name", "value", "expiresAt"}
     assert re.fullmatch(r"ag_clearance_[0-9a-f]{8}", clearance["name"])
-    assert clearance["value"].startswith("agc1.")
+    assert clearance["value"].startswith("agc2.")
 
 
 def test_the_worse_a_visitor_looks_the_more_work_there_is(page: BrowserClient) -> None:

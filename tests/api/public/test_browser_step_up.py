@@ -139,9 +139,28 @@ def test_a_wrong_answer_fails(page: BrowserClient, wrong: dict[str, Any]) -> Non
 
     assert error_of(reply) == FAILED
     assert "decisionId" in reply.json()
-    # One answer is all that a challenge takes.
-    again = page.verify(challenge, signals=ODD, answer=page.answer(step_up))
-    assert error_of(again) == (409, "challenge_used")
+    # The challenge continues with another step-up, and its wait begins again.
+    other = page.verify(challenge, signals=ODD).json()["stepUp"]
+    assert other["work"]["salt"] != step_up["work"]["salt"]
+    assert other["places"] != step_up["places"]
+    page.service.clock.advance(ms=WAIT_MS)
+    assert page.verify(challenge, signals=ODD, answer=page.answer(other)).json()["status"] == "passed"
+
+
+def test_the_answer_to_a_step_up_is_worth_nothing_after_a_wrong_answer(page: BrowserClient) -> None:
+    challenge, step_up = asked(page)
+    assert error_of(page.verify(challenge, signals=ODD, answer=page.answer(step_up, steps=[]))) == FAILED
+    page.service.clock.advance(ms=WAIT_MS)
+
+    assert error_of(page.verify(challenge, signals=ODD, answer=page.answer(step_up))) == FAILED
+
+
+def test_the_wait_begins_again_after_a_wrong_answer(page: BrowserClient) -> None:
+    challenge, step_up = asked(page)
+    page.verify(challenge, signals=ODD, answer=page.answer(step_up, steps=[]))
+    other = page.verify(challenge, signals=ODD).json()["stepUp"]
+
+    assert error_of(page.verify(challenge, signals=ODD, answer=page.answer(other))) == FAILED
 
 
 def test_an_answer_before_the_time_has_passed_fails(page: BrowserClient) -> None:

@@ -5,7 +5,7 @@ import pytest
 from agentgate.lib.clock import MINUTE_MS, SECOND_MS
 from agentgate.lib.ids import write_visitor
 from agentgate.protection.challenge_page.challenge_pass import MOST_PASSES
-from tests.api.public.challenge_page import ORIGIN, Visitor, cookie_of, facts_of
+from tests.api.public.challenge_page import NAVIGATION, ORIGIN, Visitor, cookie_of, facts_of
 from tests.support.service import RunningService
 from tests.support.tokens import mint
 
@@ -122,8 +122,8 @@ def test_a_bad_clearance_before_a_good_one_does_no_harm(visitor: Visitor) -> Non
     good = cookie_of(visitor.script("pass", {"token": visitor.token()}))
     name = good.partition("=")[0]
 
-    assert visitor.check(Cookie=f"{name}=agc1.planted; {good}") == (204, "allowed")
-    assert visitor.check(Cookie=f"{good}; {name}=agc1.planted") == (204, "allowed")
+    assert visitor.check(Cookie=f"{name}=agc2.planted; {good}") == (204, "allowed")
+    assert visitor.check(Cookie=f"{good}; {name}=agc2.planted") == (204, "allowed")
 
 
 def test_the_page_asked_for_again_at_once_explains_and_does_not_run_again(visitor: Visitor) -> None:
@@ -202,7 +202,7 @@ def ticket_of(patient: Visitor, path: str = "/look") -> tuple[str, str]:
 def wait(patient: Visitor, ticket: tuple[str, str], **headers: str):
     text, cookie = ticket
     path = f"/.agentgate/v1/gateway/pass?ticket={text}"
-    sent = {"Accept": "text/html", "User-Agent": "Mozilla/5.0", "Cookie": cookie, **headers}
+    sent = {"Accept": "text/html", "User-Agent": NAVIGATION["User-Agent"], "Cookie": cookie, **headers}
     return patient.call("GET", f"pass?ticket={text}", path=path, headers=sent)
 
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tests.support.browser_client import INTERACTION, SIGNALS, BrowserClient, create_site, decision_of, get_token
+from tests.support.browser_client import INTERACTION, SIGNALS, BrowserClient, create_site, decision_of, get_token, solve
 from tests.support.service import RunningService
 
 FAILED = "challenge_failed"
@@ -22,13 +22,30 @@ def level(page: BrowserClient) -> int:
     return int(page.challenge().json()["work"]["count"])
 
 
-def test_five_failures_of_a_network_raise_its_work_for_an_hour(service: RunningService, site: str) -> None:
-    network = [BrowserClient(service, site, address=f"192.0.2.{host}") for host in range(1, 7)]
-    other = BrowserClient(service, site, address="198.51.100.1")
-    for number, page in enumerate(network[:5]):
-        assert level(network[-1]) == 16, number
+def fail(page: BrowserClient, times: int = 1) -> None:
+    for _ in range(times):
         failed = page.verify(page.challenge().json(), instrument={"page": "x", "worker": "x"})
         assert failed.json()["error"] == FAILED
+
+
+def test_five_failures_of_a_visitor_raise_its_work_and_not_the_neighbors(service: RunningService, site: str) -> None:
+    failing, neighbor = (BrowserClient(service, site, address=f"192.0.2.{host}") for host in (1, 2))
+    fail(failing, 4)
+    assert level(failing) == 16
+
+    fail(failing, 1)
+
+    assert (level(failing), level(neighbor)) == (128, 16)
+    service.clock.advance(hours=1)
+    assert level(failing) == 16
+
+
+def test_twenty_failures_of_a_network_raise_its_work_for_an_hour(service: RunningService, site: str) -> None:
+    network = [BrowserClient(service, site, address=f"192.0.2.{host}") for host in range(1, 22)]
+    other = BrowserClient(service, site, address="198.51.100.1")
+    for page in network[:20]:
+        assert level(network[-1]) == 16
+        fail(page)
 
     assert level(network[-1]) == 128
     assert level(other) == 16
@@ -36,21 +53,29 @@ def test_five_failures_of_a_network_raise_its_work_for_an_hour(service: RunningS
     assert level(network[-1]) == 16
 
 
-def test_wrong_work_counts_as_a_failure_and_ends_a_challenge_of_a_raised_level(
-    service: RunningService, site: str
-) -> None:
+def test_a_challenge_of_a_raised_level_has_four_attempts(service: RunningService, site: str) -> None:
     page = BrowserClient(service, site, address="2001:db8:1:2::3")
-    for _ in range(5):
-        challenge = page.challenge().json()
-        assert page.verify(challenge, work=[0] * 16).json()["error"] == FAILED
-        # At the usual level it costs an attempt and nothing more.
-        assert page.verify(challenge, signals=SIGNALS).json()["status"] == "passed"
-    challenge = BrowserClient(service, site, address="2001:db8:1:ffff::4").challenge().json()
+    fail(page, 8)
+    challenge = page.challenge().json()
     assert challenge["work"]["count"] == 128
 
-    raised = BrowserClient(service, site, address="2001:db8:1:ffff::4")
-    assert raised.verify(challenge, work=[0] * 128).json()["error"] == FAILED
-    assert raised.verify(challenge).json()["error"] == "challenge_used"
+    for _ in range(3):
+        assert page.verify(challenge, work=[0] * 128).json()["error"] == FAILED
+
+    assert page.verify(challenge).json()["status"] == "passed"
+
+
+def test_the_same_incomplete_work_never_passes_a_further_attempt(service: RunningService, site: str) -> None:
+    page = BrowserClient(service, site, address="2001:db8:1:3::3")
+    fail(page, 5)
+    challenge = page.challenge().json()
+    # A client of the source's reader: it leaves a half unsolved and hopes for another sample.
+    half = [*solve(challenge["work"])[:64], *[0] * 64]
+
+    replies = [page.verify(challenge, work=half).json().get("error") for _ in range(4)]
+
+    # With four puzzles a half passes once in 16 challenges, and then at the first attempt.
+    assert replies in ([FAILED] * 4, [None, *["challenge_used"] * 3])
 
 
 def labels_of(service: RunningService, site: str, verified) -> set[str]:

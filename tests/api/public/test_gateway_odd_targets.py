@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from agentgate.lib.enums import ClearanceLevel
-from agentgate.lib.ids import write_visitor
+from agentgate.protection.tokens.clearance import ClearanceHolder
 from tests.api.public.signed_agents import AGENT, set_policy, signed
 from tests.support.browser_client import decision_of, get_token
-from tests.support.gateway import ORIGIN, Gate, said
+from tests.support.gateway import CHROME, ORIGIN, Gate, said
 from tests.support.service import RunningService
 
 # Spellings that some server takes for `/pay`, and some that none may take for anything.
@@ -60,11 +60,10 @@ class Shop(Gate):
 
     def _clearance(self) -> str:
         application = self.service.application
-        visitor = application.refresher.decider.visitors.find(self.site_key, self.address)
         issued = application.data_plane._clearances.issue(
             site_key=self.site_key,
             origin=ORIGIN,
-            visitor=write_visitor(visitor),
+            holder=ClearanceHolder(self.address, CHROME.encode()),
             level=ClearanceLevel.CHECKED,
             now_ms=self.service.clock.now_ms(),
         )

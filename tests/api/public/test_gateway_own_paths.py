@@ -79,7 +79,13 @@ def test_own_paths_take_the_adapters_address(adapter: Adapter) -> None:
 def test_the_whole_way_of_a_visitor_is_below_the_prefix(adapter: Adapter) -> None:
     visitor = adapter.visitor
     own = "/.agentgate/v1/gateway/pass"
-    script = {"Origin": ORIGIN, "Content-Type": "application/json", "Sec-Fetch-Site": "same-origin"}
+    # The token is the browser's: another User-Agent gets no clearance for it.
+    script = {
+        "User-Agent": NAVIGATION["User-Agent"],
+        "Origin": ORIGIN,
+        "Content-Type": "application/json",
+        "Sec-Fetch-Site": "same-origin",
+    }
     body = json.dumps({"token": visitor.token(), "return": f"{ORIGIN}/members"}).encode()
     passed = adapter.send(own, adapter.line("POST", own), *script.items(), method="POST", content=body)
     assert passed.status_code == 200, passed.text

@@ -43,7 +43,7 @@ def test_the_token_of_the_check_is_spent_by_deciding(scene: HandoffScene) -> Non
     token = scene.token(handoff.id)
     approve(scene, handoff.id, token=token)
 
-    assert scene.redeem(token).json()["error"] == "invalid_token"
+    assert scene.redeem(token).json()["error"] == "invalid_credential"
     assert scene.choose(handoff.id, "decline", token=token).status_code == 410
     assert scene.poll(handoff.id).json()["status"] == "completed"
 

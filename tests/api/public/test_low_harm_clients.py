@@ -136,7 +136,8 @@ CLIENTS = [
         "/",
         f"{CHROME} (StatusCake)",
         ANY,
-        PASSES,
+        # A name in a browser's User-Agent proves nothing, and these are no browser's headers.
+        (401, "policy"),
     ),
     ("Uptime Kuma", CLOUD, "/", "Uptime-Kuma/1.23.16", ANY, PASSES),
     # Crawlers of search engines, from their own addresses and from elsewhere.

@@ -19,6 +19,7 @@ UNUSED = {
     "POST /v1/account/login": BY_FORM,
     "POST /v1/account/login/mfa": BY_FORM,
     "POST /v1/account/switch": BY_FORM,
+    "POST /v1/account/invitations/{id}/accept": BY_FORM,
     "POST /v1/account/invite/accept": BY_FORM,
     "POST /v1/account/password/forgot": BY_FORM,
     "POST /v1/account/password/reset": BY_FORM,

@@ -58,7 +58,7 @@ def test_the_worker_finds_what_the_service_expects(allowed: bool) -> None:
     found = run_worker(allowed=allowed)["found"]
 
     assert found == [scrypt_answer(WORK, index) for index in range(WORK.count)]
-    assert is_solved(WORK, found)
+    assert is_solved(WORK, found, b"seed")
 
 
 def test_native_code_pays_two_fifths_of_what_the_engine_pays() -> None:

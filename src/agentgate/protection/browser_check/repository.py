@@ -31,8 +31,10 @@ class StoredChallenge(Binding, frozen=True, kw_only=True):
     expires_ms: int
     # How many verifications were begun.
     attempts: int = 0
-    # When the shown check was first required; None before that.
+    # When the current step-up was first required; None before that.
     stepped_ms: int | None = None
+    # How many answers to step-ups were wrong.
+    answers: int = 0
     # It has produced a token.
     used: bool = False
 
@@ -78,6 +80,12 @@ class ChallengeStore(Repository):
         """Store when the shown check was first required."""
         await self._session.run(
             "UPDATE challenge SET stepped_ms = $2 WHERE id = $1 AND stepped_ms IS NULL", challenge_id, now_ms
+        )
+
+    async def note_wrong_answer(self, challenge_id: str, now_ms: int) -> None:
+        """Count a wrong answer: the next step-up is another one, and its wait begins now."""
+        await self._session.run(
+            "UPDATE challenge SET answers = answers + 1, stepped_ms = $2 WHERE id = $1", challenge_id, now_ms
         )
 
     async def use_challenge(self, challenge_id: str) -> bool:

@@ -28,9 +28,11 @@ from agentgate.protection.browser_check.work import WorkLevel
 from agentgate.protection.signals.evidence import read_evidence
 from agentgate.protection.tokens.repository import RedemptionStore
 
-# A browser of a person solves its work and runs its program: a few wrong answers from one network (the /24 of IPv4, the
-# /48 of IPv6) within an hour are a program's. Such a network gets harder work for a while.
-FAILED_VERIFICATIONS = Window("browser-failed-network", 5, HOUR_MS)
+# A visitor's browser solves its work and runs its program. After a few wrong proofs within an hour the visitor gets
+# harder work, and after many the whole network (the /24 of IPv4, the /48 of IPv6): one visitor's failures do not slow
+# down the neighbors.
+FAILED_BY_VISITOR = Window("browser-failed-visitor", 5, HOUR_MS)
+FAILED_BY_NETWORK = Window("browser-failed-network", 20, HOUR_MS)
 # Budgets of farms. A network with so many checks of clusters in which no person is gets the most work.
 CLUSTERED_CHECKS = Window("cluster-network", 5, HOUR_MS)
 # Answers to the shown check that count of such a cluster. One may be of the person whose input was copied.
@@ -69,7 +71,8 @@ class Scrutiny:
         is_raised = (
             self._clusters.is_suspected(page.site.number, request)
             or await self.probes.has_failed(request.address)
-            or await self._limiter.is_over(FAILED_VERIFICATIONS, network)
+            or await self._limiter.is_over(FAILED_BY_VISITOR, page.binding.visitor)
+            or await self._limiter.is_over(FAILED_BY_NETWORK, network)
         )
         return WorkLevel.RAISED if is_raised else WorkLevel.USUAL
 
@@ -95,7 +98,8 @@ class Scrutiny:
             evidence["interaction"] = body.interaction
         if not page.test:
             if not (proof.work and proof.instrument):
-                await self._limiter.count(FAILED_VERIFICATIONS, network_of(request.address))
+                await self._limiter.count(FAILED_BY_VISITOR, page.binding.visitor)
+                await self._limiter.count(FAILED_BY_NETWORK, network_of(request.address))
             evidence["clusters"] = await self._others(call, page, challenge, body, proof)
         holds = page.test or not proof.answer or await self._holds(call, challenge, body, judgement)
         return Findings(evidence, judgement, holds)

@@ -51,20 +51,29 @@ LEAST_WAY = 0.9
 
 
 def step_up_of(challenge: StoredChallenge, draw: DrawnProbes | None = None) -> StepUp:
-    """Return the step-up of a challenge. Its work and positions are the same each time."""
+    """Return the step-up of a challenge. Its work and positions stay the same until a wrong answer."""
     return StepUp(
         kind=KIND,
         steps=STEPS,
         wait_ms=WAIT_MS,
         work=work_of(challenge),
-        places=places_of(challenge.seed),
+        places=places_of(seed_of(challenge)),
         probes=UNSET if draw is None else Probes(draw=draw.draw, programs=draw.programs),
     )
 
 
 def work_of(challenge: StoredChallenge) -> Work:
     """Return the step-up's work: more if the evidence requires the check than if the site does."""
-    return step_up_work(challenge.seed, is_doubtful=challenge.widget is not WidgetMode.INTERACTIVE)
+    return step_up_work(seed_of(challenge), is_doubtful=challenge.widget is not WidgetMode.INTERACTIVE)
+
+
+def seed_of(challenge: StoredChallenge) -> bytes:
+    """Return the seed of the current step-up: another one after each wrong answer."""
+    if not challenge.answers:
+        return challenge.seed
+    return hashlib.blake2b(
+        bytes((challenge.answers,)), key=challenge.seed, digest_size=len(challenge.seed), person=b"answers"
+    ).digest()
 
 
 def places_of(seed: bytes) -> list[ButtonPosition]:
@@ -90,9 +99,9 @@ def is_right(answer: AnswerInput, challenge: StoredChallenge, now_ms: int, sums:
         return False
     if answer.steps[-1].after_ms < WAIT_MS:
         return False
-    if sums is not None and judged(answer, places_of(challenge.seed), sums) is not None:
+    if sums is not None and judged(answer, places_of(seed_of(challenge)), sums) is not None:
         return False
-    return is_solved(work_of(challenge), answer.work)
+    return is_solved(work_of(challenge), answer.work, challenge.seed)
 
 
 def judged(answer: AnswerInput, places: Sequence[ButtonPosition], interaction: Mapping[str, Any]) -> str | None:

@@ -33,7 +33,7 @@ from agentgate.protection.decision.engine import POLICY, EngineDecision
 from agentgate.protection.decision.event import Answered, make_event
 from agentgate.protection.signals.facts import Rates, RequestFacts
 from agentgate.protection.tokens.binding import Bindings, TokenHolder
-from agentgate.protection.tokens.clearance import Clearances, IssuedClearance
+from agentgate.protection.tokens.clearance import ClearanceHolder, Clearances, IssuedClearance
 from agentgate.protection.tokens.receipts import Grant, ReceiptIssuer
 
 
@@ -183,17 +183,22 @@ class CheckTokens:
         request = trial.call.request
         clearances = () if clearance is None else (clearance.id,)
         holder = TokenHolder(request.address, request.header("user-agent") or "", clearances)
-        return self._bindings.bind(trial.page.site.site_key, receipt_id, holder)
+        return self._bindings.bind(
+            trial.page.site.site_key, receipt_id, holder, is_proven=trial.verdict is CheckVerdict.PASSED
+        )
 
     def _clearance(self, trial: Trial) -> IssuedClearance | None:
         action = trial.page.site.actions.get(trial.page.action)
         if action is None or action.clearance is not True:
             return None
-        binding = trial.challenge.binding
+        binding, request = trial.challenge.binding, trial.call.request
+        user_agent = (request.header("user-agent") or "").encode("latin-1")
         return self._clearances.issue(
             site_key=trial.page.site.site_key,
             origin=binding.origin,
-            visitor=binding.visitor,
+            holder=ClearanceHolder(
+                request.address, user_agent, request.header(JA4_HEADER), trial.verdict is CheckVerdict.PASSED
+            ),
             level=ClearanceLevel.STEP_UP if trial.answered else ClearanceLevel.CHECKED,
             now_ms=trial.call.now,
         )

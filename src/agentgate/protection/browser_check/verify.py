@@ -25,9 +25,9 @@ from agentgate.protection.browser_check.work import WorkLevel, challenge_work, i
 from agentgate.protection.decision.decider import Decider
 from agentgate.protection.sites.test_keys import ALWAYS_FAIL
 
-# Each proof takes two milliseconds of processor time, too long for the event loop.
+# A proof checks 4 to 20 puzzles of a millisecond each: too long for the event loop.
 MOST_RUNNING = 2
-# Some 200 milliseconds of waiting.
+# About half a second of waiting.
 MOST_WAITING = 128
 
 
@@ -100,10 +100,8 @@ class ChallengeVerifier:
             if trial.applied is CheckVerdict.STEP_UP:
                 return await self._step_up(trial)
             if trial.applied is CheckVerdict.FAILED:
-                # One answer to a challenge: a client that tries out answers needs a new challenge each time. And of
-                # puzzles that need memory two were looked at: with another try, leaving some of them out would pay.
-                if trial.answered is False or (needs_memory and not proof.work):
-                    await self._store.use_challenge(challenge.id)
+                if trial.answered is False:
+                    await self._store.note_wrong_answer(challenge.id, call.now)
                 raise self._failed(trial)
             return await self._passed(trial)
 
@@ -182,7 +180,7 @@ def prove(challenge: StoredChallenge, body: VerifyInput, *, now_ms: int, by_hand
     instrument = check_answer(challenge.seed, challenge.id, program)
     return Proof(
         # The most expensive proof last: without the right answer of the program the work is not verified.
-        work=instrument and is_solved(work, body.work),
+        work=instrument and is_solved(work, body.work, challenge.seed, attempt=challenge.attempts),
         instrument=instrument,
         asked=asked,
         answer=None if isinstance(answer, msgspec.UnsetType) else is_right(answer, challenge, now_ms, sums),

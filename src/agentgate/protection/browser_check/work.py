@@ -1,8 +1,9 @@
 """Work: many small puzzles, more of them for a suspicious visitor. A throttle, never the verdict.
 
-The usual level counts hashes. Raised and high levels need memory as well (scrypt), which native code has hardly faster
-than a browser. Checking such a puzzle costs as much as solving it, so two are checked that are drawn when the answer is
-there: whoever solves the share h of them passes with h squared, and pays more for each token than who solves all.
+The usual level counts hashes. Raised and high levels need memory as well (scrypt), which native code solves hardly
+faster than a browser. Checking such a puzzle costs as much as solving it, so the service checks a sample. The
+challenge's secret seed orders the puzzles. The first attempt checks the first four, each further attempt four more: a
+client that solves the share h passes with h to the fourth power, and the same answers never pass a later attempt.
 """
 
 import hashlib
@@ -17,8 +18,8 @@ from agentgate.protection.browser_check.records import Work
 SHA_256, SCRYPT = "SHA-256", "scrypt"
 SALT_BYTES = 16
 ANSWER_BYTES = 4
-# So many memory-hard puzzles are checked.
-DRAWN = 2
+# Each attempt checks so many more memory-hard puzzles.
+DRAWN = 4
 
 
 class WorkLevel(IntEnum):
@@ -48,8 +49,6 @@ AMOUNTS = {
 STEP_UP_AMOUNT = WorkAmount(SCRYPT, 128, 11)
 DOUBTFUL_AMOUNT = WorkAmount(SCRYPT, 192, 11)
 
-_draw = random.SystemRandom().sample
-
 
 def challenge_work(seed: bytes, level: WorkLevel) -> Work:
     """Return the puzzles that come with a challenge."""
@@ -61,19 +60,24 @@ def step_up_work(seed: bytes, *, is_doubtful: bool) -> Work:
     return _work(seed, b"step-up", DOUBTFUL_AMOUNT if is_doubtful else STEP_UP_AMOUNT)
 
 
-def is_solved(work: Work, solutions: Sequence[int]) -> bool:
-    """Return whether the puzzles are solved. The time taken depends on their number and kind alone."""
+def is_solved(work: Work, solutions: Sequence[int], seed: bytes, *, attempt: int = 1) -> bool:
+    """Return whether the puzzles are solved. The time taken depends on their number and kind and the attempt alone."""
     if len(solutions) != work.count:
         return False
     if work.algorithm == SCRYPT:
-        # Drawn now, so that clients cannot know which puzzles are checked.
-        drawn = _draw(range(work.count), DRAWN)
-        return sum(solutions[index] != scrypt_answer(work, index) for index in drawn) == 0
+        return sum(solutions[index] != scrypt_answer(work, index) for index in _drawn(work, seed, attempt)) == 0
     unsolved = 0
     for index, solution in enumerate(solutions):
         digest = hashlib.sha256(f"{work.salt}:{index}:{solution}".encode("ascii")).digest()
         unsolved |= int.from_bytes(digest[:4], "big") >> (32 - work.bits)
     return unsolved == 0
+
+
+def _drawn(work: Work, seed: bytes, attempt: int) -> list[int]:
+    """Return the puzzles to check. An attempt checks those of the attempts before it as well."""
+    secret = hashlib.blake2b(work.salt.encode("ascii"), key=seed, digest_size=SALT_BYTES, person=b"drawn").digest()
+    order = random.Random(secret).sample(range(work.count), work.count)  # noqa: S311 - the seed is secret
+    return order[: DRAWN * attempt]
 
 
 def scrypt_answer(work: Work, index: int) -> int:

@@ -150,9 +150,7 @@ class ChallengePages:
         found = protections_of(proxied.site, claims, original.target.encode("latin-1"))
         protection = strongest(found)
         headers = {name: value for name, value in proxied.headers.items() if name != TOKEN_HEADER}
-        shown = self._receipts.inspect(
-            headers, original, protection, site=proxied.site, visitor=proxied.visitor, now_ms=proxied.call.now
-        )
+        shown = self._receipts.inspect(headers, original, protection, site=proxied.site, now_ms=proxied.call.now)
         return PageContext(told, protection, shown.states, url)
 
     async def _check(self, proxied: ProxiedCall, found: PageContext, action: str, body: RawBody | None) -> PageCheck:

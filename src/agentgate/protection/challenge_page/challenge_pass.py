@@ -10,19 +10,20 @@ import hmac
 import secrets
 
 from msgspec import UNSET, Struct, UnsetType, field
+from msgspec.structs import replace
 
 from agentgate.events.records import CounterName
 from agentgate.http.replies import set_cookie
 from agentgate.lib.clock import HOUR_MS, MINUTE_MS, SECOND_MS
 from agentgate.lib.decision_ids import read_id
-from agentgate.lib.enums import ClearanceLevel, ReceiptKind
+from agentgate.lib.enums import ClearanceLevel, Mode, ReceiptKind
 from agentgate.lib.ids import write_visitor
 from agentgate.lib.records import Input
 from agentgate.lib.shared_cache import SharedCache
 from agentgate.protection.challenge_page.proxied_call import ProxiedCall
 from agentgate.protection.challenge_page.sealed_token import SavedForms, SealedTokens
 from agentgate.protection.gateway.event_log import GatewayEventLog
-from agentgate.protection.gateway.receipts import Receipts
+from agentgate.protection.gateway.receipts import Receipts, holder_of
 from agentgate.protection.tokens.clearance import ClearanceRefused, Clearances, IssuedClearance
 from agentgate.protection.tokens.receipts import Claims, NotAReceipt, SigningKeys, is_of_the_future, read_receipt
 
@@ -186,6 +187,11 @@ class Passes:
         except NotAReceipt:
             return "invalid_token"
         reason = "invalid_token" if signed.test else _misfit(signed.claims, proxied)
+        is_proven = self._receipts.is_proven(signed.claims)
+        if reason is None and site.mode is Mode.ENFORCE and not is_proven:
+            reason = "invalid_token"
+        if reason is None and not self._is_holders(proxied, signed.claims):
+            reason = "visitor_mismatch"
         if reason is not None:
             return reason
         if not await self._receipts.spend(site, signed.claims, now_ms=now_ms):
@@ -193,7 +199,7 @@ class Passes:
         self._event_log.count(site, CounterName.TOKENS_REDEEMED, now_ms)
         await self._shared_cache.put(_lately(proxied, url), b"1", ttl_ms=LATELY_MS)
         level, renewed = self._level(proxied)
-        return Passed(self._issue(proxied, level, renewed), url, framed)
+        return Passed(self._issue(proxied, level, renewed, is_proven=is_proven), url, framed)
 
     async def wait_is_over(self, proxied: ProxiedCall, ticket: str) -> Passed | str:
         """Redeem a wait ticket and return the low clearance, or the reason of the refusal."""
@@ -209,12 +215,19 @@ class Passes:
         """Return whether this visitor passed a moment ago for the same return URL."""
         return await self._shared_cache.get(_lately(proxied, url)) is not None
 
-    def _issue(self, proxied: ProxiedCall, level: ClearanceLevel, renewed: str | None) -> IssuedClearance:
+    def _is_holders(self, proxied: ProxiedCall, claims: Claims) -> bool:
+        """Return whether the browser that earned the token sends it."""
+        address, now_ms = proxied.original.address, proxied.call.now
+        return self._receipts.is_holders(claims, proxied.site, address, proxied.headers, now_ms)
+
+    def _issue(
+        self, proxied: ProxiedCall, level: ClearanceLevel, renewed: str | None, *, is_proven: bool = True
+    ) -> IssuedClearance:
         holder = proxied.holder
         return self._clearances.issue(
             site_key=holder.site_key,
             origin=holder.origin,
-            visitor=holder.visitor,
+            holder=replace(holder_of(proxied.headers, proxied.original.address), is_proven=is_proven),
             level=level,
             now_ms=proxied.call.now,
             renewed=renewed,
@@ -228,7 +241,12 @@ class Passes:
             known = None if value is None else self._clearances.read(value, site_key=holder.site_key, now_ms=now_ms)
         except ClearanceRefused:
             known = None
-        if known is None or (known.origin, known.visitor) != (holder.origin, holder.visitor):
+        client = holder_of(proxied.headers, proxied.original.address)
+        if (
+            known is None
+            or known.origin != holder.origin
+            or not self._clearances.is_held_by(known, client, Mode.ENFORCE)
+        ):
             return ClearanceLevel.CHECKED, None
         is_low = known.level is ClearanceLevel.LOW
         return (ClearanceLevel.CHECKED if is_low else known.level), known.id

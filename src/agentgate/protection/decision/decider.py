@@ -18,10 +18,12 @@ class Decider:
         self.models = models
         self.intel = intel
         self._rates = rates
-        # For a cached visitor; a subresource; a script's call; an allowed page.
+        # For a cached visitor; a file; another subresource; a script's call; a shared budget; an allowed page.
         self.count_again = rates.count_again
+        self.count_file = rates.count_file
         self.count_part = rates.count_part
         self.count_fetch = rates.count_fetch
+        self.has_room = rates.has_room
         self.earn = rates.earn
         self.visitors = visitors
 

@@ -57,9 +57,10 @@ from agentgate.protection.gateway.waiting_check import WaitingChecks
 from agentgate.protection.rules.evaluate import NO_TRAITS, Traits
 from agentgate.protection.signals.facts import Rates
 from agentgate.protection.signals.part_budget import PartState
-from agentgate.protection.signals.rates import Counted
+from agentgate.protection.signals.rates import NAME_PER_MINUTE, Counted
 from agentgate.protection.signals.request_class import RequestClass
 from agentgate.protection.sites.directory import SiteCaller, SiteDirectory, SiteView
+from agentgate.protection.sites.open_paths import OpenPath
 
 # When the configuration was not read for this long, the cached one is too old to decide by.
 STALE_S = 15 * 60.0
@@ -215,15 +216,16 @@ class GatewayCheck:
         counted: Counted = visitor
         if cookie is not None:
             cookie_count = cookie.count(b";") + 1
-            visitor.read_cookies(cookie, site, kind.origin, self._receipts, now_ms)
+            browser, receipts = (given[9], fingerprint.ja4, fingerprint.is_program), self._receipts
+            visitor.read_cookies(cookie, browser, site=site, origin=kind.origin, receipts=receipts, now_ms=now_ms)
             shown, counted = visitor.shown, visitor.cleared or visitor
         # The rates: of pages, forms and calls, or of parts of a page.
         if fingerprint.is_counted:
             (visitor_rate, network_rate), parts = self._count(counted, now_ms), COUNTED
         else:
             visitor_rate, network_rate, parts = self._count_part(fingerprint, kind, counted, now_ms)
-        if kind.opened is not None and kind.opens_to(fingerprint.signatures, visitor.address):
-            kind = kind.opened
+        if kind.open_path is not None and self._is_opened(fingerprint, kind.open_path, visitor, now_ms):
+            kind = kind.opened or kind
             page = SitePage(page.target, kind)
         key = (
             kind,
@@ -250,8 +252,8 @@ class GatewayCheck:
             if fingerprint.waits:
                 return self._waiting.answer(pending, snapshot.views)
             cached = self._decide(pending, key)
-        if parts is COUNTED and cached.is_allowed:
-            self._earn(counted, now_ms)
+        if cached.earns:
+            self._earn(counted, fingerprint.tag, now_ms)
         # The event, and the answer.
         duration_us = (perf_counter_ns() - started_ns) // 1000
         correlation = read_correlation(request_id, trace)
@@ -274,13 +276,28 @@ class GatewayCheck:
     def _count_part(
         self, fingerprint: HeaderFingerprint, kind: PageKind, counted: Counted, now_ms: int
     ) -> tuple[int, int, PartState]:
-        """Count what may be a part of a page: by its headers, or because its path names a file."""
-        request_class = fingerprint.kind.request_class
-        if request_class is RequestClass.PART or kind.is_file:
-            return self._decider.count_part(counted, now_ms, is_file=kind.is_file)
+        """Count what may be a part of a page, or a program that shares the budget of its name."""
+        decider, request_class = self._decider, fingerprint.kind.request_class
+        if kind.is_file and request_class > RequestClass.PAGE:
+            found = decider.count_file(counted, fingerprint.tag, now_ms)
+            # No program that reads feeds or shows previews opens a page for the pictures and sound that it loads.
+            return found if fingerprint.program is None or found[2] is PartState.OVER else (*found[:2], PartState.NAMED)
+        if fingerprint.program is not None:
+            rates = self._count(counted, now_ms)
+            has_room = decider.has_room(counted.site, fingerprint.program, NAME_PER_MINUTE, now_ms)
+            return *rates, PartState.NAMED if has_room else COUNTED
+        if request_class is RequestClass.PART:
+            return decider.count_part(counted, fingerprint.tag, now_ms)
         if request_class is RequestClass.FETCH:
-            return self._decider.count_fetch(counted, now_ms)
+            return decider.count_fetch(counted, now_ms)
         return *self._count(counted, now_ms), COUNTED
+
+    def _is_opened(self, fingerprint: HeaderFingerprint, path: OpenPath, visitor: Visitor, now_ms: int) -> bool:
+        """Return whether the site opened the path to this sender, and the sender's ceiling has room."""
+        if path.is_sender(fingerprint.signatures, visitor.address):
+            return True
+        per_minute = 0 if fingerprint.is_browsers else path.per_minute
+        return per_minute > 0 and self._decider.has_room(visitor.site, path.name, per_minute, now_ms)
 
     # Caches that are filled on a miss.
 

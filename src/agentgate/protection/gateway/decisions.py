@@ -14,11 +14,13 @@ from agentgate.protection.gateway.event_log import GatewayEventLog
 from agentgate.protection.gateway.pending_check import DecidedCheck, PendingCheck
 from agentgate.protection.gateway.receipts import Shown, fit
 from agentgate.protection.gateway.route_protection import Protection
-from agentgate.protection.gateway.ruling import refuse, rule
+from agentgate.protection.gateway.ruling import PROVEN, refuse, rule
 from agentgate.protection.rules.evaluate import STRICTNESS
 from agentgate.protection.scoring.score import ModelView
 from agentgate.protection.signals.facts import AgentFacts, Observation
 from agentgate.protection.signals.observe import observe_rest
+from agentgate.protection.signals.part_budget import PartState
+from agentgate.protection.signals.request_class import RequestClass
 from agentgate.protection.threat_data.intel import Intel
 
 
@@ -32,13 +34,12 @@ class Views(Struct, frozen=True, gc=False):
 class CachedDecision:
     """The answer of checks of one kind, as bytes, and a template of their events."""
 
-    __slots__ = ("decided", "end", "is_allowed", "is_whole", "middle", "pattern", "ruling", "start")
+    __slots__ = ("decided", "earns", "end", "is_whole", "middle", "pattern", "ruling", "start")
 
     def __init__(self, decided: DecidedCheck, ruling: Ruling, answers: Answers, event_log: GatewayEventLog) -> None:
         self.decided = decided
         self.ruling = ruling
-        # In monitor mode too, only a page that would be allowed has parts.
-        self.is_allowed = (ruling.would or ruling.outcome) is Outcome.ALLOW
+        self.earns = _earns(decided, ruling)
         kind = decided.pending.fingerprint.kind
         # Whether the answer is these bytes. A denial for a described request may depend on more.
         self.is_whole = not kind.form.respond or ruling.outcome is Outcome.ALLOW
@@ -49,6 +50,19 @@ class CachedDecision:
         # Before the date, between the date and the decision's ID, and after that.
         self.start, self.middle, self.end = answers.prepare(ruling, is_ok_200=kind.form.is_ok_200, word=word)
         self.pattern = Pattern(event_log.event_of(decided, ruling, answers.status_of(ruling), 0))
+
+
+def _earns(decided: DecidedCheck, ruling: Ruling) -> bool:
+    """Return whether the request was an allowed navigation, whose parts may be loaded; in monitor mode likewise."""
+    pending, shown = decided.pending, decided.shown
+    # A program whose name shares a budget is counted as such, and opens no page.
+    if pending.fingerprint.kind.request_class is not RequestClass.PAGE or pending.rates.parts != PartState.COUNTED:
+        return False
+    if (ruling.would or ruling.outcome) is not Outcome.ALLOW:
+        return False
+    if shown.reason is None or not PROVEN.isdisjoint(decided.decision.labels):
+        return True
+    return not decided.site.whole_site and decided.decision.verdict.rule is None and not decided.protection.opened
 
 
 def decide(pending: PendingCheck, views: Views) -> tuple[DecidedCheck, Ruling]:

@@ -6,6 +6,7 @@ neither signals nor models tell apart share a FingerprintKind.
 """
 
 from collections.abc import Sequence
+from zlib import crc32
 
 from msgspec.structs import replace
 
@@ -30,6 +31,8 @@ from agentgate.protection.threat_data.views import UserAgentView
 # The key of a header set: the bytes of the head without the values outside the set, or the same as pairs.
 HeaderSetKey = bytes | tuple[tuple[bytes, bytes], ...]
 
+# Classes of programs that share a budget by name.
+NAMED_CLASSES = frozenset(("ua.checker", "ua.feed_reader", "ua.preview", "ua.uptime"))
 _KEPT = frozenset(KEPT)
 HOST_NAMES = frozenset(name.encode() for name in HOST_HEADERS)
 _KINDS, _LAYOUTS, _LABELS, _USER_AGENTS, _LANGUAGES = 4_096, 1_024, 2_048, 8_192, 2_048
@@ -93,6 +96,9 @@ class HeaderSet:
         self.is_cached = is_cached
 
 
+# Programs by name: a clearance exempts none of them from a rule.
+UNEXEMPT = frozenset(("ua.scanner", "ua.automation", "ua.http_library", "ua.ai_agent"))
+
 # Marks headers that only the parser may read.
 UNFIT = object.__new__(HeaderSet)
 FingerprintKey = tuple[HeaderSet, UserAgentKind, LanguageKind]
@@ -104,14 +110,19 @@ class HeaderFingerprint:
     __slots__ = (
         "_headers",
         "is_agents",
+        "is_browsers",
         "is_complete",
         "is_counted",
         "is_plain",
+        "is_program",
+        "ja4",
         "kind",
         "methods",
         "needs_fields",
         "observed",
+        "program",
         "signatures",
+        "tag",
         "waits",
     )
 
@@ -121,9 +132,18 @@ class HeaderFingerprint:
         self.kind = kind
         self.observed = observed
         self.methods = headers.methods
+        self.ja4 = headers.ja4
+        # Whether no clearance exempts the client from rules.
+        self.is_program = not UNEXEMPT.isdisjoint((*observed.labels, *user_agent.claim_labels))
         self.signatures = layout.signatures
-        # Whether the request counts towards the rates.
-        self.is_counted = kind.request_class <= RequestClass.PAGE
+        # The name whose shared budget the request takes from, if it names a program.
+        self.program = program_of(user_agent)
+        # Whether nothing but the rates must be counted.
+        self.is_counted = kind.request_class <= RequestClass.PAGE and self.program is None
+        # Who may load the parts of a page: the browser, as far as its headers show which.
+        self.tag = _tag_of(user_agent, has_fetch_metadata=layout.has_fetch_metadata)
+        # Whether a browser sent it, or a program with a browser's headers.
+        self.is_browsers = bool(user_agent.engine) or layout.has_browser_headers
         self.is_complete = layout.is_complete
         self.is_agents = layout.is_signed or user_agent.claimed_agent is not None
         # Whether the check must wait for a signature or for a token to be spent.
@@ -262,6 +282,21 @@ class HeaderFingerprints:
                 headers.method, request_class, headers.form, is_forged=headers.layout.is_forged, is_page=is_page
             ),
         )
+
+
+def program_of(view: UserAgentView) -> str | None:
+    """Return the name, or else the class, of a program that only its User-Agent names; None for all others."""
+    # Checkers drive browsers; in the other classes a browser's name is a person's program or phone.
+    is_persons = "ua.browser" in view.labels and "ua.checker" not in view.labels
+    if is_persons or NAMED_CLASSES.isdisjoint(view.labels):
+        return None
+    return view.program or next(label for label in view.labels if label in NAMED_CLASSES)
+
+
+def _tag_of(view: UserAgentView, *, has_fetch_metadata: bool) -> int:
+    """Return the same number for the same browser in every process."""
+    browser = (view.engine, view.major, view.platform, view.mobile, view.device, view.labels, has_fetch_metadata)
+    return crc32(repr(browser).encode())
 
 
 def read_parts(fields: Fields) -> tuple[MethodClaims, bytes, bytes]:

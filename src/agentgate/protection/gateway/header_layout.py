@@ -10,21 +10,21 @@ from agentgate.http.request_guard import MAX_HEADERS, is_plain_name, judge_host,
 from agentgate.protection.decision.correlation import CORRELATED
 from agentgate.protection.gateway.described_request import FORGED, HOST, TARGETS
 from agentgate.protection.gateway.original_request import FORWARDED_REQUEST, method_header
-from agentgate.protection.gateway.receipts import TOKEN_HEADER
+from agentgate.protection.gateway.receipts import JA4, TOKEN_HEADER
 from agentgate.protection.gateway.route_protection import MethodClaims
-from agentgate.protection.signals.detectors.webhook import signatures_of
+from agentgate.protection.gateway.target_headers import names_target
+from agentgate.protection.signals.detectors.webhook import BROWSERS, signatures_of
 from agentgate.protection.sites.request_methods import OVERRIDE_HEADERS, has_fields
 
 # The TLS handshake, as an adapter that can see it writes it down.
-JA4 = b"x-ja4"
 # The adapter's own headers, which say nothing about the visitor.
 ADAPTERS = (b":", b"x-original-", b"x-agentgate-", b"x-forwarded-", b"authorization", b"x-service-", JA4, *CORRELATED)
 # A request with one of these comes from an agent, or claims to.
 SIGNED = frozenset((b"signature-input", b"signature", b"crawler-max-price", b"crawler-exact-price"))
 # What else may say which request it is.
 _FURTHER = FORWARDED_REQUEST | {TARGETS, HOST}
+BROWSER_HEADERS = frozenset(name.encode() for name in BROWSERS)
 _ORIGINAL = frozenset((b"x-original-method", b"x-original-url", b"x-original-address"))
-
 
 # Values that header signals read as they are. Of the User-Agent they read its view, of the languages their form.
 READ_VALUES = frozenset(KEPT) - {JA4}
@@ -37,6 +37,8 @@ class HeaderLayout:
         "_content_length",
         "_host",
         "content_type",
+        "has_browser_headers",
+        "has_fetch_metadata",
         "has_token",
         "is_complete",
         "is_forged",
@@ -46,6 +48,7 @@ class HeaderLayout:
         "method",
         "overrides",
         "read_places",
+        "retargets",
         "signatures",
         "visitor_names",
         "visitor_places",
@@ -64,6 +67,11 @@ class HeaderLayout:
         self._host, self._content_length = places.get(b"host"), places.get(b"content-length")
         self.method = places.get(method_header(places))
         self.overrides = tuple(places[name] for name in OVERRIDE_HEADERS if name in places)
+        # The adapter's own names describe the request. Beside `X-Original-URL`, the forwarded ones are a visitor's.
+        adapters = _ORIGINAL if b"x-original-url" in places else FORWARDED_REQUEST
+        self.retargets = any(map(names_target, places.keys() - adapters))
+        self.has_browser_headers = not BROWSER_HEADERS.isdisjoint(places)
+        self.has_fetch_metadata = b"sec-fetch-mode" in places
         self.content_type = places.get(b"content-type")
         self.ja4 = places.get(JA4)
         # The visitor's own headers, and those of them that signals read.
@@ -91,8 +99,9 @@ class HeaderLayout:
         # Of several overrides, any may be the one that the server behind obeys, also one without a value.
         overrides = tuple([values[place] for place in self.overrides]) if self.overrides else ()
         if method != "POST":
-            return MethodClaims(method, overrides)
-        return MethodClaims(method, overrides, has_fields(_value_at(self.content_type, values)))
+            return MethodClaims(method, overrides, retargets=self.retargets)
+        has_body_fields = has_fields(_value_at(self.content_type, values))
+        return MethodClaims(method, overrides, has_body_fields, retargets=self.retargets)
 
     def headers(self, read: Sequence[bytes]) -> tuple[tuple[str, str], ...]:
         """Return the visitor's headers, given the values at `read_places`; the others are empty."""

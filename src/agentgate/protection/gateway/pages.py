@@ -15,7 +15,7 @@ from agentgate.protection.gateway.route_protection import (
 from agentgate.protection.gateway.site_snapshot import SiteSnapshot
 from agentgate.protection.rules.evaluate import NO_TRAITS, Traits
 from agentgate.protection.scoring.score import FigureReading
-from agentgate.protection.signals.paths import path_labels
+from agentgate.protection.signals.paths import OPEN_LABELS, path_labels
 from agentgate.protection.signals.request_class import is_file
 from agentgate.protection.sites.open_paths import OpenPath
 from agentgate.protection.sites.request_matcher import RequestMatcher
@@ -27,7 +27,7 @@ _KINDS, _ORIGINS = 4_096, 256
 class PageKind:
     """Pages of a site that clearances, rules and models cannot tell apart. There is one object of each."""
 
-    __slots__ = ("is_file", "is_foreign", "open_path", "opened", "origin", "protections", "target", "traits")
+    __slots__ = ("is_file", "is_foreign", "labels", "open_path", "opened", "origin", "protections", "target", "traits")
 
     def __init__(
         self,
@@ -35,10 +35,13 @@ class PageKind:
         protections: tuple[Protection, ...],
         target: str,
         traits: Traits,
+        labels: tuple[str, ...] = (),
         *,
         is_foreign: bool = False,
     ) -> None:
         self.origin = origin
+        # `path.*`.
+        self.labels = labels
         # Whether the site does not have the host that the proxy routes by.
         self.is_foreign = is_foreign
         # Whether a part of a page with this path is certainly no page.
@@ -52,10 +55,6 @@ class PageKind:
         self.target = target
         # Results of the rules' predicates on method, path and host.
         self.traits = traits
-
-    def opens_to(self, signatures: frozenset[str], address: str) -> bool:
-        """Return whether the site opened the path to the sender with these signature headers or this address."""
-        return self.open_path is not None and self.open_path.is_sender(signatures, address)
 
 
 class SitePage(Struct, frozen=True, eq=False, gc=False):
@@ -85,23 +84,25 @@ class Pages:
         if claims.host:
             origin, is_known = origin_at(view.origins, origin, claims.host)
             host, is_foreign = claims.host, not is_known
-        protections = protections_of(view, claims, data, host)
+        target = data.decode("latin-1")
+        labels = path_labels(method, target, view.feeds) if claims.is_plain and not is_foreign else ()
+        is_open = not OPEN_LABELS.isdisjoint(labels)
+        protections = protections_of(view, claims, data, host, is_open=is_open)
         traits = NO_TRAITS
         if view.matcher is not None:
             traits = _traits_of(view.matcher, claims, data, host.decode("latin-1"), is_foreign=is_foreign)
-        target = data.decode("latin-1")
-        # Results of signals and counting on a target, beside its length.
-        labels, names_file = path_labels(method, target), is_file(target)
+        # Another result of signals and counting on a target, beside its length.
+        names_file = is_file(target)
         # A path is open to one sender. A request that may be another one is not.
         open_path = None if claims.targets or is_foreign else view.open_paths.find(target)
         length = self._lengths[len(target)]
         key = (site, origin, protections, length, labels, names_file, open_path, traits, is_foreign)
         kind = self._kinds.young.get(key) or self._kinds.promote(key)
         if kind is None:
-            kind = self._kinds.put(key, PageKind(origin, protections, target, traits, is_foreign=is_foreign))
+            kind = self._kinds.put(key, PageKind(origin, protections, target, traits, labels, is_foreign=is_foreign))
             if open_path is not None:
                 kind.open_path = open_path
-                kind.opened = PageKind(origin, (OPENED,), target, traits)
+                kind.opened = PageKind(origin, (OPENED,), target, traits, labels)
         return SitePage(target, kind)
 
     def _find_origin(self, start: bytes) -> tuple[str, bytes]:

@@ -67,6 +67,7 @@ class PendingCheck(Struct, frozen=True, gc=False):
             receipt=shown.states,
             is_plain=self.page.kind.origin.startswith("http:"),
             is_foreign_host=self.page.kind.is_foreign,
+            path=self.page.kind.labels,
             wanted=self.site.wanted_programs,
         )
 

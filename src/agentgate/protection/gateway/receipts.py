@@ -5,19 +5,19 @@ from collections.abc import Collection, Iterator, Mapping
 from msgspec import UNSET, Struct
 
 from agentgate.lib.clock import FOREVER_MS, SECOND_MS
-from agentgate.lib.enums import ClearanceLevel, ReceiptKind, TokenBinding
-from agentgate.lib.ids import write_visitor
+from agentgate.lib.enums import ClearanceLevel, Mode, ReceiptKind, TokenBinding
 from agentgate.lib.keyring import Keyring
 from agentgate.protection.gateway.original_request import Original
 from agentgate.protection.gateway.route_protection import Protection
 from agentgate.protection.sites.directory import SiteView
 from agentgate.protection.tokens.binding import Bindings, TokenHolder
-from agentgate.protection.tokens.clearance import ClearanceRefused, Clearances
+from agentgate.protection.tokens.clearance import ClearanceHolder, ClearanceRefused, Clearances
 from agentgate.protection.tokens.receipts import Claims, NotAReceipt, SigningKeys, is_of_the_future, read_receipt
 from agentgate.protection.tokens.redeem import KEPT_MS
 from agentgate.protection.tokens.repository import Redemption, RedemptionStore
 
 TOKEN_HEADER = b"x-agentgate-token"
+JA4 = b"x-ja4"
 BODY_DIGEST = b"x-original-body-digest"
 
 
@@ -35,6 +35,8 @@ MISSING = Shown(("missing",), "receipt_required")
 OTHER_CONTENT = Shown(("invalid",), "invalid_token")
 CLEARED = Shown(("clearance",), None)
 CLEARED_LOW = Shown(("clearance", "clearance_low"), None)
+# Of a program that says so itself: the clearance answers the route's requirement and exempts from no rule.
+CLEARED_PROGRAM = Shown((), None)
 EXPIRED = Shown(("expired",), "expired_clearance")
 INVALID = Shown(("invalid",), "invalid_clearance")
 WRONG_ORIGIN = Shown(("wrong_origin",), "origin_mismatch")
@@ -78,7 +80,6 @@ class Receipts:
         protection: Protection,
         *,
         site: SiteView,
-        visitor: int,
         now_ms: int,
     ) -> Shown:
         """Return the state of the token or clearance. A token takes precedence: it was issued for this request."""
@@ -87,7 +88,11 @@ class Receipts:
             return self.token(token, headers, original.origin, {protection.action}, site=site, now_ms=now_ms)
         found = cookies_of(headers.get(b"cookie", b""), self.clearances.cookie_name(site.site_key).encode())
         shown, *_ = self.clearance(
-            found, site_key=site.site_key, origin=original.origin, visitor=visitor, now_ms=now_ms
+            found,
+            site=site,
+            origin=original.origin,
+            holder=holder_of(headers, original.address),
+            now_ms=now_ms,
         )
         return fit(shown, protection)
 
@@ -122,6 +127,8 @@ class Receipts:
         reason = _misfit(claims, origin, actions, now_ms=now_ms)
         if reason is not None:
             return Shown((_TOKEN_STATES[reason],), reason)
+        if site.mode is Mode.ENFORCE and not self._bindings.is_proven(claims):
+            return Shown(("invalid",), "invalid_token")
         return Shown(_KIND_STATES[claims.kind], None, claims) if _fits_body(claims, site, headers) else OTHER_CONTENT
 
     def is_holders(
@@ -135,6 +142,10 @@ class Receipts:
         user_agent = headers.get(b"user-agent", b"").decode("latin-1")
         return self._bindings.may_spend(claims, TokenHolder(address, user_agent, genuine), site)
 
+    def is_proven(self, claims: Claims) -> bool:
+        """Return whether enforce mode would have passed the check of a token."""
+        return self._bindings.is_proven(claims)
+
     def _ids_of(self, values: tuple[bytes, ...], site_key: str, now_ms: int) -> Iterator[str]:
         for value in values:
             try:
@@ -143,9 +154,9 @@ class Receipts:
                 continue
 
     def clearance(
-        self, values: tuple[bytes, ...], *, site_key: str, origin: str, visitor: int, now_ms: int
-    ) -> tuple[Shown | None, int, bytes | None]:
-        """Return the state of the clearances, None without one; until when it is valid; and the valid one.
+        self, values: tuple[bytes, ...], *, site: SiteView, origin: str, holder: ClearanceHolder, now_ms: int
+    ) -> tuple[Shown | None, int, bool]:
+        """Return the state of the clearances, None without one; until when that holds; and whether one is valid.
 
         A good one outweighs all others.
 
@@ -153,31 +164,35 @@ class Receipts:
         not shut out the visitor who also has a good one.
         """
         best: Shown | None = None
-        good: bytes | None = None
         until_ms = FOREVER_MS
         for value in values:
-            found = self._one_clearance(value, site_key=site_key, origin=origin, visitor=visitor, now_ms=now_ms)
+            found = self._one_clearance(value, site=site, origin=origin, holder=holder, now_ms=now_ms)
             if found[0] is CLEARED:
-                return (*found, value)
+                return (*found, True)
             until_ms = min(until_ms, found[1])
             if best is None or _WORTH[found[0]] > _WORTH[best]:
                 best = found[0]
-                good = value if best is CLEARED_LOW else None
-        return best, until_ms, good
+        return best, until_ms, best is CLEARED_LOW
 
     def _one_clearance(
-        self, value: bytes, *, site_key: str, origin: str, visitor: int, now_ms: int
+        self, value: bytes, *, site: SiteView, origin: str, holder: ClearanceHolder, now_ms: int
     ) -> tuple[Shown, int]:
         try:
-            clearance = self.clearances.read(value.decode("latin-1"), site_key=site_key, now_ms=now_ms)
+            clearance = self.clearances.read(value.decode("latin-1"), site_key=site.site_key, now_ms=now_ms)
         except ClearanceRefused as refused:
             is_expired = refused.reason == "expired_clearance"
             return (EXPIRED, FOREVER_MS) if is_expired else (INVALID, now_ms)
         if clearance.origin != origin:
             return WRONG_ORIGIN, clearance.expires_ms
-        if clearance.visitor != write_visitor(visitor):
+        if not self.clearances.is_held_by(clearance, holder, site.mode):
             return WRONG_VISITOR, clearance.expires_ms
         return CLEARED_LOW if clearance.level is ClearanceLevel.LOW else CLEARED, clearance.expires_ms
+
+
+def holder_of(headers: Mapping[bytes, bytes], address: str) -> ClearanceHolder:
+    """Return the client of a request, as clearances are bound to it."""
+    ja4 = headers.get(JA4)
+    return ClearanceHolder(address, headers.get(b"user-agent"), None if ja4 is None else ja4.decode("latin-1"))
 
 
 def fit(shown: Shown | None, protection: Protection) -> Shown:

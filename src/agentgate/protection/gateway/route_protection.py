@@ -6,7 +6,6 @@ So a request is held against every route that any of them could run for it, and 
 
 from msgspec import Struct
 
-from agentgate.protection.signals.paths import is_open_path
 from agentgate.protection.sites.directory import SiteView
 from agentgate.protection.sites.request_methods import methods_of
 from agentgate.protection.sites.route_table import MatchedRoute
@@ -23,7 +22,7 @@ class Protection(Struct, frozen=True, gc=False):
     required: bool
     # Whether a clearance will do, as opposed to a token for each request.
     clearance: bool = False
-    # The site opened the path to this sender: neither agents' policy nor rules are asked.
+    # The site opened the path to this sender: rules are not asked.
     opened: bool = False
 
 
@@ -45,10 +44,22 @@ class MethodClaims(Struct, frozen=True, gc=False, cache_hash=True):
     targets: bytes = b""
     # The host that the proxy routes by, where it is not the printed one.
     host: bytes = b""
+    # Whether another header names a target that servers behind the proxy may use instead.
+    retargets: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the request line alone decides which resource is meant."""
+        return not (self.overrides or self.retargets or self.targets)
 
 
-def protections_of(site: SiteView, claims: MethodClaims, target: bytes, host: bytes = b"") -> tuple[Protection, ...]:
-    """Return the protection of every route that the request could be; OPEN alone when it could be none."""
+def protections_of(
+    site: SiteView, claims: MethodClaims, target: bytes, host: bytes = b"", *, is_open: bool = False
+) -> tuple[Protection, ...]:
+    """Return the protection of every route that the request could be; OPEN alone when it could be none.
+
+    A route for all paths does not cover standard paths and feeds (`is_open`).
+    """
     routes = site.routes
     if routes.is_empty:
         return (OPEN,)
@@ -62,8 +73,7 @@ def protections_of(site: SiteView, claims: MethodClaims, target: bytes, host: by
     matches = routes.matches(methods, target, host)
     if claims.targets:
         matches = tuple(dict.fromkeys((*matches, *routes.matches(methods, other_target(claims, target), host))))
-    elif routes.has_all_paths and is_open_path(claims.method, target.decode("latin-1")):
-        # A route for all paths does not cover robots.txt, ACME challenges and feeds.
+    elif is_open and routes.has_all_paths:
         matches = tuple(each for each in matches if each.route != ALL_PATHS)
     return tuple([_protection_of(site, matched) for matched in matches]) or (OPEN,)
 

@@ -3,20 +3,21 @@
 from agentgate.lib.enums import Mode, Outcome
 from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
 from agentgate.protection.agents.policy_checker import AgentRuling
-from agentgate.protection.decision.engine import EngineDecision
 from agentgate.protection.decision.outcome import apply_mode
 from agentgate.protection.gateway.agent_requests import rule_on_agent
 from agentgate.protection.gateway.answers import Ruling
 from agentgate.protection.gateway.pending_check import DecidedCheck
+from agentgate.protection.rules.effective import managed_members
 from agentgate.protection.signals.part_budget import PartState
+from agentgate.protection.signals.paths import OPEN_LABELS
 from agentgate.protection.sites.directory import SiteView
 
-# Labels of claims that a signature or a search engine's address proves.
-PROVEN = frozenset(("agent.verified", "agent.search_verified"))
-# Requests that whole-site protection covers.
-ASKED = frozenset(("ua.browser", "ua.missing", "ua.malformed"))
-# Standard paths of programs, and the owners' own programs, for which the agent labels do not matter.
-OPENED_BY_RULE = frozenset(("path.standard", "path.feed", "path.webhook", "http.webhook_signature", "ua.checker"))
+# Labels of claims that a signature or the operator's address proves.
+PROVEN = frozenset(("agent.verified", "agent.search_verified", "agent.program_verified"))
+# What whole-site protection does not cover besides: standard paths, feeds, and programs that the owner wants.
+UNCOVERED = OPEN_LABELS | PROVEN | {"ua.wanted"}
+# Where the agent policy asks nobody to prove a name: standard paths, feeds, and programs that the owner named.
+NAME_SUFFICES = OPEN_LABELS | {"ua.wanted"}
 
 CANNOT_TELL = "Whose crawler this is could not be checked yet: DNS has not answered. Come again later."
 
@@ -33,11 +34,11 @@ def rule(check: DecidedCheck, agent: AgentRuling | None) -> Ruling:
     is_closed = verdict.listed and verdict.outcome is not Outcome.ALLOW
     waives = verdict.waives or (agent is not None and agent.waives_receipt)
     if not is_closed:
-        if check.protection.opened:
-            return _ALLOWED if site.mode is Mode.ENFORCE else Ruling(Outcome.ALLOW, "monitor")
         against = _missing(check, agent, waives=waives)
         if against is not None:
             return against
+        if check.protection.opened:
+            return _ALLOWED if site.mode is Mode.ENFORCE else Ruling(Outcome.ALLOW, "monitor")
     return _rule_by_verdict(check, asks=not waives)
 
 
@@ -46,10 +47,13 @@ def _rule_by_verdict(check: DecidedCheck, *, asks: bool) -> Ruling:
     site, verdict, parts = check.site, check.decision.verdict, check.pending.rates.parts
     outcome, reason = verdict.outcome, "agent_unverified" if _claims_an_agent(check.decision.labels) else "policy"
     if outcome is Outcome.CHALLENGE and parts >= PartState.PAID:
-        # A subresource cannot show a challenge. It is allowed with its page, and blocked without one.
-        outcome = Outcome.ALLOW if parts == PartState.PAID else Outcome.BLOCK
+        # A subresource cannot show a challenge.
+        outcome = Outcome.ALLOW if _is_paid_part(check) else Outcome.BLOCK
     elif outcome is Outcome.ALLOW and asks and must_prove_itself(check):
-        outcome, reason = Outcome.CHALLENGE, check.shown.reason or "receipt_required"
+        if parts >= PartState.PAID:
+            outcome = Outcome.BLOCK
+        else:
+            outcome, reason = Outcome.CHALLENGE, check.shown.reason or "receipt_required"
     applied, would = apply_mode(outcome, site.mode)
     if site.mode is Mode.MONITOR:
         return Ruling(applied, "monitor", would)
@@ -62,28 +66,26 @@ def _rule_by_verdict(check: DecidedCheck, *, asks: bool) -> Ruling:
 def must_prove_itself(check: DecidedCheck) -> bool:
     """Return whether whole-site protection requires a clearance of this request.
 
-    It does of browsers and of clients that do not say what they are. Programs that say so themselves are
-    left to the rules, as are requests that a rule allows and requests with a proven identity.
+    It does of every client without a proven identity, except where the owner decided otherwise: by a rule, a list, a
+    wanted program. A managed rule is not the owner's: some of them allow by a name or a protocol.
     """
-    if not check.site.whole_site or check.shown.reason is None or check.decision.verdict.rule is not None:
+    if not check.site.whole_site or check.shown.reason is None:
         return False
-    if check.pending.rates.parts >= PartState.PAID or check.pending.method == "OPTIONS":
-        return False
-    labels = check.decision.labels
-    return PROVEN.isdisjoint(labels) and not ASKED.isdisjoint(labels)
+    decision = check.decision
+    by_owner = decision.verdict.rule is not None and decision.verdict.rule not in managed_members()
+    return not by_owner and UNCOVERED.isdisjoint(decision.labels) and not _is_paid_part(check)
 
 
-def _is_opened_by_rule(decision: EngineDecision) -> bool:
-    """Return whether a rule allows a path that programs request by a standard, also without proof of their name."""
-    verdict = decision.verdict
-    is_opened = verdict.outcome is Outcome.ALLOW and verdict.rule is not None
-    return is_opened and not OPENED_BY_RULE.isdisjoint(decision.labels)
+def _is_paid_part(check: DecidedCheck) -> bool:
+    """Return whether an allowed page has this part, and it is a file or its visitor has a clearance."""
+    is_harmless = check.pending.page.kind.is_file or check.shown.reason is None
+    return is_harmless and check.pending.rates.parts == PartState.PAID
 
 
 def _missing(check: DecidedCheck, agent: AgentRuling | None, *, waives: bool) -> Ruling | None:
     """Return the refusal that goes before the rules: by the agents' policy, or for a missing token or clearance."""
-    opened = _is_opened_by_rule(check.decision)
-    against = None if agent is None else rule_on_agent(check, agent, needs_proof=not opened)
+    is_open = check.protection.opened or not NAME_SUFFICES.isdisjoint(check.decision.labels)
+    against = None if agent is None else rule_on_agent(check, agent, needs_proof=not is_open)
     if against is not None:
         return against
     if check.protection.required and check.shown.reason is not None and not waives:

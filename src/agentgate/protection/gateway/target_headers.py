@@ -109,6 +109,11 @@ class ClaimedRequest:
             self.is_forged = True
 
 
+def names_target(name: bytes) -> bool:
+    """Return whether an application may read a header of this name as the target."""
+    return _kind_of(name) == "target"
+
+
 @lru_cache(maxsize=4_096)
 def _kind_of(name: bytes) -> str | None:
     """Return how a header of this name is read; None for most."""

@@ -1,19 +1,22 @@
 """Visitor: an address at one site, with its pseudonym, its rate windows and the clearance that it showed last."""
 
-from hashlib import blake2b
-
 from agentgate.protection.decision.visitor import Visitors
 from agentgate.protection.gateway.original_request import read_address
-from agentgate.protection.gateway.receipts import Receipts, Shown, cookies_of
+from agentgate.protection.gateway.receipts import CLEARED_PROGRAM, Receipts, Shown, cookies_of
 from agentgate.protection.gateway.site_snapshot import SiteSnapshot
 from agentgate.protection.rules.evaluate import Traits
 from agentgate.protection.signals.detectors.address import find_address
 from agentgate.protection.signals.rates import NO_WINDOW, Counted
 from agentgate.protection.threat_data.intel import Intel
-from agentgate.protection.tokens.clearance import LONGEST
+from agentgate.protection.tokens.clearance import LONGEST, ClearanceHolder
 
 # In no header.
 _NO_PAIR = b"\n"
+# User-Agent and TLS fingerprint (JA4) of a request, and whether it is a program by its own name.
+Browser = tuple[bytes | None, str | None, bool]
+_NO_BROWSER: Browser = (None, None, False)
+# Turns the number of an address into the number that its clearances are counted under.
+_CLEARED = 0x9E37_79B9_7F4A_7C15
 
 
 class Visitor(Counted, eq=False, gc=False, kw_only=True):
@@ -32,13 +35,17 @@ class Visitor(Counted, eq=False, gc=False, kw_only=True):
     origin: str = ""
     shown: Shown | None = None
     until_ms: int = 0
-    # Who a request with these cookies counts as: the clearance if it is valid; None for the visitor itself. Not a
-    # reference to itself, with which an evicted visitor would stay for ever.
+    # The browser that showed them.
+    browser: Browser = _NO_BROWSER
+    # The count of requests with these cookies: all valid clearances of an address share one. None: the visitor's own
+    # count. Not a reference to itself, with which an evicted visitor would stay for ever.
     cleared: Counted | None = None
 
-    def read_cookies(self, cookies: bytes, site: SiteSnapshot, origin: str, receipts: Receipts, now_ms: int) -> None:
+    def read_cookies(
+        self, cookies: bytes, browser: Browser, *, site: SiteSnapshot, origin: str, receipts: Receipts, now_ms: int
+    ) -> None:
         """Find the clearances in a `Cookie` header, and verify them unless they are those of the last request."""
-        is_current = origin == self.origin and now_ms < self.until_ms
+        is_current = browser == self.browser and origin == self.origin and now_ms < self.until_ms
         if is_current:
             framed = b"; " + cookies + b";"
             # Not `in`, which tries to read a number first and fails.
@@ -47,11 +54,18 @@ class Visitor(Counted, eq=False, gc=False, kw_only=True):
         clearances = cookies_of(cookies, site.cookie_name)
         if is_current and clearances == self.clearances:
             return
-        self.shown, self.until_ms, good = receipts.clearance(
-            clearances, site_key=site.view.site_key, origin=origin, visitor=self.number, now_ms=now_ms
+        user_agent, ja4, is_program = browser
+        holder = ClearanceHolder(self.address, user_agent, ja4)
+        self.shown, self.until_ms, is_good = receipts.clearance(
+            clearances, site=site.view, origin=origin, holder=holder, now_ms=now_ms
         )
-        self.cleared = None if good is None else _count_clearance(site.view.number, good)
-        self.clearances, self.pair, self.origin = None, _NO_PAIR, origin
+        if is_good and is_program:
+            self.shown, is_good = CLEARED_PROGRAM, False
+        self.cleared = _count_clearances(self) if is_good else None
+        self.clearances, self.pair, self.origin, self.browser = None, _NO_PAIR, origin, browser
+        if len(user_agent or b"") + len(ja4 or "") > LONGEST:
+            # So that long headers do not fill the cache.
+            self.browser, self.until_ms = _NO_BROWSER, 0
         if len(clearances) == 1 and len(clearances[0]) <= LONGEST:
             self.pair = b"; %b=%b;" % (site.cookie_name, clearances[0])
         elif all(len(each) <= LONGEST for each in clearances):
@@ -59,8 +73,8 @@ class Visitor(Counted, eq=False, gc=False, kw_only=True):
             self.clearances = clearances
 
 
-def _count_clearance(site: int, clearance: bytes) -> Counted:
-    return Counted(site, int.from_bytes(blake2b(clearance, digest_size=8).digest()), None, NO_WINDOW)
+def _count_clearances(visitor: Visitor) -> Counted:
+    return Counted(visitor.site, visitor.number ^ _CLEARED, visitor.address, NO_WINDOW, is_cleared=True)
 
 
 def read_visitor(site: SiteSnapshot, text: bytes | None, visitors: Visitors, intel: Intel) -> Visitor:

@@ -16,7 +16,7 @@ from agentgate.lib.enums import RuleAction
 from agentgate.lib.records import optional
 from agentgate.protection.rules.compile import can_match, matches_of
 from agentgate.protection.rules.conditions import known_keys, terms_of, unknown_keys
-from agentgate.protection.rules.effective import is_group, managed_groups
+from agentgate.protection.rules.effective import find_group, is_group
 from agentgate.protection.rules.logic import RuleCondition, find_shared_witness, find_witness, implies, is_dead
 from agentgate.protection.rules.records import RuleLint, RuleSet, Witness
 from agentgate.protection.rules.terms import has_prefix
@@ -108,7 +108,7 @@ def _placed(document: Mapping[str, Any], effective: RuleSet) -> Iterator[_Placed
 
 
 def _size(item: Mapping[str, Any]) -> int:
-    return len(managed_groups()[item["group"], item["version"]].rules) if is_group(item) else 1
+    return len(find_group(item["group"], item["version"]).rules) if is_group(item) else 1
 
 
 def _unreached(rules: list[_Placed]) -> dict[str, PlacedLint]:

@@ -56,6 +56,8 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
     is_plain: bool = False
     # The proxy routes by a host that the site does not have.
     is_foreign_host: bool = False
+    # `path.*` labels of method and target, with the site's feeds.
+    path: tuple[str, ...] = ()
     # Programs and classes of programs that the site's settings name as wanted.
     wanted: frozenset[str] = frozenset()
     # The TLS handshake's JA4 fingerprint as the proxy saw it.

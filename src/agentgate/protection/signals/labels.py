@@ -35,13 +35,10 @@ LIST = {
     "list.block": "The address is in the operator's block list",
 }
 PATH = {
-    "path.standard": "A plain path of a standard: `/.well-known/`, `/robots.txt`, icons, site maps",
+    "path.standard": "A standard path without page content, read: `/.well-known/`, `/robots.txt`, icons, site maps",
     "path.certificate": "Where a certificate authority looks for a domain's proof",
-    "path.feed": "A plain path that feeds and calendars have by custom, read and not written",
-    "path.webhook": "A POST to a plain path whose name says that servers post there",
-    "path.media": "A file of sound or pictures that podcast clients and players load",
-    "path.git": "A path by which git reads and writes a repository",
-    "path.sign_in": "A POST to a plain path whose name says that people sign in, register, pay or write there",
+    "path.protocol": "A request that fits a protocol of git, package managers, registries or WebDAV",
+    "path.feed": "A feed that the site declares; without a declaration, one of six names at the root",
 }
 USER_AGENT = {
     "ua.missing": "No User-Agent came, or an empty one",
@@ -70,7 +67,6 @@ USER_AGENT = {
     "ua.short": "The User-Agent has fewer than ten characters",
     "ua.unknown": "The User-Agent is neither a browser's nor any known program's",
     "ua.app": "An app on a phone, watch or television: such a device is named, and no browser or other program",
-    "ua.phone_preview": "A preview that a messenger fetches from the sender's own phone",
     "ua.bare": "The User-Agent is nothing but the name of a program that is in no list",
     "ua.claims_browser": "The User-Agent claims a browser's engine and names a program beside it",
     "ua.webhook": "A service that calls back when something has happened",
@@ -97,7 +93,6 @@ HTTP = {
     "http.unlike_browser": "The headers, taken together, are not those that the claimed browser sends",
     "http.tls_mismatch": "The TLS handshake that the proxy saw (JA4) is not one of the claimed browser's engine",
     "http.unusual_method": "The method is none of the usual ones",
-    "http.webhook_signature": "A POST by no browser, with a header in which services sign their webhooks; unchecked",
     "http.via": "A proxy says that it passed the request on",
     "http.client_hints_headless": "Sec-CH-UA names a browser without a window",
     "http.client_hints_mismatch": "Sec-CH-UA contradicts the User-Agent: brand, version, platform or mobile",
@@ -123,8 +118,7 @@ AGENT = {
     "agent.search_unconfirmed": "The User-Agent names a search engine's crawler, whose address is being looked up",
     "agent.search_unknown": "The User-Agent names a search engine's crawler, and nobody could tell whose address it is",
     "agent.program_verified": "The User-Agent names a preview, monitor, webhook or scanner at its operator's address",
-    "agent.program_likely": "The User-Agent names a feed reader, monitor, preview, checker or git, and network or path "
-    "are where such programs are found; nothing proves it",
+    "agent.program_named": "The User-Agent names a feed reader, monitor, preview or checker within its shared budget",
     "agent.name.*": "The name that the User-Agent claims, as the list writes it, in lower case",
     "agent.purpose.*": "What the agent fetches pages for: training, search, fetch, dataset, ...",
 }

@@ -1,8 +1,7 @@
-"""PartBudget: how many parts of pages an address may still load, for the pages that it was allowed.
+"""PartBudget: how many subresources without a file extension a visitor may still load for the pages it was allowed.
 
-A request for a subresource is not challenged, since it could not answer. So claiming to be one must not give access to
-pages: the budget is small without an allowed page, and grows with each page. Only parts that could be
-a page are counted: a path that names a file (`/a.png`) is none.
+Such a target could be a page. So only an allowed navigation earns a budget, and only requests with the fingerprint of
+that navigation spend it. Files (`/a.png`) are counted apart (`rates.py`).
 """
 
 from enum import IntEnum
@@ -16,35 +15,28 @@ from agentgate.protection.signals.count_board import NOWHERE, BoardPlace
 class PartState(IntEnum):
     """How a request was counted. From `PAID` on it is a part of a page."""
 
-    # Counts as a page, form or call.
+    # As a page, form or call.
     COUNTED = 0
-    # As a script's call, out of the budget of its page.
-    FETCHED = 1
-    # A part of allowed pages, of no page, or beyond the budget.
+    # As a page, and within the budget that all clients of a program's name share.
+    NAMED = 1
+    # A part of an allowed page; a file without a page; beyond a ceiling.
     PAID = 2
     ORPHAN = 3
     OVER = 4
 
 
-# Pages of most sites have fewer parts that do not name a file.
-PER_PAGE = 150
-# Of an address that opened no page: pictures that another site shows, or a page that came over another address. The
-# second where a page may have been opened at another worker, and that cannot be learnt.
-FREE, FREE_UNKNOWN = 12, 400
-# An open page goes on loading: as long as it may be open, so many a minute, up to PER_PAGE.
+# Subresources without a file extension that a page may have.
+PER_PAGE = 30
+# An open page continues to load: while it may be open, so many a minute, up to PER_PAGE.
 OPEN_MS = HOUR_MS
-OPEN_PER_MINUTE, FREE_PER_MINUTE = 90, 6
-# Files, of an address that opened no page.
-FREE_FILES_PER_MINUTE = 1_200
+OPEN_PER_MINUTE = 18
 # Two people's pages a second.
 MOST = 120 * PER_PAGE
 
 
 class PartBudget(Struct, gc=False):
-    """The budget of one address, or of one clearance."""
+    """The budget of one fingerprint of an address, or of a clearance."""
 
-    # The budget without a page.
-    free: int
     left: int
     # When `left` was last brought up to date.
     at_ms: int
@@ -64,7 +56,7 @@ class PartBudget(Struct, gc=False):
             self.left += PER_PAGE
 
     def earn_elsewhere(self, pages: int, now_ms: int) -> None:
-        """Take over how many pages all workers allowed."""
+        """Add the pages that other workers allowed."""
         for _ in range(min(pages - self.pages, MOST // PER_PAGE)):
             self.earn(now_ms)
         self.pages = pages
@@ -73,31 +65,25 @@ class PartBudget(Struct, gc=False):
         """Return whether a page may still be open."""
         return self.page_ms > 0 and now_ms - self.page_ms < OPEN_MS
 
-    def spend(self, now_ms: int) -> PartState:
-        """Take a part out of the budget."""
+    def spend(self, now_ms: int) -> bool:
+        """Take a part out of the budget; return whether a page paid for it."""
         if now_ms - self.at_ms >= MINUTE_MS or self.left <= 0:
             self._refill(now_ms)
-        if self.left <= 0:
-            return PartState.OVER
+        if self.left <= 0 or not self.has_page(now_ms):
+            return False
         self.left -= 1
-        return PartState.PAID if self.has_page(now_ms) else PartState.ORPHAN
+        return True
 
     def _refill(self, now_ms: int) -> None:
         """Add the budget of the elapsed time; the rest of earlier pages is halved with each minute."""
-        has_page = self.has_page(now_ms)
-        room, rate = (PER_PAGE, OPEN_PER_MINUTE) if has_page else (self.free, self._free_per_minute())
         passed_ms = now_ms - self.at_ms
-        if self.left > room:
+        if self.left > PER_PAGE:
             # Whole minutes only, so that a page's new budget is not reduced at once.
             minutes = passed_ms // MINUTE_MS
-            self.left = max(room, self.left >> min(minutes, 62))
+            self.left = max(PER_PAGE, self.left >> min(minutes, 62))
             self.at_ms += minutes * MINUTE_MS
             return
-        more = passed_ms * rate // MINUTE_MS
+        more = passed_ms * OPEN_PER_MINUTE // MINUTE_MS if self.has_page(now_ms) else 0
         if more > 0:
-            self.left = min(room, max(self.left, 0) + more)
+            self.left = min(PER_PAGE, max(self.left, 0) + more)
             self.at_ms = now_ms
-
-    def _free_per_minute(self) -> int:
-        """Return a worker's share, in proportion to its share of the first budget."""
-        return max(1, FREE_PER_MINUTE * min(self.free, FREE) // FREE)

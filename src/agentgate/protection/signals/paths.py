@@ -1,20 +1,19 @@
-"""Paths that programs ask for by a standard or by custom: what a method and a target say, as `path.*` labels (pure).
+"""Labels of a method and a target: standard paths, feeds and protocols of tools (pure).
 
-Only plain targets are looked at: no escapes, no `;`, no empty or dotted names, since servers read those differently.
-A label here opens nothing by itself; the managed group `standards` does, and a site's rules may say otherwise.
+Standard paths and feeds are exact, and count only for GET and HEAD on plain targets: servers read escapes, `;` and
+dotted segments differently. `path.protocol` is a claim like a User-Agent: no route and no whole-site protection
+depends on it.
 """
 
 import re
 from functools import lru_cache
 
 _PLAIN = re.compile(r"(?:/(?!\.{1,2}(?:/|\Z))[A-Za-z0-9._~@:+=!*,-]+)*/?\Z", re.ASCII)
-_READING = frozenset({"GET", "HEAD", "OPTIONS"})
-# Discovery of calendars and address books asks with it (RFC 6764).
-_WELL_KNOWN_METHODS = _READING | {"PROPFIND"}
+_READING = frozenset({"GET", "HEAD"})
 _WELL_KNOWN = "/.well-known/"
 # Proof of a domain to a certificate authority (RFC 8555; the CA/Browser Forum's baseline requirements, 3.2.2.4.18).
 _CERTIFICATES = ("/.well-known/acme-challenge/", "/.well-known/pki-validation/")
-_STANDARD = frozenset(
+STANDARD = frozenset(
     [
         "/robots.txt",
         "/favicon.ico",
@@ -22,86 +21,56 @@ _STANDARD = frozenset(
         "/favicon.png",
         "/ads.txt",
         "/app-ads.txt",
-        "/sellers.json",
-        "/humans.txt",
         "/security.txt",
-        "/llms.txt",
-        "/crossdomain.xml",
-        "/clientaccesspolicy.xml",
         "/browserconfig.xml",
         "/manifest.json",
         "/manifest.webmanifest",
         "/site.webmanifest",
-        "/opensearch.xml",
-        "/apple-app-site-association",
-        "/trust.txt",
     ]
 )
-_STANDARD_FORM = (
-    r"/(?:sitemap[A-Za-z0-9_-]*\.xml(?:\.gz)?|sitemaps?/[A-Za-z0-9_-]+\.xml(?:\.gz)?|apple-touch-icon[a-z0-9-]*\.png"
-    r"|(?:[\w.~!-]+/)+@(?:v/(?:list|v[\w.+-]+\.(?:info|mod|zip))|latest)"
-    r"|favicon-[0-9x]+\.png|android-chrome-[0-9x]+\.png|mstile-[0-9x]+\.png)\Z"
+_STANDARD_FORM = re.compile(
+    r"/(?:sitemap[A-Za-z0-9_-]*\.xml|apple-touch-icon[a-z0-9-]*\.png"
+    r"|favicon-[0-9x]+\.png|android-chrome-[0-9x]+\.png|mstile-[0-9x]+\.png)\Z",
+    re.ASCII,
 )
-_FEED = (
-    r"(?i:(?:.*/)?(?:(?:feed|feeds|rss|rss2|atom|rdf|podcast)(?:/(?:rss|rss2|atom|rdf|feed|podcast|all|main|default))?/?"
-    r"|[\w.-]+\.(?:rss|atom|rdf|ics|ical)"
-    r"|(?:feed|feeds|rss|rss2|atom|index|podcast|news|blog|posts|comments)\.(?:xml|rdf)|feed\.json)\Z)"
-)
-# `/index.xml` is Hugo's feed; WordPress has `?feed=rss2`.
-_FEED_QUERY = re.compile(
-    r"(?:.*&)?(?:feed=(?:rss2?|atom|rdf)|format=(?:rss|atom|feed)|type=(?:rss|atom))(?:&|\Z)", re.ASCII
-)
-_MEDIA = r"(?i:.*\.(?:mp3|m4a|m4b|aac|ogg|oga|opus|flac|wav|mp4|m4v|webm|mov|m3u8|ts|jpe?g|png|webp)\Z)"
-_GIT = (
-    r".*/(?:info/refs|git-(?:upload|receive)-pack|info/lfs/.+|HEAD"
-    r"|objects/(?:info/.+|pack/.+|[0-9a-f]{2}/[0-9a-f]{38}))\Z"
-)
-# What a path that is read can be; of several the first counts.
-_READ = re.compile(rf"(?P<standard>{_STANDARD_FORM})|(?P<feed>{_FEED})|(?P<git>{_GIT})|(?P<media>{_MEDIA})", re.ASCII)
-_GIT_PATH = re.compile(_GIT, re.ASCII)
-# Unambiguous words match at every position; words with other uses, and senders' names, match at the end only.
-_WEBHOOK = re.compile(
-    r"(?:.*[/._-])?(?:(?:(?:web)?hooks?|webhook[a-z0-9]*|ipn|postbacks?)(?:[/._-].*)?"
-    r"|(?:callbacks?|notif(?:y|ications?)|events?|listener"
-    r"|stripe|paypal|shopify|mollie|adyen|twilio|sendgrid|mailgun|postmark|svix|slack|github|gitlab|square|paddle|klarna)/?)\Z",
-    re.ASCII | re.IGNORECASE,
-)
-_SIGN_IN = re.compile(
-    r"(?:.*[/._-])?(?:log-?in|sign-?in|sign-?up|sign_in|sign_up|logon|register|registration|sessions?|password|passwd|oauth2?"
-    r"|auth|token|wp-login|xmlrpc|account|accounts|users?|checkout|cart|comments?|contact|search)(?:[/._-].*)?\Z",
-    re.ASCII | re.IGNORECASE,
+# The feeds of a site that declares none.
+ROOT_FEEDS = frozenset(["/feed", "/feed/", "/rss.xml", "/atom.xml", "/feed.xml", "/index.xml"])
+OPEN_LABELS = frozenset(["path.standard", "path.feed"])
+# WebDAV and CalDAV (RFC 4918, 4791): no browser opens a page with these.
+_DAV_METHODS = frozenset({"PROPFIND", "PROPPATCH", "REPORT", "MKCOL", "MKCALENDAR", "OPTIONS", "PUT", "DELETE"})
+_GIT_SERVICES = frozenset({"service=git-upload-pack", "service=git-receive-pack"})
+_GIT_POST = re.compile(r"/.+/(?:git-(?:upload|receive)-pack|info/lfs/objects/batch)\Z", re.ASCII)
+# Image registries, Python, Go, Debian, RPM, Maven, Composer and npm; then archives that package managers load.
+_PACKAGES = re.compile(
+    r"/(?:v2/(?:[a-z0-9._/-]+/(?:manifests|blobs|tags)/[\w.:+-]+)?|(?:.+/)?simple/(?:[\w.-]+/)?"
+    r"|.+/@(?:v/(?:list|v[\w.+-]+\.(?:info|mod|zip))|latest)|(?:.+/)?dists/.+/(?:InRelease|Release(?:\.gpg)?|Packages\.[gx]z)"
+    r"|(?:.+/)?repodata/[\w.-]+|(?:.+/)?maven-metadata\.xml|.+\.pom|(?:.+/)?packages\.json|p2/[\w./~-]+\.json"
+    r"|.+\.(?:whl|tgz|gz|xz|bz2|zip|deb|rpm|apk|jar|gem|crate|nupkg))\Z",
+    re.ASCII,
 )
 
 
 @lru_cache(maxsize=4_096)
-def path_labels(method: str, target: str) -> tuple[str, ...]:
-    """Return `path.*` of a request, sorted."""
+def path_labels(method: str, target: str, feeds: frozenset[str] = ROOT_FEEDS) -> tuple[str, ...]:
+    """Return `path.*` of a request, sorted. `feeds` are exact targets."""
     path, _, query = target.partition("?")
     if len(path) > 512 or _PLAIN.match(path) is None:
         return ()
-    if path.startswith(_WELL_KNOWN):
-        if method not in _WELL_KNOWN_METHODS:
-            return ()
-        return ("path.certificate", "path.standard") if path.startswith(_CERTIFICATES) else ("path.standard",)
     if method in _READING:
-        if path in _STANDARD:
+        if path.startswith(_WELL_KNOWN) and path != _WELL_KNOWN:
+            return ("path.certificate", "path.standard") if path.startswith(_CERTIFICATES) else ("path.standard",)
+        if path in STANDARD or _STANDARD_FORM.match(path) is not None:
             return ("path.standard",)
-        found = _READ.match(path)
-        kind = None if found is None else found.lastgroup
-        if query and kind != "standard" and _FEED_QUERY.match(query) is not None:
-            kind = "feed"
-        return () if kind is None else (f"path.{kind}",)
-    return _of_posts(path) if method == "POST" else ()
+        if target in feeds:
+            return ("path.feed",)
+    return ("path.protocol",) if _is_protocol(method, path, query) else ()
 
 
-def is_open_path(method: str, target: str) -> bool:
-    """Return whether a route for all paths (`/*`) is not meant: standards and feeds are asked for by programs."""
-    return not {"path.standard", "path.feed"}.isdisjoint(path_labels(method, target))
-
-
-def _of_posts(path: str) -> tuple[str, ...]:
-    if _GIT_PATH.match(path) is not None:
-        return ("path.git",)
-    if _SIGN_IN.match(path) is not None:
-        return ("path.sign_in",)
-    return ("path.webhook",) if _WEBHOOK.match(path) is not None else ()
+def _is_protocol(method: str, path: str, query: str) -> bool:
+    """Return whether a request fits a protocol of git, package managers, registries or WebDAV."""
+    if method in _READING:
+        is_git = path.endswith("/info/refs") and query in _GIT_SERVICES
+        return is_git or _PACKAGES.match(path) is not None
+    if method == "POST":
+        return _GIT_POST.match(path) is not None
+    return method in _DAV_METHODS

@@ -1,7 +1,7 @@
 """RateWindows: how much a visitor and its network did within the last minute, over all workers: pages, forms, calls.
 
-Parts of pages come out of a budget (`part_budget.py`); pages whose files were loaded count for less, because people
-load them and programs do not. Counting is local; `RateSharing` says what the others counted.
+Parts of pages come out of a budget (`part_budget.py`); files are counted apart and change no other count. Counting is
+local; `RateSharing` returns the counts of the other workers.
 """
 
 from socket import AF_INET6, inet_pton
@@ -20,14 +20,7 @@ from agentgate.protection.signals.detectors.rate import (
     VISITOR_HIGH,
 )
 from agentgate.protection.signals.facts import Rates
-from agentgate.protection.signals.part_budget import (
-    FREE,
-    FREE_FILES_PER_MINUTE,
-    FREE_UNKNOWN,
-    PER_PAGE,
-    PartBudget,
-    PartState,
-)
+from agentgate.protection.signals.part_budget import PER_PAGE, PartBudget, PartState
 from agentgate.protection.signals.rate_exchange import RateExchange
 from agentgate.protection.signals.rate_sharing import Key, RateSharing, SharedCount
 
@@ -41,9 +34,18 @@ SHARED_AT_ONCE = 500
 # How many syncs after the start of a minute still complete the one before.
 LATE_SYNCS = 2
 
-# So many files pay for a page that was opened in a browser; of all pages at least one in so many counts in any case.
-FILES_OF_A_PAGE = 4
-COUNTED_OF_PAGES = 8
+# Files of an address or clearance a minute: without an allowed page, and with one.
+FREE_FILES_PER_MINUTE, FILES_PER_MINUTE = 1_200, 18_000
+# Fetches and paid parts without a file extension a minute, of an address without a clearance. They count as pages too,
+# and this ceiling leaves the rest of VISITOR_HIGH to navigations.
+LOOSE_PER_MINUTE = 80
+# The ceiling begins with so many pages a minute. Below, a few browsers are challenged once; above, that would be
+# everyone in a school, for parts of pages that others opened.
+PAGES_OF_A_FEW = 30
+# Parts without a file extension a minute of a visitor without an open page: pictures that another site shows.
+FREE_PARTS_PER_MINUTE = 12
+# Requests a minute that all clients of an unproven program's name share on a site.
+NAME_PER_MINUTE = 20
 # A page is known to the other workers for so long at least, and twice that at most.
 PAGES_SLOT_MS = 10 * MINUTE_MS
 # Budgets of the young generation; as many again are kept of the one before.
@@ -62,17 +64,17 @@ class _Window(SharedCount, gc=False):
     # Of a visitor: the address it came from last, and the window of that address's network.
     address: str = ""
     network: "_Window | None" = None
-    # Files that this worker saw, and those of the window before.
+    # Files, and requests against LOOSE_PER_MINUTE, that this worker saw.
     files: int = 0
-    files_before: int = 0
+    loose: int = 0
+    # Parts without a file extension that no page had.
+    orphans: int = 0
+    # Requests of the minute before that were not loose.
+    pages_before: int = 0
 
-    def rate(self, rest_ms: int, share: int) -> int:
-        """Return the sum less the pages that files show to be a browser's; this worker sees one of `share`."""
-        count = self.sum(rest_ms)
-        files = self.files + self.files_before * rest_ms // MINUTE_MS
-        if files:
-            count = max(count - files * share // FILES_OF_A_PAGE, count // COUNTED_OF_PAGES)
-        return count or 1
+    def rate(self, rest_ms: int) -> int:
+        """Return the sum, at least 1."""
+        return self.sum(rest_ms) or 1
 
 
 # Of somebody who was not counted yet. Nothing counts in it.
@@ -87,13 +89,17 @@ class Counted(Struct, eq=False, gc=False):
 
     site: int
     number: int
-    # The address whose network it counts towards; None with a clearance: the browser proved itself.
-    network_address: str | None
+    # The address whose network it counts towards.
+    network_address: str
     window: _Window
     # The number of the minute that the windows belong to, not the minute itself: idle visitors would keep it alive.
     turn: int = -1
     network: _Window | None = None
+    # The part budget of the last fingerprint, and that fingerprint.
     budget: PartBudget | None = None
+    tag: int = -1
+    # Whether it counts the clearances of an address.
+    is_cleared: bool = False
 
     # Made when they are needed, seldom: two hundred thousand visitors have much of a worker's memory.
 
@@ -103,9 +109,9 @@ class Counted(Struct, eq=False, gc=False):
         return self.site << 64 | self.number & _NUMBER
 
     @property
-    def network_key(self) -> Key | None:
+    def network_key(self) -> Key:
         """What its network is counted by."""
-        return None if self.network_address is None else network_key(self.site, self.network_address)
+        return network_key(self.site, self.network_address)
 
 
 class RateWindows:
@@ -126,10 +132,10 @@ class RateWindows:
         self._present: dict[Key, _Window] = {}
         self._before: dict[Key, _Window] = {}
         self._budgets: BoundedCache[Key, PartBudget] = BoundedCache(BUDGETS)
-        # How many workers there are, as far as one knows: each sees its share of the files.
-        self._share = 1 if sharing is None else sharing.workers
-        # Where others count and their pages cannot be known, there has to be enough for a page of theirs.
-        self._free = FREE_UNKNOWN if sharing is not None and pages is None else max(1, FREE // self._share)
+        # The share of each worker in ceilings that are counted locally.
+        workers = 1 if sharing is None else sharing.workers
+        self._loose = LOOSE_PER_MINUTE // workers
+        self._files = FILES_PER_MINUTE // workers
 
     def count(self, site: int, visitor: int, address: str, now_ms: int) -> Rates:
         """Count a request and return the rates, this one included."""
@@ -149,7 +155,7 @@ class RateWindows:
         if network.own >= network.ask_at:
             self._ask(network, NETWORK_MARKS, now_ms)
         rest_ms = MINUTE_MS - now_ms % MINUTE_MS
-        return Rates(window.rate(rest_ms, self._share), network.rate(rest_ms, self._share))
+        return Rates(window.rate(rest_ms), network.rate(rest_ms))
 
     def count_again(self, counted: Counted, now_ms: int) -> tuple[int, int]:
         """Count a request of a cached visitor; return the rates of visitor and network, this request included."""
@@ -167,47 +173,83 @@ class RateWindows:
                 self._ask(network, NETWORK_MARKS, now_ms)
         return self._rates(counted, now_ms)
 
-    def count_part(self, counted: Counted, now_ms: int, *, is_file: bool) -> tuple[int, int, PartState]:
-        """Take a part of a page out of the budget; return the rates as they are, and whether there was enough."""
+    def count_file(self, counted: Counted, tag: int, now_ms: int) -> tuple[int, int, PartState]:
+        """Count a file; return the rates as they are, and whether an allowed page may have it."""
         window = self._current(counted, now_ms)
-        budget = counted.budget or self._find_budget(counted, now_ms)
-        if not is_file:
-            return *self._rates(counted, now_ms), self._spend(counted.key, budget, now_ms)
         window.files += 1
-        if counted.network is not None:
-            counted.network.files += 1
-        if budget.has_page(now_ms) or self._has_page_elsewhere(counted.key, budget, now_ms):
-            return *self._rates(counted, now_ms), PartState.PAID
-        state = PartState.OVER if window.files > FREE_FILES_PER_MINUTE else PartState.ORPHAN
+        budget = self._budget_of(counted, tag, now_ms)
+        has_page = budget.has_page(now_ms) or self._has_page_elsewhere(counted.key ^ tag, budget, now_ms)
+        state = PartState.PAID if has_page else PartState.ORPHAN
+        if window.files > (self._files if has_page else FREE_FILES_PER_MINUTE):
+            state = PartState.OVER
         return *self._rates(counted, now_ms), state
 
-    def count_fetch(self, counted: Counted, now_ms: int) -> tuple[int, int, PartState]:
-        """Take a script's call out of the budget of its page; past that it counts like everything that is done."""
-        self._current(counted, now_ms)
-        budget = counted.budget or self._find_budget(counted, now_ms)
-        if self._spend(counted.key, budget, now_ms) is PartState.OVER:
-            return *self.count_again(counted, now_ms), PartState.COUNTED
-        return *self._rates(counted, now_ms), PartState.FETCHED
+    def count_part(self, counted: Counted, tag: int, now_ms: int) -> tuple[int, int, PartState]:
+        """Take a part without a file extension out of its page's budget; past that, count it as a page."""
+        window, budget = self._current(counted, now_ms), self._budget_of(counted, tag, now_ms)
+        if not self._spend(counted.key ^ tag, budget, now_ms):
+            window.orphans += not budget.has_page(now_ms)
+            # Without the counts of pages at other machines, the page may have been opened at one of them.
+            is_over = window.orphans > FREE_PARTS_PER_MINUTE and (self._sharing is None or self._pages is not None)
+            return *self.count_again(counted, now_ms), PartState.OVER if is_over else PartState.COUNTED
+        if counted.is_cleared:
+            return *self._rates(counted, now_ms), PartState.PAID
+        return self._count_loose(counted, PartState.PAID, now_ms)
 
-    def earn(self, counted: Counted, now_ms: int) -> None:
-        """Note that a page was allowed: its parts may be loaded."""
-        budget = counted.budget or self._find_budget(counted, now_ms)
+    def count_fetch(self, counted: Counted, now_ms: int) -> tuple[int, int, PartState]:
+        """Count a script's call."""
+        if counted.is_cleared:
+            return *self.count_again(counted, now_ms), PartState.COUNTED
+        return self._count_loose(counted, PartState.COUNTED, now_ms)
+
+    def _count_loose(self, counted: Counted, state: PartState, now_ms: int) -> tuple[int, int, PartState]:
+        """Count against LOOSE_PER_MINUTE, and as a page: the target may be one, and nothing proves the visitor."""
+        window = self._current(counted, now_ms)
+        rates = self._rates(counted, now_ms)
+        if rates[0] >= VISITOR_HIGH:
+            # The rules challenge it. Counted too, it would only make others wait longer.
+            return *rates, state
+        pages = window.own - window.loose + window.pages_before * (MINUTE_MS - now_ms % MINUTE_MS) // MINUTE_MS
+        if window.loose >= self._loose and pages > PAGES_OF_A_FEW:
+            return *rates, PartState.OVER
+        window.loose += 1
+        return *self.count_again(counted, now_ms), state
+
+    def has_room(self, site: int, name: str, most: int, now_ms: int) -> bool:
+        """Count a request against a budget that several clients of a site share; return whether it had room."""
+        if now_ms >= self._end_ms:
+            self._turn(now_ms // MINUTE_MS)
+        key, marks = f"{site}={name}", (most,)
+        window = self._present.get(key)
+        if window is None:
+            window = self._open(key)
+            if self._sharing is not None:
+                window.ask_at = self._sharing.first_ask(marks, window.before)
+        if window.own + 1 >= window.ask_at:
+            self._ask(window, marks, now_ms)
+        if window.sum(MINUTE_MS - now_ms % MINUTE_MS) >= most:
+            return False
+        window.own += 1
+        return True
+
+    def earn(self, counted: Counted, tag: int, now_ms: int) -> None:
+        """Note that a page was allowed: requests with its fingerprint may load its parts."""
+        budget = self._budget_of(counted, tag, now_ms)
         budget.earn(now_ms)
         if self._pages is not None:
             slot = now_ms // PAGES_SLOT_MS
             if budget.place.slot != slot:
-                budget.place = self._pages.find(counted.key, slot)
+                budget.place = self._pages.find(counted.key ^ tag, slot)
             self._pages.add(budget.place)
             budget.pages += 1
 
-    def _spend(self, key: int, budget: PartBudget, now_ms: int) -> PartState:
+    def _spend(self, key: int, budget: PartBudget, now_ms: int) -> bool:
         """Take a part out of a budget, after looking whether another worker allowed its page."""
         if not budget.has_page(now_ms):
             self._has_page_elsewhere(key, budget, now_ms)
-        state = budget.spend(now_ms)
-        if state is PartState.OVER and self._has_page_elsewhere(key, budget, now_ms):
-            return budget.spend(now_ms)
-        return state
+        if budget.spend(now_ms):
+            return True
+        return self._has_page_elsewhere(key, budget, now_ms) and budget.spend(now_ms)
 
     def _has_page_elsewhere(self, key: int, budget: PartBudget, now_ms: int) -> bool:
         if self._pages is not None:
@@ -226,26 +268,28 @@ class RateWindows:
         counted.turn = self._turns
         key, network_key = counted.key, counted.network_key
         counted.window = self._present.get(key) or self._open(key)
-        if network_key is not None:
-            counted.network = self._present.get(network_key) or self._open(network_key)
+        counted.network = self._present.get(network_key) or self._open(network_key)
 
-    def _find_budget(self, counted: Counted, now_ms: int) -> PartBudget:
-        key = counted.key
+    def _budget_of(self, counted: Counted, tag: int, now_ms: int) -> PartBudget:
+        """Return the budget of a visitor's fingerprint."""
+        if counted.budget is not None and counted.tag == tag:
+            return counted.budget
+        key = counted.key ^ tag
         budget = self._budgets.get(key)
         if budget is None:
-            budget = PartBudget(self._free, self._free, now_ms)
-            if counted.network_address is None:
+            budget = PartBudget(0, now_ms)
+            if counted.is_cleared:
                 # The page on which the check was passed is open, and it was loaded under the address.
-                budget = PartBudget(PER_PAGE, PER_PAGE, now_ms, page_ms=now_ms)
+                budget = PartBudget(PER_PAGE, now_ms, page_ms=now_ms)
             self._budgets.put(key, budget)
-        counted.budget = budget
+        counted.budget, counted.tag = budget, tag
         return budget
 
     def _rates(self, counted: Counted, now_ms: int) -> tuple[int, int]:
         rest_ms = MINUTE_MS - now_ms % MINUTE_MS
-        rate = counted.window.rate(rest_ms, self._share)
+        rate = counted.window.rate(rest_ms)
         # Who counts towards no network is its own: with another rate, its requests would be decided anew.
-        return rate, rate if counted.network is None else counted.network.rate(rest_ms, self._share)
+        return rate, rate if counted.network is None else counted.network.rate(rest_ms)
 
     def read(self, site: int, visitor: int, address: str, now_ms: int) -> Rates:
         """Return the rates without counting: the request belongs to one that was counted."""
@@ -291,7 +335,7 @@ class RateWindows:
         window = self._present[key] = _Window(key=key)
         before = self._before.get(key)
         if before is not None:
-            window.before, window.files_before = before.own + before.others, before.files
+            window.before, window.pages_before = before.own + before.others, before.own - before.loose
         if self._sharing is not None:
             if before is not None:
                 self._sharing.finish(self._minute_before, before)
@@ -309,7 +353,7 @@ class RateWindows:
     def _sum(self, key: Key, rest_ms: int) -> int:
         window = self._present.get(key)
         if window is not None:
-            return window.rate(rest_ms, self._share)
+            return window.rate(rest_ms)
         # At least the request that this belongs to.
         return max(1, self._count_before(key) * rest_ms // MINUTE_MS)
 

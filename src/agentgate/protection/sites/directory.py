@@ -20,9 +20,10 @@ from agentgate.lib.records import to_json
 from agentgate.protection.lists.records import StoredEntry
 from agentgate.protection.lists.site_lists import SiteLists, in_force, next_end_ms
 from agentgate.protection.rules.compile import compile_rules
-from agentgate.protection.rules.effective import effective_of
+from agentgate.protection.rules.effective import effective_of, superseded
 from agentgate.protection.rules.evaluate import CompiledRules
 from agentgate.protection.rules.records import StoredRules
+from agentgate.protection.signals.paths import ROOT_FEEDS
 from agentgate.protection.sites.agent_policy import DEFAULT_POLICY, AgentPolicy, read_policy
 from agentgate.protection.sites.open_paths import NO_OPEN_PATHS, OpenPaths
 from agentgate.protection.sites.private_tokens import Issuer, read_issuers
@@ -66,6 +67,8 @@ class SiteView(Struct, frozen=True, kw_only=True):
     whole_site: bool = False
     # Paths that are open to one sender each.
     open_paths: OpenPaths = NO_OPEN_PATHS
+    # Exact targets of its feeds.
+    feeds: frozenset[str] = ROOT_FEEDS
     # None where neither rules nor lists ask for more than labels, scores and routes.
     matcher: RequestMatcher | None = None
     # Names and classes of programs that the site wants, as `ua.wanted` compares them.
@@ -270,6 +273,12 @@ class SiteDirectory:
         key = to_json(effective)
         if key not in compiled:
             compiled[key] = self._compiled.get(key) or compile_rules(effective)
+        for change in superseded(read.stored.rule_set) if read.stored else ():
+            structlog.get_logger().warning(
+                "stored rules name a deleted version of a managed group; the current one applies",
+                site=site.site_key,
+                group=change,
+            )
         return SiteView(
             id=site.id,
             number=found.number,
@@ -289,6 +298,7 @@ class SiteDirectory:
             name=site.name,
             whole_site=site.whole_site,
             open_paths=OpenPaths(site.open_paths) if site.open_paths else NO_OPEN_PATHS,
+            feeds=frozenset(site.feeds) or ROOT_FEEDS,
             matcher=make_matcher(compiled[key].predicates, SiteLists(read.entries) if read.entries else None),
             wanted_programs=frozenset(site.wanted_programs),
             token_binding=site.token_binding,

@@ -17,7 +17,7 @@ from agentgate.people.audit.diff import diff
 from agentgate.people.audit.trail import Subject, record
 from agentgate.protection.sites.records import OwnSiteInput, Site, SiteAction, SiteChange, SiteInput
 from agentgate.protection.sites.repository import SiteStores
-from agentgate.protection.sites.validate import canonical_origins, canonical_programs, check_site
+from agentgate.protection.sites.validate import canonical_feeds, canonical_origins, canonical_programs, check_site
 
 DEFAULT_ACTIONS = {"submit": SiteAction(browser_required=True)}
 # The check of whole-site protection, where no action of the site's own gives a clearance.
@@ -171,6 +171,8 @@ def _with_changes(site: Site, body: SiteChange) -> Site:
         changes["allowed_origins"] = canonical_origins(changes["allowed_origins"])
     if "wanted_programs" in changes:
         changes["wanted_programs"] = canonical_programs(changes["wanted_programs"])
+    if "feeds" in changes:
+        changes["feeds"] = canonical_feeds(changes["feeds"])
     changed = replace(site, **changes)
     if changed.whole_site and not any(action.clearance is True for action in changed.actions.values()):
         # Without one no visitor could pass: the challenge page checks an action that gives a clearance.

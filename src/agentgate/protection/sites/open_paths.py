@@ -11,7 +11,7 @@ from importlib import resources
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from agentgate.protection.sites.records import SiteOpenPath
 
@@ -28,6 +28,9 @@ SENDERS = msgspec.json.decode(
     resources.files("agentgate.protection.sites").joinpath("senders.json").read_bytes(), type=dict[str, Sender]
 )
 ANYONE = "anyone"
+# Any sender that is not a browser, so many requests a minute.
+PROGRAMS = "programs"
+PER_MINUTE, MOST_PER_MINUTE = 60, 6_000
 BELOW = "/*"
 PATH_CHARACTERS, NOTE_CHARACTERS = 1_024, 200
 # A plain path, which all servers read alike.
@@ -40,9 +43,12 @@ Network = IPv4Network | IPv6Network
 class _Opening(Struct, frozen=True):
     """One entry, ready to be asked."""
 
+    path: str = ""
     networks: tuple[Network, ...] = ()
     signatures: frozenset[str] = frozenset()
     to_anyone: bool = False
+    # Of `programs`: how many requests a minute all of them share.
+    per_minute: int = 0
 
     def is_sender(self, signatures: frozenset[str], address: str) -> bool:
         if self.to_anyone:
@@ -56,6 +62,16 @@ class OpenPath(Struct, frozen=True):
     """All entries of a path: each opens it to one sender."""
 
     openings: tuple[_Opening, ...]
+
+    @property
+    def per_minute(self) -> int:
+        """How many requests a minute the path takes from any program that is not a browser."""
+        return max(each.per_minute for each in self.openings)
+
+    @property
+    def name(self) -> str:
+        """What its ceiling is counted by."""
+        return next(each.path for each in self.openings if each.per_minute)
 
     def is_sender(self, signatures: frozenset[str], address: str) -> bool:
         """Return whether a request comes from a sender that the path is open to."""
@@ -94,18 +110,23 @@ def find_open_path_problem(entry: SiteOpenPath) -> str | None:
         return "path must be plain, such as /hooks/stripe, or /hooks/* for all below it; / alone cannot be opened."
     if isinstance(entry.note, str) and len(entry.note) > NOTE_CHARACTERS:
         return f"note may have at most {NOTE_CHARACTERS} characters."
-    if entry.sender == ANYONE or entry.sender in SENDERS or _network(entry.sender) is not None:
+    if entry.per_minute is not UNSET and (entry.sender != PROGRAMS or not 1 <= entry.per_minute <= MOST_PER_MINUTE):
+        return f"perMinute must be 1 to {MOST_PER_MINUTE}, and only the sender {PROGRAMS} has one."
+    if entry.sender in {ANYONE, PROGRAMS} or entry.sender in SENDERS or _network(entry.sender) is not None:
         return None
     known = ", ".join(sorted(SENDERS))
-    return f"sender {entry.sender[:100]!r} must be {ANYONE}, an address or network, or one of: {known}."
+    return f"sender {entry.sender[:100]!r} must be {ANYONE}, {PROGRAMS}, an address or network, or one of: {known}."
 
 
 def _read(entry: SiteOpenPath) -> _Opening:
     if entry.sender == ANYONE:
         return _Opening(to_anyone=True)
+    if entry.sender == PROGRAMS:
+        per_minute = PER_MINUTE if entry.per_minute is UNSET else entry.per_minute
+        return _Opening(entry.path, per_minute=per_minute)
     network = _network(entry.sender)
     if network is not None:
-        return _Opening(networks=(network,))
+        return _Opening(entry.path, networks=(network,))
     sender = SENDERS[entry.sender]
     return _Opening(networks=tuple(map(ip_network, sender.networks)), signatures=frozenset(sender.signatures))
 

@@ -33,11 +33,14 @@ class SiteRoute(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class SiteOpenPath(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A path that is open to one sender, whatever routes and rules say. A `path` that ends in `/*` has all below it.
 
-    `sender` is the name of a known service (`stripe`), an address or network (`203.0.113.0/24`), or `anyone`.
+    `sender` is the name of a known service (`stripe`), an address or network (`203.0.113.0/24`), `programs`, or
+    `anyone`. `programs` are all senders that are not browsers; they share `perMinute` requests (default: 60).
     """
 
     path: str
     sender: str
+    # `open_paths` checks the exact range and explains it.
+    per_minute: Annotated[int, Meta(ge=0, le=1_000_000)] | UnsetType = UNSET
     note: str | UnsetType = UNSET
 
 
@@ -54,9 +57,10 @@ class SiteTokenIssuer(Record, frozen=True, kw_only=True, forbid_unknown_fields=T
 class Site(Record, frozen=True, kw_only=True):
     """A protected site.
 
-    With `formMethodOverride` a POST of a form or of JSON could have any method, by its field `_method`. With
-    `clearanceWithoutScript` whoever has no JavaScript gets a clearance of the lowest level for waiting. With
-    `wholeSite` every browser proves itself once, whatever it asks for; programs are left to the rules.
+    `feeds` are paths, with their exact query if they have one, that stay open under `wholeSite` and a route `/*`.
+    Default: six names at the root such as `/feed` and `/rss.xml`. With `formMethodOverride` a POST of a form or of JSON
+    could have any method, by its field `_method`. With `clearanceWithoutScript` whoever has no JavaScript gets a
+    clearance of the lowest level for waiting. With `wholeSite` every client needs a clearance or a proven identity.
     `wantedPrograms` are let in wherever they come from: `feeds`, `podcasts`, `monitors`, `previews`, `webhooks`, or a
     program's name. `tokenBinding` says who may spend a token: whoever is in the `network` that earned it, only who can
     be compared with it (`strict`), or anybody who has it (`none`).
@@ -75,6 +79,7 @@ class Site(Record, frozen=True, kw_only=True):
     clearance_without_script: bool
     whole_site: bool = False
     open_paths: list[SiteOpenPath] = field(default_factory=list)
+    feeds: list[str] = field(default_factory=list)
     created_at: Moment
     updated_at: Moment
     wanted_programs: list[str] = field(default_factory=list)
@@ -159,6 +164,7 @@ class SiteChange(Input, frozen=True, kw_only=True):
     clearance_without_script: bool | UnsetType = UNSET
     whole_site: bool | UnsetType = UNSET
     open_paths: list[SiteOpenPath] | UnsetType = UNSET
+    feeds: list[str] | UnsetType = UNSET
     wanted_programs: list[str] | UnsetType = UNSET
     token_binding: TokenBinding | UnsetType = UNSET
     private_token_issuers: list[SiteTokenIssuer] | UnsetType = UNSET

@@ -43,7 +43,7 @@ _SITES = RecordTable(
     Site,
     named={"customer_id": "account_id"},
     json=(
-        *("allowed_origins", "actions", "routes", "open_paths", "wanted_programs", "private_token_issuers"),
+        *("allowed_origins", "actions", "routes", "open_paths", "feeds", "wanted_programs", "private_token_issuers"),
         "agent_policy",
     ),
     # Rules are in a table of their own.

@@ -17,11 +17,16 @@ ORIGINS = 100
 ACTIONS = 100
 ROUTES = 500
 OPEN_PATHS = 200
+FEEDS = 20
 PATH_CHARACTERS = 1024
 # A scheme, the longest host name, a port; names in other scripts are shorter than their ASCII form.
 ORIGIN_CHARACTERS = 300
 
 _ACTION = re.compile(ACTION_PATTERN, re.ASCII)
+# A plain path, which all servers read alike, and a query.
+_FEED = re.compile(
+    r"(?=/)(?:/(?!\.{1,2}(?:[/?]|\Z))[A-Za-z0-9._~@:+=!*,-]+)*/?(?:\?[A-Za-z0-9._~@:+=!*,&%-]+)?\Z", re.ASCII
+)
 _METHOD = re.compile(r"(?:[A-Z]{1,20}|\*)\Z", re.ASCII)
 _PATH = re.compile(r"/[!-~]*\Z", re.ASCII)
 # Not urlsplit: it accepts tabs, newlines, an empty port, a trailing `?` and text around brackets.
@@ -52,6 +57,19 @@ def check_site(site: Site, *, most_origins: int = ORIGINS) -> None:
         problem = find_open_path_problem(entry)
         if problem is not None:
             raise _invalid(f"openPaths[{index}].{problem}")
+
+
+def canonical_feeds(feeds: list[str]) -> list[str]:
+    """Return the feeds, each once; refuse targets that servers read differently."""
+    if len(feeds) > FEEDS:
+        raise _invalid(f"feeds may have at most {FEEDS} entries.")
+    for feed in feeds:
+        if len(feed) > PATH_CHARACTERS or _FEED.match(feed) is None or feed in {"", "/"}:
+            raise _invalid(
+                f"feeds: {feed[:80]!r} must be a plain path such as /blog/feed, with its exact query if it has one, "
+                "such as /?feed=rss2. / alone cannot be a feed."
+            )
+    return list(dict.fromkeys(feeds))
 
 
 def _check_issuers(site: Site) -> None:

@@ -56,6 +56,8 @@ class _Binding(Struct, frozen=True, gc=False):
     engine: str
     user_agent: str
     clearance: str
+    # Whether enforce mode would have passed the check, as a keyed digest: nobody learns it from a token.
+    verdict: str
 
 
 class Bindings:
@@ -64,34 +66,46 @@ class Bindings:
     def __init__(self, keyring: Keyring) -> None:
         self._keyring = keyring
 
-    def bind(self, site_key: str, receipt_id: str, holder: TokenHolder) -> str:
-        """Return the claim for a new token."""
-        kind, network = _network_of(holder.address)
+    def bind(self, site_key: str, receipt_id: str, holder: TokenHolder, *, is_proven: bool = True) -> str:
+        """Return the claim for a new token. `is_proven`: enforce mode would have passed the check."""
+        kind, network = token_network(holder.address)
         parts = (
             kind,
             self._tag(site_key, receipt_id, b"network", network),
             browser_class(holder.user_agent).engine,
             self._tag(site_key, receipt_id, b"user-agent", holder.user_agent.encode()),
             holder.clearances[0] if holder.clearances else "",
+            self._tag(site_key, receipt_id, b"verdict", b"passed" if is_proven else b"failed"),
         )
         return ".".join(parts)
+
+    def is_proven(self, claims: Claims) -> bool:
+        """Return whether enforce mode would have passed the check. Monitor mode also issues tokens for others."""
+        bound = _read(claims)
+        return bound is None or self._is_tag(bound.verdict, claims, b"verdict", b"passed")
 
     def compare_network(self, claims: Claims, address: str) -> Match:
         """Say whether an address is in the network that earned a token."""
         bound = _read(claims)
         if bound is None:
             return Match.UNKNOWN
-        kind, network = _network_of(address)
+        kind, network = token_network(address)
         if kind != bound.kind:
             return Match.UNKNOWN
         return Match.SAME if self._is_tag(bound.network, claims, b"network", network) else Match.OTHER
 
-    def may_redeem(self, claims: Claims, address: str, site: SiteView) -> bool:
-        """Say whether a site's server may redeem a token for a visitor with this address."""
-        if site.token_binding is TokenBinding.NONE or claims.binding is UNSET:
+    def may_redeem(self, claims: Claims, address: str, site: SiteView, *, is_seen: bool = False) -> bool:
+        """Return whether a site's server may redeem a token for a visitor with this address.
+
+        Only strict binding rejects another network: many servers send the address of their own proxy. `is_seen`: this
+        service saw the address itself, so another network is rejected by default as well.
+        """
+        if claims.binding is UNSET or site.token_binding is TokenBinding.NONE:
             return True
         match = self.compare_network(claims, address)
-        return match is Match.SAME or (match is Match.UNKNOWN and site.token_binding is not TokenBinding.STRICT)
+        if site.token_binding is TokenBinding.STRICT:
+            return match is Match.SAME
+        return match is not Match.OTHER or not is_seen
 
     def may_spend(self, claims: Claims, holder: TokenHolder, site: SiteView) -> bool:
         """Say whether a visitor may spend a token at the gateway, which sees address, User-Agent and cookies.
@@ -132,7 +146,7 @@ def _read(claims: Claims) -> _Binding | None:
     return _Binding(*parts) if len(parts) == len(_Binding.__struct_fields__) else None
 
 
-def _network_of(address: str) -> tuple[str, bytes]:
+def token_network(address: str) -> tuple[str, bytes]:
     """Return the kind of an address in its one spelling, and the bytes of its network."""
     if ":" in address:
         network = inet_pton(AF_INET6, address)

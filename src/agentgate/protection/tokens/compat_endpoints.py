@@ -80,7 +80,6 @@ CODES = MappingProxyType(
         "site_mismatch": "invalid-input-secret",
         "missing_token": "missing-input-response",
         "invalid_token": "invalid-input-response",
-        "visitor_mismatch": "invalid-input-response",
         "expired_token": "timeout-or-duplicate",
         "token_used": "timeout-or-duplicate",
         # Only Turnstile has a name for this; a client of the others passes on what it does not know.

@@ -17,7 +17,7 @@ from agentgate.events.recorder import Recorder
 from agentgate.events.records import CounterName
 from agentgate.lib.clock import HOUR_MS, SECOND_MS
 from agentgate.lib.database import StoreUnavailable
-from agentgate.lib.enums import ReceiptKind
+from agentgate.lib.enums import Mode, ReceiptKind
 from agentgate.lib.errors import Refused
 from agentgate.lib.limits import REDEMPTION_KEPT_HOURS
 from agentgate.lib.moment import Moment
@@ -116,6 +116,8 @@ class Demand(Struct, frozen=True, kw_only=True, gc=False):
     content_digest: str | None = None
     # The visitor's, in its one spelling.
     remote_address: str | None = None
+    # Whether this service saw the address itself, instead of reading it in a call.
+    is_seen: bool = False
 
 
 class TestCaller(Struct, frozen=True):
@@ -235,9 +237,13 @@ class Redeemer:
         return claims
 
     def _check_visitor(self, claims: Claims, demand: Demand, site: SiteView) -> None:
+        if site.mode is Mode.ENFORCE and not self._bindings.is_proven(claims):
+            raise Refused("invalid_token", "Monitor mode issued the token for a check that enforce mode rejects.")
         address = demand.remote_address
-        if address is not None and not self._bindings.may_redeem(claims, address, site):
-            raise Refused("visitor_mismatch")
+        if address is None:
+            return
+        if not self._bindings.may_redeem(claims, address, site, is_seen=demand.is_seen):
+            raise Refused("invalid_token", "The token was earned in another network than remoteAddress.")
 
     def _spend(self, call: PendingRedemption) -> None:
         claims, request_id = call.claims, call.request_id

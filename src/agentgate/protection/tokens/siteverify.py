@@ -145,7 +145,7 @@ class OwnForm:
         if token is None or site is None or site.disabled:
             return False
         caller = SiteCaller(site, _NO_CREDENTIAL)
-        demand = Demand(token=token, action=action, remote_address=call.request.address)
+        demand = Demand(token=token, action=action, remote_address=call.request.address, is_seen=True)
         try:
             await self._redeemer.redeem(caller, demand, now_ms=call.now)
         except Refused:

@@ -79,7 +79,7 @@ def _issued_clearance(module: Any, site_key: str, origin: str, clearance_id: str
     issued = module.Clearances(_keyring(), 1_800).issue(
         site_key=site_key,
         origin=origin,
-        visitor="0123456789abcdef",
+        holder=module.ClearanceHolder("203.0.113.9", b"Mozilla/5.0", "t13d1516h2_8daaf6152771_02713d6af862"),
         level=_at("lib.enums").ClearanceLevel.CHECKED,
         now_ms=NOW_MS,
         renewed=clearance_id,
@@ -187,7 +187,7 @@ FUNCTIONS: dict[str, Adapter] = {
     "events.webhooks.signing:signed_headers": _webhook_headers,
     "people.identity.totp:code_of": lambda module, secret, step: module.code_of(_bytes(secret), step, digits=8),
     "protection.browser_check.work:is_solved": lambda module, salt, solutions: module.is_solved(
-        _work(salt, 2, memory_hard=False), solutions
+        _work(salt, 2, memory_hard=False), solutions, b""
     ),
     "protection.browser_check.work:scrypt_answer": lambda module, salt, index: module.scrypt_answer(
         _work(salt, 1, memory_hard=True), index

@@ -9,6 +9,7 @@ from agentgate.lib.records import to_builtins
 from agentgate.protection.browser_check.records import MOST_SOLUTIONS, Work
 from agentgate.protection.browser_check.work import (
     AMOUNTS,
+    DRAWN,
     SCRYPT,
     SHA_256,
     STEP_UP_AMOUNT,
@@ -34,7 +35,7 @@ def solved():
 
 
 def test_a_solution_of_every_puzzle_is_accepted(solved):
-    assert is_solved(*solved)
+    assert is_solved(*solved, SEED)
 
 
 @pytest.mark.parametrize("place", [0, 7, 15])
@@ -42,26 +43,26 @@ def test_one_wrong_number_is_enough_to_fail(solved, place):
     work, numbers = solved
     wrong = next(n for n in range(100) if hashlib.sha256(f"{work.salt}:{place}:{n}".encode()).digest()[0] > 127)
 
-    assert not is_solved(work, [*numbers[:place], wrong, *numbers[place + 1 :]])
+    assert not is_solved(work, [*numbers[:place], wrong, *numbers[place + 1 :]], SEED)
 
 
 def test_the_first_solution_does_not_do_for_all_puzzles(solved):
     work, numbers = solved
 
-    assert not is_solved(work, [numbers[0]] * work.count)
+    assert not is_solved(work, [numbers[0]] * work.count, SEED)
 
 
 @pytest.mark.parametrize("change", [lambda n: n[:-1], lambda n: [*n, 0], lambda _: []])
 def test_a_wrong_number_of_solutions_fails(solved, change):
     work, numbers = solved
 
-    assert not is_solved(work, change(numbers))
+    assert not is_solved(work, change(numbers), SEED)
 
 
 def test_a_solution_of_another_challenge_fails(solved):
     other = challenge_work(secrets.token_bytes(16), WorkLevel.USUAL)
 
-    assert not is_solved(other, solved[1])
+    assert not is_solved(other, solved[1], SEED)
 
 
 def test_the_bits_are_counted_to_the_last_one():
@@ -74,8 +75,8 @@ def test_the_bits_are_counted_to_the_last_one():
             break
     rest = solve(to_builtins(work))[1:]
 
-    assert is_solved(work, [zero_bits[work.bits], *rest])
-    assert not is_solved(work, [zero_bits[work.bits - 1], *rest])
+    assert is_solved(work, [zero_bits[work.bits], *rest], SEED)
+    assert not is_solved(work, [zero_bits[work.bits - 1], *rest], SEED)
 
 
 def test_raised_levels_need_a_quarter_of_a_mebibyte():
@@ -118,21 +119,40 @@ def test_a_memory_hard_answer_is_that_of_rfc_7914():
 
 
 def test_all_memory_hard_puzzles_solved_pass_each_time(hard):
-    assert all(is_solved(*hard) for _ in range(50))
-    assert not is_solved(hard[0], hard[1][:-1])
-    assert not is_solved(hard[0], [0] * hard[0].count)
+    assert all(is_solved(*hard, SEED, attempt=attempt) for attempt in range(1, 5))
+    assert not is_solved(hard[0], hard[1][:-1], SEED)
+    assert not is_solved(hard[0], [0] * hard[0].count, SEED)
 
 
-@pytest.mark.parametrize("share", [0.25, 0.5, 0.75])
-def test_whoever_leaves_puzzles_out_pays_more_for_each_pass(hard, share):
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.75, 0.9])
+def test_unsolved_puzzles_do_not_pay(hard, share):
     work, answers = hard
-    tries, passed = 600, 0
-    for _ in range(tries):
+    tries, passed = 400, 0
+    for number in range(tries):
         solved = int(work.count * share)
-        passed += is_solved(work, [*answers[:solved], *[0] * (work.count - solved)])
+        guess, seed = [*answers[:solved], *[0] * (work.count - solved)], number.to_bytes(16, "big")
+        # All four attempts with the same answers.
+        passed += any(is_solved(work, guess, seed, attempt=attempt) for attempt in range(1, 5))
 
-    # Squared, with three standard deviations of room.
-    assert passed / tries <= share**2 + 3 * (share**2 * (1 - share**2) / tries) ** 0.5
+    expected = share**4
+    assert passed / tries <= expected + 3 * (expected * (1 - expected) / tries) ** 0.5
+
+
+def test_a_further_attempt_checks_more_puzzles(hard):
+    work, answers = hard
+    one_wrong = [[*answers[:index], 0, *answers[index + 1 :]] for index in range(work.count)]
+
+    found = [{i for i, each in enumerate(one_wrong) if not is_solved(work, each, SEED, attempt=n)} for n in range(1, 5)]
+
+    assert [len(checked) for checked in found] == [4, 8, 12, 16]
+    assert found[0] < found[1] < found[2] < found[3]
+
+
+def test_completing_the_work_after_a_failed_attempt_saves_at_most_a_tenth():
+    # A client solves the share h, and after a failed attempt the rest.
+    costs = [h + (1 - h**DRAWN) * (1 - h) for h in (n / 100 for n in range(101))]
+
+    assert min(costs) > 0.9
 
 
 def test_a_body_has_room_for_every_level():

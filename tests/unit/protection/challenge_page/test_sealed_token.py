@@ -25,8 +25,8 @@ class Spent:
     def __init__(self) -> None:
         self.rows: set[tuple[str, str]] = set()
 
-    async def spend(self, site_id: str, receipt_id: str, _: Redemption, *, kept_until_ms: int) -> bool:
-        assert kept_until_ms > NOW_MS
+    async def spend(self, site_id: str, receipt_id: str, _: Redemption, *, issued_ms: int, kept_until_ms: int) -> bool:
+        assert issued_ms <= NOW_MS < kept_until_ms
         is_new = (site_id, receipt_id) not in self.rows
         self.rows.add((site_id, receipt_id))
         return is_new

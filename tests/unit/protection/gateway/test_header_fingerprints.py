@@ -187,6 +187,7 @@ def test_signals_read_no_value_that_a_key_does_not_hold():
             "is_plain",
             "wanted",
             "is_foreign_host",
+            "path",
         }
         request = SignalInput(Barred(facts, allowed), INTEL, None, None, user_agent, None)
         for signal in REQUEST_SIGNALS:

@@ -5,7 +5,6 @@ import random
 import msgspec
 
 from agentgate.lib.enums import ClearanceLevel
-from agentgate.lib.ids import write_visitor
 from agentgate.protection.gateway.original_request import Original
 from agentgate.protection.gateway.receipts import CLEARED, EXPIRED, MOST_CLEARANCES, Receipts, fit
 from agentgate.protection.gateway.route_protection import OPEN, Protection
@@ -13,7 +12,7 @@ from agentgate.protection.gateway.site_snapshot import SiteSnapshot
 from agentgate.protection.gateway.visitors import Visitor
 from agentgate.protection.signals.rates import NO_WINDOW
 from agentgate.protection.sites import test_keys
-from agentgate.protection.tokens.clearance import Clearances
+from agentgate.protection.tokens.clearance import ClearanceHolder, Clearances
 from tests.unit.protection.tokens.made import KEYS, NOW_MS, key, keyring
 
 CLOSED = Protection("/members", "members", required=True, clearance=True)
@@ -22,6 +21,7 @@ ONE_SITE = next(iter(test_keys.testing_sites().values()))
 SITES = tuple(msgspec.structs.replace(ONE_SITE, site_key=name) for name in ("site_aaaaaaaa", "site_bbbbbbbb"))
 PROTECTIONS = (OPEN, CLOSED, Protection("/pay", "pay", required=True, clearance=False))
 LIFETIME_S = 1_800
+CHROME, FIREFOX = b"Mozilla/5.0 Chrome/142.0.0.0", b"Mozilla/5.0 Firefox/140.0"
 
 
 def reading(ring) -> Receipts:
@@ -30,14 +30,19 @@ def reading(ring) -> Receipts:
 
 
 def inspect(receipts, cookies, *, origin=HERE, protection=CLOSED, **told):
-    original = Original("GET", origin, "/", "/", "203.0.113.9")
-    usual = {"site": SITES[0], "visitor": 1, "now_ms": NOW_MS}
-    return receipts.inspect({b"cookie": cookies}, original, protection, **usual | told)
+    visitor, user_agent = told.pop("visitor", 1), told.pop("user_agent", CHROME)
+    original = Original("GET", origin, "/", "/", address_of(visitor))
+    usual = {"site": SITES[0], "now_ms": NOW_MS}
+    return receipts.inspect({b"cookie": cookies, b"user-agent": user_agent}, original, protection, **usual | told)
 
 
 def cookie(ring, *, site=SITES[0], origin=HERE, visitor=1, level=ClearanceLevel.CHECKED, now_ms=NOW_MS) -> bytes:
     issued = Clearances(ring, LIFETIME_S).issue(
-        site_key=site.site_key, origin=origin, visitor=write_visitor(visitor), level=level, now_ms=now_ms
+        site_key=site.site_key,
+        origin=origin,
+        holder=ClearanceHolder(address_of(visitor), CHROME),
+        level=level,
+        now_ms=now_ms,
     )
     return f"{issued.name}={issued.value}".encode()
 
@@ -47,7 +52,12 @@ def snapshot_of(site):
 
 
 def new_visitor(number):
-    return Visitor(1, number, "203.0.113.9", NO_WINDOW, address="203.0.113.9", labels=())
+    address = address_of(number)
+    return Visitor(1, number, address, NO_WINDOW, address=address, labels=())
+
+
+def address_of(visitor):
+    return f"203.0.{visitor}.9"
 
 
 def test_a_clearance_opens_nothing_at_another_origin_or_for_another_visitor():
@@ -76,13 +86,28 @@ def test_what_a_visitor_is_known_to_have_shown_is_what_would_be_found_anew():
         known = genuine[: 3 if number % 2 else None]
         parts = [b"session=1", *chance.sample(known, chance.choice((0, 1, 1, 1, 2))), b"theme=dark"]
         cookies = chance.choice((b"; ", b"; ", b";")).join(parts)
-        cookies = cookies if chance.random() < 0.9 else cookies.replace(b"agc1.", b"agc1.A")
+        cookies = cookies if chance.random() < 0.9 else cookies.replace(b"agc2.", b"agc2.A")
         site, origin, person = chance.choice(SITES), chance.choice((HERE, THERE)), chance.choice((1, 2))
         now_ms = NOW_MS + chance.choice((0, 1, LIFETIME_S * 1000 - 1, LIFETIME_S * 1000))
         visitor, protection = visitors[site.site_key, person], chance.choice(PROTECTIONS)
-        visitor.read_cookies(cookies, sites[site.site_key], origin, receipts, now_ms)
+        user_agent = chance.choice((CHROME, CHROME, FIREFOX))
+        visitor.read_cookies(
+            cookies,
+            (user_agent, None, False),
+            site=sites[site.site_key],
+            origin=origin,
+            receipts=receipts,
+            now_ms=now_ms,
+        )
         anew = inspect(
-            reading(ring), cookies, site=site, origin=origin, visitor=person, now_ms=now_ms, protection=protection
+            reading(ring),
+            cookies,
+            site=site,
+            origin=origin,
+            visitor=person,
+            now_ms=now_ms,
+            protection=protection,
+            user_agent=user_agent,
         )
         found = fit(visitor.shown, protection)
 
@@ -97,13 +122,32 @@ def test_a_visitor_with_a_long_cookie_takes_no_more_memory_than_another():
     name, _, value = cookie(ring).partition(b"=")
     site, visitor = snapshot_of(SITES[0]), new_visitor(1)
 
-    for values in ((value,), (value, b"agc1." + b"A" * 8_000), (b"A" * 8_000,)):
+    for values in ((value,), (value, b"agc2." + b"A" * 8_000), (b"A" * 8_000,)):
         cookies = b"; ".join([b"other=" + b"x" * 8_000, *(name + b"=" + each for each in values)])
-        visitor.read_cookies(cookies, site, HERE, reading(ring), NOW_MS)
+        visitor.read_cookies(
+            cookies, (CHROME, None, False), site=site, origin=HERE, receipts=reading(ring), now_ms=NOW_MS
+        )
 
         assert (visitor.shown is CLEARED) == (value in values)
-        held = msgspec.structs.astuple(visitor)
-        assert len(msgspec.msgpack.encode([each for each in held if isinstance(each, bytes | str | tuple)])) < 1_000
+        assert held_bytes(visitor) < 1_000
+
+
+def test_a_visitor_with_a_long_user_agent_takes_no_more_memory_than_another():
+    ring = keyring()
+    site, visitor = snapshot_of(SITES[0]), new_visitor(1)
+
+    for user_agent in (CHROME + b" " * 8_000, CHROME):
+        visitor.read_cookies(
+            cookie(ring), (user_agent, None, False), site=site, origin=HERE, receipts=reading(ring), now_ms=NOW_MS
+        )
+
+        assert (visitor.shown is CLEARED) == (user_agent == CHROME)
+        assert held_bytes(visitor) < 1_000
+
+
+def held_bytes(visitor):
+    held = msgspec.structs.astuple(visitor)
+    return len(msgspec.msgpack.encode([each for each in held if isinstance(each, bytes | str | tuple)]))
 
 
 def test_a_clearance_made_with_a_key_that_was_replaced_is_worth_nothing_at_once():
@@ -144,7 +188,7 @@ def test_what_counts_among_clearances_of_which_none_is_good_does_not_depend_on_t
 def test_no_more_than_eight_clearances_are_looked_at():
     ring = keyring()
     name, _, _ = cookie(ring).partition(b"=")
-    bad = [name + b"=agc1." + str(number).encode() for number in range(MOST_CLEARANCES)]
+    bad = [name + b"=agc2." + str(number).encode() for number in range(MOST_CLEARANCES)]
 
     assert inspect(reading(ring), b"; ".join([*bad[1:], cookie(ring)])) == CLEARED
     assert inspect(reading(ring), b"; ".join([*bad, cookie(ring)])).reason == "invalid_clearance"

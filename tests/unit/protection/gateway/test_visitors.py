@@ -20,7 +20,7 @@ def test_a_visitor_that_was_evicted_is_freed_without_the_garbage_collection() ->
             freed.append(weakref.ref(held))
             visitor = Visitor(1, number, "203.0.113.9", NO_WINDOW, address="203.0.113.9", labels=(), traits=held)
             windows.count_again(visitor, 1_000)
-            windows.earn(visitor, 1_000)
+            windows.earn(visitor, 7, 1_000)
         del visitor, held
     finally:
         gc.enable()

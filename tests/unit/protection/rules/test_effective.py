@@ -14,6 +14,7 @@ from agentgate.protection.rules.effective import (
     read_set,
     server_rule_set,
     summary_of,
+    superseded,
 )
 from agentgate.protection.rules.records import StoredRules
 
@@ -69,22 +70,23 @@ def test_what_an_override_says_already_changes_nothing() -> None:
 
 def test_members_keep_their_names_and_carry_what_narrows_their_group_down() -> None:
     scope = {"any_labels": ["net.tor"]}
-    group = {"group": "rate", "version": 1, "scope_down": scope, "overrides": {"rate-visitor-high": "count"}}
+    group = {"group": "rate", "version": 2, "scope_down": scope, "overrides": {"rate-visitor-high": "count"}}
 
     rules = effective([RULE, group], {"rate-network-high": "drop"})
 
     assert [(each["name"], each["action"]) for each in rules] == [
         ("a", "block"),
+        ("rate-parts-high", "block"),
         ("rate-visitor-extreme", "block"),
         ("rate-visitor-high", "count"),
         ("rate-network-high", "drop"),
     ]
-    assert [each.get("scope_down") for each in rules] == [None, scope, scope, scope]
+    assert [each.get("scope_down") for each in rules] == [None, *[scope] * 4]
     assert rules[1]["group"] == "rate"
 
 
 def test_an_effective_set_is_a_set_that_says_the_same() -> None:
-    group = {"group": "rate", "version": 1, "scope_down": {"any_labels": ["net.tor"]}}
+    group = {"group": "rate", "version": 2, "scope_down": {"any_labels": ["net.tor"]}}
     rules = effective([RULE, group])
 
     assert effective(rules) == rules
@@ -122,3 +124,14 @@ def test_a_site_with_a_set_of_its_own_has_that() -> None:
 
     assert to_json(effective_of(stored)) == to_json(effective_set(read_set(RULES), {}))
     assert summary_of(stored).source == RulesSource.SITE
+
+
+def test_a_deleted_version_of_a_group_becomes_the_current_one_and_is_listed() -> None:
+    stored = {"rules": [RULE, {"group": "rate", "version": 1}, {"group": "datacenter", "version": 1}]}
+
+    assert [each["name"] for each in effective(stored["rules"])] == [
+        each["name"]
+        for each in effective([RULE, {"group": "rate", "version": 2}, {"group": "datacenter", "version": 1}])
+    ]
+    assert superseded(stored) == ["rate 1 -> 2"]
+    assert superseded(None) == []

@@ -139,7 +139,7 @@ def test_exceptions_and_rules_that_never_meet_are_not_contradictory(
 
 
 def test_a_group_behind_a_rule_for_everything_is_unreachable() -> None:
-    found = lints(rule("a", "block", {}), {"group": "rate", "version": 1})
+    found = lints(rule("a", "block", {}), {"group": "rate", "version": 2})
 
     assert [lint.kind for lint in found] == ["unreachable_group"]
     assert "rate" in found[0].message
@@ -147,7 +147,7 @@ def test_a_group_behind_a_rule_for_everything_is_unreachable() -> None:
 
 def test_a_single_member_out_of_reach_is_no_lint() -> None:
     assert (
-        kinds(lints(rule("a", "block", {"all_labels": ["rate.visitor.high"]}), {"group": "rate", "version": 1})) == []
+        kinds(lints(rule("a", "block", {"all_labels": ["rate.visitor.high"]}), {"group": "rate", "version": 2})) == []
     )
 
 

@@ -35,7 +35,7 @@ def test_every_action_is_valid(action: str) -> None:
 def test_keys_that_nobody_knows_are_valid_everywhere() -> None:
     match = {"all_labels": ["net.tor"], "later": 1}
     rule = {**RULE, "match": match, "response": {"status": 429, "later": {}}, "note": "for the team"}
-    group = {"group": "rate", "version": 1, "later": [], "name": "", "action": ""}
+    group = {"group": "rate", "version": 2, "later": [], "name": "", "action": ""}
 
     assert problems({**SET, "rules": [rule, group], "owner": "security"}) == []
 
@@ -127,9 +127,9 @@ def test_a_rule_without_name_match_or_action_is_told() -> None:
         ({"group": "rate"}, ()),
         ({"group": "rate", "version": 99}, ("version",)),
         ({"group": "rate", "version": True}, ("version",)),
-        ({"group": "rate", "version": 1.0}, ("version",)),
-        ({"group": "rate", "version": 1, "scope_down": {"any_labels": []}}, ("scope_down", "any_labels")),
-        ({"group": "rate", "version": 1, "overrides": []}, ("overrides",)),
+        ({"group": "rate", "version": 2.0}, ("version",)),
+        ({"group": "rate", "version": 2, "scope_down": {"any_labels": []}}, ("scope_down", "any_labels")),
+        ({"group": "rate", "version": 2, "overrides": []}, ("overrides",)),
     ],
 )
 def test_a_wrong_group_is_told(group: dict[str, Any], path: Any) -> None:
@@ -137,7 +137,7 @@ def test_a_wrong_group_is_told(group: dict[str, Any], path: Any) -> None:
 
 
 def test_a_groups_override_names_one_of_its_members() -> None:
-    group = {"group": "rate", "version": 1, "overrides": {"a": "allow", "rate-visitor-high": "deny"}}
+    group = {"group": "rate", "version": 2, "overrides": {"a": "allow", "rate-visitor-high": "deny"}}
 
     assert problems({**SET, "rules": [RULE, group]}) == [
         (("rules", 1, "overrides", "a"), "a"),
@@ -146,25 +146,25 @@ def test_a_groups_override_names_one_of_its_members() -> None:
 
 
 def test_an_override_names_a_rule_of_the_set_or_a_member() -> None:
-    rules = {**SET, "rules": [RULE, {"group": "rate", "version": 1}]}
+    rules = {**SET, "rules": [RULE, {"group": "rate", "version": 2}]}
 
     assert problems(rules, {"a": "allow", "rate-visitor-high": "count"}) == []
     assert problems(rules, {"b": "allow", "a": "off"}) == [(None, "b"), (None, "a")]
 
 
 def test_a_name_that_is_taken_is_told() -> None:
-    group = {"group": "rate", "version": 1}
+    group = {"group": "rate", "version": 2}
     member = {**RULE, "name": "rate-visitor-high"}
 
     assert problems({**SET, "rules": [RULE, RULE]}) == [(("rules", 1, "name"), "a")]
     assert problems({**SET, "rules": [group, member]}) == [(("rules", 1, "name"), "rate-visitor-high")]
     assert problems({**SET, "rules": [member, group]}) == [(("rules", 1, "group"), "rate-visitor-high")]
-    assert len(problems({**SET, "rules": [group, group]})) == 3
+    assert len(problems({**SET, "rules": [group, group]})) == 4
 
 
 def test_two_hundred_entries_are_allowed_and_a_group_counts_as_one() -> None:
     rules: list[dict[str, Any]] = [{**RULE, "name": f"r{number}"} for number in range(199)]
-    group = {"group": "rate", "version": 1}
+    group = {"group": "rate", "version": 2}
 
     assert problems({**SET, "rules": [*rules, group]}) == []
     assert problems({**SET, "rules": [*rules, group, RULE]}) == [(("rules", 200), None)]

@@ -9,10 +9,21 @@ from msgspec import Struct, structs
 from agentgate.lib.clock import MINUTE_MS, FixedClock
 from agentgate.lib.database import StoreUnavailable
 from agentgate.protection.signals.facts import Rates
-from agentgate.protection.signals.part_budget import FREE, PER_PAGE, PartState
+from agentgate.protection.signals.part_budget import PER_PAGE, PartState
 from agentgate.protection.signals.rate_board import board_bytes, open_boards
 from agentgate.protection.signals.rate_exchange import RateExchange
-from agentgate.protection.signals.rates import NO_WINDOW, Counted, RateWindows, network_of
+from agentgate.protection.signals.rates import (
+    FILES_PER_MINUTE,
+    FREE_FILES_PER_MINUTE,
+    LOOSE_PER_MINUTE,
+    NAME_PER_MINUTE,
+    NO_WINDOW,
+    PAGES_OF_A_FEW,
+    VISITOR_HIGH,
+    Counted,
+    RateWindows,
+    network_of,
+)
 from agentgate.storage.shared_cache.memory import MemorySharedCache
 from agentgate.storage.shared_cache.redis import RedisSharedCache
 
@@ -226,28 +237,87 @@ def test_the_rates_that_are_read_fade_like_those_that_are_counted():
     assert windows.read(1, VISITOR, HERE, START_MS + 3 * MINUTE_MS) == Rates()
 
 
-def test_workers_share_what_there_is_without_a_page_and_learn_of_pages():
+TAG, OTHER_TAG = 7, 8
+
+
+def test_workers_learn_of_pages_and_no_other_browser_has_their_parts():
     memory = memoryview(bytearray(board_bytes(2)))
     boards = [open_boards(memory, own=own, secret=b"known to the workers") for own in range(2)]
     workers = [RateWindows(sharing=each.rates, pages=each.pages) for each in boards]
 
-    def parts(worker, visitor):
+    def paid(worker, visitor, tag):
         taken = Counted(1, visitor, "192.0.2.7", NO_WINDOW)
-        states = [worker.count_part(taken, START_MS, is_file=False)[2] for _ in range(200)]
-        return states.count(PartState.ORPHAN), states.count(PartState.PAID)
+        return [worker.count_part(taken, tag, START_MS)[2] for _ in range(60)].count(PartState.PAID)
 
-    assert [parts(worker, 7) for worker in workers] == [(FREE // 2, 0)] * 2
+    assert [paid(worker, 7, TAG) for worker in workers] == [0, 0]
 
-    workers[0].earn(Counted(1, 8, "192.0.2.8", NO_WINDOW), START_MS)
-    assert parts(workers[1], 8) == (0, FREE // 2 + PER_PAGE)
+    workers[0].earn(Counted(1, 8, "192.0.2.8", NO_WINDOW), TAG, START_MS)
+    assert (paid(workers[1], 8, OTHER_TAG), paid(workers[1], 8, TAG)) == (0, PER_PAGE)
 
 
-def test_whoever_counts_towards_no_network_has_the_rate_of_its_own():
+def test_files_change_neither_rate():
+    windows, visitor = RateWindows(), Counted(1, VISITOR, HERE, NO_WINDOW)
+    for _ in range(40):
+        windows.count_again(visitor, START_MS)
+        for _ in range(4):
+            windows.count_file(visitor, TAG, START_MS)
+
+    assert windows.count_again(visitor, START_MS) == (41, 41)
+
+
+def test_files_have_a_ceiling_with_and_without_a_page():
+    for has_page, ceiling in ((False, FREE_FILES_PER_MINUTE), (True, FILES_PER_MINUTE)):
+        windows, visitor = RateWindows(), Counted(1, VISITOR, HERE, NO_WINDOW)
+        if has_page:
+            windows.earn(visitor, TAG, START_MS)
+        states = [windows.count_file(visitor, TAG, START_MS)[2] for _ in range(ceiling + 3)]
+
+        assert states.count(PartState.OVER) == 3
+
+
+def test_fetches_of_a_few_browsers_count_as_pages_and_earn_nothing():
+    windows, visitor = RateWindows(), Counted(1, VISITOR, HERE, NO_WINDOW)
+    rates = [windows.count_fetch(visitor, START_MS)[0] for _ in range(300)]
+
+    assert [each for each in rates if each < VISITOR_HIGH] == [*range(1, VISITOR_HIGH)]
+    assert set(rates[VISITOR_HIGH:]) == {VISITOR_HIGH}
+    assert windows.count_part(visitor, TAG, START_MS)[2] is PartState.COUNTED
+
+
+def test_parts_of_a_crowd_leave_room_for_its_pages():
+    windows, visitor = RateWindows(), Counted(1, VISITOR, HERE, NO_WINDOW)
+    for _ in range(PAGES_OF_A_FEW + 10):
+        windows.count_again(visitor, START_MS)
+        windows.earn(visitor, TAG, START_MS)
+    states = [windows.count_part(visitor, TAG, START_MS)[2] for _ in range(300)]
+
+    assert states == [PartState.PAID] * LOOSE_PER_MINUTE + [PartState.OVER] * (300 - LOOSE_PER_MINUTE)
+    assert windows.count_again(visitor, START_MS)[0] == PAGES_OF_A_FEW + 10 + LOOSE_PER_MINUTE + 1 < VISITOR_HIGH
+
+
+def test_with_a_clearance_parts_cost_nothing_and_fetches_count_as_calls():
+    windows, cleared = RateWindows(), Counted(1, VISITOR, HERE, NO_WINDOW, is_cleared=True)
+    states = [windows.count_part(cleared, TAG, START_MS)[2] for _ in range(PER_PAGE + 5)]
+
+    assert states == [PartState.PAID] * PER_PAGE + [PartState.COUNTED] * 5
+    assert [windows.count_fetch(cleared, START_MS)[0] for _ in range(600)][-1] == 605
+
+
+def test_workers_share_the_budget_of_a_name():
+    memory = memoryview(bytearray(board_bytes(2)))
+    boards = [open_boards(memory, own=own, secret=b"known to the workers") for own in range(2)]
+    workers = [RateWindows(sharing=each.rates, pages=each.pages) for each in boards]
+
+    took = [workers[turn % 2].has_room(1, "feedly", NAME_PER_MINUTE, START_MS) for turn in range(60)]
+
+    assert took.count(True) <= NAME_PER_MINUTE + 2
+    assert workers[0].has_room(2, "feedly", NAME_PER_MINUTE, START_MS)
+
+
+def test_the_clearances_of_an_address_count_towards_its_network():
     windows = RateWindows()
-    cleared = Counted(1, VISITOR, None, NO_WINDOW)
-    for second in range(90):
-        rates = windows.count_again(cleared, START_MS + second * 1_000)
-        assert rates[0] == rates[1]
-
-    # The same visitor, met anew: one that was evicted, or whose site has changed.
-    assert windows.count_again(Counted(1, VISITOR, None, NO_WINDOW), START_MS + 90_000) == (61, 61)
+    windows.count_again(Counted(1, VISITOR + 1, HERE, NO_WINDOW), START_MS)
+    # After an eviction, or a change of the site, the visitor is another object.
+    for count in (1, 2, 3):
+        cleared = Counted(1, VISITOR, HERE, NO_WINDOW, is_cleared=True)
+        assert windows.count_again(cleared, START_MS) == (count, count + 1)

@@ -2,8 +2,6 @@
 
 import pytest
 
-from agentgate.lib.clock import MINUTE_MS
-from agentgate.protection.signals.part_budget import FREE, PER_PAGE, PartBudget, PartState
 from agentgate.protection.signals.paths import path_labels
 from agentgate.protection.signals.request_class import RequestClass, class_of, is_file
 
@@ -62,53 +60,40 @@ def test_what_could_run_a_program_is_no_file(target):
     [
         ("GET", "/.well-known/acme-challenge/x-Y_z", ("path.certificate", "path.standard")),
         ("GET", "/.well-known/security.txt", ("path.standard",)),
-        ("PROPFIND", "/.well-known/caldav", ("path.standard",)),
+        ("HEAD", "/robots.txt?x=1", ("path.standard",)),
+        ("OPTIONS", "/robots.txt", ("path.protocol",)),
         ("POST", "/.well-known/x", ()),
-        ("GET", "/robots.txt?x=1", ("path.standard",)),
+        ("GET", "/.well-known/", ()),
         ("GET", "/sitemap-posts.xml", ("path.standard",)),
-        ("GET", "/blog/feed/", ("path.feed",)),
-        ("GET", "/team.ics", ("path.feed",)),
-        ("GET", "/?feed=rss2", ("path.feed",)),
-        ("GET", "/feeding-cats", ()),
-        ("POST", "/webhooks/stripe", ("path.webhook",)),
-        ("POST", "/hooks/deploy/17", ("path.webhook",)),
-        ("POST", "/sendgrid/events", ("path.webhook",)),
-        ("POST", "/payments/callback/", ("path.webhook",)),
-        # Words that sites use for other things too.
-        ("POST", "/events/17/tickets", ()),
-        ("POST", "/github/import", ()),
-        ("POST", "/notifications/settings", ()),
-        ("POST", "/square/reserve", ()),
-        ("GET", "/webhooks/stripe", ()),
-        ("POST", "/login", ("path.sign_in",)),
-        ("POST", "/user/login/callback", ("path.sign_in",)),
+        ("GET", "/maps/sitemap.xml", ()),
+        ("GET", "/feed", ("path.feed",)),
+        ("GET", "/feed?x=1", ()),
+        ("POST", "/feed", ()),
+        ("GET", "/blog/feed/", ()),
+        ("GET", "/?feed=rss2", ()),
+        ("GET", "/p/1/feed", ()),
+        ("POST", "/webhooks/stripe", ()),
+        ("GET", "/repo.git/info/refs?service=git-upload-pack", ("path.protocol",)),
+        ("GET", "/repo.git/info/refs", ()),
+        ("POST", "/repo.git/git-upload-pack", ("path.protocol",)),
+        ("GET", "/v2/", ("path.protocol",)),
+        ("GET", "/v2/library/nginx/manifests/latest", ("path.protocol",)),
+        ("GET", "/v2/prices", ()),
+        ("GET", "/simple/requests/", ("path.protocol",)),
+        ("GET", "/dists/stable/InRelease", ("path.protocol",)),
+        ("PROPFIND", "/dav/ann/", ("path.protocol",)),
         ("GET", "/.well-known/../login", ()),
         ("GET", "/.well-known/%2e%2e/login", ()),
         ("GET", "//robots.txt", ()),
         ("GET", "/robots.txt;x", ()),
     ],
 )
-def test_paths_of_standards_feeds_and_webhooks(method, target, expected):
+def test_paths_of_standards_feeds_and_tools(method, target, expected):
     assert path_labels(method, target) == expected
 
 
-def test_without_a_page_there_are_few_parts_and_time_gives_few_more():
-    budget = PartBudget(FREE, FREE, at_ms=0)
-    found = [budget.spend(1) for _ in range(FREE + 5)]
+def test_declared_feeds_replace_the_root_names():
+    feeds = frozenset({"/blog/feed", "/?feed=rss2"})
 
-    assert found == [PartState.ORPHAN] * FREE + [PartState.OVER] * 5
-    assert [budget.spend(MINUTE_MS + 1) for _ in range(FREE)].count(PartState.OVER) >= FREE // 2
-
-
-def test_each_page_earns_its_parts_and_what_is_left_fades():
-    budget = PartBudget(FREE, FREE, at_ms=0)
-    for _ in range(3):
-        budget.earn(10)
-
-    assert [budget.spend(11) for _ in range(3 * PER_PAGE)] == [PartState.PAID] * (3 * PER_PAGE)
-    for _ in range(50):
-        budget.earn(20)
-    # After some minutes there is what an open page needs, and no more.
-    late = [budget.spend(20 * MINUTE_MS) for _ in range(PER_PAGE + 50)]
-    assert late.count(PartState.PAID) == PER_PAGE
-    assert late[-1] is PartState.OVER
+    assert path_labels("GET", "/?feed=rss2", feeds) == ("path.feed",)
+    assert path_labels("GET", "/feed", feeds) == ()

@@ -131,7 +131,7 @@ def _texts() -> Iterator[tuple[str, str]]:
         "arabic digits": GOOD.translate({48 + n: 0x660 + n for n in range(10)}),
         "full-width letters": GOOD.translate({letter: letter + 0xFEE0 for letter in range(65, 91)}),
         "upper case": GOOD.upper(), "lower case": GOOD.lower(), "backwards": GOOD[::-1],
-        "percent": GOOD.replace(".", "%2E"), "clearance": f"agc1.{BODY}",
+        "percent": GOOD.replace(".", "%2E"), "clearance": f"agc2.{BODY}",
         "JSON form": json.dumps({"protected": HEAD, "payload": BODY, "signature": SIGNATURE}),
     }.items()  # fmt: skip
 

@@ -3,17 +3,20 @@
 import base64
 from itertools import combinations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentgate.lib.enums import ClearanceLevel
-from agentgate.protection.tokens.clearance import PREFIX, TAG_BYTES, Clearance, ClearanceRefused, Clearances
+from agentgate.lib.enums import ClearanceLevel, Mode
+from agentgate.protection.tokens.clearance import PREFIX, TAG_BYTES, ClearanceHolder, ClearanceRefused, Clearances
 from tests.unit.protection.tokens.made import NOW_MS, keyring
 
 SITE = "site_abcdefgh12345678"
 ORIGIN = "https://shop.example"
-VISITOR = "0123456789abcdef"
+CHROME = b"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36"
+JA4 = "t13d1516h2_8daaf6152771_02713d6af862"
+HOLDER = ClearanceHolder("203.0.113.9", CHROME, JA4)
 KEYRING = keyring()
 CLEARANCES = Clearances(KEYRING, 1800)
 
@@ -22,7 +25,7 @@ def issue(clearances=CLEARANCES, **changes):
     usual = {
         "site_key": SITE,
         "origin": ORIGIN,
-        "visitor": VISITOR,
+        "holder": HOLDER,
         "level": ClearanceLevel.CHECKED,
         "now_ms": NOW_MS,
     }
@@ -60,9 +63,9 @@ def test_what_was_issued_reads_back_until_its_time_is_over(level):
 
     read = CLEARANCES.read(issued.value, site_key=SITE, now_ms=NOW_MS + 1_800_000 - 1)
 
-    assert read == Clearance(
-        site_key=SITE, origin=ORIGIN, visitor=VISITOR, level=level, id=read.id, expires_ms=NOW_MS + 1_800_000
-    )
+    assert (read.site_key, read.origin, read.level) == (SITE, ORIGIN, level)
+    assert read.expires_ms == NOW_MS + 1_800_000
+    assert CLEARANCES.is_held_by(read, HOLDER, Mode.ENFORCE)
     assert issued.expires_at == read.expires_ms
     assert refusal(issued.value, now_ms=NOW_MS + 1_800_000) == "expired_clearance"
 
@@ -125,7 +128,10 @@ def test_no_byte_can_be_moved_from_one_field_into_its_neighbour():
 
 
 def test_the_fields_of_two_clearances_cannot_be_mixed():
-    (fields, tag), (others, _) = unpacked(GOOD), unpacked(issue(visitor="f" * 16, level=ClearanceLevel.STEP_UP).value)
+    (fields, tag), (others, _) = (
+        unpacked(GOOD),
+        unpacked(issue(holder=ClearanceHolder("198.51.100.9", b"other"), level=ClearanceLevel.STEP_UP).value),
+    )
 
     for place, other in enumerate(others):
         if other != fields[place]:
@@ -133,14 +139,17 @@ def test_the_fields_of_two_clearances_cannot_be_mixed():
             assert refusal(packed(*mixed, tag=tag)) == "invalid_clearance"
 
 
-@pytest.mark.parametrize("count", [0, 1, 5, 7, 8])
+@pytest.mark.parametrize("count", [0, 1, 6, 8, 9])
 def test_another_number_of_fields_is_refused_even_when_we_authenticated_it(count):
     fields = (unpacked(GOOD)[0] * 2)[:count]
 
     assert refusal(packed(*fields, tag=KEYRING.mac("clearance", *fields))) == "invalid_clearance"
 
 
-@pytest.mark.parametrize(("place", "content"), [(3, b"high"), (3, b""), (0, b"\xff"), (5, b"\0" * 7), (5, b"\0" * 9)])
+@pytest.mark.parametrize(
+    ("place", "content"),
+    [(4, b"high"), (4, b""), (0, b"\xff"), (6, b"\0" * 7), (6, b"\0" * 9), (2, b"A" * 21), (3, b"t"), (3, b"T.A")],
+)
 def test_a_field_of_another_form_is_refused_even_when_we_authenticated_it(place, content):
     fields = unpacked(GOOD)[0]
     fields[place] = content
@@ -151,10 +160,10 @@ def test_a_field_of_another_form_is_refused_even_when_we_authenticated_it(place,
 @pytest.mark.parametrize(
     "value",
     [
-        *("", "agc1.", "agc1", "agc1..", "agc1.A", "agc1.AA", GOOD.removeprefix(PREFIX), GOOD[:-1], GOOD[:-4]),
+        *("", "agc2.", "agc2", "agc2..", "agc2.A", "agc2.AA", GOOD.removeprefix(PREFIX), GOOD[:-1], GOOD[:-4]),
         *(GOOD + mark for mark in ("=", "==", "A", "AAAA", " ", "\n", "\0", "+", "\u0661")),
-        *(f"{prefix}{GOOD.removeprefix(PREFIX)}" for prefix in ("agc2.", "AGC1.", "agc1:", " agc1.", "agc1.agc1.")),
-        *("agc1." + "A" * 2000, "agc1." + "_" * 300, GOOD[:40] + "\n" + GOOD[40:], GOOD.swapcase()),
+        *(f"{prefix}{GOOD.removeprefix(PREFIX)}" for prefix in ("agc1.", "AGC1.", "agc2:", " agc2.", "agc2.agc2.")),
+        *("agc2." + "A" * 2000, "agc2." + "_" * 300, GOOD[:40] + "\n" + GOOD[40:], GOOD.swapcase()),
     ],
 )
 def test_another_spelling_is_refused(value):
@@ -181,3 +190,52 @@ def test_the_cookie_has_another_name_for_each_site_and_installation():
     assert len(set(names)) == 4
     assert issue().name == CLEARANCES.cookie_name(SITE)
     assert len(issue().name) == len("ag_clearance_") + 8
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"address": "203.0.113.250"},
+        {"ja4": None},
+        {"ja4": "none"},
+        # A resumed session over HTTP/1.1, and another transport.
+        {"ja4": "t13d1517h1_8daaf6152771_ffffffffffff"},
+        {"ja4": "q13d0310h3_55b375c5d22e_cd85d2d88918"},
+    ],
+)
+def test_a_clearance_stays_with_its_browser_in_its_network(changes):
+    held = CLEARANCES.read(GOOD, site_key=SITE, now_ms=NOW_MS)
+
+    assert CLEARANCES.is_held_by(held, msgspec.structs.replace(HOLDER, **changes), Mode.MONITOR)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"address": "203.0.114.9"},
+        {"address": "2001:db8::1"},
+        {"user_agent": CHROME.replace(b"142", b"141")},
+        {"user_agent": b"sqlmap/1.8"},
+        {"user_agent": None},
+        {"ja4": "t13d1516h2_85036bcba153_02713d6af862"},
+    ],
+)
+def test_a_clearance_is_worth_nothing_with_another_network_browser_or_tls_library(changes):
+    held = CLEARANCES.read(GOOD, site_key=SITE, now_ms=NOW_MS)
+
+    assert not CLEARANCES.is_held_by(held, msgspec.structs.replace(HOLDER, **changes), Mode.MONITOR)
+
+
+def test_a_clearance_without_a_tls_fingerprint_is_compared_without_it():
+    held = CLEARANCES.read(issue(holder=ClearanceHolder("203.0.113.9", CHROME)).value, site_key=SITE, now_ms=NOW_MS)
+
+    assert CLEARANCES.is_held_by(held, HOLDER, Mode.ENFORCE)
+
+
+def test_the_holder_of_one_site_cannot_be_followed_at_another():
+    first, second = (
+        CLEARANCES.read(issue(site_key=site).value, site_key=site, now_ms=NOW_MS) for site in (SITE, "site_other")
+    )
+
+    assert first.holder != second.holder
+    assert first.ja4 != second.ja4

@@ -189,7 +189,7 @@ class Approvals:
             return False
         page = SiteCaller(msgspec.structs.replace(site, site_key=handoff.id), _NO_CREDENTIAL)
         try:
-            demand = Demand(token=token, action=handoff.action, remote_address=call.request.address)
+            demand = Demand(token=token, action=handoff.action, remote_address=call.request.address, is_seen=True)
             await self._redeemer.redeem(page, demand, now_ms=call.now)
         except Refused:
             return False

@@ -9,7 +9,6 @@ from agentgate.protection.signals.detectors.clusters import cluster_labels
 from agentgate.protection.signals.detectors.content import content_labels
 from agentgate.protection.signals.detectors.headers import header_labels
 from agentgate.protection.signals.detectors.input import input_labels
-from agentgate.protection.signals.detectors.low_harm import low_harm_labels
 from agentgate.protection.signals.detectors.paths import standard_path_labels
 from agentgate.protection.signals.detectors.probes import probe_labels
 from agentgate.protection.signals.detectors.rate import rate_labels
@@ -19,17 +18,15 @@ from agentgate.protection.signals.detectors.site_settings import site_labels
 from agentgate.protection.signals.detectors.tls import tls_labels
 from agentgate.protection.signals.detectors.tools import tool_labels
 from agentgate.protection.signals.detectors.user_agent import user_agent_labels
-from agentgate.protection.signals.detectors.webhook import webhook_labels
 
 # By their inputs: method and headers; the other parts of a request at the gateway; data that a browser or an agent
 # hands in. Of the first, results are cached by header set, so none of the second may look at a header.
-HEADER_SIGNALS = (user_agent_labels, header_labels, client_hint_labels, webhook_labels, tool_labels, tls_labels)
+HEADER_SIGNALS = (user_agent_labels, header_labels, client_hint_labels, tool_labels, tls_labels)
 REQUEST_SIGNALS = (
     address_labels,
     rate_labels,
     agent_labels,
     search_crawler_labels,
-    low_harm_labels,
     receipt_labels,
     standard_path_labels,
     site_labels,

@@ -1,10 +1,8 @@
-"""The path: what programs ask for by a standard or by custom."""
+"""The path: what standards and protocols of tools define."""
 
-from agentgate.protection.signals.paths import path_labels
 from agentgate.protection.signals.signal_input import Labels, SignalInput
 
 
 def standard_path_labels(request: SignalInput) -> Labels:
-    """Return `path.*`."""
-    facts = request.facts
-    return path_labels(facts.method, facts.target) if facts.target else ()
+    """Return `path.*`, which the gateway reads with the site's feeds."""
+    return request.facts.path

@@ -3,20 +3,21 @@
 from agentgate.protection.signals.part_budget import PartState
 from agentgate.protection.signals.signal_input import Labels, SignalInput
 
-# Behind one address may be a class of thirty who open five tabs each; pages whose parts were loaded count for less
-# (`rates.py`). With a clearance the visitor is one browser.
+# Without a clearance a visitor is an address, perhaps of many people; past VISITOR_HIGH each browser is
+# challenged once.
 VISITOR_HIGH, VISITOR_EXTREME = 180, 600
 # A /24 or /64 may be a school or a company.
 NETWORK_HIGH, NETWORK_EXTREME = 1_500, 6_000
+_LABELS = {int(PartState.OVER): ("rate.parts.high",), int(PartState.NAMED): ("agent.program_named",)}
 
 
 def rate_labels(request: SignalInput) -> Labels:
-    """Return `rate.*`; `extreme` comes together with `high`."""
+    """Return `rate.*`, and `agent.program_named`; `extreme` comes together with `high`."""
     rates = request.facts.rates
+    labels = _LABELS.get(rates.parts, ())
     if rates.visitor < VISITOR_HIGH and rates.network < NETWORK_HIGH:
-        return ("rate.parts.high",) if rates.parts == PartState.OVER else ()
-    labels = ["rate.parts.high"] if rates.parts == PartState.OVER else []
-    return labels + [
+        return labels
+    return [*labels] + [
         label
         for count, least, label in (
             (rates.visitor, VISITOR_HIGH, "rate.visitor.high"),

@@ -83,9 +83,6 @@ BARE = re.compile(r"[\w.+-]{2,40}(?: [\w.+-]{1,20}){0,2}(?:[/ ]v?[\d.]+[\w.-]*)?
 # The product that a text begins with, or that it says it is compatible with.
 PRODUCT = re.compile(r"(?:^mozilla/\d\.\d \((?:compatible; ?)|^)([a-z][\w .!+-]{1,38}?)(?:[/;:,()]| v?\d|$)")
 
-# Messengers that fetch a preview on the phone itself; the second is what the messages of iOS and macOS end with.
-PHONE_PREVIEWS = ("whatsapp/", "signal/", "signal-android/", "viber/")
-MESSAGES = "facebookexternalhit/1.1 facebot twitterbot/1.0"
 # An app on a phone, a watch or a television that names no browser's engine: its owner is a person.
 PERSONAL_DEVICES = WordSearch(
     (
@@ -164,8 +161,6 @@ def _read(text: str | None, intel: Intel) -> UserAgentView:
     labels.update(_what(shown, browser, kinds))
     tools = tool_classes(lowered)
     labels.update(tools)
-    if "ua.preview" in labels and (lowered.startswith(PHONE_PREVIEWS) or lowered.endswith(MESSAGES)):
-        labels.add("ua.phone_preview")
     is_unnamed = not (browser.engine or labels.isdisjoint(("ua.unknown", "ua.feed_reader")))
     if is_unnamed and PERSONAL_DEVICES.has_any(lowered):
         labels.add("ua.app")

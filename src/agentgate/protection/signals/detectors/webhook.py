@@ -1,9 +1,7 @@
-"""Webhooks: a signed POST by a program. Only the site, which has the key, can check the signature."""
+"""Headers in which services sign their webhooks. Only the site, which has the key, can check the signature."""
 
 import re
 from collections.abc import Iterable
-
-from agentgate.protection.signals.signal_input import Labels, SignalInput
 
 # Names in which services send what proves their webhooks, beside those that the form of the name tells.
 _NAMES = frozenset(
@@ -30,8 +28,8 @@ _NAMES = frozenset(
 _FORM = re.compile(r"(?:.*-)?(?:signature|hmac\w*|hmacsignature|webhook)(?:-.*)?\Z", re.ASCII)
 # HTTP message signatures (RFC 9421) are checked, as an agent's.
 _OF_AGENTS = frozenset({"signature", "signature-input", "signature-agent", "accept-signature"})
-# What a browser sends along, and a server that posts to another does not.
-_BROWSERS = frozenset({"cookie", "origin", "sec-fetch-mode", "sec-fetch-dest", "accept-language", "referer"})
+# Headers of browsers that a server that posts to another does not send.
+BROWSERS = frozenset({"cookie", "origin", "sec-fetch-mode", "sec-fetch-dest", "accept-language", "referer"})
 
 
 def signatures_of(names: Iterable[str]) -> frozenset[str]:
@@ -39,11 +37,3 @@ def signatures_of(names: Iterable[str]) -> frozenset[str]:
     return frozenset(
         name for name in names if name in _NAMES or (name not in _OF_AGENTS and _FORM.match(name) is not None)
     )
-
-
-def webhook_labels(request: SignalInput) -> Labels:
-    """Return `http.webhook_signature`."""
-    names = request.headers
-    if request.facts.method != "POST" or not _BROWSERS.isdisjoint(names) or not signatures_of(names):
-        return ()
-    return ("http.webhook_signature",)

@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-B5LKYGZX.js";import"./chunk-QSKKJTGN.js";import"./chunk-CYCIPJE4.js";import"./chunk-575GZPWJ.js";import"./chunk-B2CBP2B3.js";import"./chunk-GSN2B725.js";import"./chunk-2GIFZ6MX.js";import"./chunk-Y42AKQHQ.js";import"./chunk-ICKHSX5K.js";import"./chunk-LLLURL6R.js";import"./chunk-B6MBHCFO.js";export{a as FILTERS,c as default,b as worst};

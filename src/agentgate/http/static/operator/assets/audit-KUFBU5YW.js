@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-DXSPE4XQ.js";import"./chunk-YAZVXWGD.js";import"./chunk-BRJTMVPD.js";import"./chunk-L7IPHXIP.js";import"./chunk-KQWZS34X.js";import"./chunk-2LMDDN6A.js";import"./chunk-4E7R5DTM.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
