@@ -333,6 +333,11 @@ def test_a_person_gets_through_the_page_with_a_clearance(site: httpx.Client, sho
     assert site.get("/members/1", headers=NAVIGATION | {"Cookie": cookie}).json()["ran"] == "/members/1"
 
 
+def test_an_appeal_reaches_the_service(site: httpx.Client) -> None:
+    assert "not_found" not in site.get("/.agentgate/v1/gateway/appeal", headers=NAVIGATION).text
+    assert site.get("/.agentgate/v1/gateway/check", headers=NAVIGATION).status_code == 404
+
+
 def test_a_websocket_is_checked_like_a_request(shop: Shop) -> None:
     def scope(path: str) -> dict[str, Any]:
         headers = [(name.lower().encode(), value.encode()) for name, value in XHR.items()]

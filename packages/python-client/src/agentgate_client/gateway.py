@@ -39,7 +39,7 @@ AGENT_HEADERS = ("crawler-price", "crawler-error", "crawler-charged", "accept-si
 _STATUS_OF_REASON = {"rate_limited": 429, "payment_required": 402, "payment_invalid": 402}
 _OF_THE_CONNECTION = frozenset(("connection", "keep-alive", "transfer-encoding", "content-length", "server", "date"))
 _OWN_PATHS = re.compile(
-    r"/(v1/gateway/(challenge|pass|replay)|v1/browser/[a-z-]+|sdk/[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*"
+    r"/(v1/gateway/(appeal|challenge|pass|replay)|v1/browser/[a-z-]+|sdk/[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*"
     r"\.[a-z]{2,5})\Z"
 )
 _SAFE = "/:@!$&'()*+,;=-._~"
