@@ -262,7 +262,7 @@ def test_protect_makes_site_secret_and_file_once(run: Command, tmp_path: Path, s
     assert [each for each in file.parent.iterdir() if each.stat().st_mode & 0o077] == []
     assert sorted(told["files"]) == sorted(f"agentgate-proxy/{each.name}" for each in file.parent.iterdir())
     assert (told["created"], told["written"]) == (False, False)
-    assert "left alone" in again.stdout
+    assert "Kept existing files" in again.stdout
     assert file.read_text() == text
     sites = service.operator.get("/v1/admin/sites").json()["items"]
     assert [each["mode"] for each in sites if "https://protected.example" in each["allowedOrigins"]] == ["monitor"]

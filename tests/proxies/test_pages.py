@@ -145,8 +145,11 @@ def test_a_person_who_passed_gets_in(installed: Installed) -> None:
     assert (
         installed.visit("GET", "/members", usual=NAVIGATION, headers=shown, address=address).asked.target == "/members"
     )
-    # It is bound to the visitor.
-    assert installed.visit("GET", "/members", usual=NAVIGATION, headers=shown).status == 401
+    # It is bound to the visitor's network and browser.
+    elsewhere, firefox = "127.200.13.7", "Mozilla/5.0 (X11; Linux x86_64; rv:142.0) Gecko/20100101 Firefox/142.0"
+    other = [(name, firefox if name.lower() == "user-agent" else value) for name, value in NAVIGATION]
+    assert installed.visit("GET", "/members", usual=NAVIGATION, headers=shown, address=elsewhere).status == 401
+    assert installed.visit("GET", "/members", usual=other, headers=shown, address=address).status == 401
 
 
 @pytest.mark.parametrize(("path", "status", "kind"), [("/blocked", 403, "text/html"), ("/told", 451, "text/html")])

@@ -200,7 +200,7 @@ def test_the_managed_groups_are_listed(service: RunningService) -> None:
 
     assert {item["name"] for item in items} >= {"automation", "rate"}
     rate = next(item for item in items if item["name"] == "rate")
-    assert (rate["version"], len(rate["digest"]), rate["rules"][0]["name"]) == (1, 16, "rate-visitor-extreme")
+    assert (rate["version"], len(rate["digest"]), rate["rules"][0]["name"]) == (2, 16, "rate-parts-high")
 
 
 @pytest.mark.parametrize(

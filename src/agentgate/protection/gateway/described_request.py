@@ -21,6 +21,7 @@ from agentgate.protection.sites import request_matcher
 
 REQUEST_HEADER = b"x-agentgate-request"
 JA4_HEADER = b"x-ja4"
+PREFIX_HEADER = b"x-forwarded-prefix"
 OVERRIDE_HEADER = b"x-method-override"
 # Names for what the description adds. No client can send a name with a colon.
 TARGETS, HOST, FORGED, LENGTH, BODY = b":targets", b":host", b":forged", b":length", b":body"
@@ -34,6 +35,7 @@ BAD_QUERY = "respond must be denial or visitor, and request must be forwarded"
 
 _NAMED = re.compile(rb"(host|length|ja4)=(.*)\Z", re.DOTALL)
 _CLOSING_DOT = re.compile(rb"\.(?=:|\Z)")
+_SITE_PREFIX = re.compile(rb"/site_[A-Za-z0-9_-]{4,64}\Z")
 _LENGTH = re.compile(rb"[0-9]{0,19}\Z")
 _RESPONDS = {b"respond=denial": DENIAL, b"respond=visitor": VISITOR}
 
@@ -133,6 +135,7 @@ def describe(headers: Headers, form: CheckForm, body: bytes = b"") -> dict[bytes
     if form.is_wrong:
         raise Malformed(BAD_QUERY)
     said = read_forwarded(headers) if form.is_forwarded else read_description(headers.get(REQUEST_HEADER))
+    headers = _without_own_prefix(headers, form)
     ignored = FORWARDED if form.is_forwarded else ()
     claimed = ClaimedRequest({name: value for name, value in headers.items() if name not in ignored})
     kept = {name: value for name, value in headers.items() if not _is_adapters(name) and name not in claimed.names}
@@ -160,6 +163,15 @@ def describe(headers: Headers, form: CheckForm, body: bytes = b"") -> dict[bytes
         kept[LENGTH] = b"%d" % said.length
     # Envoy, which alone needs 200, sends headers in no particular order. Sorted headers are not judged by their order.
     return dict(sorted(kept.items())) if form.is_ok_200 else kept
+
+
+def _without_own_prefix(headers: Headers, form: CheckForm) -> Headers:
+    """Return the headers without the prefix that Traefik's second router removes from the path and appends here."""
+    earlier, _, last = headers.get(PREFIX_HEADER, b"").rpartition(b",")
+    if not form.is_forwarded or _SITE_PREFIX.match(last.strip()) is None:
+        return headers
+    kept = {name: value for name, value in headers.items() if name != PREFIX_HEADER}
+    return {**kept, PREFIX_HEADER: earlier} if earlier.strip() else kept
 
 
 def origin_at(origins: Iterable[str], printed: str, host: bytes) -> tuple[str, bool]:
