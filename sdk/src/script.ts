@@ -89,11 +89,15 @@ export function loadScript<T>(url: string, name: string): Promise<T> {
     link.rel = "preload";
     link.as = "script";
     link.href = url;
-    link.onload = link.onerror = () => {
+    const start = (): void => {
+      if (!link.isConnected) return;
       run();
       link.remove();
     };
+    link.onload = link.onerror = start;
     append(link);
+    // Nothing waits for the script any more. Documents that never load a preload end here too.
+    addEventListener("load", start);
   }
   return loaded;
 }
