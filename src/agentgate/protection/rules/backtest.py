@@ -128,7 +128,7 @@ class Backtests:
     async def newly_refused(self, site_id: str, present: RuleSet, draft: RuleSet, span: TimeRange) -> NewlyRefused:
         """Count the newest requests of a range that the present rules allow, and those that a draft would refuse."""
         async with self._queue.place():
-            found, rules = NewlyRefused(), (compile_rules(present), compile_rules(draft))
+            found, rules = NewlyRefused(), await asyncio.to_thread(_compile_both, present, draft)
             limit = min(GUARD_EVENTS, self._most_events)
             batches = self._replay.replay(site_id, from_ms=span.from_ms, to_ms=span.to_ms, limit=limit)
             async for batch in batches:
@@ -136,7 +136,7 @@ class Backtests:
             return found
 
     async def _tally(self, site_id: str, effective: RuleSet, span: TimeRange) -> _RuleTally:
-        tally, rules = _RuleTally(), compile_rules(effective)
+        tally, rules = _RuleTally(), await asyncio.to_thread(compile_rules, effective)
         batches = self._replay.replay(site_id, from_ms=span.from_ms, to_ms=span.to_ms, limit=self._most_events)
         async for batch in batches:
             await asyncio.to_thread(_evaluate, batch, rules, tally)
@@ -146,6 +146,10 @@ class Backtests:
 def human_flips(report: BacktestReport) -> int:
     """Return how many decisions about people would become stricter."""
     return sum(flip.human_labelled for flip in report.flips if STRICTNESS[flip.to] > STRICTNESS[flip.from_])
+
+
+def _compile_both(present: RuleSet, draft: RuleSet) -> tuple[CompiledRules, CompiledRules]:
+    return compile_rules(present), compile_rules(draft)
 
 
 def _compare(batch: list[ReplayedEvent], rules: tuple[CompiledRules, CompiledRules], found: NewlyRefused) -> None:

@@ -3,6 +3,7 @@
 `endpoints.replace_rules` asks before it stores anything.
 """
 
+import asyncio
 from typing import Any
 
 from agentgate.http.call import SiteCall
@@ -43,7 +44,7 @@ async def guard_humans(call: SiteCall, draft: Draft, most: int, backtests: Backt
 async def ask_to_confirm(call: SiteCall, draft: Draft, present: RuleSet, backtests: Backtests) -> None:
     """Reject rules with warnings, and rules that newly challenge or block many requests, unless acknowledged."""
     assert draft.effective is not None, "only a valid draft is tried"
-    warnings = warnings_of(draft)
+    warnings = await asyncio.to_thread(warnings_of, draft)
     reasons = [each.message for each in warnings]
     figures: dict[str, Any] = {}
     try:
