@@ -29,7 +29,7 @@ from tests.support.two_accounts import Scene, bodies, set_scene
 
 SITES, EVENTS = 100, 10_000
 MOST_MS = 20.0
-TARGET_BYTES, HEADER_BYTES = 8_000, 15_000
+TARGET_BYTES, HEADER_BYTES = 32_000, 38_000
 # Rules of the worst sets, and how many of them have a condition that does not exist.
 MOST_RULES, UNKNOWN_RULES = 200, 50
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
@@ -143,9 +143,9 @@ WORST_HEADERS = {
     "agents": {"User-Agent": "Mozilla/5.0 (" * (HEADER_BYTES // 13)},
     "signatures": {"Signature-Input": 'a=("@method");' * (HEADER_BYTES // 14), "Signature": "a=:AA==:"},
     "forwarded": {"X-Forwarded-For": "1.2.3.4," * (HEADER_BYTES // 8)},
-    "targets": {"X-Original-URL": "https://shop.example/" + "%25" * 2_600},
-    "odd targets": {"X-Original-URL": "https://shop.example/.." + "/items/r1" * 100},
-    "other targets": dict.fromkeys(sorted(TARGET_HEADERS)[:80], "/.." + "/items/r1" * 15),
+    "targets": {"X-Original-URL": "https://shop.example/" + "%25" * (TARGET_BYTES // 3)},
+    "odd targets": {"X-Original-URL": "https://shop.example/.." + "/items/r1" * (TARGET_BYTES // 9)},
+    "other targets": dict.fromkeys(sorted(TARGET_HEADERS)[:80], "/.." + "/items/r1" * 45),
 }
 # A request as a proxy describes it.
 ORIGINAL = {
@@ -156,9 +156,9 @@ ORIGINAL = {
 }
 DESCRIBED = "POST 203.0.113.9 host=shop.example length=60000 https://shop.example/"
 WORST_DESCRIPTIONS = {
-    "long": DESCRIBED + "%25" * 2_600,
-    "odd": DESCRIBED + ".." + "/items/r1" * 100,
-    "words": DESCRIBED.replace(" https", " ja4=a" * 800 + " https"),
+    "long": DESCRIBED + "%25" * (TARGET_BYTES // 3),
+    "odd": DESCRIBED + ".." + "/items/r1" * (TARGET_BYTES // 9),
+    "words": DESCRIBED.replace(" https", " ja4=a" * 4_000 + " https"),
 }
 
 
