@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from functools import partial
 
 import pytest
 
@@ -13,7 +14,7 @@ from tests.attacks.place import attacked_site
 from tests.attacks.stalls import attack_stalls
 from tests.proxies.running import STARTERS
 
-FEW_REQUESTS, RESTARTS, REDEEMED = 20, 10, 300
+FEW_REQUESTS, RESTARTS, REDEEMED = 20, 10, 100
 
 
 def main() -> int:
@@ -28,12 +29,12 @@ def main() -> int:
                 sys.stdout.write(table(f"behind {proxy}", attack_pages(site, chosen.seconds)) + "\n")
         except pytest.skip.Exception as absent:
             sys.stdout.write(f"-- behind {proxy}: not run, {absent}\n")
-    for title, gains in (
-        ("without a proxy", attack_stalls(FEW_REQUESTS)),
-        ("accounts", attack_accounts()),
-        ("nodes", attack_nodes(RESTARTS, REDEEMED)),
+    for title, attack in (
+        ("without a proxy", partial(attack_stalls, FEW_REQUESTS)),
+        ("accounts", attack_accounts),
+        ("nodes", partial(attack_nodes, RESTARTS, REDEEMED)),
     ):
-        sys.stdout.write(table(title, gains) + "\n")
+        sys.stdout.write(table(title, attack()) + "\n")
     return 0
 
 

@@ -30,7 +30,7 @@ async def guard_humans(call: SiteCall, draft: Draft, most: int, backtests: Backt
     assert draft.effective is not None, "only a valid draft is tried"
     span = TimeRange(call.now - HUMAN_DAYS * DAY_MS, call.now)
     try:
-        flips = human_flips(await backtests.run(call.site_id, draft.effective, span))
+        flips = human_flips(await backtests.run(call.site_id, draft.effective, span, call.account_id))
     except StoreUnavailable:
         raise Refused("backtest_refused", f"{_UNAVAILABLE} To save them, leave out maxHumanFlips.") from None
     if flips > most:
@@ -48,9 +48,8 @@ async def ask_to_confirm(call: SiteCall, draft: Draft, present: RuleSet, backtes
     reasons = [each.message for each in warnings]
     figures: dict[str, Any] = {}
     try:
-        found = await backtests.newly_refused(
-            call.site_id, present, draft.effective, TimeRange(call.now - DAY_MS, call.now)
-        )
+        span = TimeRange(call.now - DAY_MS, call.now)
+        found = await backtests.newly_refused(call.site_id, (present, draft.effective), span, call.account_id)
     except StoreUnavailable:
         # Rules must be changeable while events are unavailable, but not unasked.
         reasons.append(_UNAVAILABLE)

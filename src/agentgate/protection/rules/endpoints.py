@@ -137,7 +137,7 @@ async def backtest_rules(call: SiteCall, body: BacktestInput, backtests: Backtes
     draft = await _draft(body)
     if draft.effective is None:
         return _invalid(draft)
-    return Reply(body=await backtests.run(call.site_id, draft.effective, span))
+    return Reply(body=await backtests.run(call.site_id, draft.effective, span, call.account_id))
 
 
 async def _draft(body: DraftInput) -> Draft:
