@@ -17,8 +17,8 @@ from tests.support.processes import serving
 from tests.support.service import running_service
 from tests.support.strict_clients import StrictClients
 from tests.whole.gateway_process import environ
+from tests.whole.restarted_node import running_node
 from tests.whole.restored_tokens import ALLOWED, ask, new_tokens
-from tests.whole.test_restarts import running_node
 
 CONNECTIONS = 64
 LONG_S, SHORT_S = 3600, 120
