@@ -1,12 +1,8 @@
 """What a site behind nginx pays for being protected: total processor time of a request, at one constant rate.
 
-`python -m bench.adapter` compares three ways: nginx alone, nginx with a bare `auth_request` to an nginx that answers
-`return 204`, and nginx with the printed configuration (`agentgate adapter nginx`) before the real gate. Behind it is a
-file of nginx's own, a constant ASGI application or a page in FastAPI. All processes count, and the ways take turns at
-the same rate: a server that is asked less often uses more processor time for each request.
-
-Then what refusing costs, behind the printed configuration: the same requests on a path where they are allowed and on
-one where they are denied, of a program (`block`) and of a browser (the challenge page). nginx and the gate count.
+`python -m bench.adapter` compares nginx alone, nginx with a bare `auth_request` to an nginx that answers `return 204`,
+and nginx with the printed configuration before the real gate, in turns. Then it compares denials behind the printed
+configuration with allowed requests of the same clients: a program that is blocked, and a challenge page.
 """
 
 import argparse
