@@ -46,7 +46,7 @@ def test_a_widget_declared_on_a_strict_page_fills_its_field_without_a_violation(
 def test_the_check_that_is_shown_works_on_a_strict_page_without_a_violation(open_page, site):
     page = open_page(STRICT)
     begin(page, site, mode="interactive")
-    page.get_by_role("button", name="Confirm you are a person").press("Enter", delay=60)
+    page.get_by_role("button", name="Confirm you are human").press("Enter", delay=60)
     page.wait_for_timeout(1100)
     page.get_by_role("button", name="Continue").press("Enter", delay=60)
 
@@ -65,7 +65,7 @@ def test_the_shown_check_loads_its_part_under_a_nonce(open_page, site):
     page = open_page(NONCE, nonce="r4nd0m")
     begin(page, site, mode="interactive")
 
-    page.get_by_role("button", name="Confirm you are a person").wait_for()
+    page.get_by_role("button", name="Confirm you are human").wait_for()
     assert page.evaluate("window.violations") == []
 
 
@@ -80,7 +80,7 @@ def test_without_blob_workers_the_page_does_the_work(open_page, site):
 def test_without_workers_the_memory_hard_work_causes_no_report_of_the_script_policy(open_page, site):
     page = open_page(STRICT.replace("worker-src blob:", "worker-src 'none'"))
     begin(page, site, mode="interactive")
-    page.get_by_role("button", name="Confirm you are a person").press("Enter", delay=60)
+    page.get_by_role("button", name="Confirm you are human").press("Enter", delay=60)
     page.wait_for_timeout(1100)
     page.get_by_role("button", name="Continue").press("Enter", delay=60)
 

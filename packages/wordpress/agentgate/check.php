@@ -83,7 +83,7 @@ final class Check
             if (Settings::failOpen() && self::probe(Settings::url(), Settings::secret()) === 'unavailable') {
                 return null;
             }
-            return __('The browser check did not pass. Reload the page and send the form again.', 'agentgate');
+            return __('The browser check failed. Reload the page and send the form again.', 'agentgate');
         } catch (Unavailable $away) {
             if (Settings::failOpen()) {
                 return null;
@@ -100,7 +100,7 @@ final class Check
         if (get_transient(self::BROKEN) === false) {
             set_transient(self::BROKEN, 1, HOUR_IN_SECONDS);
         }
-        return __('The browser check of this site is misconfigured. Ask the site\'s administrator to correct it.', 'agentgate');
+        return __('The browser check of this site is misconfigured. Contact the site\'s administrator.', 'agentgate');
     }
 
     private static function token(): ?string

@@ -61,7 +61,7 @@ def journeys(console: Console, invite: str, hand: PointerSteps | KeyboardSteps) 
         *hand.fill("#operator", "fay"),
         *hand.press(submit),
         ["see", "main h1", "Service"],
-        ["see", ".tiles", "Workers alive"],
+        ["see", ".tiles", "Active workers"],
     ]
     return {
         "invite": [
@@ -90,7 +90,7 @@ def journeys(console: Console, invite: str, hand: PointerSteps | KeyboardSteps) 
             ["see", "section", f"fire-{hand.name}@example.com"],
             *hand.press(".answers button.main", "a"),
             ["see", ".secret", "/console/invite#"],
-            ["see", "main", "Nobody waits."],
+            ["see", "main", "No pending requests."],
         ],
         "labelling": [
             *operator,

@@ -11,7 +11,7 @@ from tests.browser.gateway.conftest import GatedSite
 from tests.browser.gateway.page_texts import BLOCKED, UNCLEARED, heading
 from tests.browser.steps import COLLECT_VIOLATIONS, press_by_hand
 
-STUCK = "The check was passed, but the page still does not open"
+STUCK = "You passed the check, but the page still does not open"
 
 
 def test_a_person_gets_through_and_notices_little(gated: GatedSite, page: Page) -> None:
@@ -58,7 +58,7 @@ def test_a_form_that_cannot_be_kept_is_explained_after_the_check(gated: GatedSit
     page.evaluate("document.querySelector('textarea').value = 'x'.repeat(70_000)")
 
     page.click("#send")
-    page.wait_for_selector("text=What you sent could not be kept")
+    page.wait_for_selector("text=The form data could not be kept")
     page.click("text=Continue")
 
     heading(page, "Site GET /form")

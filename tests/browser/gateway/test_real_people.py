@@ -30,7 +30,7 @@ def photo(page: Page, path: str = "/photo") -> None:
 
 def test_a_form_with_a_photo_is_sent_again_by_hand_and_nothing_is_lost(gated: GatedSite, page: Page) -> None:
     photo(page, gated.url("/photo"))
-    page.wait_for_selector("text=What you sent could not be kept")
+    page.wait_for_selector("text=The form data could not be kept")
     assert gated.adapter.reached[-1][:2] == ("GET", "/photo")
 
     page.click("button:text-is('Continue')")
