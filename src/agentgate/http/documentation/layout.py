@@ -44,7 +44,7 @@ def search_page(question: str, results: list[Section], library: Library) -> str:
         )
         for found in results
     ]
-    told = element("ol", *rows, class_="results") if rows else element("p", "No results. Try fewer words.")
+    told = element("ol", *rows, class_="results") if rows else element("p", "No page contains these words. Try fewer.")
     main = element(
         "main", element("article", element("h1", f"Search: {question}" if question else "Search"), told), id="content"
     )

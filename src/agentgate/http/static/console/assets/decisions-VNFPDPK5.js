@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-P3VONCVM.js";import"./chunk-5M5T5BXW.js";import"./chunk-HLPBS6JO.js";import"./chunk-3TGZ7CE5.js";import"./chunk-66GOX5EY.js";import"./chunk-TKGNEIU4.js";import"./chunk-YBGVRB6M.js";import"./chunk-OOVPFMXM.js";import"./chunk-FBJP5SI4.js";import"./chunk-CF47QHSO.js";import"./chunk-B6MBHCFO.js";export{a as FILTERS,c as default,b as worst};

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-YO6LGQOL.js";import"./chunk-CP7WFRMW.js";import"./chunk-BRJTMVPD.js";import"./chunk-D5DD6WCO.js";import"./chunk-QDAT2SEL.js";import"./chunk-QGFZQFZH.js";import"./chunk-6IWLCBHM.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
