@@ -169,7 +169,7 @@ def test_a_decision_is_appealed_against_once_and_by_nobody_else(person: Refused)
     person.service.clock.advance(seconds=3)
     assert person.file({"ticket": ticket_of(shown), "text": "me"}, Origin=None).status_code == 303
     again = person.file({"ticket": ticket_of(shown), "text": "me"})
-    assert (again.status_code, "has arrived" in again.text) == (403, True)
+    assert (again.status_code, "was sent" in again.text) == (403, True)
     person.address = new_address()
     # Somebody else opens the page by hand with the number of a decision about another visitor.
     spoofed = person.page("/look", f"?reason=policy&decision=block&decisionId={decision}")

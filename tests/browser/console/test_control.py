@@ -79,7 +79,7 @@ def test_an_exception_is_written_down_corrected_removed_and_brought_back(owner: 
     network = {"mouse": "203.0.113", "keyboard": "198.51.100"}[owner.name]
     open_page(page, console.page("lists"), "Exceptions")
     owner.use("n", page.get_by_role("button", name="New exception").first)
-    owner.press(page.get_by_role("radio", name="Block"))
+    owner.press(page.get_by_role("radio", name="Block", exact=True))
     owner.press(page.get_by_role("radio", name="Network"))
     value = page.get_by_role("textbox", name="Network (CIDR)")
     owner.fill(value, f"{network}.9/24")
@@ -87,7 +87,7 @@ def test_an_exception_is_written_down_corrected_removed_and_brought_back(owner: 
     page.reload()
     expect(value).to_have_value(f"{network}.9/24")
     owner.fill(value, f"{network}.0/24")
-    owner.press(page.get_by_role("radio", name="Block"))
+    owner.press(page.get_by_role("radio", name="Block", exact=True))
     owner.fill(page.get_by_label("Note"), CANARY)
     page.locator("form .note").wait_for()
     owner.send(page.get_by_label("Note"))
@@ -292,7 +292,7 @@ def test_a_secret_is_replaced_with_a_countdown_and_ended_by_its_typed_name(owner
     page.locator(".secret code", has_text="ags_").wait_for()
     ending = page.get_by_role("button", name="End the overlap now").first
     ending.wait_for()
-    assert "ends" in page.locator(".list .state").first.inner_text()
+    assert "expires" in page.locator(".list .state").first.inner_text()
     owner.press(ending)
     owner.send(page.locator("#confirm-word"))
     alive = console.service.operator.get(f"/v1/admin/sites/{SITE}").json()["credentialList"]

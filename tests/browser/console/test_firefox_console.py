@@ -98,7 +98,7 @@ def journeys(console: Console, invite: str, hand: PointerSteps | KeyboardSteps) 
             ["see", "aside .path", "Route"],
             ["keep", "aside header code"],
             *hand.press("aside footer button", "h"),
-            ["see", ".toast", "Labelled human"],
+            ["see", ".toast", "Labeled human"],
         ],
     }
 

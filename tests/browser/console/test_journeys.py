@@ -182,7 +182,7 @@ def test_enforce_is_switched_on_with_evidence_and_undone(owner: Hand, console: C
     owner.press(page.get_by_role("button", name="Switch to enforce mode"))
     page.get_by_text("Enforce mode is active").wait_for()
     assert console.service.operator.get(f"/v1/admin/sites/{SITE}").json()["mode"] == "enforce"
-    page.get_by_text("so the file is printed as closed").wait_for()
+    page.get_by_text("so this configuration fails closed").wait_for()
     owner.use("z", page.get_by_role("button", name="Undo").last)
     page.get_by_text("Monitor mode is active").wait_for()
     assert console.service.operator.get(f"/v1/admin/sites/{SITE}").json()["mode"] == "monitor"

@@ -104,7 +104,7 @@ def test_decisions_are_labelled_one_after_the_other(hand: Hand, console: Console
     page.locator("aside .path").wait_for()
     first = page.locator("aside header code").inner_text()
     hand.use("b", page.locator("aside footer").get_by_role("button", name=re.compile("^bot")))
-    page.get_by_text("Labelled bot").wait_for()
+    page.get_by_text("Labeled bot").wait_for()
     wait_for(page, lambda: page.locator("aside header code").inner_text() != first)
     labels = console.service.operator.get(f"/v1/admin/labels?siteKey={SITE}").json()["items"]
     assert (first, "bot") in [(each["decisionId"], each["label"]) for each in labels]
@@ -152,7 +152,7 @@ def test_a_user_with_a_password_accepts_an_invitation_and_gets_no_second_passwor
     try:
         person = hand_like(owner, context.new_page())
         person.page.goto(link[0])
-        person.page.get_by_text("You have a password already").wait_for()
+        person.page.get_by_text("You already have a password").wait_for()
         assert not person.page.locator("#password").is_visible()
         person.page.goto(f"{console.url}/console/sign-in")
         person.fill(person.page.locator("#email"), email)

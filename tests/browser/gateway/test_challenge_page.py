@@ -126,7 +126,7 @@ def test_a_token_each_time_is_explained(gated: GatedSite, page: Page) -> None:
     page.goto(gated.url("/pay"))
 
     heading(page, BLOCKED)
-    assert "can only be sent from its own page" in page.inner_text("main")
+    assert "must be sent from its own page" in page.inner_text("main")
     assert gated.adapter.asked == 1
 
 

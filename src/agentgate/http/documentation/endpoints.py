@@ -99,7 +99,7 @@ async def read_page(call: Call, documentation: Documentation) -> Reply[Text | No
     path = call.request.path.removeprefix("/docs/")
     found = await documentation.file(path)
     if found is None:
-        raise Refused("not_found", "There is no page at this address. /docs/ lists all pages.")
+        raise Refused("not_found", "There is no such page; /docs/ lists them all.")
     return serve_file(call, found, PAGE_HEADERS)
 
 

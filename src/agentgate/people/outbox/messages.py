@@ -79,10 +79,10 @@ def invite_message(to: str, *, account_name: str, url: str, link_digest: bytes) 
         "Your invitation to AgentGate",
         f"you have been invited to {_account(account_name)} on AgentGate. To join, open this link:",
         url,
-        "If you do not have an AgentGate password yet, choose one there. If you have one, sign in with it and accept the"
-        " invitation on the accounts page.",
-        f"The link works once, within {limits.INVITE_LINK_DAYS} days. If you did not expect this invitation, ignore this"
-        " message: you join only if you accept.",
+        "If you do not have an AgentGate password yet, choose one there. If you have one, sign in with it and accept"
+        " the invitation on the accounts page.",
+        f"The link works once, within {limits.INVITE_LINK_DAYS} days. If you did not expect this invitation, ignore"
+        " this message: you join only if you accept.",
         link_digest=link_digest,
     )
 
@@ -120,7 +120,7 @@ def password_changed_message(to: str) -> MailMessage:
         to,
         "Your AgentGate password was changed",
         "the password of your AgentGate user was changed.",
-        "If this was not you, reset your password on the sign-in page immediately and inform the operator of AgentGate.",
+        "If this was not you, reset your password on the sign-in page now and inform the operator of AgentGate.",
     )
 
 
@@ -130,8 +130,8 @@ def mfa_reset_message(to: str) -> MailMessage:
         "mfa_reset",
         to,
         "Two-factor authentication was turned off",
-        "an operator turned off two-factor authentication for your AgentGate user. You can now sign in with your password"
-        " alone.",
+        "an operator turned off two-factor authentication for your AgentGate user. You can now sign in with your"
+        " password alone.",
         "If you requested this, set it up again soon. If you did not, inform the operator of AgentGate immediately.",
     )
 
