@@ -330,7 +330,7 @@ export default function Appeals() {
   const label = (appeal: Appeal) =>
     api
       .put(`/sites/${siteKey}/appeals/${appeal.id}/label`, { label: "human" })
-      .then(() => toast(t("detail.labelled", { label: t("label.human") })))
+      .then(() => toast(t("detail.labeled", { label: t("label.human") })))
       .catch(toastError);
   const counts = page.data?.counts;
   const waiting = counts?.waiting ?? 0;

@@ -27,7 +27,7 @@ PAGES = {
     "account": ("public", "/console/account", ".danger"),
     "service": ("admin", "/operator/service", ".tiles"),
     "access-requests": ("admin", "/operator/access-requests", ".answers"),
-    "labeling": ("admin", f"/operator/sites/{SITE}/labelling", "aside .path"),
+    "labeling": ("admin", f"/operator/sites/{SITE}/labeling", "aside .path"),
 }
 AS_WEBP = """async (png) => {
   const bitmap = await createImageBitmap(await (await fetch(`data:image/png;base64,${png}`)).blob());

@@ -100,7 +100,7 @@ def test_a_key_is_rotated_and_the_trail_says_who_did_it(hand: Hand, console: Con
 
 def test_decisions_are_labelled_one_after_the_other(hand: Hand, console: Console) -> None:
     page = hand.page
-    operating(hand, console, f"sites/{SITE}/labelling", "Labeling")
+    operating(hand, console, f"sites/{SITE}/labeling", "Labeling")
     page.locator("aside .path").wait_for()
     first = page.locator("aside header code").inner_text()
     hand.use("b", page.locator("aside footer").get_by_role("button", name=re.compile("^bot")))

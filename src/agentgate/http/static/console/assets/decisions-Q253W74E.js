@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-A2IQFZIF.js";import"./chunk-IDO7TFNE.js";import"./chunk-BBPZDODT.js";import"./chunk-V3NHNPN4.js";import"./chunk-J37BKTHX.js";import"./chunk-EBCSE47N.js";import"./chunk-3IPIGIWS.js";import"./chunk-A7NRGVEO.js";import"./chunk-H6M7EQSH.js";import"./chunk-PHWDRG6F.js";import"./chunk-B6MBHCFO.js";export{a as FILTERS,c as default,b as worst};

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-VIDHNOYZ.js";import"./chunk-7YPRCDP2.js";import"./chunk-BRJTMVPD.js";import"./chunk-H2SUEZHT.js";import"./chunk-CYKTZHP4.js";import"./chunk-SSOER2DB.js";import"./chunk-4O65STS2.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
