@@ -8,14 +8,15 @@ from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
+import click
 import msgspec
-import typer
 
 from agentgate.lib.clock import SystemClock, to_rfc3339
 from agentgate.lib.settings.schema import Settings
 from agentgate.protection.threat_data.intel import load_intel
 from agentgate.protection.threat_data.intel_file import FILE_NAME, read_set, write_set
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, JsonOption, PrintedTable, command
+from agentgate.server.cli.parameters import Argument, Option
 from agentgate_tools.threat_lists.imports import import_folder, refused_lines
 
 # Under the data folder, when no folder of threat data is set.
@@ -25,7 +26,7 @@ TIMEOUT_S = 60
 MOST_BYTES = 256 * 1024 * 1024
 LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
 
-intel = typer.Typer(
+intel = click.Group(
     help="Import public lists of networks and crawlers, and show what is loaded.",
     epilog="Example: agentgate intel show",
 )
@@ -39,11 +40,11 @@ def intel_folder(settings: Settings) -> Path:
 @command(intel, "update", "agentgate intel update /var/lib/lists")
 def update(
     source: Annotated[
-        str, typer.Argument(help="A folder with lists as their publishers offer them, one such file, or its https URL.")
+        str, Argument(help="A folder with lists as their publishers offer them, one such file, or its https URL.")
     ],
     settings: Settings,
     skip_refused: Annotated[
-        bool, typer.Option("--skip-refused", help="Take the rest of a list when some of its lines cannot be read.")
+        bool, Option("--skip-refused", help="Take the rest of a list when some of its lines cannot be read.")
     ] = False,
     as_json: JsonOption = False,
 ) -> CommandAnswer:

@@ -4,20 +4,21 @@ import asyncio
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 
 from agentgate.lib.clock import to_rfc3339
 from agentgate.lib.keyring import PURPOSES, Sealer, StoredKey, rotate_key
 from agentgate.lib.settings.schema import Settings
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable, command, read_file
 from agentgate.server.cli.opened import continued_clock, opened_application, opened_stores
+from agentgate.server.cli.parameters import Argument
 from agentgate.server.cli.restore import is_in_use
 from agentgate.server.secret_files import ROOT_SECRET_BYTES, replace_root_secret, root_secret
 from agentgate.server.stores.open import CONFIG
 from agentgate.server.stores.resealing import reseal
 from agentgate.storage.migrate import apply
 
-keys = typer.Typer(help="List and rotate the keys that sign and seal.", epilog="Example: agentgate keys list")
+keys = click.Group(help="List and rotate the keys that sign and seal.", epilog="Example: agentgate keys list")
 
 
 @command(keys, "list", "agentgate keys list --json")
@@ -28,7 +29,7 @@ def list_keys(settings: Settings) -> CommandAnswer:
 
 @command(keys, "rotate", "agentgate keys rotate clearance")
 def rotate(
-    purpose: Annotated[str, typer.Argument(help="One of " + ", ".join(PURPOSES) + ".")], settings: Settings
+    purpose: Annotated[str, Argument(help="One of " + ", ".join(PURPOSES) + ".")], settings: Settings
 ) -> CommandAnswer:
     """Make a new key for a purpose. The old one goes on verifying until what it made has expired."""
     if purpose not in PURPOSES:
@@ -38,9 +39,7 @@ def rotate(
 
 @command(keys, "rotate-root", "agentgate keys rotate-root root.secret.new")
 def rotate_root(
-    new_secret: Annotated[
-        Path, typer.Argument(help="A file with the new root secret, as `openssl rand -hex 32` makes.")
-    ],
+    new_secret: Annotated[Path, Argument(help="A file with the new root secret, as `openssl rand -hex 32` makes.")],
     settings: Settings,
 ) -> CommandAnswer:
     """Seal everything with another root secret. Stop every service on this store first."""

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import IO, Annotated, Any
 from urllib.parse import quote, urlsplit
 
-import typer
-
 from agentgate import __version__
 from agentgate.server.cli.api_client import ConfirmationRequired, HttpApi, site_path
 from agentgate.server.cli.command import CommandRefused
+from agentgate.server.cli.parameters import Option
 
 # Asks the person who sits before the client; None when the client cannot ask.
 Ask = Callable[[str], bool | None]
@@ -194,9 +193,9 @@ _PARSE_ERROR, _INVALID_REQUEST, _NO_METHOD, _INVALID_PARAMS = -32700, -32600, -3
 
 
 def mcp(
-    url: Annotated[str, typer.Option("--url", help="AgentGate's public listener.")] = "http://127.0.0.1:8080",
+    url: Annotated[str, Option("--url", help="AgentGate's public listener.")] = "http://127.0.0.1:8080",
     token: Annotated[
-        str, typer.Option(envvar="AGENTGATE_API_TOKEN", help="An API token of the console; better in the environment.")
+        str, Option(envvar="AGENTGATE_API_TOKEN", help="An API token of the console; better in the environment.")
     ] = "",
 ) -> None:
     """Serve the console API to an MCP client over standard input and output: read traffic, draft and backtest rules.

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from agentgate.lib.enums import ModelKind, ModelType
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable, read_file
+from agentgate.server.cli.parameters import Argument, Option
 
 if TYPE_CHECKING:
     from agentgate_tools.training.result import Trained
@@ -24,24 +23,24 @@ UNFINISHED = ".unfinished"
 class TrainOptions:
     """The arguments of the command; a function would have to take too many."""
 
-    labels: Annotated[str, typer.Argument(help="File of exported decision labels; - reads standard input.")]
-    kind: Annotated[ModelKind, typer.Option(help="What the model is to score.")]
-    type: Annotated[ModelType, typer.Option(help="What is learned.")] = ModelType.TREES
-    out: Annotated[Path, typer.Option(help="Where the model file is written.")] = Path("model.json")
-    report: Annotated[Path, typer.Option(help="Where the report is written, an HTML page.")] = Path("report.html")
-    trees: Annotated[int, typer.Option(min=1, max=500, help="How many trees.")] = 100
-    depth: Annotated[int, typer.Option(min=1, max=10, help="How many questions deep a tree may be.")] = 4
-    folds: Annotated[int, typer.Option(min=2, max=20, help="How many parts the labels are tested in.")] = 5
-    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="The same seed makes the same model.")] = 1
-    min_labels: Annotated[int, typer.Option(min=20, help="Refuse with fewer labels than this.")] = 100
+    labels: Annotated[str, Argument(help="File of exported decision labels; - reads standard input.")]
+    kind: Annotated[ModelKind, Option(help="What the model is to score.")]
+    type: Annotated[ModelType, Option(help="What is learned.")] = ModelType.TREES
+    out: Annotated[Path, Option(help="Where the model file is written.")] = Path("model.json")
+    report: Annotated[Path, Option(help="Where the report is written, an HTML page.")] = Path("report.html")
+    trees: Annotated[int, Option(min=1, max=500, help="How many trees.")] = 100
+    depth: Annotated[int, Option(min=1, max=10, help="How many questions deep a tree may be.")] = 4
+    folds: Annotated[int, Option(min=2, max=20, help="How many parts the labels are tested in.")] = 5
+    seed: Annotated[int, Option(min=0, max=2**31 - 1, help="The same seed makes the same model.")] = 1
+    min_labels: Annotated[int, Option(min=20, help="Refuse with fewer labels than this.")] = 100
     weight_synthetic: Annotated[
-        float, typer.Option(min=0, max=1, help="How much a label of synthetic traffic counts; 0 leaves them out.")
+        float, Option(min=0, max=1, help="How much a label of synthetic traffic counts; 0 leaves them out.")
     ] = 1.0
     weight_probe: Annotated[
-        float, typer.Option(min=0, max=1, help="How much a label of a probe counts; 0 leaves them out.")
+        float, Option(min=0, max=1, help="How much a label of a probe counts; 0 leaves them out.")
     ] = 1.0
     exclude: Annotated[
-        str, typer.Option(help="Features the model must not use: labels or their first parts, with commas between.")
+        str, Option(help="Features the model must not use: labels or their first parts, with commas between.")
     ] = "net.country"
 
 

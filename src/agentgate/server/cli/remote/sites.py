@@ -3,18 +3,19 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-import typer
+import click
 
 from agentgate.server.cli.api_client import AdminApi, SiteArgument, site_path
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable, command
+from agentgate.server.cli.parameters import Argument, Option
 
-site = typer.Typer(help="List, show, create and switch sites.", epilog="Example: agentgate site list")
-credential = typer.Typer(
+site = click.Group(help="List, show, create and switch sites.", epilog="Example: agentgate site list")
+credential = click.Group(
     help="The secrets with which a site's own servers prove themselves.",
     epilog="Example: agentgate credential create site_shop1 --name nginx",
 )
-CredentialArgument = Annotated[str, typer.Argument(help="The credential's ID, cred_...")]
-PathArgument = Annotated[str, typer.Argument(help="A path, such as /hooks/stripe, or /hooks/* for all below it.")]
+CredentialArgument = Annotated[str, Argument(help="The credential's ID, cred_...")]
+PathArgument = Annotated[str, Argument(help="A path, such as /hooks/stripe, or /hooks/* for all below it.")]
 
 
 @command(site, "list", "agentgate site list --json")
@@ -38,11 +39,11 @@ def show_site(site_key: SiteArgument, api: AdminApi) -> CommandAnswer:
 
 @command(site, "create", "agentgate site create Shop --origin https://shop.example")
 def create_site(
-    name: Annotated[str, typer.Argument(help="What people call it.")],
+    name: Annotated[str, Argument(help="What people call it.")],
     api: AdminApi,
     *,
-    origin: Annotated[list[str], typer.Option(help="The site as visitors see it; repeatable.")],
-    site_key: Annotated[str | None, typer.Option(help="A key of your own choice; without it, one is made.")] = None,
+    origin: Annotated[list[str], Option(help="The site as visitors see it; repeatable.")],
+    site_key: Annotated[str | None, Option(help="A key of your own choice; without it, one is made.")] = None,
 ) -> CommandAnswer:
     """Create a site in monitor mode: it refuses nobody until you switch it."""
     body = {"name": name, "allowedOrigins": origin, "mode": "monitor"} | ({"siteKey": site_key} if site_key else {})
@@ -54,7 +55,7 @@ def create_site(
 @command(site, "mode", "agentgate site mode site_shop1 enforce")
 def switch_mode(
     site_key: SiteArgument,
-    mode: Annotated[Literal["monitor", "enforce"], typer.Argument(help="monitor: record only. enforce: refuse too.")],
+    mode: Annotated[Literal["monitor", "enforce"], Argument(help="monitor: record only. enforce: refuse too.")],
     api: AdminApi,
 ) -> CommandAnswer:
     """Switch a site between monitor and enforce."""
@@ -66,7 +67,7 @@ def switch_mode(
 def protect_site(
     site_key: SiteArgument,
     api: AdminApi,
-    off: Annotated[bool, typer.Option("--off", help="Ask browsers on the site's routes only, as before.")] = False,
+    off: Annotated[bool, Option("--off", help="Ask browsers on the site's routes only, as before.")] = False,
 ) -> CommandAnswer:
     """Make every browser prove itself once, whatever it asks for. Programs are left to the rules."""
     found = api.call("PATCH", site_path(site_key), {"wholeSite": not off})
@@ -82,8 +83,8 @@ def open_path(
     path: PathArgument,
     api: AdminApi,
     *,
-    to: Annotated[str, typer.Option("--to", help="A service's name, an address or network, or anyone.")],
-    note: Annotated[str | None, typer.Option("--note", help="What it is for.")] = None,
+    to: Annotated[str, Option("--to", help="A service's name, an address or network, or anyone.")],
+    note: Annotated[str | None, Option("--note", help="What it is for.")] = None,
 ) -> CommandAnswer:
     """Open a path to one sender, whatever routes and rules say."""
     entry = {"path": path, "sender": to} | ({} if note is None else {"note": note})
@@ -113,7 +114,7 @@ def list_credentials(site_key: SiteArgument, api: AdminApi) -> CommandAnswer:
 def create_credential(
     site_key: SiteArgument,
     api: AdminApi,
-    name: Annotated[str, typer.Option(help="Where the secret will be used.")] = "server",
+    name: Annotated[str, Option(help="Where the secret will be used.")] = "server",
 ) -> CommandAnswer:
     """Make a credential and print its secret, this once."""
     return _secret(api.call("POST", site_path(site_key, "credentials"), {"name": name}))
@@ -133,16 +134,16 @@ def revoke_credential(site_key: SiteArgument, credential_id: CredentialArgument,
 
 
 def invite(
-    email: Annotated[str, typer.Argument(help="Who is invited.")],
+    email: Annotated[str, Argument(help="Who is invited.")],
     api: AdminApi,
     *,
-    customer: Annotated[str | None, typer.Option(help="The name of a new customer, or the ID of one.")] = None,
+    customer: Annotated[str | None, Option(help="The name of a new customer, or the ID of one.")] = None,
     another: Annotated[
-        bool, typer.Option("--another", help="Make a new customer, also when one has this name already.")
+        bool, Option("--another", help="Make a new customer, also when one has this name already.")
     ] = False,
     role: Annotated[
         Literal["owner", "admin", "member", "readonly"] | None,
-        typer.Option(help="Without it: owner of a new customer, member of an existing one."),
+        Option(help="Without it: owner of a new customer, member of an existing one."),
     ] = None,
 ) -> CommandAnswer:
     """Invite somebody, into a new customer's account or an existing one, and print the link."""
