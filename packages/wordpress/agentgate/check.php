@@ -83,7 +83,7 @@ final class Check
             if (Settings::failOpen() && self::probe(Settings::url(), Settings::secret()) === 'unavailable') {
                 return null;
             }
-            return __('The browser check failed. Reload the page and send the form again.', 'agentgate');
+            return __('The browser check did not pass. Reload the page and send the form again.', 'agentgate');
         } catch (Unavailable $away) {
             if (Settings::failOpen()) {
                 return null;

@@ -80,7 +80,7 @@ function Capture({ siteKey }: { siteKey: string }) {
   );
 }
 
-export default function Labelling() {
+export default function Labeling() {
   const { params: path } = useRoute();
   const siteKey = path["siteKey"] ?? "";
   const [params, set] = useParams();
