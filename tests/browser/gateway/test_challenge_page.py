@@ -153,6 +153,6 @@ def test_who_has_no_javascript_waits_and_gets_on(gated: GatedSite, browser: Brow
         assert gated.adapter.asked == 1
         # It is not enough for a route that needs a browser, and says so without trying for ever.
         page.goto(gated.url("/members"))
-        assert "Turn JavaScript on" in page.inner_text("main")
+        assert "Turn on JavaScript" in page.inner_text("main")
     finally:
         context.close()
