@@ -148,6 +148,8 @@ class CounterName(StrEnum):
     ORIGIN_REFUSED = "origin_refused"
     # Value: a host that the proxy routes to the site and that is not one of its origins, with the same bounds.
     HOST_UNKNOWN = "host_unknown"
+    # Gateway checks of requests for one of its origins, with a secret that no site has.
+    CREDENTIAL_UNKNOWN = "credential_unknown"
 
 
 class Count(Struct, frozen=True, gc=False):

@@ -297,6 +297,8 @@ class HealthCounts(Struct, frozen=True, kw_only=True):
     siteverify_failures: Mapping[str, int]
     refused_origins: Mapping[str, int]
     unknown_hosts: Mapping[str, int]
+    # Gateway checks with a secret that no site has.
+    unknown_secrets: int
 
 
 class SeenCounts(CountStore, SightingStore, Protocol):
@@ -335,6 +337,7 @@ class SiteHealthStore:
             siteverify_failures=counted[CounterName.SITEVERIFY_FAILURE],
             refused_origins=counted[CounterName.ORIGIN_REFUSED],
             unknown_hosts=counted[CounterName.HOST_UNKNOWN],
+            unknown_secrets=counted[CounterName.CREDENTIAL_UNKNOWN].total(),
         )
 
     async def _count_passed(self, site: int, span: TimeRange) -> int:
