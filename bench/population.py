@@ -2,7 +2,7 @@
 
 Prints, for each kind of traffic, how many requests were let through and refused or challenged, and for people how many
 page views were whole; then, for page loads that were changed in one way, how many of each kind were asked. `--out`
-writes the tables as Markdown; docs/traffic-outcomes.md keeps them.
+writes the tables as Markdown; docs/contributing/benchmarks.md keeps them.
 """
 
 import argparse

@@ -49,7 +49,7 @@ def generated_files() -> dict[str, str]:
         "deploy/grafana/agentgate.json": dashboard(),
         "deploy/prometheus/alerts.yaml": alert_rules(),
         "docs/errors.md": errors_page(NOTICE),
-        "docs/map.md": map_page(SURFACES, Path(agentgate.__file__).parent),
+        "docs/contributing/map.md": map_page(SURFACES, Path(agentgate.__file__).parent),
     }
 
 
@@ -88,7 +88,7 @@ def _endpoints(surfaces: tuple[Surface, ...]) -> Iterator[str]:
             handler = inspect.unwrap(row.handler)
             # The module's name gives the path without asking where the package happens to be installed.
             path = f"src/{handler.__module__.replace('.', '/')}.py"
-            yield f"| `{row.method} {row.path}` | `{handler.__name__}` | [{path}](../{path}) |"
+            yield f"| `{row.method} {row.path}` | `{handler.__name__}` | [{path}](../../{path}) |"
         yield ""
 
 
@@ -98,7 +98,7 @@ def _packages(package: Path) -> Iterator[str]:
         for opening in (package / room / "__init__.py", *sorted((package / room).glob("*/__init__.py"))):
             purpose = (ast.get_docstring(ast.parse(opening.read_text(encoding="utf-8"))) or "").partition("\n")[0]
             name = opening.parent.relative_to(package).as_posix()
-            yield f"| [`{name}`](../src/agentgate/{name}) | {purpose} |"
+            yield f"| [`{name}`](../../src/agentgate/{name}) | {purpose} |"
 
 
 def _text_of(path: Path) -> str | None:

@@ -50,7 +50,7 @@ def examine(installation: Installation) -> list[Finding]:
         check_leaks(home, refused),
         *check_caches(installation, home),
         *check_upstream(installation),
-        skipped("unseen", f"not to be seen from outside: {UNSEEN}", "Read docs/doctor.md, and look at these by hand."),
+        skipped("unseen", f"not to be seen from outside: {UNSEEN}", "Check by hand; see docs/test-installation.md."),
     ]
 
 

@@ -66,7 +66,7 @@ def _aliases(installation: Installation, upstream: Site) -> Finding:
     ]
     opened = [alias for alias in answered if _is_open(installation.site.try_asking(method, alias))]
     if opened:
-        fix = "Name them as routes of the site (docs/aliases.md), or let the application stop answering to them."
+        fix = "Add them as routes of the site (docs/allow-webhooks.md), or disable them in the application."
         found = f"the application runs {path} also as {', '.join(opened)}, which is not protected"
         return failed("aliases", found, fix)
     if answered:

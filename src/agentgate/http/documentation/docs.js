@@ -45,9 +45,15 @@ function make(name, attributes, ...children) {
 function search() {
   const input = /** @type {HTMLInputElement} */ (document.getElementById("q"));
   const hits = /** @type {HTMLElement} */ (document.getElementById("hits"));
-  /** @type {Promise<Section[]> | undefined} */
-  let loading;
-  const load = () => (loading ??= fetch("/docs/search.json").then((reply) => reply.json()));
+  const all = /** @type {HTMLInputElement} */ (document.getElementById("all"));
+  /** @type {Map<string, Promise<Section[]>>} */
+  const loading = new Map();
+  const load = () => {
+    const address = all.checked ? "/docs/search-all.json" : "/docs/search.json";
+    const begun = loading.get(address) ?? fetch(address).then((reply) => reply.json());
+    loading.set(address, begun);
+    return begun;
+  };
   const show = async () => {
     const question = input.value.trim();
     if (!question) { hits.hidden = true; return; }
@@ -55,11 +61,12 @@ function search() {
     if (question !== input.value.trim()) return;
     const rows = found.map(({ section: [address, page, heading] }) =>
       make("a", { href: address }, heading, make("small", {}, page)));
-    hits.replaceChildren(...(rows.length ? rows : [make("p", {}, "No page has these words. Try fewer.")]));
+    hits.replaceChildren(...(rows.length ? rows : [make("p", {}, "No page contains these words. Try fewer.")]));
     hits.hidden = false;
   };
   input.addEventListener("focus", load);
   input.addEventListener("input", show);
+  all.addEventListener("change", show);
   document.addEventListener("keydown", (event) => {
     const typing = event.target instanceof HTMLElement && /^(INPUT|TEXTAREA)$/.test(event.target.tagName);
     if (event.key === "/" && !typing) { event.preventDefault(); input.focus(); }
@@ -113,7 +120,7 @@ function feedback() {
       const body = JSON.stringify({ page: box.dataset.page, helpful: button.dataset.helpful === "true" });
       const headers = { "Content-Type": "application/json" };
       const reply = await fetch("/v1/docs/feedback", { method: "POST", headers, body }).catch(() => undefined);
-      told.textContent = reply?.ok ? "Thank you." : "Your answer could not be sent. Try again later.";
+      told.textContent = reply?.ok ? "Thank you." : "Your feedback could not be sent. Try again later.";
       if (reply?.ok) for (const each of box.querySelectorAll("button")) each.hidden = true;
     });
   }

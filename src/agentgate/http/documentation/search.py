@@ -2,11 +2,10 @@
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from agentgate.http.documentation.library import Entry, Library
+from agentgate.http.documentation.library import Library
 
 # Characters indexed of each section. Longer sections are reference tables, whose first rows are enough.
 MOST_TEXT = 1_200
@@ -31,12 +30,13 @@ class Section:
         return (self.heading.lower(), 8), (self.page.lower(), 4), (self.text.lower(), 1)
 
 
-def index(library: Library) -> tuple[Section, ...]:
-    """Return the sections of all pages, those of the guides before the decisions and the documents beside them."""
+def index(library: Library, *, everything: bool) -> tuple[Section, ...]:
+    """Return the sections of the user pages in the order of the index; then, with `everything`, those of the others."""
     from agentgate.http.documentation.render import sections  # noqa: PLC0415 - a start need not read Markdown
 
-    order = {entry.page.slug: place for place, entry in enumerate(_listed(library))}
-    pages = sorted(library.pages.values(), key=lambda page: order.get(page.slug, len(order)))
+    pages = [library.pages[slug] for slug in library.user_slugs if slug in library.pages]
+    if everything:
+        pages += [page for page in library.pages.values() if page.slug not in library.user_slugs]
     return tuple(
         Section(
             f"{page.address}#{heading.anchor}" if heading.anchor else page.address,
@@ -77,8 +77,3 @@ def _score(section: Section, words: list[str]) -> int:
 
 def _begins(text: str, word: str) -> bool:
     return text.startswith(word) or f" {word}" in text
-
-
-def _listed(library: Library) -> Iterator[Entry]:
-    for group in library.groups:
-        yield from group.entries

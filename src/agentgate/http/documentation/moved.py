@@ -1,0 +1,26 @@
+"""Redirects of the documentation: addresses of earlier pages, without `/docs/`, and the pages that replaced them."""
+
+MOVED = {
+    "adapters": "reverse-proxies",
+    "agent-submit": "agent-actions",
+    "agents": "build-agent",
+    "aliases": "allow-webhooks",
+    "anubis": "migrate-anubis",
+    "appeals": "reduce-false-positives",
+    "architecture": "contributing/architecture",
+    "bot-model": "contributing/bot-model",
+    "doctor": "test-installation",
+    "glossary": "contributing/glossary",
+    "instrument": "contributing/detection-internals",
+    "lab": "contributing/lab",
+    "map": "contributing/map",
+    "migrate": "migrate-captcha",
+    "models": "train-model",
+    "privacy": "security-privacy",
+    "recipes": "contributing/recipes",
+    "rules": "write-rules",
+    "security-tests": "contributing/security-tests",
+    "server-side": "verify-tokens",
+    "start-operator": "install",
+    "traffic-outcomes": "contributing/benchmarks",
+}
