@@ -25,7 +25,7 @@ _PAGE = """<!-- {notice} -->
 
 # Command line
 
-Every `agentgate` command with its arguments and options. `agentgate COMMAND --help` shows the same text in the terminal.
+Every `agentgate` command with its arguments and options. `--help` after a command shows the same text in the terminal.
 
 An error is one line with exit code 2; `--debug` adds the traceback. `agentgate --install-completion` adds completion of
 names to your shell. These options have the same meaning for every command that has them:
