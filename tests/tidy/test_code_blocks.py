@@ -58,7 +58,7 @@ ANSWERS = {
     "docs/agent-sim.md#1": ("admin", "AgentPolicy"),
     "docs/agent-actions.md#3": ("public", "SubmissionAnswer"),
     "docs/agent-tools.md#3": ("admin", "AgentPolicy"),
-    "docs/allow-webhooks.md#2": ("admin", "SiteChange"),
+    "docs/allow-webhooks.md#3": ("admin", "SiteChange"),
     "docs/browser-check.md#1": ("public", "ChallengeInput"),
     "docs/browser-check.md#2": ("public", "Challenge"),
     "docs/browser-check.md#4": ("public", "VerifyInput"),
@@ -70,7 +70,7 @@ ANSWERS = {
     "docs/migrate-captcha.md#2": ("public", "CompatAnswer"),
     "docs/train-model.md#2": ("admin", "ModelFile"),
     "docs/train-model.md#3": ("admin", "Tree"),
-    "docs/tokens.md#2": ("public", "SiteverifySuccess"),
+    "docs/verify-tokens.md#2": ("public", "SiteverifySuccess"),
     "docs/webhooks.md#2": ("console", "WebhookSecret"),
 }
 # What is only shown, and why.

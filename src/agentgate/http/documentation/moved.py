@@ -9,6 +9,7 @@ MOVED = {
     "appeals": "reduce-false-positives",
     "architecture": "contributing/architecture",
     "bot-model": "contributing/bot-model",
+    "deploy": "install",
     "doctor": "test-installation",
     "glossary": "contributing/glossary",
     "instrument": "contributing/detection-internals",
