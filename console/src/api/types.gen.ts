@@ -1491,7 +1491,7 @@ export interface ProbePool {
   seen: Record<string, number[]>;
 }
 
-/** Programs that need a real engine, as `docs/probes.md` writes them; `draw` goes back with the answers. */
+/** Programs for a real layout engine; `draw` is returned with the results. Format: `docs/signals.md`, layout probes. */
 export interface Probes {
   draw: string;
   programs: unknown[];

@@ -29,6 +29,7 @@ _ASSETS = {
     "docs.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
+_INDEXES = ("search.json", "search-all.json")
 
 
 class Documentation:
@@ -72,10 +73,10 @@ class Documentation:
         """Return the function that renders a file; None for paths that do not exist, so that the cache is bounded."""
         if path in _ASSETS:
             return lambda: made_file(files(__package__).joinpath(path).read_bytes(), _ASSETS[path])
-        if path == "search.json":
-            return lambda: made_file(index_json(self._user_index), "application/json")
-        if path == "search-all.json":
-            return lambda: made_file(index_json(self._whole_index), "application/json")
+        if path in _INDEXES:
+            return lambda: made_file(
+                index_json(self._user_index if path == "search.json" else self._whole_index), "application/json"
+            )
         if path == "llms.txt":
             return lambda: made_file(llms_text(self._library).encode(), "text/plain; charset=utf-8")
         if path.startswith("openapi/"):

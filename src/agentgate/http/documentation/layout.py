@@ -56,8 +56,7 @@ def llms_text(library: Library) -> str:
     lines = [
         "# AgentGate",
         "",
-        "> Self-hosted bot protection for websites and forms: a gateway check behind your reverse proxy, a CAPTCHA "
-        "alternative, and an access policy for signed AI agents.",
+        "> Self-hosted bot protection for websites: a gateway check, a CAPTCHA alternative, a policy for AI agents.",
     ]
     for group in library.groups:
         # The llms.txt format lets programs skip a section of this name.

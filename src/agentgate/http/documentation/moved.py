@@ -13,6 +13,7 @@ MOVED = {
     "bot-model": "contributing/bot-model",
     "commands": "cli",
     "console-api": "http-apis",
+    "deploy": "install",
     "doctor": "test-installation",
     "events": "contributing/events",
     "glossary": "contributing/glossary",

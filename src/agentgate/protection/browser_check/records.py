@@ -46,7 +46,7 @@ class Work(Record, frozen=True, kw_only=True):
 
 
 class Probes(Record, frozen=True, kw_only=True):
-    """Programs that need a real engine, as `docs/probes.md` writes them; `draw` goes back with the answers."""
+    """Programs for a real layout engine; `draw` is returned with the results. Format: `docs/signals.md`, layout probes."""
 
     draw: str
     programs: list[Any]
