@@ -56,7 +56,7 @@ async def read_file(call: Call, static: StaticFiles) -> Reply[Text | None]:
 
 def _reply(call: Call, found: StaticFile | None) -> Reply[Text | None]:
     if found is None:
-        raise Refused("not_found", "There is no such file.")
+        raise Refused("not_found", "File not found.")
     return serve_file(call, found, OPEN_TO_ALL)
 
 

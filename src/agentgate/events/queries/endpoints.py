@@ -76,7 +76,7 @@ async def read_visitor_detail(
     number = await store.read.sites.find_number(call.site_id)
     summary = None if visitor is None else await traffic.visitors.find_visitor(number, span, visitor)
     if summary is None:
-        raise Refused("not_found", "No visitor of this site has this ID in the range; a wider one may.")
+        raise Refused("not_found", "The site has no visitor with this ID in the time range. Try a longer range.")
     filters = DecisionFilters(visitor=visitor)
     site = SiteNumber(call.site_id, number)
     recent = await traffic.decisions.list_decisions(site, span, filters, before=None, limit=VISITOR_DETAIL_DECISIONS)

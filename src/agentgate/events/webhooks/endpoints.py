@@ -73,7 +73,7 @@ async def test_webhook(call: SiteCall, store: Store[WebhookStores], push: Push, 
     It is sent once, even if the webhook is not enabled.
     """
     webhook = await editing.get(store.read, call.site_id, call.params["webhookId"])
-    await limiter.require(TESTS, call.site_id, "A site may be tested ten times a minute; wait a little.")
+    await limiter.require(TESTS, call.site_id, "A site can be tested ten times a minute. Try again in a minute.")
     message = sample_message(webhook, call.site_key, call.now)
     attempt = await push.attempt(webhook, message)
     delivery = delivery_of(webhook, message, attempt, now_ms=call.now, attempts=1)

@@ -43,7 +43,7 @@ async def list_site_changes(call: SiteCall, query: ChangesQuery, store: Store[Au
 async def list_own_audit(call: Call, query: AuditQuery, store: Store[AuditStores], keyring: Keyring) -> AuditPage:
     """List what happened in the account, newest first."""
     account_id = call.actor.account_id
-    assert account_id is not None, "the guard lets in members of an account only"
+    assert account_id is not None, "the guard allows only members of an account"
     return await read_audit_page(store.read, keyring, call, query, account_id=account_id)
 
 

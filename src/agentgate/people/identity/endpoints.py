@@ -62,7 +62,7 @@ async def end_session(call: Call, stores: IdentityStores, operators: Operators) 
     """End an operator's session, one's own or another's."""
     found = [each for each in await operators.list_sessions(stores, call) if each.id == call.params["id"]]
     if not found:
-        raise Refused("not_found", "There is no live operator session with this ID.")
+        raise Refused("not_found", "There is no active operator session with this ID.")
     ended = found[0]
     await stores.operator_sessions.end_session(ended.secret_digest, call.now)
     await record(stores, call, Action.OPERATOR_SESSION_END, Subject(target=ended.id), {"operator": ended.operator})

@@ -72,10 +72,12 @@ async def rotate_key(call: Call, stores: KeyRotationStores, sealer: Sealer) -> I
     """
     purpose = call.params["purpose"]
     if purpose not in PURPOSES:
-        raise Refused("not_found", f"There is no such purpose; there are {', '.join(PURPOSES)}.")
+        raise Refused("not_found", f"Unknown purpose. Use one of: {', '.join(PURPOSES)}.")
     if any(key.purpose == purpose and key.active_ms > call.now for key in await stores.keys.list_keys()):
         # Each rotation ends the keys before it: a second one would end a key that was never used.
-        raise Refused("invalid_state", "The next key of this purpose is not in use yet; rotate again after that.")
+        raise Refused(
+            "invalid_state", "The next key of this purpose is not active yet. Rotate again after its activation."
+        )
     made = await replace_key(stores, sealer, purpose, call.now)
     await record(stores, call, Action.SERVICE_KEY_ROTATE, Subject(target=made.id), {"purpose": purpose})
     return key_records([made], call.now)[0]

@@ -66,7 +66,9 @@ async def replace_agent_policy(call: SiteCall, body: AgentPolicy, stores: SiteSt
     check_policy(body, site)
     before, expected = stored_policy(site), call.request.header("if-match")
     if expected is not None and expected != tag_of(before):
-        raise Refused("revision_conflict", "The agent policy changed since it was loaded. Load it again, then save.")
+        raise Refused(
+            "revision_conflict", "The agent policy has changed since you loaded it. Load it again, then save."
+        )
     # An unchanged policy gets no audit entry.
     if before != body or isinstance(site.agent_policy, UnsetType):
         await stores.sites.save_agent_policy(call.site_id, to_builtins(body), call.now)
@@ -86,7 +88,7 @@ def _shown_policy(policy: AgentPolicy) -> Reply[AgentPolicy]:
 
 
 # The description in the API documents.
-TEXTS = {"text/csv": f"A row of names, then a row for each charge: {', '.join(COLUMNS)}"}
+TEXTS = {"text/csv": f"A header row, then one row per charge: {', '.join(COLUMNS)}"}
 
 
 async def read_agent_charges(
@@ -210,7 +212,7 @@ async def revoke_agent_grant(call: SiteCall, store: Store[SiteStores], grants: G
     grant_id = call.params["grantId"]
     revoked = await grants.revoke_grant(number, grant_id, now_ms=call.now)
     if revoked is None:
-        raise Refused("not_found", "The site has no such grant. List its grants for their IDs.")
+        raise Refused("not_found", "The site has no pre-approval with this ID. List its pre-approvals for their IDs.")
     if revoked:
         subject = Subject(account_id=call.account_id, site_id=call.site_id, target=grant_id)
         await store.change(lambda stores: record(stores, call, Action.AGENT_GRANT_REVOKE, subject))
@@ -251,7 +253,7 @@ def check_policy(policy: AgentPolicy, site: Site) -> None:
     if problem is not None:
         raise Refused("invalid_request", problem)
     if len(to_json(policy)) > MOST_BYTES:
-        raise Refused("invalid_request", f"The policy is too long; at most {MOST_BYTES // 1024} KiB are kept.")
+        raise Refused("invalid_request", f"The policy is too large. Send at most {MOST_BYTES // 1024} KiB.")
 
 
 def policy_diff(before: AgentPolicy, after: AgentPolicy) -> dict[str, Any]:
@@ -273,7 +275,7 @@ def _unknown_action(policy: AgentPolicy, site: Site) -> str | None:
             named += [(f"agents.{key}.actions.{action}", action) for action in entry.actions]
     unknown = next((where for where, action in named if action not in site.actions), None)
     known = ", ".join(site.actions)
-    return None if unknown is None else f"{unknown}: the site has no such action; it has {known}."
+    return None if unknown is None else f"{unknown}: the site does not have this action. Its actions are {known}."
 
 
 def _unusable_key(policy: AgentPolicy) -> str | None:
@@ -283,7 +285,7 @@ def _unusable_key(policy: AgentPolicy) -> str | None:
         for number, jwk in enumerate(entry.jwks.keys):
             if read_key(jwk) is None:
                 return (
-                    f"agents.{agent}.jwks.keys[{number}] is no Ed25519 public key for signatures; "
-                    'send {"kty": "OKP", "crv": "Ed25519", "x": "<43 characters>"}.'
+                    f"agents.{agent}.jwks.keys[{number}] is not an Ed25519 public key for signatures. "
+                    'Send {"kty": "OKP", "crv": "Ed25519", "x": "<43 characters>"}.'
                 )
     return None

@@ -86,7 +86,7 @@ async def read_appeal(call: SiteCall, store: Store[AppealStores]) -> AppealDetai
 async def _find(stores: AppealStores, call: SiteCall) -> StoredAppeal:
     found = await stores.appeals.find_appeal(call.site_id, call.params["appealId"])
     if found is None:
-        raise Refused("not_found", "The site has no such appeal.")
+        raise Refused("not_found", "The site has no appeal with this ID.")
     return found
 
 
@@ -99,7 +99,7 @@ async def answer_appeal(call: SiteCall, body: AppealAnswerInput, stores: AppealS
     found = await _find(stores, call)
     if not found.is_open:
         raise Refused(
-            "invalid_state", f"{found.answered_by} has answered this appeal already; take that answer back first."
+            "invalid_state", f"{found.answered_by} has already resolved this appeal. Undo that decision first."
         )
     entry_id = await _let_in(stores, call, found, body.hours) if body.answer is AppealAnswer.LET_IN else None
     made = replace(
@@ -125,7 +125,7 @@ async def reopen_appeal(call: SiteCall, stores: AppealStores) -> Appeal:
     await stores.appeals.lock_appeals(call.site_id)
     found = await _find(stores, call)
     if found.is_open:
-        raise Refused("invalid_state", "Nobody has answered this appeal yet.")
+        raise Refused("invalid_state", "This appeal is not resolved yet.")
     if found.entry_id is not None and await stores.lists.find_entry(call.site_id, found.entry_id) is not None:
         await remove_entry(stores, call, found.entry_id)
     made = replace(found, state=AppealState.WAITING, answered_ms=None, answered_by=None, reply="", entry_id=None)
@@ -152,7 +152,7 @@ async def label_appeal(
         before = await stores.decision_labels.find_label(call.site_id, decision)
         # An operator's label is not replaced by an owner's.
         if before is not None and before.source is LabelSource.OPERATOR and not is_operator:
-            raise Refused("invalid_state", f"An operator has labelled this decision {before.label} already.")
+            raise Refused("invalid_state", f"An operator has already labeled this decision as {before.label}.")
         await save_label(stores, call, decision, given, evidence)
         await stores.appeals.save_answer(made)
         told = {"id": made.id, "label": value.value, "decisionId": write_id(made.decision)}
@@ -170,7 +170,7 @@ async def _let_in(stores: AppealStores, call: SiteCall, appeal: StoredAppeal, ho
             if before.outcome is not ListOutcome.ALLOW:
                 raise Refused(
                     "invalid_state",
-                    f"The site's lists keep this visitor out ({before.id}); delete that entry first.",
+                    f"The site's blocklist contains this visitor ({before.id}). Delete that entry first.",
                 )
             await remove_entry(stores, call, before.id)
     made = ListEntryInput(

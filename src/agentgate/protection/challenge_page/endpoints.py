@@ -142,7 +142,7 @@ async def pass_challenge(call: Call, body: RawBody, calls: ProxiedCallReader, pa
     The token is spent. The clearance is a cookie that scripts cannot read.
     """
     proxied = await calls.read(call, same_origin=True)
-    sent = _decode(body, PassInput, "The body must be JSON with token.")
+    sent = _decode(body, PassInput, "The body must be JSON with the field token.")
     origin = proxied.original.origin
     url = within(origin, sent.return_ if isinstance(sent.return_, str) else None) or f"{origin}/"
     framed = sent.framed if isinstance(sent.framed, str) and sent.framed in FRAMES else ""
@@ -166,10 +166,10 @@ async def pass_by_waiting(call: Call, calls: ProxiedCallReader, passes: Passes, 
 async def replay_form(call: Call, body: RawBody, calls: ProxiedCallReader, passes: Passes) -> Reply[Replay]:
     """Give a form back to the page that carried it: `{capsule}`. Once."""
     proxied = await calls.read(call, same_origin=True)
-    sent = _decode(body, ReplayInput, "The body must be JSON with capsule.")
+    sent = _decode(body, ReplayInput, "The body must be JSON with the field capsule.")
     form = await passes.saved_forms.take(sent.capsule, proxied.holder, now_ms=call.now)
     if form is None:
-        raise Denied("invalid_request", "The form was sent already, or is too old. Send it again by hand.")
+        raise Denied("invalid_request", "The form was already sent or is too old. Fill it in and send it again.")
     return Reply(body=Replay(url=form.url, enctype=form.enctype, fields=[list(pair) for pair in form.fields]))
 
 
@@ -226,7 +226,7 @@ async def file_appeal(
     fields = _read_fields(body)
     # Without fetch metadata the origin is unknown; the ticket is bound to this visitor in any case.
     if fields is None or sent_by not in {None, proxied.original.origin}:
-        raise Denied("invalid_request", "Send the form of the page itself.")
+        raise Denied("invalid_request", "Send the form of the challenge page.")
     text = fields.get("text", "")
     ticket = pages.tickets.open(proxied, fields.get("ticket", ""))
     if ticket is None:

@@ -202,7 +202,7 @@ async def suspend_customer(
     """
     reason = body.reason.strip()
     if not reason:
-        raise Refused("invalid_request", "reason must say something.")
+        raise Refused("invalid_request", "reason must not be empty.")
     await store.change(lambda stores: lifecycle.suspend_account(stores, call, call.account.id, reason))
     return await read_detail(store.read, activity, call.account.id, now=call.now)
 
@@ -307,7 +307,7 @@ async def suspend_user(call: Call, stores: CustomerStores, body: SuspendUserInpu
     """Suspend a user and end their sessions."""
     user = await _get_user(stores, call)
     if user.status is UserStatus.SUSPENDED:
-        raise Refused("invalid_state", "The user is suspended already.")
+        raise Refused("invalid_state", "The user is already suspended.")
     await stores.users.save_status(user.id, UserStatus.SUSPENDED)
     await stores.user_sessions.end_sessions(user.id, call.now)
     # They would outlive the suspension.
@@ -333,9 +333,9 @@ async def create_reset_link(call: Call, stores: CustomerStores, urls: LinkUrls, 
     """
     user = await _get_user(stores, call)
     if user.status is UserStatus.SUSPENDED:
-        raise Refused("invalid_state", "The user is suspended; reactivate them first.")
+        raise Refused("invalid_state", "The user is suspended. Reactivate them first.")
     if user.password_hash is None:
-        raise Refused("invalid_state", "The user has no password to reset; resend the invitation instead.")
+        raise Refused("invalid_state", "The user has no password to reset. Resend the invitation instead.")
     issued = await issue_link(stores, call, LinkKind.RESET, user.id)
     await _record_of_user(stores, call, Action.USER_RESET_LINK, user)
     url = urls.reset_url(issued.secret, operator_call=call)
@@ -350,7 +350,7 @@ async def reset_mfa(call: Call, stores: CustomerStores, messenger: Messenger) ->
     """
     user = await _get_user(stores, call)
     if not await stores.users.disable_mfa(user.id):
-        raise Refused("mfa_not_enabled", "The user has not turned two-factor authentication on.")
+        raise Refused("mfa_not_enabled", "The user has not turned on two-factor authentication.")
     await _record_of_user(stores, call, Action.USER_MFA_RESET, user)
     await messenger.send(stores, call, mfa_reset_message(user.email))
     return await _show_user(stores, user.id)
@@ -400,15 +400,15 @@ async def invite(stores: AccountStores, call: Call, body: InviteInput) -> Invite
     name = None if isinstance(body.name, UnsetType) else check_name(body.name)
     if isinstance(body.customer_id, UnsetType):
         if body.role not in {AccountRole.OWNER, UNSET}:
-            raise Refused("invalid_request", "role must be owner, or left out: a new customer needs an owner.")
+            raise Refused("invalid_request", "role must be owner or omitted: a new customer needs an owner.")
         chosen = name or email if isinstance(body.customer_name, UnsetType) else body.customer_name
         account_name = check_name(chosen, what="customerName")
         return await found_account(stores, call, account_name, email=email, name=name)
     if not isinstance(body.customer_name, UnsetType):
-        raise Refused("invalid_request", "Give customerId or customerName, not both.")
+        raise Refused("invalid_request", "Send customerId or customerName, not both.")
     account = await stores.accounts.find_account(body.customer_id)
     if account is None or account.status is AccountStatus.DELETED:
-        raise Refused("invalid_request", "customerId names no customer.")
+        raise Refused("invalid_request", "customerId does not match a customer.")
     role = AccountRole.MEMBER if isinstance(body.role, UnsetType) else body.role
     return await invite_newcomer(stores, call, account, role, email=email, name=name)
 
@@ -452,4 +452,4 @@ async def change_limits(stores: AccountStores, call: Call, account_id: str, patc
 def check_not_deleted(account: StoredAccount) -> None:
     """Refuse to give a deleted account anything new."""
     if account.status is AccountStatus.DELETED:
-        raise Refused("invalid_state", "The customer is deleted; reactivate it first.")
+        raise Refused("invalid_state", "The customer is deleted. Reactivate it first.")

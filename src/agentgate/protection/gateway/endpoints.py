@@ -38,7 +38,7 @@ async def check_request_with_body(call: Call, body: RawBody, gate: GatewayCheck)
     Adapters that pass the original method and body to a check call this. A challenged form survives the challenge.
     """
     if not read_form(call.request.query_string).respond:
-        message = "This path does not have that method; it has: GET, HEAD."
+        message = "This path does not support the method. Use one of: GET, HEAD."
         return Reply(body=ErrorBody(error="invalid_request", message=message), status=405, headers=_ALLOW)  # type: ignore[arg-type]
     is_partial = call.request.header("x-envoy-auth-partial-body") == "true"
     return await _ask(call, gate, b"" if is_partial else body.content or b"")

@@ -99,7 +99,7 @@ async def create_label(
     """Label a decision by its ID or its request's, and say where the label comes from."""
     decision_id, request_id = body.decision_id, body.request_id
     if isinstance(decision_id, UnsetType) == isinstance(request_id, UnsetType):
-        raise Refused("invalid_request", "Give exactly one of decisionId and requestId.")
+        raise Refused("invalid_request", "Send exactly one of decisionId and requestId.")
     if isinstance(request_id, UnsetType):
         decision = parse_decision(str(decision_id))
     else:
@@ -109,7 +109,7 @@ async def create_label(
 
 
 def _unknown_request() -> NoReturn:
-    raise Refused("not_found", "There is no decision about this request ID in this site, or it is not kept any more.")
+    raise Refused("not_found", "The site has no decision with this request ID, or its retention has ended.")
 
 
 async def read_feature_capture(call: SiteCall, store: Store[ScoringStores], events: KeptEvents) -> FeatureCapture:
@@ -182,10 +182,10 @@ async def install_model(call: Call, body: ModelFile, stores: ScoringStores) -> M
     kind = _candidate_of(call)
     check_model(body)
     if body.kind != kind:
-        raise Refused("invalid_request", f"kind is {body.kind}, but the path says {kind}; they must be the same.")
+        raise Refused("invalid_request", f"kind is {body.kind}, but the path has {kind}. They must be the same.")
     await stores.models.lock_models(kind)
     if _version(await models.find_model(stores, kind, ModelRole.ACTIVE)) == body.version:
-        message = f"version {body.version} is that of the active model; give the candidate another."
+        message = f"version {body.version} is used by the active model. Give the candidate another version."
         raise Refused("invalid_request", message)
     before = await stores.models.find_model(kind, ModelRole.CANDIDATE)
     model = StoredModel(
@@ -230,7 +230,7 @@ async def promote_model(call: Call, stores: ScoringStores) -> ModelSwap:
     await stores.models.lock_models(kind)
     candidate = await stores.models.find_model(kind, ModelRole.CANDIDATE)
     if candidate is None:
-        raise Refused("invalid_request", f"There is no candidate of kind {kind} to promote; install one first.")
+        raise Refused("invalid_request", f"There is no candidate of kind {kind} to promote. Install one first.")
     await stores.models.delete_model(kind, ModelRole.CANDIDATE)
     return await _swap(stores, call, Action.MODEL_PROMOTE, candidate)
 
@@ -241,7 +241,7 @@ async def roll_back_model(call: Call, stores: ScoringStores) -> ModelSwap:
     await stores.models.lock_models(kind)
     previous = await stores.models.find_model(kind, ModelRole.PREVIOUS)
     if previous is None:
-        raise Refused("invalid_request", f"There is no previous model of kind {kind}; nothing was promoted yet.")
+        raise Refused("invalid_request", f"There is no previous model of kind {kind}. No model was promoted yet.")
     return await _swap(stores, call, Action.MODEL_ROLLBACK, previous)
 
 
@@ -280,14 +280,14 @@ def _kind(call: Call) -> ModelKind:
     try:
         return ModelKind(call.params["kind"])
     except ValueError:
-        raise Refused("not_found", f"There is no such kind of model; there are {', '.join(ModelKind)}.") from None
+        raise Refused("not_found", f"Unknown kind of model. Use one of {', '.join(ModelKind)}.") from None
 
 
 def _role(call: Call) -> ModelRole:
     try:
         return ModelRole(call.params["role"])
     except ValueError:
-        raise Refused("not_found", f"There is no such role; there are {', '.join(ModelRole)}.") from None
+        raise Refused("not_found", f"Unknown role. Use one of {', '.join(ModelRole)}.") from None
 
 
 def _candidate_of(call: Call) -> ModelKind:
@@ -375,7 +375,7 @@ def evidence_of(event: Event) -> LabelEvidence:
 
 
 def _unknown() -> Refused:
-    return Refused("not_found", "There is no such decision in this site, or it is not kept any more.")
+    return Refused("not_found", "The site has no decision with this ID, or its retention has ended.")
 
 
 NEVER_SET = StoredCapture()

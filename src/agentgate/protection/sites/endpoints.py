@@ -30,7 +30,7 @@ from agentgate.protection.sites.repository import ActivityStore, SiteHealthStore
 
 MARKDOWN = "text/markdown; charset=utf-8"
 # The description in the API documents.
-PROMPT_TEXTS = {"text/markdown": "What to tell a coding agent so that it protects a form of this site, in Markdown"}
+PROMPT_TEXTS = {"text/markdown": "Instructions for a coding agent that protects a form of this site, in Markdown"}
 
 
 async def list_sites(call: Call, store: Store[SiteStores], activity: ActivityStore) -> SiteList:
@@ -82,7 +82,7 @@ async def create_own_site(
     `submit`.
     """
     account_id = call.actor.account_id
-    assert account_id is not None, "the guard lets in members of an account only"
+    assert account_id is not None, "the guard allows only members of an account"
     site = await store.change(lambda stores: editing.create_own_site(stores, call, body, account_id))
     return await read_detail(store.read, activity, site.id, now=call.now, account_id=account_id)
 

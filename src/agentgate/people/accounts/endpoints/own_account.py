@@ -76,7 +76,9 @@ async def _check_has_mfa(stores: AccountStores, call: MemberCall) -> None:
     # A caller without two-factor authentication would be locked out with the next request.
     user = await stores.users.find_user(call.user_id) if call.user_id is not None else None
     if user is None or not user.has_mfa:
-        raise Refused("mfa_not_enabled", "Turn two-factor authentication on for yourself before asking it of others.")
+        raise Refused(
+            "mfa_not_enabled", "Turn on two-factor authentication for yourself before you require it of others."
+        )
 
 
 async def _own_account(
@@ -89,7 +91,7 @@ async def _own_account(
 # Each of these sends a mail to an address of the caller's choice, so that none becomes a nuisance to a stranger.
 INVITES = Window("invite", 200, HOUR_MS)
 INVITES_TO_ONE = Window("invite-again", 5, HOUR_MS)
-TOO_MANY = "Too many invitations were sent; try again later."
+TOO_MANY = "Too many invitations were sent. Try again later."
 
 
 async def list_members(call: MemberCall, store: Store[AccountStores]) -> MemberList:
@@ -143,7 +145,7 @@ async def remove_member(call: MemberCall, stores: AccountStores) -> None:
     user_id = call.params["userId"]
     needed = ConsolePermission.MEMBERS_READ if user_id == call.user_id else ConsolePermission.MEMBERS_WRITE
     if needed not in call.permissions:
-        raise Refused("forbidden", f"You lack the permission {needed}; without it you can remove only yourself.")
+        raise Refused("forbidden", f"You lack the permission {needed}, so you can remove only yourself.")
 
     role = await lock_acting_role(stores, call.account.id, call.user_id, needed)
     await members.remove_member(stores, call, call.account, user_id, actor_role=role)

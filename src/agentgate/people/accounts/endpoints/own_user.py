@@ -191,7 +191,9 @@ async def accept_invitation(
     """Make the caller a member by an invitation to their own address."""
     invitation = await stores.invitations.find_open(call.user.email, invitation_id, call.now)
     if invitation is None:
-        raise Refused("not_found", "You have no invitation with this ID: it expired, or was taken back or accepted.")
+        raise Refused(
+            "not_found", "You have no invitation with this ID. It may have expired, been withdrawn or been accepted."
+        )
     await invitations.accept(stores, call, invitation, call.user.id)
     await record_of_user(stores, call, Action.MEMBER_JOIN, call.user, account_id=invitation.account_id)
     return await _go_to(stores, call, sessions, invitation.account_id)

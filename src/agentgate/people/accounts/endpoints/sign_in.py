@@ -88,7 +88,7 @@ async def finish_log_in(
     """Finish signing in with a code or a recovery code."""
     begun = call.session
     if begun.stage is not SessionStage.PASSWORD:
-        raise Refused("invalid_state", "This session is signed in; no code is needed.")
+        raise Refused("invalid_state", "This session is already signed in. No code is needed.")
     code, _ = one_of(body)
     method = "recovery_code" if code is None else "code"
     user = await store.read.users.find_user(begun.user_id)
@@ -136,7 +136,7 @@ async def _count_attempt(call: SessionCall, store: Store[AccountStores]) -> None
     """Use up one of the pre-session's attempts."""
     digest = call.session.secret_digest
     if not await store.change(lambda stores: stores.user_sessions.count_code_attempt(digest, CODE_ATTEMPTS)):
-        raise Refused("session_expired", "Too many codes were tried; sign in again.")
+        raise Refused("session_expired", "Too many wrong codes. Sign in again.")
 
 
 async def _record_success(stores: AccountStores, call: Call, started: StartedSession, method: str) -> None:

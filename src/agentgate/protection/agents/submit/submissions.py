@@ -213,8 +213,8 @@ def as_stranger(identity: Identity, code: str) -> Identity:
 
 
 def _about(offer: PriceOffer) -> str:
-    assert offer.price is not None and offer.error is not None, "an offer is refused for a reason"  # noqa: PT018 - one thought
-    return f"{offer.error.value}. The price is {offer.price.text()}: offer it in a header that the signature covers."
+    assert offer.price is not None and offer.error is not None, "a rejected offer has an error"  # noqa: PT018 - one thought
+    return f"{offer.error.value}. The price is {offer.price.text()}: Offer it in a header that the signature covers."
 
 
 def _headers(call: Call) -> tuple[tuple[str, str], ...]:
@@ -311,9 +311,9 @@ class Submissions:
         if result is HandoffRedemption.REDEEMED:
             return None
         if result is HandoffRedemption.UNKNOWN:
-            raise Refused("invalid_request", "handoffId names no handoff of this agent for this submission.")
+            raise Refused("invalid_request", "handoffId does not match a handoff of this agent for this submission.")
         if result is HandoffRedemption.DECLINED:
-            return Obstacle("agent_denied", Outcome.BLOCK, "A person was asked and declined.")
+            return Obstacle("agent_denied", Outcome.BLOCK, "A person declined this action.")
         # Pending, expired, or used for another request: a person has to confirm, perhaps once more.
         return obstacle
 
@@ -335,7 +335,7 @@ class Submissions:
         # Another worker accepted the same submission first.
         earlier = await self._earlier(case.site, case.agent, given)
         if earlier is None:
-            raise StoreUnavailable("a submission was kept and is not there")
+            raise StoreUnavailable("a stored submission is missing")
         return earlier
 
     def _answer(self, case: SubmissionCase, given: GivenSubmission, charged: Price | None) -> bytes:
