@@ -39,7 +39,7 @@ GATEWAY = Surface(
     refusal_record=gateway.Denial,
     document="public",
     table=(
-        get("/check", gateway.check_request, status=204, any_query=True, success="Let through", refuses=DENIALS),
+        get("/check", gateway.check_request, status=204, any_query=True, success="Allowed", refuses=DENIALS),
         post(
             "/check",
             gateway.check_request_with_body,
@@ -47,7 +47,7 @@ GATEWAY = Surface(
             any_query=True,
             any_method=True,
             body_limit=CARRIED_FORM_BYTES,
-            success="Let through",
+            success="Allowed",
             refuses=DENIALS,
         ),
         get("/denied", page.answer_denied, **CHALLENGE | {"success": "The final response"}),

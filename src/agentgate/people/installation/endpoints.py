@@ -51,7 +51,7 @@ def _state(key: StoredKey, now_ms: int, *, is_newest: bool) -> KeyState:
 async def read_installation(call: Call, installation: InstallationReader) -> InstallationState:
     """Read the state of the installation: stores, workers, jobs, keys, threat lists, mail.
 
-    Counts of events and of gateway checks are those of the worker that answers.
+    Counts of events and gateway checks are from the responding worker.
     """
     return await installation.report(call.now)
 
@@ -60,15 +60,15 @@ async def read_settings(
     call: Call,  # noqa: ARG001 - every handler is given its call
     installation: InstallationReader,
 ) -> InstallationSettings:
-    """List the settings in force and where each came from. Secrets are hidden."""
+    """List the effective settings and their sources. Secrets are hidden."""
     return installation.settings()
 
 
 async def rotate_key(call: Call, stores: KeyRotationStores, sealer: Sealer) -> InstallationKey:
-    """Make a new key for a purpose.
+    """Create a new key for a purpose.
 
-    It is used once every worker has read it, after six minutes. The old one goes on verifying what it made until that
-    has expired.
+    It becomes active after six minutes, when every worker has read it. The old key verifies its signatures until they
+    expire.
     """
     purpose = call.params["purpose"]
     if purpose not in PURPOSES:

@@ -77,7 +77,7 @@ async def list_appeals(call: SiteCall, query: AppealsQuery, store: Store[AppealS
 
 
 async def read_appeal(call: SiteCall, store: Store[AppealStores]) -> AppealDetail:
-    """Read one appeal, and how many others are like it."""
+    """Read one appeal and the number of similar appeals."""
     found = await _find(store.read, call)
     rule, visitor = await store.read.appeals.count_like(found, since_ms=call.now - LIKE_DAYS * DAY_MS)
     return AppealDetail(appeal=show(found), same_rule=rule, same_visitor=visitor)
@@ -91,9 +91,9 @@ async def _find(stores: AppealStores, call: SiteCall) -> StoredAppeal:
 
 
 async def answer_appeal(call: SiteCall, body: AppealAnswerInput, stores: AppealStores) -> Appeal:
-    """Answer an appeal; the person reads it at the link that they have.
+    """Resolve an appeal; the visitor reads the reply at their link.
 
-    `let_in` makes an entry of the site's lists that lets this visitor in for `hours`.
+    `let_in` adds an allowlist entry for this visitor for `hours`.
     """
     await stores.appeals.lock_appeals(call.site_id)
     found = await _find(stores, call)
@@ -121,7 +121,7 @@ async def answer_appeal(call: SiteCall, body: AppealAnswerInput, stores: AppealS
 
 
 async def reopen_appeal(call: SiteCall, stores: AppealStores) -> Appeal:
-    """Take an answer back: the appeal is open again, and the list entry of the answer is removed."""
+    """Reopen an appeal and remove the list entry of its resolution."""
     await stores.appeals.lock_appeals(call.site_id)
     found = await _find(stores, call)
     if found.is_open:
@@ -138,7 +138,7 @@ async def reopen_appeal(call: SiteCall, stores: AppealStores) -> Appeal:
 async def label_appeal(
     call: SiteCall, body: AppealLabelInput, store: Store[AppealStores], events: KeptEvents
 ) -> Appeal:
-    """Label the appealed decision, for models to learn from."""
+    """Label the appealed decision as training data for models."""
     value = body.label
     decision = (await _find(store.read, call)).decision
     evidence = await find_evidence(store, events, call, decision)

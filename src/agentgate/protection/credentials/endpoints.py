@@ -29,7 +29,7 @@ async def create_credential(
 ) -> CredentialSecret:
     """Create a backend credential.
 
-    The secret is in this answer and never again.
+    The secret is only in this response.
     """
     name = DEFAULT_NAME if isinstance(body.name, UnsetType) else check_name(body.name)
     await stores.credentials.lock_site(call.site_id)
@@ -50,7 +50,7 @@ async def rotate_credential(
 ) -> CredentialSecret:
     """Replace a credential, keeping the old one valid for the overlap.
 
-    The replacement's secret is in this answer and never again.
+    The new secret is only in this response.
     """
     await stores.credentials.lock_site(call.site_id)
     old = await _find(stores, call, call.params["credId"])

@@ -42,19 +42,19 @@ _AGENT = re.compile(r"[!-~](?:[ -~]{0,254}[!-~])?\Z")
 
 
 async def list_list_entries(call: SiteCall, store: Store[ListStores]) -> ListEntries:
-    """List the entries of a site's allow and block lists, newest first.
+    """List the entries of a site's allowlist and blocklist, newest first.
 
-    Entries whose term is over are among them; they decide nothing.
+    The list includes expired entries, which have no effect.
     """
     found = await store.read.lists.list_entries(call.site_id)
     return ListEntries(items=[_show(entry, call.now) for entry in found])
 
 
 async def create_list_entry(call: SiteCall, body: ListEntryInput, stores: ListStores) -> ListEntry:
-    """Add an entry that lets a client in, or keeps it out, before any rule.
+    """Add an allowlist or blocklist entry, which applies before the rules.
 
-    An address, network, agent or visitor that is let in needs no token or clearance either. A User-Agent proves
-    nothing: a program that is let in passes the rules, not the check that a route asks for.
+    An allowed address, network, agent or visitor needs no token or clearance cookie either. A User-Agent can be
+    spoofed, so an allowed User-Agent skips the rules but not a browser check that a route requires.
     """
     made = new_entry(call, body)
     await stores.lists.lock_lists(call.site_id)
@@ -77,9 +77,9 @@ async def end_list_entry(call: SiteCall, stores: ListStores) -> None:
 
 
 async def backtest_list_entry(call: SiteCall, body: ListBacktestInput, backtests: ListBacktests) -> ListBacktestReport:
-    """Show the effect that an entry would have had on stored decisions.
+    """Show the effect of an entry on stored decisions.
 
-    Where stored events do not tell whom the entry means, `told` is false and `why` says why.
+    If stored events cannot be matched with the entry, `told` is false and `why` has the reason.
     """
     entry = new_entry(call, body)
     span = read_range(

@@ -66,7 +66,7 @@ async def label_decision(
 ) -> DecisionLabel:
     """Label a decision, or replace its label.
 
-    The decision's evidence is copied with the first label, so that labels outlive the events.
+    The first label copies the decision's evidence, so labels outlive the events.
     """
     decision = parse_decision(call.params["decisionId"])
     given = LabelRequest(label=body.label, source=LabelSource.OPERATOR, note=body.note)
@@ -96,7 +96,7 @@ async def create_label(
     store: Store[ScoringStores],
     events: KeptEvents,
 ) -> DecisionLabel:
-    """Label a decision by its ID or its request's, and say where the label comes from."""
+    """Label a decision by its ID or request ID, with the label's source."""
     decision_id, request_id = body.decision_id, body.request_id
     if isinstance(decision_id, UnsetType) == isinstance(request_id, UnsetType):
         raise Refused("invalid_request", "Send exactly one of decisionId and requestId.")
@@ -113,7 +113,7 @@ def _unknown_request() -> NoReturn:
 
 
 async def read_feature_capture(call: SiteCall, store: Store[ScoringStores], events: KeptEvents) -> FeatureCapture:
-    """Say whether a site's feature vectors are stored, for how long, and how many there are."""
+    """Read the feature capture of a site: state, retention and number of feature vectors."""
     return shown(
         await store.read.captures.find_capture(call.site_id) or NEVER_SET,
         FeatureCapture,
@@ -130,7 +130,7 @@ async def change_feature_capture(
     events: KeptEvents,
     event_store: EventStore,
 ) -> FeatureCapture:
-    """Turn feature capture on or off. Turning it off deletes the vectors that were stored."""
+    """Turn feature capture on or off. Turning it off deletes the stored vectors."""
     capture = await store.change(lambda stores: _save_capture(stores, call, body))
     if not capture.enabled:
         # The job deletes vectors that other workers still capture until they refresh.
@@ -175,7 +175,7 @@ async def read_model(call: Call, store: Store[ScoringStores]) -> ModelFile:
 
 
 async def install_model(call: Call, body: ModelFile, stores: ScoringStores) -> ModelSummary:
-    """Install a candidate: it scores traffic in shadow and decides nothing.
+    """Install a candidate, which scores traffic in shadow without affecting decisions.
 
     Only `candidate` can be installed; a model becomes active by being promoted.
     """
@@ -218,8 +218,8 @@ async def compare_models(
 ) -> CompareReport:
     """Compare the candidate with the active model on the traffic of the last 7 days.
 
-    `wouldChange` counts decisions that today's rules would make otherwise with the candidate's score. `perLabel` has
-    the share of labelled decisions that each model scores at 0.5 or above.
+    `wouldChange` counts decisions that the current rules would change with the candidate's score. `perLabel` has the
+    share of labeled decisions that each model scores at 0.5 or above.
     """
     return await compare.compare(store, samples, sites, _kind(call), call.now)
 
@@ -236,7 +236,7 @@ async def promote_model(call: Call, stores: ScoringStores) -> ModelSwap:
 
 
 async def roll_back_model(call: Call, stores: ScoringStores) -> ModelSwap:
-    """Let the previous model decide again. The two change places, so a second rollback undoes the first."""
+    """Roll back to the previous model. The models swap places, so a second rollback undoes the first."""
     kind = _kind(call)
     await stores.models.lock_models(kind)
     previous = await stores.models.find_model(kind, ModelRole.PREVIOUS)

@@ -33,9 +33,8 @@ Version = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}\Z")]
 
 
 class Tree(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A tree as parallel arrays, one entry per node; node 0 is the root and children stand behind their parent.
-
-    A node whose `feature` is -1 is a leaf: its `value` counts, `left` and `right` are -1. Any other node goes left
+    """A tree as parallel arrays, one entry per node; node 0 is the root, and children follow their parent. A node with
+    `feature` -1 is a leaf with a `value`; its `left` and `right` are -1. Any other node goes left
     when the feature's value is at most `threshold`, else right; `feature` is a position in the file's `features`.
     """
 
@@ -54,7 +53,7 @@ class Platt(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_f
 
 
 class Isotonic(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type", tag="isotonic"):
-    """The uncalibrated score is looked up between the points (x, y), in a straight line from one to the next."""
+    """The uncalibrated score is interpolated linearly between the points (x, y)."""
 
     x: list[float]
     y: list[float]

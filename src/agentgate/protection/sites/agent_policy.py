@@ -40,7 +40,7 @@ class InlineKeys(Input, frozen=True, kw_only=True):
 
 
 class AgentEntry(Input, frozen=True, kw_only=True):
-    """What a policy says about one agent."""
+    """A policy's entry for one agent."""
 
     decision: AgentPolicyDecision
     # The name that people are shown instead of the URL.
@@ -53,7 +53,7 @@ class AgentEntry(Input, frozen=True, kw_only=True):
 
 
 class AgentActionTerms(Input, frozen=True, kw_only=True):
-    """What a policy asks of every agent for one action."""
+    """A policy's requirements for every agent and one action."""
 
     price: PriceText | UnsetType = UNSET
     # Beside the agent's own quota.
@@ -63,7 +63,7 @@ class AgentActionTerms(Input, frozen=True, kw_only=True):
 
 
 class AgentPolicy(Input, frozen=True, kw_only=True):
-    """A site's terms for agents. Absent members have their defaults."""
+    """A site's agent policy. Omitted members have their defaults."""
 
     # Of verified agents that `agents` does not name. `allow` leaves them to the rules.
     default: AgentPolicyDefault = AgentPolicyDefault.ALLOW

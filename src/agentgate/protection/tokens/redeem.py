@@ -105,7 +105,7 @@ Done = Callable[[Outcome], None]
 
 
 class Demand(Struct, frozen=True, kw_only=True, gc=False):
-    """A token to redeem, and what it must have been issued for."""
+    """A token to redeem, with its expected action and origin."""
 
     token: str
     # None takes the action that the token names.

@@ -30,7 +30,7 @@ def list_keys(settings: Settings) -> CommandAnswer:
 def rotate(
     purpose: Annotated[str, typer.Argument(help="One of " + ", ".join(PURPOSES) + ".")], settings: Settings
 ) -> CommandAnswer:
-    """Make a new key for a purpose. The old one goes on verifying until what it made has expired."""
+    """Create a new key for a purpose. The old one goes on verifying until what it made has expired."""
     if purpose not in PURPOSES:
         raise CommandRefused(f"unknown purpose {purpose!r}; give one of {', '.join(PURPOSES)}")
     return _answer(asyncio.run(_rotate(settings, purpose)))

@@ -43,7 +43,7 @@ from agentgate.protection.tokens.receipts import Grant, ReceiptIssuer
 
 
 class SubmissionInput(Input, frozen=True, kw_only=True):
-    """What an agent submits. `id` is the agent's own: the same one again is the same submission."""
+    """A submission of an agent. The agent chooses `id`; the same `id` is the same submission."""
 
     site_key: Annotated[str, Meta(max_length=100)]
     action: Annotated[str, Meta(max_length=100)]
@@ -58,7 +58,7 @@ class SubmissionInput(Input, frozen=True, kw_only=True):
 
 
 class SubmittingAgent(Record, frozen=True, kw_only=True):
-    """Who submitted: the agent by its verified key, and what the site calls it."""
+    """The submitting agent: its verified key and its name in the site's policy."""
 
     id: str
     key_id: str
@@ -66,7 +66,7 @@ class SubmittingAgent(Record, frozen=True, kw_only=True):
 
 
 class SubmissionAnswer(Record, frozen=True, kw_only=True):
-    """An accepted submission. The receipt goes to the site, whose server redeems it with siteverify."""
+    """An accepted submission. Send the receipt to the site, whose server redeems it with siteverify."""
 
     status: Literal["accepted"]
     id: str
