@@ -19,8 +19,11 @@ from agentgate.http.openapi.document import API_VERSION, documents
 from agentgate.http.surface import Surface
 from agentgate.lib.settings.schema import settings_page
 from agentgate.routes import SURFACES
-from tools.observability import alert_rules, dashboard, metrics_page
-from tools.reference_pages import errors_page
+from tools.api_page import api_page
+from tools.cli_page import cli_page
+from tools.monitoring_page import monitoring_page
+from tools.observability import alert_rules, dashboard
+from tools.reference_pages import errors_page, labels_page
 from tools.typescript import types
 
 ROOT = Path(__file__).parents[1]
@@ -39,7 +42,10 @@ def generated_files() -> dict[str, str]:
         **{f"docs/openapi/{name}.json": document_text(document) for name, document in described.items()},
         "console/src/api/types.gen.ts": f"// {NOTICE}\n\n{types(described)}",
         "docs/settings.md": settings_page(),
-        "docs/metrics.md": metrics_page(),
+        "docs/cli.md": cli_page(NOTICE),
+        "docs/http-apis.md": api_page(NOTICE, described),
+        "docs/labels.md": labels_page(NOTICE),
+        "docs/monitoring.md": monitoring_page(NOTICE),
         "deploy/grafana/agentgate.json": dashboard(),
         "deploy/prometheus/alerts.yaml": alert_rules(),
         "docs/errors.md": errors_page(NOTICE),

@@ -23,12 +23,10 @@ RUN = {
     ("docs/start-form.md", "python"): f"{GUIDES}::test_a_form",
     ("docs/install.md", "sh"): f"{GUIDES}::test_running_the_service",
     ("docs/start-agent.md", "sh"): f"{GUIDES}::test_an_agent_that_is_welcome",
-    ("docs/two-nodes.md", "sh"): (
+    ("docs/databases.md", "sh"): (
         "tests/deploy/test_two_nodes_page.py::test_the_page_leads_to_two_nodes_with_a_front_figures_and_a_backup"
     ),
-    ("docs/admin-api.md", "sh"): "tests/examples/test_api_pages.py::test_the_admin_api",
-    ("docs/account-api.md", "sh"): "tests/examples/test_api_pages.py::test_the_account_api_and_the_console_api",
-    ("docs/console-api.md", "sh"): "tests/examples/test_api_pages.py::test_the_account_api_and_the_console_api",
+    ("docs/http-apis.md", "sh"): "tests/examples/test_api_pages.py::test_the_page_of_the_apis",
     ("docs/build-agent.md", "python"): "tests/agents_clients/test_guide.py::test_a_program_of_the_guide_is_verified",
     ("docs/build-agent.md", "js"): "tests/agents_clients/test_guide.py::test_a_program_of_the_guide_is_verified",
     ("docs/agent-actions.md", "python"): (
@@ -45,15 +43,6 @@ RUN = {
 }
 # JSON -> the component of an OpenAPI document that it is one of.
 ANSWERS = {
-    "docs/account-api.md#3": ("admin", "InviteResult"),
-    "docs/account-api.md#6": ("account", "InviteInfo"),
-    "docs/account-api.md#16": ("account", "SessionList"),
-    "docs/admin-api.md#3": ("admin", "SessionInfo"),
-    "docs/admin-api.md#5": ("admin", "SessionInfo"),
-    "docs/admin-api.md#9": ("admin", "OperatorSessionList"),
-    "docs/admin-api.md#19": ("admin", "ConfigChangeList"),
-    "docs/admin-api.md#21": ("admin", "InviteResult"),
-    "docs/admin-api.md#27": ("admin", "ErrorBody"),
     "docs/agent-policy.md#3": ("admin", "ChargeStatement"),
     "docs/test-installation.md#2": ("admin", "AgentPolicy"),
     "docs/agent-actions.md#3": ("public", "SubmissionAnswer"),
@@ -64,9 +53,9 @@ ANSWERS = {
     "docs/browser-check.md#4": ("public", "VerifyInput"),
     "docs/browser-check.md#5": ("public", "VerifyResult"),
     "docs/browser-check.md#6": ("public", "VerifyResult"),
-    "docs/console-api.md#3": ("console", "OwnAccount"),
-    "docs/console-api.md#10": ("console", "AuditPage"),
     "docs/agent-actions.md#5": ("public", "ErrorBody"),
+    "docs/http-apis.md#5": ("admin", "InviteResult"),
+    "docs/http-apis.md#8": ("admin", "ErrorBody"),
     "docs/migrate-captcha.md#2": ("public", "CompatAnswer"),
     "docs/train-model.md#5": ("admin", "ModelFile"),
     "docs/train-model.md#6": ("admin", "Tree"),
@@ -80,7 +69,7 @@ SHOWN = {
     "docs/agent-actions.md#8": "shortened; tests/api/public/test_agent_tools.py has the whole of it",
     "docs/browser-check.md#3": "shortened; tests/api/public/test_browser_script.py runs such a script",
     "docs/browser-check.md#7": "a part of a body; tests/api/public/test_browser_step_up.py sends such answers",
-    "docs/events.md#1": "the form of a query; tests/store/test_events.py reads days by such",
+    "docs/contributing/events.md#1": "the form of a query; tests/store/test_events.py reads days by such",
     "docs/sdk.md#1": "markup; tests/browser/sdk/test_widgets.py opens such pages",
     "docs/sdk.md#2": "markup; tests/browser/sdk/test_widgets.py opens such pages",
     "docs/sdk.md#5": "a header; tests/browser/test_policies.py sends it",
@@ -117,7 +106,7 @@ def json_problems(block: Block) -> Iterator[str]:
     if block.name in ANSWERS:
         surface, name = ANSWERS[block.name]
         yield from schema_problems(value, surface, component(name))
-    elif block.page == "docs/mcp.md":
+    elif block.page == "docs/cli.md":
         [server] = value["mcpServers"].values()
         assert server["command"] == "agentgate"
         yield from code_blocks.command_problems(server["args"])

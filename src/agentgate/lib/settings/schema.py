@@ -21,15 +21,15 @@ from agentgate.lib.settings.values import ListenAddress, Network, Unfit, ValueKi
 PAGE = """\
 # Settings
 
-This page is generated from `src/agentgate/lib/settings/schema.py`: `agentgate check-config --page > docs/settings.md`.
+All settings, generated from `src/agentgate/lib/settings/schema.py`: `agentgate check-config --page > docs/settings.md`.
 
-A setting is an environment variable or a line of `agentgate.toml` (in the working folder, or named by `--config`) under
-its name in small letters without `AGENTGATE_`: `workers = 2`. The environment wins. Lists have commas between their
-items, or are TOML lists. An unknown name is refused, and all problems are reported at once.
+A setting is an environment variable, or a line in `agentgate.toml` with the name in lower case and without `AGENTGATE_`:
+`workers = 2`. The file is in the working directory; `--config` names another one. Environment variables take precedence.
+Separate list items with commas, or use a TOML list. AgentGate rejects unknown names and reports all problems at once.
 
-A secret may lie in a file whose path is given instead: {secrets}.
+To read a secret from a file, set the file's path instead: {secrets}.
 
-`agentgate check-config` prints what is in force and where it came from, with secrets hidden.
+`agentgate check-config` prints each active setting and its source, with secrets hidden.
 
 | Name | Meaning | Default | Accepted |
 | --- | --- | --- | --- |
