@@ -67,7 +67,7 @@ ALERTS = (
         _burning(14.4, "5m", "1h"),
         "2m",
         "Checks fail at a rate that uses up the monthly error budget in two days",
-        "See AgentGateStoreDown and agentgate_requests_refused_total: a store is unavailable, or you need more workers.",
+        "See AgentGateStoreDown and agentgate_requests_refused_total: a store is unavailable, or workers are too few.",
     ),
     Alert(
         "AgentGateChecksFail",
@@ -164,7 +164,7 @@ ALERTS = (
         f'sum by (task) (increase({s.JOB_RUNS.shown}{{result="failed"}}[1h])) > 3',
         "0m",
         "The job {{ $labels.task }} fails repeatedly",
-        "Find the traceback in the log: `job failed and will be tried again`.",
+        "Find the traceback in the log: `job failed and will be retried`.",
     ),
     Alert(
         "AgentGateDaysNotClosed",
@@ -256,7 +256,9 @@ PANELS = (
         "Events on disk for ClickHouse", "short", ((f"max by (instance) ({s.EVENTS_SPOOLED.name})", "{{instance}}"),)
     ),
     Panel("Stores: p99", "s", ((_quantile(0.99, s.STORE_SECONDS, "store", "$__rate_interval"), "{{store}}"),)),
-    Panel("Store availability", "short", ((f"min by (instance, store) ({s.STORE_UP.name})", "{{instance}} {{store}}"),)),
+    Panel(
+        "Store availability", "short", ((f"min by (instance, store) ({s.STORE_UP.name})", "{{instance}} {{store}}"),)
+    ),
     Panel("Webhooks", "reqps", ((_rate(s.WEBHOOKS, "type, result"), "{{type}} {{result}}"),)),
     Panel(
         "Jobs",

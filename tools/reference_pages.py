@@ -11,8 +11,16 @@ TABLES = (
     (errors.SITEVERIFY, "Siteverify", "`POST /v1/siteverify`; see [Verify tokens](verify-tokens.md)."),
     (errors.RECEIPTS, "Receipts", "`POST /v1/receipts/verify`; see [Verify tokens](verify-tokens.md)."),
     (errors.BROWSER, "Browser check", "`/v1/browser/...`, and the SDK's error callback; see [Browser SDK](sdk.md)."),
-    (errors.COMPAT, "Drop-in verify routes", "`error-codes` in the formats of other services; see [Migrate](migrate-captcha.md)."),
-    (errors.GATEWAY, "Gateway", "`X-Service-Reason` of the [gateway check](gateway.md), with the decision and status of each reason."),
+    (
+        errors.COMPAT,
+        "Drop-in verify routes",
+        "`error-codes` in the formats of other services; see [Migrate](migrate-captcha.md).",
+    ),
+    (
+        errors.GATEWAY,
+        "Gateway",
+        "`X-Service-Reason` of the [gateway check](gateway.md), with the decision and status of each reason.",
+    ),
     (errors.AGENTS, "Agents", "`/agent/submit` and handoff; see [Submit forms as an agent](agent-actions.md)."),
     (errors.CONSOLE, "Admin, account and console API", "All routes below `/v1/admin`, `/v1/account`, `/v1/console`."),
 )
@@ -77,9 +85,9 @@ def labels_page(notice: str) -> str:
         "",
         "# Labels",
         "",
-        "A label is one finding about a request. Rules match labels, decisions list them, and models use them. The part",
-        "before the first dot is the source. A name that ends in `.*` is a family: its last part is data, such as a country.",
-        "[Signals](signals.md) explains how the labels are made.",
+        "A label is one finding about a request. Rules match labels, decisions list them, and models use them. The",
+        "part before the first dot is the source. A name that ends in `.*` is a family: its last part is data, such as",
+        "a country. [Signals](signals.md) explains how the labels are made.",
     ]
     for source, title in SOURCES.items():
         lines += ["", f"## {title}", "", "| Label | Meaning |", "| --- | --- |"]

@@ -236,8 +236,8 @@ model is that at which at most 0.5% of the tuning half's people are found.
 {rows}
 
 A candidate is promoted if it finds more held-out bots at {asked} than the shipped one, no more than 0.5% of all people
-at {possible}, no person at {possible} by one label of evidence alone, which can have a benign cause, and every known program
-that the shipped one finds.
+at {possible}, no person at {possible} by one label of evidence alone, which can have a benign cause, and every known
+program that the shipped one finds.
 
 | model | highest score by one label | known programs that it would lose |
 | --- | --- | --- |
@@ -253,8 +253,8 @@ Of `GET /v1/admin/models/bot/compare`, after the gateway's requests and a few se
 
 - A few dozen people in browsers prove little about one in two hundred: none found among *n* leaves up to 3 / *n*.
 - Features and conditions were chosen among some dozen variants that were judged on the same held-out half, and bots
-  that only rates, headers or networks reveal were excluded from the gateway's part: the held-out results are optimistic.
-- Sizes, rates, cookies, paths, headers, networks and crawlers' names are excluded: they would be specific to the lab. Rates,
+  that only rates, headers or networks reveal were excluded from the gateway's part: held-out results are optimistic.
+- Sizes, rates, cookies, paths, headers, networks and crawlers' names are excluded: they are specific to the lab. Rates,
   headers and lists have separate rules, as do the scrapers that only these reveal.
 - Traits that are never a reason (software rendering, keyboard only, no input, apps, old releases) are excluded.
 - The model scores labels. A client that shows none, such as a copy of a person's evidence with a real engine, scores

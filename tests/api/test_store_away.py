@@ -142,7 +142,7 @@ def test_an_outage_leaves_one_line_a_second_with_a_count_and_no_traceback(servic
     while sum(line["requests"] for line in lines) < 60:
         assert time.monotonic() < started_s + 20, lines
         logged = [json.loads(line) for line in service.log.getvalue()[written:].splitlines()]
-        lines = [line for line in logged if line["event"] == "requests failed, a store is away"]
+        lines = [line for line in logged if line["event"] == "requests failed: a store is unavailable"]
         time.sleep(0.05)
     seconds = time.monotonic() - started_s
 

@@ -178,12 +178,12 @@ def test_the_key_stays_the_same_and_is_for_its_owner_only(tmp_path, open_door):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["shop.example"], "is no page; give an address such as https://shop.example/news"),
+        (["shop.example"], "is not the address of a page; give one such as https://shop.example/news"),
         (["http://127.0.0.1:9", "--submit", "site_demo1"], "--submit takes a site key and an action"),
         (["http://127.0.0.1:9", "--secret-file", "missing"], "say which page to ask about"),
         (["http://127.0.0.1:9", "--secret-file", "missing", "--site", PAGE], "missing cannot be read"),
         (["http://127.0.0.1:9/", "--policy", "missing"], "missing cannot be read"),
-        (["http://127.0.0.1:9/", "--policy", "wrong"], "give what GET .../agent-policy answers"),
+        (["http://127.0.0.1:9/", "--policy", "wrong"], "give the response of GET .../agent-policy"),
         (["http://127.0.0.1:9/"], "does not answer"),
     ],
 )

@@ -97,7 +97,7 @@ def test_a_packed_list_of_one_long_line_is_refused_without_unpacking_it(tmp_path
         tracemalloc.stop()
 
     assert refused.returncode == 2
-    assert "line 1 of ip2asn.tsv.gz has more than 65536 bytes; give it as its publisher does" in refused.stderr
+    assert "line 1 of ip2asn.tsv.gz has more than 65536 bytes; give the file in its published format" in refused.stderr
     assert most < 16_000_000
 
 

@@ -144,7 +144,7 @@ def test_without_a_clear_yes_nothing_changes(start: Any, site: str, people: Cast
 
     assert asked["method"] == "elicitation/create"
     assert site in asked["params"]["message"]
-    assert told == {"changed": False, "why": "The person said no."}
+    assert told == {"changed": False, "why": "The user declined."}
     assert revision(people, site) == before
 
 

@@ -165,7 +165,9 @@ def test_no_secret_stands_in_the_log(serving, tmp_path):
 
 def test_a_redis_that_is_away_and_a_public_admin_listener_are_warned_of(serving):
     running = serving(AGENTGATE_REDIS_URL="redis://127.0.0.1:9/0", AGENTGATE_ADMIN_LISTEN="0.0.0.0:0")
-    away = running.event("Redis cannot be used: until it can, each worker counts rates by itself; check REDIS_URL")
+    away = running.event(
+        "Redis is unavailable: until it responds, each worker counts rates separately; check REDIS_URL"
+    )
     running.event("serving")
     # The last word of the start.
     while not any("the admin listener is public" in line for line in running.lines):
@@ -178,7 +180,7 @@ def test_a_redis_that_is_away_and_a_public_admin_listener_are_warned_of(serving)
 def test_a_private_admin_listener_is_not_warned_of(serving):
     running = serving()
     running.event("serving")
-    running.event("PUBLIC_BASE_URL is not set: links in messages lead to this machine")
+    running.event("PUBLIC_BASE_URL is not set: links in email point to this machine")
     assert running.stop() == 0
 
     assert not [line for line in running.lines if "admin listener" in line or "Redis" in line]

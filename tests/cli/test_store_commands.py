@@ -24,7 +24,7 @@ def test_migrate_applies_what_is_pending_and_then_there_is_nothing(tmp_path):
 
     assert (applied.returncode, again.returncode) == (0, 0)
     assert " applied" in applied.stdout
-    assert again.stdout == "nothing is pending\n"
+    assert again.stdout == "no pending migrations\n"
 
 
 def test_a_backup_holds_every_database_and_each_is_sound(tmp_path):
@@ -82,7 +82,7 @@ def test_a_backup_without_a_data_folder_is_refused(tmp_path):
     result = agentgate(tmp_path, "backup", "copy")
 
     assert result.returncode == 2
-    assert "there is no data folder" in result.stderr
+    assert "there is no data directory" in result.stderr
 
 
 def test_rotating_a_key_makes_a_new_one_and_keeps_the_old(tmp_path):

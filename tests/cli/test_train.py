@@ -84,7 +84,7 @@ def test_the_same_command_writes_the_same_files(tmp_path):
             ("--out", "gone/model.json"),
             "there is no folder gone for model.json; make it first",
         ),
-        (lines(made_labels(120)), ("--report", "model.json"), "--out and --report name the same file; give two"),
+        (lines(made_labels(120)), ("--report", "model.json"), "--out and --report are the same file; give two files"),
         (b"\xff\xfe", (), "is not UTF-8 text"),
         (None, (), "labels.ndjson cannot be read"),
     ],

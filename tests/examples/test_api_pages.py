@@ -18,6 +18,7 @@ LONGEST_S = 60
 # Fails where the page's own curl would print an error and go on.
 CURL = '#!/bin/sh\nexec /usr/bin/curl --fail-with-body --silent --show-error "$@"\n'
 
+
 def free_port() -> int:
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))

@@ -217,7 +217,7 @@ def test_a_wrong_secret_closes_the_site_and_is_logged(kind: str, shop: Shop, cap
     reply = ask_once(kind, {**shop.options, "secret": "ags_wrong"}, headers=XHR)
 
     assert (reply.status_code, reply.json()["reason"]) == (503, "service_unavailable")
-    assert "AgentGate refuses this server's questions" in caplog.text
+    assert "AgentGate rejects this server's checks" in caplog.text
     assert "ags_wrong" not in caplog.text
 
 

@@ -251,7 +251,7 @@ async def test_a_missing_database_and_an_unknown_user_are_said_in_words(postgres
         (asyncpg.InvalidPasswordError("password authentication failed"), "refuses the user 'ann'"),
         (ConnectionRefusedError(111, "Connection refused"), "nobody answers at db:5433 (Connection refused)"),
         (gaierror(-2, "Name or service not known"), "no host is named 'db'"),
-        (TimeoutError(), "db:5433 did not answer in time"),
+        (TimeoutError(), "db:5433 did not respond in time"),
         (asyncpg.TooManyConnectionsError("sorry, too many clients"), "TooManyConnectionsError: sorry"),
     ],
 )

@@ -200,7 +200,7 @@ def test_migrate_makes_the_tables_in_clickhouse(clickhouse_url: str, tmp_path: P
 
     assert [each.returncode for each in told] == [1, 0, 0]
     assert "pending: clickhouse 0001_events" in told[0].stdout
-    assert told[2].stdout == "nothing is pending\n"
+    assert told[2].stdout == "no pending migrations\n"
 
 
 @pytest.mark.parametrize(

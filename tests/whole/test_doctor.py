@@ -110,7 +110,7 @@ def test_a_site_without_a_gate_is_found() -> None:
         findings = seen(url, **ROUTE)
 
     assert {"gate", "own-paths", "missing-token"} <= in_state(findings, State.FAIL)
-    assert "nothing shows that the site is behind AgentGate" in findings["gate"].found
+    assert "no sign that the site is behind AgentGate" in findings["gate"].found
     assert findings["missing-token"].fix.startswith("There is no gate")
 
 

@@ -242,7 +242,7 @@ def test_killed_and_started_with_the_clock_put_back_an_expired_token_stays_expir
     with gateway_process(tmp_path, **moved_clock(tmp_path, -HOUR_S)) as gateway:
         assert gateway.enforcing.ask(token) == (401, "expired_token")
         assert gateway.readiness() == (200, "degraded", {"clock"})
-        assert gateway.process.events("the clock was put back; time goes on from the highest that was seen")
+        assert gateway.process.events("the clock was set back: time continues from the highest known time")
 
 
 def test_a_clock_that_is_days_behind_is_told_in_one_line_that_names_the_remedy(tmp_path: Path) -> None:

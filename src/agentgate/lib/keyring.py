@@ -173,7 +173,7 @@ class Sealer:
             # ValueError: so short that not even the nonce is whole.
             raise KeysUnreadable(
                 "The stored keys cannot be opened with this root secret. Put back the root secret that this store was"
-                " created with; without it, signed tokens and sealed data cannot be read."
+                " created with; otherwise signed tokens and sealed data cannot be read."
             ) from None
 
 

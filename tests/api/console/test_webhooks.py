@@ -145,7 +145,7 @@ def test_a_test_says_how_it_went_and_is_listed(people: Cast, path: str) -> None:
     assert tested.status_code == 200
     result = tested.json()
     assert (result["type"], result["delivered"], result["attempts"], result["items"]) == ("test", False, 1, 1)
-    assert result["error"] == "the name leads to no public address"
+    assert result["error"] == "the name does not resolve to a public address"
     assert people.rita.get(f"{path}/{webhook_id}/deliveries").json() == {"items": [result]}
 
 

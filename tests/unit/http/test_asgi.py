@@ -238,7 +238,7 @@ async def test_a_store_that_is_away_is_503_with_the_time_to_try_again(kernel: Ke
     assert "hunter2" not in repr(reply.sent)
     # How many failed is told once a second, not each of them.
     (line,) = kernel.lines
-    assert (line["event"], line["requests"]) == ("requests failed, a store is away", 1)
+    assert (line["event"], line["requests"]) == ("requests failed: a store is unavailable", 1)
 
 
 async def test_a_surface_whose_table_has_no_time_to_try_again_says_it_too() -> None:

@@ -93,7 +93,7 @@ def test_a_body_becomes_its_record() -> None:
 def test_a_property_that_stands_twice_is_refused_at_any_depth(body: bytes) -> None:
     refused = refusal(body)
 
-    assert (refused.code, refused.message) == ("bad_request", "The same property stands twice in one object.")
+    assert (refused.code, refused.message) == ("bad_request", "An object contains a property twice.")
 
 
 def test_the_same_property_in_two_objects_is_fine() -> None:

@@ -151,7 +151,7 @@ class Listener:
     async def _cancel_rest(self) -> int:
         tasks = list(self._state.tasks)
         for task in tasks:
-            task.cancel("the time to drain is over")
+            task.cancel("the drain timeout has expired")
         if tasks:
             await asyncio.wait(tasks, timeout=_CANCEL_GRACE_S)
         for connection in self._connections():

@@ -111,7 +111,7 @@ async def read_page(call: Call, documentation: Documentation) -> Reply[Text | No
     if found is None:
         if (slug := path.removesuffix(".md")) in MOVED:
             return Reply(body=None, status=308, headers=(("location", f"/docs/{MOVED[slug]}{path[len(slug) :]}"),))
-        raise Refused("not_found", "No such page. See /docs/ for a list.")
+        raise Refused("not_found", "Page not found. /docs/ lists all pages.")
     return serve_file(call, found, PAGE_HEADERS)
 
 

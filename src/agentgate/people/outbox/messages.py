@@ -80,7 +80,7 @@ def invite_message(to: str, *, account_name: str, url: str, link_digest: bytes) 
         f"you have been invited to {_account(account_name)} on AgentGate. Open this link to join:",
         url,
         "If you have no password at AgentGate yet, choose one there. If you have one, sign in with it and accept the"
-        " invitation on the page of your accounts.",
+        " invitation on the page with your accounts.",
         f"The link works once, within {limits.INVITE_LINK_DAYS} days. If you do not know what this is about, ignore"
         " this message: you join only if you accept.",
         link_digest=link_digest,
@@ -93,10 +93,10 @@ def reset_message(to: str, *, url: str, link_digest: bytes) -> MailMessage:
         "reset",
         to,
         "Choose a new AgentGate password",
-        "somebody, hopefully you, asked for a new password for your AgentGate user. Open this link to choose one:",
+        "a new password was requested for your AgentGate user. Open this link to choose one:",
         url,
         f"The link works once, within {limits.PASSWORD_RESET_LINK_HOURS} hour. If it was not you, ignore this message:"
-        " your password stays as it is.",
+        " your password is unchanged.",
         link_digest=link_digest,
     )
 
@@ -109,7 +109,7 @@ def added_message(to: str, *, account_name: str, url: str) -> MailMessage:
         "You were added to an account on AgentGate",
         f"you were added to {_account(account_name)} on AgentGate. Sign in as usual and switch to it:",
         url,
-        "If you do not want to belong to it, you can leave it on its page of members.",
+        "To leave the account, open its members page.",
     )
 
 
@@ -120,7 +120,8 @@ def password_changed_message(to: str) -> MailMessage:
         to,
         "Your AgentGate password was changed",
         "the password of your AgentGate user was changed.",
-        "If it was not you, ask for a new password on the sign-in page at once and tell the operator of the service.",
+        "If it was not you, reset the password on the sign-in page immediately and contact the operator of the"
+        " service.",
     )
 
 
@@ -130,9 +131,9 @@ def mfa_reset_message(to: str) -> MailMessage:
         "mfa_reset",
         to,
         "Two-factor authentication was turned off",
-        "an operator turned off two-factor authentication for your AgentGate user. From now on the password alone"
-        " is enough to sign in.",
-        "If you asked for this, set it up again soon. If you did not, tell the operator of the service at once.",
+        "an operator turned off two-factor authentication for your AgentGate user. Your password alone is now"
+        " enough to sign in.",
+        "If you asked for this, set it up again soon. If you did not, contact the operator of the service immediately.",
     )
 
 

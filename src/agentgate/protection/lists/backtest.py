@@ -86,7 +86,7 @@ class ListBacktests:
     def _untold(self, entry: StoredEntry, span: TimeRange) -> str | None:
         """Return why stored events cannot be matched with an entry; None if they can."""
         if entry.kind is ListKind.PROGRAM:
-            return "Stored events have no User-Agent, so nobody can tell which of them this program sent."
+            return "Stored events have no User-Agent, so AgentGate cannot determine which events this client sent."
         if entry.kind is ListKind.AGENT:
             return None
         if entry.kind is not ListKind.VISITOR and _sources(read_strict_network(entry.value)) > MOST_VISITORS:

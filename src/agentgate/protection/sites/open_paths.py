@@ -107,11 +107,13 @@ def find_open_path_problem(entry: SiteOpenPath) -> str | None:
     """Return the problem with an entry: the field, and how to correct it."""
     path = entry.path.removesuffix("*") if entry.path.endswith(BELOW) else entry.path
     if len(entry.path) > PATH_CHARACTERS or _PATH.match(path) is None:
-        return "path must be plain, such as /hooks/stripe, or /hooks/* for all below it; / alone cannot be opened."
+        return (
+            "path must be plain, such as /hooks/stripe, or /hooks/* for everything below it. / alone cannot be allowed."
+        )
     if isinstance(entry.note, str) and len(entry.note) > NOTE_CHARACTERS:
         return f"note may have at most {NOTE_CHARACTERS} characters."
     if entry.per_minute is not UNSET and (entry.sender != PROGRAMS or not 1 <= entry.per_minute <= MOST_PER_MINUTE):
-        return f"perMinute must be 1 to {MOST_PER_MINUTE}, and only the sender {PROGRAMS} has one."
+        return f"perMinute must be 1 to {MOST_PER_MINUTE}, and only the sender {PROGRAMS} may have it."
     if entry.sender in {ANYONE, PROGRAMS} or entry.sender in SENDERS or _network(entry.sender) is not None:
         return None
     known = ", ".join(sorted(SENDERS))

@@ -66,7 +66,7 @@ WITHOUT_ANSWER = ("serve", "mcp")
 def command_line(listed: Sequence[Subcommand] = COMMANDS) -> typer.Typer:
     app = typer.Typer(
         name="agentgate",
-        help="A self-hosted gate for web traffic: people pass, agents identify themselves, the rest is decided.",
+        help="Self-hosted bot protection for websites, forms and APIs, with access policies for signed AI agents.",
         epilog="Example: agentgate serve --demo",
         pretty_exceptions_enable=False,
     )
@@ -98,7 +98,7 @@ def _print_version(wanted: bool) -> None:
 def options(
     debug: Annotated[bool, typer.Option(DEBUG_OPTION, help="Show the traceback of an error.")] = False,
     show_version: Annotated[
-        bool, typer.Option(VERSION_OPTION, help="Print the version and end.", is_eager=True, callback=_print_version)
+        bool, typer.Option(VERSION_OPTION, help="Print the version and exit.", is_eager=True, callback=_print_version)
     ] = False,
 ) -> None:
     # `run` takes the option out before; it is declared here so that --help shows it.

@@ -24,10 +24,13 @@ SHOWN = 50
 
 def classify(
     file: Annotated[
-        Path, typer.Argument(help="An access log (combined or JSON) or one User-Agent a line; - is stdin.")
+        Path,
+        typer.Argument(
+            help="Access log (combined or JSON) or a list with one User-Agent per line; - reads standard input."
+        ),
     ],
     settings: Settings,
-    most: Annotated[int, typer.Option("--most", min=1, help="How many User-Agents the table shows.")] = SHOWN,
+    most: Annotated[int, typer.Option("--most", min=1, help="Number of User-Agents in the table.")] = SHOWN,
 ) -> CommandAnswer:
     """Say what each client of a log is, why, and whether it would pass. Only names and addresses are judged."""
     if str(file) != "-" and not file.is_file():

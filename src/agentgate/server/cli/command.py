@@ -23,9 +23,9 @@ UNLIMITED_COLUMNS = 400
 
 ConfigOption = Annotated[
     Path | None,
-    typer.Option("--config", "-c", help="TOML file with settings; without it, ./agentgate.toml if there is one."),
+    typer.Option("--config", "-c", help="TOML file with settings. Default: ./agentgate.toml if it exists."),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 F = TypeVar("F", bound=Callable[..., Any])
 

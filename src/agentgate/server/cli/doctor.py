@@ -21,18 +21,21 @@ FAILED_EXIT_CODE = 1
 class DoctorOptions:
     """The arguments of the command; a function would have to take too many."""
 
-    url: Annotated[str, typer.Argument(help="The site's address, as visitors use it.")]
+    url: Annotated[str, typer.Argument(help="The site's public address.")]
     protected_path: Annotated[str | None, typer.Option(help="Protected path to test. Method: see --method.")] = None
-    method: Annotated[str, typer.Option(help="Method of the protected path.")] = "POST"
+    method: Annotated[str, typer.Option(help="HTTP method of the protected path.")] = "POST"
     token: Annotated[
-        list[str] | None, typer.Option(help="Fresh token for the protected path; a second one of another action.")
+        list[str] | None, typer.Option(help="New token for the protected path; repeat with a token of another action.")
     ] = None
-    port: Annotated[list[int] | None, typer.Option(help="Where AgentGate might listen by mistake; repeatable.")] = None
+    port: Annotated[
+        list[int] | None, typer.Option(help="Further port to test for an exposed AgentGate; repeatable.")
+    ] = None
     upstream: Annotated[
-        str | None, typer.Option(help="Address of the application itself: is it reachable, and under which paths?")
+        str | None,
+        typer.Option(help="Address of the application, to test whether it is reachable and under which paths."),
     ] = None
     adapter: Annotated[
-        Path | None, typer.Option(help="File of the adapter: is it open or closed while AgentGate is unavailable?")
+        Path | None, typer.Option(help="File of the adapter, to test whether it fails open or closed.")
     ] = None
 
 
@@ -44,9 +47,9 @@ def doctor(options: DoctorOptions) -> CommandAnswer:
     """
     tokens, path = options.token or [], options.protected_path
     if len(tokens) > 2:
-        raise CommandRefused("give at most two tokens: one for the route, one of another action")
+        raise CommandRefused("give at most two tokens: one for the route and one of another action")
     if path is not None and not path.startswith("/"):
-        raise CommandRefused(f"the path {path!r} must begin with a slash, such as /login")
+        raise CommandRefused(f"the path {path!r} must start with a slash, such as /login")
     try:
         site = Site(options.url)
         behind = None if options.upstream is None else Site(options.upstream)

@@ -15,7 +15,7 @@ from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedT
 
 
 def routes(
-    surface: Annotated[str | None, typer.Option("--surface", help="Only the routes of this surface.")] = None,
+    surface: Annotated[str | None, typer.Option("--surface", help="Show only the routes of this surface.")] = None,
 ) -> CommandAnswer:
     """Print every route: method, path, guard and the place of its handler."""
     rows = list(_rows(surface))
@@ -25,7 +25,7 @@ def routes(
 
 def openapi(
     surface: Annotated[str, typer.Argument(help="Name of a surface, such as public, account, console or admin.")],
-    out: Annotated[Path | None, typer.Option("--out", help="Write to this file instead of the screen.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Output file. Default: standard output.")] = None,
 ) -> CommandAnswer | None:
     """Print the OpenAPI 3.1 document of a surface."""
     described = document(_surface(surface), version=API_VERSION)

@@ -200,7 +200,7 @@ class SqliteWriter:
         if self._stopped:
             raise StoreUnavailable("the database is closed")
         if self._queue.qsize() >= self._queue_limit:
-            raise StoreUnavailable("too many units of work wait for the database")
+            raise StoreUnavailable("too many units of work are queued for the database")
         if self._thread is None:
             self._thread = threading.Thread(target=self._serve, name="sqlite-writer", daemon=True)
             self._thread.start()

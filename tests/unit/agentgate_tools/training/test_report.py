@@ -81,7 +81,7 @@ def test_the_page_has_every_part(page):
     for part in (
         "Recommendation.", "ROC AUC", "PR AUC", "Brier score", "Log loss", "Warnings", "ROC curve",
         "Precision and recall", "Calibration", "Scores by answer", "Thresholds", "Top features",
-        "What it was learned from", "bot: 120, human: 120", "operator: 240", "net.datacenter",
+        "Training data", "bot: 120, human: 120", "operator: 240", "net.datacenter",
     ):  # fmt: skip
         assert part in text, part
 

@@ -166,7 +166,7 @@ def test_figures_are_used_only_where_nearly_all_labels_have_them(decisions):
     assert by_few.ground.ones + by_few.ground.zeros == 480
     assert "rate_visitor" in by_most.model.features
     assert by_most.ground.ones + by_most.ground.zeros == 460
-    assert "20 labels were left out because their figures were not captured." in by_most.warnings
+    assert "20 labels were excluded because their measurements were not captured." in by_most.warnings
 
 
 def test_synthetic_labels_can_count_less_or_not_at_all(decisions):

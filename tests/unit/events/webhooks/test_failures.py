@@ -59,7 +59,7 @@ async def test_a_server_that_is_down_is_tried_again(scene: Scene) -> None:
     webhook_id, _ = await scene.create(url="http://localhost:1/hook")
     made = await scene.decide()
     await scene.deliver()
-    assert (await scene.shown(webhook_id)).last_error == "the connection was refused"
+    assert (await scene.shown(webhook_id)).last_error == "connection refused"
 
     await scene.change(webhook_id, url=f"http://localhost:{port}/hook")
     await scene.deliver()

@@ -157,7 +157,7 @@ async def test_a_name_with_one_address_that_is_not_public_is_refused_like_one_th
 
     reason = await reason_of(Outbound(resolve=lying), f"https://lying.example:{server.port}/")
 
-    assert reason == "the name leads to no public address"
+    assert reason == "the name does not resolve to a public address"
     assert server.received == []
 
 
@@ -165,12 +165,17 @@ async def test_an_unknown_name_has_no_address() -> None:
     async def unknown(_name: str, _port: int) -> list[str]:
         raise socket.gaierror(-2, "Name or service not known")
 
-    assert await reason_of(Outbound(resolve=unknown), "https://x.example/") == "the name leads to no public address"
+    assert (
+        await reason_of(Outbound(resolve=unknown), "https://x.example/")
+        == "the name does not resolve to a public address"
+    )
 
 
 @pytest.mark.parametrize("host", ["2130706433", "127.1", "0x7f000001", "017700000001", "localhost", "localhost."])
 async def test_other_spellings_of_this_machine_are_refused(server: Receiver, host: str) -> None:
-    assert await reason_of(Outbound(), f"https://{host}:{server.port}/") == "the name leads to no public address"
+    assert (
+        await reason_of(Outbound(), f"https://{host}:{server.port}/") == "the name does not resolve to a public address"
+    )
     assert server.received == []
 
 
@@ -198,7 +203,7 @@ async def test_a_refused_connection_is_told() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
 
-    assert await reason_of(Outbound(LOCAL), f"http://127.0.0.1:{port}/") == "the connection was refused"
+    assert await reason_of(Outbound(LOCAL), f"http://127.0.0.1:{port}/") == "connection refused"
 
 
 async def test_an_address_that_refuses_is_passed_over_for_the_next(server: Receiver) -> None:
@@ -229,7 +234,7 @@ async def test_a_name_server_that_does_not_answer_is_told() -> None:
 async def test_a_server_that_hangs_up_is_told(server: Receiver) -> None:
     server.answer = lambda _request: Answering(hang_up=True)
 
-    assert await reason_of(Outbound(LOCAL), server.url()) == "the connection was lost before the answer"
+    assert await reason_of(Outbound(LOCAL), server.url()) == "the connection was lost before the response"
 
 
 async def test_a_long_answer_is_cut(server: Receiver) -> None:
@@ -243,11 +248,11 @@ async def test_a_long_answer_is_cut(server: Receiver) -> None:
 @pytest.mark.parametrize(
     ("sent", "reason"),
     [
-        (b"SSH-2.0-OpenSSH_9\r\n\r\n", "the answer is not HTTP"),
-        (b"HTTP/1.1 100 Continue\r\n\r\n" * 20_000, "the answer is longer than 262144 bytes"),
-        (b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 20_000, "the answer is not HTTP"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc", "the answer is not HTTP"),
-        (b"", "the connection was lost before the answer"),
+        (b"SSH-2.0-OpenSSH_9\r\n\r\n", "the response is not HTTP"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" * 20_000, "the response is longer than 262144 bytes"),
+        (b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 20_000, "the response is not HTTP"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc", "the response is not HTTP"),
+        (b"", "the connection was lost before the response"),
     ],
 )
 async def test_what_is_no_answer_is_told(sent: bytes, reason: str) -> None:

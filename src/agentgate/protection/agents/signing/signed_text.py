@@ -50,7 +50,7 @@ def text_over(message: SignedMessage, coverage: Coverage, parameters: str) -> by
     text = "\n".join(lines)
     # A value with a line break could forge other lines.
     if not text.isascii() or text.count("\n") >= len(lines):
-        raise Unreadable("what a signature covers may only have ASCII characters and no line breaks")
+        raise Unreadable("covered components may contain only ASCII characters and no line breaks")
     return text.encode("ascii")
 
 

@@ -16,7 +16,7 @@ PAUSE_S = 1.0
 PAGE = 100
 
 _EXPORT = "agentgate labels export --site-key site_shop1 > labels.ndjson"
-labels = typer.Typer(help="Get decision labels out of a running service.", epilog=f"Example: {_EXPORT}")
+labels = typer.Typer(help="Export decision labels from a running AgentGate.", epilog=f"Example: {_EXPORT}")
 
 
 @labels.callback()
@@ -27,7 +27,8 @@ def options() -> None:
 
 @command(labels, "export", _EXPORT)
 def export(
-    site_key: Annotated[str, typer.Option("--site-key", help="The site whose labels to export.")], api: AdminApi
+    site_key: Annotated[str, typer.Option("--site-key", help="Site key of the site whose labels to export.")],
+    api: AdminApi,
 ) -> Lines:
     """Print every decision label of a site, oldest update first, for `agentgate train`: one JSON object a line."""
 
@@ -44,13 +45,13 @@ def export(
 def tail(
     api: AdminApi,
     *,
-    site_key: Annotated[str | None, typer.Argument(help="The site's key; not needed where there is one only.")] = None,
+    site_key: Annotated[str | None, typer.Argument(help="Site key. Optional if there is only one site.")] = None,
     outcome: Annotated[
         Literal["allow", "challenge", "block", "drop"] | None, typer.Option(help="Only decisions with this outcome.")
     ] = None,
     label: Annotated[str | None, typer.Option(help="Only decisions with this label.")] = None,
-    last: Annotated[int, typer.Option(help="How many of those before to show first.", min=0, max=PAGE)] = 10,
-    once: Annotated[bool, typer.Option("--once", help="Show those before and end.")] = False,
+    last: Annotated[int, typer.Option(help="Number of earlier decisions to show first.", min=0, max=PAGE)] = 10,
+    once: Annotated[bool, typer.Option("--once", help="Show the earlier decisions and exit.")] = False,
 ) -> Lines:
     """Show decisions as they are made, until Ctrl-C."""
     query = {"siteKey": site_key or _only_site(api), "outcome": outcome, "label": label}
@@ -66,14 +67,14 @@ def _follow(api: AdminApi, query: dict[str, str | None], last: int, *, once: boo
         page = _newest(api, query)
         yield from (decision for decision in page if decision["id"] not in seen)
         if len(page) == PAGE and seen and not seen & {decision["id"] for decision in page}:
-            typer.secho(f"... more than {PAGE} in a second; not all are shown", err=True)
+            typer.secho(f"... more than {PAGE} in a second; some are not shown", err=True)
         seen = {decision["id"] for decision in page} or seen
 
 
 def explain(
-    decision_id: Annotated[str, typer.Argument(help="The decision's number, as the challenge page shows it: dec_...")],
+    decision_id: Annotated[str, typer.Argument(help="Decision ID from the challenge page: dec_...")],
     api: AdminApi,
-    site_key: Annotated[str | None, typer.Option(help="The site's key; without it, every site is asked.")] = None,
+    site_key: Annotated[str | None, typer.Option(help="Site key. Default: search all sites.")] = None,
 ) -> CommandAnswer:
     """Say why a decision was made: rule, labels by source, scores."""
     detail = _find(api, decision_id, site_key)
@@ -94,7 +95,7 @@ def explain(
 def _only_site(api: AdminApi) -> str:
     keys = [each["siteKey"] for each in api.items("/sites")]
     if len(keys) != 1:
-        raise CommandRefused(f"say which site: {', '.join(keys) or 'there is none yet'}")
+        raise CommandRefused(f"give the site key: {', '.join(keys) or 'there is none yet'}")
     return str(keys[0])
 
 
@@ -105,7 +106,7 @@ def _find(api: AdminApi, decision_id: str, site_key: str | None) -> Any:
             return api.get(f"/decisions/{quote(decision_id, safe='')}", siteKey=key)
         except NotThere:
             continue
-    raise CommandRefused(f"no site has a decision {decision_id}; it may be older than events are kept")
+    raise CommandRefused(f"no site has a decision {decision_id}; its retention may have ended")
 
 
 def _newest(api: AdminApi, query: dict[str, str | None]) -> list[Any]:
@@ -125,9 +126,9 @@ def _line(decision: Any) -> str:
 
 def _sentence(detail: Any) -> str:
     decision = detail["decision"]
-    what = f"{decision['method']} {decision['route']} at {decision['time']} was answered with {decision['outcome']}"
+    what = f"{decision['method']} {decision['route']} at {decision['time']} has the outcome {decision['outcome']}"
     if "wouldDecision" in decision:
-        what += f"; enforce mode would have said {decision['wouldDecision']}"
+        what += f"; in enforce mode: {decision['wouldDecision']}"
     if "matchedRule" in decision:
         changed = "" if detail.get("ruleCurrent", True) else ", which has changed since"
         what += f", by the rule {decision['matchedRule']}{changed}"

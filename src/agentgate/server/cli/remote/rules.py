@@ -15,7 +15,7 @@ from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedT
 WRONG_EXIT_CODE = 1
 
 rules = typer.Typer(
-    help="A site's rules as a file: check, try, compare, replay, put in force.",
+    help="Lint, test, compare, replay and activate a site's rules from a file.",
     epilog="Example: agentgate rules lint site_shop1 rules.json",
 )
 FileArgument = Annotated[Path, typer.Argument(help="A rule set as YAML or JSON.", exists=True, dir_okay=False)]
@@ -44,10 +44,10 @@ def lint(site_key: SiteArgument, file: FileArgument, api: AdminApi) -> CommandAn
 class TriedRequest:
     """The options of `rules test`: the request."""
 
-    target: Annotated[str, typer.Option(help="The address that is asked for, with scheme and host.")]
-    method: Annotated[str, typer.Option(help="The request's method.")] = "GET"
+    target: Annotated[str, typer.Option(help="URL of the request, with scheme and host.")]
+    method: Annotated[str, typer.Option(help="Method of the request.")] = "GET"
     header: Annotated[list[str] | None, typer.Option(help="`Name: value`; repeatable.")] = None
-    address: Annotated[str, typer.Option(help="The visitor's address.")] = "198.51.100.7"
+    address: Annotated[str, typer.Option(help="The visitor's IP address.")] = "198.51.100.7"
 
 
 @command(rules, "test", "agentgate rules test site_shop1 rules.json --target https://shop.example/login")
@@ -58,7 +58,7 @@ def try_request(site_key: SiteArgument, file: FileArgument, given: TriedRequest,
     report = api.call("POST", site_path(site_key, "rules", "test"), {**_body(file), "request": request})
     told = f"{report['outcome']}, by {report.get('rule', 'the default')}; labels: {', '.join(report['labels'])}"
     rows = [(each["rule"], "yes" if each["matched"] else "no", each.get("because", "")) for each in report["trace"]]
-    return CommandAnswer(report, [told, PrintedTable("Rules in their order", ("Rule", "Matched", "Because"), rows)])
+    return CommandAnswer(report, [told, PrintedTable("Rules in order", ("Rule", "Matched", "Because"), rows)])
 
 
 @command(rules, "diff", "agentgate rules diff site_shop1 rules.json")
@@ -79,7 +79,7 @@ def backtest(site_key: SiteArgument, file: FileArgument, api: AdminApi) -> Comma
 
 def _replayed(report: Any) -> list[str | PrintedTable]:
     people: list[str | PrintedTable] = [
-        f"{report['evaluated']} requests replayed, {report['changed']} would be treated otherwise"
+        f"{report['evaluated']} requests replayed, {report['changed']} would have another outcome"
     ]
     rows = [
         (f"{flip['from']} -> {flip['to']}", str(flip["count"]), str(flip["humanLabelled"]), ", ".join(flip["examples"]))
@@ -88,7 +88,7 @@ def _replayed(report: Any) -> list[str | PrintedTable]:
     if rows:
         people.append(PrintedTable("Changes", ("Outcome", "Requests", "People among them", "Examples"), rows))
     if not report["complete"]:
-        people.append("not all of the range was replayed: it has too many requests")
+        people.append("the range has too many requests, so only a part was replayed")
     return people
 
 
@@ -98,17 +98,17 @@ def push(
     file: FileArgument,
     api: AdminApi,
     *,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")] = False,
     acknowledge: Annotated[
-        bool, typer.Option("--acknowledge", help="Save rules with warnings, or that refuse many more requests.")
+        bool, typer.Option("--acknowledge", help="Save rules that have warnings or block many more requests.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs; needs --yes.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON; requires --yes.")] = False,
 ) -> CommandAnswer | int:
     """Put a file in force, after its difference and a backtest were shown; refused when somebody was quicker."""
     present = api.get(site_path(site_key, "rules"))
     changes = _changes(present["ruleSet"], file)
     if as_json and not yes:
-        raise CommandRefused("--json asks nothing, so it needs --yes; `agentgate rules diff` shows what would change")
+        raise CommandRefused("--json requires --yes; `agentgate rules diff` shows what would change")
     if not changes:
         return CommandAnswer(present, "no difference")
     checked = api.call("POST", site_path(site_key, "rules", "validate"), _body(file))
@@ -119,10 +119,10 @@ def push(
     if not as_json:
         show_people(["".join(changes), *_replayed(backtest(site_key, file, api).value)])
     if not yes:
-        typer.confirm("Put it in force?", abort=True)
+        typer.confirm("Activate the rules?", abort=True)
     body = {**_body(file), "revision": present["revision"], "acknowledge": acknowledge}
     made = save_rules(api, site_key, body, yes=yes)
-    return CommandAnswer(made, f"revision {made['revision']} is in force")
+    return CommandAnswer(made, f"revision {made['revision']} is active")
 
 
 def save_rules(api: AdminApi, site_key: str, body: dict[str, Any], *, yes: bool) -> Any:
