@@ -6,19 +6,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+import click
 
 from agentgate.protection.rules.text import TextProblem, read_text
 from agentgate.server.cli.api_client import AdminApi, ConfirmationRequired, SiteArgument, site_path
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable, command, read_file, show_people
+from agentgate.server.cli.parameters import Argument, Option
 
 WRONG_EXIT_CODE = 1
 
-rules = typer.Typer(
+rules = click.Group(
     help="Lint, test, compare, replay and activate a site's rules from a file.",
     epilog="Example: agentgate rules lint site_shop1 rules.json",
 )
-FileArgument = Annotated[Path, typer.Argument(help="A rule set as YAML or JSON.", exists=True, dir_okay=False)]
+FileArgument = Annotated[Path, Argument(help="A rule set as YAML or JSON.", exists=True, dir_okay=False)]
 
 
 @command(rules, "show", "agentgate rules show site_shop1 > rules.json")
@@ -44,10 +45,10 @@ def lint(site_key: SiteArgument, file: FileArgument, api: AdminApi) -> CommandAn
 class TriedRequest:
     """The options of `rules test`: the request."""
 
-    target: Annotated[str, typer.Option(help="URL of the request, with scheme and host.")]
-    method: Annotated[str, typer.Option(help="Method of the request.")] = "GET"
-    header: Annotated[list[str] | None, typer.Option(help="`Name: value`; repeatable.")] = None
-    address: Annotated[str, typer.Option(help="The visitor's IP address.")] = "198.51.100.7"
+    target: Annotated[str, Option(help="URL of the request, with scheme and host.")]
+    method: Annotated[str, Option(help="Method of the request.")] = "GET"
+    header: Annotated[list[str] | None, Option(help="`Name: value`; repeatable.")] = None
+    address: Annotated[str, Option(help="The visitor's IP address.")] = "198.51.100.7"
 
 
 @command(rules, "test", "agentgate rules test site_shop1 rules.json --target https://shop.example/login")
@@ -98,11 +99,11 @@ def push(
     file: FileArgument,
     api: AdminApi,
     *,
-    yes: Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")] = False,
+    yes: Annotated[bool, Option("--yes", help="Skip the confirmation.")] = False,
     acknowledge: Annotated[
-        bool, typer.Option("--acknowledge", help="Save rules that have warnings or block many more requests.")
+        bool, Option("--acknowledge", help="Save rules that have warnings or block many more requests.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON; requires --yes.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print JSON; requires --yes.")] = False,
 ) -> CommandAnswer | int:
     """Put a file in force, after its difference and a backtest were shown; refused when somebody was quicker."""
     present = api.get(site_path(site_key, "rules"))
@@ -114,12 +115,12 @@ def push(
     checked = api.call("POST", site_path(site_key, "rules", "validate"), _body(file))
     if not checked["valid"]:
         for problem in checked["errors"]:
-            typer.secho(f"{file}{_place(problem)}: {problem['message']}", err=True)
+            click.secho(f"{file}{_place(problem)}: {problem['message']}", err=True)
         return WRONG_EXIT_CODE
     if not as_json:
         show_people(["".join(changes), *_replayed(backtest(site_key, file, api).value)])
     if not yes:
-        typer.confirm("Activate the rules?", abort=True)
+        click.confirm("Activate the rules?", abort=True)
     body = {**_body(file), "revision": present["revision"], "acknowledge": acknowledge}
     made = save_rules(api, site_key, body, yes=yes)
     return CommandAnswer(made, f"revision {made['revision']} is active")
@@ -133,8 +134,8 @@ def save_rules(api: AdminApi, site_key: str, body: dict[str, Any], *, yes: bool)
     except ConfirmationRequired as asked:
         if yes:
             raise CommandRefused(f"{asked} Nothing was saved; `agentgate rules push` has --acknowledge") from None
-        typer.secho(str(asked), err=True)
-    typer.confirm("Save them anyway?", abort=True)
+        click.secho(str(asked), err=True)
+    click.confirm("Save them anyway?", abort=True)
     return api.call("PUT", path, {**guarded, "acknowledge": True})
 
 

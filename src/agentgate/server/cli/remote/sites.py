@@ -3,18 +3,19 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-import typer
+import click
 
 from agentgate.server.cli.api_client import AdminApi, SiteArgument, site_path
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable, command
+from agentgate.server.cli.parameters import Argument, Option
 
-site = typer.Typer(help="List, show, create and switch sites.", epilog="Example: agentgate site list")
-credential = typer.Typer(
+site = click.Group(help="List, show, create and switch sites.", epilog="Example: agentgate site list")
+credential = click.Group(
     help="Manage the secrets of a site's servers.",
     epilog="Example: agentgate credential create site_shop1 --name nginx",
 )
-CredentialArgument = Annotated[str, typer.Argument(help="The credential's ID, cred_...")]
-PathArgument = Annotated[str, typer.Argument(help="A path such as /hooks/stripe, or /hooks/* for everything below it.")]
+CredentialArgument = Annotated[str, Argument(help="The credential's ID, cred_...")]
+PathArgument = Annotated[str, Argument(help="A path such as /hooks/stripe, or /hooks/* for everything below it.")]
 
 
 @command(site, "list", "agentgate site list --json")
@@ -38,11 +39,11 @@ def show_site(site_key: SiteArgument, api: AdminApi) -> CommandAnswer:
 
 @command(site, "create", "agentgate site create Shop --origin https://shop.example")
 def create_site(
-    name: Annotated[str, typer.Argument(help="Name of the site.")],
+    name: Annotated[str, Argument(help="Name of the site.")],
     api: AdminApi,
     *,
-    origin: Annotated[list[str], typer.Option(help="The site's public address; repeatable.")],
-    site_key: Annotated[str | None, typer.Option(help="Site key. Default: generated.")] = None,
+    origin: Annotated[list[str], Option(help="The site's public address; repeatable.")],
+    site_key: Annotated[str | None, Option(help="Site key. Default: generated.")] = None,
 ) -> CommandAnswer:
     """Create a site in monitor mode: it refuses nobody until you switch it."""
     body = {"name": name, "allowedOrigins": origin, "mode": "monitor"} | ({"siteKey": site_key} if site_key else {})
@@ -55,7 +56,7 @@ def create_site(
 def switch_mode(
     site_key: SiteArgument,
     mode: Annotated[
-        Literal["monitor", "enforce"], typer.Argument(help="monitor: record only. enforce: block and challenge.")
+        Literal["monitor", "enforce"], Argument(help="monitor: record only. enforce: block and challenge.")
     ],
     api: AdminApi,
 ) -> CommandAnswer:
@@ -68,7 +69,7 @@ def switch_mode(
 def protect_site(
     site_key: SiteArgument,
     api: AdminApi,
-    off: Annotated[bool, typer.Option("--off", help="Check browsers only on the site's routes.")] = False,
+    off: Annotated[bool, Option("--off", help="Check browsers only on the site's routes.")] = False,
 ) -> CommandAnswer:
     """Make every browser prove itself once, whatever it asks for. Programs are left to the rules."""
     found = api.call("PATCH", site_path(site_key), {"wholeSite": not off})
@@ -84,8 +85,8 @@ def open_path(
     path: PathArgument,
     api: AdminApi,
     *,
-    to: Annotated[str, typer.Option("--to", help="Name of a service, an IP address or network, or anyone.")],
-    note: Annotated[str | None, typer.Option("--note", help="Note on the purpose.")] = None,
+    to: Annotated[str, Option("--to", help="Name of a service, an IP address or network, or anyone.")],
+    note: Annotated[str | None, Option("--note", help="Note on the purpose.")] = None,
 ) -> CommandAnswer:
     """Open a path to one sender, whatever routes and rules say."""
     entry = {"path": path, "sender": to} | ({} if note is None else {"note": note})
@@ -119,7 +120,7 @@ def list_credentials(site_key: SiteArgument, api: AdminApi) -> CommandAnswer:
 def create_credential(
     site_key: SiteArgument,
     api: AdminApi,
-    name: Annotated[str, typer.Option(help="Name, such as the server that uses the secret.")] = "server",
+    name: Annotated[str, Option(help="Name, such as the server that uses the secret.")] = "server",
 ) -> CommandAnswer:
     """Make a credential and print its secret, this once."""
     return _secret(api.call("POST", site_path(site_key, "credentials"), {"name": name}))
@@ -139,16 +140,16 @@ def revoke_credential(site_key: SiteArgument, credential_id: CredentialArgument,
 
 
 def invite(
-    email: Annotated[str, typer.Argument(help="Email address to invite.")],
+    email: Annotated[str, Argument(help="Email address to invite.")],
     api: AdminApi,
     *,
-    customer: Annotated[str | None, typer.Option(help="Name of a new customer or ID of an existing one.")] = None,
+    customer: Annotated[str | None, Option(help="Name of a new customer or ID of an existing one.")] = None,
     another: Annotated[
-        bool, typer.Option("--another", help="Create a new customer even if the name is already used.")
+        bool, Option("--another", help="Create a new customer even if the name is already used.")
     ] = False,
     role: Annotated[
         Literal["owner", "admin", "member", "readonly"] | None,
-        typer.Option(help="Default: owner of a new customer, member of an existing one."),
+        Option(help="Default: owner of a new customer, member of an existing one."),
     ] = None,
 ) -> CommandAnswer:
     """Invite somebody, into a new customer's account or an existing one, and print the link."""
