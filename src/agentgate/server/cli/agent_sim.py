@@ -45,9 +45,9 @@ def agent_sim(
     submit: SubmitOption = "",
     policy: PolicyOption = None,
 ) -> CommandAnswer:
-    """Send every kind of good and bad agent request; exit with 1 when something is answered as it should not be.
+    """Send valid and invalid agent requests; exit code 1 if a response is wrong.
 
-    The key is kept in `agent-sim.key` in this folder and made when it is not there.
+    The key is stored in `agent-sim.key` in the current folder. Default: generated.
     """
     key = _own_key()
     results = []

@@ -27,9 +27,9 @@ def backup(
     folder: Annotated[Path, Argument(help="An empty or new folder for the backup.")],
     settings: Settings,
 ) -> CommandAnswer:
-    """Copy every database into a folder and check each copy. The service may go on running.
+    """Back up every database into a folder and verify each copy. The service may keep running.
 
-    With PostgreSQL the copy is a dump, made by pg_dump.
+    With PostgreSQL, the copy is a dump created by pg_dump.
     """
     check_empty(folder)
     if settings.database_url:

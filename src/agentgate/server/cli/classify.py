@@ -30,7 +30,7 @@ def classify(
     settings: Settings,
     most: Annotated[int, Option("--most", min=1, help="Number of User-Agents in the table.")] = SHOWN,
 ) -> CommandAnswer:
-    """Say what each client of a log is, why, and whether it would pass. Only names and addresses are judged."""
+    """Classify the clients of a log, with reasons and outcomes. Uses only User-Agents and IP addresses."""
     if str(file) != "-" and not file.is_file():
         raise CommandRefused(f"there is no file {file}; give an access log or a list of User-Agents, or - for stdin")
     intel = load_intel(intel_folder(settings))

@@ -32,7 +32,7 @@ def copy(
 ) -> CommandAnswer:
     """Copy the embedded databases to an empty PostgreSQL, or the events of either to an empty ClickHouse.
 
-    Stop the service first. Run it again to go on.
+    Stop the service first. If interrupted, run the command again to continue.
     """
     if bool(to) == (to_file is not None):
         raise CommandRefused("give the target's address with either --to-file or --to")

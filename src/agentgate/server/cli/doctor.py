@@ -35,10 +35,10 @@ class DoctorOptions:
 
 
 def doctor(options: DoctorOptions) -> CommandAnswer:
-    """Look at a site from outside: is it behind the gate, and does the gate hold? Exit code 1 when something fails.
+    """Test a site's protection from outside. Exit code 1 if a check fails.
 
-    It asks some hundred harmless requests. The address alone is enough; a protected route, tokens, the upstream's
-    address and the adapter's file allow for more.
+    It sends about a hundred harmless requests. Only the address is required; a protected route, tokens, the upstream's
+    address and the adapter's file enable further checks.
     """
     tokens, path = options.token or [], options.protected_path
     if len(tokens) > 2:

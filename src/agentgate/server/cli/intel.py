@@ -48,10 +48,10 @@ def update(
     ] = False,
     as_json: JsonOption = False,
 ) -> CommandAnswer:
-    """Read lists and put them in force together. A running service takes them over within a minute.
+    """Import lists and activate them together. A running service loads them within a minute.
 
-    A folder replaces all that was imported. A single file or URL is kept in `lists` beside the set and replaces its
-    namesake there.
+    A folder replaces all imported lists. A single file or URL is stored in `lists` next to the imported data and
+    replaces a list with the same name.
     """
     folder = find_lists(source, intel_folder(settings))
     imported, reports = import_folder(folder, now_ms=SystemClock().now_ms())
@@ -71,7 +71,7 @@ def update(
 
 @command(intel, "show", "agentgate intel show --json")
 def show(settings: Settings) -> CommandAnswer:
-    """Print what a service with these settings loads: each source, its kind and how much it gave."""
+    """Print the data that a service with these settings loads: sources, kinds and number of entries."""
     folder = intel_folder(settings)
     loaded = load_intel(folder)
     rows = [{"source": line.file, "kind": line.kind, "taken": line.taken} for line in loaded.sources]

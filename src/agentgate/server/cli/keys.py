@@ -23,7 +23,7 @@ keys = click.Group(help="List and rotate the signing and encryption keys.", epil
 
 @command(keys, "list", "agentgate keys list --json")
 def list_keys(settings: Settings) -> CommandAnswer:
-    """Print every key: purpose, ID, when it was made and when it stops verifying. Never the key itself."""
+    """Print every key's purpose, ID, creation time and end of verification, without the key itself."""
     return _answer(asyncio.run(_stored_keys(settings)))
 
 
@@ -31,7 +31,7 @@ def list_keys(settings: Settings) -> CommandAnswer:
 def rotate(
     purpose: Annotated[str, Argument(help="One of " + ", ".join(PURPOSES) + ".")], settings: Settings
 ) -> CommandAnswer:
-    """Make a new key for a purpose. The old one goes on verifying until what it made has expired."""
+    """Create a new key for a purpose. The old key verifies until its signatures have expired."""
     if purpose not in PURPOSES:
         raise CommandRefused(f"unknown purpose {purpose!r}; give one of {', '.join(PURPOSES)}")
     return _answer(asyncio.run(_rotate(settings, purpose)))
@@ -44,7 +44,7 @@ def rotate_root(
     ],
     settings: Settings,
 ) -> CommandAnswer:
-    """Seal everything with another root secret. Stop every service on this store first."""
+    """Encrypt all keys and secrets with another root secret. Stop every service on this store first."""
     if not settings.database_url and is_in_use(settings.data_dir / "config.db"):
         raise CommandRefused(f"{settings.data_dir / 'config.db'} is in use; stop the service first")
     count = asyncio.run(_rotate_root(settings, _read_secret(new_secret)))

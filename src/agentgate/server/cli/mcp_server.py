@@ -202,7 +202,7 @@ def mcp(
 ) -> None:
     """Serve the console API to an MCP client over standard input and output: read traffic, draft and backtest rules.
 
-    Nothing is changed without a yes of the person before the client.
+    Changes require the user's confirmation in the client.
     """
     McpServer(_console_api(url, token), sys.stdin, sys.stdout).serve()
 

@@ -19,7 +19,7 @@ def migrate(
         bool, Option("--check", help="List pending migrations without applying them; exit 1 if any.")
     ] = False,
 ) -> CommandAnswer:
-    """Show the migrations that are pending and apply them."""
+    """Show pending migrations and apply them."""
     pending = asyncio.run(_migrate(settings, check=check))
     people = [f"pending: {name}" for name in pending]
     if not pending:

@@ -53,9 +53,9 @@ def make(
     ] = False,
     out: Annotated[Path | None, Option(help="Output file. Default: a new file in the folder of probe pools.")] = None,
 ) -> CommandAnswer:
-    """Ask fresh programs of every browser on this machine, and keep those on which all agree.
+    """Generate programs, run them in every browser on this machine, and keep those with equal results.
 
-    A running service takes the pool over within a minute; the one before retires a day later. Only loopback is used.
+    A running service loads the pool within a minute; the previous pool retires a day later. Uses only loopback.
     """
     today = to_rfc3339(SystemClock().now_ms())[:10]
     found = _browsers(browser or [])
@@ -86,7 +86,7 @@ def make(
 
 @command(probes, "show", "agentgate probes show --json")
 def show(settings: Settings) -> CommandAnswer:
-    """Print the pools that a service with these settings draws from now."""
+    """Print the active pools of a service with these settings."""
     live = Pools(probes_folder(settings)).live(SystemClock().now_ms())
     people: list[str | PrintedTable] = []
     for pool in live:

@@ -36,9 +36,9 @@ def restore(
         bool, Option("--overwrite", help="Move existing databases aside and replace them with the backup.")
     ] = False,
 ) -> CommandAnswer:
-    """Put a backup in place. The service must be stopped. No token that was issued until now can be spent any more.
+    """Restore a backup. Stop the service first. Tokens issued until now can no longer be redeemed.
 
-    With PostgreSQL that was put back by other tools (a base backup, a snapshot): run this without a folder afterwards.
+    After a restore of PostgreSQL by other tools (a base backup, a snapshot), run this command without a folder.
     """
     if settings.database_url:
         return _restore_postgres(settings, folder, overwrite=overwrite)

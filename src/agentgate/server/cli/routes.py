@@ -16,7 +16,7 @@ from agentgate.server.cli.parameters import Argument, Option
 def routes(
     surface: Annotated[str | None, Option("--surface", help="Show only the routes of this surface.")] = None,
 ) -> CommandAnswer:
-    """Print every route: method, path, guard and the place of its handler."""
+    """Print every route: method, path, guard and the location of its handler."""
     rows = list(_rows(surface))
     headings = ("Surface", "Method", "Path", "Guard", "Handler")
     return CommandAnswer(rows, PrintedTable(f"{len(rows)} routes", headings, (row.values() for row in rows)))

@@ -39,7 +39,7 @@ def serve(
 ) -> int:
     """Open the public and the admin listener and serve until SIGTERM or Ctrl-C.
 
-    SIGUSR2 restarts the service: a new process takes the listening sockets over, and this one drains and ends.
+    SIGUSR2 restarts the service: a new process takes over the listening sockets, and this one drains and exits.
     """
     settings = read_process_settings(config)
     _configure_logs(settings)

@@ -43,7 +43,7 @@ class TrainOptions:
 
 
 def train(options: TrainOptions) -> CommandAnswer:
-    """Learn a model from decision labels, test it on visitors it has not seen, and write it with a report."""
+    """Train a model from decision labels, cross-validate it by visitor, and write the model and a report."""
     for path in (options.out, options.report):
         if not path.absolute().parent.is_dir():
             raise CommandRefused(f"there is no folder {path.parent} for {path.name}; create it first")

@@ -22,7 +22,7 @@ def apply(
     yes: Annotated[bool, Option("--yes", help="Skip the confirmation.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a site be as a file says: create it, or change what differs. Fields that the file leaves out stay."""
+    """Apply a site's configuration file: create the site or change the differences. Omitted fields are unchanged."""
     wanted = _read(file)
     present = _present(api, wanted["siteKey"])
     plan = _plan(api, wanted, present)

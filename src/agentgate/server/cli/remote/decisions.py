@@ -24,7 +24,7 @@ labels = click.Group(help="Export decision labels from a running AgentGate.", ep
 def export(
     site_key: Annotated[str, Option("--site-key", help="Site key of the site whose labels to export.")], api: AdminApi
 ) -> Lines:
-    """Print every decision label of a site, oldest update first, for `agentgate train`: one JSON object a line."""
+    """Print every decision label of a site for `agentgate train`, oldest update first: one JSON object per line."""
 
     def items() -> Iterator[Any]:
         count = 0
@@ -47,7 +47,7 @@ def tail(
     last: Annotated[int, Option(help="Number of earlier decisions to show first.", min=0, max=PAGE)] = 10,
     once: Annotated[bool, Option("--once", help="Show the earlier decisions and exit.")] = False,
 ) -> Lines:
-    """Show decisions as they are made, until Ctrl-C."""
+    """Follow decisions live, until Ctrl-C."""
     query = {"siteKey": site_key or _only_site(api), "outcome": outcome, "label": label}
     return Lines(_follow(api, query, last, once=once), _line)
 
@@ -70,7 +70,7 @@ def explain(
     api: AdminApi,
     site_key: Annotated[str | None, Option(help="Site key. Default: search all sites.")] = None,
 ) -> CommandAnswer:
-    """Say why a decision was made: rule, labels by source, scores."""
+    """Explain a decision: rule, labels by source, scores."""
     detail = _find(api, decision_id, site_key)
     decision = detail["decision"]
     rows = [(source, ", ".join(labels)) for source, labels in detail["labelsBySource"].items()]

@@ -40,9 +40,9 @@ class ProtectOptions:
 def protect(
     options: ProtectOptions, api: AdminApi, settings: Settings, as_json: JsonOption = False
 ) -> CommandAnswer | None:
-    """Put AgentGate before a site: make the site and a secret, write the proxy's files, watch the first requests.
+    """Protect a site: create it and a secret, write the proxy's files, watch the first requests.
 
-    Run it again to go on watching: a site with this origin, and files that are there, are taken as they are.
+    Run it again to continue watching: an existing site with this origin and existing files are reused.
     """
     if options.proxy not in FILES:
         raise CommandRefused(f"there are no files for {options.proxy!r}; use one of {', '.join(FILES)}")

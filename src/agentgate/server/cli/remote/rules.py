@@ -24,7 +24,7 @@ FileArgument = Annotated[Path, Argument(help="A rule set as YAML or JSON.", exis
 
 @command(rules, "show", "agentgate rules show site_shop1 > rules.json")
 def show(site_key: SiteArgument, api: AdminApi) -> CommandAnswer:
-    """Print the rule set that a site follows, ready to be edited; with --json also its revision and overrides."""
+    """Print a site's active rule set for editing; with --json also its revision and overrides."""
     found = api.get(site_path(site_key, "rules"))
     note = f"revision {found['revision']}, of the {found['source']}"
     return CommandAnswer(found, json.dumps(found["ruleSet"], indent=2), note=note)
@@ -32,7 +32,7 @@ def show(site_key: SiteArgument, api: AdminApi) -> CommandAnswer:
 
 @command(rules, "lint", "agentgate rules lint site_shop1 rules.json")
 def lint(site_key: SiteArgument, file: FileArgument, api: AdminApi) -> CommandAnswer:
-    """Check a file: errors with line and column, and rules that can never matter. Exit code 1 when it is not valid."""
+    """Check a file: errors with line and column, and rules without effect. Exit code 1 if it is invalid."""
     checked = api.call("POST", site_path(site_key, "rules", "validate"), _body(file))
     people = [f"{file}{_place(problem)}: {problem['message']}" for problem in checked["errors"]]
     people += [f"{file}{_place(found)}: {found['kind']}: {found['message']}" for found in checked.get("lints", ())]
@@ -53,7 +53,7 @@ class TriedRequest:
 
 @command(rules, "test", "agentgate rules test site_shop1 rules.json --target https://shop.example/login")
 def try_request(site_key: SiteArgument, file: FileArgument, given: TriedRequest, api: AdminApi) -> CommandAnswer:
-    """Try one request: what would be said, by which rule, and why not by those before it."""
+    """Test one request: the outcome, the matching rule, and why earlier rules do not match."""
     headers = _headers(given.header or ())
     request = {"method": given.method, "url": given.target, "headers": headers, "address": given.address}
     report = api.call("POST", site_path(site_key, "rules", "test"), {**_body(file), "request": request})
@@ -64,7 +64,7 @@ def try_request(site_key: SiteArgument, file: FileArgument, given: TriedRequest,
 
 @command(rules, "diff", "agentgate rules diff site_shop1 rules.json")
 def diff(site_key: SiteArgument, file: FileArgument, api: AdminApi) -> CommandAnswer:
-    """Compare a file with what is in force. Exit code 1 when they differ."""
+    """Compare a file with the active rules. Exit code 1 if they differ."""
     changes = _changes(api.get(site_path(site_key, "rules"))["ruleSet"], file)
     text = "".join(changes)
     value, code = {"differs": bool(changes), "diff": text}, WRONG_EXIT_CODE if changes else 0
@@ -73,7 +73,7 @@ def diff(site_key: SiteArgument, file: FileArgument, api: AdminApi) -> CommandAn
 
 @command(rules, "backtest", "agentgate rules backtest site_shop1 rules.json")
 def backtest(site_key: SiteArgument, file: FileArgument, api: AdminApi) -> CommandAnswer:
-    """Replay recent traffic by a file: whom would it treat otherwise?"""
+    """Replay recent traffic with a file's rules and show changed outcomes."""
     report = api.call("POST", site_path(site_key, "rules", "backtest"), _body(file))
     return CommandAnswer(report, _replayed(report))
 
@@ -105,7 +105,7 @@ def push(
     ] = False,
     as_json: Annotated[bool, Option("--json", help="Print JSON; requires --yes.")] = False,
 ) -> CommandAnswer | int:
-    """Put a file in force, after its difference and a backtest were shown; refused when somebody was quicker."""
+    """Activate a file's rules after a diff and a backtest. Fails if the rules changed in the meantime."""
     present = api.get(site_path(site_key, "rules"))
     changes = _changes(present["ruleSet"], file)
     if as_json and not yes:

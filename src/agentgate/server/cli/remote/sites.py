@@ -20,7 +20,7 @@ PathArgument = Annotated[str, Argument(help="A path such as /hooks/stripe, or /h
 
 @command(site, "list", "agentgate site list --json")
 def list_sites(api: AdminApi) -> CommandAnswer:
-    """List the sites with what happened today."""
+    """List the sites with today's statistics."""
     items = list(api.items("/sites"))
     rows = [
         (each["siteKey"], each["name"], each["mode"], ", ".join(each["allowedOrigins"]), _plain(each["today"]))
@@ -31,7 +31,7 @@ def list_sites(api: AdminApi) -> CommandAnswer:
 
 @command(site, "show", "agentgate site show site_shop1")
 def show_site(site_key: SiteArgument, api: AdminApi) -> CommandAnswer:
-    """Show a site: settings, credentials, rules in force, health."""
+    """Show a site: settings, credentials, active rules, health."""
     found = api.get(site_path(site_key))
     shown = {name: value for name, value in found.items() if name not in {"changes", "credentialList"}}
     return CommandAnswer(found, [*_lines("", shown), _credentials(found["credentialList"])])
@@ -45,7 +45,7 @@ def create_site(
     origin: Annotated[list[str], Option(help="The site's public address; repeatable.")],
     site_key: Annotated[str | None, Option(help="Site key. Default: generated.")] = None,
 ) -> CommandAnswer:
-    """Create a site in monitor mode: it refuses nobody until you switch it."""
+    """Create a site in monitor mode, which blocks no requests."""
     body = {"name": name, "allowedOrigins": origin, "mode": "monitor"} | ({"siteKey": site_key} if site_key else {})
     made = api.call("POST", "/sites", body)
     key = made["siteKey"]
@@ -71,7 +71,7 @@ def protect_site(
     api: AdminApi,
     off: Annotated[bool, Option("--off", help="Check browsers only on the site's routes.")] = False,
 ) -> CommandAnswer:
-    """Make every browser prove itself once, whatever it asks for. Programs are left to the rules."""
+    """Require a browser check of every browser on the whole site. The rules decide about other clients."""
     found = api.call("PATCH", site_path(site_key), {"wholeSite": not off})
     told = f"{site_key}: whole-site protection is {'off' if off else 'on'}, mode {found['mode']}"
     if not off and found["mode"] == "monitor":
@@ -88,7 +88,7 @@ def open_path(
     to: Annotated[str, Option("--to", help="Name of a service, an IP address or network, or anyone.")],
     note: Annotated[str | None, Option("--note", help="Note on the purpose.")] = None,
 ) -> CommandAnswer:
-    """Open a path to one sender, whatever routes and rules say."""
+    """Allow a path for one sender, independent of routes and rules."""
     entry = {"path": path, "sender": to} | ({} if note is None else {"note": note})
     known = api.get(site_path(site_key))["openPaths"]
     kept = [each for each in known if (each["path"], each["sender"]) != (path, to)]
@@ -98,7 +98,7 @@ def open_path(
 
 @command(site, "close", "agentgate site close site_shop1 /hooks/stripe")
 def close_path(site_key: SiteArgument, path: PathArgument, api: AdminApi) -> CommandAnswer:
-    """Close a path again, to everybody it was opened to."""
+    """Remove an allowed path, for all senders."""
     before = api.get(site_path(site_key))["openPaths"]
     after = [each for each in before if each["path"] != path]
     found = api.call("PATCH", site_path(site_key), {"openPaths": after})
@@ -111,7 +111,7 @@ def close_path(site_key: SiteArgument, path: PathArgument, api: AdminApi) -> Com
 
 @command(credential, "list", "agentgate credential list site_shop1")
 def list_credentials(site_key: SiteArgument, api: AdminApi) -> CommandAnswer:
-    """List a site's credentials. Secrets are shown once, when they are made."""
+    """List a site's credentials, without their secrets."""
     found = api.get(site_path(site_key))["credentialList"]
     return CommandAnswer(found, _credentials(found))
 
@@ -122,19 +122,19 @@ def create_credential(
     api: AdminApi,
     name: Annotated[str, Option(help="Name, such as the server that uses the secret.")] = "server",
 ) -> CommandAnswer:
-    """Make a credential and print its secret, this once."""
+    """Create a credential and print its secret, which is shown only once."""
     return _secret(api.call("POST", site_path(site_key, "credentials"), {"name": name}))
 
 
 @command(credential, "rotate", "agentgate credential rotate site_shop1 cred_0123456789abcdef")
 def rotate_credential(site_key: SiteArgument, credential_id: CredentialArgument, api: AdminApi) -> CommandAnswer:
-    """Replace a credential; the old secret works for the overlap more."""
+    """Rotate a credential; the old secret works during the overlap."""
     return _secret(api.call("POST", site_path(site_key, "credentials", credential_id, "rotate"), {}))
 
 
 @command(credential, "revoke", "agentgate credential revoke site_shop1 cred_0123456789abcdef")
 def revoke_credential(site_key: SiteArgument, credential_id: CredentialArgument, api: AdminApi) -> CommandAnswer:
-    """End a credential at once."""
+    """Revoke a credential immediately."""
     ended = api.call("POST", site_path(site_key, "credentials", credential_id, "revoke"), {})
     return CommandAnswer(ended, f"{credential_id} is revoked")
 
@@ -152,7 +152,7 @@ def invite(
         Option(help="Default: owner of a new customer, member of an existing one."),
     ] = None,
 ) -> CommandAnswer:
-    """Invite somebody, into a new customer's account or an existing one, and print the link."""
+    """Invite a person into a new or existing customer's account, and print the link."""
     given = customer or email
     is_id = given.startswith("acc_")
     if not is_id and not another:
