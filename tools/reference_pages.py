@@ -73,7 +73,7 @@ SOURCES = {
     "agent": "Agents",
     "receipt": "Tokens and clearances",
     "content": "Content",
-    "list": "Allowlist and blocklist",
+    "list": "Site lists",
     "model": "Models",
 }
 

@@ -46,8 +46,10 @@ FIGURES = {
     ),
     "docs/gateway.md": (f"More than {limits.GATEWAY_REQUESTS_PER_MINUTE:,} requests per minute",),
     "docs/browser-check.md": (
-        f"| address (IPv6: /64) | {limits.CHALLENGES_PER_MINUTE_PER_ADDRESS} |"
-        f" {limits.VERIFICATIONS_PER_MINUTE_PER_ADDRESS} | {limits.INSTRUMENTS_PER_MINUTE_PER_ADDRESS} |",
+        (
+            f"| address (IPv6: /64) | {limits.CHALLENGES_PER_MINUTE_PER_ADDRESS} |"
+            f" {limits.VERIFICATIONS_PER_MINUTE_PER_ADDRESS} | {limits.INSTRUMENTS_PER_MINUTE_PER_ADDRESS} |"
+        ),
         f"| site, all addresses | {limits.CHALLENGES_PER_MINUTE_PER_SITE:,} |",
         f"JSON of up to {limits.BROWSER_BODY_BYTES // 1024} KiB",
     ),
