@@ -1,4 +1,4 @@
-"""The series that `/metrics` shows: one list, from which come the families themselves, docs/monitoring.md and deploy/."""
+"""The metrics of `/metrics`: one list, from which the families, docs/monitoring.md and deploy/ are generated."""
 
 from enum import StrEnum
 
