@@ -1,11 +1,11 @@
 # ruff: noqa: INP001 - beside the package, for `generate.py`
 """The page of the command line, made from the commands."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import Enum
-from typing import Any
+from pathlib import Path
 
-import typer
+import click
 
 from agentgate.server.cli import COMMANDS, command_line
 from tools.templates import filled
@@ -25,44 +25,57 @@ GROUPS = {
 
 def cli_page(notice: str) -> str:
     """Return docs/cli.md."""
-    root = typer.main.get_command(command_line())
+    root = command_line()
     listed = [name for names in GROUPS.values() for name in names]
     # A new command needs a group; a test of the generated files fails here otherwise.
     if sorted(listed) != sorted(each.name for each in COMMANDS):
         raise ValueError("GROUPS does not list every command once")
-    shared = {name: each for command in root.commands.values() for each in command.params for name in each.opts}  # type: ignore[attr-defined]
-    common = [_row(shared[name]) for name in COMMON]
+    shared = {name: each for command in root.commands.values() for each in command.params for name in each.opts}
+    common = [_row(shared[name], {}) for name in COMMON]
     parts: list[str] = []
     for title, names in GROUPS.items():
         parts += [f"## {title}", ""]
         for name in names:
-            parts += _sections(root.commands[name], f"agentgate {name}")  # type: ignore[attr-defined]
+            parts += _sections(root.commands[name], f"agentgate {name}")
     return filled("cli", notice=notice, common="\n".join(common), commands="\n".join(parts).rstrip())
 
 
-def _sections(command: Any, name: str) -> Iterator[str]:
-    below = getattr(command, "commands", None)
-    if below:
-        for child, each in below.items():
+def _sections(command: click.Command, name: str) -> Iterator[str]:
+    if isinstance(command, click.Group):
+        for child, each in command.commands.items():
             yield from _sections(each, f"{name} {child}")
         return
-    own = [each for each in command.params if each.opts[0] not in COMMON]
+    # `parameters.py` puts the arguments below the description, each as a paragraph.
+    named = {each.name.upper() for each in command.params if isinstance(each, click.Argument) and each.name}
+    arguments: dict[str, str] = {}
+    description: list[str] = []
+    for paragraph in (command.help or "").split("\n\n"):
+        name_of, _, meaning = paragraph.partition(": ")
+        if name_of in named:
+            arguments[name_of] = meaning
+        else:
+            description.append(paragraph)
     shared = [f"`{each.opts[0]}`" for each in command.params if each.opts[0] in COMMON]
-    yield from (f"### {name}", "", "```sh", command.epilog.removeprefix("Example: "), "```", "")
-    yield from (" ".join((command.help or "").split()) + (f" Also: {', '.join(shared)}." if shared else ""), "")
-    if own:
-        yield from ("| Argument or option | Meaning |", "| --- | --- |", *map(_row, own), "")
+    example = (command.epilog or "").removeprefix("Example: ")
+    yield from (f"### {name}", "", "```sh", example, "```", "")
+    yield from (" ".join(" ".join(description).split()) + (f" Also: {', '.join(shared)}." if shared else ""), "")
+    rows = [_row(each, arguments) for each in command.params if each.opts[0] not in COMMON]
+    if rows:
+        yield from ("| Argument or option | Meaning |", "| --- | --- |", *rows, "")
 
 
-def _row(option: Any) -> str:
-    is_argument = option.param_type_name == "argument"
-    names = [option.name.upper()] if is_argument else [*option.opts, *option.secondary_opts]
-    shown = option.default.value if isinstance(option.default, Enum) else option.default
-    notes = ["required"] if option.required and not is_argument else []
-    if not isinstance(shown, bool) and shown not in (None, "", ()):
-        notes.append(f"default `{shown}`")
-    if is_argument and not option.required:
-        notes.append("optional")
-    meaning = (option.help or "").replace("|", "\\|")
+def _row(given: click.Parameter, arguments: Mapping[str, str]) -> str:
+    default = given.default.value if isinstance(given.default, Enum) else given.default
+    notes: list[str] = []
+    if isinstance(given, click.Option):
+        names, meaning = [*given.opts, *given.secondary_opts], given.help or ""
+        notes += ["required"] if given.required else []
+    else:
+        names = [(given.name or "").upper()]
+        meaning = arguments.get(names[0], "")
+        notes += [] if given.required else ["optional"]
+    if isinstance(default, str | int | float | Path) and not isinstance(default, bool) and default != "":
+        notes.append(f"default `{default}`")
     note = f" ({', '.join(notes)})" if notes else ""
-    return f"| {', '.join(f'`{name}`' for name in names)} | {meaning}{note} |"
+    shown = meaning.replace("|", "\\|")
+    return f"| {', '.join(f'`{name}`' for name in names)} | {shown}{note} |"

@@ -121,12 +121,18 @@ def test_a_missing_settings_file_is_told(tmp_path):
     assert "missing.toml: cannot be read" in result.stderr
 
 
+def test_a_group_without_a_command_prints_its_help(tmp_path):
+    result = agentgate(tmp_path, "keys")
+
+    assert result.returncode == 2
+    assert "rotate" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
         (["nope"], "No such command 'nope'"),
-        (["serve", "--nope"], "No such option: --nope"),
-        (["keys"], "Missing command"),
+        (["serve", "--nope"], "No such option '--nope'"),
         (["keys", "rotate", "nope"], "unknown purpose 'nope'; give one of"),
         (["openapi"], "Missing argument"),
     ],

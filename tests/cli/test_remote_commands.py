@@ -277,7 +277,7 @@ def test_protect_watches_until_enforce_can_be_judged(
 
     monkeypatch.setattr(protect, "PAUSE_S", 0.02)
     monkeypatch.setattr(protect, "ENOUGH", 5)
-    monkeypatch.setattr(protect.typer, "confirm", lambda _question: True)
+    monkeypatch.setattr(protect.click, "confirm", lambda _question: True)
     secret = run("credential", "create", site).stdout.strip()
     service.operator.patch(f"/v1/admin/sites/{site}", json={"allowedOrigins": [ORIGIN, "https://watched.example"]})
     for _ in range(6):

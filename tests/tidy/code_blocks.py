@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import yaml
 from jsonschema import Draft202012Validator
-from typer.main import get_command
 
 from agentgate.server.cli import command_line
 from tests.tidy.sources import ROOT, sources
@@ -112,7 +111,7 @@ def _command(words: list[str]) -> Iterator[list[str]]:
 
 @cache
 def _command_line() -> Any:
-    return get_command(command_line())
+    return command_line()
 
 
 def command_problems(words: list[str]) -> Iterator[str]:

@@ -212,7 +212,7 @@ def test_the_tables_name_blocks_that_are_there() -> None:
     [
         ("sh", "if true; then", "syntax error"),
         ("sh", "agentgate site moed site_shop1 enforce", "No such command 'moed'"),
-        ("sh", "sudo env A=1 agentgate tail --outcom block", "No such option: --outcom"),
+        ("sh", "sudo env A=1 agentgate tail --outcom block", "No such option '--outcom'"),
         ("sh", "curl http://127.0.0.1:8081/v1/admin/site", "there is no GET /v1/admin/site"),
         ("sh", 'curl -X PATCH -d \'{"mode": "x"}\' http://h/v1/admin/sites/a', "$.mode: 'x' is not one of"),
         ("python", "from agentgate_client import Gone", "agentgate_client has no Gone"),

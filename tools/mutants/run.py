@@ -38,7 +38,7 @@ PRELOADED = (
         "asyncpg",
         "redis.asyncio",
     ),
-    *("argon2", "uvloop", "httptools", "http_sf", "typer", "cryptography.hazmat.primitives.serialization"),
+    *("argon2", "uvloop", "httptools", "http_sf", "click", "cryptography.hazmat.primitives.serialization"),
     *("cryptography.hazmat.primitives.asymmetric.ed25519", "cryptography.hazmat.primitives.ciphers.aead"),
 )
 KILLED, SURVIVED, BROKEN = "killed", "SURVIVED", "BROKEN"

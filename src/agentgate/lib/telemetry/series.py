@@ -1,4 +1,4 @@
-"""The metrics of `/metrics`: one list, from which the families, docs/monitoring.md and deploy/ are generated."""
+"""The series that `/metrics` shows. From this list come the families themselves, docs/monitoring.md and deploy/."""
 
 from enum import StrEnum
 

@@ -92,7 +92,7 @@ class ListBacktests:
         if entry.kind is not ListKind.VISITOR and _sources(read_strict_network(entry.value)) > MOST_VISITORS:
             return (
                 "Stored events have no address. Up to the size of an IPv4 /20 or an IPv6 /52 the visitors of a network"
-                " are known all the same; this one is larger."
+                " can be identified. This network is larger."
             )
         if self._visitors.named_since_ms() > span.from_ms:
             return (

@@ -9,15 +9,17 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
-import typer
+import click
 
 from agentgate import __version__
 from agentgate.lib.settings.schema import SettingsRefused
 from agentgate.server.cli.command import command
+from agentgate.server.cli.parameters import make_command
 
 ERROR_EXIT_CODE = 2
+DESCRIPTION = "Self-hosted bot protection for websites, forms and APIs, with access policies for signed AI agents."
 DEBUG_OPTION, VERSION_OPTION = "--debug", "--version"
 
 
@@ -63,20 +65,33 @@ COMMANDS = (
 WITHOUT_ANSWER = ("serve", "mcp")
 
 
-def command_line(listed: Sequence[Subcommand] = COMMANDS) -> typer.Typer:
-    app = typer.Typer(
-        name="agentgate",
-        help="Self-hosted bot protection for websites, forms and APIs, with access policies for signed AI agents.",
+def command_line(listed: Sequence[Subcommand] = COMMANDS) -> click.Group:
+    app = click.Group(
+        "agentgate",
+        params=[
+            # `run` removes the first option from the arguments; it is declared here so that --help shows it.
+            click.Option([DEBUG_OPTION], is_flag=True, expose_value=False, help="Show the traceback of an error."),
+            click.Option(
+                [VERSION_OPTION],
+                is_flag=True,
+                expose_value=False,
+                is_eager=True,
+                callback=_print_version,
+                help="Print the version and exit.",
+            ),
+        ],
+        help=DESCRIPTION,
         epilog="Example: agentgate serve --demo",
-        pretty_exceptions_enable=False,
+        context_settings={"max_content_width": 100},
     )
-    app.callback()(options)
     for each in listed:
         found = getattr(import_module(f"{__name__}.{each.module}"), each.name.replace("-", "_"))
-        if isinstance(found, typer.Typer):
-            app.add_typer(found, name=each.name)
+        if isinstance(found, click.Group):
+            # click's own short help of a group ends after 45 characters.
+            found.short_help = found.help
+            app.add_command(found, each.name)
         elif each.name in WITHOUT_ANSWER:
-            app.command(each.name, epilog=f"Example: {each.example}")(found)
+            app.add_command(make_command(found, name=each.name, example=each.example))
         else:
             command(app, each.name, each.example)(found)
     return app
@@ -89,20 +104,10 @@ def _wanted(arguments: Sequence[str]) -> Sequence[Subcommand]:
     return [each for each in COMMANDS if arguments and each.name == arguments[0]] or COMMANDS
 
 
-def _print_version(wanted: bool) -> None:
+def _print_version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
     if wanted:
         print(f"agentgate {__version__}")
-        raise typer.Exit
-
-
-def options(
-    debug: Annotated[bool, typer.Option(DEBUG_OPTION, help="Show the traceback of an error.")] = False,
-    show_version: Annotated[
-        bool, typer.Option(VERSION_OPTION, help="Print the version and exit.", is_eager=True, callback=_print_version)
-    ] = False,
-) -> None:
-    # `run` takes the option out before; it is declared here so that --help shows it.
-    del debug, show_version
+        context.exit()
 
 
 def main() -> None:
@@ -120,15 +125,18 @@ def run(arguments: Sequence[str]) -> int:
         gc.disable()
         app = command_line(_wanted(given))
         gc.enable()
-        result = app(given or ["--help"], prog_name="agentgate", standalone_mode=False)
-    except (KeyboardInterrupt, typer.Abort):
+        result = app.main(list(given) or ["--help"], prog_name="agentgate", standalone_mode=False)
+    except (KeyboardInterrupt, click.Abort):
         return _tell("stopped")
     except SettingsRefused as refused:
         _tell(f"the settings have {len(refused.problems)} problem(s):")
         for problem in refused.problems:
-            typer.secho(f"  {problem}", err=True)
+            click.secho(f"  {problem}", err=True)
         return ERROR_EXIT_CODE
-    except typer.TyperException as wrong_use:
+    except click.exceptions.NoArgsIsHelpError as group:
+        click.echo(group.format_message(), err=True)
+        return ERROR_EXIT_CODE
+    except click.ClickException as wrong_use:
         return _tell(wrong_use.format_message())
     except Exception as error:  # noqa: BLE001 - the last place where an error can be told to a person
         if debug:
@@ -140,12 +148,12 @@ def run(arguments: Sequence[str]) -> int:
 
 def _tell(message: str) -> int:
     line = " ".join(message.split())
-    typer.secho(f"agentgate: {line}", err=True, fg="red")
+    click.secho(f"agentgate: {line}", err=True, fg="red")
     return ERROR_EXIT_CODE
 
 
 def _hint(error: Exception, code: int) -> int:
     # An error class of ours is meant for people; anything else is a surprise, and its place is worth knowing.
     if not type(error).__module__.startswith(("agentgate.", "agentgate_tools.")):
-        typer.secho(f"  ({type(error).__name__}; add {DEBUG_OPTION} for the traceback)", err=True)
+        click.secho(f"  ({type(error).__name__}; add {DEBUG_OPTION} for the traceback)", err=True)
     return code

@@ -5,11 +5,11 @@ from importlib import metadata
 from typing import Annotated
 
 import apsw
-import typer
 
 from agentgate import __version__
 from agentgate.lib.settings.schema import Settings, describe, settings_page
 from agentgate.server.cli.command import CommandAnswer, PrintedTable
+from agentgate.server.cli.parameters import Option
 
 
 def version() -> CommandAnswer:
@@ -26,7 +26,7 @@ def version() -> CommandAnswer:
 
 def check_config(
     settings: Settings,
-    page: Annotated[bool, typer.Option("--page", help="Print the documentation page docs/settings.md.")] = False,
+    page: Annotated[bool, Option("--page", help="Print the documentation page docs/settings.md.")] = False,
 ) -> CommandAnswer:
     """Check the settings and print them, secrets hidden. Exit code 2 lists every problem."""
     rows = describe(settings)

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from agentgate.lib.enums import Mode
 from agentgate.server.cli.command import CommandAnswer, read_file
+from agentgate.server.cli.parameters import Argument, Option
 from agentgate_tools.adapters.render import (
     EXAMPLE,
     FILES,
@@ -23,25 +22,25 @@ from agentgate_tools.adapters.render import (
 class AdapterOptions:
     """The arguments of the command; a function would have to take too many."""
 
-    proxy: Annotated[str, typer.Argument(help="One of " + ", ".join(FILES) + ".")]
-    site: Annotated[str, typer.Option(help="Site key.")] = EXAMPLE.site
-    service: Annotated[str, typer.Option(help="Address of AgentGate's public listener.")] = EXAMPLE.service
-    service_ca: Annotated[
-        str, typer.Option(help="File with the certificate authorities for AgentGate behind https://.")
-    ] = EXAMPLE.service_ca
-    origin: Annotated[str, typer.Option(help="The site's public address.")] = EXAMPLE.origin
-    upstream: Annotated[str, typer.Option(help="Address of the application behind the proxy.")] = EXAMPLE.upstream
+    proxy: Annotated[str, Argument(help="One of " + ", ".join(FILES) + ".")]
+    site: Annotated[str, Option(help="Site key.")] = EXAMPLE.site
+    service: Annotated[str, Option(help="Address of AgentGate's public listener.")] = EXAMPLE.service
+    service_ca: Annotated[str, Option(help="File with the certificate authorities for AgentGate behind https://.")] = (
+        EXAMPLE.service_ca
+    )
+    origin: Annotated[str, Option(help="The site's public address.")] = EXAMPLE.origin
+    upstream: Annotated[str, Option(help="Address of the application behind the proxy.")] = EXAMPLE.upstream
     secret_file: Annotated[
-        Path | None, typer.Option(help="File with a backend secret of the site. Default: a placeholder.")
+        Path | None, Option(help="File with a backend secret of the site. Default: a placeholder.")
     ] = None
-    listen: Annotated[str, typer.Option(help="Address on which the proxy listens, such as 127.0.0.1:8000.")] = ""
+    listen: Annotated[str, Option(help="Address on which the proxy listens, such as 127.0.0.1:8000.")] = ""
     mode: Annotated[
         Mode,
-        typer.Option(
+        Option(
             help="The site's mode. While AgentGate is unavailable, monitor allows requests and enforce blocks them."
         ),
     ] = Mode.MONITOR
-    file: Annotated[str | None, typer.Option(help="File to print. Default: the main file.")] = None
+    file: Annotated[str | None, Option(help="File to print. Default: the main file.")] = None
 
 
 def adapter(options: AdapterOptions) -> CommandAnswer:

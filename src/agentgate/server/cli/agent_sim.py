@@ -7,12 +7,12 @@ from typing import Annotated
 from urllib.parse import urlsplit
 
 import msgspec
-import typer
 
 from agentgate.lib.clock import SystemClock
 from agentgate.protection.agents.policy_decision import policy_decision
 from agentgate.protection.sites.agent_policy import read_policy
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable, read_file
+from agentgate.server.cli.parameters import Argument, Option
 from agentgate_tools.agent_simulator.cases import Form, Policy, Writer, digest_cases, page_cases, submit_cases
 from agentgate_tools.agent_simulator.sign import AgentSigningKey
 from agentgate_tools.agent_simulator.simulator import GatewayDoor, Result, SiteDoor, SubmitDoor, simulate
@@ -22,24 +22,22 @@ KEY_FILE = Path("agent-sim.key")
 
 SiteOption = Annotated[
     str,
-    typer.Option(
+    Option(
         help="Page of the protected site to simulate, such as https://shop.example/news; an action may "
         "follow: https://shop.example/news#read."
     ),
 ]
-SecretOption = Annotated[Path | None, typer.Option("--secret-file", help="File with a backend secret of the site.")]
-SubmitOption = Annotated[
-    str, typer.Option(help="Site key and action for a test submission, such as site_demo1/contact.")
-]
+SecretOption = Annotated[Path | None, Option("--secret-file", help="File with a backend secret of the site.")]
+SubmitOption = Annotated[str, Option(help="Site key and action for a test submission, such as site_demo1/contact.")]
 PolicyOption = Annotated[
     Path | None,
-    typer.Option(help="File with the site's agent policy (JSON); Default: the printed entry is assumed to be set."),
+    Option(help="File with the site's agent policy (JSON); Default: the printed entry is assumed to be set."),
 ]
 
 
 def agent_sim(
     url: Annotated[
-        str, typer.Argument(help="Address of AgentGate with --secret-file or --submit, otherwise a page of the site.")
+        str, Argument(help="Address of AgentGate with --secret-file or --submit, otherwise a page of the site.")
     ],
     *,
     site: SiteOption = "",
@@ -47,9 +45,9 @@ def agent_sim(
     submit: SubmitOption = "",
     policy: PolicyOption = None,
 ) -> CommandAnswer:
-    """Send every kind of good and bad agent request; exit with 1 when something is answered as it should not be.
+    """Send valid and invalid agent requests; exit code 1 if a response is wrong.
 
-    The key is kept in `agent-sim.key` in this folder and made when it is not there.
+    The key is stored in `agent-sim.key` in the current folder. Default: generated.
     """
     key = _own_key()
     results = []

@@ -10,18 +10,15 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import BaseHandler, HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
-import typer
-
 from agentgate.lib.settings.schema import Settings, read_process_settings
 from agentgate.server.cli.command import PROVIDERS, CommandRefused, ConfigOption
+from agentgate.server.cli.parameters import Argument, Option
 
 TIMEOUT_S = 60
 MOST_BYTES = 256 * 1024 * 1024
 
-UrlOption = Annotated[
-    str | None, typer.Option("--url", help="Address of the admin listener. Default: from the settings.")
-]
-SiteArgument = Annotated[str, typer.Argument(help="Site key, such as site_shop1.")]
+UrlOption = Annotated[str | None, Option("--url", help="Address of the admin listener. Default: from the settings.")]
+SiteArgument = Annotated[str, Argument(help="Site key, such as site_shop1.")]
 
 
 class NoRedirect(HTTPRedirectHandler):

@@ -7,12 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.progress import Progress
 
 from agentgate.events.storage.days.sqlite import EVENTS
 from agentgate.lib.settings.schema import Settings
 from agentgate.server.cli.command import CommandAnswer, CommandRefused
+from agentgate.server.cli.parameters import Argument
 from agentgate.server.cli.postgres_dump import dump
 from agentgate.server.stores.files import check_files, sync
 from agentgate.storage.sqlite.database import SqliteDatabase
@@ -24,12 +24,12 @@ CopyProgress = Callable[[str, int, int], None]
 
 
 def backup(
-    folder: Annotated[Path, typer.Argument(help="An empty or new folder for the backup.")],
+    folder: Annotated[Path, Argument(help="An empty or new folder for the backup.")],
     settings: Settings,
 ) -> CommandAnswer:
-    """Copy every database into a folder and check each copy. The service may go on running.
+    """Back up every database into a folder and verify each copy. The service may keep running.
 
-    With PostgreSQL the copy is a dump, made by pg_dump.
+    With PostgreSQL, the copy is a dump created by pg_dump.
     """
     check_empty(folder)
     if settings.database_url:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
-import typer
 
 from agentgate.lib.settings.schema import Settings
 from agentgate.protection.decision.classify import Classified, read_line
@@ -18,6 +17,7 @@ from agentgate.protection.scoring.models import ModelDirectory
 from agentgate.protection.threat_data.intel import load_intel
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable
 from agentgate.server.cli.intel import intel_folder
+from agentgate.server.cli.parameters import Argument, Option
 
 SHOWN = 50
 
@@ -25,14 +25,12 @@ SHOWN = 50
 def classify(
     file: Annotated[
         Path,
-        typer.Argument(
-            help="Access log (combined or JSON) or a list with one User-Agent per line; - reads standard input."
-        ),
+        Argument(help="Access log (combined or JSON) or a list with one User-Agent per line; - reads standard input."),
     ],
     settings: Settings,
-    most: Annotated[int, typer.Option("--most", min=1, help="Number of User-Agents in the table.")] = SHOWN,
+    most: Annotated[int, Option("--most", min=1, help="Number of User-Agents in the table.")] = SHOWN,
 ) -> CommandAnswer:
-    """Say what each client of a log is, why, and whether it would pass. Only names and addresses are judged."""
+    """Classify the clients of a log, with reasons and outcomes. Uses only User-Agents and IP addresses."""
     if str(file) != "-" and not file.is_file():
         raise CommandRefused(f"there is no file {file}; give an access log or a list of User-Agents, or - for stdin")
     intel = load_intel(intel_folder(settings))

@@ -9,23 +9,24 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
 
+import click
 import structlog
-import typer
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from agentgate.lib.settings.schema import Settings, read_process_settings
+from agentgate.server.cli.parameters import Option, make_command
 
 # Wide enough that a file or a pipe gets every row on one line.
 UNLIMITED_COLUMNS = 400
 
 ConfigOption = Annotated[
     Path | None,
-    typer.Option("--config", "-c", help="TOML file with settings. Default: ./agentgate.toml if it exists."),
+    Option("--config", "-c", help="TOML file with settings. Default: ./agentgate.toml if it exists."),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+JsonOption = Annotated[bool, Option("--json", help="Print JSON.")]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -81,10 +82,10 @@ def _settings(config: ConfigOption = None) -> Settings:
 PROVIDERS: dict[Any, Callable[..., Any]] = {Settings: _settings}
 
 
-def command(group: typer.Typer, name: str, example: str) -> Callable[[F], F]:
+def command(group: click.Group, name: str, example: str) -> Callable[[F], F]:
     """Register a function as a command that returns a CommandAnswer, Lines, an exit code or nothing; it has `--json`.
 
-    Parameters are arguments and options as Typer has them, what PROVIDERS make, or a dataclass of options.
+    Parameters are arguments and options as `parameters` reads them, what PROVIDERS make, or a dataclass of options.
     """
 
     def register(run: F) -> F:
@@ -110,7 +111,7 @@ def command(group: typer.Typer, name: str, example: str) -> Callable[[F], F]:
 
         call.__doc__ = run.__doc__
         call.__signature__ = inspect.Signature(list(options.values()))  # type: ignore[attr-defined]
-        group.command(name, epilog=f"Example: {example}")(call)
+        group.add_command(make_command(call, name=name, example=example))
         return run
 
     return register
@@ -145,7 +146,7 @@ def _show(answer: CommandAnswer | Lines | int | None, *, as_json: bool) -> int:
         return answer.code
     show_people(answer.people)
     if answer.note:
-        typer.secho(answer.note, err=True)
+        click.secho(answer.note, err=True)
     return answer.code
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
-import typer
 from rich.progress import Progress
 
 from agentgate.events.storage.clickhouse.days import ClickhouseDays
@@ -14,6 +13,7 @@ from agentgate.lib.settings.schema import Settings
 from agentgate.lib.settings.values import Unfit, servers_url
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, read_file
 from agentgate.server.cli.opened import continued_clock, opened_stores
+from agentgate.server.cli.parameters import Option
 from agentgate.server.cli.restore import is_in_use
 from agentgate.server.stores.moving import copy_events, copy_stores
 from agentgate.server.stores.open import STATS, open_clickhouse
@@ -27,14 +27,12 @@ CopiedRows = Callable[[str, int], None]
 
 def copy(
     settings: Settings,
-    to: Annotated[
-        str, typer.Option("--to", help="Address of the target. It contains a password, so prefer --to-file.")
-    ] = "",
-    to_file: Annotated[Path | None, typer.Option("--to-file", help="File with the target's address.")] = None,
+    to: Annotated[str, Option("--to", help="Address of the target. It contains a password, so prefer --to-file.")] = "",
+    to_file: Annotated[Path | None, Option("--to-file", help="File with the target's address.")] = None,
 ) -> CommandAnswer:
     """Copy the embedded databases to an empty PostgreSQL, or the events of either to an empty ClickHouse.
 
-    Stop the service first. Run it again to go on.
+    Stop the service first. If interrupted, run the command again to continue.
     """
     if bool(to) == (to_file is not None):
         raise CommandRefused("give the target's address with either --to-file or --to")

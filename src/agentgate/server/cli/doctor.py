@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
-import typer
 
 from agentgate.lib.clock import SystemClock
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable
+from agentgate.server.cli.parameters import Argument, Option
 from agentgate_tools.doctor.asking import Site, is_private
 from agentgate_tools.doctor.checks import Installation
 from agentgate_tools.doctor.examine import examine
@@ -21,29 +21,24 @@ FAILED_EXIT_CODE = 1
 class DoctorOptions:
     """The arguments of the command; a function would have to take too many."""
 
-    url: Annotated[str, typer.Argument(help="The site's public address.")]
-    protected_path: Annotated[str | None, typer.Option(help="Protected path to test. Method: see --method.")] = None
-    method: Annotated[str, typer.Option(help="HTTP method of the protected path.")] = "POST"
+    url: Annotated[str, Argument(help="The site's public address.")]
+    protected_path: Annotated[str | None, Option(help="Protected path to test. Method: see --method.")] = None
+    method: Annotated[str, Option(help="HTTP method of the protected path.")] = "POST"
     token: Annotated[
-        list[str] | None, typer.Option(help="New token for the protected path; repeat with a token of another action.")
+        list[str] | None, Option(help="New token for the protected path; repeat with a token of another action.")
     ] = None
-    port: Annotated[
-        list[int] | None, typer.Option(help="Further port to test for an exposed AgentGate; repeatable.")
-    ] = None
+    port: Annotated[list[int] | None, Option(help="Further port to test for an exposed AgentGate; repeatable.")] = None
     upstream: Annotated[
-        str | None,
-        typer.Option(help="Address of the application, to test whether it is reachable and under which paths."),
+        str | None, Option(help="Address of the application, to test whether it is reachable and under which paths.")
     ] = None
-    adapter: Annotated[
-        Path | None, typer.Option(help="File of the adapter, to test whether it fails open or closed.")
-    ] = None
+    adapter: Annotated[Path | None, Option(help="File of the adapter, to test whether it fails open or closed.")] = None
 
 
 def doctor(options: DoctorOptions) -> CommandAnswer:
-    """Look at a site from outside: is it behind the gate, and does the gate hold? Exit code 1 when something fails.
+    """Test a site's protection from outside. Exit code 1 if a check fails.
 
-    It asks some hundred harmless requests. The address alone is enough; a protected route, tokens, the upstream's
-    address and the adapter's file allow for more.
+    It sends about a hundred harmless requests. Only the address is required; a protected route, tokens, the upstream's
+    address and the adapter's file enable further checks.
     """
     tokens, path = options.token or [], options.protected_path
     if len(tokens) > 2:

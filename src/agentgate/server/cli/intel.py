@@ -8,14 +8,15 @@ from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
+import click
 import msgspec
-import typer
 
 from agentgate.lib.clock import SystemClock, to_rfc3339
 from agentgate.lib.settings.schema import Settings
 from agentgate.protection.threat_data.intel import load_intel
 from agentgate.protection.threat_data.intel_file import FILE_NAME, read_set, write_set
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, JsonOption, PrintedTable, command
+from agentgate.server.cli.parameters import Argument, Option
 from agentgate_tools.threat_lists.imports import import_folder, refused_lines
 
 # Under the data folder, when no folder of threat data is set.
@@ -25,7 +26,7 @@ TIMEOUT_S = 60
 MOST_BYTES = 256 * 1024 * 1024
 LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
 
-intel = typer.Typer(
+intel = click.Group(
     help="Import public lists of networks and crawlers, and show the loaded data.",
     epilog="Example: agentgate intel show",
 )
@@ -39,18 +40,18 @@ def intel_folder(settings: Settings) -> Path:
 @command(intel, "update", "agentgate intel update /var/lib/lists")
 def update(
     source: Annotated[
-        str, typer.Argument(help="Folder with lists in their published formats, a single list file, or its https URL.")
+        str, Argument(help="Folder with lists in their published formats, a single list file, or its https URL.")
     ],
     settings: Settings,
     skip_refused: Annotated[
-        bool, typer.Option("--skip-refused", help="Import the rest of a list if some of its lines are malformed.")
+        bool, Option("--skip-refused", help="Import the rest of a list if some of its lines are malformed.")
     ] = False,
     as_json: JsonOption = False,
 ) -> CommandAnswer:
-    """Read lists and put them in force together. A running service takes them over within a minute.
+    """Import lists and activate them together. A running service loads them within a minute.
 
-    A folder replaces all that was imported. A single file or URL is kept in `lists` beside the set and replaces its
-    namesake there.
+    A folder replaces all imported lists. A single file or URL is stored in `lists` next to the imported data and
+    replaces a list with the same name.
     """
     folder = find_lists(source, intel_folder(settings))
     imported, reports = import_folder(folder, now_ms=SystemClock().now_ms())
@@ -62,7 +63,7 @@ def update(
     if refused and not skip_refused:
         if not as_json:
             print("\n".join(people))
-        raise CommandRefused(f"{refused} malformed line(s), nothing changed; fix the lists or add --skip-refused")
+        raise CommandRefused(f"{refused} malformed line(s): nothing changed; fix the lists or add --skip-refused")
     target = intel_folder(settings) / FILE_NAME
     write_set(target, imported)
     return CommandAnswer({"file": str(target), "lists": msgspec.to_builtins(reports)}, [*people, f"Written: {target}"])
@@ -70,7 +71,7 @@ def update(
 
 @command(intel, "show", "agentgate intel show --json")
 def show(settings: Settings) -> CommandAnswer:
-    """Print what a service with these settings loads: each source, its kind and how much it gave."""
+    """Print the data that a service with these settings loads: sources, kinds and number of entries."""
     folder = intel_folder(settings)
     loaded = load_intel(folder)
     rows = [{"source": line.file, "kind": line.kind, "taken": line.taken} for line in loaded.sources]

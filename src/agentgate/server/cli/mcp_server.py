@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import IO, Annotated, Any
 from urllib.parse import quote, urlsplit
 
-import typer
-
 from agentgate import __version__
 from agentgate.server.cli.api_client import ConfirmationRequired, HttpApi, site_path
 from agentgate.server.cli.command import CommandRefused
+from agentgate.server.cli.parameters import Option
 
 # Asks the person who sits before the client; None when the client cannot ask.
 Ask = Callable[[str], bool | None]
@@ -98,7 +97,8 @@ def _push(api: HttpApi, given: dict[str, Any], ask: Ask) -> Any:
     if answer is None:
         raise CommandRefused(
             "This MCP client cannot ask its user for confirmation, so nothing was changed. Save the rule set"
-            f" as rules.json and ask a person to run: agentgate rules push {site} rules.json"
+            " as rules.json and ask a "
+            f"person to run: agentgate rules push {site} rules.json"
         )
     if not answer:
         return _DECLINED
@@ -195,15 +195,14 @@ _PARSE_ERROR, _INVALID_REQUEST, _NO_METHOD, _INVALID_PARAMS = -32700, -32600, -3
 
 
 def mcp(
-    url: Annotated[str, typer.Option("--url", help="AgentGate's public listener.")] = "http://127.0.0.1:8080",
+    url: Annotated[str, Option("--url", help="AgentGate's public listener.")] = "http://127.0.0.1:8080",
     token: Annotated[
-        str,
-        typer.Option(envvar="AGENTGATE_API_TOKEN", help="API token of the console. Prefer the environment variable."),
+        str, Option(envvar="AGENTGATE_API_TOKEN", help="API token of the console. Prefer the environment variable.")
     ] = "",
 ) -> None:
     """Serve the console API to an MCP client over standard input and output: read traffic, draft and backtest rules.
 
-    Nothing is changed without a yes of the person before the client.
+    Changes require the user's confirmation in the client.
     """
     McpServer(_console_api(url, token), sys.stdin, sys.stdout).serve()
 

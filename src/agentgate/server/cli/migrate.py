@@ -3,23 +3,23 @@
 import asyncio
 from typing import Annotated
 
-import typer
 from rich.progress import Progress
 
 from agentgate.lib.clock import SystemClock
 from agentgate.lib.settings.schema import Settings
 from agentgate.server.cli.command import CommandAnswer
 from agentgate.server.cli.opened import opened_stores
+from agentgate.server.cli.parameters import Option
 from agentgate.storage import migrate as migrations
 
 
 def migrate(
     settings: Settings,
     check: Annotated[
-        bool, typer.Option("--check", help="List pending migrations without applying them; exit 1 if any.")
+        bool, Option("--check", help="List pending migrations without applying them; exit 1 if any.")
     ] = False,
 ) -> CommandAnswer:
-    """Show the migrations that are pending and apply them."""
+    """Show pending migrations and apply them."""
     pending = asyncio.run(_migrate(settings, check=check))
     people = [f"pending: {name}" for name in pending]
     if not pending:

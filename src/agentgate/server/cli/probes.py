@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 
 from agentgate.lib.clock import SystemClock, to_rfc3339
 from agentgate.lib.settings.schema import Settings
@@ -20,13 +20,14 @@ from agentgate.protection.browser_check.probes.pool import (
     write_pool,
 )
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable, command
+from agentgate.server.cli.parameters import Option
 from agentgate_tools.probe_making import make as making
 from agentgate_tools.probe_making.browsers import Browser, browser_at, find_browsers
 
 PROGRAMS = 5_000
 LEAST_KEPT = 100
 
-probes = typer.Typer(
+probes = click.Group(
     help="Generate a private probe pool with this machine's browsers, and show the active pools.",
     epilog="Example: agentgate probes make",
 )
@@ -41,26 +42,20 @@ def probes_folder(settings: Settings) -> Path:
 def make(
     settings: Settings,
     *,
-    programs: Annotated[int, typer.Option(min=50, max=50_000, help="Number of programs to try.")] = PROGRAMS,
-    browser: Annotated[
-        list[str] | None, typer.Option(help="Path of a further Chromium or Firefox; repeatable.")
-    ] = None,
+    programs: Annotated[int, Option(min=50, max=50_000, help="Number of programs to try.")] = PROGRAMS,
+    browser: Annotated[list[str] | None, Option(help="Path of a further Chromium or Firefox; repeatable.")] = None,
     add: Annotated[
         Path | None,
-        typer.Option(
-            help="Pool from another machine: run its programs in this machine's browsers and merge the results."
-        ),
+        Option(help="Pool from another machine: run its programs in this machine's browsers and merge the results."),
     ] = None,
     apart: Annotated[
-        bool, typer.Option("--apart", help="Also keep programs that distinguish only the kinds of engines.")
+        bool, Option("--apart", help="Also keep programs that distinguish only the kinds of engines.")
     ] = False,
-    out: Annotated[
-        Path | None, typer.Option(help="Output file. Default: a new file in the folder of probe pools.")
-    ] = None,
+    out: Annotated[Path | None, Option(help="Output file. Default: a new file in the folder of probe pools.")] = None,
 ) -> CommandAnswer:
-    """Ask fresh programs of every browser on this machine, and keep those on which all agree.
+    """Generate programs, run them in every browser on this machine, and keep those with equal results.
 
-    A running service takes the pool over within a minute; the one before retires a day later. Only loopback is used.
+    A running service loads the pool within a minute; the previous pool retires a day later. Uses only loopback.
     """
     today = to_rfc3339(SystemClock().now_ms())[:10]
     found = _browsers(browser or [])
@@ -69,7 +64,7 @@ def make(
     numbers = list(before.programs) if before else list(range(programs))
     made = making.programs_of(seed, numbers)
     # Told on standard error: it takes minutes, and standard output is for the answer.
-    runs = making.run_all(found, making.ZOOMS, made, partial(typer.echo, err=True))
+    runs = making.run_all(found, making.ZOOMS, made, partial(click.echo, err=True))
     if not runs:
         raise CommandRefused("no browser returned results; nothing was written")
     pool = making.join(before, runs, numbers) if before else making.choose(seed, made, runs, made=today, apart=apart)
@@ -91,7 +86,7 @@ def make(
 
 @command(probes, "show", "agentgate probes show --json")
 def show(settings: Settings) -> CommandAnswer:
-    """Print the pools that a service with these settings draws from now."""
+    """Print the active pools of a service with these settings."""
     live = Pools(probes_folder(settings)).live(SystemClock().now_ms())
     people: list[str | PrintedTable] = []
     for pool in live:

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import apsw
 import msgspec
-import typer
 
 from agentgate.lib.clock import to_rfc3339
 from agentgate.lib.keyring import Sealer, load_keys
@@ -15,6 +14,7 @@ from agentgate.lib.settings.schema import Settings
 from agentgate.server.cli.backup import check_copy
 from agentgate.server.cli.command import CommandAnswer, CommandRefused
 from agentgate.server.cli.opened import continued_clock, opened_application, opened_stores
+from agentgate.server.cli.parameters import Argument, Option
 from agentgate.server.cli.postgres_dump import load
 from agentgate.server.secret_files import root_secret
 from agentgate.server.stores.clock_mark import ClockMark
@@ -30,17 +30,15 @@ def restore(
     settings: Settings,
     folder: Annotated[
         Path | None,
-        typer.Argument(
-            help="Folder created by `agentgate backup`. Omit it after a restore with PostgreSQL's own tools."
-        ),
+        Argument(help="Folder created by `agentgate backup`. Omit it after a restore with PostgreSQL's own tools."),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Move existing databases aside and replace them with the backup.")
+        bool, Option("--overwrite", help="Move existing databases aside and replace them with the backup.")
     ] = False,
 ) -> CommandAnswer:
-    """Put a backup in place. The service must be stopped. No token that was issued until now can be spent any more.
+    """Restore a backup. Stop the service first. Tokens issued until now can no longer be redeemed.
 
-    With PostgreSQL that was put back by other tools (a base backup, a snapshot): run this without a folder afterwards.
+    After a restore of PostgreSQL by other tools (a base backup, a snapshot), run this command without a folder.
     """
     if settings.database_url:
         return _restore_postgres(settings, folder, overwrite=overwrite)

@@ -10,7 +10,6 @@ from ipaddress import ip_address
 from typing import Annotated, Any, NamedTuple
 
 import structlog
-import typer
 import uvloop
 from rich.console import Console
 from rich.markup import escape
@@ -21,6 +20,7 @@ from agentgate.lib.telemetry import logs
 from agentgate.server.cli.command import ConfigOption
 from agentgate.server.cli.demo_shop import DemoShop
 from agentgate.server.cli.opened import opened_application
+from agentgate.server.cli.parameters import Option
 from agentgate.server.selftest.check import refuse_wrong_results
 from agentgate.server.stores.open import redis_problem
 from agentgate.server.worker_board import clear_board
@@ -34,14 +34,12 @@ DRAIN_MARGIN_S = 2.0
 
 def serve(
     config: ConfigOption = None,
-    demo: Annotated[
-        bool, typer.Option("--demo", help="Create a demo account and site, and run the demo shop.")
-    ] = False,
-    demo_port: Annotated[int, typer.Option("--demo-port", help="Address of the demo shop.")] = 8090,
+    demo: Annotated[bool, Option("--demo", help="Create a demo account and site, and run the demo shop.")] = False,
+    demo_port: Annotated[int, Option("--demo-port", help="Address of the demo shop.")] = 8090,
 ) -> int:
     """Open the public and the admin listener and serve until SIGTERM or Ctrl-C.
 
-    SIGUSR2 restarts the service: a new process takes the listening sockets over, and this one drains and ends.
+    SIGUSR2 restarts the service: a new process takes over the listening sockets, and this one drains and exits.
     """
     settings = read_process_settings(config)
     _configure_logs(settings)

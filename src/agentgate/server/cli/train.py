@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from agentgate.lib.enums import ModelKind, ModelType
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable, read_file
+from agentgate.server.cli.parameters import Argument, Option
 
 if TYPE_CHECKING:
     from agentgate_tools.training.result import Trained
@@ -24,31 +23,27 @@ UNFINISHED = ".unfinished"
 class TrainOptions:
     """The arguments of the command; a function would have to take too many."""
 
-    labels: Annotated[str, typer.Argument(help="File of exported decision labels; - reads standard input.")]
-    kind: Annotated[ModelKind, typer.Option(help="Kind of model.")]
-    type: Annotated[ModelType, typer.Option(help="Learning algorithm.")] = ModelType.TREES
-    out: Annotated[Path, typer.Option(help="Output file of the model.")] = Path("model.json")
-    report: Annotated[Path, typer.Option(help="Output file of the report, an HTML page.")] = Path("report.html")
-    trees: Annotated[int, typer.Option(min=1, max=500, help="Number of trees.")] = 100
-    depth: Annotated[int, typer.Option(min=1, max=10, help="Maximum depth of a tree.")] = 4
-    folds: Annotated[int, typer.Option(min=2, max=20, help="Number of cross-validation folds.")] = 5
-    seed: Annotated[
-        int, typer.Option(min=0, max=2**31 - 1, help="Random seed. The same seed produces the same model.")
-    ] = 1
-    min_labels: Annotated[int, typer.Option(min=20, help="Minimum number of labels.")] = 100
+    labels: Annotated[str, Argument(help="File of exported decision labels; - reads standard input.")]
+    kind: Annotated[ModelKind, Option(help="Kind of model.")]
+    type: Annotated[ModelType, Option(help="Learning algorithm.")] = ModelType.TREES
+    out: Annotated[Path, Option(help="Output file of the model.")] = Path("model.json")
+    report: Annotated[Path, Option(help="Output file of the report, an HTML page.")] = Path("report.html")
+    trees: Annotated[int, Option(min=1, max=500, help="Number of trees.")] = 100
+    depth: Annotated[int, Option(min=1, max=10, help="Maximum depth of a tree.")] = 4
+    folds: Annotated[int, Option(min=2, max=20, help="Number of cross-validation folds.")] = 5
+    seed: Annotated[int, Option(min=0, max=2**31 - 1, help="Random seed. The same seed produces the same model.")] = 1
+    min_labels: Annotated[int, Option(min=20, help="Minimum number of labels.")] = 100
     weight_synthetic: Annotated[
-        float, typer.Option(min=0, max=1, help="Weight of labels from synthetic traffic; 0 excludes them.")
+        float, Option(min=0, max=1, help="Weight of labels from synthetic traffic; 0 excludes them.")
     ] = 1.0
-    weight_probe: Annotated[
-        float, typer.Option(min=0, max=1, help="Weight of labels from probes; 0 excludes them.")
-    ] = 1.0
-    exclude: Annotated[str, typer.Option(help="Features to exclude: comma-separated labels or label prefixes.")] = (
+    weight_probe: Annotated[float, Option(min=0, max=1, help="Weight of labels from probes; 0 excludes them.")] = 1.0
+    exclude: Annotated[str, Option(help="Features to exclude: comma-separated labels or label prefixes.")] = (
         "net.country"
     )
 
 
 def train(options: TrainOptions) -> CommandAnswer:
-    """Learn a model from decision labels, test it on visitors it has not seen, and write it with a report."""
+    """Train a model from decision labels, cross-validate it by visitor, and write the model and a report."""
     for path in (options.out, options.report):
         if not path.absolute().parent.is_dir():
             raise CommandRefused(f"there is no folder {path.parent} for {path.name}; create it first")

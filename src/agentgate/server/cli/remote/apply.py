@@ -3,11 +3,12 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+import click
 import yaml
 
 from agentgate.server.cli.api_client import AdminApi, site_path
 from agentgate.server.cli.command import CommandRefused, JsonOption, print_json, read_file
+from agentgate.server.cli.parameters import Argument, Option
 from agentgate.server.cli.remote.rules import save_rules
 
 # What stands in a file beside the fields of the site itself.
@@ -15,13 +16,13 @@ RULES, POLICY = "rules", "agentPolicy"
 
 
 def apply(
-    file: Annotated[Path, typer.Argument(help="YAML or JSON: siteKey, name, allowedOrigins, mode, ...")],
+    file: Annotated[Path, Argument(help="YAML or JSON: siteKey, name, allowedOrigins, mode, ...")],
     api: AdminApi,
     *,
-    yes: Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")] = False,
+    yes: Annotated[bool, Option("--yes", help="Skip the confirmation.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a site be as a file says: create it, or change what differs. Fields that the file leaves out stay."""
+    """Apply a site's configuration file: create the site or change the differences. Omitted fields are unchanged."""
     wanted = _read(file)
     present = _present(api, wanted["siteKey"])
     plan = _plan(api, wanted, present)
@@ -32,7 +33,7 @@ def apply(
     if not plan:
         return
     if not yes:
-        typer.confirm("Do it?", abort=True)
+        click.confirm("Do it?", abort=True)
     _carry_out(api, wanted["siteKey"], plan, exists=present is not None, yes=yes)
     if not as_json:
         print("done")

@@ -6,38 +6,32 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
-import typer
+import click
 
 from agentgate.lib.limits import LABELS_LIMIT
 from agentgate.server.cli.api_client import AdminApi, NotThere
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, Lines, PrintedTable, command
+from agentgate.server.cli.parameters import Argument, Option
 
 PAUSE_S = 1.0
 PAGE = 100
 
 _EXPORT = "agentgate labels export --site-key site_shop1 > labels.ndjson"
-labels = typer.Typer(help="Export decision labels from a running AgentGate.", epilog=f"Example: {_EXPORT}")
-
-
-@labels.callback()
-def options() -> None:
-    # With a callback, a single command keeps its name.
-    pass
+labels = click.Group(help="Export decision labels from a running AgentGate.", epilog=f"Example: {_EXPORT}")
 
 
 @command(labels, "export", _EXPORT)
 def export(
-    site_key: Annotated[str, typer.Option("--site-key", help="Site key of the site whose labels to export.")],
-    api: AdminApi,
+    site_key: Annotated[str, Option("--site-key", help="Site key of the site whose labels to export.")], api: AdminApi
 ) -> Lines:
-    """Print every decision label of a site, oldest update first, for `agentgate train`: one JSON object a line."""
+    """Print every decision label of a site for `agentgate train`, oldest update first: one JSON object per line."""
 
     def items() -> Iterator[Any]:
         count = 0
         for item in api.items("/labels", siteKey=site_key, limit=str(LABELS_LIMIT.most)):
             yield item
             count += 1
-        typer.secho(f"{count} labels", err=True)
+        click.secho(f"{count} labels", err=True)
 
     return Lines(items(), lambda item: json.dumps(item, separators=(",", ":")))
 
@@ -45,15 +39,15 @@ def export(
 def tail(
     api: AdminApi,
     *,
-    site_key: Annotated[str | None, typer.Argument(help="Site key. Optional if there is only one site.")] = None,
+    site_key: Annotated[str | None, Argument(help="Site key. Optional if there is only one site.")] = None,
     outcome: Annotated[
-        Literal["allow", "challenge", "block", "drop"] | None, typer.Option(help="Only decisions with this outcome.")
+        Literal["allow", "challenge", "block", "drop"] | None, Option(help="Only decisions with this outcome.")
     ] = None,
-    label: Annotated[str | None, typer.Option(help="Only decisions with this label.")] = None,
-    last: Annotated[int, typer.Option(help="Number of earlier decisions to show first.", min=0, max=PAGE)] = 10,
-    once: Annotated[bool, typer.Option("--once", help="Show the earlier decisions and exit.")] = False,
+    label: Annotated[str | None, Option(help="Only decisions with this label.")] = None,
+    last: Annotated[int, Option(help="Number of earlier decisions to show first.", min=0, max=PAGE)] = 10,
+    once: Annotated[bool, Option("--once", help="Show the earlier decisions and exit.")] = False,
 ) -> Lines:
-    """Show decisions as they are made, until Ctrl-C."""
+    """Follow decisions live, until Ctrl-C."""
     query = {"siteKey": site_key or _only_site(api), "outcome": outcome, "label": label}
     return Lines(_follow(api, query, last, once=once), _line)
 
@@ -67,16 +61,16 @@ def _follow(api: AdminApi, query: dict[str, str | None], last: int, *, once: boo
         page = _newest(api, query)
         yield from (decision for decision in page if decision["id"] not in seen)
         if len(page) == PAGE and seen and not seen & {decision["id"] for decision in page}:
-            typer.secho(f"... more than {PAGE} in a second; some are not shown", err=True)
+            click.secho(f"... more than {PAGE} in a second; some are not shown", err=True)
         seen = {decision["id"] for decision in page} or seen
 
 
 def explain(
-    decision_id: Annotated[str, typer.Argument(help="Decision ID from the challenge page: dec_...")],
+    decision_id: Annotated[str, Argument(help="Decision ID from the challenge page: dec_...")],
     api: AdminApi,
-    site_key: Annotated[str | None, typer.Option(help="Site key. Default: search all sites.")] = None,
+    site_key: Annotated[str | None, Option(help="Site key. Default: search all sites.")] = None,
 ) -> CommandAnswer:
-    """Say why a decision was made: rule, labels by source, scores."""
+    """Explain a decision: rule, labels by source, scores."""
     detail = _find(api, decision_id, site_key)
     decision = detail["decision"]
     rows = [(source, ", ".join(labels)) for source, labels in detail["labelsBySource"].items()]

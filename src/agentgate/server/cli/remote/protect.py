@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-import typer
+import click
 
 from agentgate.lib.settings.schema import Settings
 from agentgate.server.adapter_texts import listener_for_proxies
 from agentgate.server.cli.api_client import AdminApi, site_path
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, JsonOption
+from agentgate.server.cli.parameters import Argument, Option
 from agentgate_tools.adapters.render import EXAMPLE, FILES, INCLUDES, Installation, render, unavailable_line
 
 PAUSE_S = 1.0
@@ -23,27 +24,25 @@ ENOUGH = 100
 class ProtectOptions:
     """The arguments of the command; a function would have to take too many."""
 
-    address: Annotated[str, typer.Argument(help="The site's public address, such as https://shop.example.")]
-    proxy: Annotated[str, typer.Option(help="One of " + ", ".join(FILES) + ".")]
-    upstream: Annotated[str, typer.Option(help="Address of the application behind the proxy.")] = EXAMPLE.upstream
+    address: Annotated[str, Argument(help="The site's public address, such as https://shop.example.")]
+    proxy: Annotated[str, Option(help="One of " + ", ".join(FILES) + ".")]
+    upstream: Annotated[str, Option(help="Address of the application behind the proxy.")] = EXAMPLE.upstream
     gate: Annotated[
         str | None,
-        typer.Option(
-            "--service", help="AgentGate's public listener, as the proxy reaches it. Default: from the settings."
-        ),
+        Option("--service", help="AgentGate's public listener, as the proxy reaches it. Default: from the settings."),
     ] = None
-    listen: Annotated[str, typer.Option(help="Address on which the proxy listens, such as 127.0.0.1:8000.")] = ""
-    site_key: Annotated[str | None, typer.Option(help="Key for a new site. Default: generated.")] = None
-    out: Annotated[Path, typer.Option(help="Folder for the proxy's files.")] = Path("agentgate-proxy")
-    watch: Annotated[bool, typer.Option(help="Wait for the first requests, and offer to switch to enforce.")] = True
+    listen: Annotated[str, Option(help="Address on which the proxy listens, such as 127.0.0.1:8000.")] = ""
+    site_key: Annotated[str | None, Option(help="Key for a new site. Default: generated.")] = None
+    out: Annotated[Path, Option(help="Folder for the proxy's files.")] = Path("agentgate-proxy")
+    watch: Annotated[bool, Option(help="Wait for the first requests, and offer to switch to enforce.")] = True
 
 
 def protect(
     options: ProtectOptions, api: AdminApi, settings: Settings, as_json: JsonOption = False
 ) -> CommandAnswer | None:
-    """Put AgentGate before a site: make the site and a secret, write the proxy's files, watch the first requests.
+    """Protect a site: create it and a secret, write the proxy's files, watch the first requests.
 
-    Run it again to go on watching: a site with this origin, and files that are there, are taken as they are.
+    Run it again to continue watching: an existing site with this origin and existing files are reused.
     """
     if options.proxy not in FILES:
         raise CommandRefused(f"there are no files for {options.proxy!r}; use one of {', '.join(FILES)}")
@@ -132,7 +131,7 @@ def _watch(api: AdminApi, site_key: str, proxy: str) -> None:
     print("Run `agentgate explain ID` for details.")
     if api.get(site_path(site_key))["mode"] == "enforce":
         print(f"{site_key} is already in enforce mode.")
-    elif typer.confirm("Switch to enforce?"):
+    elif click.confirm("Switch to enforce?"):
         api.call("PATCH", site_path(site_key), {"mode": "enforce"})
         print(f"{site_key} is in enforce mode.")
     else:

@@ -6,24 +6,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+import click
 
 from agentgate.protection.rules.text import TextProblem, read_text
 from agentgate.server.cli.api_client import AdminApi, ConfirmationRequired, SiteArgument, site_path
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable, command, read_file, show_people
+from agentgate.server.cli.parameters import Argument, Option
 
 WRONG_EXIT_CODE = 1
 
-rules = typer.Typer(
+rules = click.Group(
     help="Lint, test, compare, replay and activate a site's rules from a file.",
     epilog="Example: agentgate rules lint site_shop1 rules.json",
 )
-FileArgument = Annotated[Path, typer.Argument(help="A rule set as YAML or JSON.", exists=True, dir_okay=False)]
+FileArgument = Annotated[Path, Argument(help="A rule set as YAML or JSON.", exists=True, dir_okay=False)]
 
 
 @command(rules, "show", "agentgate rules show site_shop1 > rules.json")
 def show(site_key: SiteArgument, api: AdminApi) -> CommandAnswer:
-    """Print the rule set that a site follows, ready to be edited; with --json also its revision and overrides."""
+    """Print a site's active rule set for editing; with --json also its revision and overrides."""
     found = api.get(site_path(site_key, "rules"))
     note = f"revision {found['revision']}, of the {found['source']}"
     return CommandAnswer(found, json.dumps(found["ruleSet"], indent=2), note=note)
@@ -31,7 +32,7 @@ def show(site_key: SiteArgument, api: AdminApi) -> CommandAnswer:
 
 @command(rules, "lint", "agentgate rules lint site_shop1 rules.json")
 def lint(site_key: SiteArgument, file: FileArgument, api: AdminApi) -> CommandAnswer:
-    """Check a file: errors with line and column, and rules that can never matter. Exit code 1 when it is not valid."""
+    """Check a file: errors with line and column, and rules without effect. Exit code 1 if it is invalid."""
     checked = api.call("POST", site_path(site_key, "rules", "validate"), _body(file))
     people = [f"{file}{_place(problem)}: {problem['message']}" for problem in checked["errors"]]
     people += [f"{file}{_place(found)}: {found['kind']}: {found['message']}" for found in checked.get("lints", ())]
@@ -44,15 +45,15 @@ def lint(site_key: SiteArgument, file: FileArgument, api: AdminApi) -> CommandAn
 class TriedRequest:
     """The options of `rules test`: the request."""
 
-    target: Annotated[str, typer.Option(help="URL of the request, with scheme and host.")]
-    method: Annotated[str, typer.Option(help="Method of the request.")] = "GET"
-    header: Annotated[list[str] | None, typer.Option(help="`Name: value`; repeatable.")] = None
-    address: Annotated[str, typer.Option(help="The visitor's IP address.")] = "198.51.100.7"
+    target: Annotated[str, Option(help="URL of the request, with scheme and host.")]
+    method: Annotated[str, Option(help="Method of the request.")] = "GET"
+    header: Annotated[list[str] | None, Option(help="`Name: value`; repeatable.")] = None
+    address: Annotated[str, Option(help="The visitor's IP address.")] = "198.51.100.7"
 
 
 @command(rules, "test", "agentgate rules test site_shop1 rules.json --target https://shop.example/login")
 def try_request(site_key: SiteArgument, file: FileArgument, given: TriedRequest, api: AdminApi) -> CommandAnswer:
-    """Try one request: what would be said, by which rule, and why not by those before it."""
+    """Test one request: the outcome, the matching rule, and why earlier rules do not match."""
     headers = _headers(given.header or ())
     request = {"method": given.method, "url": given.target, "headers": headers, "address": given.address}
     report = api.call("POST", site_path(site_key, "rules", "test"), {**_body(file), "request": request})
@@ -63,7 +64,7 @@ def try_request(site_key: SiteArgument, file: FileArgument, given: TriedRequest,
 
 @command(rules, "diff", "agentgate rules diff site_shop1 rules.json")
 def diff(site_key: SiteArgument, file: FileArgument, api: AdminApi) -> CommandAnswer:
-    """Compare a file with what is in force. Exit code 1 when they differ."""
+    """Compare a file with the active rules. Exit code 1 if they differ."""
     changes = _changes(api.get(site_path(site_key, "rules"))["ruleSet"], file)
     text = "".join(changes)
     value, code = {"differs": bool(changes), "diff": text}, WRONG_EXIT_CODE if changes else 0
@@ -72,7 +73,7 @@ def diff(site_key: SiteArgument, file: FileArgument, api: AdminApi) -> CommandAn
 
 @command(rules, "backtest", "agentgate rules backtest site_shop1 rules.json")
 def backtest(site_key: SiteArgument, file: FileArgument, api: AdminApi) -> CommandAnswer:
-    """Replay recent traffic by a file: whom would it treat otherwise?"""
+    """Replay recent traffic with a file's rules and show changed outcomes."""
     report = api.call("POST", site_path(site_key, "rules", "backtest"), _body(file))
     return CommandAnswer(report, _replayed(report))
 
@@ -98,13 +99,13 @@ def push(
     file: FileArgument,
     api: AdminApi,
     *,
-    yes: Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")] = False,
+    yes: Annotated[bool, Option("--yes", help="Skip the confirmation.")] = False,
     acknowledge: Annotated[
-        bool, typer.Option("--acknowledge", help="Save rules that have warnings or block many more requests.")
+        bool, Option("--acknowledge", help="Save rules that have warnings or block many more requests.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON; requires --yes.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print JSON; requires --yes.")] = False,
 ) -> CommandAnswer | int:
-    """Put a file in force, after its difference and a backtest were shown; refused when somebody was quicker."""
+    """Activate a file's rules after a diff and a backtest. Fails if the rules changed in the meantime."""
     present = api.get(site_path(site_key, "rules"))
     changes = _changes(present["ruleSet"], file)
     if as_json and not yes:
@@ -114,12 +115,12 @@ def push(
     checked = api.call("POST", site_path(site_key, "rules", "validate"), _body(file))
     if not checked["valid"]:
         for problem in checked["errors"]:
-            typer.secho(f"{file}{_place(problem)}: {problem['message']}", err=True)
+            click.secho(f"{file}{_place(problem)}: {problem['message']}", err=True)
         return WRONG_EXIT_CODE
     if not as_json:
         show_people(["".join(changes), *_replayed(backtest(site_key, file, api).value)])
     if not yes:
-        typer.confirm("Activate the rules?", abort=True)
+        click.confirm("Activate the rules?", abort=True)
     body = {**_body(file), "revision": present["revision"], "acknowledge": acknowledge}
     made = save_rules(api, site_key, body, yes=yes)
     return CommandAnswer(made, f"revision {made['revision']} is active")
@@ -133,8 +134,8 @@ def save_rules(api: AdminApi, site_key: str, body: dict[str, Any], *, yes: bool)
     except ConfirmationRequired as asked:
         if yes:
             raise CommandRefused(f"{asked} Nothing was saved; `agentgate rules push` has --acknowledge") from None
-        typer.secho(str(asked), err=True)
-    typer.confirm("Save them anyway?", abort=True)
+        click.secho(str(asked), err=True)
+    click.confirm("Save them anyway?", abort=True)
     return api.call("PUT", path, {**guarded, "acknowledge": True})
 
 

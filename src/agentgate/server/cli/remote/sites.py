@@ -3,23 +3,24 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-import typer
+import click
 
 from agentgate.server.cli.api_client import AdminApi, SiteArgument, site_path
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable, command
+from agentgate.server.cli.parameters import Argument, Option
 
-site = typer.Typer(help="List, show, create and switch sites.", epilog="Example: agentgate site list")
-credential = typer.Typer(
+site = click.Group(help="List, show, create and switch sites.", epilog="Example: agentgate site list")
+credential = click.Group(
     help="Manage the secrets of a site's servers.",
     epilog="Example: agentgate credential create site_shop1 --name nginx",
 )
-CredentialArgument = Annotated[str, typer.Argument(help="The credential's ID, cred_...")]
-PathArgument = Annotated[str, typer.Argument(help="A path such as /hooks/stripe, or /hooks/* for everything below it.")]
+CredentialArgument = Annotated[str, Argument(help="The credential's ID, cred_...")]
+PathArgument = Annotated[str, Argument(help="A path such as /hooks/stripe, or /hooks/* for everything below it.")]
 
 
 @command(site, "list", "agentgate site list --json")
 def list_sites(api: AdminApi) -> CommandAnswer:
-    """List the sites with what happened today."""
+    """List the sites with today's statistics."""
     items = list(api.items("/sites"))
     rows = [
         (each["siteKey"], each["name"], each["mode"], ", ".join(each["allowedOrigins"]), _plain(each["today"]))
@@ -30,7 +31,7 @@ def list_sites(api: AdminApi) -> CommandAnswer:
 
 @command(site, "show", "agentgate site show site_shop1")
 def show_site(site_key: SiteArgument, api: AdminApi) -> CommandAnswer:
-    """Show a site: settings, credentials, rules in force, health."""
+    """Show a site: settings, credentials, active rules, health."""
     found = api.get(site_path(site_key))
     shown = {name: value for name, value in found.items() if name not in {"changes", "credentialList"}}
     return CommandAnswer(found, [*_lines("", shown), _credentials(found["credentialList"])])
@@ -38,13 +39,13 @@ def show_site(site_key: SiteArgument, api: AdminApi) -> CommandAnswer:
 
 @command(site, "create", "agentgate site create Shop --origin https://shop.example")
 def create_site(
-    name: Annotated[str, typer.Argument(help="Name of the site.")],
+    name: Annotated[str, Argument(help="Name of the site.")],
     api: AdminApi,
     *,
-    origin: Annotated[list[str], typer.Option(help="The site's public address; repeatable.")],
-    site_key: Annotated[str | None, typer.Option(help="Site key. Default: generated.")] = None,
+    origin: Annotated[list[str], Option(help="The site's public address; repeatable.")],
+    site_key: Annotated[str | None, Option(help="Site key. Default: generated.")] = None,
 ) -> CommandAnswer:
-    """Create a site in monitor mode: it refuses nobody until you switch it."""
+    """Create a site in monitor mode, which blocks no requests."""
     body = {"name": name, "allowedOrigins": origin, "mode": "monitor"} | ({"siteKey": site_key} if site_key else {})
     made = api.call("POST", "/sites", body)
     key = made["siteKey"]
@@ -55,7 +56,7 @@ def create_site(
 def switch_mode(
     site_key: SiteArgument,
     mode: Annotated[
-        Literal["monitor", "enforce"], typer.Argument(help="monitor: record only. enforce: block and challenge.")
+        Literal["monitor", "enforce"], Argument(help="monitor: record only. enforce: block and challenge.")
     ],
     api: AdminApi,
 ) -> CommandAnswer:
@@ -68,9 +69,9 @@ def switch_mode(
 def protect_site(
     site_key: SiteArgument,
     api: AdminApi,
-    off: Annotated[bool, typer.Option("--off", help="Check browsers only on the site's routes.")] = False,
+    off: Annotated[bool, Option("--off", help="Check browsers only on the site's routes.")] = False,
 ) -> CommandAnswer:
-    """Make every browser prove itself once, whatever it asks for. Programs are left to the rules."""
+    """Require a browser check of every browser on the whole site. The rules decide about other clients."""
     found = api.call("PATCH", site_path(site_key), {"wholeSite": not off})
     told = f"{site_key}: whole-site protection is {'off' if off else 'on'}, mode {found['mode']}"
     if not off and found["mode"] == "monitor":
@@ -84,10 +85,10 @@ def open_path(
     path: PathArgument,
     api: AdminApi,
     *,
-    to: Annotated[str, typer.Option("--to", help="Name of a service, an IP address or network, or anyone.")],
-    note: Annotated[str | None, typer.Option("--note", help="Note on the purpose.")] = None,
+    to: Annotated[str, Option("--to", help="Name of a service, an IP address or network, or anyone.")],
+    note: Annotated[str | None, Option("--note", help="Note on the purpose.")] = None,
 ) -> CommandAnswer:
-    """Open a path to one sender, whatever routes and rules say."""
+    """Allow a path for one sender, independent of routes and rules."""
     entry = {"path": path, "sender": to} | ({} if note is None else {"note": note})
     known = api.get(site_path(site_key))["openPaths"]
     kept = [each for each in known if (each["path"], each["sender"]) != (path, to)]
@@ -97,7 +98,7 @@ def open_path(
 
 @command(site, "close", "agentgate site close site_shop1 /hooks/stripe")
 def close_path(site_key: SiteArgument, path: PathArgument, api: AdminApi) -> CommandAnswer:
-    """Close a path again, to everybody it was opened to."""
+    """Remove an allowed path, for all senders."""
     before = api.get(site_path(site_key))["openPaths"]
     after = [each for each in before if each["path"] != path]
     found = api.call("PATCH", site_path(site_key), {"openPaths": after})
@@ -110,7 +111,7 @@ def close_path(site_key: SiteArgument, path: PathArgument, api: AdminApi) -> Com
 
 @command(credential, "list", "agentgate credential list site_shop1")
 def list_credentials(site_key: SiteArgument, api: AdminApi) -> CommandAnswer:
-    """List a site's credentials. Secrets are shown once, when they are made."""
+    """List a site's credentials, without their secrets."""
     found = api.get(site_path(site_key))["credentialList"]
     return CommandAnswer(found, _credentials(found))
 
@@ -119,39 +120,39 @@ def list_credentials(site_key: SiteArgument, api: AdminApi) -> CommandAnswer:
 def create_credential(
     site_key: SiteArgument,
     api: AdminApi,
-    name: Annotated[str, typer.Option(help="Name, such as the server that uses the secret.")] = "server",
+    name: Annotated[str, Option(help="Name, such as the server that uses the secret.")] = "server",
 ) -> CommandAnswer:
-    """Make a credential and print its secret, this once."""
+    """Create a credential and print its secret, which is shown only once."""
     return _secret(api.call("POST", site_path(site_key, "credentials"), {"name": name}))
 
 
 @command(credential, "rotate", "agentgate credential rotate site_shop1 cred_0123456789abcdef")
 def rotate_credential(site_key: SiteArgument, credential_id: CredentialArgument, api: AdminApi) -> CommandAnswer:
-    """Replace a credential; the old secret works for the overlap more."""
+    """Rotate a credential; the old secret works during the overlap."""
     return _secret(api.call("POST", site_path(site_key, "credentials", credential_id, "rotate"), {}))
 
 
 @command(credential, "revoke", "agentgate credential revoke site_shop1 cred_0123456789abcdef")
 def revoke_credential(site_key: SiteArgument, credential_id: CredentialArgument, api: AdminApi) -> CommandAnswer:
-    """End a credential at once."""
+    """Revoke a credential immediately."""
     ended = api.call("POST", site_path(site_key, "credentials", credential_id, "revoke"), {})
     return CommandAnswer(ended, f"{credential_id} is revoked")
 
 
 def invite(
-    email: Annotated[str, typer.Argument(help="Email address to invite.")],
+    email: Annotated[str, Argument(help="Email address to invite.")],
     api: AdminApi,
     *,
-    customer: Annotated[str | None, typer.Option(help="Name of a new customer or ID of an existing one.")] = None,
+    customer: Annotated[str | None, Option(help="Name of a new customer or ID of an existing one.")] = None,
     another: Annotated[
-        bool, typer.Option("--another", help="Create a new customer even if the name is already used.")
+        bool, Option("--another", help="Create a new customer even if the name is already used.")
     ] = False,
     role: Annotated[
         Literal["owner", "admin", "member", "readonly"] | None,
-        typer.Option(help="Default: owner of a new customer, member of an existing one."),
+        Option(help="Default: owner of a new customer, member of an existing one."),
     ] = None,
 ) -> CommandAnswer:
-    """Invite somebody, into a new customer's account or an existing one, and print the link."""
+    """Invite a person into a new or existing customer's account, and print the link."""
     given = customer or email
     is_id = given.startswith("acc_")
     if not is_id and not another:
