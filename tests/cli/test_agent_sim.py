@@ -162,7 +162,7 @@ def test_a_site_that_lets_everything_in_fails_every_bad_request(tmp_path, open_d
     assert rows.count("right") == 7
     assert rows.count("WRONG") == len(rows) - 7 >= 15
     assert {path for _, path, _ in seen} == {"/page?a=b"}
-    assert "answered as they should not be" in result.stdout
+    assert "with an unexpected response" in result.stdout
     assert '"jwks": {"keys": [{"kty": "OKP"' in result.stdout
 
 
@@ -180,7 +180,7 @@ def test_the_key_stays_the_same_and_is_for_its_owner_only(tmp_path, open_door):
     [
         (["shop.example"], "is not the address of a page; give one such as https://shop.example/news"),
         (["http://127.0.0.1:9", "--submit", "site_demo1"], "--submit takes a site key and an action"),
-        (["http://127.0.0.1:9", "--secret-file", "missing"], "say which page to ask about"),
+        (["http://127.0.0.1:9", "--secret-file", "missing"], "give the page to simulate"),
         (["http://127.0.0.1:9", "--secret-file", "missing", "--site", PAGE], "missing cannot be read"),
         (["http://127.0.0.1:9/", "--policy", "missing"], "missing cannot be read"),
         (["http://127.0.0.1:9/", "--policy", "wrong"], "give the response of GET .../agent-policy"),
@@ -202,4 +202,4 @@ def test_a_wrong_secret_is_told(running, tmp_path):
     result = agentgate(tmp_path, "agent-sim", running.public_url, "--site", PAGE, "--secret-file", "secret")
 
     assert result.returncode == 2
-    assert "check secret and --site" in result.stderr
+    assert "check the secret and --site" in result.stderr

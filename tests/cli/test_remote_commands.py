@@ -130,7 +130,7 @@ def test_rules_are_checked_tried_compared_replayed_and_put_in_force(run: Command
     same = written(tmp_path, "same.yaml", yaml.safe_dump(RULES))
     assert run("rules", "diff", site, same).stdout == "no difference\n"
     assert json.loads(run("rules", "diff", site, same, "--json").stdout) == {"differs": False, "diff": ""}
-    assert "needs --yes" in run("rules", "push", site, same, "--json").stderr
+    assert "requires --yes" in run("rules", "push", site, same, "--json").stderr
     assert json.loads(run("rules", "push", site, same, "--json", "--yes").stdout)["revision"] == 1
     assert (
         "broken.yaml:2:1: This is not YAML"
@@ -206,7 +206,7 @@ def test_tail_shows_decisions_oldest_first_and_explain_says_why(
         run("site", "create", "Other", "--origin", "https://other.example", "--site-key", "site_cli_two").returncode
         == 0
     )
-    assert "say which site: " in run("tail", "--once").stderr
+    assert "give the site key: " in run("tail", "--once").stderr
     unknown = run("explain", "dec_0000000000000")
     assert (unknown.returncode, "no site has a decision" in unknown.stderr) == (2, True)
 
@@ -219,7 +219,7 @@ def test_a_file_makes_a_site_shows_its_plan_and_changes_what_differs(
 
     first = run("apply", name, "--yes")
     assert "the site will be created" in first.stdout
-    assert run("apply", name, "--yes").stdout == "nothing to do\n"
+    assert run("apply", name, "--yes").stdout == "no changes\n"
     written(
         tmp_path,
         "site.yaml",
@@ -228,7 +228,7 @@ def test_a_file_makes_a_site_shows_its_plan_and_changes_what_differs(
     plan = json.loads(run("apply", name, "--yes", "--json").stdout)
     assert plan["mode"] == {"before": "monitor", "after": "enforce"}
     assert set(plan) == {"mode", "rules", "agentPolicy"}
-    assert run("apply", name, "--yes").stdout == "nothing to do\n"
+    assert run("apply", name, "--yes").stdout == "no changes\n"
     policy = service.operator.get("/v1/admin/sites/site_cli_applied/agent-policy").json()
     assert policy["default"] == "challenge"
     written(tmp_path, "site.yaml", yaml.safe_dump(wanted | {"mode": "monitor", "agentPolicy": {"default": "deny"}}))

@@ -44,7 +44,7 @@ def test_what_was_there_is_kept_aside_and_the_service_goes_on_with_the_backup(fo
     restored = agentgate(folder, "restore", "copy", "--overwrite")
 
     assert restored.returncode == 0, restored.stderr
-    assert "No token that was issued until now can be spent any more" in restored.stdout
+    assert "Tokens issued until now can no longer be redeemed" in restored.stdout
     (aside,) = (folder / "data").glob("replaced-*")
     assert {"config.db", "hot.db", "stats.db"} <= {path.name for path in aside.iterdir()}
     assert sorted(path.name for path in (folder / "data").glob("*.db")) == ["config.db", "hot.db", "stats.db"]
@@ -70,7 +70,7 @@ def test_a_backup_goes_to_a_new_machine_with_its_root_secret(folder: Path) -> No
     restored = agentgate(folder / "new", "restore", "copy")
 
     assert without.returncode == 2
-    assert "root.secret is missing; first put the root secret there" in without.stderr
+    assert "root.secret is missing; first put the root secret of the backup there" in without.stderr
     assert restored.returncode == 0, restored.stderr
     assert agentgate(folder / "new", "keys", "list").returncode == 0
 
@@ -94,7 +94,7 @@ def add_damaged_day(copy: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
-        (lambda copy: (copy / "hot.db").unlink(), "not a whole backup: hot.db is missing"),
+        (lambda copy: (copy / "hot.db").unlink(), "not a complete backup: hot.db is missing"),
         (lambda copy: (copy / "stats.db").write_bytes(b"not a database" * 1000), "stats.db"),
         # A day of events: nothing but the look at each copy opens it before it is in place.
         (add_damaged_day, "2026-11-17.db"),

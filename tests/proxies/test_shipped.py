@@ -127,7 +127,7 @@ def test_what_cannot_be_put_in_is_refused_with_a_reason(tmp_path: Path, argument
 
 @pytest.mark.parametrize("secret", ["", "x", "ags_test always", 'ags_0123456789abcdef"', "ags_0123456789abcdef\nevil"])
 def test_a_secret_that_is_none_is_refused_and_not_repeated(secret: str) -> None:
-    with pytest.raises(AdapterRefused, match="begins with ags_") as refused:
+    with pytest.raises(AdapterRefused, match="starts with ags_") as refused:
         render("nginx", Installation(secret=secret))
 
     assert not secret or secret not in str(refused.value)

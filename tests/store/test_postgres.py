@@ -234,9 +234,9 @@ async def test_a_missing_database_and_an_unknown_user_are_said_in_words(postgres
     missing = PostgresDatabase(re.sub(r"@/\w+", "@/nowhere", postgres_url))
     nobody = PostgresDatabase(re.sub(r"//[^@]*@", "//nobody:secret@", postgres_url))
     try:
-        with pytest.raises(StoreUnavailable, match="no database 'nowhere'; make it with `createdb"):
+        with pytest.raises(StoreUnavailable, match="no database 'nowhere'; create it with `createdb"):
             await missing.one("SELECT 1")
-        with pytest.raises(StoreUnavailable, match="refuses the user 'nobody'") as refused:
+        with pytest.raises(StoreUnavailable, match="rejects the user 'nobody'") as refused:
             await nobody.one("SELECT 1")
     finally:
         await missing.close()
@@ -248,8 +248,8 @@ async def test_a_missing_database_and_an_unknown_user_are_said_in_words(postgres
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (asyncpg.InvalidPasswordError("password authentication failed"), "refuses the user 'ann'"),
-        (ConnectionRefusedError(111, "Connection refused"), "nobody answers at db:5433 (Connection refused)"),
+        (asyncpg.InvalidPasswordError("password authentication failed"), "rejects the user 'ann'"),
+        (ConnectionRefusedError(111, "Connection refused"), "no response from db:5433 (Connection refused)"),
         (gaierror(-2, "Name or service not known"), "no host is named 'db'"),
         (TimeoutError(), "db:5433 did not respond in time"),
         (asyncpg.TooManyConnectionsError("sorry, too many clients"), "TooManyConnectionsError: sorry"),

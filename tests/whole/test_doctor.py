@@ -119,7 +119,7 @@ def test_a_gate_that_fails_open_is_found(shop: Shop) -> None:
     with gated_site("asgi", **away) as url:
         findings = seen(url, **ROUTE)
 
-    assert "AgentGate does not answer" in findings["gate"].found
+    assert "AgentGate is unavailable" in findings["gate"].found
     assert findings["missing-token"].state is State.FAIL
     assert "fails open" in findings["missing-token"].fix
 

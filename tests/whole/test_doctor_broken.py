@@ -118,7 +118,7 @@ def test_a_host_that_the_site_does_not_have_is_found(broken: Broken) -> None:
         findings = seen(port, host="www.shop.example")
 
     assert failing(findings) == {"origin"}, findings
-    assert "Add http://www.shop.example to the allowed origins" in findings["origin"].fix
+    assert "Add http://www.shop.example to the site's allowed origins" in findings["origin"].fix
 
 
 @pytest.mark.parametrize("proxy", ["nginx", "caddy", "haproxy", "apache", "traefik", "envoy"])

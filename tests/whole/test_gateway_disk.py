@@ -194,6 +194,6 @@ def test_after_a_damaged_journal_no_token_opens_again_and_new_ones_do(tmp_path: 
         service.clock.advance(seconds=1)
         keys, later_ms = service.application.signing_keys, service.clock.now_ms()
         new = enforcing.check("POST", "/login", X_AgentGate_Token=mint(keys, enforcing.site_key, now_ms=later_ms))
-        assert "spent receipts were lost" in service.log.getvalue()
+        assert "redeemed tokens were lost" in service.log.getvalue()
     assert refused == {(401, "challenge", "token_used")}
     assert said(new) == (204, "allow", "allowed")

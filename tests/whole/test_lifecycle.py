@@ -305,7 +305,7 @@ def test_a_damaged_root_secret_is_refused_in_one_line_and_never_replaced(tmp_pat
 
     said = refusal(tmp_path)
 
-    assert "put the file back from a backup" in one_line(said)
+    assert "restore the file from a backup" in one_line(said)
     assert secret.read_text() == "half a sec"
 
 

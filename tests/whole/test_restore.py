@@ -97,7 +97,7 @@ def test_after_a_restore_no_token_that_was_spent_since_the_backup_opens_again(sh
     # It stays so, though the next start finds marks of its own.
     with shop.open() as gate:
         assert ask(gate, tokens) == {USED}
-        assert "spent receipts were lost" not in gate.service.log.getvalue()
+        assert "redeemed tokens were lost" not in gate.service.log.getvalue()
 
 
 @pytest.mark.parametrize(("before_s", "after_s"), [(3600, 120), (120, 3600)])
@@ -146,7 +146,7 @@ def test_the_log_reports_lost_spends_as_an_error(shop: Shop) -> None:
     restore_over_the_files_that_are_there(shop.folder)
 
     with shop.open() as gate:
-        lost = [line for line in gate.service.log.getvalue().splitlines() if "spent receipts were lost" in line]
+        lost = [line for line in gate.service.log.getvalue().splitlines() if "redeemed tokens were lost" in line]
         assert len(lost) == 1
         assert '"level":"error"' in lost[0]
 
@@ -253,5 +253,5 @@ def test_a_clock_that_is_days_behind_is_told_in_one_line_that_names_the_remedy(t
     refused = agentgate(tmp_path, "keys", "list")
 
     assert refused.returncode == 2
-    assert "put the clock right" in refused.stderr
+    assert "correct the clock" in refused.stderr
     assert f"delete {mark.path}" in refused.stderr

@@ -103,7 +103,7 @@ def test_the_drill_changes_the_root_secret(tmp_path: Path) -> None:
     # A second time, as after a crash before the file was put in place.
     (tmp_path / "data" / "root.secret").write_text(old)
     again = agentgate(tmp_path, *line.split()[1:])
-    assert (again.returncode, "sealed with this root secret already" in again.stdout) == (0, True)
+    assert (again.returncode, "already encrypted with this root secret" in again.stdout) == (0, True)
     assert (tmp_path / "data" / "root.secret").read_text().strip() == new.hex()
 
 

@@ -130,7 +130,7 @@ def test_a_candidate_may_not_have_the_version_of_the_active_model(service: Runni
     reply = service.operator.put(CANDIDATE, json=logistic(version=shipped(service)))
 
     assert refusal(reply) == (400, "invalid_request")
-    assert "give the candidate another" in reply.json()["message"]
+    assert "Give the candidate another" in reply.json()["message"]
 
 
 def test_only_the_candidate_can_be_put_or_deleted(service: RunningService) -> None:

@@ -207,8 +207,8 @@ def test_a_path_is_opened_to_one_sender_by_network_by_signature_or_to_anyone(sit
     ("entry", "said"),
     [
         ({"path": "hooks", "sender": "stripe"}, "openPaths[0].path must be plain"),
-        ({"path": "/", "sender": "anyone"}, "/ alone cannot be opened"),
-        ({"path": "/*", "sender": "anyone"}, "/ alone cannot be opened"),
+        ({"path": "/", "sender": "anyone"}, "/ alone cannot be allowed"),
+        ({"path": "/*", "sender": "anyone"}, "/ alone cannot be allowed"),
         ({"path": "/a/../b", "sender": "anyone"}, "path must be plain"),
         ({"path": "/hooks", "sender": "nobody"}, "must be anyone, programs, an address or network, or one of: adyen"),
         ({"path": "/hooks", "sender": "stripe", "note": "x" * 201}, "note may have at most 200"),

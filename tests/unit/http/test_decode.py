@@ -277,7 +277,7 @@ async def test_a_body_over_the_limit_is_refused(declared: str | None, pieces: li
 
     assert (caught.value.code, caught.value.message) == (
         "payload_too_large",
-        "The body is too large; at most 2 KiB are accepted.",
+        "The body is too large. Send at most 2 KiB.",
     )
 
 
@@ -344,7 +344,7 @@ def test_a_parameter_that_is_needed_is_missed_by_name() -> None:
 
 def test_a_route_without_parameters_says_so() -> None:
     assert query_refusal(None, {"x": "1"}).message == (
-        "x is not a parameter of this route, which takes no query parameters."
+        "x is not a parameter of this route. The route takes no query parameters."
     )
 
 

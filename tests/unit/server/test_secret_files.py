@@ -185,7 +185,7 @@ def test_a_folder_that_cannot_be_made_is_refused_in_words(tmp_path: Path) -> Non
     settings = read_settings({"AGENTGATE_DATA_DIR": str(tmp_path / "file" / "data")})
 
     for read in (admin_key, root_secret):
-        with pytest.raises(SecretFileRefused, match="cannot be read or made"):
+        with pytest.raises(SecretFileRefused, match="cannot be read or created"):
             read(settings)
 
 
@@ -193,7 +193,7 @@ def test_a_lost_root_secret_is_not_replaced_beside_databases_that_need_it(settin
     settings.data_dir.mkdir(parents=True)
     (settings.data_dir / "config.db").touch()
 
-    with pytest.raises(SecretFileRefused, match="put the file back from a backup"):
+    with pytest.raises(SecretFileRefused, match="restore the file from a backup"):
         root_secret(settings)
 
     assert not settings.root_secret_path.exists()

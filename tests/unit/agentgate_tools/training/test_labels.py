@@ -48,7 +48,7 @@ def test_a_decision_that_was_labelled_again_counts_once_as_labelled_last():
         ('"x"', "line 3: expected a label object or a page of labels, not text"),
         ('{"items": {}}', "line 3: `items` of a page must be an array of labels"),
         ("{}", "line 3 is not a decision label: Object missing required field `decisionId`"),
-        ('{"score": NaN}', "line 3 is not JSON: NaN is no number"),
+        ('{"score": NaN}', "line 3 is not JSON: NaN is not a number"),
         ("[" * 100_000, "line 3 is not JSON: "),
     ],
 )
@@ -80,7 +80,7 @@ def test_a_label_with_a_wrong_field_is_refused_and_the_field_named(fields, told)
 def test_a_figure_that_is_infinite_is_refused():
     text = lines(made_labels(1)).replace('"rate_visitor": ', '"rate_visitor": 1e999, "x": ')
 
-    with pytest.raises(TrainingRefused, match="line 1: the figure rate_visitor must be at most"):
+    with pytest.raises(TrainingRefused, match="line 1: the measurement rate_visitor must be at most"):
         read_labels(text)
 
 
@@ -127,5 +127,5 @@ def test_too_few_labels_are_refused_with_the_numbers():
 def test_only_one_answer_is_refused_and_the_other_named(kind, missing):
     items = made_labels(40, kinds=("bot",), extra=("content.many_links",))
 
-    with pytest.raises(TrainingRefused, match=rf"only 0 usable label\(s\) say {missing}; a model of kind {kind}"):
+    with pytest.raises(TrainingRefused, match=rf"only 0 usable label\(s\) are {missing}; a model of kind {kind}"):
         examples_for(kind, read_labels(lines(items)), least=20)

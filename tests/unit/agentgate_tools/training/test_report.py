@@ -80,7 +80,7 @@ def test_the_page_has_every_part(page):
 
     for part in (
         "Recommendation.", "ROC AUC", "PR AUC", "Brier score", "Log loss", "Warnings", "ROC curve",
-        "Precision and recall", "Calibration", "Scores by answer", "Thresholds", "Top features",
+        "Precision and recall", "Calibration", "Scores by class", "Thresholds", "Top features",
         "Training data", "bot: 120, human: 120", "operator: 240", "net.datacenter",
     ):  # fmt: skip
         assert part in text, part
@@ -187,7 +187,7 @@ def test_the_lowest_threshold_that_spares_people_is_recommended(trained):
 def test_a_model_that_spares_nobody_is_to_be_watched_only(trained):
     told = recommendation(at_rates(trained, 0.3, 0.2, 0.04))
 
-    assert "let no rule challenge or block by it yet" in told
+    assert "do not use it in rules yet" in told
     assert "wrong about 4.0 % of people" in told
 
 

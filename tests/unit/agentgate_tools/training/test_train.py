@@ -137,7 +137,7 @@ def test_no_visitor_stands_on_both_sides_of_a_fold():
     trained = train(read_labels(lines(items)), plan())
 
     assert abs(trained.figures.roc_auc.value - 0.5) < 0.2
-    assert any("hardly told the two apart" in warning for warning in trained.warnings)
+    assert any("hardly distinguished the classes" in warning for warning in trained.warnings)
 
 
 def test_score_bands_and_excluded_labels_are_not_learned(decisions, trained):
@@ -215,15 +215,15 @@ def test_a_feature_that_separates_alone_is_pointed_out():
 
     trained = train(read_labels(lines(items)), plan())
 
-    assert trained.warnings[0].startswith("All but separates the answers alone: net.tor.")
-    assert recommendation(trained).startswith("Look into the first warning before anything else")
+    assert trained.warnings[0].startswith("These features alone almost separate the classes: net.tor.")
+    assert recommendation(trained).startswith("Resolve the first warning first")
 
 
 def test_answers_out_of_balance_are_pointed_out():
     trained = train(read_labels(lines(made_labels(480, kinds=("bot", *["human"] * 11)))), plan())
 
     assert any(
-        warning.startswith("The answers are out of balance: 40 of bots, 440 of people.") for warning in trained.warnings
+        warning.startswith("The classes are imbalanced: 40 of bots, 440 of people.") for warning in trained.warnings
     )
 
 

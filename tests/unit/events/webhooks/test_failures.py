@@ -46,7 +46,7 @@ async def test_a_server_that_does_not_answer_is_tried_again(scene: Scene) -> Non
     scene.server.answer = lambda _request: Answering(hold_s=2)
     made = await scene.decide()
     await scene.deliver()
-    assert (await scene.shown(webhook_id)).last_error == "no answer within 0.5 seconds"
+    assert (await scene.shown(webhook_id)).last_error == "no response within 0.5 seconds"
 
     scene.server.answer = saying(204)
     await scene.deliver(seconds=7)

@@ -218,7 +218,7 @@ async def test_an_address_that_refuses_is_passed_over_for_the_next(server: Recei
 async def test_no_answer_in_time_is_told(server: Receiver) -> None:
     server.answer = lambda _request: Answering(hold_s=5)
 
-    assert await reason_of(Outbound(LOCAL, whole_s=0.3), server.url()) == "no answer within 0.3 seconds"
+    assert await reason_of(Outbound(LOCAL, whole_s=0.3), server.url()) == "no response within 0.3 seconds"
 
 
 async def test_a_name_server_that_does_not_answer_is_told() -> None:

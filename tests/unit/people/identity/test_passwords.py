@@ -78,9 +78,9 @@ def test_a_password_that_is_hard_to_guess_passes(passwords, password):
         ("xyzxyzxyzxyz", "common"),
         ("!!!!!!!!!!!!", "common"),
         ("                ", "common"),
-        ("my name is annabel", "e-mail"),
-        ("MY-ANNABEL-4711-x", "e-mail"),
-        ("annabel@example.com", "e-mail"),
+        ("my name is annabel", "email"),
+        ("MY-ANNABEL-4711-x", "email"),
+        ("annabel@example.com", "email"),
         ("valid until \ud800 here", "Unicode"),
     ],
 )
@@ -90,7 +90,7 @@ def test_a_password_that_is_easy_to_guess_is_refused_with_the_reason(passwords, 
 
     assert refused.value.code == "weak_password"
     assert why in refused.value.message
-    assert ";" in refused.value.message
+    assert "Use " in refused.value.message
 
 
 def test_a_name_of_two_letters_may_stand_in_a_password(passwords):

@@ -76,7 +76,7 @@ def test_a_parameter_that_comes_twice_is_invalid() -> None:
 def test_of_two_agents_in_one_header_the_signature_must_say_which() -> None:
     two = f'a="{AGENT}", b="https://other.example"'
     identity = by_hand(HOST_LINE, f'"signature-agent": {two}', signature_agent=two)
-    assert "which member" in (identity.why or "")
+    assert "member of Signature-Agent" in (identity.why or "")
     named = by_hand(HOST_LINE, f'"signature-agent";key="a": "{AGENT}"', signature_agent=two)
     assert (named.verdict, named.agent) == (VERIFIED, AGENT)
     labelled = two.replace("a=", "sig1=", 1)

@@ -244,7 +244,7 @@ async def test_at_most_four_are_fetched_at_once_and_strangers_leave_a_place_for_
 
     assert most == STRANGERS_FETCHES == MOST_FETCHES - 1
     # Who had its time and did not use it has failed; who only waited for others has not.
-    assert sum("no answer within 0.6 seconds" in reason for reason in reasons) == STRANGERS_FETCHES
+    assert sum("no response within 0.6 seconds" in reason for reason in reasons) == STRANGERS_FETCHES
     assert reasons.count(BUSY) == len(names) - STRANGERS_FETCHES
     assert len(directories._failures) == STRANGERS_FETCHES
 
@@ -291,4 +291,4 @@ async def test_the_shipped_directories_ask_the_machines_own_names():
 
     directories = open_directories(("*",))
 
-    assert "no public address" in await look(directories, "https://localhost/keys")
+    assert "does not resolve to a public address" in await look(directories, "https://localhost/keys")

@@ -56,8 +56,8 @@ def document(*matches: dict[str, Any], action: str = "block", default: str = "al
         ({"headers": {"accept": []}}, "must be a list"),
         ({"headers": {"accept": "x"}}, "must be a list"),
         ({"headers": {"a b": ["*"]}}, "name of a header"),
-        ({"headers": {"Authorization": ["*"]}}, "proxy's own question"),
-        ({"headers": {"X-Forwarded-For": ["*"]}}, "proxy's own question"),
+        ({"headers": {"Authorization": ["*"]}}, "header of the adapter"),
+        ({"headers": {"X-Forwarded-For": ["*"]}}, "header of the adapter"),
         ({"headers": {"Host": ["*"]}}, "use hosts"),
         ({"methods": ["post"]}, "capital letters"),
         ({"paths": ["blog/*"]}, "begin with /"),
@@ -139,7 +139,7 @@ def test_an_explanation_names_the_condition_that_does_not_hold_and_what_could() 
         ("r3", True),
     ]
     assert report.trace[0].because == "the address is not among 203.0.113.0/24"
-    assert report.trace[1].because.startswith("it could match, as method or path can be read in several ways")
+    assert report.trace[1].because.startswith("it may match because the method or path is ambiguous")
     assert report.trace[2].because == "the header x-probe is not among 1"
     assert (report.outcome, report.rule) == ("block", "r1")
 

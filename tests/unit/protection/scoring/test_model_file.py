@@ -49,10 +49,10 @@ def test_a_sound_model_is_read_and_written_back_unchanged(file: dict[str, Any]) 
 @pytest.mark.parametrize(
     ("file", "words"),
     [
-        (logistic(features=["net.datacenter", "net.datacenter"]), "stands twice"),
-        (logistic(features=["net.datacenter", "no.such.label"]), "no.such.label is no feature"),
-        (logistic(features=["net.datacenter", "model.bot.likely"]), "model.bot.likely is no feature"),
-        (logistic(features=["net.datacenter", "net.*"]), "is no feature"),
+        (logistic(features=["net.datacenter", "net.datacenter"]), "twice"),
+        (logistic(features=["net.datacenter", "no.such.label"]), "no.such.label is not a feature"),
+        (logistic(features=["net.datacenter", "model.bot.likely"]), "model.bot.likely is not a feature"),
+        (logistic(features=["net.datacenter", "net.*"]), "is not a feature"),
         (logistic(weights=[1.0]), "one entry per feature: 2, not 1"),
         (logistic(weights=None), "has weights and no trees"),
         (logistic(trees=[LEAF]), "has weights and no trees"),

@@ -69,11 +69,11 @@ def test_the_file_has_the_documented_form(tmp_path):
     ("change", "says"),
     [
         ({"generator": 99}, "another release"),
-        ({"seed": "00"}, "fewer than"),
+        ({"seed": "00"}, "shorter than"),
         ({"programs": [[7, "grid", "AQA="]]}, "family"),
         ({"programs": [[7, "deep", "A"]]}, "cannot be read"),
         ({"programs": [[7, "deep", {"presto": "AQA="}]]}, "engine"),
-        ({"programs": 5}, "no pool"),
+        ({"programs": 5}, "not a probe pool"),
     ],
 )
 def test_a_file_that_is_no_pool_is_refused_with_a_reason(tmp_path, change, says):
