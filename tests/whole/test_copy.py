@@ -118,7 +118,7 @@ async def _redemptions(hot: Any) -> int:
     return int(row[0])
 
 
-def test_a_copy_that_was_interrupted_goes_on(shop: Shop, moved: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_that_was_interrupted_continues(shop: Shop, moved: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
 
     def stop_in_the_events(name: str, _rows: int) -> None:
@@ -213,7 +213,7 @@ def test_migrate_makes_the_tables_in_clickhouse(clickhouse_url: str, tmp_path: P
         (("--to", "postgresql://x"), "there is no installation"),
     ],
 )
-def test_what_it_refuses(tmp_path: Path, arguments: tuple[str, ...], problem: str) -> None:
+def test_what_it_rejects(tmp_path: Path, arguments: tuple[str, ...], problem: str) -> None:
     refused = agentgate(tmp_path, "copy", *arguments)
 
     assert refused.returncode == 2

@@ -69,7 +69,7 @@ def document(*matches: dict[str, Any], action: str = "block", default: str = "al
         ({"not_paths": ["x"]}, "begin with /"),
     ],
 )
-def test_a_condition_that_is_not_valid_says_what_would_be_right(match: dict[str, Any], says: str) -> None:
+def test_a_condition_that_is_not_valid_shows_what_would_be_right(match: dict[str, Any], says: str) -> None:
     problems = check_rules(document(match), {})
 
     assert len(problems) == 1
@@ -93,7 +93,7 @@ def test_a_set_has_no_more_patterns_than_it_may(match: dict[str, Any], says: str
     assert [f"{says}; at most" in problem.message for problem in problems] == [True]
 
 
-def test_the_examples_of_the_documents_are_valid_and_decide_as_they_say() -> None:
+def test_the_examples_of_the_documents_are_valid_and_decide_as_they_show() -> None:
     texts = re.findall(r"```yaml\n(version:.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
     assert len(texts) == 2
     for text in texts:
@@ -156,7 +156,7 @@ def event(number: int, recorded: Outcome, *labels: str, method: str = "GET") -> 
     return ReplayedEvent(FIRST + number, labels, {}, "*", None, recorded, None, method)
 
 
-async def test_a_backtest_says_what_stored_events_do_not_tell_and_guesses_nothing() -> None:
+async def test_a_backtest_shows_what_stored_events_do_not_tell_and_guesses_nothing() -> None:
     rules = RuleSet(
         version="1",
         rules=[
