@@ -211,7 +211,7 @@ class SlowStore:
         return is_new
 
 
-def test_a_slow_store_redeems_nothing_and_is_no_fault(adapter: Adapter) -> None:
+def test_a_slow_store_redeems_nothing_and_is_not_a_fault(adapter: Adapter) -> None:
     receipts = adapter.service.application.data_plane.gate._receipts
     receipts._redemptions = slow = SlowStore(receipts._redemptions)
     token = adapter.visitor.token()

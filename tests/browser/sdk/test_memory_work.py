@@ -61,7 +61,7 @@ def test_the_worker_finds_what_the_service_expects(allowed: bool) -> None:
     assert is_solved(WORK, found, b"seed")
 
 
-def test_native_code_pays_two_fifths_of_what_the_engine_pays() -> None:
+def test_native_code_pays_40_percent_of_what_the_engine_pays() -> None:
     shares = []
     for _ in range(3):
         engine_ms = run_worker(allowed=True)["cpuMs"]

@@ -171,7 +171,7 @@ def test_an_address_has_one_spelling(text, canonical):
 
 
 @pytest.mark.parametrize("text", REFUSED, ids=shown)
-def test_what_is_no_plain_address_is_refused(text):
+def test_what_is_not_a_plain_address_is_rejected(text):
     with pytest.raises(Refused) as refused:
         canonical_email(text)
 

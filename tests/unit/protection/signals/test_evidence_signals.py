@@ -114,7 +114,7 @@ def test_a_phone_without_touch_is_found():
 
 
 @pytest.mark.parametrize("answer", [False, "failed"])
-def test_a_wrong_answer_of_the_instrument_is_found(answer):
+def test_a_wrong_response_of_the_instrument_is_found(answer):
     assert found("browser", evidence={"signals": SOUND, "instrument": answer}) == {"evidence", "instrument_failed"}
 
 
@@ -156,7 +156,7 @@ def test_the_verdict_on_a_signature_gives_its_label(verdict, labels):
     assert found("agent", agent=AgentFacts(verdict=verdict)) == labels
 
 
-def test_an_agent_says_its_purpose_in_known_words_only():
+def test_an_agent_shows_its_purpose_in_known_words_only():
     agent = AgentFacts(verdict=AgentVerdict.VERIFIED, purposes=("search", "world peace"))
 
     assert found("agent", agent=agent) == {"verified", "purpose.search"}

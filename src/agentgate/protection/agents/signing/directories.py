@@ -177,7 +177,7 @@ class KeyDirectories:
             if now_s() - began_s < OWN_TIME * FETCH_S:
                 # Most of the time was spent waiting for others, so the failure is not cached.
                 return KeyFound(None, BUSY) if known is None else None
-            self._note_failure(url, f"no answer within {FETCH_S:g} seconds", now_ms)
+            self._note_failure(url, f"no response within {FETCH_S:g} seconds", now_ms)
         return None
 
     async def _fetch_now(self, url: str, now_ms: int) -> None:
