@@ -169,6 +169,7 @@ COMPAT = _table(
         "sitekey does not match the secret's site. Send that site's key or omit sitekey.",
         added=True,
     ),
+    ErrorRow("test_mismatch", 200, "Use test tokens and test secrets together only.", added=True),
     ErrorRow("missing_token", 200, "response is missing. Send the token from the form.", added=True),
     ErrorRow(
         "invalid_token",
