@@ -1,4 +1,4 @@
-"""The catalogue of labels, and its page in the documentation."""
+"""The catalog of labels, and its page in the documentation."""
 
 from pathlib import Path
 
