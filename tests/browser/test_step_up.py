@@ -25,7 +25,7 @@ def button(page, name=CONFIRM):
 
 
 def tap_by_hand(page, shown):
-    """Touch a button as a finger does: beside its centre, with some width, for a while."""
+    """Touch a button as a finger does: beside its center, with some width, for a while."""
     box = shown.bounding_box()
     at = {"x": box["x"] + box["width"] * 0.4, "y": box["y"] + box["height"] * 0.6, "radiusX": 11, "radiusY": 9}
     session = page.context.new_cdp_session(page)

@@ -1,4 +1,4 @@
-"""Going away: no new connection, idle ones closed, what runs finishes, what does not finish is cancelled."""
+"""Going away: no new connection, idle ones closed, what runs finishes, what does not finish is canceled."""
 
 import asyncio
 import json

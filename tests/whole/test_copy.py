@@ -110,7 +110,7 @@ def test_the_drill_moves_an_installation(shop: Shop, moved: Settings, tmp_path: 
         assert site_id >= 2
     refused = agentgate(tmp_path, *line.split()[1:], **settings)
     assert refused.returncode == 2
-    assert "in use already" in refused.stderr
+    assert "already in use" in refused.stderr
 
 
 async def _redemptions(hot: Any) -> int:
@@ -207,7 +207,7 @@ def test_migrate_makes_the_tables_in_clickhouse(clickhouse_url: str, tmp_path: P
     ("arguments", "problem"),
     [
         ((), "give the target's address"),
-        (("--to", "postgresql://x", "--to-file", "y"), "one of them only"),
+        (("--to", "postgresql://x", "--to-file", "y"), "either --to-file or --to"),
         (("--to", "mysql://x"), "begins with neither postgresql:// nor clickhouse://"),
         (("--to-file", "missing"), "cannot be read"),
         (("--to", "postgresql://x"), "there is no installation"),

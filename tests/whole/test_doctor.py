@@ -111,7 +111,7 @@ def test_a_site_without_a_gate_is_found() -> None:
 
     assert {"gate", "own-paths", "missing-token"} <= in_state(findings, State.FAIL)
     assert "no sign that the site is behind AgentGate" in findings["gate"].found
-    assert findings["missing-token"].fix.startswith("There is no gate")
+    assert findings["missing-token"].fix.startswith("The site is not connected")
 
 
 def test_a_gate_that_fails_open_is_found(shop: Shop) -> None:

@@ -40,7 +40,7 @@ def test_the_prefix_has_its_own_list_of_paths(adapter: Adapter, path: str) -> No
 
 
 def raw_request(adapter: Adapter, target: str) -> bytes:
-    """Send a target as it is: libraries normalise paths."""
+    """Send a target as it is: libraries normalize paths."""
     address = urlsplit(adapter.service.public_url)
     lines = [f"GET {target} HTTP/1.1", "Host: shop.example", "Connection: close"]
     lines += [f"X-AgentGate-Secret: {adapter.visitor.secret}", f"X-AgentGate-Request: {adapter.line('GET', '/')}"]

@@ -177,7 +177,7 @@ def test_a_wrong_rule_is_shown_at_its_line_tried_and_blocked_before_it_hurts(own
     in_editor(owner, f'# {CANARY}"', "# everybody")
     page.locator(".dock .dot[data-o=allow]").wait_for()
     save_reviewed(owner)
-    page.get_by_text("labelled human").first.wait_for()
+    page.get_by_text("labeled human").first.wait_for()
     # The person confirms that; the share of all requests is a question of its own.
     owner.press(page.get_by_role("button", name="Save all the same"))
     page.get_by_text("of the last 24 hours").wait_for()

@@ -250,7 +250,7 @@ def test_hostile_text_stays_text_wherever_it_is():
 
 
 def colours(dark):
-    """Return the custom properties that hold colours, as the colour scheme sets them."""
+    """Return the custom properties that hold colors, as the color scheme sets them."""
     blocks = re.findall(r":root \{(.*?)\}", stylesheet().decode(), re.DOTALL)
     assert len(blocks) == 2
     found = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", blocks[0]))

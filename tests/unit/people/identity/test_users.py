@@ -102,7 +102,7 @@ REFUSED = [
     "ann@.example.com",
     "ann@example..com",
     "ann@.",
-    # Letters that lower-casing or normalisation would turn into others: before the @ only ASCII is taken.
+    # Letters that lower-casing or normalization would turn into others: before the @ only ASCII is taken.
     "m\u0131ke@example.com",
     "M\u0130KE@example.com",
     "mi\u212ae@example.com",

@@ -131,7 +131,7 @@ def test_the_response_to_another_challenge_is_wrong(work):
 @pytest.mark.parametrize(
     ("means", "press"),
     [
-        # What the usual drivers send: one move to the very centre, pressed and released at once.
+        # What the usual drivers send: one move to the very center, pressed and released at once.
         ("pointer", change(HAND, moves=1, way_px=REACH, travel_ms=0, hold_ms=0.2, off_x=0.3, off_y=0)),
         # Twenty steps on a line, at once.
         ("pointer", change(HAND, moves=20, way_px=REACH, travel_ms=20, hold_ms=0.2)),
@@ -154,7 +154,7 @@ def test_presses_that_no_hand_makes_are_wrong(work, means, press):
 @pytest.mark.parametrize(
     ("means", "press"),
     [
-        # A tapped touchpad; a remote desktop that sends the end of the way only; a slow hand; one that hits the centre.
+        # A tapped touchpad; a remote desktop that sends the end of the way only; a slow hand; one that hits the center.
         ("pointer", change(HAND, hold_ms=2)),
         ("pointer", change(HAND, moves=1, travel_ms=0, way_px=REACH * 1.001)),
         ("pointer", change(HAND, travel_ms=60_000, moves=900, way_px=REACH * 9)),

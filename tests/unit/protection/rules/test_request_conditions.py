@@ -61,9 +61,9 @@ def document(*matches: dict[str, Any], action: str = "block", default: str = "al
         ({"headers": {"Host": ["*"]}}, "use hosts"),
         ({"methods": ["post"]}, "capital letters"),
         ({"paths": ["blog/*"]}, "begin with /"),
-        ({"paths": ["/a?b"]}, "no part of a path"),
+        ({"paths": ["/a?b"]}, "Omit the query"),
         ({"paths": ["/a b"]}, "without blanks"),
-        ({"paths": ["/100%"]}, "begins no escape"),
+        ({"paths": ["/100%"]}, "does not start an escape"),
         ({"hosts": ["shop.example:80"]}, "without a port"),
         ({"hosts": ["https://shop.example"]}, "without a port"),
         ({"not_paths": ["x"]}, "begin with /"),
@@ -184,4 +184,4 @@ async def test_a_backtest_shows_what_stored_events_do_not_tell_and_guesses_nothi
         ("allow", "challenge"): 1,
         ("allow", "drop"): 1,
     }
-    assert report.by_rule == {"posts": 1, "de": 1, "(cannot be told)": 1, "(default)": 1}
+    assert report.by_rule == {"posts": 1, "de": 1, "(unknown)": 1, "(default)": 1}

@@ -1,4 +1,4 @@
-"""Comparing two models: agreement, what would change, and who is right about labelled decisions."""
+"""Comparing two models: agreement, what would change, and who is right about labeled decisions."""
 
 from typing import Any
 

@@ -125,7 +125,7 @@ def test_each_trait_gives_its_label(changes, labels):
         (MAC, {"clock": {"events": 30, "off": 25}}),
         (MAC, {"pointer": {"fractional": 12}}),
         (PHONE, {"typed": {"bare": 22}}),
-        # One straight stroke, one press in the centre, a few keys: chance.
+        # One straight stroke, one press in the center, a few keys: chance.
         (LINUX, {"pointer": {"strokes": 1, "straight": 1}}),
         (LINUX, {"pointer": {"presses": 1, "centred": 1, "jumps": 1}}),
         (LINUX, {"typed": {"presses": 3, "short": 3, "holdMs": 1}}),

@@ -1,4 +1,4 @@
-"""The catalogue of labels."""
+"""The catalog of labels."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""observe over any request at all: labels of the catalogue only, never an error, time in proportion to the size."""
+"""observe over any request at all: labels of the catalog only, never an error, time in proportion to the size."""
 
 import time
 

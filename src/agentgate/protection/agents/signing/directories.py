@@ -129,7 +129,7 @@ class KeyDirectories:
         return self._await(self._fetch(url, now_ms), url, keyid, now_ms=now_ms)
 
     async def _await(self, fetch: asyncio.Task[KeyFound | None], url: str, keyid: str, *, now_ms: int) -> KeyFound:
-        # A caller may be cancelled; the others keep waiting.
+        # A caller may be canceled; the others keep waiting.
         busy = await asyncio.shield(fetch)
         return busy or self._answer(url, keyid, now_ms=now_ms)
 

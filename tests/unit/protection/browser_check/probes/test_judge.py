@@ -1,4 +1,4 @@
-"""The table of judgements, and who never is right."""
+"""The table of judgments, and who never is right."""
 
 import pytest
 
