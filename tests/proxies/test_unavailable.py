@@ -180,7 +180,7 @@ def test_a_service_that_hangs_blocks_the_request(installed: Installed) -> None:
     assert installed.visit("GET", "/page").status == 200
 
 
-def test_what_a_site_says_while_it_is_down_is_not_a_denial(installed: Installed) -> None:
+def test_what_a_site_shows_while_it_is_down_is_not_a_denial(installed: Installed) -> None:
     installed.site.close()
     try:
         told = installed.visit("GET", "/page")

@@ -173,7 +173,7 @@ class HttpApp:
             pseudonym=self._client_address.pseudonym,
         )
         surface = self._surface(match, request.path)
-        # Logged for a request that was cancelled before it had an answer.
+        # Logged for a request that was canceled before it had an answer.
         reply: HttpAnswer | None = None
         code: str | None = "cancelled"
         failure: BaseException | None = None

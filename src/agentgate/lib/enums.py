@@ -197,7 +197,7 @@ class DecisionQueue(StrEnum):
 
 
 class LabelledFilter(StrEnum):
-    """Whether the decision list shows what an operator already labelled."""
+    """Whether the decision list shows what an operator already labeled."""
 
     ANY = "any"
     NO = "no"

@@ -169,7 +169,12 @@ COMPAT = _table(
         "sitekey does not match the secret's site. Send that site's key or omit sitekey.",
         added=True,
     ),
-    ErrorRow("test_mismatch", 200, "Use test tokens and test secrets together only.", added=True),
+    ErrorRow(
+        "test_mismatch",
+        200,
+        "Use test tokens only with test secrets, and real tokens only with real secrets.",
+        added=True,
+    ),
     ErrorRow("missing_token", 200, "response is missing. Send the token from the form.", added=True),
     ErrorRow(
         "invalid_token",

@@ -148,7 +148,7 @@ class Keyring:
 
 
 def _join(*parts: bytes) -> bytes:
-    # Lengths go before the parts, so that bytes cannot be moved from one part into its neighbour.
+    # Lengths go before the parts, so that bytes cannot be moved from one part into its neighbor.
     return b"".join([len(part).to_bytes(4, "big") + part for part in parts])
 
 

@@ -126,7 +126,7 @@ async def _tell_all(outcomes: list[tuple[Done, bool]]) -> None:
             for done, outcome in portion:
                 _tell(done, outcome)
     finally:
-        # Callers hear the outcome also when this task is cancelled.
+        # Callers hear the outcome also when this task is canceled.
         for done, outcome in outcomes[at:]:
             _tell(done, outcome)
 
@@ -139,7 +139,7 @@ def _tell(done: Done, outcome: Outcome) -> None:
 
 
 def _fill(future: asyncio.Future[bool], outcome: Outcome) -> None:
-    # The caller may have been cancelled meanwhile; the row is there all the same.
+    # The caller may have been canceled meanwhile; the row is there all the same.
     if future.done():
         return
     if isinstance(outcome, bool):

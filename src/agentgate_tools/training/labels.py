@@ -1,6 +1,6 @@
 """Exported decision labels, read for training: from text to examples with a target. No numeric library is needed here.
 
-`unsure` is never used, and a decision that stands in the export twice counts once, as it was labelled last.
+`unsure` is never used, and a decision that stands in the export twice counts once, as it was labeled last.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The catalogue of signal labels over HTTP."""
+"""The catalog of signal labels over HTTP."""
 
 from agentgate.protection.signals.labels import LABELS
 from tests.support.service import RunningService

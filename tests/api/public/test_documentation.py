@@ -135,7 +135,7 @@ def test_search_works_without_javascript_and_escapes_the_query(shared_service: R
     assert "&lt;script&gt;" in odd.text
 
 
-def test_readers_are_asked_for_feedback_only_where_they_can_give_it(shared_service: RunningService) -> None:
+def test_readers_must_give_feedback_only_where_they_can_give_it(shared_service: RunningService) -> None:
     assert 'data-page="/docs/write-rules"' in shared_service.public.get("/docs/write-rules").text
     assert "data-page" not in shared_service.operator.get("/docs/write-rules").text
     assert shared_service.public.post("/v1/docs/feedback", json={"page": "/docs/", "helpful": True}).status_code == 202

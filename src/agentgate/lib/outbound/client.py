@@ -1,6 +1,6 @@
 """Requests that the service itself makes to addresses which customers or agents name.
 
-Such an address must not lead to the service's own neighbours: a name is resolved once, every address it has must be
+Such an address must not lead to the service's own neighbors: a name is resolved once, every address it has must be
 public, and the connection goes to an address that was checked. No redirect is followed; time and size are bounded.
 """
 

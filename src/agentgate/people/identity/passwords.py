@@ -29,7 +29,7 @@ AT_ONCE = 2
 MOST_WAITING = 20
 RETRY_AFTER_S = 1
 
-# A composed letter may come as up to four code points. What is longer is not even normalised, which takes time.
+# A composed letter may come as up to four code points. What is longer is not even normalized, which takes time.
 MOST_CODE_POINTS = 4 * PASSWORD_CHARACTERS.most
 # A shorter local part occurs in any text by chance.
 LEAST_LOCAL_PART_CHARACTERS = 3
@@ -154,7 +154,7 @@ def _normalised(password: str) -> str:
 
 
 def _bytes(password: str) -> bytes:
-    # What is too long to have been accepted is wrong whatever it is; the empty text is too, and quickly normalised.
+    # What is too long to have been accepted is wrong whatever it is; the empty text is too, and quickly normalized.
     text = _normalised(password) if len(password) <= MOST_CODE_POINTS else ""
     return text.encode("utf-8", "surrogatepass")
 

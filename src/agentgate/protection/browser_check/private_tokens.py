@@ -1,4 +1,4 @@
-"""Private tokens in the browser check: a device that an issuer vouches for. It only counts in favour of a visitor."""
+"""Private tokens in the browser check: a device that an issuer vouches for. It only counts in favor of a visitor."""
 
 import hashlib
 

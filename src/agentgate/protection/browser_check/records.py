@@ -146,7 +146,7 @@ class PressInput(Input, frozen=True, kw_only=True):
     # From the first of those moves to the press, and from the press to its end.
     travel_ms: Annotated[float, Meta(ge=0, le=LONGEST_STEP_MS)] = 0
     hold_ms: Annotated[float, Meta(ge=0, le=LONGEST_STEP_MS)] = 0
-    # From the button's centre.
+    # From the button's center.
     off_x: Annotated[float, Meta(ge=-LARGEST_SUM, le=LARGEST_SUM)] = 0
     off_y: Annotated[float, Meta(ge=-LARGEST_SUM, le=LARGEST_SUM)] = 0
     # How wide the finger is.

@@ -28,7 +28,7 @@ COLUMNS = ((0, 34), (66, 100))
 WHOLE = 100
 
 # Traits of presses that no hand makes. One or two have innocent causes (a tapped touchpad, a remote desktop, a hand
-# that happens to hit the centre), so they are added up over all presses.
+# that happens to hit the center), so they are added up over all presses.
 FEWEST_MOVES = 4
 FEWEST_TRAVEL_MS = 60.0
 SHORTEST_HOLD_MS = 10.0

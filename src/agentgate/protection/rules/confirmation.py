@@ -26,7 +26,7 @@ _UNAVAILABLE = "Stored requests are unavailable, so the rules were not replayed 
 
 
 async def guard_humans(call: SiteCall, draft: Draft, most: int, backtests: Backtests) -> None:
-    """Reject rules that would make more decisions labelled human stricter."""
+    """Reject rules that would make more decisions labeled human stricter."""
     assert draft.effective is not None, "only a valid draft is replayed"
     span = TimeRange(call.now - HUMAN_DAYS * DAY_MS, call.now)
     try:

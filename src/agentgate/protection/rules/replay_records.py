@@ -122,6 +122,6 @@ class ReplayedEvent(Struct, frozen=True, gc=False):
     action: str | None
     # The outcome of enforce mode, applied or not.
     recorded: Outcome
-    # Labelled as a human or not; None without a label, or with one that is unsure.
+    # Labeled as a human or not; None without a label, or with one that is unsure.
     human: bool | None
     method: str = "OTHER"

@@ -1,4 +1,4 @@
-"""The catalogue of signal labels over HTTP, for authors of rules."""
+"""The catalog of signal labels over HTTP, for authors of rules."""
 
 from agentgate.http.call import Call
 from agentgate.lib.records import Record

@@ -1,4 +1,4 @@
-"""LABELS: the catalogue of every label a decision may have, with its source and its meaning.
+"""LABELS: the catalog of every label a decision may have, with its source and its meaning.
 
 A name that ends in `.*` is a family: its last part is data, such as an ASN or a country.
 """

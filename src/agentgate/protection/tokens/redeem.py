@@ -399,7 +399,7 @@ def _repeated(earlier: Redemption, call: PendingRedemption) -> bytes | Refused:
 
 
 def _fill(future: "asyncio.Future[bytes]", outcome: Outcome) -> None:
-    # Who wanted it may have been cancelled meanwhile.
+    # Who wanted it may have been canceled meanwhile.
     if future.done():
         return
     if isinstance(outcome, bytes):

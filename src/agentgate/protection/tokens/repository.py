@@ -2,7 +2,7 @@
 
 An embedded database whose journal was damaged opens without complaint, and without what it committed last; so does one
 that was put back from a backup. A standby of PostgreSQL takes over without what it was not sent. A mark is not
-synchronised with the disk: it outlives the process, and after a power cut it is an older one, which hides nothing else.
+synchronized with the disk: it outlives the process, and after a power cut it is an older one, which hides nothing else.
 """
 
 import os

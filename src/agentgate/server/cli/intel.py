@@ -63,7 +63,7 @@ def update(
     if refused and not skip_refused:
         if not as_json:
             print("\n".join(people))
-        raise CommandRefused(f"{refused} malformed line(s): nothing changed; fix the lists or add --skip-refused")
+        raise CommandRefused(f"{refused} malformed line(s): nothing changed; fix the lists or add `--skip-refused`")
     target = intel_folder(settings) / FILE_NAME
     write_set(target, imported)
     return CommandAnswer({"file": str(target), "lists": msgspec.to_builtins(reports)}, [*people, f"Written: {target}"])

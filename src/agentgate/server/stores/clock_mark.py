@@ -31,7 +31,7 @@ class _Seen(Struct, frozen=True):
 
 
 class ClockMark:
-    """The file. It is not synchronised with the disk: it outlives the process, and after a power cut it is older."""
+    """The file. It is not synchronized with the disk: it outlives the process, and after a power cut it is older."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / NAME

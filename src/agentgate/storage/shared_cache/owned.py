@@ -274,7 +274,7 @@ class OwnedSharedCache:
         start = 0
         for asked in under_way:
             end = start + len(asked.calls)
-            # A cancelled caller waits no more.
+            # A canceled caller waits no more.
             if not asked.results.done():
                 asked.results.set_result(results[start:end])
             start = end

@@ -357,7 +357,7 @@ def _commit_failure(error: Exception) -> Exception:
 
 def _tell(outcomes: Sequence[UnitOutcome]) -> None:
     for future, result, error in outcomes:
-        # The caller may have been cancelled meanwhile.
+        # The caller may have been canceled meanwhile.
         if future.done():
             continue
         if error is None:

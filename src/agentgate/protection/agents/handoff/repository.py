@@ -22,7 +22,7 @@ class HandoffRequest(Struct, frozen=True, kw_only=True):
     content_digest: str
     # The decision that asked for a person.
     decision_id: str
-    # Summarised for the person, and deleted once the person has decided.
+    # Summarized for the person, and deleted once the person has decided.
     content: Any
 
 

@@ -129,7 +129,7 @@ class KeyDirectories:
         return self._await(self._fetch(url, now_ms), url, keyid, now_ms=now_ms)
 
     async def _await(self, fetch: asyncio.Task[KeyFound | None], url: str, keyid: str, *, now_ms: int) -> KeyFound:
-        # A caller may be cancelled; the others keep waiting.
+        # A caller may be canceled; the others keep waiting.
         busy = await asyncio.shield(fetch)
         return busy or self._answer(url, keyid, now_ms=now_ms)
 
@@ -177,7 +177,7 @@ class KeyDirectories:
             if now_s() - began_s < OWN_TIME * FETCH_S:
                 # Most of the time was spent waiting for others, so the failure is not cached.
                 return KeyFound(None, BUSY) if known is None else None
-            self._note_failure(url, f"no answer within {FETCH_S:g} seconds", now_ms)
+            self._note_failure(url, f"no response within {FETCH_S:g} seconds", now_ms)
         return None
 
     async def _fetch_now(self, url: str, now_ms: int) -> None:

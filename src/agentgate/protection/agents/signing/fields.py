@@ -145,7 +145,7 @@ _cached_dictionary = functools.lru_cache(maxsize=CACHED)(_dictionary)
 
 
 def rewrite(value: bytes) -> str:
-    """Return a structured field of any of the three kinds in its strict serialisation (RFC 9421 2.1.1)."""
+    """Return a structured field of any of the three kinds in its strict serialization (RFC 9421 2.1.1)."""
     for kind in ("item", "list"):
         try:
             return _serialise(_parse(value, kind))
@@ -155,7 +155,7 @@ def rewrite(value: bytes) -> str:
 
 
 def write_member(member: object) -> str:
-    """Return the value of a dictionary's member in its strict serialisation (RFC 9421 2.1.2)."""
+    """Return the value of a dictionary's member in its strict serialization (RFC 9421 2.1.2)."""
     if isinstance(member, tuple) and isinstance(member[0], list):
         return ser_innerlist(member)
     if isinstance(member, tuple) and type(member[0]) is str and not member[1] and _UNESCAPED.match(member[0]):

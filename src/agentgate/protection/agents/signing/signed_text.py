@@ -33,7 +33,7 @@ def signed_text(message: SignedMessage, signature: SignatureInput) -> bytes:
 
 
 def text_over(message: SignedMessage, coverage: Coverage, parameters: str) -> bytes:
-    """Return the signature base, given the covered components and the serialised parameters."""
+    """Return the signature base, given the covered components and the serialized parameters."""
     lines, headers, others = [], message.headers, None
     for component in coverage.components:
         name = component.name

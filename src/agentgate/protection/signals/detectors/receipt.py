@@ -2,7 +2,7 @@
 
 from agentgate.protection.signals.signal_input import Labels, SignalInput
 
-# State -> label. Other states are left out, so that labels stay those of the catalogue.
+# State -> label. Other states are left out, so that labels stay those of the catalog.
 RECEIPT_STATES = {
     "missing": "The route requires a token or clearance cookie, and the request has neither",
     "valid": "The token is valid, not yet redeemed and for this site and action",
