@@ -17,14 +17,14 @@ def article_page(page: DocumentPage, rendered: RenderedDocument, library: Librar
         element(
             "footer",
             _feedback(page) if feedback else None,
-            element("nav", _step(before, "Before"), _step(after, "Next"), class_="steps", aria_label="Next pages"),
+            element("nav", _step(before, "Previous"), _step(after, "Next"), class_="steps", aria_label="Next pages"),
             element(
                 "p",
                 element(
                     "a", "This page as Markdown", href=f"{page.address or '/docs/'}.md".replace("/.md", "/index.md")
                 ),
                 " · ",
-                element("a", "All pages for programs", href="/docs/llms.txt"),
+                element("a", "All pages as Markdown (llms.txt)", href="/docs/llms.txt"),
             ),
             class_="after",
         ),
@@ -81,7 +81,7 @@ def _document(title: str, body: Markup) -> str:
         # Not deferred: it sets the reader's theme before anything is drawn.
         element("script", src="/docs/docs.js"),
     )
-    skip = element("a", "Skip to the content", href="#content", class_="skip")
+    skip = element("a", "Skip to content", href="#content", class_="skip")
     return f"{_DOCTYPE}{element('html', head, element('body', skip, body), lang='en')}\n"
 
 
@@ -135,7 +135,7 @@ def _group(group: Group, page: DocumentPage | None, library: Library) -> Markup:
 
 
 def _apis() -> Markup:
-    link = element("li", element("a", "Every call, with samples", href="/openapi/"))
+    link = element("li", element("a", "API reference with examples", href="/openapi/"))
     return element("details", element("summary", "APIs on this listener"), element("ul", link), open="")
 
 
