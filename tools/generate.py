@@ -81,7 +81,7 @@ def map_page(surfaces: tuple[Surface, ...], package: Path) -> str:
 
 
 def _endpoints(surfaces: tuple[Surface, ...]) -> Iterator[str]:
-    yield from ("## Where each endpoint is handled", "")
+    yield from ("## Endpoints", "")
     for surface in surfaces:
         yield from (f"### {surface.title}", "", "| Endpoint | Handler | File |", "| --- | --- | --- |")
         for row in surface.rows:
@@ -93,7 +93,7 @@ def _endpoints(surfaces: tuple[Surface, ...]) -> Iterator[str]:
 
 
 def _packages(package: Path) -> Iterator[str]:
-    yield from ("## What each package is for", "", "| Package | Purpose |", "| --- | --- |")
+    yield from ("## Packages", "", "| Package | Purpose |", "| --- | --- |")
     for room in ROOMS:
         for opening in (package / room / "__init__.py", *sorted((package / room).glob("*/__init__.py"))):
             purpose = (ast.get_docstring(ast.parse(opening.read_text(encoding="utf-8"))) or "").partition("\n")[0]
