@@ -266,7 +266,7 @@ def test_protect_creates_site_secret_and_file_once(run: Command, tmp_path: Path,
     assert file.read_text() == text
     sites = service.operator.get("/v1/admin/sites").json()["items"]
     assert [each["mode"] for each in sites if "https://protected.example" in each["allowedOrigins"]] == ["monitor"]
-    assert "take one of nginx" in run("protect", "https://x.example", "--proxy", "iis").stderr
+    assert "use one of nginx" in run("protect", "https://x.example", "--proxy", "iis").stderr
     assert "not the address of a site" in run("protect", "ftp://x", "--proxy", "nginx").stderr
 
 
