@@ -162,9 +162,9 @@ def test_rules_with_warnings_are_saved_only_if_a_person_acknowledges_them(
     assert "stopped" in run("rules", "push", site, file).stderr
     assert json.loads(run("rules", "show", site, "--json").stdout)["revision"] == 0
     monkeypatch.setattr("sys.stdin", io.StringIO("y\ny\n"))
-    assert "revision 1 is in force" in run("rules", "push", site, file).stdout
+    assert "revision 1 is active" in run("rules", "push", site, file).stdout
     other = written(tmp_path, "other.json", {**UNKNOWN, "version": "2"})
-    assert "revision 2 is in force" in run("rules", "push", site, other, "--yes", "--acknowledge").stdout
+    assert "revision 2 is active" in run("rules", "push", site, other, "--yes", "--acknowledge").stdout
 
 
 def visit(service: RunningService, secret: str, target: str = "/") -> None:
