@@ -49,7 +49,7 @@ def test_a_widget_declared_on_a_strict_page_fills_its_field_without_a_violation(
 def test_the_interactive_challenge_works_on_a_strict_page_without_a_violation(open_page, site):
     page = open_page(STRICT)
     begin(page, site, mode="interactive")
-    page.get_by_role("button", name="Confirm you are a person").press("Enter", delay=60)
+    page.get_by_role("button", name="Confirm you are human").press("Enter", delay=60)
     page.wait_for_timeout(1100)
     page.get_by_role("button", name="Continue").press("Enter", delay=60)
 
@@ -68,7 +68,7 @@ def test_the_interactive_challenge_loads_its_part_under_a_nonce(open_page, site)
     page = open_page(NONCE, nonce="r4nd0m")
     begin(page, site, mode="interactive")
 
-    page.get_by_role("button", name="Confirm you are a person").wait_for()
+    page.get_by_role("button", name="Confirm you are human").wait_for()
     assert page.evaluate("window.violations") == []
 
 
@@ -87,7 +87,7 @@ def reports_of(site):
 
 
 def confirm(page):
-    page.get_by_role("button", name="Confirm you are a person").press("Enter", delay=60)
+    page.get_by_role("button", name="Confirm you are human").press("Enter", delay=60)
     page.wait_for_timeout(1100)
     page.get_by_role("button", name="Continue").press("Enter", delay=60)
 

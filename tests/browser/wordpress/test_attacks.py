@@ -256,7 +256,7 @@ def test_the_settings_page_keeps_what_worked(wordpress: Blog, page: Page) -> Non
     with wordpress.settings(AGENTGATE_URL=None, AGENTGATE_SITE_KEY=None, AGENTGATE_SECRET=None):
         for field, value, told in (
             ("url", "http://gate.example/?x=1", "without ? and #"),
-            ("secret", "ags_wrong", "does not accept this secret"),
+            ("secret", "ags_wrong", "rejects this secret"),
         ):
             page.goto(f"{wordpress.url}/wp-admin/options-general.php?page=agentgate")
             page.fill(f"#ag-{field}", value)
