@@ -184,7 +184,7 @@ def test_the_key_stays_the_same_and_is_for_its_owner_only(tmp_path, open_door):
         (["http://127.0.0.1:9", "--secret-file", "missing", "--site", PAGE], "missing cannot be read"),
         (["http://127.0.0.1:9/", "--policy", "missing"], "missing cannot be read"),
         (["http://127.0.0.1:9/", "--policy", "wrong"], "give the response of GET .../agent-policy"),
-        (["http://127.0.0.1:9/"], "does not answer"),
+        (["http://127.0.0.1:9/"], "does not respond"),
     ],
 )
 def test_what_cannot_be_done_is_shown(tmp_path, arguments, message):

@@ -162,9 +162,9 @@ def test_rules_with_warnings_are_saved_only_if_a_person_acknowledges_them(
     assert "stopped" in run("rules", "push", site, file).stderr
     assert json.loads(run("rules", "show", site, "--json").stdout)["revision"] == 0
     monkeypatch.setattr("sys.stdin", io.StringIO("y\ny\n"))
-    assert "revision 1 is in force" in run("rules", "push", site, file).stdout
+    assert "revision 1 is active" in run("rules", "push", site, file).stdout
     other = written(tmp_path, "other.json", {**UNKNOWN, "version": "2"})
-    assert "revision 2 is in force" in run("rules", "push", site, other, "--yes", "--acknowledge").stdout
+    assert "revision 2 is active" in run("rules", "push", site, other, "--yes", "--acknowledge").stdout
 
 
 def visit(service: RunningService, secret: str, target: str = "/") -> None:
@@ -266,7 +266,7 @@ def test_protect_creates_site_secret_and_file_once(run: Command, tmp_path: Path,
     assert file.read_text() == text
     sites = service.operator.get("/v1/admin/sites").json()["items"]
     assert [each["mode"] for each in sites if "https://protected.example" in each["allowedOrigins"]] == ["monitor"]
-    assert "take one of nginx" in run("protect", "https://x.example", "--proxy", "iis").stderr
+    assert "use one of nginx" in run("protect", "https://x.example", "--proxy", "iis").stderr
     assert "not the address of a site" in run("protect", "ftp://x", "--proxy", "nginx").stderr
 
 

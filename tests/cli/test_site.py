@@ -40,8 +40,8 @@ def test_one_line_opens_a_path_to_one_sender_and_one_closes_it(service, run):
         ("/hooks/stripe", "203.0.113.7"),
         ("/hooks/stripe", "stripe"),
     ]
-    assert run("close", key, "/hooks/stripe").stdout == f"{key}: /hooks/stripe is closed\n"
-    assert run("close", key, "/hooks/stripe").stdout == f"{key}: /hooks/stripe was not open\n"
+    assert run("close", key, "/hooks/stripe").stdout == f"{key}: /hooks/stripe is no longer an allowed path\n"
+    assert run("close", key, "/hooks/stripe").stdout == f"{key}: /hooks/stripe was not an allowed path\n"
     assert read() == []
 
 

@@ -75,14 +75,14 @@ def test_the_same_command_writes_the_same_files(tmp_path):
     ("content", "arguments", "told"),
     [
         (lines(made_labels(60)), (), "60 of 60 labels can be used for kind bot (bot and human), and at least 100"),
-        (lines(made_labels(120, kinds=("bot",))), (), "only 0 usable label(s) say human"),
+        (lines(made_labels(120, kinds=("bot",))), (), "only 0 usable label(s) are human"),
         (lines(made_labels(3)) + "{", (), "line 4 is not JSON"),
         (lines(made_labels(120)), ("--kind", "robot"), "robot"),
         (lines(made_labels(120)), ("--trees", "501"), "Invalid value for '--trees'"),
         (
             lines(made_labels(120)),
             ("--out", "gone/model.json"),
-            "there is no folder gone for model.json; make it first",
+            "there is no folder gone for model.json; create it first",
         ),
         (lines(made_labels(120)), ("--report", "model.json"), "--out and --report are the same file; give two files"),
         (b"\xff\xfe", (), "is not UTF-8 text"),

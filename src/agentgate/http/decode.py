@@ -15,7 +15,7 @@ Receive = Callable[[], Awaitable[dict[str, Any]]]
 
 _UNKNOWN = re.compile(r"Object contains unknown field `([^`]*)`(?: - at `\$(.*)`)?")
 # Errors of shape, not of value: another JSON type, a member that is missing or duplicated.
-_SHAPE = re.compile(r"Expected `[^`]+`, got `|Object missing required|The same property")
+_SHAPE = re.compile(r"Expected `[^`]+`, got `|Object missing required|An object contains a property")
 _INTEGER = re.compile(r"-?[0-9]+\Z", re.ASCII)
 _PROBLEM = re.compile(r"(.*?)(?: - at `(?:key in )?\$\.?(.*)`)?\Z", re.DOTALL)
 

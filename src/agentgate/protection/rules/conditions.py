@@ -116,7 +116,7 @@ def _miss_none(labels: list[str], seen: ConditionInput) -> str | None:
 
 
 def _miss_any(labels: list[str], seen: ConditionInput) -> str | None:
-    return None if seen.labels.intersection(labels) else f"none of {', '.join(labels)}are present"
+    return None if seen.labels.intersection(labels) else f"none of {', '.join(labels)} are present"
 
 
 def _miss_prefix(prefixes: list[str], seen: ConditionInput) -> str | None:

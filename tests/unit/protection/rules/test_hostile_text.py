@@ -60,9 +60,9 @@ def test_a_text_of_the_full_length_is_read_and_one_byte_more_is_not() -> None:
     text = "# " + "x" * (RULE_SET_TEXT_BYTES - 8) + "\na: 1\n"
 
     assert read_text(text).value == {"a": 1}
-    with pytest.raises(TextProblem, match="too long"):
+    with pytest.raises(TextProblem, match=r"too (long|large)"):
         read_text(text + "\n")
-    with pytest.raises(TextProblem, match="too long"):
+    with pytest.raises(TextProblem, match=r"too (long|large)"):
         read_text("#" + "é" * (RULE_SET_TEXT_BYTES // 2))
 
 

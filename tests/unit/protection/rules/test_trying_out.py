@@ -165,8 +165,8 @@ def test_an_explanation_agrees_with_the_compiled_rules_about_routes(route: str, 
 @pytest.mark.parametrize(
     ("match", "because"),
     [
-        ({"any_labels": ["net.tor", "net.vpn"]}, "none of net.tor, net.vpn is there"),
-        ({"none_labels": ["ua.git"]}, "ua.git is there"),
+        ({"any_labels": ["net.tor", "net.vpn"]}, "none of net.tor, net.vpn are present"),
+        ({"none_labels": ["ua.git"]}, "ua.git is present"),
         ({"any_prefix": ["net", "rate"]}, "no label starts with net or rate"),
         ({"score": "agent", "min_score": 0}, "there is no agent score"),
     ],

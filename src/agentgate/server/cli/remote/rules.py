@@ -155,7 +155,7 @@ def _changes(present: Any, file: Path) -> list[str]:
     except TextProblem as problem:
         raise CommandRefused(f"{file}:{problem.place.line}:{problem.place.column}: {problem}") from None
     before, after = (json.dumps(each, indent=2, sort_keys=True).splitlines(keepends=True) for each in (present, wanted))
-    lines = difflib.unified_diff(before, after, "in force", str(file))
+    lines = difflib.unified_diff(before, after, "active", str(file))
     return [line if line.endswith("\n") else line + "\n" for line in lines]
 
 
