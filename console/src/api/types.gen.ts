@@ -7,6 +7,12 @@ export interface AcceptInput {
   name?: string;
 }
 
+/** Why the path is opened, and the exact path if the suggestion has a masked one. */
+export interface AcceptSuggestionInput {
+  note?: string;
+  path?: string;
+}
+
 /** Somebody who asked for an account, and what became of it. */
 export interface AccessRequest {
   id: string;
@@ -601,6 +607,7 @@ export interface CustomerSiteInput {
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
+  suggestions?: boolean;
   siteKey?: string;
 }
 
@@ -818,7 +825,7 @@ export type HandoffStatus = "completed" | "declined" | "pending";
 export type HeaderConditions = Record<string, string[]>;
 
 /** The checks of a site's integration health. */
-export type HealthCheck = "no_credential" | "no_traffic" | "not_installed" | "origin_not_allowed" | "siteverify_errors" | "siteverify_missing";
+export type HealthCheck = "address_mismatch" | "no_credential" | "no_traffic" | "not_installed" | "origin_not_allowed" | "siteverify_errors" | "siteverify_missing";
 
 /** The overall status of a site's health and, but for `ok`, the severity of a failed check; worst last. */
 export type HealthSeverity = "critical" | "info" | "ok" | "warning";
@@ -1447,6 +1454,7 @@ export interface OwnSiteInput {
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
+  suggestions?: boolean;
 }
 
 /** The password as it is, and as it shall be. */
@@ -1900,6 +1908,7 @@ export interface SiteChange {
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
+  suggestions?: boolean;
 }
 
 /** Everything about one site. */
@@ -1923,6 +1932,7 @@ export interface SiteDetail {
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
+  suggestions?: boolean;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
@@ -1974,6 +1984,7 @@ export interface SiteInput {
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
+  suggestions?: boolean;
   siteKey?: string;
   customerId?: string;
   customerName?: string;
@@ -1987,12 +1998,15 @@ export interface SiteList {
 /**
  * A path that is open to one sender, whatever routes and rules say. A `path` that ends in `/*` has all below it.
  *
- * `sender` is the name of a known service (`stripe`), an address or network (`203.0.113.0/24`), `programs`, or
- * `anyone`. `programs` are all senders that are not browsers; they share `perMinute` requests (default: 60).
+ * `sender` is the name of a known service (`stripe`), an address or network (`203.0.113.0/24`), `programs`,
+ * `name:NAME`, or `anyone`. `programs` are all senders that are not browsers; they share `perMinute` requests
+ * (default: 60). `name:feedly` is every program with this name; they share `perMinute` requests (default: 20), and no
+ * route that names the path is open to them. Default method: all.
  */
 export interface SiteOpenPath {
   path: string;
   sender: string;
+  method?: string;
   perMinute?: number;
   note?: string;
 }
@@ -2030,6 +2044,7 @@ export interface SiteSummary {
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
+  suggestions?: boolean;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
@@ -2147,6 +2162,38 @@ export interface SubmittingAgent {
   id: string;
   keyId: string;
   name?: string;
+}
+
+/**
+ * Requests of a program that were refused, or would be in enforce mode, and the open path that would allow them.
+ *
+ * `path` is masked: `#` for digits, `*` for a segment, `...` for the rest. `program` is a name that anyone can send.
+ * `sender` is a known service, and with `proven`, every request came from its published networks. `networks` is the
+ * number of distinct networks (/24, /48), at most 16. `problem` is the reason why accepting needs more, or is refused.
+ */
+export interface Suggestion {
+  id: string;
+  method: string;
+  path: string;
+  proven: boolean;
+  networks: number;
+  requests: number;
+  perDay: number;
+  firstAt: string;
+  lastAt: string;
+  program?: string;
+  sender?: string;
+  owner?: string;
+  opens?: SiteOpenPath;
+  problem?: string;
+  acceptedAt?: string;
+  acceptedBy?: string;
+}
+
+/** A site's suggestions: open ones first, proven senders first, then by networks and requests. */
+export interface SuggestionList {
+  enabled: boolean;
+  items: Suggestion[];
 }
 
 /** Why the account is suspended. */
