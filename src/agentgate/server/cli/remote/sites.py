@@ -103,15 +103,27 @@ def close_path(site_key: SiteArgument, path: PathArgument, api: AdminApi) -> Com
     return CommandAnswer(found, f"{site_key}: {path} {'is closed' if len(after) < len(before) else 'was not open'}")
 
 
+@command(site, "feeds", "agentgate site feeds site_shop1 /blog/feed '/?feed=rss2'")
+def declare_feeds(
+    site_key: SiteArgument,
+    feeds: Annotated[list[str], Argument(help="Exact paths, with their exact query if they have one.")],
+    api: AdminApi,
+) -> CommandAnswer:
+    """Declare feeds of a site, in addition to those that it has."""
+    known = api.get(site_path(site_key))["feeds"]
+    found = api.call("PATCH", site_path(site_key), {"feeds": list(dict.fromkeys([*known, *feeds]))})
+    return CommandAnswer(found, f"{site_key}: open feeds are {', '.join(found['feeds'])}")
+
+
 @command(site, "suggestions", "agentgate site suggestions site_shop1 --accept sug_0123456789abcdef")
 def list_suggestions(
     site_key: SiteArgument,
     api: AdminApi,
     *,
-    accept: Annotated[str | None, typer.Option(help="Open the path of this suggestion to its sender.")] = None,
-    withdraw: Annotated[str | None, typer.Option(help="Close the path that this suggestion opened.")] = None,
-    path: Annotated[str | None, typer.Option(help="Exact path, if the suggestion has a masked one.")] = None,
-    note: Annotated[str, typer.Option(help="Purpose of the open path.")] = "",
+    accept: Annotated[str | None, Option(help="Open the path of this suggestion to its sender.")] = None,
+    withdraw: Annotated[str | None, Option(help="Close the path that this suggestion opened.")] = None,
+    path: Annotated[str | None, Option(help="Exact path, if the suggestion has a masked one.")] = None,
+    note: Annotated[str, Option(help="Purpose of the open path.")] = "",
 ) -> CommandAnswer:
     """List refused programs with the open paths that would allow them; accept or withdraw one."""
     if accept is not None and withdraw is not None:
