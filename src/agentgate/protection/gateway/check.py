@@ -60,6 +60,7 @@ from agentgate.protection.signals.part_budget import PartState
 from agentgate.protection.signals.rates import NAME_PER_MINUTE, Counted
 from agentgate.protection.signals.request_class import RequestClass
 from agentgate.protection.sites.directory import SiteCaller, SiteDirectory, SiteView
+from agentgate.protection.sites.open_paths import Claims
 from agentgate.protection.suggestions.collector import RefusedRequest
 
 # When the configuration was not read for this long, the cached one is too old to decide by.
@@ -254,7 +255,7 @@ class GatewayCheck:
             cached = self._decide(pending, key)
         if cached.earns:
             self._earn(counted, fingerprint.tag, now_ms)
-        elif cached.may_be_suggested and not fingerprint.is_browsers:
+        elif cached.may_be_suggested and fingerprint.is_nameable:
             who = (fingerprint.observed.user_agent, fingerprint.signatures, visitor.address, visitor.labels)
             self._event_log.suggest(view, RefusedRequest(fingerprint.kind.method, page.target, *who), now_ms)
         # The event, and the answer.
@@ -303,10 +304,12 @@ class GatewayCheck:
         opened = SitePage(page.target, kind.opened)
         if path.is_sender(fingerprint.signatures, visitor.address):
             return opened
-        if fingerprint.is_browsers:
+        if not fingerprint.is_nameable:
             return page
-        programs = fingerprint.observed.user_agent.programs
-        budget = path.find_budget(fingerprint.signatures, programs, has_named_route=kind.has_named_route)
+        claims = Claims(
+            fingerprint.signatures, fingerprint.observed.user_agent.programs, is_browsers=fingerprint.is_browsers
+        )
+        budget = path.find_budget(claims, has_named_route=kind.has_named_route)
         if budget is None:
             return page
         has_room = self._decider.has_room(visitor.site, budget.counted_as, budget.per_minute, now_ms)

@@ -41,7 +41,7 @@ class CachedDecision:
         self.decided = decided
         self.ruling = ruling
         self.earns = _earns(decided, ruling)
-        self.may_be_suggested = _may_be_suggested(decided, ruling)
+        self.may_be_suggested = may_be_suggested(decided, ruling)
         kind = decided.pending.fingerprint.kind
         # Whether the answer is these bytes. A denial for a described request may depend on more.
         self.is_whole = not kind.form.respond or ruling.outcome is Outcome.ALLOW
@@ -72,7 +72,7 @@ _NOT_OFFERED = frozenset(("ua.scanner", "ua.automation", "ua.headless", "ua.ai_a
 _NOT_OPENED = frozenset(("rate_limited", "invalid_request"))
 
 
-def _may_be_suggested(decided: DecidedCheck, ruling: Ruling) -> bool:
+def may_be_suggested(decided: DecidedCheck, ruling: Ruling) -> bool:
     """Return whether the request was refused, or would be, by a decision that an open path changes.
 
     What the owner's own lists and rules refuse is not suggested.

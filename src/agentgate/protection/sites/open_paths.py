@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from importlib import resources
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import NamedTuple
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -44,6 +45,16 @@ IpAddress = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 
+class Claims(NamedTuple):
+    """What a client without proof says of itself."""
+
+    # Headers in which services sign.
+    signatures: frozenset[str]
+    # Names and classes in its User-Agent.
+    programs: tuple[str, ...]
+    is_browsers: bool
+
+
 class _Opening(Struct, frozen=True):
     """One entry, ready to be asked."""
 
@@ -76,10 +87,12 @@ class _Opening(Struct, frozen=True):
             return _is_within(address, self.networks)
         return not self.signatures.isdisjoint(signatures)
 
-    def is_claimed(self, signatures: frozenset[str], programs: tuple[str, ...]) -> bool:
+    def is_claimed(self, claims: Claims) -> bool:
         if self.name:
-            return self.name in programs
-        return not self.signatures or not self.signatures.isdisjoint(signatures)
+            return self.name in claims.programs
+        if self.signatures:
+            return not self.signatures.isdisjoint(claims.signatures)
+        return not claims.is_browsers
 
 
 class OpenPath(Struct, frozen=True):
@@ -87,14 +100,12 @@ class OpenPath(Struct, frozen=True):
 
     openings: tuple[_Opening, ...]
 
-    def find_budget(
-        self, signatures: frozenset[str], programs: tuple[str, ...], *, has_named_route: bool
-    ) -> _Opening | None:
+    def find_budget(self, claims: Claims, *, has_named_route: bool) -> _Opening | None:
         """Return the entry whose budget a program without proof takes from; None if there is none."""
         found = (
             each
             for each in self.openings
-            if each.per_minute and not (has_named_route and each.is_claim) and each.is_claimed(signatures, programs)
+            if each.per_minute and not (has_named_route and each.is_claim) and each.is_claimed(claims)
         )
         return max(found, key=lambda each: each.per_minute, default=None)
 
