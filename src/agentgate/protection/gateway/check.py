@@ -60,7 +60,7 @@ from agentgate.protection.signals.part_budget import PartState
 from agentgate.protection.signals.rates import NAME_PER_MINUTE, Counted
 from agentgate.protection.signals.request_class import RequestClass
 from agentgate.protection.sites.directory import SiteCaller, SiteDirectory, SiteView
-from agentgate.protection.sites.open_paths import Claims
+from agentgate.protection.sites.open_paths import SenderClaims
 from agentgate.protection.suggestions.collector import RefusedRequest
 
 # When the configuration was not read for this long, the cached one is too old to decide by.
@@ -306,7 +306,7 @@ class GatewayCheck:
             return opened
         if not fingerprint.is_nameable:
             return page
-        claims = Claims(
+        claims = SenderClaims(
             fingerprint.signatures, fingerprint.observed.user_agent.programs, is_browsers=fingerprint.is_browsers
         )
         budget = path.find_budget(claims, has_named_route=kind.has_named_route)

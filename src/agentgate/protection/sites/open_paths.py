@@ -45,7 +45,7 @@ IpAddress = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 
-class Claims(NamedTuple):
+class SenderClaims(NamedTuple):
     """What a client without proof says of itself."""
 
     # Headers in which services sign.
@@ -87,7 +87,7 @@ class _Opening(Struct, frozen=True):
             return _is_within(address, self.networks)
         return not self.signatures.isdisjoint(signatures)
 
-    def is_claimed(self, claims: Claims) -> bool:
+    def is_claimed(self, claims: SenderClaims) -> bool:
         if self.name:
             return self.name in claims.programs
         if self.signatures:
@@ -100,7 +100,7 @@ class OpenPath(Struct, frozen=True):
 
     openings: tuple[_Opening, ...]
 
-    def find_budget(self, claims: Claims, *, has_named_route: bool) -> _Opening | None:
+    def find_budget(self, claims: SenderClaims, *, has_named_route: bool) -> _Opening | None:
         """Return the entry whose budget a program without proof takes from; None if there is none."""
         found = (
             each
