@@ -21,12 +21,11 @@ function Row({ item, siteKey, reload }: { item: Suggestion; siteKey: string; rel
   const accepted = item.acceptedAt !== undefined;
   const masked = !item.opens && /[#*]|\.\.\.$/.test(item.path);
   const ready = may("sites:write") && (item.opens !== undefined || (masked && path !== ""));
-  const place = `/sites/${siteKey}/suggestions/${item.id}/accept`;
-  const withdraw = () => api.delete(place).then(() => (toast(t("suggestions.closed", { path: item.path })), reload())).catch(toastError);
+  const withdraw = () => api.delete(`/sites/${siteKey}/suggestions/${item.id}/accept`).then(() => (toast(t("suggestions.closed", { path: item.path })), reload())).catch(toastError);
   const accept = () => {
     if (!ready) return;
     api
-      .post(place, { note, ...(masked && { path }) })
+      .post(`/sites/${siteKey}/suggestions/${item.id}/accept`, { note, ...(masked && { path }) })
       .then(() => (toast(t("suggestions.opened", { path: path || item.path, name: nameOf(item) }), () => void withdraw()), reload()))
       .catch(toastError);
   };
