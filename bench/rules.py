@@ -88,7 +88,7 @@ async def measure_backtest(folder: Path, count: int) -> tuple[int, float, float]
         rules = effective_set(read_set(thirty_rules(Random(2))), {})
         backtests = Backtests(SqlReplay(config, place.segments, place.words))
         began_s, used_s = time.perf_counter(), time.process_time()
-        report = await backtests.run("st_1", rules, TimeRange(DAY * DAY_MS, (DAY + 1) * DAY_MS))
+        report = await backtests.run("st_1", rules, TimeRange(DAY * DAY_MS, (DAY + 1) * DAY_MS), "acc_1")
         wall_s, processor_s = time.perf_counter() - began_s, time.process_time() - used_s
     await config.close()
     return report.evaluated, wall_s, processor_s

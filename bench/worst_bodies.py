@@ -7,6 +7,7 @@ time, so other programs on the machine do not count. The least of a few calls is
 
 import argparse
 import asyncio
+import itertools
 import json
 import tempfile
 import time
@@ -19,6 +20,7 @@ import httpx
 from agentgate.http.endpoint import Endpoint
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.settings.schema import read_settings
+from agentgate.protection.gateway.target_headers import TARGET_HEADERS
 from tests.support.browser_client import create_site
 from tests.support.events import many_events
 from tests.support.every_route import ADMIN_ROUTES, PUBLIC_ROUTES, fill, parameters
@@ -27,7 +29,9 @@ from tests.support.two_accounts import Scene, bodies, set_scene
 
 SITES, EVENTS = 100, 10_000
 MOST_MS = 20.0
-TARGET_BYTES, HEADER_BYTES = 8_000, 15_000
+TARGET_BYTES, HEADER_BYTES = 32_000, 38_000
+# Rules of the worst sets, and how many of them have a condition that does not exist.
+MOST_RULES, UNKNOWN_RULES = 200, 50
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data; boundary=b0"
 
@@ -67,23 +71,40 @@ def keys(size: int) -> bytes:
     return b"{" + b",".join(b'"%d":1' % n for n in range(size // 10))[: size - 20].rpartition(b",")[0] + b"}"
 
 
-def rules(count: int) -> bytes:
-    """Return a rule set of so many rules, each of which has to be compared with every other."""
-    listed = [
+def rules(count: int) -> list[Any]:
+    """Return so many rules, each of which has to be compared with every other."""
+    return [
         {
             "name": f"r{n}",
             "action": ("block", "allow")[n % 2],
             "match": {
                 "any_labels": [f"net.asn.{n * 7 + each}" for each in range(8)],
                 "none_labels": [f"ua.x{n % 13}"],
-                "path": [f"/a{n}*b*c*d*", f"/{'a*' * 20}b"],
+                "paths": [f"/a{n}*b*c*d*", f"/{'a*' * 20}b"],
                 "score": "bot",
                 "min_score": n / 250,
             },
         }
         for n in range(count)
     ]
-    return json.dumps({"ruleSet": {"version": "1", "rules": listed, "default_action": "allow"}}).encode()
+
+
+def unknown_conditions(count: int) -> list[Any]:
+    """Return so many rules with a condition each that does not exist, and resembles all that do."""
+    names = itertools.islice(itertools.permutations("all_labels_none_user_agents"), 0, count * 1_000, 1_000)
+    return [{"name": f"u{n}", "action": "block", "match": {"".join(name): 1}} for n, name in enumerate(names)]
+
+
+def saving(rules: list[Any], **more: Any) -> dict[str, Any]:
+    """Return the body that saves these rules."""
+    return {"ruleSet": {"version": "1", "rules": rules, "default_action": "allow"}, **more}
+
+
+def with_rules(row: Endpoint, example: object, rules: list[Any]) -> bytes:
+    """Return a body with these rules. Saving asks every question, and saves nothing because of an unknown condition."""
+    more = {"revision": 1, "guard": True} if row.method == "PUT" else {}
+    asked = {"request": example["request"]} if isinstance(example, dict) and "request" in example else {}
+    return json.dumps(saving([*rules, *unknown_conditions(1)], **more, **asked)).encode()
 
 
 def worst_bodies(row: Endpoint, example: object) -> Iterator[tuple[str, str, bytes]]:
@@ -104,8 +125,9 @@ def worst_bodies(row: Endpoint, example: object) -> Iterator[tuple[str, str, byt
                 room = size - len(json.dumps(example)) - 8
                 yield f"long {name}", JSON, json.dumps({**example, name: "a " * (room // 2)}).encode()
     if "/rules" in row.path:
-        yield "rules", JSON, rules(200)
-        yield "too many rules", JSON, rules(size // 320)
+        yield "rules", JSON, with_rules(row, example, rules(MOST_RULES - 1))
+        yield "unknown conditions", JSON, with_rules(row, example, unknown_conditions(MOST_RULES - 1))
+        yield "too many rules", JSON, with_rules(row, example, rules(size // 320))
 
 
 WORST_QUERIES = {
@@ -121,9 +143,28 @@ WORST_HEADERS = {
     "agents": {"User-Agent": "Mozilla/5.0 (" * (HEADER_BYTES // 13)},
     "signatures": {"Signature-Input": 'a=("@method");' * (HEADER_BYTES // 14), "Signature": "a=:AA==:"},
     "forwarded": {"X-Forwarded-For": "1.2.3.4," * (HEADER_BYTES // 8)},
-    "targets": {"X-Original-URL": "https://shop.example/" + "%25" * 2_600, "X-Original-Method": "GET"},
-    "odd targets": {"X-Original-URL": "https://shop.example/.." + "/items/r1" * 100, "X-Original-Method": "GET"},
+    "targets": {"X-Original-URL": "https://shop.example/" + "%25" * (TARGET_BYTES // 3)},
+    "odd targets": {"X-Original-URL": "https://shop.example/.." + "/items/r1" * (TARGET_BYTES // 9)},
+    "other targets": dict.fromkeys(sorted(TARGET_HEADERS)[:80], "/.." + "/items/r1" * 45),
 }
+# A request as a proxy describes it.
+ORIGINAL = {
+    "X-Original-Method": "POST",
+    "X-Original-URL": "https://shop.example/items/r1",
+    "X-Original-Address": "203.0.113.9",
+    "Content-Type": FORM,
+}
+DESCRIBED = "POST 203.0.113.9 host=shop.example length=60000 https://shop.example/"
+WORST_DESCRIPTIONS = {
+    "long": DESCRIBED + "%25" * (TARGET_BYTES // 3),
+    "odd": DESCRIBED + ".." + "/items/r1" * (TARGET_BYTES // 9),
+    "words": DESCRIBED.replace(" https", " ja4=a" * 4_000 + " https"),
+}
+
+
+def is_gates(name: str) -> bool:
+    """Return whether a proxy or a site's server calls the route, with the secret of its site."""
+    return "/v1/gateway/" in name or "siteverify" in name
 
 
 def requests_of(name: str, row: Endpoint, scene: Scene) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -135,6 +176,11 @@ def requests_of(name: str, row: Endpoint, scene: Scene) -> Iterator[tuple[str, d
         yield f"query: {kind}", {"url": f"{path}?{query}"}
     for kind, headers in WORST_HEADERS.items():
         yield f"headers: {kind}", {"url": path, "headers": headers}
+    if is_gates(name):
+        for kind, line in WORST_DESCRIPTIONS.items():
+            for respond in ("denial", "visitor"):
+                url, described = f"{path}?respond={respond}", {"X-AgentGate-Request": line}
+                yield f"description: {kind}, {respond}", {"url": url, "headers": described}
     if row.method not in {"GET", "HEAD"}:
         for kind, media_type, body in worst_bodies(row, example):
             yield f"body: {kind}", {"url": path, "content": body, "headers": {"Content-Type": media_type}}
@@ -145,6 +191,7 @@ def measure(service: RunningService, scene: Scene, match: str, times: int) -> It
     turns = Turns()
     service.run(turns.start())
     config = service.application.stores.databases["config"]
+    gate = protect(service, scene)
     for listener, routes in (("public", PUBLIC_ROUTES), ("admin", ADMIN_ROUTES)):
         url = service.public_url if listener == "public" else service.admin_url
         caller = scene.callers["owner" if listener == "public" else "operator key"]
@@ -153,7 +200,7 @@ def measure(service: RunningService, scene: Scene, match: str, times: int) -> It
                 worst = (0.0, name, "", 0)
                 for kind, request in requests_of(name, routes[name], scene):
                     taken, status = [], 0
-                    headers = {**caller, **request.get("headers", {})}
+                    headers = {**(gate if is_gates(name) else caller), **request.get("headers", {})}
                     for _ in range(times):
                         turns.longest_s = 0.0
                         reply = client.request(routes[name].method, **{**request, "headers": headers})
@@ -167,6 +214,26 @@ def measure(service: RunningService, scene: Scene, match: str, times: int) -> It
                     service.run(config.run("UPDATE user_session SET ended_ms = NULL WHERE ended_ms IS NOT NULL"))
                 yield worst
     service.run(turns.stop())
+
+
+def protect(service: RunningService, scene: Scene) -> dict[str, str]:
+    """Give the scene's site routes and the worst rules; return what a proxy sends with each check."""
+    site = f"/v1/admin/sites/{scene.acme.site}"
+    actions = {"read": {"browserRequired": True, "clearance": True}, "write": {"browserRequired": True}}
+    routes = [
+        {"method": method, "pathPrefix": f"/{folder}/", "action": action}
+        for method, action in (("GET", "read"), ("POST", "write"))
+        for folder in ("items", "members")
+    ]
+    listed = [*rules(MOST_RULES - UNKNOWN_RULES), *unknown_conditions(UNKNOWN_RULES)]
+    with httpx.Client(
+        base_url=service.admin_url, headers=scene.callers["operator key"], trust_env=False, timeout=60
+    ) as operator:
+        operator.patch(site, json={"mode": "enforce", "actions": actions, "routes": routes}).raise_for_status()
+        operator.put(f"{site}/rules", json=saving(listed, revision=0)).raise_for_status()
+        made = operator.post(f"{site}/credentials", json={"name": "worst"}).raise_for_status().json()
+    secret = made["secret"]
+    return {**ORIGINAL, "Authorization": f"Bearer {secret}", "X-AgentGate-Secret": secret}
 
 
 def fill_store(service: RunningService) -> None:

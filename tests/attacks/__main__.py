@@ -2,16 +2,19 @@
 
 import argparse
 import sys
+from functools import partial
 
 import pytest
 
+from tests.attacks.accounts import attack_accounts
 from tests.attacks.gains import table
+from tests.attacks.nodes import attack_nodes
 from tests.attacks.pages import attack_pages
 from tests.attacks.place import attacked_site
 from tests.attacks.stalls import attack_stalls
 from tests.proxies.running import STARTERS
 
-FEW_REQUESTS = 20
+FEW_REQUESTS, RESTARTS, REDEEMED = 20, 10, 100
 
 
 def main() -> int:
@@ -26,7 +29,12 @@ def main() -> int:
                 sys.stdout.write(table(f"behind {proxy}", attack_pages(site, chosen.seconds)) + "\n")
         except pytest.skip.Exception as absent:
             sys.stdout.write(f"-- behind {proxy}: not run, {absent}\n")
-    sys.stdout.write(table("without a proxy", attack_stalls(FEW_REQUESTS)) + "\n")
+    for title, attack in (
+        ("without a proxy", partial(attack_stalls, FEW_REQUESTS)),
+        ("accounts", attack_accounts),
+        ("nodes", partial(attack_nodes, RESTARTS, REDEEMED)),
+    ):
+        sys.stdout.write(table(title, attack()) + "\n")
     return 0
 
 

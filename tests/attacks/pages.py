@@ -18,6 +18,7 @@ from tests.proxies.visiting import (
     new_address,
     read_answer,
 )
+from tests.support.agent_client import SigningAgent
 
 FORM = ("Content-Type", "application/x-www-form-urlencoded")
 # Form paths without a route of their own, as a site has them.
@@ -26,6 +27,7 @@ PROGRAMS = ("pip/24.0", "rclone/v1.66.0", "WhatsApp/2.23.20.0", "Foo/1.0")
 NETWORK = 100
 # After so many refusals in a row, a limit has ended the attack.
 REFUSED_ENOUGH = 20
+WEBHOOK, VISITS = ("Stripe-Signature", "t=1,v1=0"), 10
 FEW_IMAGES, MANY_IMAGES, FILES = 20, 150, 4
 
 
@@ -189,6 +191,40 @@ def _open(site: Installed, name: str, steps: list[Step]) -> Gain:
     return Gain(name, opened, "requests let through", f"of {len(steps)}")
 
 
+def send_denied(site: Installed) -> Gain:
+    """Sign requests as an agent that the policy denies, where a rule for feeds or webhooks would let programs in."""
+    agent = SigningAgent()
+    path = f"/v1/admin/sites/{site.site_key}/agent-policy"
+    policy = {"agents": {agent.url: {"decision": "deny", "jwks": agent.jwks}}}
+    assert site.service.operator.put(path, json=policy).status_code == 200
+    steps = []
+    for method, target, more in (
+        ("GET", "/feed.xml", []),
+        ("GET", "/p/1?feed=rss2", []),
+        ("POST", "/hooks", [WEBHOOK]),
+    ):
+        signed = agent.headers(method, ORIGIN + target, created=site.service.clock.now_ms() // 1000)
+        steps.append(Step(target, [*as_program("agent/1.0"), *more, *signed.items()], method=method))
+    gain = _open(site, "a denied agent on feeds and webhooks", steps)
+    assert site.service.operator.put(path, json={"agents": {}}).status_code == 200
+    return gain
+
+
+def misspell_rules(site: Installed) -> Gain:
+    """Save a rule with a condition that does not exist; see whether it blocks visitors."""
+    path = f"/v1/admin/sites/{site.site_key}/rules"
+    before = site.service.operator.get(path).json()
+    rule = {"name": "old", "match": {"all_label": ["ua.old"]}, "action": "block"}
+    listed = {**before["ruleSet"], "rules": [rule, *before["ruleSet"]["rules"]]}
+    for rules, revision in ((listed, 0), (before["ruleSet"], 1)):
+        saved = site.service.operator.put(path, json={"ruleSet": rules, "revision": before["revision"] + revision})
+        assert saved.status_code == 200, saved.text
+        if not revision:
+            opened = _open(site, "", [Step(f"/p/{number}") for number in range(VISITS)])
+    blocked = VISITS - opened.amount
+    return Gain("a rule with a misspelled condition", blocked, "visits blocked", f"of {VISITS}")
+
+
 def collect_tokens(site: Installed, seconds: float) -> Gain:
     """Run the browser check without a browser, from one address."""
     browser, tokens, refused = BrowserBehindProxy(site, new_address()), 0, 0
@@ -267,6 +303,7 @@ def attack_pages(site: Installed, seconds: float) -> list[Gain]:
     )
     gains += [reuse_clearance(site, seconds, name) for name in ("sqlmap/1.8", "python-requests/2.32.0")]
     gains += [collect_tokens(site, seconds), override_methods(site), open_login(site)]
+    gains += [send_denied(site), misspell_rules(site)]
     site.change(wholeSite=True)
     site.service.run(site.service.application.refresher.refresh())
     whole = [scrape(site, f"wholeSite: {name}", steps, seconds=seconds) for name, steps in CLAIMS.items()]

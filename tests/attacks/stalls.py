@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
 
+from bench.worst_bodies import MOST_RULES, rules, saving
 from tests.attacks.gains import Gain
 from tests.support.gateway import ORIGIN, VISITOR
 from tests.support.processes import ServeProcess, serving
@@ -20,6 +21,7 @@ from tests.support.processes import ServeProcess, serving
 USUAL_S = 0.05
 # As large as each route reads at all.
 NESTED_BYTES = {"/siteverify": 4_000, "/v1/pages/sign-in": 16_000}
+CHALLENGED_BYTES = 64_000
 CHAIN = "/" + "%25" * 600 + "2e"
 SEARCH = "/docs/search?q=" + "a+" * 3_000
 PARALLEL = 64
@@ -103,6 +105,7 @@ class Stalls:
     """The attacks on one running service."""
 
     def __init__(self, process: ServeProcess) -> None:
+        self._process = process
         self._port = urlsplit(process.public_url).port or 0
         with process.admin() as admin:
             routes = [{"method": "GET", "path": f"/members/{number}", "action": "login"} for number in range(4)]
@@ -117,6 +120,8 @@ class Stalls:
         port = self._port
         return [
             *(self._measure(f"nested multipart to {path}", few, partial(self._nest, path)) for path in NESTED_BYTES),
+            self._measure("nested multipart to a challenged POST", few, self._nest_challenged),
+            self._measure("rules/validate with rules that all have to be compared", few, self._validate),
             self._measure("pipelined GET /healthz", 1, lambda: pipeline(port, 1_000 * few)),
             self._measure(
                 f"{PARALLEL} long searches", 1, lambda: in_parallel(PARALLEL, lambda: send(port, "GET", SEARCH))
@@ -127,6 +132,22 @@ class Stalls:
     def _nest(self, path: str) -> None:
         kind, body = nested_body(NESTED_BYTES[path])
         send(self._port, "POST", path, body, **{"Content-Type": kind, "Origin": f"http://127.0.0.1:{self._port}"})
+
+    def _nest_challenged(self) -> None:
+        kind, body = nested_body(CHALLENGED_BYTES)
+        original = {
+            "X-Original-Method": "POST",
+            "X-Original-URL": f"{ORIGIN}/members/1",
+            "X-Original-Address": "203.0.113.9",
+        }
+        headers = {**VISITOR, **original, "Authorization": f"Bearer {self._secret}", "Content-Type": kind}
+        send(self._port, "POST", "/v1/gateway/challenge", body, **headers)
+
+    def _validate(self) -> None:
+        with self._process.admin() as admin:
+            assert (
+                admin.call("POST", "/v1/admin/sites/site_shop/rules/validate", saving(rules(MOST_RULES))).status == 200
+            )
 
     def _chain(self) -> None:
         original = {"X-Original-Method": "GET", "X-Original-URL": ORIGIN + CHAIN, "X-Original-Address": "203.0.113.9"}

@@ -4,7 +4,9 @@ import sys
 
 import pytest
 
+from tests.attacks.accounts import attack_accounts
 from tests.attacks.gains import Gain, a_minute, table
+from tests.attacks.nodes import attack_nodes
 from tests.attacks.pages import attack_pages, plain, scrape
 from tests.attacks.place import attacked_site
 from tests.attacks.stalls import attack_stalls, nested_body
@@ -29,6 +31,8 @@ def test_what_scrapers_and_form_senders_get_behind_nginx(capsys: pytest.CaptureF
 
     assert 0 < limited.amount < PAGES_A_MINUTE
     assert got["POST /login without a token"] == 0
+    assert got["a denied agent on feeds and webhooks"] == 0
+    assert got["a rule with a misspelled condition"] == 0
     assert got["wholeSite: a browser's headers"] == 0
     assert got["wholeSite: pages as fetches"] == 0
     assert got["wholeSite: a page and four .js files"] == 0
@@ -42,6 +46,14 @@ def test_costly_requests_delay_another_client_and_cost_it_no_answer(capsys: pyte
 
     # Each attack may delay another client, and none may cost it an answer.
     assert {gain.attack: gain.unanswered for gain in gains if gain.unanswered} == {}
+
+
+def test_accounts_restarts_restores_and_idle_connections_give_and_cost_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    got = printed("accounts and nodes", [*attack_accounts(), *attack_nodes(restarts=1, tokens=20)], capsys)
+
+    assert set(got.values()) == {0}
 
 
 def test_a_limit_ends_the_minute_and_a_pace_continues() -> None:

@@ -45,6 +45,8 @@ def visits(tmp_path_factory):
         options = {"sitekey": site.site_key, "action": ACTION}
         plain = site.serve(page)
         strict = site.pages.serve("/strict", page, Content_Security_Policy=STRICT.format(gate=site.gate))
+        workerless = STRICT.replace("worker-src blob:", "worker-src 'none'") + "; report-uri /csp"
+        no_workers = site.pages.serve("/no-workers", page, Content_Security_Policy=workerless.format(gate=site.gate))
         shown = {**options, "mode": "interactive"}
         # This is a name like any other to the site, and another origin than the address.
         elsewhere = site.pages.url("/", "localhost")
@@ -55,6 +57,7 @@ def visits(tmp_path_factory):
                 {"name": "strict", "url": strict, "options": options},
                 {"name": "other origin", "url": elsewhere, "options": options},
                 {"name": "step-up", "url": plain, "options": shown, "press": ["Enter", "Enter"]},
+                {"name": "no workers", "url": no_workers, "options": shown, "press": ["Enter", "Enter"]},
                 {"name": "given up", "url": plain, "options": shown, "press": ["Escape"]},
             ],
         }
@@ -103,6 +106,17 @@ def test_the_check_that_is_shown_is_passed_by_keyboard(visits):
     found, site = visits
 
     check_token(site, found["step-up"])
+
+
+def test_without_workers_memory_hard_work_causes_no_report_of_the_script_policy(visits):
+    found, site = visits
+    sent = [json.loads(body)["csp-report"] for body in site.pages.posted if body.startswith('{"csp-report"')]
+
+    check_token(site, found["no workers"])
+    assert set(found["no workers"]["violations"]) == {"worker-src"}
+    # Firefox requests the icon by itself.
+    asked = {report["effective-directive"] for report in sent if not report["blocked-uri"].endswith("/favicon.ico")}
+    assert asked == {"worker-src"}
 
 
 def test_escape_gives_it_up(visits):

@@ -46,7 +46,7 @@ def open_step_up(page, site, *, mode, style=""):
     before = top_of(page)
     wait_for(page, lambda: held)
     held[0].continue_()
-    button = page.get_by_role("button", name="Confirm you are a person", exact=True)
+    button = page.get_by_role("button", name="Confirm you are human", exact=True)
     button.wait_for()
     page.wait_for_timeout(200)
     return before, button
@@ -90,7 +90,7 @@ def test_whoever_waits_for_it_sees_all_of_it(page, site):
     form = PAGE.format(script=site.script(""), key=site.site_key, mode="managed", style=low)
     page.goto(site.serve(form.replace('data-size="flexible"', 'data-size="flexible" data-execution="execute"')))
     page.locator("#send").click()
-    button = page.get_by_role("button", name="Confirm you are a person", exact=True)
+    button = page.get_by_role("button", name="Confirm you are human", exact=True)
     button.wait_for()
     page.wait_for_timeout(200)
 

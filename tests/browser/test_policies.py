@@ -1,5 +1,7 @@
 """Pages with strict content security policies: a token without a single violation, or a clear refusal."""
 
+import json
+
 import pytest
 
 from tests.browser.steps import COLLECT_VIOLATIONS, begin, check_token, execute, finished, token_in_field, wait_for
@@ -12,6 +14,7 @@ NONCE = (
     "default-src 'none'; script-src 'nonce-r4nd0m' 'strict-dynamic'; connect-src {gate}; worker-src blob:; "
     "require-trusted-types-for 'script'; trusted-types agentgate; style-src 'self'; base-uri 'none'"
 )
+REPORTED = "; report-uri /csp"
 WIDGET = '<form method="post"><div class="agentgate" data-sitekey="{key}" data-action="signup" {more}></div></form>'
 
 
@@ -46,7 +49,7 @@ def test_a_widget_declared_on_a_strict_page_fills_its_field_without_a_violation(
 def test_the_check_that_is_shown_works_on_a_strict_page_without_a_violation(open_page, site):
     page = open_page(STRICT)
     begin(page, site, mode="interactive")
-    page.get_by_role("button", name="Confirm you are a person").press("Enter", delay=60)
+    page.get_by_role("button", name="Confirm you are human").press("Enter", delay=60)
     page.wait_for_timeout(1100)
     page.get_by_role("button", name="Continue").press("Enter", delay=60)
 
@@ -65,7 +68,7 @@ def test_the_shown_check_loads_its_part_under_a_nonce(open_page, site):
     page = open_page(NONCE, nonce="r4nd0m")
     begin(page, site, mode="interactive")
 
-    page.get_by_role("button", name="Confirm you are a person").wait_for()
+    page.get_by_role("button", name="Confirm you are human").wait_for()
     assert page.evaluate("window.violations") == []
 
 
@@ -77,15 +80,58 @@ def test_without_blob_workers_the_page_does_the_work(open_page, site):
     assert {line.split()[0] for line in page.evaluate("window.violations")} == {"worker-src"}
 
 
-def test_without_workers_the_memory_hard_work_causes_no_report_of_the_script_policy(open_page, site):
-    page = open_page(STRICT.replace("worker-src blob:", "worker-src 'none'"))
-    begin(page, site, mode="interactive")
-    page.get_by_role("button", name="Confirm you are a person").press("Enter", delay=60)
+def reports_of(site):
+    """Return directive and resource of each report that a browser sent to /csp."""
+    sent = [json.loads(body)["csp-report"] for body in site.pages.posted if body.startswith('{"csp-report"')]
+    return {(report["effective-directive"], report["blocked-uri"]) for report in sent}
+
+
+def confirm(page):
+    page.get_by_role("button", name="Confirm you are human").press("Enter", delay=60)
     page.wait_for_timeout(1100)
     page.get_by_role("button", name="Continue").press("Enter", delay=60)
 
+
+def test_without_workers_the_memory_hard_work_causes_no_report_of_the_script_policy(open_page, site):
+    site.pages.posted.clear()
+    page = open_page(STRICT.replace("worker-src blob:", "worker-src 'none'") + REPORTED)
+    begin(page, site, mode="interactive")
+    confirm(page)
+
     check_token(site, finished(page))
+    wait_for(page, lambda: reports_of(site))
     assert {line.split()[0] for line in page.evaluate("window.violations")} == {"worker-src"}
+    assert reports_of(site) == {("worker-src", "blob")}
+
+
+def test_a_worker_without_webassembly_hands_over_to_another_and_the_page_does_no_work(open_page, site):
+    site.pages.posted.clear()
+    page = open_page(STRICT + REPORTED)
+    started = []
+    page.on("worker", lambda worker: started.append(worker))  # noqa: PLW0108 - Playwright marks its handlers
+    begin(page, site, mode="interactive")
+    confirm(page)
+
+    check_token(site, finished(page))
+    # One for the work, one for the program, one for the work in JavaScript.
+    assert len(started) == 3
+    assert page.evaluate("window.violations") == []
+    wait_for(page, lambda: reports_of(site))
+    assert reports_of(site) == {("script-src", "wasm-eval")}
+
+
+def test_the_worker_is_allowed_webassembly_and_nothing_is_reported(open_page, site):
+    site.pages.posted.clear()
+    page = open_page(STRICT.replace("script-src {gate}", "script-src {gate} 'wasm-unsafe-eval'") + REPORTED)
+    started = []
+    page.on("worker", lambda worker: started.append(worker))  # noqa: PLW0108 - Playwright marks its handlers
+    begin(page, site, mode="interactive")
+    confirm(page)
+
+    check_token(site, finished(page))
+    assert len(started) == 2
+    assert page.evaluate("window.violations") == []
+    assert reports_of(site) == set()
 
 
 def test_a_policy_that_forbids_the_calls_gives_a_network_error(open_page, site):
@@ -102,7 +148,7 @@ def test_a_policy_that_allows_no_trusted_type_settles_all_the_same(open_page, si
 
 def test_nothing_of_the_check_needs_eval_or_inline_code(open_page, site):
     # The policy above would have reported both; here the served files themselves are looked at.
-    for name in ("agentgate.js", "evidence.js", "worker.js", "check.js"):
+    for name in ("agentgate.js", "evidence.js", "worker.js", "plain.js", "check.js"):
         text = site.service.public.get(f"/sdk/v1/{name}").text
         assert "eval(" not in text, name
         assert "new Function" not in text, name

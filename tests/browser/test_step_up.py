@@ -7,7 +7,7 @@ from tests.browser.steps import begin, challenge_all, check_token, execute, fini
 
 PLAIN = "<!doctype html><html lang=en><title>Plain</title>{script}<body><button id=own>Own</button><main></main>"
 WAIT_MS = 1100
-CONFIRM, CONTINUE = "Confirm you are a person", "Continue"
+CONFIRM, CONTINUE = "Confirm you are human", "Continue"
 
 
 @pytest.fixture

@@ -129,11 +129,17 @@ def test_offline_is_a_network_error_and_online_again_a_token(plain_page, site):
     check_token(site, execute(plain_page, site))
 
 
-@pytest.mark.parametrize("part", ["challenge", "verify", "worker.js"])
+@pytest.mark.parametrize("part", ["challenge", "verify", "{worker,plain}.js"])
 def test_a_connection_lost_on_the_way_settles(plain_page, site, part):
     plain_page.route(f"**/{part}*", lambda route: route.abort("connectionreset"))
 
     assert execute(plain_page, site, retry="never")["code"] == "network"
+
+
+def test_without_the_worker_s_file_the_page_does_the_work(plain_page, site):
+    plain_page.route("**/worker.js*", lambda route: route.abort("connectionreset"))
+
+    check_token(site, execute(plain_page, site, retry="never"))
 
 
 def test_a_service_that_never_answers_is_a_timeout(plain_page, site):

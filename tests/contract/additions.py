@@ -196,6 +196,7 @@ ADDED_CODES = {
         "missing_credential": 8,
         "invalid_credential": 8,
         "site_mismatch": 8,
+        "test_mismatch": 8,
         "missing_token": 8,
         "invalid_token": 8,
         "expired_token": 8,

@@ -132,7 +132,7 @@ def test_a_browser_passes_all_four_checks_and_the_decisions_can_be_looked_at(dem
 
         page.goto(f"{demo.shop}/comment")
         page.get_by_label("How was the tea?").fill("Hot.")
-        page.get_by_role("button", name="Confirm you are a person").click()
+        page.get_by_role("button", name="Confirm you are human").click()
         page.get_by_role("button", name="Continue").click()
         page.get_by_text("Verified", exact=True).wait_for()
         page.get_by_role("button", name="Post comment").click()

@@ -104,6 +104,19 @@ def test_a_body_reaches_the_site_as_it_was_sent(installed: Installed, size: int)
     assert installed.visit("POST", "/form", body=body).asked.body == body
 
 
+@pytest.mark.parametrize("encoding", ["gzip", "br", "anything"])
+@pytest.mark.parametrize("mode", ["enforce", "monitor"])
+def test_a_compressed_body_reaches_the_site(installed: Installed, encoding: str, mode: str) -> None:
+    installed.change(mode=mode)
+    try:
+        told = installed.visit("POST", "/upload", headers=[("Content-Encoding", encoding)], body=b"\x1f\x8b\xff")
+    finally:
+        installed.change(mode="enforce")
+
+    assert (told.asked.body, told.asked.one("content-encoding")) == (b"\x1f\x8b\xff", encoding)
+    assert told.asked.one("x-service-decision") == "allow"
+
+
 def test_a_chunked_body_reaches_the_site(installed: Installed) -> None:
     chunks = b"5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n"
 

@@ -88,9 +88,9 @@ class Trial:
 
 
 def plain(handler: Handler) -> Request:
-    """Return a request that nobody can misread; it carries no form."""
+    """Return a request that nobody can misread; it carries neither a form nor JSON, which could name a method."""
     if handler.method == "POST":
-        return Request("POST", handler.path.encode(), ((b"Content-Type", b"application/json"),), b"{}")
+        return Request("POST", handler.path.encode(), ((b"Content-Type", b"text/plain"),), b"{}")
     return Request(handler.method, handler.path.encode())
 
 

@@ -15,11 +15,20 @@ MOST_MS = 40.0
 
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize(
-    "route",
-    ["console/sites/{siteKey}/rules/validate", "POST /siteverify", "POST /v1/pages/sign-in"],
+    ("route", "most_ms"),
+    [
+        ("console/sites/{siteKey}/rules/validate", MOST_MS),
+        # Warnings of the stored rules took longer than the bar and less than twice the bar.
+        ("GET /v1/console/sites/{siteKey}/rules", MOST_MS / 2),
+        ("POST /siteverify", MOST_MS),
+        ("POST /v1/pages/sign-in", MOST_MS),
+        ("POST /v1/gateway/check", MOST_MS),
+    ],
 )
-def test_no_body_query_or_header_holds_the_event_loop(service: RunningService, scene: Scene, route: str) -> None:
+def test_no_body_query_or_header_holds_the_event_loop(
+    service: RunningService, scene: Scene, route: str, most_ms: float
+) -> None:
     found = list(measure(service, scene, route, times=5))
 
     assert found
-    assert [row for row in found if row[0] > MOST_MS] == []
+    assert [row for row in found if row[0] > most_ms] == []

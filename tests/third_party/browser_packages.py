@@ -343,6 +343,20 @@ PACKAGES = [
         ),
     ),
     BrowserPackage(
+        "svelte-recaptcha-v2",
+        "recaptcha",
+        "Svelte",
+        "host replaced",
+        REPLACED,
+        """
+        import { mount } from "svelte";
+        import { Recaptcha } from "svelte-recaptcha-v2";
+        const form = root.appendChild(document.createElement("form"));
+        const events = { ready: () => grecaptcha.execute(), success: (event) => passed(event.detail.token) };
+        mount(Recaptcha, { target: form, props: { sitekey, size: "invisible" }, events });
+        """,
+    ),
+    BrowserPackage(
         "ng-recaptcha-2",
         "recaptcha",
         "Angular",

@@ -409,6 +409,19 @@ NODE = [
         by_name=True,
     ),
     ServerPackage(
+        "express-turnstile",
+        "turnstile",
+        "Node.js",
+        '`globalThis.fetch = require("node-fetch")`, and ' + NAME,
+        """
+        // It gives the stream of form-data to fetch. Node's own fetch sends the text `[object FormData]` instead.
+        globalThis.fetch = require("node-fetch");
+        const { turnstile } = require("express-turnstile");
+        const verify = (token) => posted(turnstile.validate(secret), { token });
+        """,
+        by_name=True,
+    ),
+    ServerPackage(
         "turnstile-verify",
         "turnstile",
         "Node.js",

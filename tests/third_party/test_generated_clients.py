@@ -1,4 +1,4 @@
-"""Three client generators read the four OpenAPI documents without a warning, and the generated clients work."""
+"""A validator and three client generators accept the four OpenAPI documents, and the generated clients work."""
 
 import functools
 import json
@@ -105,6 +105,15 @@ def test_rules_and_references_to_groups_are_classes_of_a_python_client(clients: 
     told = run(python, "-c", RULES_PROGRAM, json.dumps(RULES), folder=clients)
 
     assert json.loads(told) == [["RuleDocument", "ManagedGroupDocument"], RULES]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_validator_of_openapi_finds_no_error(name: str, tmp_path: Path) -> None:
+    python = str(generators() / "python")
+
+    told = run(python, "-m", "openapi_spec_validator", str(DOCUMENTS / f"{name}.json"), folder=tmp_path)
+
+    assert told.splitlines()[-1].endswith(": OK")
 
 
 @pytest.mark.parametrize("name", NAMES)

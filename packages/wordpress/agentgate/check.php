@@ -24,6 +24,8 @@ final class Check
 
     /** What was decided in this request, by form: WordPress calls some hooks twice, and a token is good once. */
     private static array $decided = [];
+    /** What the token of this request was used for, by form. */
+    private static array $subjects = [];
     private static bool $broken = false;
 
     /** Returns the error to show if the form is not accepted; null if it is. */
@@ -33,6 +35,17 @@ final class Check
             self::$decided[$form] = self::decide($form);
         }
         return self::$decided[$form];
+    }
+
+    /**
+     * As `problem`, where one request can contain several sign-ins or orders (batch, multicall): its token is good for one.
+     *
+     * @param mixed $subject what tells one from another
+     */
+    public static function problemOfOne(string $form, $subject): ?string
+    {
+        self::$subjects[$form] = self::$subjects[$form] ?? $subject;
+        return self::$subjects[$form] === $subject ? self::problem($form) : self::notPassed();
     }
 
     /** Whether the form was checked in this request and accepted. */
@@ -64,6 +77,7 @@ final class Check
     public static function forget(): void
     {
         self::$decided = [];
+        self::$subjects = [];
         self::$broken = false;
     }
 
@@ -83,7 +97,7 @@ final class Check
             if (Settings::failOpen() && self::probe(Settings::url(), Settings::secret()) === 'unavailable') {
                 return null;
             }
-            return __('The browser check did not pass. Reload the page and send the form again.', 'agentgate');
+            return self::notPassed();
         } catch (Unavailable $away) {
             if (Settings::failOpen()) {
                 return null;
@@ -94,13 +108,18 @@ final class Check
         }
     }
 
+    private static function notPassed(): string
+    {
+        return __('The browser check did not pass. Reload the page and send the form again.', 'agentgate');
+    }
+
     private static function broken(): string
     {
         self::$broken = true;
         if (get_transient(self::BROKEN) === false) {
             set_transient(self::BROKEN, 1, HOUR_IN_SECONDS);
         }
-        return __('The browser check of this site is misconfigured. Ask the site\'s administrator to correct it.', 'agentgate');
+        return __('The browser check of this site is misconfigured. Contact the site\'s administrator.', 'agentgate');
     }
 
     private static function token(): ?string

@@ -138,7 +138,7 @@ final class Forms
         if (!is_array($comment) || self::mayComment((int) ($comment['comment_post_ID'] ?? 0))) {
             return $comment;
         }
-        return self::refusalOf('comment') ?? $comment;
+        return self::asError(Check::problem('comment')) ?? $comment;
     }
 
     /** Whether the user needs no check: moderators, authors at their own posts, programs with an application password. */
@@ -181,7 +181,8 @@ final class Forms
     public static function onStoreApi($response, $handler, \WP_REST_Request $request)
     {
         $places = preg_match('~^/wc/store(/v\d+)?/checkout(/|$)~i', $request->get_route()) && $request->get_method() === 'POST';
-        return $places ? self::refusalOf('checkout') ?? $response : $response;
+        // One batch request can contain several orders.
+        return $places ? self::asError(Check::problemOfOne('checkout', $request)) ?? $response : $response;
     }
 
     public static function addToCheckoutBlock(): void
@@ -192,9 +193,8 @@ final class Forms
         wp_add_inline_script('agentgate-checkout', "window.agentgateCheckout = $facts;", 'before');
     }
 
-    private static function refusalOf(string $form): ?\WP_Error
+    private static function asError(?string $problem): ?\WP_Error
     {
-        $problem = Check::problem($form);
         return $problem === null ? null : new \WP_Error('agentgate', $problem, ['status' => 403]);
     }
 

@@ -13,12 +13,12 @@ final class SignIn
 {
     public static function register(): void
     {
-        add_filter('authenticate', [self::class, 'before'], PHP_INT_MIN, 2);
+        add_filter('authenticate', [self::class, 'before'], PHP_INT_MIN, 3);
         add_filter('authenticate', [self::class, 'after'], PHP_INT_MAX, 2);
     }
 
     /** @param mixed $user @return mixed */
-    public static function before($user, string $name = '')
+    public static function before($user, string $name = '', $password = '')
     {
         if ($name === '') {
             // No password is checked: a cookie, or a page that was opened.
@@ -30,7 +30,7 @@ final class SignIn
             remove_filter('authenticate', 'wp_authenticate_email_password', 20);
             return $user;
         }
-        $problem = Check::problem('login');
+        $problem = Check::problemOfOne('login', [$name, $password]);
         if ($problem === null || Check::isBroken()) {
             return $user;
         }
@@ -47,7 +47,7 @@ final class SignIn
             return $user;
         }
         if (self::isXmlRpc()) {
-            return Forms::hasApplicationPassword() ? $user : self::refusal(__('Use an application password.', 'agentgate'));
+            return Forms::hasApplicationPassword() ? $user : self::refusal(__('Sign in with an application password.', 'agentgate'));
         }
         // While the settings are wrong, an administrator has to get in to correct them, and nobody else.
         if (Check::isBroken() && !($user instanceof \WP_User && user_can($user, 'manage_options'))) {

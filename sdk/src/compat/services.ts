@@ -64,6 +64,7 @@ function recaptcha(): Service {
   const dialect: Dialect = {
     fields: ["g-recaptcha-response"],
     invisibleWaits: true,
+    frame: "google.com/recaptcha/api2/bframe",
     // Only version 2 has a widget that people see. Siteverify gives such a token no score.
     cData: "recaptcha-v2",
   };

@@ -21,6 +21,8 @@ export interface Dialect {
   invisibleWaits?: boolean;
   /** What a widget that people see tells the service about itself. */
   cData?: string;
+  /** The address that the frame of the service's dialog contains, which some wrappers look for. */
+  frame?: string;
   /** What the service calls an error; the name it has here otherwise. */
   codeOf?(code: string): string;
 }
@@ -34,6 +36,7 @@ export interface Widget {
   waits: boolean;
   fields: HTMLInputElement[];
   token: string;
+  dialog?: HTMLElement;
   failing?: boolean;
 }
 
@@ -105,6 +108,7 @@ export function render(dialect: Dialect, container: Reference | Options, given?:
   };
   count++;
   widgets.push(widget);
+  if (dialect.frame && widget.waits) widget.dialog = addDialog(dialect.frame);
   widget.id = start(dialect, host, widget);
   if (isButton) {
     element.addEventListener("click", (event) => {
@@ -133,6 +137,7 @@ export function reset(widget: Widget): void {
 
 export function remove(widget: Widget): void {
   gate().remove(widget.id);
+  widget.dialog?.remove();
   for (const field of widget.fields) field.remove();
   widgets.splice(widgets.indexOf(widget), 1);
 }
@@ -147,6 +152,19 @@ function addFields(dialect: Dialect, host: HTMLElement, options: Options): HTMLI
     host.append(field);
     return field;
   });
+}
+
+/** Adds the elements of a vendor's dialog, never visible: a frame that loads nothing, and its two boxes. */
+function addDialog(address: string): HTMLElement {
+  const dialog = document.createElement("div");
+  const frame = document.createElement("iframe");
+  frame.src = "about:blank#" + address;
+  dialog.hidden = true;
+  dialog.style.opacity = "0";
+  dialog.append(document.createElement("div"));
+  dialog.firstElementChild!.append(frame);
+  document.body.append(dialog);
+  return dialog;
 }
 
 function start(dialect: Dialect, host: HTMLElement, widget: Widget): string {
@@ -183,10 +201,12 @@ function start(dialect: Dialect, host: HTMLElement, widget: Widget): string {
       call(options, "timeout-callback");
     },
     beforeInteractiveCallback: () => {
+      if (widget.dialog) widget.dialog.style.opacity = "1";
       call(options, "before-interactive-callback");
       call(options, "open-callback");
     },
     afterInteractiveCallback: () => {
+      if (widget.dialog) widget.dialog.style.opacity = "0";
       call(options, "after-interactive-callback");
     },
   });

@@ -5,7 +5,7 @@ import { bare } from "../safe";
 import { fileUrl, loadPart, loadText, sameOrigin, trusted } from "../script";
 import type { Facts } from "../signals/facts";
 import type { Report } from "./messages";
-import type { solveInSlices } from "./slices";
+import type { solvePlainly } from "./plain";
 
 /** A worker that has said nothing by then is taken for blocked. */
 const HELLO_MS = 2000;
@@ -79,7 +79,7 @@ export function hire(): Crew {
           solved = resolve;
           worker.postMessage(work);
         });
-      return (await found) || (await loadPart<typeof solveInSlices>("worker"))(work, () => isOver);
+      return (await found) || (await loadPart<typeof solvePlainly>("plain"))(work, () => isOver, mayUseBlobs && start);
     },
     // In a worker of its own: no strict policy lets one that is running take up a text as code.
     run: (program) =>

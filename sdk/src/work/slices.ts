@@ -1,6 +1,7 @@
-/** Solving in the page itself, in slices that nobody notices. It comes with worker.js, for pages that allow no worker. */
+/** Solving in the page itself, in slices too short to notice, for pages that allow no worker. */
 
 import type { Work } from "../protocol";
+import { openPlain } from "./salsa";
 import { openSolver } from "./scrypt";
 
 /** The page stands still for no longer than this at a time. */
@@ -11,7 +12,7 @@ const MOST_TRIES = 128;
 
 /** Between slices the page does whatever waits: input, painting, timers. */
 export async function solveInSlices(work: Work, isOver: () => boolean): Promise<number[]> {
-  const solver = openSolver(work);
+  const solver = openSolver(work, openPlain);
   let tries = FIRST_TRIES;
   while (!isOver()) {
     let now = performance.now();

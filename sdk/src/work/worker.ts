@@ -1,18 +1,14 @@
-/**
- * worker.js. As a worker it says what it sees of the browser and solves the work. In the page it hands over what solves
- * the work there, for pages that allow no worker.
- */
+/** worker.js: reports what a worker sees of the browser, and solves the work. */
 
 import type { Work } from "../protocol";
 import { readFacts } from "../signals/facts";
 import type { Report } from "./messages";
-import { solveInSlices } from "./slices";
 import { openSolver } from "./scrypt";
+import { openWasm } from "./wasm";
 
 interface Scope {
   onmessage: ((event: { readonly data: Work }) => void) | null;
   postMessage(report: Report): void;
-  readonly [hook: string]: unknown;
 }
 
 const scope = self as unknown as Scope;
@@ -29,19 +25,14 @@ function readRenderer(): string {
 }
 
 function solve(work: Work): void {
-  const solver = openSolver(work);
+  // An exception ends this worker: plain.js takes over.
+  const solver = openSolver(work, openWasm);
   // Nothing else waits here, and every pause would cost more than it gives: ending the worker stops it at any time.
   while (!solver.tries(65536));
   scope.postMessage({ found: solver.found });
 }
 
-function serve(): void {
-  scope.onmessage = ({ data }) => solve(data);
-  scope.postMessage({ facts: readFacts() });
-  // Before the work: the challenge is still on its way, and nothing else is there to do.
-  scope.postMessage({ renderer: readRenderer() });
-}
-
-const handOver = scope["agentgate:worker"] as ((solve: typeof solveInSlices) => void) | undefined;
-if (handOver) handOver(solveInSlices);
-else serve();
+scope.onmessage = ({ data }) => solve(data);
+scope.postMessage({ facts: readFacts() });
+// Before the work: the challenge is still on its way, and nothing else is there to do.
+scope.postMessage({ renderer: readRenderer() });

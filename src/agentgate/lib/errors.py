@@ -156,6 +156,7 @@ COMPAT = _table(
     ErrorRow("missing_credential", 200, "secret is missing. Send a live secret of the token's site.", added=True),
     ErrorRow("invalid_credential", 200, "The secret is not valid. Send a live secret of the token's site.", added=True),
     ErrorRow("site_mismatch", 200, "sitekey is not the site of the secret. Send that site's key, or none.", added=True),
+    ErrorRow("test_mismatch", 200, "Use test tokens and test secrets together only.", added=True),
     ErrorRow("missing_token", 200, "response is missing. Send the token that the form brought.", added=True),
     ErrorRow("invalid_token", 200, "The token is not one issued for the site. Send it exactly as it came.", added=True),
     ErrorRow("expired_token", 200, "The token has expired. Run the check again and send the new one.", added=True),

@@ -158,6 +158,25 @@ def test_an_unknown_condition_is_a_warning_and_its_rule_matches_nothing(
     assert tested["trace"] == [{"rule": "old", "matched": False, "because": f"{key} is not a condition"}]
 
 
+@pytest.mark.parametrize(
+    ("key", "nearest"),
+    [("route", "routes"), ("scopeDown", "scope_down"), ("matches", "match"), ("paths", "paths in match")],
+)
+def test_a_key_that_was_meant_to_limit_a_rule_and_is_ignored_is_a_warning(
+    service: RunningService, key: str, nearest: str
+) -> None:
+    wide = {"name": "wide", "match": {}, "action": "block", key: ["/admin"], "notes": "kept", "description": "kept"}
+    draft = {**OPEN, "rules": [wide]}
+
+    [warning] = service.operator.post(f"{RULES}/validate", json={"ruleSet": draft}).json()["warnings"]
+    reply = replace(service, ruleSet=draft, guard=True)
+
+    assert (warning["kind"], warning["rule"]) == ("unknown_key", "wide")
+    assert warning["message"] == f"{key} is ignored and does not limit the rule wide. Did you mean {nearest}?"
+    assert refusal(reply) == (409, "confirmation_required")
+    assert warning["message"] in reply.json()["message"]
+
+
 def test_an_unknown_condition_of_a_scope_down_closes_its_group(service: RunningService) -> None:
     group = {"group": "automation", "version": 2, "scope_down": {"country": ["de"]}}
     rules = {"version": "1", "rules": [group], "default_action": "allow"}

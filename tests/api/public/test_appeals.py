@@ -101,7 +101,7 @@ def test_a_refused_person_appeals_is_let_in_and_reads_so_at_the_same_link(person
     location = filed.headers["location"]
     assert location.startswith(f"{HERE}?a=")
     waiting = person.look(location)
-    assert (waiting.status_code, "Your note has arrived" in waiting.text) == (200, True)
+    assert (waiting.status_code, "Your message was sent" in waiting.text) == (200, True)
     assert "<script" not in waiting.text
     [appeal] = [each for each in person.queue() if each["decisionId"] == decision]
     assert (appeal["rule"], appeal["outcome"], appeal["route"]) == ("all", "block", "/look")
@@ -111,7 +111,7 @@ def test_a_refused_person_appeals_is_let_in_and_reads_so_at_the_same_link(person
     assert answered.status_code == 200, answered.text
     assert answered.json()["state"] == "let_in"
     let_in = person.look(location)
-    assert "You can go on now" in let_in.text
+    assert "You now have access" in let_in.text
     assert "<script" not in let_in.text
     assert f'href="{ORIGIN}/look?a=1"' in html.unescape(let_in.text)
     assert person.check("GET", "/look")[0] == 204
@@ -119,7 +119,7 @@ def test_a_refused_person_appeals_is_let_in_and_reads_so_at_the_same_link(person
     taken_back = person.service.operator.delete(person.path(f"appeals/{appeal['id']}/answer"))
     assert taken_back.json()["state"] == "waiting"
     assert person.check("GET", "/look")[0] == 403
-    assert "Your note has arrived" in person.look(location).text
+    assert "Your message was sent" in person.look(location).text
 
 
 def test_the_form_speaks_the_visitors_language_and_direction(person: Refused) -> None:
@@ -169,7 +169,7 @@ def test_a_decision_is_appealed_against_once_and_by_nobody_else(person: Refused)
     person.service.clock.advance(seconds=3)
     assert person.file({"ticket": ticket_of(shown), "text": "me"}, Origin=None).status_code == 303
     again = person.file({"ticket": ticket_of(shown), "text": "me"})
-    assert (again.status_code, "has arrived" in again.text) == (403, True)
+    assert (again.status_code, "was sent" in again.text) == (403, True)
     person.address = new_address()
     # Somebody else opens the page by hand with the number of a decision about another visitor.
     spoofed = person.page("/look", f"?reason=policy&decision=block&decisionId={decision}")
@@ -213,7 +213,7 @@ def test_what_looks_like_spam_waits_apart_and_is_told_nothing(person: Refused) -
         person.address = new_address()
         taken.append(person.appeal("The very same long sentence again").headers["location"])
 
-    assert all("Your note has arrived" in person.look(each).text for each in taken)
+    assert all("Your message was sent" in person.look(each).text for each in taken)
     suspects = [each["message"] for each in person.queue("suspect")]
     assert suspects == ["The very same long sentence again", "Hello", "Cheap watches: www.watches.example"]
 

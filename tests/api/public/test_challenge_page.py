@@ -128,7 +128,7 @@ def test_an_action_that_takes_a_token_each_time_is_explained(visitor: Visitor) -
     reply = visitor.post_form(b"amount=1", path="/pay")
 
     assert reply.status_code == 401
-    assert "can only be sent from its own page" in reply.text
+    assert "must be sent from its own page" in reply.text
     assert "agentgate.fetch()" in reply.text
     assert facts_of(reply) == {}
 

@@ -279,7 +279,7 @@ def test_waiting_is_not_offered_where_it_does_not_help(patient: Visitor) -> None
 def test_who_waited_with_a_form_is_led_back_to_it(patient: Visitor) -> None:
     page = patient.post_form(b"a=1", path="/look?form", Referer=f"{ORIGIN}/write")
     ticket = page.text.partition('name="ticket" value="')[2].partition('"')[0]
-    assert "Please send the form again" in page.text.partition('id="plain"')[2]
+    assert "Send the form again" in page.text.partition('id="plain"')[2]
     patient.service.clock.advance(ms=9 * SECOND_MS)
 
     assert wait(patient, (ticket, cookie_of(page))).headers["location"] == f"{ORIGIN}/write"

@@ -25,7 +25,12 @@ LIFETIME_S = 120
 NAMES = {
     TURNSTILE: {"expired": "timeout-or-duplicate", "used": "timeout-or-duplicate"},
     RECAPTCHA: {"expired": "timeout-or-duplicate", "used": "timeout-or-duplicate"},
-    HCAPTCHA: {"expired": "expired-input-response", "used": "already-seen-response"},
+    HCAPTCHA: {
+        "expired": "expired-input-response",
+        "used": "already-seen-response",
+        "foreign": "sitekey-secret-mismatch",
+        "test": "not-using-dummy-passcode",
+    },
 }
 
 
@@ -268,7 +273,17 @@ def test_the_services_own_test_secrets_work_for_test_tokens_only(shop: Shop, rou
 
     assert tried.get("error-codes", []) == codes
     assert tried["success"] is (not codes)
-    assert real["error-codes"] == ["invalid-input-response"]
+    # A secret that refuses every token names no other reason.
+    always = secret.startswith("2x")
+    expected = "invalid-input-response" if always else NAMES[route].get("test", "invalid-input-response")
+    assert real["error-codes"] == [expected]
+
+
+@pytest.mark.parametrize("route", EVERY_ROUTE)
+def test_a_test_token_with_a_live_secret_has_the_services_own_code(shop: Shop, route: str):
+    answer = shop.verify(route, response=shop.token(site_key="site_test_always_pass", test=True))
+
+    assert answer["error-codes"] == [NAMES[route].get("test", "invalid-input-response")]
 
 
 def test_the_calls_are_counted_like_those_of_siteverify(shop: Shop):
@@ -322,4 +337,6 @@ def test_a_token_that_is_over_is_refused_by_the_name_the_service_has_for_it(shop
 def test_a_token_of_another_site_is_an_invalid_token_and_the_secret_is_not_blamed(shop: Shop, route: str):
     foreign = get_token(shop.service, create_site(shop.service), "signup", address="192.0.2.201")
 
-    assert shop.verify(route, response=foreign)["error-codes"] == ["invalid-input-response"]
+    assert shop.verify(route, response=foreign)["error-codes"] == [
+        NAMES[route].get("foreign", "invalid-input-response")
+    ]

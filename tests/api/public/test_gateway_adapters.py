@@ -258,6 +258,17 @@ def test_a_larger_form_is_sent_again(adapter: Adapter) -> None:
         assert (page.status_code, facts_of(page)["resend"], facts_of(page)["capsule"]) == (401, True, None)
 
 
+def test_a_compressed_form_is_sent_again(adapter: Adapter) -> None:
+    form = {**NAVIGATION, "Origin": ORIGIN, "Sec-Fetch-Site": "same-origin", "Content-Encoding": "gzip"}
+    form["Content-Type"] = "application/x-www-form-urlencoded"
+    check = adapter.check("/members", *form.items(), method="POST")
+    assert (check.status_code, check.headers["x-service-reason"]) == (401, "receipt_required")
+    page = adapter.denied(check.headers["x-service-denial"], "/members", *form.items(), method="POST", content=b"a=b")
+    assert (page.status_code, facts_of(page)["resend"], facts_of(page)["capsule"]) == (401, True, None)
+    allowed = adapter.check("/", *VISITOR.items(), ("Content-Encoding", "br"), ("Content-Encoding", "gzip"))
+    assert allowed.status_code == 204
+
+
 def test_a_form_that_follows_is_sealed_for_it(adapter: Adapter) -> None:
     form = tuple(NAVIGATION.items())
     reply = adapter.check("/members", *form, method="POST", respond="visitor", more=("length=1000",))

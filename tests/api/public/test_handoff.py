@@ -154,7 +154,7 @@ def test_a_handoff_is_over_after_ten_minutes(scene: HandoffScene) -> None:
     page = scene.service.public.get(f"/handoff/{handoff.id}")
 
     assert (gone.status_code, gone.json()["error"]) == (410, "handoff_expired")
-    assert (page.status_code, "<h1>Too late</h1>" in page.text) == (410, True)
+    assert (page.status_code, "<h1>Request expired</h1>" in page.text) == (410, True)
     assert scene.choose(handoff.id, "approve").status_code == 410
     assert scene.poll(handoff.id).json()["error"] == "handoff_expired"
     assert scene.open(submission_id="late").id != handoff.id

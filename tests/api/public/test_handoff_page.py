@@ -34,7 +34,7 @@ def test_without_the_check_nothing_is_decided(scene: HandoffScene) -> None:
     }
     for name, token in tokens.items():
         reply = scene.choose(handoff.id, "approve", token=token)
-        assert (reply.status_code, "nothing was decided" in reply.text) == (403, True), name
+        assert (reply.status_code, "was not saved" in reply.text) == (403, True), name
     assert scene.poll(handoff.id).json()["status"] == "pending"
 
 
@@ -135,7 +135,7 @@ def test_the_page_asks_no_other_host_and_lets_nobody_frame_it(scene: HandoffScen
     assert page.headers["cache-control"] == "no-store"
 
 
-@pytest.mark.parametrize(("accepted", "title"), [("de-AT,en;q=0.5", "Ein Agent bittet"), ("zz", "An agent asks")])
+@pytest.mark.parametrize(("accepted", "title"), [("de-AT,en;q=0.5", "Ein Agent bittet"), ("zz", "An agent requests")])
 def test_the_page_speaks_the_persons_language(scene: HandoffScene, accepted: str, title: str) -> None:
     handoff = scene.open(submission_id="language")
     page = scene.service.public.get(f"/handoff/{handoff.id}", headers={"Accept-Language": accepted})

@@ -39,7 +39,7 @@ def test_a_refused_person_says_so_and_gets_in(gated: GatedSite, browser: Browser
         if script:
             look(page)
         page.get_by_role("button", name="Send").click()
-        heading(page, "Your note has arrived")
+        heading(page, "Your message was sent")
         link = page.url
         [appeal] = [
             each
@@ -49,7 +49,7 @@ def test_a_refused_person_says_so_and_gets_in(gated: GatedSite, browser: Browser
         answer = {"answer": "let_in", "reply": CANARY}
         assert gated.service.operator.post(f"{APPEALS}/{appeal['id']}/answer", json=answer).status_code == 200
         page.goto(link)
-        heading(page, "You can go on now")
+        heading(page, "You now have access")
         assert page.locator("blockquote").inner_text() == CANARY
         if script:
             look(page)

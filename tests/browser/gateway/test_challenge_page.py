@@ -11,7 +11,7 @@ from tests.browser.gateway.conftest import GatedSite
 from tests.browser.gateway.page_texts import BLOCKED, UNCLEARED, heading
 from tests.browser.steps import COLLECT_VIOLATIONS, press_by_hand
 
-STUCK = "The check was passed, but the page still does not open"
+STUCK = "You passed the check, but the page still does not open"
 
 
 def test_a_person_gets_through_and_notices_little(gated: GatedSite, page: Page) -> None:
@@ -58,7 +58,7 @@ def test_a_form_that_cannot_be_kept_is_explained_after_the_check(gated: GatedSit
     page.evaluate("document.querySelector('textarea').value = 'x'.repeat(70_000)")
 
     page.click("#send")
-    page.wait_for_selector("text=What you sent could not be kept")
+    page.wait_for_selector("text=The form data could not be kept")
     page.click("text=Continue")
 
     heading(page, "Site GET /form")
@@ -126,7 +126,7 @@ def test_a_token_each_time_is_explained(gated: GatedSite, page: Page) -> None:
     page.goto(gated.url("/pay"))
 
     heading(page, BLOCKED)
-    assert "can only be sent from its own page" in page.inner_text("main")
+    assert "must be sent from its own page" in page.inner_text("main")
     assert gated.adapter.asked == 1
 
 
@@ -153,6 +153,6 @@ def test_who_has_no_javascript_waits_and_gets_on(gated: GatedSite, browser: Brow
         assert gated.adapter.asked == 1
         # It is not enough for a route that needs a browser, and says so without trying for ever.
         page.goto(gated.url("/members"))
-        assert "Turn JavaScript on" in page.inner_text("main")
+        assert "Turn on JavaScript" in page.inner_text("main")
     finally:
         context.close()

@@ -30,7 +30,7 @@ def photo(page: Page, path: str = "/photo") -> None:
 
 def test_a_form_with_a_photo_is_sent_again_by_hand_and_nothing_is_lost(gated: GatedSite, page: Page) -> None:
     photo(page, gated.url("/photo"))
-    page.wait_for_selector("text=What you sent could not be kept")
+    page.wait_for_selector("text=The form data could not be kept")
     assert gated.adapter.reached[-1][:2] == ("GET", "/photo")
 
     page.click("button:text-is('Continue')")
@@ -95,10 +95,10 @@ def test_a_check_that_fails_says_one_thing(gated: GatedSite, page: Page, broken:
 
     said = visible_text(page)
 
-    assert "opens by itself" not in said
+    assert "opens automatically" not in said
     assert "Checking" not in said
     assert "JavaScript" not in said
-    assert ("not passed" in said) + ("not possible" in said) == 1
+    assert ("Check failed" in said) + ("Check unavailable" in said) == 1
 
 
 def test_without_javascript_one_true_thing_is_said(gated: GatedSite, browser: Browser) -> None:
@@ -108,7 +108,7 @@ def test_without_javascript_one_true_thing_is_said(gated: GatedSite, browser: Br
         page.goto(gated.url("/members"))
         said = page.inner_text("main")
         assert "JavaScript" in said
-        assert "opens by itself" not in said
+        assert "opens automatically" not in said
         assert "Checking" not in said
         assert page.locator("button:visible, a:visible").count() == 0
         # And where the site allows it, there is a way on, with a button for browsers that do not go on by themselves.

@@ -77,6 +77,21 @@ def test_a_form_is_sent_after_the_wait_that_a_429_states(open_page, page):
     assert not (sent.value.post_data or "").endswith("agentgate-token=")
 
 
+@pytest.mark.parametrize("part", ["v1/browser/challenge", "v1/browser/verify", "worker[.]js", "evidence[.]js"])
+def test_a_form_is_sent_after_the_timeout_of_a_hanging_request(page, site, part):
+    held = []
+    page.route(re.compile(part), lambda route: held.append(route))  # noqa: PLW0108 - Playwright marks its handlers
+    form = FORM.format(key=site.site_key).replace("class=agentgate", "class=agentgate data-timeout=2000")
+    page.goto(site.serve(f"<!doctype html><html lang=en><title>Slow</title>{site.script('')}<body>{form}"))
+
+    with page.expect_request("**/sent", timeout=20_000):
+        page.get_by_role("button", name="Send").click()
+
+    assert held
+    for route in held:
+        route.abort()
+
+
 def test_a_form_is_sent_if_the_service_stays_busy(open_page, page):
     refusal = {
         "status": 429,

@@ -179,7 +179,7 @@ def test_what_is_seen_of_a_passed_check_depends_on_the_mode(show, mode, seen):
 
 def test_an_interactive_widget_shows_the_check_and_is_passed_by_two_presses(show):
     page = show(DIV, key="site_test_interactive", more=' data-mode="interactive"')
-    page.get_by_role("button", name="Confirm you are a person").click()
+    page.get_by_role("button", name="Confirm you are human").click()
     page.get_by_role("button", name="Continue").click()
 
     assert token_in_field(page).startswith("eyJ")
@@ -187,23 +187,23 @@ def test_an_interactive_widget_shows_the_check_and_is_passed_by_two_presses(show
 
 def test_a_failed_widget_says_so_with_a_number_and_offers_another_try(show):
     page = show(DIV, key="site_test_always_fail", more=' data-mode="managed"')
-    page.get_by_text("Check not passed").wait_for()
+    page.get_by_text("Check failed").wait_for()
     page.get_by_text("Having trouble?").click()
     page.get_by_role("button", name="Try again").click()
-    page.get_by_text("Check not passed").wait_for()
+    page.get_by_text("Check failed").wait_for()
 
     assert token_is_empty(page)
 
 
 def test_a_widget_that_the_person_closed_says_so_without_warning_and_can_be_started_again(show):
     page = show(DIV, key="site_test_interactive", more=' data-mode="interactive"')
-    page.get_by_role("button", name="Confirm you are a person").press("Escape")
+    page.get_by_role("button", name="Confirm you are human").press("Escape")
     page.get_by_text("Check canceled").wait_for()
-    assert page.get_by_text("Check not passed").count() == 0
+    assert page.get_by_text("Check failed").count() == 0
     assert page.locator(".box svg").count() == 0
 
     page.get_by_role("button", name="Try again").click()
-    page.get_by_role("button", name="Confirm you are a person").click()
+    page.get_by_role("button", name="Confirm you are human").click()
     page.get_by_role("button", name="Continue").click()
 
     assert token_in_field(page).startswith("eyJ")

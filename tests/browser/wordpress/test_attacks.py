@@ -73,6 +73,15 @@ def xml_call(client: httpx.Client, method: str, *values: str) -> str:
     return client.post("/xmlrpc.php", content=body, headers={"content-type": "text/xml"}).text
 
 
+def test_one_token_is_good_for_one_password_of_a_request(client: httpx.Client, token: Mint) -> None:
+    def guess(*passwords: str) -> Any:
+        sent = {"username": "ann", "passwords[]": list(passwords), FIELD: token("login")}
+        return client.post("/?stand-in=logins", data=sent).json()
+
+    assert guess(WRONG, PASSWORD) == ["incorrect_password", "agentgate"]
+    assert guess(PASSWORD, PASSWORD) == ["ann", "ann"]
+
+
 def test_xml_rpc_takes_application_passwords_and_no_others(wordpress: Blog, client: httpx.Client) -> None:
     made = wordpress.ask(
         "echo WP_Application_Passwords::create_new_application_password("
@@ -215,6 +224,11 @@ def test_the_store_api_places_no_order_without_a_token(client: httpx.Client, tok
     assert ask("PUT", "/wc/store/v1/checkout") == 200
     batch = {"requests": [{"path": "/wc/store/v1/checkout", "method": "POST"}]}
     assert "order" not in client.post("/index.php?rest_route=/wc/store/v1/batch", json=batch).text
+    three = {"requests": batch["requests"] * 3}
+    several = client.post(
+        "/index.php?rest_route=/wc/store/v1/batch", json=three, headers={"X-AgentGate-Token": token("checkout")}
+    )
+    assert several.text.count('"order"') == 1
     good = {"X-AgentGate-Token": token("checkout")}
     assert ask("POST", "/wc/store/v1/checkout", **good) == 200
     assert ask("POST", "/wc/store/v1/checkout", **good) == 403
@@ -242,7 +256,7 @@ def test_the_settings_page_keeps_what_worked(wordpress: Blog, page: Page) -> Non
     with wordpress.settings(AGENTGATE_URL=None, AGENTGATE_SITE_KEY=None, AGENTGATE_SECRET=None):
         for field, value, told in (
             ("url", "http://gate.example/?x=1", "without ? and #"),
-            ("secret", "ags_wrong", "does not accept this secret"),
+            ("secret", "ags_wrong", "rejects this secret"),
         ):
             page.goto(f"{wordpress.url}/wp-admin/options-general.php?page=agentgate")
             page.fill(f"#ag-{field}", value)

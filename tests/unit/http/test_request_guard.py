@@ -254,6 +254,13 @@ def test_an_encoded_body_is_refused(encoding):
     assert judge((b"content-encoding", encoding)) == RequestRefusal(400, "content_encoding")
 
 
+@pytest.mark.parametrize("target", [b"/v1/gateway/check?respond=denial", b"/v1/gateway/denied?d=x", b"/.agentgate/x"])
+def test_the_encoding_of_a_visitors_body_passes(target):
+    encoding = (b"content-encoding", b"gzip")
+
+    assert judge(encoding, encoding, target=target) is None
+
+
 def test_the_identity_encoding_passes():
     assert judge((b"content-encoding", b"Identity")) is None
 

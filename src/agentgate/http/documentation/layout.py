@@ -17,14 +17,14 @@ def article_page(page: DocumentPage, rendered: RenderedDocument, library: Librar
         element(
             "footer",
             _feedback(page) if feedback else None,
-            element("nav", _step(before, "Before"), _step(after, "Next"), class_="steps", aria_label="Next pages"),
+            element("nav", _step(before, "Previous"), _step(after, "Next"), class_="steps", aria_label="Next pages"),
             element(
                 "p",
                 element(
                     "a", "This page as Markdown", href=f"{page.address or '/docs/'}.md".replace("/.md", "/index.md")
                 ),
                 " · ",
-                element("a", "All pages for programs", href="/docs/llms.txt"),
+                element("a", "All pages as Markdown (llms.txt)", href="/docs/llms.txt"),
             ),
             class_="after",
         ),
@@ -44,7 +44,7 @@ def search_page(question: str, results: list[Section], library: Library) -> str:
         )
         for found in results
     ]
-    told = element("ol", *rows, class_="results") if rows else element("p", "No page has these words. Try fewer.")
+    told = element("ol", *rows, class_="results") if rows else element("p", "No page contains these words. Try fewer.")
     main = element(
         "main", element("article", element("h1", f"Search: {question}" if question else "Search"), told), id="content"
     )
@@ -80,7 +80,7 @@ def _document(title: str, body: Markup) -> str:
         # Not deferred: it sets the reader's theme before anything is drawn.
         element("script", src="/docs/docs.js"),
     )
-    skip = element("a", "Skip to the content", href="#content", class_="skip")
+    skip = element("a", "Skip to content", href="#content", class_="skip")
     return f"{_DOCTYPE}{element('html', head, element('body', skip, body), lang='en')}\n"
 
 
@@ -126,7 +126,7 @@ def _group(group: Group, page: DocumentPage | None) -> Markup:
 
 
 def _apis() -> Markup:
-    link = element("li", element("a", "Every call, with samples", href="/openapi/"))
+    link = element("li", element("a", "API reference with examples", href="/openapi/"))
     return element("details", element("summary", "APIs on this listener"), element("ul", link), open="")
 
 

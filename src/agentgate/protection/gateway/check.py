@@ -26,6 +26,7 @@ from agentgate.protection.gateway.answers import Answers
 from agentgate.protection.gateway.decisions import CachedDecision, decide
 from agentgate.protection.gateway.denials import DenialWriter, SealedDenials
 from agentgate.protection.gateway.described_request import (
+    DENIAL,
     HOST,
     CheckForm,
     as_specified,
@@ -264,7 +265,7 @@ class GatewayCheck:
         decision_id = self._event_log.record_again(cached.pattern, visitor.number, duration_us, now_ms, correlation)
         if cached.is_whole:
             return cached.start, cached.middle + encode_id(decision_id) + cached.end
-        fields = fields or self._split(fingerprint.kind.form)
+        fields = self._fields_of_denial(fingerprint.kind.form, fields)
         pending = replace(cached.decided.pending, page=page, visitor=visitor, now_ms=now_ms, fields=fields)
         return self.denials.write(cached.ruling, decision_id, pending)
 
@@ -349,6 +350,10 @@ class GatewayCheck:
         """Return the headers of the head that is being checked as it arrived."""
         fields = split(self._data) or _NO_FIELDS
         return describe(fields, form) if form.is_described else fields
+
+    def _fields_of_denial(self, form: CheckForm, fields: Fields) -> Fields:
+        """Return the headers that the denial is rendered with. A sealed one is rendered in the second step."""
+        return fields if fields or form.respond == DENIAL else self._split(form)
 
     def _keep_headers(self, key: HeaderSetKey, headers: HeaderSet) -> HeaderSet:
         self.misses["headers"] += 1

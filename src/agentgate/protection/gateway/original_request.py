@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Container, Mapping
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -130,6 +131,7 @@ def split_url(url: bytes) -> tuple[bytes, bytes]:
     return match[1], match[2] or b"/"
 
 
+@lru_cache(maxsize=256)
 def read_origin(start: bytes) -> str:
     """Return scheme and authority in canonical form."""
     try:

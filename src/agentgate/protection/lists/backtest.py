@@ -67,9 +67,9 @@ class ListBacktests:
         self._most_events = most_events
         self._queue = BacktestQueue()
 
-    async def run(self, site_key: str, entry: StoredEntry, span: TimeRange) -> ListBacktestReport:
+    async def run(self, site_key: str, entry: StoredEntry, span: TimeRange, account_id: str) -> ListBacktestReport:
         """Return the effect of an entry on a site's stored decisions."""
-        async with self._queue.place():
+        async with self._queue.place(account_id):
             return await self._run(site_key, entry, span)
 
     async def _run(self, site_key: str, entry: StoredEntry, span: TimeRange) -> ListBacktestReport:

@@ -91,7 +91,7 @@ async def backtest_list_entry(call: SiteCall, body: ListBacktestInput, backtests
         default_ms=BACKTEST_DAYS * DAY_MS,
         longest_ms=TRAFFIC_RANGE_MOST_DAYS * DAY_MS,
     )
-    return await backtests.run(call.site_key, entry, span)
+    return await backtests.run(call.site_key, entry, span, call.account_id)
 
 
 async def remove_entry(stores: ListStores, call: SiteCall, entry_id: str) -> None:

@@ -28,8 +28,8 @@ DEFAULT_ACTION = "(default)"
 # Globs that fit everything, and the parts that every request has.
 ANYTHING = frozenset(("*", "/*"))
 OF_ANY = frozenset((PATH, HOST, USER_AGENT))
-# One runs at a time in a worker, and a few wait: each takes seconds of processor time.
-MOST_WAITING = 4
+# One runs at a time in a worker, and a few wait: each takes seconds of processor time. No account takes all places.
+MOST_WAITING, MOST_OF_ACCOUNT = 4, 2
 BUSY_RETRY_S = 10
 # Replaces the rule where several could have decided with the same outcome.
 UNTOLD_RULE = "(cannot be told)"
@@ -92,23 +92,24 @@ class BacktestQueue:
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
-        self._waiting = 0
+        # By account, the running one included.
+        self._waiting: Counter[str] = Counter()
 
     @contextlib.asynccontextmanager
-    async def place(self) -> AsyncIterator[None]:
-        """Wait for earlier backtests; refuse when too many wait already."""
-        if self._waiting > MOST_WAITING:
+    async def place(self, account_id: str) -> AsyncIterator[None]:
+        """Wait for earlier backtests; refuse when too many wait already, in all or of the account."""
+        if self._waiting.total() > MOST_WAITING or self._waiting[account_id] >= MOST_OF_ACCOUNT:
             raise Refused(
                 "rate_limited",
                 f"Other backtests are running. Try again in {BUSY_RETRY_S} seconds.",
                 headers={"retry-after": str(BUSY_RETRY_S)},
             )
-        self._waiting += 1
+        self._waiting[account_id] += 1
         try:
             async with self._lock:
                 yield
         finally:
-            self._waiting -= 1
+            self._waiting -= Counter((account_id,))
 
 
 class Backtests:
@@ -118,25 +119,29 @@ class Backtests:
         self._replay = replay
         self._most_events = most_events
         self._queue = BacktestQueue()
+        # Saving rules does not wait for backtests of a month.
+        self._saving = BacktestQueue()
 
-    async def run(self, site_id: str, effective: RuleSet, span: TimeRange) -> BacktestReport:
+    async def run(self, site_id: str, effective: RuleSet, span: TimeRange, account_id: str) -> BacktestReport:
         """Decide a site's events of a range again."""
-        async with self._queue.place():
+        async with self._queue.place(account_id):
             tally = await self._tally(site_id, effective, span)
             return _report(tally, span, untold_conditions(effective), most_events=self._most_events)
 
-    async def newly_refused(self, site_id: str, present: RuleSet, draft: RuleSet, span: TimeRange) -> NewlyRefused:
+    async def newly_refused(
+        self, site_id: str, rules: tuple[RuleSet, RuleSet], span: TimeRange, account_id: str
+    ) -> NewlyRefused:
         """Count the newest requests of a range that the present rules allow, and those that a draft would refuse."""
-        async with self._queue.place():
-            found, rules = NewlyRefused(), (compile_rules(present), compile_rules(draft))
+        async with self._saving.place(account_id):
+            found, compiled = NewlyRefused(), await asyncio.to_thread(_compile_both, *rules)
             limit = min(GUARD_EVENTS, self._most_events)
             batches = self._replay.replay(site_id, from_ms=span.from_ms, to_ms=span.to_ms, limit=limit)
             async for batch in batches:
-                await asyncio.to_thread(_compare, batch, rules, found)
+                await asyncio.to_thread(_compare, batch, compiled, found)
             return found
 
     async def _tally(self, site_id: str, effective: RuleSet, span: TimeRange) -> _RuleTally:
-        tally, rules = _RuleTally(), compile_rules(effective)
+        tally, rules = _RuleTally(), await asyncio.to_thread(compile_rules, effective)
         batches = self._replay.replay(site_id, from_ms=span.from_ms, to_ms=span.to_ms, limit=self._most_events)
         async for batch in batches:
             await asyncio.to_thread(_evaluate, batch, rules, tally)
@@ -146,6 +151,10 @@ class Backtests:
 def human_flips(report: BacktestReport) -> int:
     """Return how many decisions about people would become stricter."""
     return sum(flip.human_labelled for flip in report.flips if STRICTNESS[flip.to] > STRICTNESS[flip.from_])
+
+
+def _compile_both(present: RuleSet, draft: RuleSet) -> tuple[CompiledRules, CompiledRules]:
+    return compile_rules(present), compile_rules(draft)
 
 
 def _compare(batch: list[ReplayedEvent], rules: tuple[CompiledRules, CompiledRules], found: NewlyRefused) -> None:

@@ -3,6 +3,7 @@
 `endpoints.replace_rules` asks before it stores anything.
 """
 
+import asyncio
 from typing import Any
 
 from agentgate.http.call import SiteCall
@@ -29,7 +30,7 @@ async def guard_humans(call: SiteCall, draft: Draft, most: int, backtests: Backt
     assert draft.effective is not None, "only a valid draft is tried"
     span = TimeRange(call.now - HUMAN_DAYS * DAY_MS, call.now)
     try:
-        flips = human_flips(await backtests.run(call.site_id, draft.effective, span))
+        flips = human_flips(await backtests.run(call.site_id, draft.effective, span, call.account_id))
     except StoreUnavailable:
         raise Refused("backtest_refused", f"{_UNAVAILABLE} To save them, leave out maxHumanFlips.") from None
     if flips > most:
@@ -43,13 +44,12 @@ async def guard_humans(call: SiteCall, draft: Draft, most: int, backtests: Backt
 async def ask_to_confirm(call: SiteCall, draft: Draft, present: RuleSet, backtests: Backtests) -> None:
     """Reject rules with warnings, and rules that newly challenge or block many requests, unless acknowledged."""
     assert draft.effective is not None, "only a valid draft is tried"
-    warnings = warnings_of(draft)
+    warnings = await asyncio.to_thread(warnings_of, draft)
     reasons = [each.message for each in warnings]
     figures: dict[str, Any] = {}
     try:
-        found = await backtests.newly_refused(
-            call.site_id, present, draft.effective, TimeRange(call.now - DAY_MS, call.now)
-        )
+        span = TimeRange(call.now - DAY_MS, call.now)
+        found = await backtests.newly_refused(call.site_id, (present, draft.effective), span, call.account_id)
     except StoreUnavailable:
         # Rules must be changeable while events are unavailable, but not unasked.
         reasons.append(_UNAVAILABLE)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from agentgate.lib.errors import Refused
 from agentgate.lib.records import optional
 from agentgate.protection.rules.effective import effective_set, read_set, server_document
-from agentgate.protection.rules.lints import PlacedLint, find_lints, find_warnings
+from agentgate.protection.rules.lints import PlacedLint, find_ignored_limits, find_lints, find_warnings
 from agentgate.protection.rules.records import (
     CheckedRules,
     DraftInput,
@@ -88,7 +88,9 @@ def checked(draft: Draft) -> CheckedRules:
 
 def warnings_of(draft: Draft) -> list[RuleLint]:
     """Return what a person confirms before a valid draft is saved."""
-    return [] if draft.effective is None else _at_places(find_warnings(draft.document), draft.text)
+    if draft.effective is None:
+        return []
+    return _at_places([*find_warnings(draft.document), *find_ignored_limits(draft.document)], draft.text)
 
 
 def _at_places(lints: list[PlacedLint], text: ReadText | None) -> list[RuleLint]:

@@ -65,7 +65,7 @@ class Explainer(Protocol):
 
 async def read_rules(call: SiteCall, store: Store[RuleStores]) -> RulesView:
     """Read a site's rules, the overrides, and the effective set."""
-    return _view(call, await store.read.rules.find_rules(call.site_id))
+    return await _read_view(call, store)
 
 
 async def replace_rules(
@@ -88,7 +88,7 @@ async def replace_rules(
     if body.guard and not body.acknowledge:
         await ask_to_confirm(call, draft, effective_of(stored), backtests)
     await store.change(lambda stores: _save_draft(stores, call, draft, revision=revision))
-    return Reply(body=_view(call, await store.read.rules.find_rules(call.site_id)))
+    return Reply(body=await _read_view(call, store))
 
 
 async def validate_rules(_call: SiteCall, body: RulesRequest) -> CheckedRules:
@@ -137,7 +137,7 @@ async def backtest_rules(call: SiteCall, body: BacktestInput, backtests: Backtes
     draft = await _draft(body)
     if draft.effective is None:
         return _invalid(draft)
-    return Reply(body=await backtests.run(call.site_id, draft.effective, span))
+    return Reply(body=await backtests.run(call.site_id, draft.effective, span, call.account_id))
 
 
 async def _draft(body: DraftInput) -> Draft:
@@ -148,6 +148,11 @@ async def _draft(body: DraftInput) -> Draft:
 
 def _invalid(draft: Draft) -> Reply[Any]:
     return Reply(body=result_of(draft), status=422)
+
+
+async def _read_view(call: SiteCall, store: Store[RuleStores]) -> RulesView:
+    # Names for misspelled conditions take too long for the event loop.
+    return await asyncio.to_thread(_view, call, await store.read.rules.find_rules(call.site_id))
 
 
 def _view(call: SiteCall, stored: StoredRules | None) -> RulesView:

@@ -33,6 +33,10 @@ _SET_KEYS = ("version", "rules", "default_action")
 _RULE_KEYS = ("name", "routes", "match", "action", "response", "scope_down", "group")
 _GROUP_KEYS = ("group", "version", "overrides", "scope_down", "name", "action")
 _RESPONSE_KEYS = ("status", "message", "retry_after")
+# Keys of a rule that limit it, as conditions do in its match.
+_LIMITS = ("match", "routes", "scope_down")
+# Unknown keys of rules that are compared with those, and the least resemblance.
+MOST_RESEMBLING, RESEMBLANCE = 200, 0.8
 
 
 # The position of a lint's rule, label or key in the set, and the lint.
@@ -77,6 +81,27 @@ def find_lints(document: Mapping[str, Any], effective: RuleSet) -> list[PlacedLi
 def find_warnings(document: Mapping[str, Any]) -> list[PlacedLint]:
     """Return the unknown conditions of a valid set. Their rules match nothing, so a person confirms them first."""
     return list(islice(_unknown_conditions(document), MOST_UNKNOWN))
+
+
+def find_ignored_limits(document: Mapping[str, Any]) -> list[PlacedLint]:
+    """Return keys of rules that are ignored and resemble what limits a rule, which then matches more than was meant."""
+    unknown = (
+        (index, item, key)
+        for index, item in enumerate(document["rules"])
+        for key in item
+        if key not in (_GROUP_KEYS if is_group(item) else _RULE_KEYS)
+    )
+    known = (*_LIMITS, *known_keys())
+    found: list[PlacedLint] = []
+    for index, item, key in islice(unknown, MOST_RESEMBLING):
+        nearest = get_close_matches(key[:40], known, n=1, cutoff=RESEMBLANCE)
+        if nearest and len(found) < MOST_UNKNOWN:
+            place = "" if nearest[0] in _LIMITS else " in match"
+            what = f"the group {item['group']}" if is_group(item) else f"the rule {item['name']}"
+            message = f"{key[:40]} is ignored and does not limit {what}. Did you mean {nearest[0]}{place}?"
+            lint = RuleLint(kind="unknown_key", message=message, rule=optional(item.get("name") or None))
+            found.append((("rules", index, key), lint))
+    return found
 
 
 def _unknown_conditions(document: Mapping[str, Any]) -> Iterator[PlacedLint]:

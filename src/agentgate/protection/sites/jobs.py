@@ -1,5 +1,7 @@
 """The timed job of sites: warn of stored rules with unknown conditions, which match nothing."""
 
+import asyncio
+from collections.abc import Mapping
 from functools import partial
 
 import structlog
@@ -8,6 +10,7 @@ from agentgate.lib.clock import DAY_MS
 from agentgate.lib.database import Store
 from agentgate.lib.tasks.job import Job
 from agentgate.protection.rules.lints import find_warnings
+from agentgate.protection.rules.records import RuleLint, StoredRules
 from agentgate.protection.sites.repository import SiteStores
 
 MOST_WARNINGS = 100
@@ -21,12 +24,8 @@ def site_jobs(store: Store[SiteStores]) -> tuple[Job, ...]:
 async def warn_of_rules(store: Store[SiteStores]) -> None:
     """Log each stored rule that has an unknown condition, with its site."""
     stored = await store.read.rules.list_rules()
-    found = [
-        (site_id, lint)
-        for site_id, rules in stored.items()
-        if rules.rule_set is not None
-        for _, lint in find_warnings(rules.rule_set)
-    ]
+    # Names for misspelled conditions take too long for the event loop.
+    found = await asyncio.to_thread(_find_all, stored)
     if not found:
         return
     site_keys = {each.site.id: each.site.site_key for each in await store.read.directory.list_directory()}
@@ -35,3 +34,12 @@ async def warn_of_rules(store: Store[SiteStores]) -> None:
         log.warning("a stored rule matches nothing", site=site_keys.get(site_id), why=lint.message)
     if len(found) > MOST_WARNINGS:
         log.warning("more stored rules match nothing", count=len(found) - MOST_WARNINGS)
+
+
+def _find_all(stored: Mapping[str, StoredRules]) -> list[tuple[str, RuleLint]]:
+    return [
+        (site_id, lint)
+        for site_id, rules in stored.items()
+        if rules.rule_set is not None
+        for _, lint in find_warnings(rules.rule_set)
+    ]

@@ -17,7 +17,7 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.records import Input, Record, json_decoder
 from agentgate.protection.sites.directory import SiteCaller
 from agentgate.protection.tokens.records import REQUEST_ID_PATTERN, SiteverifySuccess
-from agentgate.protection.tokens.redeem import Demand, Redeemer
+from agentgate.protection.tokens.redeem import Demand, Redeemer, WrongRing
 from agentgate.protection.tokens.testing_secrets import ALWAYS_FAIL, ALWAYS_PASS, TOKEN_SPENT
 
 # What a token of ours is worth to a caller that reads reCAPTCHA v3's scores: the check was passed. It is below 1.0
@@ -77,7 +77,8 @@ CODES = MappingProxyType(
         "invalid_request": "bad-request",
         "missing_credential": "missing-input-secret",
         "invalid_credential": "invalid-input-secret",
-        "site_mismatch": "invalid-input-secret",
+        "site_mismatch": "invalid-input-response",
+        "test_mismatch": "invalid-input-response",
         "missing_token": "missing-input-response",
         "invalid_token": "invalid-input-response",
         "expired_token": "timeout-or-duplicate",
@@ -105,6 +106,7 @@ HCAPTCHA = Dialect(
     codes=MappingProxyType(
         {
             "site_mismatch": "sitekey-secret-mismatch",
+            "test_mismatch": "not-using-dummy-passcode",
             "expired_token": "expired-input-response",
             "token_used": "already-seen-response",
         }
@@ -211,11 +213,13 @@ async def _verify(dialect: Dialect, body: CompatInput, redeemer: Redeemer, *, no
     )
     try:
         answer = await redeemer.redeem(caller, demand, now_ms=now_ms)
+    except WrongRing as refused:
+        raise Refused("test_mismatch", refused.message) from None
     except Refused as refused:
         if refused.code != "invalid_credential":
             raise
-        # The secret is known, but the token belongs to another site. The vendors report an invalid token then.
-        raise Refused("invalid_token", refused.message) from None
+        # The secret is known, but the token belongs to another site.
+        raise Refused("site_mismatch", refused.message) from None
     return success_answer(dialect, _success_decoder.decode(answer))
 
 

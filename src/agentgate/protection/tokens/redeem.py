@@ -129,6 +129,10 @@ class TestCaller(Struct, frozen=True):
     secret: str
 
 
+class WrongRing(Refused):
+    """A test token where a real one is needed, or the other way round."""
+
+
 class PendingRedemption:
     """A call with a valid token, until the store has answered."""
 
@@ -362,8 +366,8 @@ def read_token(token: str, keys: SigningKeys, *, test: bool, now_ms: int) -> Cla
 
 def _wrong_ring(*, test: bool) -> Refused:
     if test:
-        return Refused("invalid_token", "This is a real token; a test secret accepts test tokens only.")
-    return Refused("invalid_token", "This is a test token; only a test secret accepts it.")
+        return WrongRing("invalid_token", "This is a real token; a test secret accepts test tokens only.")
+    return WrongRing("invalid_token", "This is a test token; only a test secret accepts it.")
 
 
 def check_fits(claims: Claims, demand: Demand, site: SiteView | None, *, now_ms: int) -> None:

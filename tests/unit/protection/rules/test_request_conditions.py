@@ -176,7 +176,7 @@ async def test_a_backtest_says_what_stored_events_do_not_tell_and_guesses_nothin
         event(5, Outcome.ALLOW, method="OTHER"),
     )
 
-    report = await Backtests(stored).run("st_1", rules, SPAN)
+    report = await Backtests(stored).run("st_1", rules, SPAN, "acc_1")
 
     assert (report.evaluated, report.untold) == (6, 2)
     assert report.untold_rules == {"tor": ["headers"], "vpn": ["not_networks"]}

@@ -9,7 +9,7 @@ from agentgate.lib.decision_ids import first_id, write_id
 from agentgate.lib.enums import Outcome
 from agentgate.lib.errors import Refused
 from agentgate.lib.time_ranges import TimeRange
-from agentgate.protection.rules.backtest import MOST_WAITING, Backtests, human_flips
+from agentgate.protection.rules.backtest import MOST_OF_ACCOUNT, MOST_WAITING, Backtests, human_flips
 from agentgate.protection.rules.explain import explain
 from agentgate.protection.rules.records import RuleSet
 from agentgate.protection.rules.replay_records import ReplayedEvent, SampleFacts
@@ -45,6 +45,12 @@ class Stored:
         for start in range(0, min(len(self.events), limit), 3):
             yield self.events[start : min(start + 3, limit)]
 
+    async def wait_for(self, site_id: str) -> None:
+        """Wait until the events of a site were requested."""
+        async with asyncio.timeout(10):
+            while site_id not in {each[0] for each in self.asked}:  # noqa: ASYNC110 - polling is simpler here
+                await asyncio.sleep(0.001)
+
 
 def event(number: int, recorded: Outcome, *labels: str, human: bool | None = None, bot: float = 0.0) -> ReplayedEvent:
     return ReplayedEvent(FIRST + number, labels, {"bot": bot}, "*", None, recorded, human)
@@ -61,7 +67,7 @@ async def test_a_backtest_counts_what_would_change() -> None:
         ]
     )
 
-    report = await Backtests(stored).run("st_1", RULES, SPAN)
+    report = await Backtests(stored).run("st_1", RULES, SPAN, "acc_1")
 
     assert (report.evaluated, report.changed, report.complete) == (11, 8, True)
     first, second = report.flips
@@ -77,13 +83,13 @@ async def test_a_backtest_counts_what_would_change() -> None:
 async def test_every_stricter_decision_about_a_person_counts_as_a_flip() -> None:
     stored = Stored([event(0, Outcome.CHALLENGE, "net.tor", human=True), event(1, Outcome.BLOCK, human=True)])
 
-    assert human_flips(await Backtests(stored).run("st_1", RULES, SPAN)) == 1
+    assert human_flips(await Backtests(stored).run("st_1", RULES, SPAN, "acc_1")) == 1
 
 
 async def test_a_backtest_that_reached_its_limit_says_so() -> None:
     stored = Stored([event(number, Outcome.ALLOW) for number in range(9)])
 
-    report = await Backtests(stored, most_events=5).run("st_1", RULES, SPAN)
+    report = await Backtests(stored, most_events=5).run("st_1", RULES, SPAN, "acc_1")
 
     assert (report.evaluated, report.complete) == (5, False)
 
@@ -92,17 +98,40 @@ async def test_backtests_run_one_at_a_time_and_only_a_few_wait() -> None:
     gate = asyncio.Event()
     stored = Stored([event(0, Outcome.ALLOW)], gate)
     backtests = Backtests(stored)
-    running = [asyncio.create_task(backtests.run("st_1", RULES, SPAN)) for _ in range(MOST_WAITING + 1)]
+    running = [
+        asyncio.create_task(backtests.run("st_1", RULES, SPAN, f"acc_{each}")) for each in range(MOST_WAITING + 1)
+    ]
     await asyncio.sleep(0)
 
     with pytest.raises(Refused, match="rate_limited") as refused:
-        await backtests.run("st_1", RULES, SPAN)
+        await backtests.run("st_1", RULES, SPAN, "acc_1")
     assert refused.value.headers["retry-after"] == "10"
+    await stored.wait_for("st_1")
     assert len(stored.asked) == 1
 
     gate.set()
     assert [report.evaluated for report in await asyncio.gather(*running)] == [1] * len(running)
-    assert (await backtests.run("st_1", RULES, SPAN)).evaluated == 1
+    assert (await backtests.run("st_1", RULES, SPAN, "acc_1")).evaluated == 1
+
+
+async def test_one_account_neither_fills_the_queue_nor_keeps_others_from_saving() -> None:
+    gate = asyncio.Event()
+    stored = Stored([event(0, Outcome.ALLOW)], gate)
+    backtests = Backtests(stored)
+    running = [asyncio.create_task(backtests.run("st_1", RULES, SPAN, "acc_1")) for _ in range(MOST_OF_ACCOUNT)]
+    await asyncio.sleep(0)
+
+    with pytest.raises(Refused, match="rate_limited"):
+        await backtests.run("st_2", RULES, SPAN, "acc_1")
+    others = asyncio.create_task(backtests.run("st_3", RULES, SPAN, "acc_2"))
+    saving = asyncio.create_task(backtests.newly_refused("st_3", (RULES, RULES), SPAN, "acc_2"))
+    # While all others wait.
+    await stored.wait_for("st_3")
+    gate.set()
+
+    assert (await others).evaluated == (await saving).evaluated == 1
+    await asyncio.gather(*running)
+    assert (await backtests.run("st_1", RULES, SPAN, "acc_1")).evaluated == 1
 
 
 def traced(sample: SampleFacts) -> list[tuple[str, bool]]:

@@ -47,7 +47,8 @@ def page_load(user_agent, *, accept=PAGE, order=("ua", "accept", "encoding", "la
         (page_load(FIREFOX, order=("ua", "accept", "language", "encoding")), False),
         (page_load(FIREFOX), True),
         (page_load(SAFARI, order=("accept", "ua", "language", "encoding")), False),
-        (page_load(SAFARI, order=("accept", "language", "ua", "encoding")), True),
+        (page_load(SAFARI, order=("accept", "language", "encoding", "ua")), True),
+        (page_load(SAFARI, order=("language", "accept", "ua", "encoding")), True),
         # A script of a page may ask for HTML with headers of its own.
         ([*page_load(CHROME.format(130), accept="text/html"), ("referer", "https://shop.example/")], False),
         ([*page_load(CHROME.format(130), accept="text/html"), ("x-requested-with", "XMLHttpRequest")], False),

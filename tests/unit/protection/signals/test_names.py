@@ -6,21 +6,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agentgate.protection.decision.engine import with_bands
-from agentgate.protection.rules.compile import compile_rules
-from agentgate.protection.rules.effective import effective_of
-from agentgate.protection.scoring.models import ModelDirectory
 from agentgate.protection.signals.detectors.user_agent import mask_builds, view_user_agent
 from agentgate.protection.signals.facts import RequestFacts
 from agentgate.protection.signals.observe import observe
-from agentgate.protection.threat_data.intel import DATA, TOKEN_FILES, TokenFile, load_intel
+from agentgate.protection.threat_data.intel import DATA, TOKEN_FILES, TokenFile
 from agentgate.protection.threat_data.user_agent_tokens import Boundary, Token
 from agentgate_tools.threat_lists.name_evidence import is_build_or_model, judge_names, names_of_people
 from tests.population.visitors import population
+from tests.unit.protection.signals.deciding import HOME, INTEL, decide
 
-INTEL, RULES, MODELS = load_intel(None), compile_rules(effective_of(None)), ModelDirectory().view
 PEOPLE = Path(__file__).parents[3] / "population/people.txt.xz"
-HOME, DATACENTER = "81.2.69.160", "3.1.2.3"
+DATACENTER = "3.1.2.3"
 PAGE = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 CHROME = "Mozilla/5.0 ({}) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/{}.0.0.0 {}Safari/537.36"
 PHONE = "Linux; Android {}; {}"
@@ -28,13 +24,6 @@ IPHONE = (
     "Mozilla/5.0 (iPhone; CPU iPhone OS {} like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/{} "
     "Mobile/15E148 Safari/604.1"
 )
-
-
-def decide(headers, **facts):
-    given = {"now_ms": 0, "method": "GET", "target": "/", "address": HOME, **facts}
-    observation = observe(RequestFacts(headers=tuple(headers), **given), INTEL)
-    scores = MODELS.score(observation, content=False).values
-    return RULES.evaluate(with_bands(observation.labels, scores), scores, route="*", action=None).outcome.value
 
 
 def page_load(user_agent, *more, fetch=True):
@@ -76,6 +65,11 @@ PHONES = [
     CHROME.format("Windows NT 10.0", 119, "") + " coccoc/119",
     CHROME.format("Windows NT 10.0", 119, "").replace("Safari", "Trae/1.0 Electron/30 Safari"),
     IPHONE.format("17_4_1", "17.4.1") + " (Ecosia ios@9.2.3.1367)",
+    CHROME.format(PHONE.format(14, "SM-A546B Build/UP1A.231005.007; wv"), 138, "Mobile ") + " MetaIAB Facebook",
+    IPHONE.format("18_6_2", "18.6") + " MetaIAB Facebook",
+    "Mozilla/4.0 (compatible; Teleca Q7; Brew 3.1.5; U; en) 240X400 LGE VX9700",
+    "Mozilla/5.0 (compatible; Teleca Q7; Brew 3.1.5; U; en) 480X800 LGE VX11000",
+    "Mozilla/5.0 (Windows; U; en-US) AppleWebKit/533.3 (KHTML, like Gecko) QtWeb Internet Browser/3 http://www.QtWeb.net",
     "Nokia6300/2.0 (05.00) Profile/MIDP-2.0 Configuration/CLDC-1.1",
     "Mozilla/4.0 (compatible; MSIE 8.0; Windows NT 6.1; EmbeddedWB 14.52 from: http://www.bsalsa.com/)",
 ]
@@ -84,6 +78,13 @@ PHONES = [
 @pytest.mark.parametrize("user_agent", PHONES)
 def test_people_whose_phone_or_app_is_named_like_a_program_pass(user_agent):
     assert decide(page_load(user_agent)) == "allow"
+
+
+@pytest.mark.parametrize("word", ["MetaIAB Facebook", "QtWeb Internet Browser/3.8.5", "Teleca"])
+def test_the_names_of_small_browsers_excuse_no_program(word):
+    assert decide(program(f"python-requests/2.32 {word}")) == "challenge"
+    assert decide(page_load(f"python-requests/2.32 {word}")) == "challenge"
+    assert decide(page_load(f"{CURRENT[0]} {word} (compatible; UnheardBot/1.0)")) == "challenge"
 
 
 @pytest.mark.parametrize(

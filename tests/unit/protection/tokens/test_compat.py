@@ -8,7 +8,9 @@ from agentgate.lib import errors
 from agentgate.protection.tokens.compat_endpoints import HCAPTCHA, RECAPTCHA, TURNSTILE, refusal_writer, request_id_of
 from agentgate.protection.tokens.records import REQUEST_ID_PATTERN
 
-# As the documentation of each lists them, and `internal-error`, which only the first one has.
+# As the documentation of each lists them (Turnstile: server-side validation; reCAPTCHA: verifying the user's response;
+# hCaptcha: siteverify error codes table), and `internal-error`, which only the first one has. Never sent: hCaptcha's
+# `missing-remoteip` and `invalid-remoteip`.
 COMMON = {
     "missing-input-secret",
     "invalid-input-secret",
@@ -22,7 +24,8 @@ DOCUMENTED = {
     "recaptcha": (RECAPTCHA, COMMON | {"timeout-or-duplicate"}),
     "hcaptcha": (
         HCAPTCHA,
-        COMMON | {"expired-input-response", "already-seen-response", "sitekey-secret-mismatch"},
+        COMMON
+        | {"expired-input-response", "already-seen-response", "sitekey-secret-mismatch", "not-using-dummy-passcode"},
     ),
 }
 

@@ -70,6 +70,7 @@ DEVICES: tuple[tuple[str, tuple[str, ...]], ...] = (
                 "FBAN/",
                 "FBAV/",
                 "FB_IAB",
+                "MetaIAB",
                 "Instagram ",
                 " Line/",
                 "Snapchat/",
@@ -108,6 +109,8 @@ LEGACY = (
         "NetSurf",
         "PaleMoon",
         "Bolt/",
+        "QtWeb",
+        "Teleca",
     ),
 )
 _WORDS = tuple((word, device) for device, words in (*DEVICES, ("legacy", LEGACY)) for word in words)

@@ -4,6 +4,8 @@ Engines have written a page load in one order for years, over HTTP/1 and HTTP/2;
 written in other orders, so only page loads are judged. `docs/adapters.md` says what each adapter passes on: all of it.
 """
 
+import itertools
+
 from agentgate.protection.signals.languages import LanguageForm
 from agentgate.protection.signals.signal_input import SignalInput
 from agentgate.protection.threat_data.views import UserAgentView
@@ -11,6 +13,7 @@ from agentgate.protection.threat_data.views import UserAgentView
 # What a navigation is for when it loads a page.
 PAGE_DESTINATIONS = frozenset({"document", "iframe", "frame"})
 _FETCH = ("sec-fetch-site", "sec-fetch-mode", "sec-fetch-user", "sec-fetch-dest")
+_UPGRADES, _AGENT_FIRST = "upgrade-insecure-requests", ("user-agent", "accept-language")
 _HINTS = ("sec-ch-ua", "sec-ch-ua-mobile", "sec-ch-ua-platform")
 ORDERS = {
     "chromium": (
@@ -26,10 +29,31 @@ ORDERS = {
 OLD_CHROMIUM, CHROMIUM_ORDERED = ("upgrade-insecure-requests", "user-agent", "accept", "accept-encoding"), 90
 # What Chromium loads before anybody asks for it (Sec-Purpose).
 PREFETCH = ("upgrade-insecure-requests", "accept", *_HINTS, *_FETCH, "user-agent", "accept-encoding", "accept-language")
-# Of Safari's several orders all have the language after the name. With Sec-Fetch, which is newer, these come after
-# Accept, and the name after Accept or after Sec-Fetch-Dest.
-SAFARI_ORDER = ("user-agent", "accept-language")
-SAFARI_AFTER_ACCEPT = ("accept-encoding", "accept-language", "sec-fetch-site", "sec-fetch-mode")
+# Apple's network stack orders headers by which ones are present: cookies, a referrer, a form and HTTP/1.1 change the
+# order. These are captured (`tests/cases/safari_captures.json`), Safari 11 to 26.
+SAFARI_ORDERS = (
+    ("sec-fetch-dest", "user-agent", _UPGRADES, "accept", *_FETCH[:2], "accept-language", "accept-encoding"),
+    (_UPGRADES, "accept", "user-agent", "accept-language", "accept-encoding"),
+    ("accept", _UPGRADES, "user-agent", "accept-language", "accept-encoding"),
+    ("accept", "sec-fetch-site", "accept-encoding", _UPGRADES, "sec-fetch-mode", *_AGENT_FIRST, "sec-fetch-dest"),
+    ("sec-fetch-site", _UPGRADES, "sec-fetch-mode", "accept", *_AGENT_FIRST, "sec-fetch-dest", "accept-encoding"),
+    (
+        "accept",
+        "sec-fetch-site",
+        "sec-fetch-dest",
+        "accept-language",
+        "sec-fetch-mode",
+        "user-agent",
+        "accept-encoding",
+    ),
+    ("accept", *_FETCH[:2], "user-agent", "sec-fetch-dest", "accept-language", "accept-encoding"),
+)
+SAFARI_ORDERED = frozenset(itertools.chain(*SAFARI_ORDERS))
+# Of each pair, the first precedes the second in every capture.
+SAFARI_PAIRS = (
+    *(("accept", "accept-encoding"), ("accept", "accept-language")),
+    *(("sec-fetch-site", "sec-fetch-mode"), ("sec-fetch-site", "accept-language")),
+)
 # Older releases have other orders, and too few people have them to learn which.
 ORDERED_SINCE = {"chromium": 80, "firefox": 90, "safari": 12}
 ACCEPTS_SINCE = {"chromium": 40, "firefox": 60, "safari": 12}
@@ -53,6 +77,8 @@ CHROMIUM_PICTURES, ONLY_CHROMIUM = "image/webp", "image/apng"
 HINTS_SINCE = 95
 # How unlike a browser each is, in tenths (`headers.py`).
 INCOMPLETE, WRONG_ORDER, WRONG_ACCEPT, NO_PICTURES, WRONG_ENCODING, WRONG_LANGUAGES = 15, 15, 15, 5, 10, 15
+# An order of Safari that no capture shows. Alone it challenges no visitor.
+UNSEEN_ORDER = 5
 NO_HINTS = 15
 
 
@@ -67,8 +93,8 @@ def page_load_points(request: SignalInput, view: UserAgentView, *, is_sorted: bo
     if not is_page_load(request) or (view.device and not says_so):
         return 0
     points = 0
-    if not (is_sorted or view.major < ORDERED_SINCE[view.engine] or _is_ordered(request, view)):
-        points += WRONG_ORDER
+    if not (is_sorted or view.major < ORDERED_SINCE[view.engine]):
+        points += _order_points(request, view)
     if _lacks_hints(request, view):
         points += NO_HINTS
     return (
@@ -120,25 +146,31 @@ def _is_complete(request: SignalInput) -> bool:
     return not missing and (BY_HAND not in headers or UPGRADES in headers)
 
 
-def _is_ordered(request: SignalInput, view: UserAgentView) -> bool:
+def _order_points(request: SignalInput, view: UserAgentView) -> int:
     engine = "chromium" if _is_emulated(request, view) else view.engine
     names = own_order(request.names, engine)
     if engine == "safari":
-        return _is_safari_ordered(names)
+        return _safari_order_points(names)
+    expected = ORDERS[engine]
     if engine == "chromium" and "sec-purpose" in names:
-        return follows(names, PREFETCH)
-    is_old = view.engine == "chromium" and view.major < CHROMIUM_ORDERED
-    return follows(names, OLD_CHROMIUM if is_old else ORDERS[engine])
+        expected = PREFETCH
+    elif view.engine == "chromium" and view.major < CHROMIUM_ORDERED:
+        expected = OLD_CHROMIUM
+    return 0 if follows(names, expected) else WRONG_ORDER
 
 
-def _is_safari_ordered(names: tuple[str, ...]) -> bool:
-    if not follows(names, SAFARI_ORDER):
-        return False
-    if "sec-fetch-mode" not in names or "accept" not in names:
-        return True
-    accept, agent = names.index("accept"), names.index("user-agent")
-    first = min(accept, names.index("sec-fetch-dest")) if "sec-fetch-dest" in names else accept
-    return first < agent and all(accept < names.index(name) for name in SAFARI_AFTER_ACCEPT if name in names)
+def _safari_order_points(names: tuple[str, ...]) -> int:
+    ordered = [name for name in names if name in SAFARI_ORDERED]
+    if any(ordered == [name for name in order if name in ordered] for order in SAFARI_ORDERS):
+        return 0
+    place = {name: index for index, name in enumerate(names)}
+    agent = place.get("user-agent", 0)
+    if any(place.get(first, -1) > place.get(second, len(names)) for first, second in SAFARI_PAIRS):
+        return WRONG_ORDER
+    # The name precedes the language or the encoding, and it precedes Accept only after Sec-Fetch-Dest.
+    is_late = agent > max(place.get("accept-language", agent), place.get("accept-encoding", agent))
+    is_early = place.get("sec-fetch-dest", -1) > agent < place.get("accept", agent)
+    return WRONG_ORDER if is_late or is_early else UNSEEN_ORDER
 
 
 def _lacks_hints(request: SignalInput, view: UserAgentView) -> bool:

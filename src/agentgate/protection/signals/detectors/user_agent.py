@@ -183,10 +183,15 @@ def _read(text: str | None, intel: Intel) -> UserAgentView:
 
 
 def _believed(tokens: list[Token], named: str, browser: BrowserClass) -> list[Token]:
-    """Return the names that count: all of a program, of a browser only those of kinds that describe themselves."""
+    """Return the names that count: all of a program, of a browser the first word and those that describe themselves."""
     if not tokens or not browser.engine or _says_crawler(named, browser):
         return tokens
-    return [token for token in tokens if token.kind in HARMLESS_KINDS or TELLING.search(token.text)]
+    # No visitor's text begins with the name of a program.
+    return [
+        token
+        for token in tokens
+        if token.kind in HARMLESS_KINDS or TELLING.search(token.text) or named.startswith(token.text.lower())
+    ]
 
 
 def _what(text: str, browser: BrowserClass, kinds: set[str]) -> Iterator[str]:

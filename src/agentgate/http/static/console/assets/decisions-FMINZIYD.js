@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-R34OLNMD.js";import"./chunk-WJOHFBQX.js";import"./chunk-63HU6T5Q.js";import"./chunk-ANRWLVGU.js";import"./chunk-ZNIXGIJV.js";import"./chunk-LAQFKIK3.js";import"./chunk-5KEPN5SA.js";import"./chunk-BAXKOSAU.js";import"./chunk-TOMLYAXD.js";import"./chunk-DTSLEGKY.js";import"./chunk-B6MBHCFO.js";export{a as FILTERS,c as default,b as worst};

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-MNXT5UJN.js";import"./chunk-7HHASKV4.js";import"./chunk-BRJTMVPD.js";import"./chunk-CNMQLIFL.js";import"./chunk-PIJREXC7.js";import"./chunk-NDACPFKJ.js";import"./chunk-CXTYBYE3.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
