@@ -8,16 +8,15 @@ on, if it came from enough networks: neither one address nor one network can cre
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
-from agentgate.http.address import network_of
 from agentgate.lib.clock import DAY_MS, HOUR_MS, SECOND_MS
 from agentgate.lib.tasks.background import BackgroundTasks
 from agentgate.protection.decision.visitor import Visitors
 from agentgate.protection.sites.directory import SiteView
 from agentgate.protection.suggestions.masking import (
     mask_path,
+    name_of,
+    origin_of,
     owner_of,
-    program_of,
-    sender_at,
     sender_of_headers,
 )
 from agentgate.protection.suggestions.records import MOST_NETWORKS, SeenGroup, SuggestionGroup
@@ -112,10 +111,11 @@ class SuggestionCollector:
         path = mask_path(request.target.partition("?")[0])
         if path is None or not site.suggestions:
             return
-        group = _group_of(request, path)
+        network, sender = origin_of(request.address)
+        group = _group_of(request, path, sender)
         found = self._sites.get(site.id) or self._open_site(site)
         groups = found.proven if group.is_proven else found.claimed
-        count, network = groups.get(group), network_of(request.address)
+        count = groups.get(group)
         if count is None or now_ms - count.first_ms >= DAY_MS:
             count = self._open(found, groups, group, network, now_ms)
             if count is None:
@@ -180,10 +180,9 @@ class SuggestionCollector:
         return count
 
 
-def _group_of(request: RefusedRequest, path: str) -> SuggestionGroup:
-    sender = sender_at(request.address)
+def _group_of(request: RefusedRequest, path: str, sender: str) -> SuggestionGroup:
     if sender:
         return SuggestionGroup(request.method, path, "", sender, sender, is_proven=True)
     claimed = sender_of_headers(request.signatures)
-    program = "" if claimed else program_of(request.user_agent)
+    program = "" if claimed else name_of(request.user_agent.program, request.user_agent.programs)
     return SuggestionGroup(request.method, path, program, claimed, owner_of(request.labels), is_proven=False)

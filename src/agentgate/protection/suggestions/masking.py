@@ -7,14 +7,13 @@ and everything after the sixth segment are dropped.
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable
 from functools import cache, lru_cache
 from ipaddress import IPv4Network, ip_network
 
+from agentgate.http.address import network_of
 from agentgate.protection.signals.detectors.user_agent import LABELS_OF_KIND
 from agentgate.protection.sites.open_paths import SENDERS
 from agentgate.protection.threat_data.networks import read_address
-from agentgate.protection.threat_data.views import UserAgentView
 
 SEGMENTS, PATH_CHARACTERS, SEGMENT_CHARACTERS = 6, 160, 32
 # From this length on, a segment with capital and small letters counts as random.
@@ -54,14 +53,19 @@ def _mask(segment: str) -> str:
     return _NUMBER.sub(DIGITS, segment)
 
 
-def program_of(view: UserAgentView) -> str:
-    """Return the name that a program gives itself, as open paths compare it; empty if it gives none."""
-    if view.program is not None and view.program in view.programs:
-        return view.program
-    return next((each for each in view.programs if each not in LABELS_OF_KIND), "")
+@lru_cache(maxsize=2_048)
+def name_of(program: str | None, programs: tuple[str, ...]) -> str:
+    """Return the name that a program gives itself, as open paths compare it; empty if it gives none.
+
+    `program` and `programs` are those of its `UserAgentView`.
+    """
+    if program is not None and program in programs:
+        return program
+    return next((each for each in programs if each not in LABELS_OF_KIND), "")
 
 
-def owner_of(labels: Iterable[str]) -> str:
+@lru_cache(maxsize=2_048)
+def owner_of(labels: tuple[str, ...]) -> str:
     """Return the owner of an address's network as far as threat data has it: its ASN, or its class."""
     found = ""
     for label in labels:
@@ -69,6 +73,12 @@ def owner_of(labels: Iterable[str]) -> str:
             return f"AS{label.removeprefix(_ASN)}"
         found = found or _OWNERS.get(label, "")
     return found
+
+
+@lru_cache(maxsize=8_192)
+def origin_of(address: str) -> tuple[str, str]:
+    """Return the network of an address, and the known sender that publishes it."""
+    return network_of(address), sender_at(address)
 
 
 def sender_at(address: str) -> str:
@@ -84,6 +94,8 @@ def sender_at(address: str) -> str:
 
 def sender_of_headers(signatures: frozenset[str]) -> str:
     """Return the known sender without published networks that signs in one of these headers; empty if none does."""
+    if not signatures:
+        return ""
     return next((_signers()[each] for each in sorted(signatures) if each in _signers()), "")
 
 
