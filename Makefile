@@ -12,7 +12,7 @@ run: $(VENV)/run.stamp  ## set up, then start the service on the embedded store 
 test:  ## set up everything, then run every check and test
 	PYTHON="$(PYTHON)" scripts/test
 
-check: $(VENV)/dev.stamp  ## formatting, lint and types only
+check: $(VENV)/dev.stamp  ## formatting, lint, types and prose only
 	scripts/check
 
 soak: $(VENV)/dev.stamp  ## the long runs: crashes, floods, fuzzing, long walks

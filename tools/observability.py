@@ -166,7 +166,7 @@ ALERTS = (
         f'sum by (task) (increase({s.JOB_RUNS.shown}{{result="failed"}}[1h])) > 3',
         "0m",
         "The job {{ $labels.task }} fails again and again",
-        "The log has the traceback: `job failed and will be tried again`.",
+        "The log has the traceback: `job failed and will be retried`.",
     ),
     Alert(
         "AgentGateDaysNotClosed",

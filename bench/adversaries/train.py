@@ -1,6 +1,6 @@
 """`python -m bench.adversaries.train`: run the lab, train a `bot` model from it, and write the report.
 
-`--kept FILE` adds the labelled sessions to a file and learns from all that are in it, so that a long run may be made in
+`--kept FILE` adds the labeled sessions to a file and learns from all that are in it, so that a long run may be made in
 parts: `--minutes 9` again and again, then `--sessions 0` to train from what is there.
 """
 

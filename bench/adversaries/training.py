@@ -1,7 +1,7 @@
 """Trains the `bot` model from the lab's sessions through the product's own pipeline.
 
 The sessions run with feature capture on, and a part of the made-up population asks the gateway beside them; each of
-their decisions is labelled through the admin API; the labels of the tuning half are exported and handed to
+their decisions is labeled through the admin API; the labels of the tuning half are exported and handed to
 `agentgate train`; the candidate is installed and scores a second, short run in shadow; its scores of the held-out half
 decide whether it is promoted.
 """
@@ -180,7 +180,7 @@ def lost(candidate: ModelFile, active: ModelFile) -> list[str]:
 
 
 def read_kept(path: Path | None) -> list[Labelled]:
-    """Return the labelled sessions of earlier runs."""
+    """Return the labeled sessions of earlier runs."""
     if path is None or not path.exists():
         return []
     lines = [json.loads(line) for line in path.read_text().splitlines()]
@@ -188,7 +188,7 @@ def read_kept(path: Path | None) -> list[Labelled]:
 
 
 def keep(path: Path | None, labelled: Sequence[Labelled]) -> None:
-    """Add labelled sessions to a file."""
+    """Add labeled sessions to a file."""
     if path is not None:
         with path.open("a") as file:
             for item in labelled:

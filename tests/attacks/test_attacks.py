@@ -40,7 +40,7 @@ def test_what_scrapers_and_form_senders_get_behind_nginx(capsys: pytest.CaptureF
     assert got["wholeSite: requests after accepting all"] == 0
 
 
-def test_costly_requests_delay_another_client_and_cost_it_no_answer(capsys: pytest.CaptureFixture[str]) -> None:
+def test_costly_requests_delay_another_client_and_cost_it_no_response(capsys: pytest.CaptureFixture[str]) -> None:
     gains = attack_stalls(2)
     printed("without a proxy", gains, capsys)
 
@@ -61,7 +61,7 @@ def test_a_limit_ends_the_minute_and_a_pace_continues() -> None:
     assert a_minute(100, 100, 2.0) == 3_000
 
 
-def test_a_nested_body_has_the_size_that_is_asked_for() -> None:
+def test_a_nested_body_has_the_size_that_is_challenged_for() -> None:
     kind, body = nested_body(4_000)
 
     assert len(body) == 4_000

@@ -43,7 +43,7 @@ def test_the_theme_is_kept_from_page_to_page(opened: Page) -> None:
     assert ground == "rgb(13, 17, 23)"
 
 
-def test_an_answer_about_a_page_is_counted(opened: Page, site: ProtectedSite) -> None:
+def test_a_response_about_a_page_is_counted(opened: Page, site: ProtectedSite) -> None:
     opened.get_by_role("button", name="Yes").click()
 
     expect(opened.get_by_text("Thank you.")).to_be_visible()
@@ -60,7 +60,7 @@ def test_it_fits_a_narrow_screen_and_its_pages_can_be_opened(opened: Page) -> No
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_is_wrong_for_those_who_cannot_see_it(browser: Browser, site: ProtectedSite, scheme: str) -> None:
+def test_nothing_is_wrong_for_users_who_cannot_see_it(browser: Browser, site: ProtectedSite, scheme: str) -> None:
     context = browser.new_context(color_scheme=scheme, bypass_csp=True)
     page = context.new_page()
     page.goto(f"{site.gate}/docs/start-form")

@@ -160,7 +160,7 @@ class Machine:
                     break
 
 
-def test_the_page_leads_to_two_nodes_with_a_front_figures_and_a_backup(tmp_path: Path) -> None:
+def test_the_page_leads_to_two_nodes_with_a_front_metrics_and_a_backup(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "two-nodes.md").read_text()
     [packages] = re.findall(r"apt-get install -y ([a-z][^\n.]+)\n", page)
     shown = subprocess.run(["dpkg-query", "--show", *packages.split()], capture_output=True, text=True, check=False)

@@ -24,7 +24,7 @@ RUN = {
     ("docs/start-operator.md", "sh"): f"{GUIDES}::test_running_the_service",
     ("docs/start-agent.md", "sh"): f"{GUIDES}::test_an_agent_that_is_welcome",
     ("docs/two-nodes.md", "sh"): (
-        "tests/deploy/test_two_nodes_page.py::test_the_page_leads_to_two_nodes_with_a_front_figures_and_a_backup"
+        "tests/deploy/test_two_nodes_page.py::test_the_page_leads_to_two_nodes_with_a_front_metrics_and_a_backup"
     ),
     ("docs/admin-api.md", "sh"): "tests/examples/test_api_pages.py::test_the_admin_api",
     ("docs/account-api.md", "sh"): "tests/examples/test_api_pages.py::test_the_account_api_and_the_console_api",
@@ -194,7 +194,7 @@ def test_scripts_are_read_by_the_bundler(tmp_path: Path) -> None:
     assert code_blocks.script_problems([wrong], tmp_path) != []
 
 
-def test_the_tests_that_run_pages_are_there_and_name_them() -> None:
+def test_the_tests_that_run_pages_exist_and_name_them() -> None:
     tests = sources(".py", under="tests/")
     for (page, language), named in RUN.items():
         path, _, name = named.partition("::")
@@ -205,7 +205,7 @@ def test_the_tests_that_run_pages_are_there_and_name_them() -> None:
         assert [block for block in blocks() if (block.page, block.language) == (page, language)], page
 
 
-def test_the_tables_name_blocks_that_are_there() -> None:
+def test_the_tables_name_blocks_that_exist() -> None:
     existing = set(sources(".py", under="tests/"))
 
     for name in ANSWERS:
@@ -236,7 +236,7 @@ def test_what_is_wrong_is_found(language: str, code: str, problem: str) -> None:
     assert problem in "\n".join(CHECKED[language](block))
 
 
-def test_an_answer_that_lacks_a_field_is_found_and_a_shortened_one_passes() -> None:
+def test_a_response_that_lacks_a_field_is_found_and_a_shortened_one_passes() -> None:
     shown = json.loads(named_block("docs/browser-check.md#5").code)
     lacking = {name: value for name, value in shown.items() if name != "status"}
 
@@ -244,7 +244,7 @@ def test_an_answer_that_lacks_a_field_is_found_and_a_shortened_one_passes() -> N
     assert list(schema_problems({**shown, "expiresAt": "..."}, "public", component("VerifyResult"))) == []
 
 
-def test_commands_within_sentences_are_there() -> None:
+def test_commands_within_sentences_exist() -> None:
     named = list(code_blocks.inline_commands())
 
     assert len(named) > 50

@@ -68,7 +68,7 @@ def test_every_relative_link_leads_somewhere():
     assert [line for path in documents for line in link_problems(path, documents, existing=existing)] == []
 
 
-def test_every_test_that_the_list_of_attacks_names_is_there():
+def test_every_test_that_the_list_of_attacks_names_exists():
     documents = sources(".md")
     named = NAMED_TEST.findall(documents["docs/security-tests.md"] + documents["docs/guarantees.md"])
     tests = sources(".py", under="tests/")
@@ -124,7 +124,7 @@ def promises(documents):
     return sorted(lines)
 
 
-def test_no_page_tells_of_what_is_not_there():
+def test_no_page_reports_what_is_not_there():
     assert promises({"docs/x.md": "A\n\nThis is planned.\n"}) == ["docs/x.md:3: This is planned."]
     assert promises(sources(".md")) == []
 

@@ -10,7 +10,7 @@ def test_no_generated_file_is_stale():
     assert stale_files(ROOT) == [], f"run: {COMMAND}"
 
 
-def test_a_changed_and_a_missing_file_are_found_and_written_anew(tmp_path):
+def test_a_changed_and_a_missing_file_are_found_and_written_again(tmp_path):
     paths = list(generated_files())
     assert write_files(tmp_path) == paths
     assert stale_files(tmp_path) == []
@@ -23,12 +23,12 @@ def test_a_changed_and_a_missing_file_are_found_and_written_anew(tmp_path):
     assert stale_files(tmp_path) == []
 
 
-def test_the_check_writes_nothing_and_says_so_with_its_status(capsys):
+def test_the_check_writes_nothing_and_shows_it_with_its_status(capsys):
     assert main(["--check"]) == 0
     assert capsys.readouterr().out == ""
 
 
-def test_every_generated_file_says_so_at_its_top():
+def test_every_generated_file_shows_it_at_its_top():
     # The page of settings is also what a command prints, and says itself where it comes from.
     for path, text in generated_files().items():
         opening = "\n".join(text.splitlines()[:3]) if path == "docs/settings.md" else text.splitlines()[0]

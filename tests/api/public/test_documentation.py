@@ -133,7 +133,7 @@ def test_the_search_works_without_script_and_shows_a_question_as_text(shared_ser
     assert "&lt;script&gt;" in odd.text
 
 
-def test_readers_are_asked_for_feedback_only_where_they_can_give_it(shared_service: RunningService) -> None:
+def test_readers_must_give_feedback_only_where_they_can_give_it(shared_service: RunningService) -> None:
     assert 'data-page="/docs/rules"' in shared_service.public.get("/docs/rules").text
     assert "data-page" not in shared_service.operator.get("/docs/rules").text
     assert shared_service.public.post("/v1/docs/feedback", json={"page": "/docs/", "helpful": True}).status_code == 202

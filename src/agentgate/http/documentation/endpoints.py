@@ -99,7 +99,7 @@ async def read_page(call: Call, documentation: Documentation) -> Reply[Text | No
     path = call.request.path.removeprefix("/docs/")
     found = await documentation.file(path)
     if found is None:
-        raise Refused("not_found", "There is no such page; /docs/ lists them all.")
+        raise Refused("not_found", "Page not found. /docs/ lists all pages.")
     return serve_file(call, found, PAGE_HEADERS)
 
 

@@ -50,7 +50,7 @@ SPENT = "cluster.spent"
 
 
 class Findings(Struct, frozen=True):
-    """The evidence as signals read it, and the judgement on the answers to probes."""
+    """The evidence as signals read it, and the judgment on the answers to probes."""
 
     evidence: dict[str, Any]
     probes: Judgement

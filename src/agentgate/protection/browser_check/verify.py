@@ -121,7 +121,7 @@ class ChallengeVerifier:
         if found is None or msgspec.structs.replace(found.binding, origin=mine.origin) != mine:
             raise Refused("challenge_invalid")
         if found.binding.origin != mine.origin:
-            raise Refused("origin_denied", "The challenge was issued to another origin. Ask for a new one.")
+            raise Refused("origin_denied", "The challenge was issued to another origin. Request a new one.")
         if found.used:
             raise Refused("challenge_used")
         if call.now >= found.expires_ms:
@@ -200,4 +200,4 @@ def prove(challenge: StoredChallenge, body: VerifyInput, *, now_ms: int, by_hand
 
 def _check_length(place: str, work: Work, solutions: Sequence[int]) -> None:
     if len(solutions) != work.count:
-        raise Refused("bad_request", f"{place} must have {work.count} numbers, one for each puzzle.")
+        raise Refused("bad_request", f"{place} must have {work.count} numbers, one per puzzle.")

@@ -144,7 +144,9 @@ class WaitingChecks:
     def _forget_late(self, future: "asyncio.Future[Any]") -> None:
         self._late.discard(future)
         if not future.cancelled() and future.exception() is not None:
-            structlog.get_logger().warning("work of an answered check failed", error=repr(future.exception()))
+            structlog.get_logger().warning(
+                "background work of a completed check failed", error=repr(future.exception())
+            )
 
     def _finish(
         self, check: DecidedCheck, ruling: Ruling, agent: AgentRuling | None = None

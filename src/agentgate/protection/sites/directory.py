@@ -169,7 +169,7 @@ class SiteDirectory:
             async with asyncio.timeout(REFRESH_S):
                 await self._refreshed.wait()
         except TimeoutError as error:
-            raise StoreUnavailable("the configuration could not be read anew") from error
+            raise StoreUnavailable("the configuration could not be reloaded") from error
 
     async def await_refresh_if_possible(self) -> None:
         """Likewise, but continue with the last good views if they cannot be reloaded."""
@@ -178,7 +178,7 @@ class SiteDirectory:
         try:
             await self.await_refresh()
         except StoreUnavailable:
-            structlog.get_logger().warning("a change could not be read back; going by the last good views")
+            structlog.get_logger().warning("a change could not be read back: the last valid configuration stays active")
 
     def compiled(self, site: int) -> CompiledRules | None:
         view = self._by_number.get(site)

@@ -50,7 +50,7 @@ def siteverify_missing(facts: HealthFacts) -> FailedCheck | None:
         return FailedCheck(
             check=HealthCheck.SITEVERIFY_MISSING,
             severity=HealthSeverity.CRITICAL,
-            message=f"{tokens} tokens were given out and none was validated. "
+            message=f"{tokens} tokens were issued and none was verified. "
             "Call POST /v1/siteverify from your backend, or check requests at your gateway.",
             detail=detail,
         )
@@ -58,7 +58,7 @@ def siteverify_missing(facts: HealthFacts) -> FailedCheck | None:
         return FailedCheck(
             check=HealthCheck.SITEVERIFY_MISSING,
             severity=HealthSeverity.WARNING,
-            message=f"{tokens} tokens were given out, but servers checked only {checks} times. "
+            message=f"{tokens} tokens were issued, but servers checked only {checks} times. "
             "Validate the token on every protected request.",
             detail=detail,
         )
@@ -72,7 +72,7 @@ def no_credential(facts: HealthFacts) -> FailedCheck | None:
     return FailedCheck(
         check=HealthCheck.NO_CREDENTIAL,
         severity=HealthSeverity.CRITICAL,
-        message="The site has no credential that is accepted. Create one and give its secret to your backend.",
+        message="The site has no active credential. Create one and give its secret to your backend.",
         detail={"credentials": len(facts.credentials)},
     )
 
@@ -123,7 +123,7 @@ def origin_not_allowed(facts: HealthFacts) -> FailedCheck | None:
     refused, routed = _most_frequent(origins), _most_frequent(hosts)
     sentences = []
     if refused:
-        sentences.append(f"Pages of {len(origins)} origins were refused, most often {refused[0][0]}.")
+        sentences.append(f"Pages of {len(origins)} unknown origins were rejected, most often {refused[0][0]}.")
     if routed:
         sentences.append(f"The proxy routes {len(hosts)} unknown hosts to the site, most often {routed[0][0]}.")
     return FailedCheck(
@@ -150,7 +150,7 @@ def no_traffic(facts: HealthFacts) -> FailedCheck | None:
     return FailedCheck(
         check=HealthCheck.NO_TRAFFIC,
         severity=HealthSeverity.WARNING,
-        message=f"Nothing arrived in 24 hours; the last decision was made at {last}. "
+        message=f"No requests in 24 hours. The last decision was at {last}. "
         "Look whether the widget or the gateway check was taken out.",
         detail={"lastSeenAt": last},
     )

@@ -145,7 +145,9 @@ def find_open_path_problem(entry: SiteOpenPath) -> str | None:
     path = entry.path.removesuffix("*") if entry.path.endswith(BELOW) else entry.path
     is_plain = _PATH.match(path) is not None or (entry.path == "/" and entry.sender.startswith(NAME))
     if len(entry.path) > PATH_CHARACTERS or not is_plain:
-        return "path must be plain, such as /hooks/stripe, or /hooks/* for all below it; / alone cannot be opened."
+        return (
+            "path must be plain, such as /hooks/stripe, or /hooks/* for everything below it. / alone cannot be allowed."
+        )
     if isinstance(entry.note, str) and len(entry.note) > NOTE_CHARACTERS:
         return f"note may have at most {NOTE_CHARACTERS} characters."
     return _find_method_or_sender_problem(entry)

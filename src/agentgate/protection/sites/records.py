@@ -14,7 +14,7 @@ from agentgate.protection.rules.records import RulesSummary
 
 
 class SiteAction(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An action of a site: what visitors do there, and the check that it takes."""
+    """An action of a site, with its browser check."""
 
     browser_required: bool
     clearance: bool | UnsetType = UNSET
@@ -22,7 +22,7 @@ class SiteAction(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class SiteRoute(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which requests are protected, and as which action. Exactly one of `path` and `pathPrefix` is given."""
+    """Protected requests and their action. Exactly one of `path` and `pathPrefix` is given."""
 
     method: str
     action: str
@@ -31,7 +31,8 @@ class SiteRoute(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class SiteOpenPath(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A path that is open to one sender, whatever routes and rules say. A `path` that ends in `/*` has all below it.
+    """A path that AgentGate allows for one sender, independent of routes and rules. A `path` that ends in `/*` includes
+    everything below it.
 
     `sender` is the name of a known service (`stripe`), an address or network (`203.0.113.0/24`), `programs`,
     `name:NAME`, or `anyone`. `programs` are all senders that are not browsers; they share `perMinute` requests
@@ -95,14 +96,14 @@ class Site(Record, frozen=True, kw_only=True):
 
 
 class CredentialCounts(Record, frozen=True, kw_only=True):
-    """How many credentials a site has, and how many of them are accepted now."""
+    """Number of a site's credentials and of its active credentials."""
 
     active: int
     total: int
 
 
 class SiteHealthSummary(Record, frozen=True, kw_only=True):
-    """Whether the site is set up and seen."""
+    """State of the site's setup and traffic."""
 
     status: SiteHealthStatus
     last_event_at: Moment | UnsetType = UNSET
@@ -111,7 +112,7 @@ class SiteHealthSummary(Record, frozen=True, kw_only=True):
 class SiteSummary(Site, frozen=True, kw_only=True):
     """A site as a list shows it. `today` counts protected requests by outcome since midnight UTC, and `monitored`.
 
-    `degraded`: events are unavailable, so `today` is 0 and `health` knows nothing of traffic.
+    `degraded`: events are unavailable, so `today` is 0 and `health` excludes traffic.
     """
 
     customer_name: str
@@ -154,7 +155,7 @@ _CREATE_ONLY = ("siteKey", "customerId", "customerName")
 
 
 class SiteChange(Input, frozen=True, kw_only=True):
-    """Changes of a site; an absent field keeps its value."""
+    """Changes of a site; an omitted field is unchanged."""
 
     refused_fields: ClassVar = {**_SET_BY_SERVER, **dict.fromkeys(_CREATE_ONLY, "immutable_field")}
     value_code: ClassVar = "invalid_site"
@@ -177,7 +178,7 @@ class SiteChange(Input, frozen=True, kw_only=True):
 
 
 class SiteInput(SiteChange, frozen=True, kw_only=True):
-    """A new site. `name` is needed; `siteKey` is generated when absent."""
+    """A new site. `name` is required. Default `siteKey`: generated."""
 
     refused_fields: ClassVar = _SET_BY_SERVER
 
@@ -187,13 +188,13 @@ class SiteInput(SiteChange, frozen=True, kw_only=True):
 
 
 class OwnSiteInput(SiteChange, frozen=True, kw_only=True):
-    """A customer's new site. `name` is needed; the key is generated, and the account is the caller's."""
+    """A customer's new site. `name` is required. AgentGate generates the key; the account is the caller's."""
 
     refused_fields: ClassVar = {**_SET_BY_SERVER, **dict.fromkeys(_CREATE_ONLY, "forbidden_field")}
 
 
 class MoveInput(Input, frozen=True, kw_only=True):
-    """Which account the site goes to."""
+    """The account to move the site to."""
 
     customer_id: str
 
@@ -213,7 +214,7 @@ class AdapterFile(Record, frozen=True, kw_only=True):
 
 
 class AdapterLine(Record, frozen=True, kw_only=True):
-    """The line that decides about requests while AgentGate is unavailable, in each mode of the site."""
+    """The line that allows or blocks requests while AgentGate is unavailable, for each mode of the site."""
 
     file: str
     monitor: str
@@ -221,7 +222,7 @@ class AdapterLine(Record, frozen=True, kw_only=True):
 
 
 class Adapter(Record, frozen=True, kw_only=True):
-    """A proxy's configuration for a site. `placeholder` takes the place of the secret, which only the owner has."""
+    """A proxy's configuration for a site. Replace `placeholder` with the site's secret."""
 
     proxy: str
     files: list[AdapterFile]

@@ -29,17 +29,15 @@ ENOUGH = 100
 class ProtectOptions:
     """The arguments of the command; a function would have to take too many."""
 
-    address: Annotated[str, Argument(help="The site as visitors see it, such as https://shop.example.")]
+    address: Annotated[str, Argument(help="The site's public address, such as https://shop.example.")]
     proxy: Annotated[str, Option(help="One of " + ", ".join(FILES) + ".")]
-    upstream: Annotated[str, Option(help="Where the site itself runs.")] = EXAMPLE.upstream
+    upstream: Annotated[str, Option(help="Address of the application behind the proxy.")] = EXAMPLE.upstream
     gate: Annotated[
         str | None,
-        Option("--service", help="AgentGate's public listener, as the proxy reaches it; else that of settings."),
+        Option("--service", help="AgentGate's public listener, as the proxy reaches it. Default: from the settings."),
     ] = None
-    listen: Annotated[str, Option(help="Where the proxy listens, such as 127.0.0.1:8000.")] = ""
-    site_key: Annotated[
-        str | None, Option(help="A key of your own choice for a new site; without it, one is made.")
-    ] = None
+    listen: Annotated[str, Option(help="Address on which the proxy listens, such as 127.0.0.1:8000.")] = ""
+    site_key: Annotated[str | None, Option(help="Key for a new site. Default: generated.")] = None
     out: Annotated[Path, Option(help="Folder for the proxy's files.")] = Path("agentgate-proxy")
     watch: Annotated[bool, Option(help="Wait for the first requests, and offer to switch to enforce.")] = True
 
@@ -47,12 +45,12 @@ class ProtectOptions:
 def protect(
     options: ProtectOptions, api: AdminApi, settings: Settings, as_json: JsonOption = False
 ) -> CommandAnswer | None:
-    """Put AgentGate before a site: make the site and a secret, write the proxy's files, watch the first requests.
+    """Protect a site: create it and a secret, write the proxy's files, watch the first requests.
 
-    Run it again to go on watching: a site with this origin, and files that are there, are taken as they are.
+    Run it again to continue watching: an existing site with this origin and existing files are reused.
     """
     if options.proxy not in FILES:
-        raise CommandRefused(f"there are no files for {options.proxy!r}; take one of {', '.join(FILES)}")
+        raise CommandRefused(f"there are no files for {options.proxy!r}; use one of {', '.join(FILES)}")
     origin = _origin(options.address)
     service = options.gate or listener_for_proxies(settings)
     found = _find(api, origin)
@@ -173,6 +171,6 @@ def _watch(api: AdminApi, site_key: str, proxy: str) -> None:
 def _how_to_close(proxy: str, site_key: str) -> str:
     line = unavailable_line(proxy, Installation(site=site_key))
     return (
-        "While AgentGate is unavailable, the files for monitor mode let all requests through. To block them, change "
+        "While AgentGate is unavailable, the files for monitor mode allow all requests. To block them, change "
         f"this line of {line.file} and reload {proxy}:\n  from: {line.monitor}\n  to:   {line.enforce}"
     )
