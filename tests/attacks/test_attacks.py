@@ -36,6 +36,8 @@ def test_what_scrapers_and_form_senders_get_behind_nginx(capsys: pytest.CaptureF
     assert got["wholeSite: a browser's headers"] == 0
     assert got["wholeSite: pages as fetches"] == 0
     assert got["wholeSite: a page and four .js files"] == 0
+    assert got["wholeSite: suggestions that a network creates"] == 0
+    assert got["wholeSite: requests after accepting all"] == 0
 
 
 def test_costly_requests_delay_another_client_and_cost_it_no_response(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,14 +3,17 @@
 import io
 import json
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 import yaml
 
+from agentgate.protection.suggestions.records import SeenGroup, SuggestionGroup
 from tests.cli.commands import Result, agentgate
 from tests.support.browser_client import ORIGIN
-from tests.support.service import ADMIN_KEY, RunningService
+from tests.support.service import ADMIN_KEY, NOON_MS, RunningService
 
 # One store is enough: the commands know the API only.
 pytestmark = pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
@@ -268,6 +271,62 @@ def test_protect_creates_site_secret_and_file_once(run: Command, tmp_path: Path,
     assert [each["mode"] for each in sites if "https://protected.example" in each["allowedOrigins"]] == ["monitor"]
     assert "use one of nginx" in run("protect", "https://x.example", "--proxy", "iis").stderr
     assert "not the address of a site" in run("protect", "ftp://x", "--proxy", "nginx").stderr
+
+
+FRONT_PAGE = b"""<link rel="alternate" type="application/rss+xml" href="/blog/feed/">
+<link rel="alternate stylesheet" type="text/css" href="/a.css"><link rel="alternate" hreflang="de">
+<link rel=alternate type=application/atom+xml href="?feed=atom">
+<link rel="alternate" type="application/rss+xml" href="https://elsewhere.example/feed">
+<link rel="alternate" type="application/rss+xml" href="/feed">"""
+
+
+class FrontPage(BaseHTTPRequestHandler):
+    """The front page of a site with feeds."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(FRONT_PAGE)))
+        self.end_headers()
+        self.wfile.write(FRONT_PAGE)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_protect_finds_the_feeds_of_the_front_page_and_a_command_declares_them(
+    run: Command, service: RunningService
+) -> None:
+    with HTTPServer(("127.0.0.1", 0), FrontPage) as upstream:
+        Thread(target=upstream.serve_forever, daemon=True).start()
+        given = ("protect", "https://fed.example", "--proxy", "nginx", "--no-watch", "--site-key", "site_cli_fed")
+        told = run(*given, "--upstream", f"http://127.0.0.1:{upstream.server_port}")
+        upstream.shutdown()
+
+    assert told.returncode == 0, told.stderr
+    assert "To declare them: agentgate site feeds site_cli_fed /blog/feed/ '/?feed=atom' /feed" in told.stdout
+    assert run("site", "feeds", "site_cli_fed", "/blog/feed/", "/?feed=atom").returncode == 0
+    declared = service.operator.get("/v1/admin/sites/site_cli_fed").json()["feeds"]
+    assert declared == ["/blog/feed/", "/?feed=atom"]
+
+
+def test_suggestions_are_listed_accepted_and_withdrawn(run: Command, service: RunningService) -> None:
+    assert run("site", "create", "Suggested", "--origin", ORIGIN, "--site-key", "site_cli_suggested").returncode == 0
+    site_id = service.operator.get("/v1/admin/sites/site_cli_suggested").json()["id"]
+    group = SuggestionGroup("POST", "/hooks/pay", "", "stripe", "stripe", is_proven=True)
+    seen = SeenGroup(site_id, group, 7, ["00" * 8], NOON_MS, NOON_MS)
+    service.change(lambda stores: stores.suggestions.add_seen([seen]))
+
+    listed = json.loads(run("site", "suggestions", "site_cli_suggested", "--json").stdout)
+    (found,) = listed["items"]
+    assert "POST /hooks/pay to stripe" in run("site", "suggestions", "site_cli_suggested").stdout.replace("\n", " ")
+    accepted = run("site", "suggestions", "site_cli_suggested", "--accept", found["id"], "--note", "payments")
+    assert accepted.stdout == "site_cli_suggested: POST /hooks/pay to stripe is open\n"
+    opened = service.operator.get("/v1/admin/sites/site_cli_suggested").json()["openPaths"]
+    assert opened == [{"path": "/hooks/pay", "sender": "stripe", "method": "POST", "note": "payments"}]
+    assert run("site", "suggestions", "site_cli_suggested", "--withdraw", found["id"]).returncode == 0
+    assert service.operator.get("/v1/admin/sites/site_cli_suggested").json()["openPaths"] == []
+    both = run("site", "suggestions", "site_cli_suggested", "--accept", found["id"], "--withdraw", found["id"])
+    assert both.returncode == 2
 
 
 def test_protect_watches_until_enforce_can_be_judged(

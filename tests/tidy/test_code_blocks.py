@@ -47,7 +47,7 @@ ANSWERS = {
     "docs/test-installation.md#2": ("admin", "AgentPolicy"),
     "docs/agent-actions.md#3": ("public", "SubmissionAnswer"),
     "docs/agent-actions.md#9": ("admin", "AgentPolicy"),
-    "docs/allow-webhooks.md#3": ("admin", "SiteChange"),
+    "docs/allow-webhooks.md#4": ("admin", "SiteChange"),
     "docs/browser-check.md#1": ("public", "ChallengeInput"),
     "docs/browser-check.md#2": ("public", "Challenge"),
     "docs/browser-check.md#4": ("public", "VerifyInput"),

@@ -7,6 +7,12 @@ export interface AcceptInput {
   name?: string;
 }
 
+/** Why the path is opened, and the exact path if the suggestion has a masked one. */
+export interface AcceptSuggestionInput {
+  note?: string;
+  path?: string;
+}
+
 /** A request for an account and its state. */
 export interface AccessRequest {
   id: string;
@@ -604,6 +610,7 @@ export interface CustomerSiteInput {
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
+  suggestions?: boolean;
   siteKey?: string;
 }
 
@@ -821,7 +828,7 @@ export type HandoffStatus = "completed" | "declined" | "pending";
 export type HeaderConditions = Record<string, string[]>;
 
 /** The checks of a site's integration health. */
-export type HealthCheck = "no_credential" | "no_traffic" | "not_installed" | "origin_not_allowed" | "siteverify_errors" | "siteverify_missing";
+export type HealthCheck = "address_mismatch" | "no_credential" | "no_traffic" | "not_installed" | "origin_not_allowed" | "siteverify_errors" | "siteverify_missing";
 
 /** The overall status of a site's health and, except `ok`, the severity of a failed check; worst last. */
 export type HealthSeverity = "critical" | "info" | "ok" | "warning";
@@ -1453,6 +1460,7 @@ export interface OwnSiteInput {
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
+  suggestions?: boolean;
 }
 
 /** The current and the new password. */
@@ -1906,6 +1914,7 @@ export interface SiteChange {
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
+  suggestions?: boolean;
 }
 
 /** Everything about one site. */
@@ -1929,6 +1938,7 @@ export interface SiteDetail {
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
+  suggestions?: boolean;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
@@ -1980,6 +1990,7 @@ export interface SiteInput {
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
+  suggestions?: boolean;
   siteKey?: string;
   customerId?: string;
   customerName?: string;
@@ -1994,12 +2005,15 @@ export interface SiteList {
  * A path that AgentGate allows for one sender, independent of routes and rules. A `path` that ends in `/*` includes
  * everything below it.
  *
- * `sender` is the name of a known service (`stripe`), an address or network (`203.0.113.0/24`), `programs`, or
- * `anyone`. `programs` are all clients that are not browsers; they share `perMinute` requests (default: 60).
+ * `sender` is the name of a known service (`stripe`), an address or network (`203.0.113.0/24`), `programs`,
+ * `name:NAME`, or `anyone`. `programs` are all senders that are not browsers; they share `perMinute` requests
+ * (default: 60). `name:feedly` is every program with this name; they share `perMinute` requests (default: 20), and no
+ * route that names the path is open to them. Default method: all.
  */
 export interface SiteOpenPath {
   path: string;
   sender: string;
+  method?: string;
   perMinute?: number;
   note?: string;
 }
@@ -2037,6 +2051,7 @@ export interface SiteSummary {
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
+  suggestions?: boolean;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
@@ -2160,6 +2175,38 @@ export interface SubmittingAgent {
   id: string;
   keyId: string;
   name?: string;
+}
+
+/**
+ * Requests of a program that were refused, or would be in enforce mode, and the open path that would allow them.
+ *
+ * `path` is masked: `#` for digits, `*` for a segment, `...` for the rest. `program` is a name that anyone can send.
+ * `sender` is a known service, and with `proven`, every request came from its published networks. `networks` is the
+ * number of distinct networks (/24, /48), at most 16. `problem` is the reason why accepting needs more, or is refused.
+ */
+export interface Suggestion {
+  id: string;
+  method: string;
+  path: string;
+  proven: boolean;
+  networks: number;
+  requests: number;
+  perDay: number;
+  firstAt: string;
+  lastAt: string;
+  program?: string;
+  sender?: string;
+  owner?: string;
+  opens?: SiteOpenPath;
+  problem?: string;
+  acceptedAt?: string;
+  acceptedBy?: string;
+}
+
+/** A site's suggestions: open ones first, proven senders first, then by networks and requests. */
+export interface SuggestionList {
+  enabled: boolean;
+  items: Suggestion[];
 }
 
 /** The reason for the suspension of an account. */

@@ -11,6 +11,7 @@ from agentgate_tools.doctor.checks import (
     check_leaks,
     check_transport,
 )
+from agentgate_tools.doctor.feed_checks import check_feeds
 from agentgate_tools.doctor.findings import Finding, failed, passed, skipped, warned
 from agentgate_tools.doctor.route_checks import check_forged_headers, check_protected_route
 from agentgate_tools.doctor.seen_checks import ask_seen, check_seen
@@ -50,6 +51,7 @@ def examine(installation: Installation) -> list[Finding]:
         *check_protected_route(installation),
         *check_exposure(installation),
         check_leaks(home, refused),
+        check_feeds(installation, home),
         *check_caches(installation, home),
         *check_upstream(installation),
         skipped(

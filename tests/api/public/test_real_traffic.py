@@ -210,7 +210,10 @@ def test_a_path_is_opened_to_one_sender_by_network_by_signature_or_to_anyone(sit
         ({"path": "/", "sender": "anyone"}, "/ alone cannot be allowed"),
         ({"path": "/*", "sender": "anyone"}, "/ alone cannot be allowed"),
         ({"path": "/a/../b", "sender": "anyone"}, "path must be plain"),
-        ({"path": "/hooks", "sender": "nobody"}, "must be anyone, programs, an address or network, or one of: adyen"),
+        (
+            {"path": "/hooks", "sender": "nobody"},
+            "must be anyone, programs, name:NAME (a-z, 0-9, _), an address or network, or one of: adyen",
+        ),
         ({"path": "/hooks", "sender": "stripe", "note": "x" * 201}, "note may have at most 200"),
     ],
 )

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.message import Message
+from ipaddress import ip_address
 from urllib.parse import parse_qsl
 
 from agentgate_client.results import AgentGateError, Unavailable, VerificationFailed
@@ -60,6 +61,14 @@ def refusal_of(problem: AgentGateError) -> Refusal:
         # The visitor can do nothing about a wrong secret and is told nothing about it.
         log.error("AgentGate rejects this server's calls", extra={"reason": str(problem)})
     return UNAVAILABLE
+
+
+def visitor_address(address: str | None) -> str | None:
+    """Return the address of a request's connection for siteverify; None for a proxy's on a private network."""
+    try:
+        return address if address and ip_address(address).is_global else None
+    except ValueError:
+        return None
 
 
 def is_form(content_type: str) -> bool:

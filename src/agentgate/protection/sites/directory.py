@@ -73,6 +73,8 @@ class SiteView(Struct, frozen=True, kw_only=True):
     matcher: RequestMatcher | None = None
     # Names and classes of programs that the site wants, as `ua.wanted` compares them.
     wanted_programs: frozenset[str] = frozenset()
+    # Whether paths of refused programs are collected for the owner.
+    suggestions: bool = True
     # Binding of its tokens to their holders.
     token_binding: TokenBinding = TokenBinding.NETWORK
     # Issuers of private tokens that it trusts.
@@ -301,6 +303,7 @@ class SiteDirectory:
             feeds=frozenset(site.feeds) or ROOT_FEEDS,
             matcher=make_matcher(compiled[key].predicates, SiteLists(read.entries) if read.entries else None),
             wanted_programs=frozenset(site.wanted_programs),
+            suggestions=site.suggestions,
             token_binding=site.token_binding,
             private_token_issuers=read_issuers(site.private_token_issuers),
         )

@@ -1,4 +1,4 @@
-"""A site's integration health: six checks over the last 24 hours, each a function of counts.
+"""A site's integration health: seven checks over the last 24 hours, each a function of counts.
 
 A new check is a function and an entry in CHECKS.
 """
@@ -24,6 +24,8 @@ from agentgate.protection.sites.repository import (
 
 WINDOW_MS = 24 * HOUR_MS
 ORIGINS_SHOWN = 10
+# Of siteverify calls with an address: visitors roam, and a server that sends its proxy's address is always wrong.
+LEAST_ADDRESSES, LEAST_MISMATCH_PERCENT = 20, 50
 
 
 class HealthFacts(NamedTuple):
@@ -94,6 +96,22 @@ def siteverify_errors(facts: HealthFacts) -> FailedCheck | None:
     )
 
 
+def address_mismatch(facts: HealthFacts) -> FailedCheck | None:
+    """The server sends another address than visitors have, such as that of its proxy."""
+    same, other = facts.counts.same_addresses, facts.counts.other_addresses
+    calls = same + other
+    if calls < LEAST_ADDRESSES or other * 100 < calls * LEAST_MISMATCH_PERCENT:
+        return None
+    percent = other * 100 // calls
+    return FailedCheck(
+        check=HealthCheck.ADDRESS_MISMATCH,
+        severity=HealthSeverity.WARNING,
+        message=f"Your server sends another address than visitors have: {percent}% mismatch in {calls} siteverify "
+        "calls. Send the visitor's address in remoteAddress (remoteip), not the address of your proxy or CDN.",
+        detail={"calls": calls, "mismatches": other},
+    )
+
+
 def origin_not_allowed(facts: HealthFacts) -> FailedCheck | None:
     """Origins that are not on the site's list: of pages with its key, and of hosts that the proxy routes to it.
 
@@ -155,6 +173,7 @@ CHECKS: tuple[Callable[[HealthFacts], FailedCheck | None], ...] = (
     siteverify_missing,
     no_credential,
     siteverify_errors,
+    address_mismatch,
     origin_not_allowed,
     no_traffic,
     not_installed,

@@ -34,12 +34,15 @@ class SiteOpenPath(Record, frozen=True, kw_only=True, forbid_unknown_fields=True
     """A path that AgentGate allows for one sender, independent of routes and rules. A `path` that ends in `/*` includes
     everything below it.
 
-    `sender` is the name of a known service (`stripe`), an address or network (`203.0.113.0/24`), `programs`, or
-    `anyone`. `programs` are all clients that are not browsers; they share `perMinute` requests (default: 60).
+    `sender` is the name of a known service (`stripe`), an address or network (`203.0.113.0/24`), `programs`,
+    `name:NAME`, or `anyone`. `programs` are all senders that are not browsers; they share `perMinute` requests
+    (default: 60). `name:feedly` is every program with this name; they share `perMinute` requests (default: 20), and no
+    route that names the path is open to them. Default method: all.
     """
 
     path: str
     sender: str
+    method: str | UnsetType = UNSET
     # `open_paths` checks the exact range and explains it.
     per_minute: Annotated[int, Meta(ge=0, le=1_000_000)] | UnsetType = UNSET
     note: str | UnsetType = UNSET
@@ -64,7 +67,8 @@ class Site(Record, frozen=True, kw_only=True):
     clearance of the lowest level for waiting. With `wholeSite` every client needs a clearance or a proven identity.
     `wantedPrograms` are let in wherever they come from: `feeds`, `podcasts`, `monitors`, `previews`, `webhooks`, or a
     program's name. `tokenBinding` says who may spend a token: whoever is in the `network` that earned it, only who can
-    be compared with it (`strict`), or anybody who has it (`none`).
+    be compared with it (`strict`), or anybody who has it (`none`). With `suggestions`, masked paths of refused programs
+    are collected for the owner.
     """
 
     id: str
@@ -86,6 +90,7 @@ class Site(Record, frozen=True, kw_only=True):
     wanted_programs: list[str] = field(default_factory=list)
     token_binding: TokenBinding = TokenBinding.NETWORK
     private_token_issuers: list[SiteTokenIssuer] = field(default_factory=list)
+    suggestions: bool = True
     rule_set: str | UnsetType = UNSET
     agent_policy: dict[str, Any] | UnsetType = UNSET
 
@@ -169,6 +174,7 @@ class SiteChange(Input, frozen=True, kw_only=True):
     wanted_programs: list[str] | UnsetType = UNSET
     token_binding: TokenBinding | UnsetType = UNSET
     private_token_issuers: list[SiteTokenIssuer] | UnsetType = UNSET
+    suggestions: bool | UnsetType = UNSET
 
 
 class SiteInput(SiteChange, frozen=True, kw_only=True):

@@ -23,7 +23,7 @@ from agentgate.lib.limits import REDEMPTION_KEPT_HOURS
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import to_json
 from agentgate.protection.sites.directory import SiteCaller, SiteDirectory, SiteView
-from agentgate.protection.tokens.binding import Bindings
+from agentgate.protection.tokens.binding import Bindings, Match
 from agentgate.protection.tokens.receipts import Claims, NotAReceipt, SigningKeys, is_of_the_future, read_receipt
 from agentgate.protection.tokens.records import SiteverifySuccess
 from agentgate.protection.tokens.repository import Redemption, RedemptionStore, SpendOutcome
@@ -224,7 +224,7 @@ class Redeemer:
         call = PendingRedemption(site, claims, demand.request_id, now_ms=now_ms, done=done)
         try:
             check_fits(claims, demand, site, now_ms=now_ms)
-            self._check_visitor(claims, demand, site)
+            self._check_visitor(claims, demand, site, now_ms=now_ms)
             self._spend(call)
         except Refused as misfit:
             # A repeated call gets the stored answer again, even if the token no longer fits.
@@ -240,7 +240,7 @@ class Redeemer:
             raise Refused("invalid_credential", "The secret and the token belong to different sites.")
         return claims
 
-    def _check_visitor(self, claims: Claims, demand: Demand, site: SiteView) -> None:
+    def _check_visitor(self, claims: Claims, demand: Demand, site: SiteView, *, now_ms: int) -> None:
         if site.mode is Mode.ENFORCE and not self._bindings.is_proven(claims):
             raise Refused(
                 "invalid_token", "The token was issued in monitor mode for a check that enforce mode rejects."
@@ -248,7 +248,11 @@ class Redeemer:
         address = demand.remote_address
         if address is None:
             return
-        if not self._bindings.may_redeem(claims, address, site, is_seen=demand.is_seen):
+        match = self._bindings.compare_network(claims, address)
+        if not demand.is_seen and match is not Match.UNKNOWN:
+            name = CounterName.ADDRESS_SAME if match is Match.SAME else CounterName.ADDRESS_OTHER
+            self._recorder.count(site.number, name, now_ms=now_ms)
+        if not self._bindings.may_redeem(claims, match, site, is_seen=demand.is_seen):
             raise Refused("invalid_token", "The token was issued to another network than remoteAddress.")
 
     def _spend(self, call: PendingRedemption) -> None:

@@ -1,7 +1,9 @@
 """`agentgate protect`: from a site's address to a gate before it, in one command that can be run again."""
 
+import shlex
 import time
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -9,11 +11,14 @@ from urllib.parse import urlsplit
 import click
 
 from agentgate.lib.settings.schema import Settings
+from agentgate.protection.signals.paths import ROOT_FEEDS
 from agentgate.server.adapter_texts import listener_for_proxies
 from agentgate.server.cli.api_client import AdminApi, site_path
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, JsonOption
 from agentgate.server.cli.parameters import Argument, Option
 from agentgate_tools.adapters.render import EXAMPLE, FILES, INCLUDES, Installation, render, unavailable_line
+from agentgate_tools.doctor.asking import Site
+from agentgate_tools.doctor.feeds import feeds_of
 
 PAUSE_S = 1.0
 # So many decisions say something about what enforce mode would do.
@@ -64,9 +69,33 @@ def protect(
         print(f"Wrote {_shown(paths)}. To install: {service}/docs/reverse-proxies")
     else:
         print(f"Kept existing files: {_shown(paths)}")
+    _offer_feeds(api, site, options)
     if options.watch:
         _watch(api, site_key, options.proxy)
     return None
+
+
+def _offer_feeds(api: AdminApi, site: Any, options: ProtectOptions) -> None:
+    """Offer to declare the feeds that the front page links, unless they are open already."""
+    site_key, known, linked = site["siteKey"], site["feeds"], _feeds(options.upstream)
+    if set(linked) <= set(known or ROOT_FEEDS):
+        return
+    # All of them: declared feeds replace the root feeds.
+    print(f"The front page links feeds that are not all open in enforce mode: {', '.join(linked)}")
+    if options.watch and click.confirm("Declare these feeds?"):
+        api.call("PATCH", site_path(site_key), {"feeds": list(dict.fromkeys([*known, *linked]))})
+    else:
+        print(f"To declare them: agentgate site feeds {site_key} {shlex.join(linked)}")
+
+
+def _feeds(upstream: str) -> list[str]:
+    """Return the feeds that the site's front page links; none if the site does not respond."""
+    try:
+        page = Site(upstream)
+    except ValueError:
+        return []
+    home = page.try_asking("GET", page.path)
+    return [] if home is None or home.status != HTTPStatus.OK else feeds_of(page.origin + page.path, home.body)
 
 
 def _install(api: AdminApi, site: Any, service: str, options: ProtectOptions, *, origin: str) -> None:

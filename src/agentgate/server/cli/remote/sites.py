@@ -109,6 +109,63 @@ def close_path(site_key: SiteArgument, path: PathArgument, api: AdminApi) -> Com
     )
 
 
+@command(site, "feeds", "agentgate site feeds site_shop1 /blog/feed '/?feed=rss2'")
+def declare_feeds(
+    site_key: SiteArgument,
+    feeds: Annotated[list[str], Argument(help="Exact paths, with their exact query if they have one.")],
+    api: AdminApi,
+) -> CommandAnswer:
+    """Declare feeds of a site, in addition to those that it has."""
+    known = api.get(site_path(site_key))["feeds"]
+    found = api.call("PATCH", site_path(site_key), {"feeds": list(dict.fromkeys([*known, *feeds]))})
+    return CommandAnswer(found, f"{site_key}: open feeds are {', '.join(found['feeds'])}")
+
+
+@command(site, "suggestions", "agentgate site suggestions site_shop1 --accept sug_0123456789abcdef")
+def list_suggestions(
+    site_key: SiteArgument,
+    api: AdminApi,
+    *,
+    accept: Annotated[str | None, Option(help="Open the path of this suggestion to its sender.")] = None,
+    withdraw: Annotated[str | None, Option(help="Close the path that this suggestion opened.")] = None,
+    path: Annotated[str | None, Option(help="Exact path, if the suggestion has a masked one.")] = None,
+    note: Annotated[str, Option(help="Purpose of the open path.")] = "",
+) -> CommandAnswer:
+    """List refused programs with the open paths that would allow them; accept or withdraw one."""
+    if accept is not None and withdraw is not None:
+        raise CommandRefused("Give --accept or --withdraw, not both.")
+    if accept is not None:
+        body = {"note": note} | ({} if path is None else {"path": path})
+        found = api.call("POST", site_path(site_key, "suggestions", accept, "accept"), body)
+        return CommandAnswer(found, f"{site_key}: {_opened(found)} is open")
+    if withdraw is not None:
+        found = api.call("DELETE", site_path(site_key, "suggestions", withdraw, "accept"))
+        return CommandAnswer(found, f"{site_key}: {found['method']} {found['path']} is closed again")
+    found = api.get(site_path(site_key, "suggestions"))
+    rows = [
+        (
+            each["id"],
+            f"{each['method']} {each['path']}",
+            each.get("sender") or each.get("program", ""),
+            "yes" if each["proven"] else "no",
+            each.get("owner", ""),
+            str(each["networks"]),
+            str(each["perDay"]),
+            "accepted" if "acceptedAt" in each else each.get("problem") or _opened(each),
+        )
+        for each in found["items"]
+    ]
+    columns = ("ID", "Request", "Sender", "Proven", "Network", "Networks", "A day", "Opens")
+    switched_off = "" if found["enabled"] else "The site collects no suggestions (setting `suggestions`)."
+    return CommandAnswer(found, PrintedTable("Suggestions", columns, rows), note=switched_off)
+
+
+def _opened(suggestion: Any) -> str:
+    opens = suggestion["opens"]
+    budget = f", {opens['perMinute']} a minute" if "perMinute" in opens else ""
+    return f"{opens['method']} {opens['path']} to {opens['sender']}{budget}"
+
+
 @command(credential, "list", "agentgate credential list site_shop1")
 def list_credentials(site_key: SiteArgument, api: AdminApi) -> CommandAnswer:
     """List a site's credentials, without their secrets."""

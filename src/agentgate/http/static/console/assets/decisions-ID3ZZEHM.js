@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-YV2UDOGT.js";import"./chunk-FBQSYQ46.js";import"./chunk-52O2CJ6U.js";import"./chunk-D5CMOHDY.js";import"./chunk-CNXM5RIK.js";import"./chunk-WA3R3WTM.js";import"./chunk-KGBCX6U6.js";import"./chunk-4AKH4CZ7.js";import"./chunk-ZHYHHGEU.js";import"./chunk-G4RWOFQX.js";import"./chunk-B6MBHCFO.js";export{a as FILTERS,c as default,b as worst};

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-A2MG3PBT.js";import"./chunk-EI62Z5F6.js";import"./chunk-BRJTMVPD.js";import"./chunk-HFN53WVA.js";import"./chunk-XDQI6DE6.js";import"./chunk-DW5RH7XV.js";import"./chunk-BFX25CCY.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
