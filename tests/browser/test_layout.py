@@ -77,7 +77,7 @@ def test_where_the_page_would_cut_it_off_it_takes_its_place(page, site):
     button.click(trial=True)
 
 
-def test_whoever_waits_for_it_sees_all_of_it(page, site):
+def test_anyone_who_waits_for_it_sees_all_of_it(page, site):
     """The check opens below the window's edge: Firefox's focus alone would leave half of it there."""
     challenge_all(site)
     page.set_viewport_size({"width": 800, "height": 500})

@@ -56,7 +56,7 @@ def test_a_denied_agent_does_not_reach_what_a_standards_rule_allows(
 
 # Traefik's ForwardAuth adds no header of the check to the site's response.
 @pytest.mark.parametrize("proxy", [name for name in STARTERS if name != "traefik"])
-def test_an_allowed_request_says_what_was_charged(site: Installed, priced: None, proxy: str) -> None:
+def test_an_allowed_request_shows_the_charge(site: Installed, priced: None, proxy: str) -> None:
     with running_proxy(proxy, replace(site.installation, prices=True)) as port:
         installed = dataclasses.replace(site, proxy=proxy, port=port)
         created = installed.service.clock.now_ms() // 1000

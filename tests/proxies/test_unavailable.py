@@ -193,7 +193,7 @@ def test_lua_that_is_aborted_opens_no_adapter(site: Installed, proxy: str, line:
     assert len(site.site.asked) == before
 
 
-def test_what_a_site_says_while_it_is_down_is_not_a_denial(installed: Installed) -> None:
+def test_what_a_site_shows_while_it_is_down_is_not_a_denial(installed: Installed) -> None:
     installed.site.close()
     try:
         told = installed.visit("GET", "/page")

@@ -150,6 +150,9 @@ class CounterName(StrEnum):
     HOST_UNKNOWN = "host_unknown"
     # Gateway checks of requests for one of its origins, with a secret that no site has.
     CREDENTIAL_UNKNOWN = "credential_unknown"
+    # Tokens that a server showed with an address of the network that earned them, and of another network.
+    ADDRESS_SAME = "address_same"
+    ADDRESS_OTHER = "address_other"
 
 
 class Count(Struct, frozen=True, gc=False):

@@ -129,7 +129,7 @@ def test_the_form_for_access_asks_for_the_check_and_takes_its_token(own: Running
     assert request["email"] == "cho@example.com"
 
 
-def test_without_a_site_of_its_own_no_page_loads_the_check(service: RunningService) -> None:
+def test_without_its_own_site_no_page_loads_the_check(service: RunningService) -> None:
     page = service.public.get("/console/request-access")
 
     assert "/sdk/" not in page.text

@@ -88,7 +88,7 @@ def test_only_the_grammar_is_a_description(adapter: Adapter, change: str) -> Non
     assert reply.headers["x-service-denial"] == "block"
 
 
-def test_a_second_description_is_refused(adapter: Adapter) -> None:
+def test_a_second_description_is_rejected(adapter: Adapter) -> None:
     second = ("X-AgentGate-Request", adapter.line("GET", "/look"))
     reply = adapter.check("/members", second, *VISITOR.items())
 
@@ -306,5 +306,5 @@ def test_any_method_gets_the_final_response(adapter: Adapter, method: str) -> No
     assert adapter.denied(seal, "/members", *CURL.items(), method=method).status_code in {401, 403}
 
 
-def test_without_respond_a_post_is_no_check(adapter: Adapter) -> None:
+def test_without_respond_a_post_is_not_a_check(adapter: Adapter) -> None:
     assert adapter.send("/v1/gateway/check", None, method="POST", content=b"x").status_code == 405

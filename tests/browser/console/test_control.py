@@ -55,7 +55,7 @@ def unharmed(page: Page) -> None:
     assert page.evaluate("window.ran") is None
 
 
-def test_this_one_is_let_in_from_its_decision_with_what_else_it_opens(
+def test_this_one_is_allowed_from_its_decision_with_what_else_it_opens(
     owner: Hand, console: Console, refused: list[dict[str, Any]]
 ) -> None:
     page, decision = owner.page, refused[0]
@@ -156,7 +156,7 @@ def save_reviewed(hand: Hand) -> None:
     hand.press(hand.page.get_by_role("button", name="Save", exact=True))
 
 
-def test_a_wrong_rule_is_shown_at_its_line_tried_and_refused_before_it_hurts(owner: Hand, console: Console) -> None:
+def test_a_wrong_rule_is_shown_at_its_line_tried_and_blocked_before_it_hurts(owner: Hand, console: Console) -> None:
     page = owner.page
     allowed = console.service.operator.get(
         "/v1/admin/decisions", params={"siteKey": SITE, "limit": 200, "outcome": "allow", "kind": "request"}

@@ -54,7 +54,7 @@ def check_gateway(console: Console, site_key: str, secret: str) -> None:
     assert answer.status_code in {200, 204}, answer.text
 
 
-def test_a_forgotten_second_factor_is_replaced_by_a_recovery_code(hand: Hand, console: Console) -> None:
+def test_a_discarded_second_factor_is_replaced_by_a_recovery_code(hand: Hand, console: Console) -> None:
     page = hand.page
     email = f"factor-{hand.name}@example.com"
     console.join(console.invite(email, role="member"), PASSWORD)

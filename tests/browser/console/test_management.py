@@ -85,7 +85,7 @@ def test_a_lost_second_factor_is_turned_off_by_an_operator(hand: Hand, browser: 
         context.close()
 
 
-def test_a_key_is_rotated_and_the_trail_says_who_did_it(hand: Hand, console: Console) -> None:
+def test_a_key_is_rotated_and_the_trail_shows_who_did_it(hand: Hand, console: Console) -> None:
     page = hand.page
     operating(hand, console, "service", "Service")
     key = {"mouse": "Receipts", "keyboard": "Clearance cookies"}[hand.name]

@@ -22,7 +22,7 @@ def look(page: Page) -> None:
 
 
 @pytest.mark.parametrize("script", [True, False])
-def test_a_refused_person_says_so_and_gets_in(gated: GatedSite, browser: Browser, script: bool) -> None:
+def test_a_blocked_person_shows_it_and_gets_in(gated: GatedSite, browser: Browser, script: bool) -> None:
     context = browser.new_context(
         user_agent=plain_user_agent(browser), java_script_enabled=script, viewport={"width": 320, "height": 600}
     )

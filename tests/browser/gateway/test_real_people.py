@@ -80,7 +80,7 @@ def refuse_verify(route: Route) -> None:
 
 
 @pytest.mark.parametrize("broken", ["the check is not passed", "the check cannot be reached", "the script is missing"])
-def test_a_check_that_fails_says_one_thing(gated: GatedSite, page: Page, broken: str) -> None:
+def test_a_check_that_fails_shows_one_thing(gated: GatedSite, page: Page, broken: str) -> None:
     if broken == "the check is not passed":
         page.route("**/v1/browser/verify*", refuse_verify)
     elif broken == "the check cannot be reached":
@@ -101,7 +101,7 @@ def test_a_check_that_fails_says_one_thing(gated: GatedSite, page: Page, broken:
     assert ("Check failed" in said) + ("Check unavailable" in said) == 1
 
 
-def test_without_javascript_one_true_thing_is_said(gated: GatedSite, browser: Browser) -> None:
+def test_without_javascript_one_true_thing_is_shown(gated: GatedSite, browser: Browser) -> None:
     context = browser.new_context(user_agent=plain_user_agent(browser), java_script_enabled=False)
     try:
         page = context.new_page()

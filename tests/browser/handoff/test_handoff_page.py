@@ -112,7 +112,7 @@ def test_from_the_agents_handoff_to_a_receipt_that_is_redeemed_once(page: Page, 
     assert scene.poll(handoff_id, scene.other).status_code == 404
 
 
-def test_who_chooses_first_is_led_to_the_check_and_the_choice_stands(page: Page, scene: HandoffScene) -> None:
+def test_who_chooses_first_is_led_to_the_check_and_the_choice_is(page: Page, scene: HandoffScene) -> None:
     handoff = scene.open(submission_id="browser-2")
     open_page(page, scene, handoff.id)
     page.get_by_role("button", name="Confirm you are human").wait_for()

@@ -215,10 +215,10 @@ def refusal_reply(status: int, code: str, target: bytes) -> HotReply:
     return json_reply(status, code, message=message, headers=headers)
 
 
-FAILED = json_reply(500, "internal_error", message="The request could not be answered.")
+FAILED = json_reply(500, "internal_error", message="Internal error.")
 OVERLOADED = json_reply(
     503,
     "unavailable",
-    message="There is no room for this request now. Try again in 5 seconds.",
+    message="AgentGate is overloaded. Try again in 5 seconds.",
     headers=[(b"retry-after", b"5")],
 )

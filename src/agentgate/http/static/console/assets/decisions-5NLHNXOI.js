@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-FWNSW2TQ.js";import"./chunk-4VHR46B4.js";import"./chunk-W7WC5KQS.js";import"./chunk-MRI4UDFO.js";import"./chunk-CWH4CNCQ.js";import"./chunk-4EEXFQSN.js";import"./chunk-6K33RTR4.js";import"./chunk-3XJZLUVL.js";import"./chunk-BEWWERBF.js";import"./chunk-AKVJKFMI.js";import"./chunk-B6MBHCFO.js";export{a as FILTERS,c as default,b as worst};

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-2M3HIJNM.js";import"./chunk-7W636ZTG.js";import"./chunk-BRJTMVPD.js";import"./chunk-G3IIDZGL.js";import"./chunk-CG4DBUFY.js";import"./chunk-AZHQUAEW.js";import"./chunk-MHP3IUVB.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
