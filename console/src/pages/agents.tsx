@@ -23,7 +23,9 @@ const TABS = ["policy", "charges", "grants"] as const;
 const DEFAULTS = ["allow", "challenge", "block"] as const;
 const MONTH_MS = 30 * 86_400_000;
 
-/** What is edited: the policy as rows. What the page does not know (keys, tools) is kept as it came. */
+const HANDOFFS = ["", "always", "never"];
+
+/** The policy as rows. What the page does not show (keys, actions of an agent, tools) is kept; `from` is the row's stored key. */
 interface Edited {
   default: string;
   unverified: string;
@@ -35,13 +37,14 @@ interface Edited {
 function editedOf(policy: AgentPolicy, actions: string[]): Edited {
   const names = [...new Set([...actions, ...Object.keys(policy.actions ?? {})])];
   return {
-    default: policy.default ?? "challenge",
+    default: policy.default ?? "allow",
     unverified: policy.unverified ?? "challenge",
     quota: policy.quotaPerMinute === undefined ? "" : String(policy.quotaPerMinute),
-    agents: Object.entries(policy.agents ?? {}).map(([agent, entry]) => ({ agent, name: entry.name ?? "", decision: entry.decision, price: entry.price ?? "", quota: entry.quotaPerMinute === undefined ? "" : String(entry.quotaPerMinute) })),
+    agents: Object.entries(policy.agents ?? {}).map(([agent, entry]) => ({ from: agent, agent, name: entry.name ?? "", decision: entry.decision, price: entry.price ?? "", quota: entry.quotaPerMinute === undefined ? "" : String(entry.quotaPerMinute) })),
     actions: names.map((action) => {
       const terms = policy.actions?.[action];
-      return { action, price: terms?.price ?? "", quota: terms?.quotaPerMinute === undefined ? "" : String(terms.quotaPerMinute), handoff: terms?.handoff ?? false };
+      const handoff = terms?.handoff === undefined ? "" : terms.handoff ? "always" : "never";
+      return { from: action, action, price: terms?.price ?? "", quota: terms?.quotaPerMinute === undefined ? "" : String(terms.quotaPerMinute), handoff };
     }),
   };
 }
@@ -54,14 +57,14 @@ function policyOf(edited: Edited, before: AgentPolicy): AgentPolicy {
     edited.agents
       .filter((row) => row["agent"])
       .map((row) => {
-        const known: Partial<AgentEntry> = before.agents?.[String(row["agent"])] ?? {};
+        const known: Partial<AgentEntry> = before.agents?.[String(row["from"])] ?? {};
         return [String(row["agent"]), { ...known, decision: row["decision"], name: given(row["name"]), price: given(row["price"]), quotaPerMinute: number(row["quota"]) } as AgentEntry];
       }),
   );
   const actions = Object.fromEntries(
     edited.actions
-      .filter((row) => row["price"] || row["quota"] || row["handoff"] || before.actions?.[String(row["action"])])
-      .map((row) => [String(row["action"]), { price: given(row["price"]) as string | undefined, quotaPerMinute: number(row["quota"]), handoff: row["handoff"] === true || undefined }]),
+      .filter((row) => row["action"] && (row["price"] || row["quota"] || row["handoff"] || before.actions?.[String(row["from"])]))
+      .map((row) => [String(row["action"]), { ...before.actions?.[String(row["from"])], price: given(row["price"]) as string | undefined, quotaPerMinute: number(row["quota"]), handoff: row["handoff"] ? row["handoff"] === "always" : undefined }]),
   );
   return { ...before, default: edited.default as "allow", unverified: edited.unverified as "allow", quotaPerMinute: number(edited.quota), agents, actions } as AgentPolicy;
 }
@@ -174,7 +177,7 @@ function Policy({ siteKey }: { siteKey: string }) {
                 { name: "agent", label: t("lists.kind.agent"), kind: "text", placeholder: "https://agent.example" },
                 { name: "name", label: t("newSite.name"), kind: "text" },
                 { name: "price", label: t("agents.price"), kind: "text", placeholder: "USD 0.05" },
-                { name: "quota", label: t("agents.perMinute"), kind: "text", placeholder: "60" },
+                { name: "quota", label: t("agents.perMinute"), kind: "text", placeholder: "600" },
               ]}
             />
           <RowEditor
@@ -187,8 +190,8 @@ function Policy({ siteKey }: { siteKey: string }) {
               columns={[
                 { name: "action", label: t("filter.action"), kind: "text" },
                 { name: "price", label: t("agents.price"), kind: "text", placeholder: "USD 0.05" },
-                { name: "quota", label: t("agents.perMinute"), kind: "text", placeholder: "60" },
-                { name: "handoff", label: t("agents.handoff"), kind: "switch" },
+                { name: "quota", label: t("agents.perMinute"), kind: "text", placeholder: "600" },
+                { name: "handoff", label: t("agents.handoff"), kind: "select", options: HANDOFFS, word: (each) => t(`agents.handoff.${each || "default"}`) },
               ]}
             />
         </div>

@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-4KYUFV3K.js";import"./chunk-CSQLS4AI.js";import"./chunk-7TZLNFHJ.js";import"./chunk-ACUDKMDU.js";import"./chunk-2YIXLL7F.js";import"./chunk-VIU7Y4EO.js";import"./chunk-QQ6M2F4V.js";import"./chunk-F3US2VUP.js";import"./chunk-2YYX3KZY.js";import"./chunk-TDEZPG4T.js";import"./chunk-B6MBHCFO.js";export{a as FILTERS,c as default,b as worst};

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-DE34GFTT.js";import"./chunk-NMO5QHV6.js";import"./chunk-BRJTMVPD.js";import"./chunk-4PW25YZL.js";import"./chunk-PXBYWRLY.js";import"./chunk-AUJWPD2K.js";import"./chunk-RDE2MMO6.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
