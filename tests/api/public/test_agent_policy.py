@@ -29,7 +29,7 @@ def test_a_new_site_has_the_default_policy(shop: AgentShop) -> None:
     assert reply.json() == {
         "default": "allow",
         "unverified": "challenge",
-        "quotaPerMinute": 60,
+        "quotaPerMinute": 600,
         "agents": {},
         "actions": {},
     }

@@ -49,6 +49,7 @@ class RequestContext(NamedTuple):
 
     action: str | None = None
     claimed: str | None = None
+    is_part: bool = False
 
 
 class CheckedSite:
