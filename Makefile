@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 BUILT_FROM := pyproject.toml packages/python-client/pyproject.toml setup.py src/agentgate/http/connection/_head.pyx
 
-.PHONY: run test check soak attack mutants bench lab fresh matrix generate lock clean
+.PHONY: run test check soak attack mutants bench lab screenshots fresh matrix generate lock clean
 
 run: $(VENV)/run.stamp  ## set up, then start the service on the embedded store with a demo site
 	$(BIN)/agentgate serve --demo
@@ -12,7 +12,7 @@ run: $(VENV)/run.stamp  ## set up, then start the service on the embedded store 
 test:  ## set up everything, then run every check and test
 	PYTHON="$(PYTHON)" scripts/test
 
-check: $(VENV)/dev.stamp  ## formatting, lint and types only
+check: $(VENV)/dev.stamp  ## formatting, lint, types, generated files and prose
 	scripts/check
 
 soak: $(VENV)/dev.stamp  ## the long runs: crashes, floods, fuzzing, long walks
@@ -35,13 +35,16 @@ bench: $(VENV)/dev.stamp  ## the figures that README and docs print
 lab: $(VENV)/dev.stamp  ## bots and people-like visitors against the service: who gets a token
 	$(BIN)/python -m bench.adversaries --install && $(BIN)/python -m bench.adversaries
 
+screenshots: $(VENV)/dev.stamp  ## take the screenshots of README and docs again, light and dark
+	$(BIN)/python -m tests.browser.console.screenshots
+
 fresh:  ## both README commands on bare Debian 12 and 13
 	scripts/fresh
 
 matrix:  ## unit, store and API tests on Python 3.11 to 3.14
 	scripts/matrix
 
-generate: $(VENV)/dev.stamp  ## OpenAPI documents, TypeScript types, settings page and map, from the code
+generate: $(VENV)/dev.stamp  ## OpenAPI documents, TypeScript types and reference pages, from the code
 	$(BIN)/python tools/generate.py
 
 lock: $(VENV)/dev.stamp  ## resolve the dependencies anew and write the lock files

@@ -1,9 +1,8 @@
 """What a site behind nginx pays for being protected: total processor time of a request, at one constant rate.
 
-`python -m bench.adapter` compares three ways: nginx alone, nginx with a bare `auth_request` to an nginx that answers
-`return 204`, and nginx with the printed configuration (`agentgate adapter nginx`) before the real gate. Behind it is a
-file of nginx's own, a constant ASGI application or a page in FastAPI. All processes count, and the ways take turns at
-the same rate: a server that is asked less often uses more processor time for each request.
+`python -m bench.adapter` compares nginx alone, nginx with a bare `auth_request` to an nginx that answers `return 204`,
+and nginx with the printed configuration before the real gate, in turns. Then it compares denials behind the printed
+configuration with allowed requests of the same clients: a program that is blocked, and a challenge page.
 """
 
 import argparse
@@ -12,16 +11,20 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
+from agentgate.lib.records import to_builtins
 from agentgate_tools.adapters.render import Installation, render
+from bench.decide import bench_rules
 from bench.gateway_site import SITE_KEY, BenchSite, gateway
 from bench.load import Load, load, statuses_of, write_requests
 from bench.nginx import free_port, nginx_program, running_nginx, wait_for
 from bench.processor import settled_s
 from bench.sample_site import PAGE
 from tests.population.visitors import ORIGIN, population
+from tests.support.processes import ServeProcess
 
 ROOT = Path(__file__).parents[1]
 SEED, VISITORS = 27, 500
@@ -46,6 +49,10 @@ server {{
     }}
 }}
 """
+# The paths of a program and of a browser, where they are allowed and where they are denied.
+REFUSALS = {"allowed": "/open", "block": "/blocked", "opened": "/", "page": "/products/1"}
+BLOCKED = {"name": "blocked", "match": {}, "action": "block", "routes": ["/blocked"]}
+PROGRAM = "User-Agent: stock-mirror/2.1 (+https://mirror.example/about)\r\nAccept: */*\r\nAccept-Encoding: gzip\r\n"
 SITES = {"file": "a static file", "constant": "a constant ASGI application", "fastapi": "a page in FastAPI"}
 
 
@@ -101,14 +108,55 @@ def measure(sites: tuple[str, ...] = tuple(SITES), *, rate: int = RATE, seconds:
                 yield from _compare(site, running, requests, rate=rate, seconds=seconds)
 
 
-def _compare(site: str, ways: dict[str, Way], requests: Path, *, rate: int, seconds: int) -> Iterator[Cost]:
+def measure_refusals(*, rate: int = RATE, seconds: int = SECONDS) -> Iterator[Cost]:
+    """Measure denials beside allowed requests of the same clients."""
+    with tempfile.TemporaryDirectory(prefix="agentgate-bench-") as name, contextlib.ExitStack() as opened:
+        folder = Path(name)
+        (folder / "page.html").write_bytes(PAGE)
+        folder.chmod(0o755)
+        process, bench_site = opened.enter_context(gateway(folder / "service"))
+        _block(process)
+        # No bare gate runs: its port stays free.
+        port, text = _configurations("file", None, folder, (free_port(), process.public_url, bench_site.secret))[
+            "printed"
+        ]
+        nginx_id = opened.enter_context(running_nginx(REAL_ADDRESS + text, port))
+        way = Way(port, {"nginx": nginx_id, "gate": process.process_id})
+        files = {kind: folder / kind for kind in REFUSALS}
+        for kind, file in files.items():
+            write_requests(file, _refused(kind))
+        yield from _compare("refusals", dict.fromkeys(REFUSALS, way), files, rate=rate, seconds=seconds)
+
+
+def _block(process: ServeProcess) -> None:
+    """Add a rule that blocks a path to those of the bench."""
+    with process.admin() as admin:
+        path = f"/v1/admin/sites/{SITE_KEY}/rules"
+        rules = to_builtins(bench_rules())
+        revision = admin.call("GET", path).body["revision"]
+        changed = {"ruleSet": {**rules, "rules": [*rules["rules"], BLOCKED]}, "revision": revision}
+        assert admin.call("PUT", path, changed).status == 200
+
+
+def _refused(kind: str) -> Iterator[bytes]:
+    """Yield requests of visitors without a clearance on the path of a kind."""
+    for visitor in population(SEED, VISITORS, 4):
+        host, *others = visitor.first_navigation().headers
+        lines = f"{host[0]}: {host[1]}\r\nX-Forwarded-For: {visitor.address}\r\n"
+        lines += PROGRAM if kind in {"allowed", "block"} else "".join(f"{name}: {value}\r\n" for name, value in others)
+        yield f"GET {REFUSALS[kind]} HTTP/1.1\r\n{lines}\r\n".encode()
+
+
+def _compare(
+    site: str, ways: dict[str, Way], requests: Path | dict[str, Path], *, rate: int, seconds: int
+) -> Iterator[Cost]:
     count = rate * seconds
     used_s = {way: dict.fromkeys(each.processes, 0.0) for way, each in ways.items()}
     loads: dict[str, list[Load]] = {way: [] for way in ways}
     for number in range(ROUNDS + 1):
         for way, (port, processes) in ways.items():
             before_s = {name: settled_s(process_id) for name, process_id in processes.items()}
-            done = load(port, requests, count, rate=rate)
+            done = load(port, requests if isinstance(requests, Path) else requests[way], count, rate=rate)
             after_s = {name: settled_s(process_id) for name, process_id in processes.items()}
             # The first round only warms up.
             if number:
@@ -116,9 +164,10 @@ def _compare(site: str, ways: dict[str, Way], requests: Path, *, rate: int, seco
                 for name in processes:
                     used_s[way][name] += after_s[name] - before_s[name]
     totals = {way: sum(used.values()) for way, used in used_s.items()}
+    first = next(iter(totals.values()))
     for way, used in used_s.items():
         used_us = {name: value * 1e6 / (count * ROUNDS) for name, value in used.items()}
-        yield Cost(site, way, used_us, totals["plain"] / totals[way], statuses_of(loads[way]))
+        yield Cost(site, way, used_us, first / totals[way], statuses_of(loads[way]))
 
 
 def _visits(site: BenchSite) -> Iterator[bytes]:
@@ -198,6 +247,17 @@ def figures() -> dict[str, float | str]:
     for cost in measure():
         assert set(cost.statuses) == {200}, cost.row()
         found |= {f"{cost.site}_{cost.way}_us": cost.total_us, f"{cost.site}_{cost.way}_kept": cost.kept}
+        if cost.site == "file":
+            found[f"nginx_{cost.way}_us"] = cost.used_us["nginx"]
+    # nginx's own share of an allowed request beyond a plain one, in relation to that of a bare auth_request.
+    plain, bare, printed = (float(found[f"nginx_{way}_us"]) for way in ("plain", "bare", "printed"))
+    found["nginx_share_ratio"] = (printed - plain) / (bare - plain)
+    refused = {cost.way: cost.total_us for cost in measure_refusals()}
+    found |= {f"refusal_{way}_us": value for way, value in refused.items()}
+    found |= {
+        "block_ratio": refused["block"] / refused["allowed"],
+        "page_ratio": refused["page"] / refused["opened"],
+    }
     return found
 
 
@@ -205,11 +265,16 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--site", action="append", choices=SITES, help="may be given again; all without")
+    parser.add_argument("--refusals", action="store_true", help="only what refusing costs")
     parser.add_argument("--rate", type=int, default=RATE, help="requests a second")
     parser.add_argument("--seconds", type=int, default=SECONDS, help="of each round")
     given = parser.parse_args()
     print(f"{'site':<10}{'way':<9}{'us':>9}{'kept':>8}   {'by process':<38}statuses")
-    for cost in measure(tuple(given.site or SITES), rate=given.rate, seconds=given.seconds):
+    asked = {"rate": given.rate, "seconds": given.seconds}
+    compared = measure_refusals(**asked)
+    if not given.refusals:
+        compared = chain(measure(tuple(given.site or SITES), **asked), compared)
+    for cost in compared:
         print(cost.row(), flush=True)
 
 

@@ -1,4 +1,4 @@
-"""A model of 200 trees over the catalogue's labels and figures, for benches: random, the same for the same seed.
+"""A model of 200 trees over the catalog's labels and figures, for benches: random, the same for the same seed.
 
 `python -m bench.model_trees model.json` writes it to a file.
 """
@@ -41,7 +41,7 @@ def bench_model(*, trees: int = TREES, depth: int = DEPTH, features: int = FEATU
 
 
 def feature_names(chance: random.Random, count: int) -> list[str]:
-    """Return every figure, and labels of the catalogue by chance; of families, none."""
+    """Return every figure, and labels of the catalog by chance; of families, none."""
     labels = sorted(label.name for label in LABELS if is_feature(label.name) and not label.name.endswith("*"))
     return [*NUMBERS, *sorted(chance.sample(labels, min(len(labels), count - len(NUMBERS))))]
 

@@ -18,13 +18,11 @@ core.register_action("agentgate", { "http-req" }, function(txn, address)
         end
         socket:close()
     end
-    if status == "401" or (status or ""):sub(1, 1) == "2" then
+    local kind, denial = (status or "5"):sub(1, 1), ""    -- Empty: AgentGate rejects the request itself, such as one that is too large.
+    if kind == "2" or status == "401" then
         txn:set_var("txn.id", headers["x-service-decision-id"] or "")
         txn:set_var("txn.reason", headers["x-service-reason"] or "")
-        if status == "401" then txn:set_var("txn.denial", headers["x-service-denial"] or "none") end
-    elseif status and status:sub(1, 1) ~= "5" then
-        txn:set_var("txn.denial", "")    -- AgentGate rejects the request itself, such as one that is too large.
-    elseif txn:get_var("txn.unavailable") ~= "open" then
-        txn:set_var("txn.denial", "none")
+        denial = headers["x-service-denial"] or "none"
     end
+    if kind == "2" then txn:unset_var("txn.denial") elseif kind ~= "5" then txn:set_var("txn.denial", denial) end
 end, 1)

@@ -82,7 +82,7 @@ class Shop:
             await self._show(path, send)
         elif method in {"GET", "HEAD"} and path.startswith("/static/"):
             found = static_file(path.removeprefix("/static/"))
-            await _answer(send, *(found or (404, "text/plain", b"There is no such file.")))
+            await _answer(send, *(found or (404, "text/plain", b"File not found.")))
         else:
             await _answer(send, 404, "text/plain", b"There is no such page.")
 

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"math/big"
+	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -82,6 +83,25 @@ func New(base, secret string) (*Client, error) {
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	asker := &http.Client{Timeout: time.Second, CheckRedirect: stay}
 	return &Client{Retries: 2, url: strings.TrimRight(base, "/") + "/v1/siteverify", secret: secret, http: asker}, nil
+}
+
+// VerifyRequest redeems the token of a request: of its header X-AgentGate-Token, or else of the form field. It sends the
+// address of the connection, unless that is a proxy's on a private network.
+func (c *Client) VerifyRequest(r *http.Request, expectedAction string) (*Verified, error) {
+	token := strings.TrimSpace(r.Header.Get("X-AgentGate-Token"))
+	if token == "" {
+		token = strings.TrimSpace(r.FormValue(Field))
+	}
+	return c.Verify(r.Context(), Question{Token: token, ExpectedAction: expectedAction, RemoteAddress: visitorAddress(r)})
+}
+
+func visitorAddress(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	address := net.ParseIP(host)
+	if err != nil || address == nil || !address.IsGlobalUnicast() || address.IsPrivate() {
+		return ""
+	}
+	return address.String()
 }
 
 // Verify redeems a token, once. The error is a *VerificationFailed, an *Unavailable, or that of the context.

@@ -1,15 +1,17 @@
 // Guards in front of routes: Express (and whatever else has req, res and next), Fastify, and fetch-style handlers.
 
+import { isIPv4, isIPv6 } from "node:net";
 import { Unavailable, VerificationFailed } from "./errors.js";
 
 const HEADER = "x-agentgate-token";
 const FIELD = "agentgate-token";
 const RETRY_AFTER_S = "5";
+const PRIVATE_V4 = /^(?:0|10|127|169\.254|192\.168|172\.(?:1[6-9]|2\d|3[01])|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7]))\./;
 
 /** `app.post("/signup", expressGuard(client, { action: "signup" }), handler)`; the result is `req.agentgate`. */
 export function expressGuard(client, options) {
   return async (req, res, next) => {
-    const outcome = await check(client, options, req.headers[HEADER], req.body);
+    const outcome = await check(client, options, req.headers[HEADER], req.body, req.ip ?? req.socket?.remoteAddress);
     if (outcome.verified) {
       req.agentgate = outcome.verified;
       next();
@@ -23,7 +25,7 @@ export function expressGuard(client, options) {
 /** `app.post("/signup", { preHandler: fastifyGuard(client, { action: "signup" }) }, handler)`; likewise. */
 export function fastifyGuard(client, options) {
   return async (request, reply) => {
-    const outcome = await check(client, options, request.headers[HEADER], request.body);
+    const outcome = await check(client, options, request.headers[HEADER], request.body, request.ip);
     if (!outcome.verified) return reply.code(outcome.status).headers(outcome.headers).send(outcome.body);
     request.agentgate = outcome.verified;
     return undefined;
@@ -39,14 +41,22 @@ export function fetchGuard(client, options, handler) {
   };
 }
 
-async function check(client, { action, expectedOrigin }, header, body) {
+/** The address of a connection for siteverify; nothing for a proxy's on a private network. */
+export function visitorAddress(address) {
+  if (typeof address !== "string") return undefined;
+  const plain = address.replace(/^::ffff:(?=\d+\.)/i, "");
+  if (isIPv4(plain)) return PRIVATE_V4.test(plain) ? undefined : plain;
+  return isIPv6(plain) && !plain.includes("%") && !/^(::1?$|f[cd]|fe[89ab])/i.test(plain) ? plain : undefined;
+}
+
+async function check(client, { action, expectedOrigin }, header, body, address) {
   const field = typeof body === "object" && body !== null && Object.hasOwn(body, FIELD) ? body[FIELD] : undefined;
   const token = [header, field].flat().find((text) => typeof text === "string" && text.trim());
   if (!token) {
     return refusal(401, "receipt_required", `Run the browser check and send its token in X-AgentGate-Token or the field ${FIELD}.`);
   }
   try {
-    return { verified: await client.verify({ token: token.trim(), expectedAction: action, expectedOrigin }) };
+    return { verified: await client.verify({ token: token.trim(), expectedAction: action, expectedOrigin, remoteAddress: visitorAddress(address) }) };
   } catch (problem) {
     if (problem instanceof VerificationFailed && !problem.isMisconfiguration) return refusal(403, problem.code, problem.message);
     if (!(problem instanceof Unavailable) && !(problem instanceof VerificationFailed)) throw problem;

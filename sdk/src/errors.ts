@@ -3,10 +3,10 @@
 import type { AgentGateError as PublicError, ErrorCode } from "../types/agentgate";
 
 const SAY: { readonly [code in ErrorCode]?: string } = {
-  timeout: "The check took too long.",
-  aborted: "The page stopped the check.",
-  canceled: "The check was closed.",
-  network: "The service cannot be reached: offline, or blocked by the content security policy.",
+  timeout: "The check timed out.",
+  aborted: "The page aborted the check.",
+  canceled: "The visitor closed the check.",
+  network: "AgentGate is not reachable: the browser is offline, or the Content-Security-Policy blocks it.",
 };
 
 /** Whether the same call may work when it is made again. */
@@ -35,7 +35,7 @@ export class AgentGateError extends Error implements PublicError {
     // A proxy in between may answer anything; only documented codes go on to the page.
     const retryable = LATER.test(code as string);
     const settled = (retryable || NEVER.test(code as string) ? code : "error") as ErrorCode;
-    super(typeof details.message === "string" ? details.message : (SAY[settled] ?? "The check could not be made."));
+    super(typeof details.message === "string" ? details.message : (SAY[settled] ?? "The check failed."));
     const self = this as { -readonly [name in keyof PublicError]: PublicError[name] };
     self.name = "AgentGateError";
     self.code = settled;

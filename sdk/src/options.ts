@@ -38,7 +38,7 @@ export function settle(...sources: readonly (Given | DOMStringMap | undefined)[]
     }
   }
   if (typeof settings.sitekey !== "string" || !settings.sitekey) {
-    throw new AgentGateError("site_invalid", { message: "There is no site key: the option sitekey is missing." });
+    throw new AgentGateError("site_invalid", { message: "The option sitekey is missing." });
   }
   settings.action = settings.action || "submit";
   settings.timeout = Number(settings.timeout) || 30_000;

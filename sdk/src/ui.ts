@@ -7,7 +7,7 @@ import { loadPart } from "./script";
 export interface ViewSettings {
   readonly theme: Options["theme"] | undefined;
   readonly size: Options["size"] | undefined;
-  /** The key colour, as `#rrggbb`. */
+  /** The key color, as `#rrggbb`. */
   readonly accent: string | undefined;
   readonly language: string;
   /** The address of the folder of language packs. */

@@ -54,7 +54,7 @@ export interface Options {
   mode?: Mode;
   theme?: "light" | "dark" | "auto";
   size?: "normal" | "compact" | "flexible";
-  /** The colour of what is pressed, as `#rrggbb`. What stands on it is made light or dark to be readable. */
+  /** Color of buttons, as `#rrggbb`. Text on it becomes light or dark for contrast. */
   accent?: string;
   /** A language tag, or `auto`: the page's language, then the browser's. */
   language?: string;

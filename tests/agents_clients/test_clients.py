@@ -79,7 +79,7 @@ def test_a_body_sent_by_a_client_is_bound_to_the_signature(
 
 @pytest.mark.parametrize("client", STRANGERS)
 @pytest.mark.parametrize("which", ["fetch", "post"])
-def test_a_signature_without_the_tag_makes_nobody_a_verified_agent(
+def test_a_signature_without_the_tag_makes_no_one_a_verified_agent(
     client: str,
     which: str,
     fetches: dict[str, ClientRequest],

@@ -74,7 +74,7 @@ def test_a_submission_signed_by_a_client_is_accepted(
 
 
 @pytest.mark.parametrize("client", sorted(set(WELCOME) - set(COVERING_BODY)))
-def test_a_submission_of_a_client_that_signs_no_body_is_refused(
+def test_a_submission_of_a_client_that_signs_no_body_is_blocked(
     client: str, shop: AgentShop, submissions: dict[str, ClientRequest]
 ) -> None:
     status, answer = submit(shop, submissions[client])
@@ -82,7 +82,7 @@ def test_a_submission_of_a_client_that_signs_no_body_is_refused(
 
 
 @pytest.mark.parametrize("client", STRANGERS)
-def test_a_submission_signed_without_the_tag_is_refused(
+def test_a_submission_signed_without_the_tag_is_blocked(
     client: str, shop: AgentShop, submissions: dict[str, ClientRequest]
 ) -> None:
     status, answer = submit(shop, submissions[client])
@@ -134,7 +134,7 @@ def test_the_gateway_lets_a_fetch_signed_by_a_client_pass(
 
 
 @pytest.mark.parametrize("client", STRANGERS)
-def test_the_gateway_takes_nobody_without_the_tag_for_a_known_agent(
+def test_the_gateway_takes_no_one_without_the_tag_for_a_known_agent(
     client: str, gate: Gate, fetches: dict[str, ClientRequest]
 ) -> None:
     assert gate.check(fetches[client]) == 401

@@ -45,6 +45,9 @@ EXPECTED: dict[str, Outcome] = {
     "POST /v1/admin/sites/{siteKey}/appeals/{appealId}/answer": (400, "invalid_request"),
     "DELETE /v1/admin/sites/{siteKey}/appeals/{appealId}/answer": (404, "site_not_found"),
     "PUT /v1/admin/sites/{siteKey}/appeals/{appealId}/label": (400, "invalid_request"),
+    "GET /v1/admin/sites/{siteKey}/suggestions": (404, "site_not_found"),
+    "POST /v1/admin/sites/{siteKey}/suggestions/{suggestionId}/accept": (404, "site_not_found"),
+    "DELETE /v1/admin/sites/{siteKey}/suggestions/{suggestionId}/accept": (404, "site_not_found"),
     "GET /v1/admin/managed-groups": (200, None),
     "GET /v1/admin/metrics": (400, "invalid_site"),
     "GET /v1/admin/visitors": (400, "invalid_site"),
@@ -137,7 +140,7 @@ def all_guarded(outcome: Outcome, *, login: Outcome = EXPECTED["POST /v1/admin/l
     return dict.fromkeys(GUARDED, outcome) | {"POST /v1/admin/login": login}
 
 
-def test_every_route_says_here_what_it_answers() -> None:
+def test_every_route_shows_here_what_it_responds() -> None:
     assert sorted(EXPECTED) == sorted(ROUTES)
 
 
@@ -147,11 +150,11 @@ def test_only_signing_in_has_another_guard() -> None:
     assert {route for route, guard in guards.items() if guard.__name__ != "operator"} == OPEN
 
 
-def test_nobody_without_a_credential_gets_in(service: RunningService) -> None:
+def test_no_one_without_a_credential_gets_in(service: RunningService) -> None:
     assert outcomes(lambda route: ask(service.anonymous, route)) == all_guarded((401, "unauthorized"))
 
 
-def test_nobody_with_a_wrong_key_gets_in(service: RunningService) -> None:
+def test_no_one_with_a_wrong_key_gets_in(service: RunningService) -> None:
     def act(route: str) -> Outcome:
         # Wrong keys are counted by source, and a source with many of them is refused otherwise.
         source = f"192.0.2.{ROUTES.index(route)}"
@@ -168,7 +171,7 @@ def test_a_wrong_key_is_not_saved_by_a_session(service: RunningService) -> None:
     assert outcome == (401, "unauthorized")
 
 
-def test_nobody_with_an_expired_session_gets_in(service: RunningService) -> None:
+def test_no_one_with_an_expired_session_gets_in(service: RunningService) -> None:
     client, csrf = sign_in(service)
     service.clock.advance(hours=12)
 
@@ -177,7 +180,7 @@ def test_nobody_with_an_expired_session_gets_in(service: RunningService) -> None
     assert found == all_guarded((401, "session_expired"))
 
 
-def test_nobody_with_a_made_up_cookie_gets_in(service: RunningService) -> None:
+def test_no_one_with_a_made_up_cookie_gets_in(service: RunningService) -> None:
     for cookie in ("ag_admin=", "ag_admin=x", f"ag_admin={'A' * 43}", f"ag_admin={ADMIN_KEY}"):
         found = outcomes(lambda route, cookie=cookie: ask(service.anonymous, route, Cookie=cookie))
         assert found == all_guarded((401, "unauthorized")), cookie
@@ -224,7 +227,7 @@ def test_a_page_of_another_site_gets_in_nowhere_with_key_or_session(service: Run
     assert ask(client, "GET /v1/admin/session") == (200, None)
 
 
-def test_a_page_of_another_site_is_nobody_before_it_is_foreign(service: RunningService) -> None:
+def test_a_page_of_another_site_is_no_one_before_it_is_foreign(service: RunningService) -> None:
     found = outcomes(lambda route: ask(service.anonymous, route, Origin="https://evil.example"))
 
     assert found == all_guarded((401, "unauthorized"), login=(403, "cross_origin"))

@@ -44,7 +44,7 @@ def make_site(service: RunningService, name: str) -> dict[str, Any]:
     return made.json()
 
 
-def test_routes_that_need_no_events_answer_and_the_others_name_the_cause(
+def test_routes_that_need_no_events_respond_and_the_others_name_the_cause(
     service: RunningService, clickhouse: ClickhouseServer
 ) -> None:
     scene, answers = set_scene(service), {}
@@ -65,7 +65,7 @@ def test_routes_that_need_no_events_answer_and_the_others_name_the_cause(
     assert {name for name in NEED_EVENTS if name.startswith("GET")} <= refused
 
 
-def test_a_site_that_is_made_without_events_is_answered_201_and_made_once(
+def test_a_site_that_is_made_without_events_gets_201_and_made_once(
     service: RunningService, clickhouse: ClickhouseServer
 ) -> None:
     with clickhouse.away():

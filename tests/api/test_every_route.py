@@ -42,7 +42,7 @@ def harm_of(name: str) -> tuple[bool, bool, bool]:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("settings", ["postgres"], indirect=True)
-def test_every_route_is_answered_on_postgresql(service: RunningService, redis: RedisServer) -> None:
+def test_every_route_is_handled_on_postgresql(service: RunningService, redis: RedisServer) -> None:
     scene = set_scene(service)
     config, answers = service.application.stores.databases["config"], {}
     for name in sorted(ROUTES, key=harm_of):

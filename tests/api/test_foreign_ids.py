@@ -59,7 +59,7 @@ def test_the_tables_have_routes_with_ids_on_both_sides() -> None:
 
 
 @on_sqlite
-def test_another_accounts_things_answer_like_unknown_ones_and_nothing_is_written(
+def test_another_accounts_things_respond_like_unknown_ones_and_nothing_is_written(
     service: RunningService, scene: Scene
 ) -> None:
     before = contents(service)
@@ -104,7 +104,7 @@ def test_unknown_and_malformed_ids_are_not_found_and_nothing_is_written(service:
 
 
 @on_sqlite
-def test_what_was_deleted_answers_like_an_unknown_thing(service: RunningService, scene: Scene) -> None:
+def test_what_was_deleted_responds_like_an_unknown_thing(service: RunningService, scene: Scene) -> None:
     owner = {"headers": scene.callers["owner"]}
     assert service.public.delete(f"/v1/console/members/{scene.acme.member}", **owner).status_code == 204
     assert service.public.delete(f"/v1/console/members/{scene.acme.invited}", **owner).status_code == 204

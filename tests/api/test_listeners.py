@@ -40,14 +40,14 @@ def test_the_public_listener_knows_nothing_of_the_admin_api(service: RunningServ
     assert unknown.json()["error"] == "not_found"
 
 
-def test_a_path_without_the_method_says_which_it_has(service: RunningService) -> None:
+def test_a_path_without_the_method_shows_which_it_has(service: RunningService) -> None:
     reply = service.operator.delete("/v1/admin/sites")
 
     assert (reply.status_code, reply.headers["allow"]) == (405, "GET, HEAD, POST")
     assert reply.json()["error"] == "invalid_request"
 
 
-def test_the_process_says_that_it_lives_on_both_listeners(service: RunningService) -> None:
+def test_the_process_shows_that_it_lives_on_both_listeners(service: RunningService) -> None:
     for client in (service.public, service.anonymous):
         reply = client.get("/healthz")
         assert (reply.status_code, reply.json()) == (200, {"status": "ok"})
@@ -79,7 +79,7 @@ def test_metrics_are_on_the_private_listener(service: RunningService) -> None:
     assert 'route="/v1/admin/sites"' in reply.text
 
 
-def test_every_answer_carries_the_strictest_headers_and_a_request_id(service: RunningService) -> None:
+def test_every_response_carries_the_strictest_headers_and_a_request_id(service: RunningService) -> None:
     replies = [
         service.operator.get("/v1/admin/sites"),
         service.public.get("/v1/nothing"),
@@ -94,7 +94,7 @@ def test_every_answer_carries_the_strictest_headers_and_a_request_id(service: Ru
         assert "server" not in reply.headers
 
 
-def test_head_answers_like_get_without_the_body(service: RunningService) -> None:
+def test_head_responds_like_get_without_the_body(service: RunningService) -> None:
     head, get = service.operator.head("/v1/admin/sites"), service.operator.get("/v1/admin/sites")
 
     assert (head.status_code, head.content) == (200, b"")
@@ -118,7 +118,7 @@ def test_head_answers_like_get_without_the_body(service: RunningService) -> None
         (b'{"name": "' + b"a" * 300_000 + b'"}', "application/json"),
     ],
 )
-def test_a_malformed_body_is_refused(service: RunningService, content: bytes, media_type: str) -> None:
+def test_a_malformed_body_is_rejected(service: RunningService, content: bytes, media_type: str) -> None:
     reply = service.operator.post("/v1/admin/sites", content=content, headers={"Content-Type": media_type})
 
     assert reply.status_code == 400

@@ -106,7 +106,7 @@ def test_an_invitation_reaches_its_mailbox(settings: Settings, mail: MailServer)
     assert len(mail.received) == 1
 
 
-def test_a_letter_is_ascii_on_the_wire_whatever_it_says(service: RunningService, mail: MailServer) -> None:
+def test_a_letter_is_ascii_on_the_wire_whatever_it_shows(service: RunningService, mail: MailServer) -> None:
     post(service, added_message("ann@example.com", account_name="Söhne 漢字", url="https://gate.example/console/"))
     deliver(service, mail.url)
 
@@ -136,7 +136,7 @@ def test_a_server_that_is_down_is_tried_again(service: RunningService) -> None:
     assert "lastError" not in sent
 
 
-def test_a_temporary_refusal_is_tried_again_with_growing_pauses_and_then_given_up(
+def test_a_temporary_rejection_is_tried_again_with_growing_pauses_and_then_given_up(
     service: RunningService, mail: MailServer
 ) -> None:
     mail.answer = lambda _recipient: "451 4.3.2 Try later"
@@ -160,7 +160,7 @@ def test_a_temporary_refusal_is_tried_again_with_growing_pauses_and_then_given_u
     assert mail.received == []
 
 
-def test_a_permanent_refusal_is_not_tried_again(service: RunningService, mail: MailServer) -> None:
+def test_a_permanent_rejection_is_not_tried_again(service: RunningService, mail: MailServer) -> None:
     mail.answer = lambda recipient: "550 5.1.1 No such user" if recipient == "ann@example.com" else None
     post(service, INVITE, added_message("bob@example.com", account_name="Acme", url="https://gate.example/console/"))
 
@@ -204,7 +204,7 @@ def test_two_workers_deliver_each_message_once(settings: Settings, service: Runn
     assert sorted(received.recipients[0] for received in mail.received) == sorted(addresses)
 
 
-def test_nobody_gets_a_letter_by_breaking_a_header(service: RunningService, mail: MailServer) -> None:
+def test_no_one_gets_a_letter_by_breaking_a_header(service: RunningService, mail: MailServer) -> None:
     post(
         service,
         replace(INVITE, to="ann@example.com\r\nBcc: eve@example.com"),
@@ -289,7 +289,7 @@ def test_the_newest_messages_come_first_and_the_limit_holds(service: RunningServ
     assert [message["to"] for message in items] == ["user2@example.com", "user1@example.com"]
 
 
-def test_a_limit_out_of_bounds_is_refused(service: RunningService) -> None:
+def test_a_limit_out_of_bounds_is_rejected(service: RunningService) -> None:
     for limit in ("0", "501", "-1", "x", "1.0", ""):
         reply = service.operator.get(OUTBOX, params={"limit": limit})
         assert (reply.status_code, reply.json()["error"]) == (400, "invalid_limit"), limit

@@ -118,7 +118,7 @@ def test_two_people_who_create_at_once_do_not_pass_the_accounts_limit(
     assert {201, 409} <= set(statuses) <= {201, 409, 503}
 
 
-def test_one_person_with_many_sessions_founds_three_accounts_and_no_more(service: RunningService) -> None:
+def test_one_person_with_many_sessions_founds_three_accounts_only(service: RunningService) -> None:
     user = add_user(service, "fred@founder.example")
     sessions = [signed_in_client(service, user, account_id=None) for _ in range(8)]
 

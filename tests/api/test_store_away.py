@@ -45,7 +45,7 @@ def without_redis(service: RunningService, redis: RedisServer) -> Iterator[Redis
 
 
 @pytest.mark.usefixtures("without_postgres")
-def test_without_the_database_every_admin_route_says_so_within_two_seconds(
+def test_without_the_database_every_admin_route_shows_it_within_two_seconds(
     operator: tuple[ApiClient, dict[str, str]],
 ) -> None:
     client, headers = operator
@@ -96,7 +96,7 @@ def test_the_service_recovers_by_itself_when_the_database_is_back(
     assert client.post("/v1/admin/sites", json={"name": "Shop"}, headers=headers).status_code == 201
 
 
-def test_a_change_that_was_refused_for_want_of_the_database_was_not_made(
+def test_a_change_that_was_rejected_for_want_of_the_database_was_not_made(
     operator: tuple[ApiClient, dict[str, str]], without_postgres: PostgresServer
 ) -> None:
     client, headers = operator
@@ -108,7 +108,7 @@ def test_a_change_that_was_refused_for_want_of_the_database_was_not_made(
 
 
 @pytest.mark.usefixtures("without_redis")
-def test_without_redis_the_service_is_degraded_and_goes_on(service: RunningService) -> None:
+def test_without_redis_the_service_is_degraded_and_continues(service: RunningService) -> None:
     assert service.operator.get("/v1/admin/sites").status_code == 200
     for client in (service.public, service.anonymous):
         reply = client.get("/readyz")
@@ -142,7 +142,7 @@ def test_an_outage_leaves_one_line_a_second_with_a_count_and_no_traceback(servic
     while sum(line["requests"] for line in lines) < 60:
         assert time.monotonic() < started_s + 20, lines
         logged = [json.loads(line) for line in service.log.getvalue()[written:].splitlines()]
-        lines = [line for line in logged if line["event"] == "requests failed, a store is away"]
+        lines = [line for line in logged if line["event"] == "requests failed: a store is unavailable"]
         time.sleep(0.05)
     seconds = time.monotonic() - started_s
 

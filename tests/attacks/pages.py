@@ -260,6 +260,41 @@ def reuse_clearance(site: Installed, seconds: float, user_agent: str) -> Gain:
     return Gain(name, a_minute(got, asked, took_s), "pages a minute", f"{got} of {asked} in {took_s:.1f} s")
 
 
+def fill_suggestions(site: Installed) -> list[Gain]:
+    """Ask for a path as many programs from one network, let the owner accept every suggestion, and ask again."""
+    network = f"127.10.{next(_networks) % 250}"
+    visitors = [Visitor(site, f"{network}.{number + 1}") for number in range(NETWORK)]
+    names = ("Stripe/1.0 (+https://stripe.com/docs/webhooks)", "Feedly/1.0", *PROGRAMS)
+    signed = [("Stripe-Signature", "t=1"), ("Content-Type", "application/json")]
+    steps = [
+        Step("/admin-area", [*as_program(name)[:3], *signed], method=method, body=b"{}" if method == "POST" else b"")
+        for name in names
+        for method in ("GET", "POST")
+    ]
+    for visitor in visitors:
+        for step in steps:
+            visitor.is_served(step)
+    application, operator = site.service.application, site.service.operator
+    site.service.run(application.data_plane.suggestions.save())
+    place = f"/v1/admin/sites/{site.installation.site}/suggestions"
+    listed = operator.get(place).json()["items"]
+    for each in listed:
+        operator.post(f"{place}/{each['id']}/accept", json={})
+    opened = sum(visitor.is_served(step) for visitor in visitors for step in steps)
+    for visitor in visitors:
+        visitor.close()
+    of = f"{NETWORK} addresses of one network, {len(names)} names"
+    return [
+        Gain("wholeSite: suggestions that a network creates", len(listed), "suggestions", of),
+        Gain(
+            "wholeSite: requests after accepting all",
+            opened,
+            "requests let through",
+            f"of {len(visitors) * len(steps)}",
+        ),
+    ]
+
+
 def attack_pages(site: Installed, seconds: float) -> list[Gain]:
     """Run all of these: on a site with the default rules, then with `wholeSite`."""
     gains = [scrape(site, name, steps, seconds=seconds) for name, steps in CLAIMS.items()]
@@ -272,4 +307,4 @@ def attack_pages(site: Installed, seconds: float) -> list[Gain]:
     site.change(wholeSite=True)
     site.service.run(site.service.application.refresher.refresh())
     whole = [scrape(site, f"wholeSite: {name}", steps, seconds=seconds) for name, steps in CLAIMS.items()]
-    return [*gains, *whole, send_signed_forms(site)]
+    return [*gains, *whole, send_signed_forms(site), *fill_suggestions(site)]

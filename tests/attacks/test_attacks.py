@@ -36,9 +36,11 @@ def test_what_scrapers_and_form_senders_get_behind_nginx(capsys: pytest.CaptureF
     assert got["wholeSite: a browser's headers"] == 0
     assert got["wholeSite: pages as fetches"] == 0
     assert got["wholeSite: a page and four .js files"] == 0
+    assert got["wholeSite: suggestions that a network creates"] == 0
+    assert got["wholeSite: requests after accepting all"] == 0
 
 
-def test_costly_requests_delay_another_client_and_cost_it_no_answer(capsys: pytest.CaptureFixture[str]) -> None:
+def test_costly_requests_delay_another_client_and_cost_it_no_response(capsys: pytest.CaptureFixture[str]) -> None:
     gains = attack_stalls(2)
     printed("without a proxy", gains, capsys)
 
@@ -59,7 +61,7 @@ def test_a_limit_ends_the_minute_and_a_pace_continues() -> None:
     assert a_minute(100, 100, 2.0) == 3_000
 
 
-def test_a_nested_body_has_the_size_that_is_asked_for() -> None:
+def test_a_nested_body_has_the_size_that_is_challenged_for() -> None:
     kind, body = nested_body(4_000)
 
     assert len(body) == 4_000

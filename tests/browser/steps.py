@@ -55,7 +55,7 @@ def wait_for(page: Page, look: Callable[[], Any], timeout_s: float = WAIT_S) -> 
 
 
 def press_by_hand(page: Page, button: Locator) -> None:
-    """Move the pointer to a button on a bent way, press it beside its centre and hold it as a finger does."""
+    """Move the pointer to a button on a bent way, press it beside its center and hold it as a finger does."""
     box = button.bounding_box()
     assert box is not None
     x, y = box["x"] + box["width"] * 0.4, box["y"] + box["height"] * 0.6

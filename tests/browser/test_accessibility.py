@@ -146,7 +146,7 @@ def test_axe_finds_nothing_when_it_failed(widget_page, site):
 
 
 @looks(0)
-def test_axe_finds_nothing_in_the_check_that_is_shown(widget_page, site):
+def test_axe_finds_nothing_in_the_interactive_challenge(widget_page, site):
     page = widget_page
     challenge_all(site)
     render(page)
@@ -184,7 +184,7 @@ def test_axe_finds_nothing_in_the_check_in_front_of_the_page(widget_page, site):
     check(page, inside=False)
 
 
-def test_the_words_are_those_of_the_pages_language(page, site):
+def test_the_words_are_the_ones_of_the_pages_language(page, site):
     challenge_all(site)
     look = {"lang": "ar", "dir": "rtl", "ground": "#fff", "ink": "#222"}
     page.goto(site.serve(PAGE.format(script=site.script(), **look)))

@@ -36,7 +36,7 @@ def driven(chromium, browser):
         started.close()
 
 
-def test_a_driven_browser_is_refused_by_the_default_rules(driven, site, address):
+def test_a_driven_browser_is_blocked_by_the_default_rules(driven, site, address):
     page = driven.new_page()
     page.goto(address)
     result = execute(page, site)
@@ -71,7 +71,7 @@ def test_in_monitor_mode_a_driven_browser_gets_a_token_and_is_recorded(driven, s
     assert decision["wouldDecision"] == "block"
 
 
-def test_a_headless_browser_is_refused_by_its_name_alone(chromium, browser, site, address):
+def test_a_headless_browser_is_blocked_by_its_name_alone(chromium, browser, site, address):
     context = browser.new_context()
     try:
         page = context.new_page()
@@ -93,7 +93,7 @@ def test_a_browser_as_people_have_it_passes_without_a_suspicious_label(page, sit
     assert set(decision["labels"]) <= EXPECTED | DRIVEN
 
 
-def test_a_driver_that_hides_is_refused_by_the_default_rules(doubted, page, site, address):
+def test_a_driver_that_hides_is_blocked_by_the_default_rules(doubted, page, site, address):
     page.goto(address)
     page.mouse.click(40, 40)
     result = execute(page, site)
@@ -114,7 +114,7 @@ def test_a_pointer_that_a_script_moves_is_seen(page, site, address):
     assert "behavior.untrusted_events" in decision["labels"]
 
 
-def test_a_page_sends_sums_of_behaviour_and_no_positions_or_keys(page, site, address):
+def test_a_page_sends_statistics_of_behaviour_and_no_positions_or_keys(page, site, address):
     sent = []
     page.on("request", lambda request: sent.append(request) if request.url.endswith("/verify") else None)
     page.goto(address)
@@ -145,7 +145,7 @@ def test_a_page_sends_sums_of_behaviour_and_no_positions_or_keys(page, site, add
     assert "secret" not in sent[0].post_data
 
 
-def test_who_is_quicker_than_the_evidence_is_seen_all_the_same(page, site, address):
+def test_who_is_quicker_than_the_evidence_is_seen_anyway(page, site, address):
     page.route("**/evidence.js", lambda route: (page.wait_for_timeout(1500), route.continue_()))
     page.goto(address, wait_until="commit")
     page.wait_for_function("window.agentgate")

@@ -102,7 +102,7 @@ def test_a_page_of_another_allowed_origin_gets_a_token(visits):
     check_token(site, found["other origin"], origin=site.pages.url("", "localhost"))
 
 
-def test_the_check_that_is_shown_is_passed_by_keyboard(visits):
+def test_the_interactive_challenge_is_passed_by_keyboard(visits):
     found, site = visits
 
     check_token(site, found["step-up"])

@@ -139,13 +139,13 @@ def right_in_page():
     return [page for page, _ in right(HARD_PROGRAMS)]
 
 
-def test_chromium_finds_every_answer_in_the_page_and_in_a_worker(page):
+def test_chromium_finds_every_result_in_the_page_and_in_a_worker(page):
     page.set_content("<!doctype html><p>A page.")
 
     assert page.evaluate(RUN, made(PROGRAMS)) == right(PROGRAMS)
 
 
-def test_firefox_finds_every_answer_in_the_page_and_in_a_worker(pages):
+def test_firefox_finds_every_result_in_the_page_and_in_a_worker(pages):
     url = pages.serve("/", "<!doctype html><html><head></head><body><p>A page.</body></html>")
     given = {"executable": firefox_path(), "url": url, "programs": made(FIREFOX_PROGRAMS)}
 
@@ -153,7 +153,7 @@ def test_firefox_finds_every_answer_in_the_page_and_in_a_worker(pages):
 
 
 @pytest.mark.parametrize("engine", NOT_BROWSERS)
-def test_what_is_no_browser_never_finds_the_answer(elsewhere, engine):
+def test_what_is_not_a_browser_never_finds_the_result(elsewhere, engine):
     answers = elsewhere[engine]
 
     assert len(answers) == NOT_BROWSERS[engine]
@@ -167,12 +167,12 @@ def test_documents_written_in_javascript_run_the_programs_to_their_end(elsewhere
         assert sum(len(answer or "") == 32 for answer in elsewhere[engine]) > NOT_BROWSERS[engine] * 0.9
 
 
-def test_a_page_with_replaced_methods_gives_the_right_answers(page, pages):
+def test_a_page_with_replaced_methods_gives_the_right_results(page, pages):
     assert answers_of_a_page(page, pages, "<!doctype html><p>A page.", before=REPLACED) == right_in_page()
 
 
 @pytest.mark.parametrize("name", ["polluted_objects.js", "prototype_library.js", "throwing_methods.js"])
-def test_a_page_with_old_libraries_gives_the_right_answers(page, pages, name):
+def test_a_page_with_old_libraries_gives_the_right_results(page, pages, name):
     before = (PAGES / name).read_text()
 
     assert answers_of_a_page(page, pages, "<!doctype html><p>A page.", before=before) == right_in_page()
@@ -189,11 +189,11 @@ def test_a_page_with_old_libraries_gives_the_right_answers(page, pages, name):
     ],
     ids=["hostile style sheet", "hidden", "quirks", "layer", "named elements"],
 )
-def test_a_hostile_page_gives_the_right_answers(page, pages, html):
+def test_a_hostile_page_gives_the_right_results(page, pages, html):
     assert answers_of_a_page(page, pages, html) == right_in_page()
 
 
-def test_a_page_whose_body_is_not_there_yet_gives_the_right_answers(page, pages):
+def test_a_page_whose_body_is_not_there_yet_gives_the_right_results(page, pages):
     # Scripts in the head run before there is a body.
     answers = answers_of_a_page(page, pages, "<!doctype html><html><head>", after="answers += document.body;")
 
@@ -201,7 +201,7 @@ def test_a_page_whose_body_is_not_there_yet_gives_the_right_answers(page, pages)
 
 
 @pytest.mark.parametrize("ratio", [0.33, 0.67, 1.1, 2.625])
-def test_every_pixel_ratio_gives_the_right_answers(browser, pages, ratio):
+def test_every_pixel_ratio_gives_the_right_results(browser, pages, ratio):
     context = browser.new_context(device_scale_factor=ratio, viewport={"width": 320, "height": 480})
     try:
         answers = answers_of_a_page(context.new_page(), pages, "<!doctype html><p>A page.")

@@ -1,4 +1,4 @@
-"""A handful of the lab's sessions: the tools that must get no token, and a person who must. See docs/lab.md."""
+"""Some of the lab's sessions: tools that must get no token, and a person who must. See docs/contributing/lab.md."""
 
 import shutil
 import sys
@@ -80,7 +80,7 @@ def test_a_tool_is_in_one_half_only():
         assert sum(program.half == half for program in PROGRAMS) >= 20
 
 
-def test_sessions_that_never_happened_count_for_nobody():
+def test_sessions_that_never_happened_count_for_no_one():
     passed = Result("bot", "farm", "eight tabs", TUNING, 1, sessions=8, tokens=3)
     broken = Result("bot", "tool", "variant", HELD_OUT, 1, skipped="missing: Chromium")
     person = Result("person", "firefox", "curved", HELD_OUT, 1, tokens=1, asked=True)

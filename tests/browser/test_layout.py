@@ -46,7 +46,7 @@ def open_step_up(page, site, *, mode, style=""):
     before = top_of(page)
     wait_for(page, lambda: held)
     held[0].continue_()
-    button = page.get_by_role("button", name="Confirm you are a person", exact=True)
+    button = page.get_by_role("button", name="Confirm you are human", exact=True)
     button.wait_for()
     page.wait_for_timeout(200)
     return before, button
@@ -77,7 +77,7 @@ def test_where_the_page_would_cut_it_off_it_takes_its_place(page, site):
     button.click(trial=True)
 
 
-def test_whoever_waits_for_it_sees_all_of_it(page, site):
+def test_anyone_who_waits_for_it_sees_all_of_it(page, site):
     """The check opens below the window's edge: Firefox's focus alone would leave half of it there."""
     challenge_all(site)
     page.set_viewport_size({"width": 800, "height": 500})
@@ -90,7 +90,7 @@ def test_whoever_waits_for_it_sees_all_of_it(page, site):
     form = PAGE.format(script=site.script(""), key=site.site_key, mode="managed", style=low)
     page.goto(site.serve(form.replace('data-size="flexible"', 'data-size="flexible" data-execution="execute"')))
     page.locator("#send").click()
-    button = page.get_by_role("button", name="Confirm you are a person", exact=True)
+    button = page.get_by_role("button", name="Confirm you are human", exact=True)
     button.wait_for()
     page.wait_for_timeout(200)
 

@@ -50,7 +50,7 @@ def test_a_document_written_in_javascript_gets_no_token(results, engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_it_is_refused_because_it_could_not_answer_the_program(results, engine):
+def test_it_is_blocked_because_it_could_not_respond_the_program(results, engine):
     found, site = results
 
     assert "browser.instrument_failed" in read_decision(site, found[engine])["labels"]

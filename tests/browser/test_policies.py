@@ -46,10 +46,10 @@ def test_a_widget_declared_on_a_strict_page_fills_its_field_without_a_violation(
     assert page.evaluate("window.violations") == []
 
 
-def test_the_check_that_is_shown_works_on_a_strict_page_without_a_violation(open_page, site):
+def test_the_interactive_challenge_works_on_a_strict_page_without_a_violation(open_page, site):
     page = open_page(STRICT)
     begin(page, site, mode="interactive")
-    page.get_by_role("button", name="Confirm you are a person").press("Enter", delay=60)
+    page.get_by_role("button", name="Confirm you are human").press("Enter", delay=60)
     page.wait_for_timeout(1100)
     page.get_by_role("button", name="Continue").press("Enter", delay=60)
 
@@ -64,11 +64,11 @@ def test_a_nonce_with_strict_dynamic_is_enough(open_page, site):
     assert page.evaluate("window.violations") == []
 
 
-def test_the_shown_check_loads_its_part_under_a_nonce(open_page, site):
+def test_the_interactive_challenge_loads_its_part_under_a_nonce(open_page, site):
     page = open_page(NONCE, nonce="r4nd0m")
     begin(page, site, mode="interactive")
 
-    page.get_by_role("button", name="Confirm you are a person").wait_for()
+    page.get_by_role("button", name="Confirm you are human").wait_for()
     assert page.evaluate("window.violations") == []
 
 
@@ -87,7 +87,7 @@ def reports_of(site):
 
 
 def confirm(page):
-    page.get_by_role("button", name="Confirm you are a person").press("Enter", delay=60)
+    page.get_by_role("button", name="Confirm you are human").press("Enter", delay=60)
     page.wait_for_timeout(1100)
     page.get_by_role("button", name="Continue").press("Enter", delay=60)
 
@@ -140,7 +140,7 @@ def test_a_policy_that_forbids_the_calls_gives_a_network_error(open_page, site):
     assert execute(page, site)["code"] == "network"
 
 
-def test_a_policy_that_allows_no_trusted_type_settles_all_the_same(open_page, site):
+def test_a_policy_that_allows_no_trusted_type_settles_anyway(open_page, site):
     page = open_page(STRICT.replace("trusted-types agentgate", "trusted-types 'none'"))
 
     assert "code" in execute(page, site)

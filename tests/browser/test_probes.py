@@ -97,13 +97,13 @@ def test_a_scaled_page_is_measured_by_its_scale(page, pages):
 
 
 @pytest.mark.parametrize("css", ["display:none", "transform:scale(.1)", "transform:rotate(30deg)"])
-def test_without_layout_nothing_is_said(page, pages, css):
+def test_without_layout_nothing_is_shown(page, pages, css):
     page.goto(pages.serve("/", f"<!doctype html><html style='{css}'><head>{SCRIPTS}</head><body><p>A page."))
 
     assert page.evaluate(RUN, programs_of(1)[2])["answers"] == "none"
 
 
-def test_a_page_that_throws_says_so(page, pages):
+def test_a_page_that_throws_shows_it(page, pages):
     broken = "<script>Element.prototype.attachShadow = () => { throw new Error('not here'); };</script>"
     page.goto(pages.serve("/", f"<!doctype html><html><head>{broken}{SCRIPTS}</head><body><p>A page."))
 

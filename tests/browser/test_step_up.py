@@ -7,7 +7,7 @@ from tests.browser.steps import begin, challenge_all, check_token, execute, fini
 
 PLAIN = "<!doctype html><html lang=en><title>Plain</title>{script}<body><button id=own>Own</button><main></main>"
 WAIT_MS = 1100
-CONFIRM, CONTINUE = "Confirm you are a person", "Continue"
+CONFIRM, CONTINUE = "Confirm you are human", "Continue"
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def button(page, name=CONFIRM):
 
 
 def tap_by_hand(page, shown):
-    """Touch a button as a finger does: beside its centre, with some width, for a while."""
+    """Touch a button as a finger does: beside its center, with some width, for a while."""
     box = shown.bounding_box()
     at = {"x": box["x"] + box["width"] * 0.4, "y": box["y"] + box["height"] * 0.6, "radiusX": 11, "radiusY": 9}
     session = page.context.new_cdp_session(page)
@@ -98,7 +98,7 @@ def test_a_challenged_visitor_passes_by_touch(browser, site, address):
         context.close()
 
 
-def test_a_driver_that_clicks_at_once_is_no_answer(page, site, address):
+def test_a_driver_that_clicks_at_once_is_not_a_response(page, site, address):
     page.goto(address)
     begin(page, site)
     button(page).click()
@@ -108,7 +108,7 @@ def test_a_driver_that_clicks_at_once_is_no_answer(page, site, address):
     assert finished(page)["code"] == "challenge_failed"
 
 
-def test_the_button_stands_where_the_service_drew_it(page, site, address):
+def test_the_button_is_where_the_service_drew_it(page, site, address):
     page.goto(address)
     answers = sent_answers(page)
     begin(page, site)
@@ -123,7 +123,7 @@ def test_the_button_stands_where_the_service_drew_it(page, site, address):
     assert answers[0]["steps"][1]["press"]["moves"] >= 12
 
 
-def test_a_click_by_script_is_no_answer(page, site, address):
+def test_a_click_by_script_is_not_a_response(page, site, address):
     page.goto(address)
     begin(page, site)
     button(page).evaluate("(element) => element.click()")
@@ -159,14 +159,14 @@ def test_escape_gives_up_and_gives_the_focus_back(page, site, address):
     assert page.get_by_role("button", name=CONFIRM).count() == 0
 
 
-def test_nobody_answering_is_a_timeout(page, site, address):
+def test_no_one_responding_is_a_timeout(page, site, address):
     page.goto(address)
 
     assert execute(page, site, checkTimeout=400)["code"] == "timeout"
     assert page.get_by_role("button", name=CONFIRM).count() == 0
 
 
-def test_the_page_is_told_before_and_after(page, site, address):
+def test_the_page_is_notified_before_and_after(page, site, address):
     page.goto(address)
     page.evaluate(
         """(options) => { window.told = [];

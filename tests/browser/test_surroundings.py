@@ -74,7 +74,7 @@ def test_without_workers_the_page_does_the_work_itself(page, site, way):
     check_token(site, execute(page, site))
 
 
-def test_without_a_secure_context_there_is_a_token_all_the_same(page, site):
+def test_without_a_secure_context_there_is_a_token_anyway(page, site):
     site.serve(PLAIN.format(script=site.script(), body=""))
     page.goto(site.pages.url("/", "shop.test"))
 
@@ -82,7 +82,7 @@ def test_without_a_secure_context_there_is_a_token_all_the_same(page, site):
     check_token(site, execute(page, site), origin=site.pages.url("", "shop.test"))
 
 
-def test_the_service_may_stand_behind_the_sites_own_origin(page, site):
+def test_the_service_may_be_behind_the_sites_own_origin(page, site):
     script = f'<script src="{site.gate_beside_pages}/sdk/v1/agentgate.js?render=explicit"></script>'
     page.goto(site.serve(PLAIN.format(script=script, body="")))
     asked = []
@@ -104,7 +104,7 @@ def test_a_same_origin_page_without_blob_workers_uses_the_file(page, site):
     assert [url for url in started if url.startswith("http")], started
 
 
-def test_a_foreign_origin_is_told_so(page, site):
+def test_a_foreign_origin_is_shown_so(page, site):
     site.change(allowedOrigins=[site.pages.url("", "localhost")])
     page.goto(site.serve(PLAIN.format(script=site.script(), body="")))
 
@@ -142,7 +142,7 @@ def test_without_the_worker_s_file_the_page_does_the_work(plain_page, site):
     check_token(site, execute(plain_page, site, retry="never"))
 
 
-def test_a_service_that_never_answers_is_a_timeout(plain_page, site):
+def test_a_service_that_never_responds_is_a_timeout(plain_page, site):
     plain_page.route("**/v1/browser/challenge*", lambda _route: None)
 
     assert execute(plain_page, site, timeout=300)["code"] == "timeout"

@@ -85,7 +85,7 @@ POLICIES = {
 
 
 @pytest.mark.parametrize("name", ["allowed", "denied", "priced", "not listed"])
-def test_submissions_are_answered_as_the_policy_says(running, tmp_path, name):
+def test_submissions_are_handled_as_in_the_policy(running, tmp_path, name):
     policy, listed = POLICIES[name]
     site = Site(running, tmp_path, dict(policy), listed=listed)
 
@@ -97,7 +97,7 @@ def test_submissions_are_answered_as_the_policy_says(running, tmp_path, name):
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_the_gateway_answers_as_the_policy_says(running, tmp_path, name):
+def test_the_gateway_responds_as_in_the_policy(running, tmp_path, name):
     policy, listed = POLICIES[name]
     site = Site(running, tmp_path, dict(policy), listed=listed)
 
@@ -108,7 +108,7 @@ def test_the_gateway_answers_as_the_policy_says(running, tmp_path, name):
     assert told["signs the digest of another body"]["expected"] != "accepted"
 
 
-def test_in_monitor_mode_it_is_told_what_would_have_been(running, tmp_path):
+def test_in_monitor_mode_it_is_shown_what_would_have_been(running, tmp_path):
     site = Site(running, tmp_path, {}, mode="monitor")
 
     told = site.ask_gateway()
@@ -118,7 +118,7 @@ def test_in_monitor_mode_it_is_told_what_would_have_been(running, tmp_path):
     assert told["expired an hour ago"]["answered"] == "would block"
 
 
-def test_another_policy_than_was_told_is_noticed(running, tmp_path):
+def test_another_policy_than_was_reported_is_noticed(running, tmp_path):
     site = Site(running, tmp_path, {"entry": {"decision": "deny"}})
 
     assert next(row["name"] for row in wrong(site.simulate("--submit", f"{site.key}/contact"))) == "submits, signed"
@@ -151,7 +151,7 @@ def open_door():
     thread.join()
 
 
-def test_a_site_that_lets_everything_in_fails_every_bad_request(tmp_path, open_door):
+def test_a_site_that_allows_everything_fails_every_bad_request(tmp_path, open_door):
     url, seen = open_door
 
     result = agentgate(tmp_path, "agent-sim", url)
@@ -162,7 +162,7 @@ def test_a_site_that_lets_everything_in_fails_every_bad_request(tmp_path, open_d
     assert rows.count("right") == 7
     assert rows.count("WRONG") == len(rows) - 7 >= 15
     assert {path for _, path, _ in seen} == {"/page?a=b"}
-    assert "answered as they should not be" in result.stdout
+    assert "with an unexpected response" in result.stdout
     assert '"jwks": {"keys": [{"kty": "OKP"' in result.stdout
 
 
@@ -178,16 +178,16 @@ def test_the_key_stays_the_same_and_is_for_its_owner_only(tmp_path, open_door):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["shop.example"], "is no page; give an address such as https://shop.example/news"),
+        (["shop.example"], "is not the address of a page; give one such as https://shop.example/news"),
         (["http://127.0.0.1:9", "--submit", "site_demo1"], "--submit takes a site key and an action"),
-        (["http://127.0.0.1:9", "--secret-file", "missing"], "say which page to ask about"),
+        (["http://127.0.0.1:9", "--secret-file", "missing"], "give the page to simulate"),
         (["http://127.0.0.1:9", "--secret-file", "missing", "--site", PAGE], "missing cannot be read"),
         (["http://127.0.0.1:9/", "--policy", "missing"], "missing cannot be read"),
-        (["http://127.0.0.1:9/", "--policy", "wrong"], "give what GET .../agent-policy answers"),
-        (["http://127.0.0.1:9/"], "does not answer"),
+        (["http://127.0.0.1:9/", "--policy", "wrong"], "give the response of GET .../agent-policy"),
+        (["http://127.0.0.1:9/"], "does not respond"),
     ],
 )
-def test_what_cannot_be_done_is_said(tmp_path, arguments, message):
+def test_what_cannot_be_done_is_shown(tmp_path, arguments, message):
     (tmp_path / "wrong").write_text('{"no-such": 1}')
 
     result = agentgate(tmp_path, "agent-sim", *arguments)
@@ -196,10 +196,10 @@ def test_what_cannot_be_done_is_said(tmp_path, arguments, message):
     assert message in result.stderr
 
 
-def test_a_wrong_secret_is_told(running, tmp_path):
+def test_a_wrong_secret_is_reported(running, tmp_path):
     (tmp_path / "secret").write_text("ags_" + "x" * 40)
 
     result = agentgate(tmp_path, "agent-sim", running.public_url, "--site", PAGE, "--secret-file", "secret")
 
     assert result.returncode == 2
-    assert "check secret and --site" in result.stderr
+    assert "check the secret and --site" in result.stderr

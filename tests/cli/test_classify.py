@@ -54,7 +54,7 @@ def test_the_table_is_for_people(tmp_path):
     assert "2 User-Agents; requests: allow 1, challenge 1" in result.stdout
 
 
-def test_a_log_without_user_agents_is_refused_in_one_line(tmp_path):
+def test_a_log_without_user_agents_is_blocked_in_one_line(tmp_path):
     (tmp_path / "access.log").write_text(COMMON + "\n")
 
     result = agentgate(tmp_path, "classify", str(tmp_path / "access.log"))

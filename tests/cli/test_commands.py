@@ -29,7 +29,7 @@ def test_each_command_has_help_with_an_example(tmp_path, name):
     assert f"Example: {'AGENTGATE_WORKERS=4 ' if name == 'check-config' else ''}agentgate {name}" in result.stdout
 
 
-def test_every_command_answers_programs_too(tmp_path):
+def test_every_command_serves_programs_too(tmp_path):
     mute = [name for name in JSON_COMMANDS if "--json" not in agentgate(tmp_path, *name.split(), "--help").stdout]
 
     assert mute == []
@@ -61,7 +61,7 @@ def test_the_module_runs_as_a_program(tmp_path):
     assert result.stdout.splitlines()[0] == f"agentgate {__version__}"
 
 
-def test_the_exit_code_of_the_program_is_that_of_the_command(tmp_path):
+def test_the_exit_code_of_the_program_matches_the_command(tmp_path):
     result = subprocess.run(
         command("nope"), env=environment(tmp_path), capture_output=True, text=True, timeout=60, check=False
     )
@@ -91,7 +91,7 @@ def test_check_config_prints_json_for_programs(tmp_path):
     )
 
 
-def test_check_config_reads_the_file_it_is_told_to(tmp_path):
+def test_check_config_reads_the_file_it_is_instructed_to(tmp_path):
     (tmp_path / "other.toml").write_text("event_days = 8\n")
 
     rows = json.loads(agentgate(tmp_path, "check-config", "--json", "--config", "other.toml").stdout)
@@ -104,7 +104,7 @@ def test_check_config_prints_the_settings_page(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["check-config", "serve", "migrate"])
-def test_every_problem_of_the_settings_is_told_on_a_line(tmp_path, name):
+def test_every_problem_of_the_settings_is_reported_on_a_line(tmp_path, name):
     result = agentgate(tmp_path, name, AGENTGATE_WORKERS="x", AGENTGATE_ADMIN_KEY="CANARY", AGENTGATE_NOPE="1")
 
     assert result.returncode == 2
@@ -114,7 +114,7 @@ def test_every_problem_of_the_settings_is_told_on_a_line(tmp_path, name):
     assert "CANARY" not in result.stderr
 
 
-def test_a_missing_settings_file_is_told(tmp_path):
+def test_a_missing_settings_file_is_reported(tmp_path):
     result = agentgate(tmp_path, "check-config", "--config", "missing.toml")
 
     assert result.returncode == 2
@@ -145,7 +145,7 @@ def test_wrong_use_is_one_line_and_code_two(tmp_path, arguments, told):
     assert len(result.stderr.splitlines()) == 1
 
 
-def test_an_unexpected_error_is_told_in_short_and_with_debug_in_full(tmp_path):
+def test_an_unexpected_error_is_shown_in_short_and_with_debug_in_full(tmp_path):
     (tmp_path / "data").write_text("a file where a folder belongs")
 
     short = agentgate(tmp_path, "migrate")

@@ -42,7 +42,7 @@ def test_the_set_goes_into_the_folder_that_is_set(tmp_path):
     assert [path.name for path in intel_dir.iterdir()] == [FILE_NAME]
 
 
-def test_a_refused_line_changes_nothing_and_is_named(tmp_path):
+def test_a_rejected_line_changes_nothing_and_is_named(tmp_path):
     agentgate(tmp_path, "intel", "update", put(tmp_path, block="192.0.2.0/24\n"))
     before = (tmp_path / "data/intel" / FILE_NAME).read_bytes()
 
@@ -63,7 +63,7 @@ def test_the_rest_of_a_list_can_be_taken(tmp_path):
     assert "block.txt (block): 1 taken, 1 refused" in result.stdout
 
 
-def test_a_folder_that_is_not_there_is_refused_in_one_line(tmp_path):
+def test_a_folder_that_is_not_there_is_rejected_in_one_line(tmp_path):
     result = agentgate(tmp_path, "intel", "update", str(tmp_path / "none"))
 
     assert result.returncode == 2
@@ -84,7 +84,7 @@ def write_bomb(path, block, times):
             bomb.write(block)
 
 
-def test_a_packed_list_of_one_long_line_is_refused_without_unpacking_it(tmp_path):
+def test_a_packed_list_of_one_long_line_is_rejected_without_unpacking_it(tmp_path):
     lists = tmp_path / "lists"
     lists.mkdir()
     # 256 MB in a file of 250 kB.
@@ -97,7 +97,7 @@ def test_a_packed_list_of_one_long_line_is_refused_without_unpacking_it(tmp_path
         tracemalloc.stop()
 
     assert refused.returncode == 2
-    assert "line 1 of ip2asn.tsv.gz has more than 65536 bytes; give it as its publisher does" in refused.stderr
+    assert "line 1 of ip2asn.tsv.gz has more than 65536 bytes; give the file in its published format" in refused.stderr
     assert most < 16_000_000
 
 
@@ -113,7 +113,7 @@ def test_a_line_as_long_as_one_may_be_is_read_to_its_end(tmp_path):
     assert "ip2asn.tsv (iptoasn): 2 taken, 0 refused" in updated.stdout
 
 
-def test_a_packed_list_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
+def test_a_packed_list_that_unpacks_to_too_much_is_rejected(tmp_path, monkeypatch):
     monkeypatch.setattr(imports, "MOST_FILE_BYTES", 1_000_000)
     lists = tmp_path / "lists"
     lists.mkdir()
@@ -128,7 +128,7 @@ def test_a_packed_list_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch
 NAMES = {"BrandNewBot": {"operator": "New", "function": "AI Search Crawlers", "respect": "", "frequency": ""}}
 
 
-def test_a_single_file_is_kept_beside_the_others_and_replaces_its_namesake(tmp_path):
+def test_a_single_file_is_kept_next_to_the_others_and_replaces_its_namesake(tmp_path):
     (tmp_path / "robots.json").write_text(json.dumps(NAMES))
     (tmp_path / "names-scanner.txt").write_text("WeaknessFinder\nAP3A.240617.008\n")
 

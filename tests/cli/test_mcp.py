@@ -144,7 +144,7 @@ def test_without_a_clear_yes_nothing_changes(start: Any, site: str, people: Cast
 
     assert asked["method"] == "elicitation/create"
     assert site in asked["params"]["message"]
-    assert told == {"changed": False, "why": "The person said no."}
+    assert told == {"changed": False, "why": "The user declined."}
     assert revision(people, site) == before
 
 
@@ -168,7 +168,7 @@ def test_rules_with_a_warning_need_a_second_yes(
     assert revision(people, site) == before + is_saved
 
 
-def test_a_yes_puts_the_rules_in_force_and_other_calls_wait_meanwhile(start: Any, site: str, people: Cast) -> None:
+def test_a_yes_puts_the_rules_active_and_other_calls_wait_in_between(start: Any, site: str, people: Cast) -> None:
     with session(start, can_ask=True) as client:
         client.begin("tools/call", name="push_rules", arguments={"siteKey": site, "ruleSet": RULES})
         asked = client.read()
@@ -182,7 +182,9 @@ def test_a_yes_puts_the_rules_in_force_and_other_calls_wait_meanwhile(start: Any
     assert people.alice.get(f"/v1/console/sites/{site}/rules").json()["ruleSet"]["rules"][0]["name"] == "no-tor"
 
 
-def test_a_client_that_cannot_ask_changes_nothing_and_is_told_the_command(start: Any, site: str, people: Cast) -> None:
+def test_a_client_that_cannot_ask_changes_nothing_and_is_reported_the_command(
+    start: Any, site: str, people: Cast
+) -> None:
     before = revision(people, site)
     with session(start) as client:
         told = client.tool("push_rules", siteKey=site, ruleSet=RULES)

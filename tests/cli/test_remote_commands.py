@@ -3,14 +3,17 @@
 import io
 import json
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 import yaml
 
+from agentgate.protection.suggestions.records import SeenGroup, SuggestionGroup
 from tests.cli.commands import Result, agentgate
 from tests.support.browser_client import ORIGIN
-from tests.support.service import ADMIN_KEY, RunningService
+from tests.support.service import ADMIN_KEY, NOON_MS, RunningService
 
 # One store is enough: the commands know the API only.
 pytestmark = pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
@@ -79,7 +82,7 @@ def test_an_invite_prints_its_link(run: Command) -> None:
     assert "ann@cli.example" in told.stdout
 
 
-def test_a_second_customer_of_a_name_is_made_on_purpose_only(run: Command, service: RunningService) -> None:
+def test_a_second_customer_of_a_name_is_made_intentionally_only(run: Command, service: RunningService) -> None:
     assert run("invite", "bea@cli.example", "--customer", "Twice").returncode == 0
 
     again = run("invite", "cyd@cli.example", "--customer", "Twice")
@@ -112,7 +115,7 @@ def test_labels_are_json_either_way(run: Command, site: str) -> None:
     assert run("labels", "export", "--site-key", site, "--json").stdout == ""
 
 
-def test_rules_are_checked_tried_compared_replayed_and_put_in_force(run: Command, site: str, tmp_path: Path) -> None:
+def test_rules_are_checked_tried_compared_replayed_and_put_active(run: Command, site: str, tmp_path: Path) -> None:
     good = written(tmp_path, "rules.json", RULES)
     bad = written(tmp_path, "bad.json", json.dumps(RULES, indent=1).replace('"block"', '"bloc"'))
 
@@ -130,7 +133,7 @@ def test_rules_are_checked_tried_compared_replayed_and_put_in_force(run: Command
     same = written(tmp_path, "same.yaml", yaml.safe_dump(RULES))
     assert run("rules", "diff", site, same).stdout == "no difference\n"
     assert json.loads(run("rules", "diff", site, same, "--json").stdout) == {"differs": False, "diff": ""}
-    assert "needs --yes" in run("rules", "push", site, same, "--json").stderr
+    assert "requires --yes" in run("rules", "push", site, same, "--json").stderr
     assert json.loads(run("rules", "push", site, same, "--json", "--yes").stdout)["revision"] == 1
     assert (
         "broken.yaml:2:1: This is not YAML"
@@ -162,9 +165,9 @@ def test_rules_with_warnings_are_saved_only_if_a_person_acknowledges_them(
     assert "stopped" in run("rules", "push", site, file).stderr
     assert json.loads(run("rules", "show", site, "--json").stdout)["revision"] == 0
     monkeypatch.setattr("sys.stdin", io.StringIO("y\ny\n"))
-    assert "revision 1 is in force" in run("rules", "push", site, file).stdout
+    assert "revision 1 is active" in run("rules", "push", site, file).stdout
     other = written(tmp_path, "other.json", {**UNKNOWN, "version": "2"})
-    assert "revision 2 is in force" in run("rules", "push", site, other, "--yes", "--acknowledge").stdout
+    assert "revision 2 is active" in run("rules", "push", site, other, "--yes", "--acknowledge").stdout
 
 
 def visit(service: RunningService, secret: str, target: str = "/") -> None:
@@ -188,7 +191,7 @@ def wait_for_decisions(run: Command, site: str, count: int) -> list[dict[str, ob
     pytest.fail("the decisions did not come")
 
 
-def test_tail_shows_decisions_oldest_first_and_explain_says_why(
+def test_tail_shows_decisions_oldest_first_and_explain_shows_why(
     run: Command, site: str, service: RunningService
 ) -> None:
     secret = run("credential", "create", site).stdout.strip()
@@ -206,12 +209,12 @@ def test_tail_shows_decisions_oldest_first_and_explain_says_why(
         run("site", "create", "Other", "--origin", "https://other.example", "--site-key", "site_cli_two").returncode
         == 0
     )
-    assert "say which site: " in run("tail", "--once").stderr
+    assert "give the site key: " in run("tail", "--once").stderr
     unknown = run("explain", "dec_0000000000000")
     assert (unknown.returncode, "no site has a decision" in unknown.stderr) == (2, True)
 
 
-def test_a_file_makes_a_site_shows_its_plan_and_changes_what_differs(
+def test_a_file_creates_a_site_shows_its_plan_and_changes_what_differs(
     run: Command, tmp_path: Path, service: RunningService
 ) -> None:
     wanted = {"siteKey": "site_cli_applied", "name": "Applied", "allowedOrigins": ["https://applied.example"]}
@@ -219,7 +222,7 @@ def test_a_file_makes_a_site_shows_its_plan_and_changes_what_differs(
 
     first = run("apply", name, "--yes")
     assert "the site will be created" in first.stdout
-    assert run("apply", name, "--yes").stdout == "nothing to do\n"
+    assert run("apply", name, "--yes").stdout == "no changes\n"
     written(
         tmp_path,
         "site.yaml",
@@ -228,7 +231,7 @@ def test_a_file_makes_a_site_shows_its_plan_and_changes_what_differs(
     plan = json.loads(run("apply", name, "--yes", "--json").stdout)
     assert plan["mode"] == {"before": "monitor", "after": "enforce"}
     assert set(plan) == {"mode", "rules", "agentPolicy"}
-    assert run("apply", name, "--yes").stdout == "nothing to do\n"
+    assert run("apply", name, "--yes").stdout == "no changes\n"
     policy = service.operator.get("/v1/admin/sites/site_cli_applied/agent-policy").json()
     assert policy["default"] == "challenge"
     written(tmp_path, "site.yaml", yaml.safe_dump(wanted | {"mode": "monitor", "agentPolicy": {"default": "deny"}}))
@@ -247,7 +250,7 @@ def test_without_a_yes_nothing_is_changed(run: Command, tmp_path: Path, service:
     assert service.operator.get("/v1/admin/sites/site_cli_asked").status_code == 404
 
 
-def test_protect_makes_site_secret_and_file_once(run: Command, tmp_path: Path, service: RunningService) -> None:
+def test_protect_creates_site_secret_and_file_once(run: Command, tmp_path: Path, service: RunningService) -> None:
     given = ("protect", "https://protected.example", "--proxy", "nginx", "--no-watch")
 
     first = run(*given)
@@ -266,8 +269,64 @@ def test_protect_makes_site_secret_and_file_once(run: Command, tmp_path: Path, s
     assert file.read_text() == text
     sites = service.operator.get("/v1/admin/sites").json()["items"]
     assert [each["mode"] for each in sites if "https://protected.example" in each["allowedOrigins"]] == ["monitor"]
-    assert "take one of nginx" in run("protect", "https://x.example", "--proxy", "iis").stderr
+    assert "use one of nginx" in run("protect", "https://x.example", "--proxy", "iis").stderr
     assert "not the address of a site" in run("protect", "ftp://x", "--proxy", "nginx").stderr
+
+
+FRONT_PAGE = b"""<link rel="alternate" type="application/rss+xml" href="/blog/feed/">
+<link rel="alternate stylesheet" type="text/css" href="/a.css"><link rel="alternate" hreflang="de">
+<link rel=alternate type=application/atom+xml href="?feed=atom">
+<link rel="alternate" type="application/rss+xml" href="https://elsewhere.example/feed">
+<link rel="alternate" type="application/rss+xml" href="/feed">"""
+
+
+class FrontPage(BaseHTTPRequestHandler):
+    """The front page of a site with feeds."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(FRONT_PAGE)))
+        self.end_headers()
+        self.wfile.write(FRONT_PAGE)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_protect_finds_the_feeds_of_the_front_page_and_a_command_declares_them(
+    run: Command, service: RunningService
+) -> None:
+    with HTTPServer(("127.0.0.1", 0), FrontPage) as upstream:
+        Thread(target=upstream.serve_forever, daemon=True).start()
+        given = ("protect", "https://fed.example", "--proxy", "nginx", "--no-watch", "--site-key", "site_cli_fed")
+        told = run(*given, "--upstream", f"http://127.0.0.1:{upstream.server_port}")
+        upstream.shutdown()
+
+    assert told.returncode == 0, told.stderr
+    assert "To declare them: agentgate site feeds site_cli_fed /blog/feed/ '/?feed=atom' /feed" in told.stdout
+    assert run("site", "feeds", "site_cli_fed", "/blog/feed/", "/?feed=atom").returncode == 0
+    declared = service.operator.get("/v1/admin/sites/site_cli_fed").json()["feeds"]
+    assert declared == ["/blog/feed/", "/?feed=atom"]
+
+
+def test_suggestions_are_listed_accepted_and_withdrawn(run: Command, service: RunningService) -> None:
+    assert run("site", "create", "Suggested", "--origin", ORIGIN, "--site-key", "site_cli_suggested").returncode == 0
+    site_id = service.operator.get("/v1/admin/sites/site_cli_suggested").json()["id"]
+    group = SuggestionGroup("POST", "/hooks/pay", "", "stripe", "stripe", is_proven=True)
+    seen = SeenGroup(site_id, group, 7, ["00" * 8], NOON_MS, NOON_MS)
+    service.change(lambda stores: stores.suggestions.add_seen([seen]))
+
+    listed = json.loads(run("site", "suggestions", "site_cli_suggested", "--json").stdout)
+    (found,) = listed["items"]
+    assert "POST /hooks/pay to stripe" in run("site", "suggestions", "site_cli_suggested").stdout.replace("\n", " ")
+    accepted = run("site", "suggestions", "site_cli_suggested", "--accept", found["id"], "--note", "payments")
+    assert accepted.stdout == "site_cli_suggested: POST /hooks/pay to stripe is open\n"
+    opened = service.operator.get("/v1/admin/sites/site_cli_suggested").json()["openPaths"]
+    assert opened == [{"path": "/hooks/pay", "sender": "stripe", "method": "POST", "note": "payments"}]
+    assert run("site", "suggestions", "site_cli_suggested", "--withdraw", found["id"]).returncode == 0
+    assert service.operator.get("/v1/admin/sites/site_cli_suggested").json()["openPaths"] == []
+    both = run("site", "suggestions", "site_cli_suggested", "--accept", found["id"], "--withdraw", found["id"])
+    assert both.returncode == 2
 
 
 def test_protect_watches_until_enforce_can_be_judged(
@@ -290,12 +349,12 @@ def test_protect_watches_until_enforce_can_be_judged(
     assert json.loads(run("site", "show", site, "--json").stdout)["mode"] == "enforce"
 
 
-def test_a_service_that_is_not_there_is_said_with_the_remedy(settings: object, tmp_path: Path) -> None:
+def test_a_service_that_is_not_there_is_shown_with_the_remedy(settings: object, tmp_path: Path) -> None:
     told = agentgate(tmp_path, "site", "list", "--url", "http://127.0.0.1:9", AGENTGATE_ADMIN_KEY=ADMIN_KEY)
 
     assert told.returncode == 2
     assert "agentgate serve" in told.stderr
 
 
-def test_the_version_is_told(settings: object, tmp_path: Path) -> None:
+def test_the_version_is_reported(settings: object, tmp_path: Path) -> None:
     assert agentgate(tmp_path, "--version").stdout.startswith("agentgate ")

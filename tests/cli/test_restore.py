@@ -37,14 +37,14 @@ def test_databases_that_are_there_are_not_overwritten_unasked(folder: Path) -> N
     assert contents(folder / "data") == before
 
 
-def test_what_was_there_is_kept_aside_and_the_service_goes_on_with_the_backup(folder: Path) -> None:
+def test_what_was_there_is_kept_aside_and_the_service_continues_with_the_backup(folder: Path) -> None:
     before = agentgate(folder, "keys", "list").stdout
     agentgate(folder, "keys", "rotate", "clearance")
 
     restored = agentgate(folder, "restore", "copy", "--overwrite")
 
     assert restored.returncode == 0, restored.stderr
-    assert "No token that was issued until now can be spent any more" in restored.stdout
+    assert "Tokens issued until now can no longer be redeemed" in restored.stdout
     (aside,) = (folder / "data").glob("replaced-*")
     assert {"config.db", "hot.db", "stats.db"} <= {path.name for path in aside.iterdir()}
     assert sorted(path.name for path in (folder / "data").glob("*.db")) == ["config.db", "hot.db", "stats.db"]
@@ -53,7 +53,7 @@ def test_what_was_there_is_kept_aside_and_the_service_goes_on_with_the_backup(fo
     assert agentgate(folder, "keys", "list").stdout == before
 
 
-def test_programs_are_told_what_was_restored_and_where_the_rest_is(folder: Path) -> None:
+def test_programs_are_shown_what_was_restored_and_where_the_rest_is(folder: Path) -> None:
     told = json.loads(agentgate(folder, "restore", "copy", "--overwrite", "--json").stdout)
 
     assert sorted(Path(each).name for each in told["files"]) == ["config.db", "hot.db", "stats.db"]
@@ -70,12 +70,12 @@ def test_a_backup_goes_to_a_new_machine_with_its_root_secret(folder: Path) -> No
     restored = agentgate(folder / "new", "restore", "copy")
 
     assert without.returncode == 2
-    assert "root.secret is missing; first put the root secret there" in without.stderr
+    assert "root.secret is missing; first put the root secret of the backup there" in without.stderr
     assert restored.returncode == 0, restored.stderr
     assert agentgate(folder / "new", "keys", "list").returncode == 0
 
 
-def test_another_root_secret_is_told_before_anything_changes(folder: Path) -> None:
+def test_another_root_secret_is_reported_before_anything_changes(folder: Path) -> None:
     before = contents(folder / "data")
     (folder / "data" / "root.secret").write_text("ab" * 32)
 
@@ -94,7 +94,7 @@ def add_damaged_day(copy: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
-        (lambda copy: (copy / "hot.db").unlink(), "not a whole backup: hot.db is missing"),
+        (lambda copy: (copy / "hot.db").unlink(), "not a complete backup: hot.db is missing"),
         (lambda copy: (copy / "stats.db").write_bytes(b"not a database" * 1000), "stats.db"),
         # A day of events: nothing but the look at each copy opens it before it is in place.
         (add_damaged_day, "2026-11-17.db"),
@@ -146,7 +146,7 @@ def clear(path: Path) -> None:
         (Path.unlink, "missing", ("migrate",)),
     ],
 )
-def test_without_its_main_database_a_store_does_not_begin_anew(
+def test_without_its_main_database_a_store_does_not_begin_again(
     folder: Path, damage, state: str, command: tuple[str, ...]
 ) -> None:
     damage(folder / "data" / "config.db")

@@ -98,7 +98,7 @@ def serving(tmp_path):
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_it_says_where_it_serves_and_is_ready_there(serving, workers):
+def test_it_shows_where_it_serves_and_is_ready_there(serving, workers):
     event = serving(AGENTGATE_WORKERS=workers).event("serving")
 
     assert httpx.get(f"{event['public_url']}/healthz").status_code == 200
@@ -115,7 +115,7 @@ def test_told_to_stop_it_drains_and_exits_with_zero(serving, workers, number):
         httpx.get(f"{event['public_url']}/healthz")
 
 
-def test_a_request_that_is_open_when_it_is_told_to_stop_is_finished(serving):
+def test_a_request_that_is_open_when_it_is_instructed_to_stop_is_finished(serving):
     running = serving(AGENTGATE_DRAIN_SECONDS="5")
     host, port = str(running.event("serving")["public_url"]).removeprefix("http://").split(":")
 
@@ -151,7 +151,7 @@ def test_the_first_start_makes_an_admin_key_that_only_its_owner_can_read(serving
     assert answer.status_code == 200
 
 
-def test_no_secret_stands_in_the_log(serving, tmp_path):
+def test_no_secret_is_in_the_log(serving, tmp_path):
     running = serving(AGENTGATE_ADMIN_KEY="CANARY-correct-horse-battery", AGENTGATE_LOG_LEVEL="debug")
     event = running.event("serving")
     httpx.get(f"{event['admin_url']}/v1/admin/sites", headers={"X-Admin-Key": "CANARY-correct-horse-battery"})
@@ -163,9 +163,11 @@ def test_no_secret_stands_in_the_log(serving, tmp_path):
     assert (tmp_path / "data" / "root.secret").read_text().strip() not in "".join(running.lines)
 
 
-def test_a_redis_that_is_away_and_a_public_admin_listener_are_warned_of(serving):
+def test_a_redis_that_is_unavailable_and_a_public_admin_listener_are_warned_of(serving):
     running = serving(AGENTGATE_REDIS_URL="redis://127.0.0.1:9/0", AGENTGATE_ADMIN_LISTEN="0.0.0.0:0")
-    away = running.event("Redis cannot be used: until it can, each worker counts rates by itself; check REDIS_URL")
+    away = running.event(
+        "Redis is unavailable: until it responds, each worker counts rates separately; check REDIS_URL"
+    )
     running.event("serving")
     # The last word of the start.
     while not any("the admin listener is public" in line for line in running.lines):
@@ -178,7 +180,7 @@ def test_a_redis_that_is_away_and_a_public_admin_listener_are_warned_of(serving)
 def test_a_private_admin_listener_is_not_warned_of(serving):
     running = serving()
     running.event("serving")
-    running.event("PUBLIC_BASE_URL is not set: links in messages lead to this machine")
+    running.event("PUBLIC_BASE_URL is not set: links in email point to this machine")
     assert running.stop() == 0
 
     assert not [line for line in running.lines if "admin listener" in line or "Redis" in line]
@@ -195,7 +197,7 @@ def test_the_demo_prints_a_call_that_works(serving):
     assert json.loads(answer.stdout)["siteKey"] == "site_demo_shop"
 
 
-def test_a_port_in_use_is_told_in_one_line(tmp_path):
+def test_a_port_in_use_is_shown_in_one_line(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         result = agentgate(tmp_path, "serve", AGENTGATE_PUBLIC_LISTEN=f"127.0.0.1:{taken.getsockname()[1]}")
 

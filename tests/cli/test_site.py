@@ -25,8 +25,8 @@ def test_one_line_protects_a_site_as_a_whole_and_one_ends_it(service, run):
     assert read() is False
 
 
-def test_monitor_mode_is_told(service, run):
-    assert "In monitor mode nobody is asked yet" in run("protect", create_site(service, mode="monitor")).stdout
+def test_monitor_mode_is_reported(service, run):
+    assert "In monitor mode no visitor is challenged" in run("protect", create_site(service, mode="monitor")).stdout
 
 
 def test_one_line_opens_a_path_to_one_sender_and_one_closes_it(service, run):
@@ -40,12 +40,12 @@ def test_one_line_opens_a_path_to_one_sender_and_one_closes_it(service, run):
         ("/hooks/stripe", "203.0.113.7"),
         ("/hooks/stripe", "stripe"),
     ]
-    assert run("close", key, "/hooks/stripe").stdout == f"{key}: /hooks/stripe is closed\n"
-    assert run("close", key, "/hooks/stripe").stdout == f"{key}: /hooks/stripe was not open\n"
+    assert run("close", key, "/hooks/stripe").stdout == f"{key}: /hooks/stripe is no longer an allowed path\n"
+    assert run("close", key, "/hooks/stripe").stdout == f"{key}: /hooks/stripe was not an allowed path\n"
     assert read() == []
 
 
-def test_what_is_wrong_is_told_in_one_line(service, run):
+def test_what_is_wrong_is_shown_in_one_line(service, run):
     key = create_site(service)
 
     told = run("open", key, "/hooks", "--to", "nobody")

@@ -24,7 +24,7 @@ def test_migrate_applies_what_is_pending_and_then_there_is_nothing(tmp_path):
 
     assert (applied.returncode, again.returncode) == (0, 0)
     assert " applied" in applied.stdout
-    assert again.stdout == "nothing is pending\n"
+    assert again.stdout == "no pending migrations\n"
 
 
 def test_a_backup_holds_every_database_and_each_is_sound(tmp_path):
@@ -53,7 +53,7 @@ def test_programs_read_what_was_applied_and_what_was_copied(tmp_path):
     assert sorted(copied["files"]) == sorted(f"copy/{path.name}" for path in (tmp_path / "copy").iterdir())
 
 
-def test_a_backup_into_a_folder_with_something_in_it_is_refused(tmp_path):
+def test_a_backup_into_a_folder_with_something_in_it_is_rejected(tmp_path):
     agentgate(tmp_path, "migrate")
     (tmp_path / "copy").mkdir()
     (tmp_path / "copy" / "old.db").touch()
@@ -78,11 +78,11 @@ def test_a_damaged_database_leaves_no_backup_behind(tmp_path):
     assert list((tmp_path / "copy").iterdir()) == []
 
 
-def test_a_backup_without_a_data_folder_is_refused(tmp_path):
+def test_a_backup_without_a_data_directory_is_rejected(tmp_path):
     result = agentgate(tmp_path, "backup", "copy")
 
     assert result.returncode == 2
-    assert "there is no data folder" in result.stderr
+    assert "there is no data directory" in result.stderr
 
 
 def test_rotating_a_key_makes_a_new_one_and_keeps_the_old(tmp_path):
@@ -119,7 +119,7 @@ def test_routes_prints_a_table_in_which_no_path_is_cut(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["routes --surface nope", "openapi nope"])
-def test_an_unknown_surface_is_refused_with_the_known_ones(tmp_path, name):
+def test_an_unknown_surface_is_rejected_with_the_known_ones(tmp_path, name):
     result = agentgate(tmp_path, *name.split())
 
     assert result.returncode == 2

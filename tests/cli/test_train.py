@@ -48,7 +48,7 @@ def test_train_writes_a_model_that_is_accepted_and_a_report(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["labels.ndjson", "model.json", "report.html"]
 
 
-def test_train_reads_standard_input_and_writes_where_it_is_told(tmp_path, monkeypatch):
+def test_train_reads_standard_input_and_writes_where_it_is_reported(tmp_path, monkeypatch):
     page = json.dumps({"items": made_labels(240, kinds=("agent", "human", "bot"))})
     monkeypatch.setattr("sys.stdin", io.StringIO(page))
     files = ("--out", "a.json", "--report", "a.html")
@@ -75,21 +75,21 @@ def test_the_same_command_writes_the_same_files(tmp_path):
     ("content", "arguments", "told"),
     [
         (lines(made_labels(60)), (), "60 of 60 labels can be used for kind bot (bot and human), and at least 100"),
-        (lines(made_labels(120, kinds=("bot",))), (), "only 0 usable label(s) say human"),
+        (lines(made_labels(120, kinds=("bot",))), (), "only 0 usable label(s) are human"),
         (lines(made_labels(3)) + "{", (), "line 4 is not JSON"),
         (lines(made_labels(120)), ("--kind", "robot"), "robot"),
         (lines(made_labels(120)), ("--trees", "501"), "Invalid value for '--trees'"),
         (
             lines(made_labels(120)),
             ("--out", "gone/model.json"),
-            "there is no folder gone for model.json; make it first",
+            "there is no folder gone for model.json; create it first",
         ),
-        (lines(made_labels(120)), ("--report", "model.json"), "--out and --report name the same file; give two"),
+        (lines(made_labels(120)), ("--report", "model.json"), "--out and --report are the same file; give two files"),
         (b"\xff\xfe", (), "is not UTF-8 text"),
         (None, (), "labels.ndjson cannot be read"),
     ],
 )
-def test_what_cannot_be_learned_from_is_refused_and_nothing_is_written(tmp_path, content, arguments, told):
+def test_what_cannot_be_learned_from_is_rejected_and_nothing_is_written(tmp_path, content, arguments, told):
     if content is not None:
         (tmp_path / "labels.ndjson").write_bytes(content if isinstance(content, bytes) else content.encode())
     before = sorted(tmp_path.iterdir())
@@ -101,7 +101,7 @@ def test_what_cannot_be_learned_from_is_refused_and_nothing_is_written(tmp_path,
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_without_the_library_the_command_says_how_to_get_it(tmp_path):
+def test_without_the_library_the_command_shows_how_to_get_it(tmp_path):
     name = write_labels(tmp_path, made_labels(120))
     program = (
         "import sys; sys.modules['sklearn'] = None\n"
@@ -199,7 +199,7 @@ def test_the_service_takes_what_was_trained_on_its_labels_as_a_candidate(tmp_pat
     assert installed.json()["version"] == model["version"]
 
 
-def test_the_operator_credential_is_found_in_the_data_folder(tmp_path, service):
+def test_the_operator_credential_is_found_in_the_data_directory(tmp_path, service):
     site_key = store_labels(service, made_labels(2))
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "admin.key").write_text(ADMIN_KEY + "\n")
@@ -216,7 +216,7 @@ def test_the_operator_credential_is_found_in_the_data_folder(tmp_path, service):
         (ADMIN_KEY + "x", "site_gone1234", "the service answered 401: unauthorized"),
     ],
 )
-def test_what_the_service_refuses_is_told(tmp_path, service, key, site_key, told):
+def test_what_the_service_rejects_is_reported(tmp_path, service, key, site_key, told):
     result = agentgate(
         tmp_path, "labels", "export", "--url", service.admin_url, "--site-key", site_key, AGENTGATE_ADMIN_KEY=key
     )
@@ -234,7 +234,7 @@ def test_what_the_service_refuses_is_told(tmp_path, service, key, site_key, told
         ("http://127.0.0.1:1", "127.0.0.1:1 cannot be reached"),
     ],
 )
-def test_an_address_that_is_no_listener_is_refused(tmp_path, url, told):
+def test_an_address_that_is_not_a_listener_is_rejected(tmp_path, url, told):
     result = agentgate(
         tmp_path, "labels", "export", "--url", url, "--site-key", "site_x1234", AGENTGATE_ADMIN_KEY=ADMIN_KEY
     )
@@ -243,7 +243,7 @@ def test_an_address_that_is_no_listener_is_refused(tmp_path, url, told):
     assert told in result.stderr
 
 
-def test_without_a_credential_the_export_says_where_one_is_looked_for(tmp_path):
+def test_without_a_credential_the_export_shows_where_one_is_looked_for(tmp_path):
     result = agentgate(tmp_path, "labels", "export", "--site-key", "site_x1234")
 
     assert result.returncode == 2

@@ -150,6 +150,13 @@ ADDITIONS = {
     "POST /v1/console/sites/{siteKey}/appeals/{appealId}/answer": 9,
     "DELETE /v1/console/sites/{siteKey}/appeals/{appealId}/answer": 9,
     "PUT /v1/console/sites/{siteKey}/appeals/{appealId}/label": 9,
+    # Refused programs, and the open paths that would allow them.
+    "GET /v1/admin/sites/{siteKey}/suggestions": 11,
+    "POST /v1/admin/sites/{siteKey}/suggestions/{suggestionId}/accept": 11,
+    "DELETE /v1/admin/sites/{siteKey}/suggestions/{suggestionId}/accept": 11,
+    "GET /v1/console/sites/{siteKey}/suggestions": 11,
+    "POST /v1/console/sites/{siteKey}/suggestions/{suggestionId}/accept": 11,
+    "DELETE /v1/console/sites/{siteKey}/suggestions/{suggestionId}/accept": 11,
     "GET /v1/admin/sites/{siteKey}/list-entries": 11,
     "POST /v1/admin/sites/{siteKey}/list-entries": 11,
     "POST /v1/admin/sites/{siteKey}/list-entries/backtest": 11,
@@ -171,6 +178,7 @@ ADDED_FIELDS = {
         "wantedPrograms": 9,
         "tokenBinding": 8,
         "privateTokenIssuers": 7,
+        "suggestions": 9,
     }
     for name in ("Site", "SiteSummary", "SiteDetail", "SiteInput")
 } | {"TopLists": {"refusedPrograms": 11}}
@@ -244,7 +252,7 @@ ADDED_ENUMERATIONS = {
 }
 
 # Enumeration of the specification -> the values that were added to it.
-ADDED_VALUES = {"LabelSource": ["appeal"]}
+ADDED_VALUES = {"LabelSource": ["appeal"], "HealthCheck": ["address_mismatch"]}
 
 # Constant of `limits` -> section.
 ADDED_LIMITS = {

@@ -78,7 +78,7 @@ def test_what_would_break_a_client_is_found(change, told):
     assert told in changed(change)
 
 
-def test_what_is_added_is_no_break():
+def test_what_is_added_is_not_a_break():
     def add(paths, names):
         paths["/y"] = json.loads(json.dumps(paths["/x"]))
         names["Out"]["properties"]["more"] = {"type": "string"}

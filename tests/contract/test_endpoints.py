@@ -49,7 +49,7 @@ def test_no_surface_has_the_same_endpoint_twice():
     assert [row for row, count in rows.items() if count > 1] == []
 
 
-def test_each_endpoint_stands_in_the_surface_its_prefix_names():
+def test_each_endpoint_is_in_the_surface_its_prefix_names():
     misplaced = [
         (surface.name, row.path)
         for surface in surfaces()

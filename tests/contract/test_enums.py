@@ -42,7 +42,7 @@ def defined():
     }
 
 
-def test_the_shared_enumerations_are_those_of_the_specification_in_its_order():
+def test_the_shared_enumerations_are_the_ones_of_the_specification_in_its_order():
     expected = {
         class_name(name): [*values, *ADDED_VALUES.get(class_name(name), [])]
         for name, values in enumerations(spec_text()).items()
@@ -66,8 +66,8 @@ def test_an_enumeration_named_in_plain_words_has_the_values_of_its_sentence(name
     assert defined()[name] == quotation.partition("(")[2].rstrip(")").split(", ")
 
 
-def test_the_health_checks_are_those_of_the_specification():
-    assert defined()["HealthCheck"] == list(health_checks(spec_text()))
+def test_the_health_checks_are_the_ones_of_the_specification():
+    assert defined()["HealthCheck"] == [*health_checks(spec_text()), *ADDED_VALUES["HealthCheck"]]
 
 
 def test_every_other_enumeration_is_a_listed_addition():

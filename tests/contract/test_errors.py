@@ -39,7 +39,7 @@ def test_the_rows_a_table_adds_are_the_listed_ones(name):
     assert added == list(ADDED_CODES.get(name, {}))
 
 
-def test_the_agent_table_has_the_statuses_of_the_specification_and_those_of_handoff_polling():
+def test_the_agent_table_has_the_statuses_of_the_specification_and_the_ones_of_handoff_polling():
     handoff = next(line for line in spec_text().splitlines() if line.startswith("Handoff polling"))
     of_handoff = {int(status) for status in re.findall(r"\b4\d\d\b", handoff)}
 
@@ -60,7 +60,7 @@ def test_the_times_to_wait_are_those_the_specification_gives():
     }
 
 
-def test_the_crawler_errors_are_those_of_the_specification():
+def test_the_crawler_errors_are_the_ones_of_the_specification():
     found = {error.value: CRAWLER_ERROR_STATUSES[error] for error in CrawlerError}
 
     assert found == crawler_errors(spec_text())
@@ -73,7 +73,7 @@ def test_every_default_message_is_a_sentence_without_placeholders(name):
         assert not re.search(r"\{[a-z_]+\}", row.message), row
 
 
-def test_every_gateway_answer_pairs_its_decision_with_its_status():
+def test_every_gateway_response_pairs_its_decision_with_its_status():
     usual = {"allow": {204}, "challenge": {401}, "block": {403}}
     answers = {row.code: row.answers for row in errors.GATEWAY.rows.values() if row.code != "service_unavailable"}
 
@@ -92,7 +92,7 @@ def test_a_code_missing_from_a_table_is_a_bug():
         errors.BROWSER.lookup("not_found")
 
 
-def test_a_refusal_cannot_be_changed():
+def test_a_rejection_cannot_be_changed():
     headers = {"retry-after": "1"}
     refused = Refused("rate_limited", headers=headers, handoff={"id": "ho_1"})
     headers["retry-after"] = "2"
@@ -127,14 +127,14 @@ def test_a_code_outside_every_table_is_found():
     assert unknown_codes('raise Refused("not_found")\nraise errors.Refused("no_such", "x")\n') == ["no_such"]
 
 
-def test_every_code_refused_with_stands_in_a_table():
+def test_every_code_rejected_with_is_in_a_table():
     found = {str(path.relative_to(SOURCE)): unknown_codes(path.read_text("utf-8")) for path in SOURCE.rglob("*.py")}
 
     assert found
     assert {path: codes for path, codes in found.items() if codes} == {}
 
 
-def test_every_code_a_route_says_it_refuses_with_stands_in_its_surfaces_table():
+def test_every_code_a_route_shows_it_rejects_with_is_in_its_surfaces_table():
     from agentgate.routes import SURFACES
 
     unknown = [

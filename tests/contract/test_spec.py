@@ -64,7 +64,7 @@ def test_every_limit_and_enumeration_is_found():
     assert len(enumerations(spec_text())) == 12
 
 
-def test_what_stands_in_parentheses_is_no_value():
+def test_what_is_in_parentheses_is_not_a_value():
     assert enumerations(spec_text())["Rule action"] == ("allow", "challenge", "block", "drop", "count")
 
 
@@ -126,7 +126,7 @@ def test_every_record_is_found():
         ("`a` {`x` integer, `y`: `p` or `q`; `z` optional}. All four added fields are required.", {"a": True}),
     ],
 )
-def test_a_sentence_says_which_fields_are_required(sentence, fields):
+def test_a_sentence_shows_which_fields_are_required(sentence, fields):
     assert fields_of(sentence) == fields
 
 

@@ -85,7 +85,7 @@ def test_a_running_service_shows_the_series_of_the_list_and_no_others(service: R
     promtool("check", "metrics", stdin=text.encode())
 
 
-def test_figures_that_are_not_of_processes_have_a_rule_to_merge_them() -> None:
+def test_metrics_that_are_not_of_processes_have_a_rule_to_merge_them() -> None:
     assert {each.merge for each in SERIES if each.kind is not SeriesKind.GAUGE} == {Merge.SUM, Merge.EACH}
     assert {each.name for each in SERIES if each.merge is Merge.EACH} == {
         name for name in BY_NAME if name.startswith("process_")
@@ -210,7 +210,7 @@ def _text(rule: dict[str, Any], labels: dict[str, str], value: str = "") -> dict
     }
 
 
-def test_each_alert_fires_when_it_should_and_none_does_when_all_is_well(tmp_path: Path) -> None:
+def test_each_alert_fires_when_it_should_and_none_does_when_all_is_healthy(tmp_path: Path) -> None:
     alerts = {rule["alert"]: rule for rule in rules() if "alert" in rule}
     assert alerts.keys() == FIRING.keys()
     tests: list[dict[str, Any]] = []

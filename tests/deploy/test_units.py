@@ -124,7 +124,7 @@ def test_containers_are_not_root_and_write_nowhere_else(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["compose.yml", "compose.nodes.yml", "compose.clickhouse.yml"])
-def test_what_containers_name_is_there(name: str) -> None:
+def test_what_containers_name_exists(name: str) -> None:
     composed: dict[str, Any] = yaml.safe_load((DEPLOY / "container" / name).read_text())
     services = composed["services"].values()
     volumes = [volume for service in services for volume in service.get("volumes", ())]

@@ -23,7 +23,7 @@ def wait_for(url: str, process: subprocess.Popen[str]) -> None:
             httpx.get(url, timeout=5)
             return
         assert process.poll() is None, f"it ended with {process.returncode}"
-        assert time.monotonic() < deadline_s, "it did not answer in time"
+        assert time.monotonic() < deadline_s, "it did not respond in time"
         time.sleep(POLL_S)
 
 

@@ -58,7 +58,7 @@ def test_the_credential_is_kept_while_it_works_and_replaced_when_it_does_not(ser
     assert [each.is_current() for each in credentials].count(True) == 1
 
 
-def test_a_site_without_room_for_a_credential_is_told_and_nothing_is_revoked(service, application, tmp_path):
+def test_a_site_without_room_for_a_credential_is_reported_and_nothing_is_revoked(service, application, tmp_path):
     store, clock = application.stores.store, application.clock
     service.run(seed(store, clock))
     for _ in range(3):

@@ -85,7 +85,7 @@ def is_gone(url):
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_every_page_is_there_and_shows_its_code(demo, path):
+def test_every_page_exists_and_shows_its_code(demo, path):
     answer = httpx.get(demo.shop + path)
 
     assert answer.status_code == 200
@@ -96,7 +96,7 @@ def test_every_page_is_there_and_shows_its_code(demo, path):
         assert "&quot;site_demo_shop&quot;" in answer.text
 
 
-def test_the_shop_refuses_what_has_no_token_or_a_false_one(demo):
+def test_the_shop_rejects_what_has_no_token_or_a_false_one(demo):
     assert httpx.post(f"{demo.shop}/signup", data={"name": "<b>ann</b>"}).status_code == 403
     forged = httpx.post(f"{demo.shop}/login", data={"agentgate-token": "a.b.c"})
     assert forged.status_code == 403
@@ -110,7 +110,7 @@ def test_what_the_shop_does_not_have_is_not_found(demo, path):
     assert httpx.get(demo.shop + path).status_code == 404
 
 
-def test_a_browser_passes_all_four_checks_and_the_decisions_can_be_looked_at(demo):
+def test_a_browser_passes_all_four_checks_and_the_decisions_can_be_inspected(demo):
     with running_chromium() as chromium, chromium.in_use() as browser:
         page = browser.new_page(user_agent=plain_user_agent(browser), locale="en-GB")
         page.set_default_timeout(20_000)
@@ -132,7 +132,7 @@ def test_a_browser_passes_all_four_checks_and_the_decisions_can_be_looked_at(dem
 
         page.goto(f"{demo.shop}/comment")
         page.get_by_label("How was the tea?").fill("Hot.")
-        page.get_by_role("button", name="Confirm you are a person").click()
+        page.get_by_role("button", name="Confirm you are human").click()
         page.get_by_role("button", name="Continue").click()
         page.get_by_text("Verified", exact=True).wait_for()
         page.get_by_role("button", name="Post comment").click()
@@ -152,7 +152,7 @@ def test_a_browser_passes_all_four_checks_and_the_decisions_can_be_looked_at(dem
     assert decision["decision"]["action"] == "signup", decision
 
 
-def test_a_port_in_use_is_told_and_the_service_goes_on(tmp_path):
+def test_a_port_in_use_is_reported_and_the_service_continues(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         demo = Demo(tmp_path, "--demo-port", port, shop_line=r"The demo shop is not running.*\n")

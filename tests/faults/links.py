@@ -87,7 +87,7 @@ class Link:
                 self._forward(there, writer, connection, is_request=False),
             )
         except (OSError, EOFError, asyncio.CancelledError):
-            # Cancelled at the end of the link; asyncio would print a task that says so.
+            # Canceled at the end of the link; asyncio would print a task that says so.
             pass
         finally:
             for each in opened:

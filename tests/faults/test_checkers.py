@@ -25,7 +25,7 @@ def test_where_all_is_well_no_checker_complains() -> None:
 
 
 @pytest.mark.parametrize("status", [200, 204])
-def test_a_check_that_is_let_through_is_found(status: int) -> None:
+def test_a_check_that_is_allowed_is_found(status: int) -> None:
     assert checkers.failed_open([OPEN, replace(SHUT, status=status)]) == [
         f"let through: spent token ({status} token_used)"
     ]
@@ -40,7 +40,7 @@ def test_a_token_with_two_winners_is_found() -> None:
     assert checkers.double_spends([WON, replace(REFUSED, won=True)]) == ["spent by ['one', 'other']: t"]
 
 
-def test_a_repeated_call_with_another_answer_is_found() -> None:
+def test_a_repeated_call_with_another_response_is_found() -> None:
     assert checkers.double_spends([WON, replace(WON, body=b"other")]) == ["answered differently to one: t"]
 
 
@@ -50,7 +50,7 @@ def test_an_acknowledged_spend_that_is_gone_is_found() -> None:
     assert checkers.lost_spends([WON], [late]) == ["spent, and now open to somebody else: t"]
 
 
-def test_a_token_that_was_refused_to_everybody_is_found() -> None:
+def test_a_token_that_was_rejected_to_everyone_is_found() -> None:
     assert checkers.lost_spends([REFUSED, replace(REFUSED, caller="one")], []) == ["refused to everybody: t"]
     # Somebody who was left in doubt may have been the one.
     assert checkers.lost_spends([REFUSED, replace(WON, won=None)], []) == []

@@ -24,7 +24,7 @@ FEW = {
 # About 15 s each on a quiet machine.
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("kind", FEW)
-def test_whatever_breaks_nothing_is_lost_doubled_or_let_through(
+def test_whatever_breaks_nothing_is_lost_doubled_or_allowed(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     report = run(make_plan(SEED, FEW[kind], tuple(WORKLOADS)), kind, tmp_path)

@@ -107,7 +107,7 @@ _numbers = itertools.count(1)
 def _address() -> str:
     """Return an address that nobody else has: one visitor alone would soon be too quick for the rules.
 
-    Of networks to which people are connected: a browser in a data centre is asked for proof, whatever the fault.
+    Of networks to which people are connected: a browser in a data center is asked for proof, whatever the fault.
     """
     number = next(_numbers)
     return f"86.{number % 250}.{number // 250 % 250}.{number // 62_500 % 250}"

@@ -23,7 +23,7 @@ def raw(service: RunningService, path: str, encoding: str, *, method: str = "GET
 
 
 @pytest.mark.parametrize("path", ["/openapi/admin.json", "/openapi/admin", "/v1/admin/settings", "/v1/admin/service"])
-def test_a_long_answer_is_compressed_for_who_accepts_it(service: RunningService, path: str) -> None:
+def test_a_long_response_is_compressed_for_who_accepts_it(service: RunningService, path: str) -> None:
     plain, packed = raw(service, path, "identity"), raw(service, path, "br, gzip;q=0.8")
 
     assert (plain.headers.get("content-encoding"), packed.headers["content-encoding"]) == (None, "gzip")
@@ -39,7 +39,7 @@ def test_who_does_not_accept_it_gets_it_plain(service: RunningService, encoding:
     assert "content-encoding" not in raw(service, "/v1/admin/settings", encoding).headers
 
 
-def test_a_short_answer_a_change_and_secrets_stay_plain(service: RunningService) -> None:
+def test_a_short_response_a_change_and_secrets_stay_plain(service: RunningService) -> None:
     for number in range(12):
         service.operator.post("/v1/admin/accounts", json={"email": f"ann{number}@example.com"})
 
@@ -51,7 +51,7 @@ def test_a_short_answer_a_change_and_secrets_stay_plain(service: RunningService)
     assert (made.status_code, made.headers.get("content-encoding")) == (201, None)
 
 
-def test_a_head_request_tells_the_length_of_the_compressed_answer(service: RunningService) -> None:
+def test_a_head_request_tells_the_length_of_the_compressed_response(service: RunningService) -> None:
     head = raw(service, "/openapi/admin.json", "gzip", method="HEAD")
 
     if head.status_code == 200:
@@ -73,7 +73,7 @@ def fields_of(kind: Any) -> set[str]:
     return found
 
 
-def test_no_answer_that_holds_a_secret_can_be_compressed() -> None:
+def test_no_response_that_holds_a_secret_can_be_compressed() -> None:
     rows = [
         (surface, row)
         for surface in (*ADMIN_LISTENER, *PUBLIC_LISTENER)

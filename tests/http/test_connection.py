@@ -28,7 +28,7 @@ def test_a_connection_serves_one_request_after_another():
     run(work())
 
 
-def test_an_answer_carries_the_date_and_no_server():
+def test_a_response_carries_the_date_and_no_server():
     async def work():
         async with listening(EchoApp()) as listener, connected(listener) as client:
             await client.send(request())
@@ -66,7 +66,7 @@ def test_a_large_body_arrives_whole():
     run(work())
 
 
-def test_a_client_that_expects_100_continue_is_told_to():
+def test_a_client_that_expects_100_continue_is_instructed_to():
     async def work():
         async with listening(EchoApp()) as listener, connected(listener) as client:
             await client.send(post(b"Content-Length: 2", b"Expect: 100-continue"))
@@ -80,7 +80,7 @@ def test_a_client_that_expects_100_continue_is_told_to():
     run(work())
 
 
-def test_a_client_that_gets_its_answer_before_it_may_go_on_is_closed():
+def test_a_client_that_gets_its_response_before_it_may_continue_is_closed():
     async def work():
         async with listening(EchoApp()) as listener, connected(listener) as client:
             await client.send(request(b"/early", b"Content-Length: 2", b"Expect: 100-continue", method=b"POST"))
@@ -94,7 +94,7 @@ def test_a_client_that_gets_its_answer_before_it_may_go_on_is_closed():
     run(work())
 
 
-def test_a_client_that_does_not_wait_for_100_continue_is_answered_all_the_same():
+def test_a_client_that_does_not_wait_for_100_continue_is_handled_anyway():
     async def work():
         async with listening(EchoApp()) as listener, connected(listener) as client:
             await client.send(request(b"/early", b"Content-Length: 2", b"Expect: 100-continue", method=b"POST") + b"hi")
@@ -106,7 +106,7 @@ def test_a_client_that_does_not_wait_for_100_continue_is_answered_all_the_same()
     run(work())
 
 
-def test_pipelined_requests_are_answered_in_order():
+def test_pipelined_requests_are_handled_in_order():
     async def work():
         app = EchoApp()
         async with listening(app) as listener, connected(listener) as client:
@@ -122,7 +122,7 @@ def test_pipelined_requests_are_answered_in_order():
     run(work())
 
 
-def test_too_many_pipelined_requests_are_refused():
+def test_too_many_pipelined_requests_are_rejected():
     async def work():
         app = EchoApp()
         async with listening(app, max_pipelined=4) as listener, connected(listener) as client:
@@ -150,7 +150,7 @@ def test_a_repeated_header_that_may_be_a_list_arrives_as_one():
     run(work())
 
 
-def test_a_request_without_room_is_shed_and_the_connection_stays():
+def test_a_request_without_room_is_shed_and_the_connection_remains():
     async def work():
         app = EchoApp()
         async with (
@@ -193,7 +193,7 @@ def test_a_shed_client_that_waits_for_100_continue_is_closed():
     run(work())
 
 
-def test_a_handler_is_told_when_its_client_has_gone():
+def test_a_handler_is_shown_when_its_client_has_gone():
     ended = asyncio.Event()
 
     async def waits(scope, receive, send):
@@ -214,7 +214,7 @@ def test_a_handler_is_told_when_its_client_has_gone():
     run(work())
 
 
-def test_a_client_that_has_finished_sending_gets_all_its_answers():
+def test_a_client_that_has_finished_sending_gets_all_its_responses():
     async def work():
         app = EchoApp()
         async with listening(app) as listener, connected(listener) as client:
@@ -301,7 +301,7 @@ def test_a_listener_can_use_a_socket_that_is_already_bound():
     run(work())
 
 
-def test_head_has_no_body_the_cold_way():
+def test_head_has_no_body_the_slow_path():
     async def app(scope, receive, send):
         await answer(send, 200, b"hello")
 

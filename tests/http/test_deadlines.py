@@ -90,7 +90,7 @@ def test_a_slow_body_is_cut_off_and_its_handler_told():
     run(work())
 
 
-def test_a_body_that_nobody_wants_is_read_to_the_end_and_the_connection_goes_on():
+def test_a_body_that_no_one_wants_is_read_to_the_end_and_the_connection_continues():
     async def work():
         app = EchoApp()
         async with listening(app, **QUICK) as listener, connected(listener) as client:
@@ -108,7 +108,7 @@ CLOSING = request(b"/early", b"Content-Length: 300000", b"Connection: close", me
 
 
 @pytest.mark.parametrize("limits", [{}, {"max_in_flight": 0}], ids=["answered", "shed"])
-def test_a_last_answer_is_not_lost_when_the_body_still_comes(limits):
+def test_a_last_response_is_not_lost_when_the_body_still_comes(limits):
     async def work():
         async with listening(EchoApp(), **QUICK, **limits) as listener, connected(listener) as client:
             await client.send(CLOSING)
@@ -126,7 +126,7 @@ def test_a_last_answer_is_not_lost_when_the_body_still_comes(limits):
     run(work())
 
 
-def test_a_long_last_answer_is_written_to_its_end_though_the_client_reads_late():
+def test_a_long_last_response_is_written_to_its_end_though_the_client_reads_late():
     async def large(scope, receive, send):
         await answer(send, 200, b"a" * 20_000_000)
 
@@ -143,7 +143,7 @@ def test_a_long_last_answer_is_written_to_its_end_though_the_client_reads_late()
     run(work())
 
 
-def test_a_client_that_goes_on_sending_behind_the_last_answer_is_cut_off():
+def test_a_client_that_continues_sending_behind_the_last_response_is_cut_off():
     async def work():
         async with listening(EchoApp(), **QUICK) as listener, connected(listener) as client:
             await client.send(CLOSING)
@@ -212,7 +212,7 @@ def test_a_pipelined_request_that_waits_for_its_turn_is_not_late():
     run(work())
 
 
-def test_a_client_that_does_not_read_its_answer_is_dropped():
+def test_a_client_that_does_not_read_its_response_is_dropped():
     async def large(scope, receive, send):
         await answer(send, 200, b"a" * 20_000_000)
 

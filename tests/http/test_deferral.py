@@ -66,7 +66,7 @@ async def deferred(listener, client, data: bytes) -> None:
 
 
 @pytest.mark.parametrize("path", [b"/hot", b"/known", b"/echo", b"/check", b"/check?ok=200", b"/checked"])
-def test_what_is_put_off_is_answered_in_a_turn_with_time(path):
+def test_what_is_deferred_is_handled_in_a_turn_with_time(path):
     async def work():
         async with listening(EchoApp(), hot_paths=hot_paths()) as listener, connected(listener) as client:
             await client.send(request(path))
@@ -80,7 +80,7 @@ def test_what_is_put_off_is_answered_in_a_turn_with_time(path):
 
 
 @pytest.mark.parametrize("length", [0, 10, 3_000])
-def test_a_body_is_put_off_with_its_head(length):
+def test_a_body_is_deferred_with_its_head(length):
     async def work():
         app, body = EchoApp(), b"x" * length
         whole = b"POST /echo HTTP/1.1\r\nHost: gate.example\r\nContent-Length: %d\r\n\r\n%b" % (length, body)
@@ -94,7 +94,7 @@ def test_a_body_is_put_off_with_its_head(length):
 
 @pytest.mark.parametrize("path", [b"/hot", b"/check"])
 @pytest.mark.parametrize("cut", [1, 4, 20, -3, -1])
-def test_what_follows_stays_behind_what_was_put_off(path, cut):
+def test_what_follows_stays_behind_what_was_deferred(path, cut):
     async def work():
         async with listening(EchoApp(), hot_paths=hot_paths()) as listener, connected(listener) as client:
             budget = keep_busy(listener)
@@ -141,7 +141,7 @@ def test_what_is_too_long_for_a_head_is_not_kept():
 
 
 @pytest.mark.parametrize("path", [b"/hot", b"/known", b"/echo", b"/none"])
-def test_what_cannot_be_refused_waits_for_the_end_of_the_turn_only(path):
+def test_what_cannot_be_rejected_waits_for_the_end_of_the_turn_only(path):
     async def work():
         async with listening(EchoApp(), hot_paths=hot_paths()) as listener, connected(listener) as client:
             keep_busy(listener)
@@ -152,7 +152,7 @@ def test_what_cannot_be_refused_waits_for_the_end_of_the_turn_only(path):
     run(work())
 
 
-def test_what_waited_for_too_long_is_refused():
+def test_what_waited_for_too_long_is_rejected():
     async def work():
         async with listening(EchoApp(), hot_paths=hot_paths(0.1)) as listener, connected(listener) as client:
             budget, began_s = keep_busy(listener), time.monotonic()
@@ -168,7 +168,7 @@ def test_what_waited_for_too_long_is_refused():
     run(work())
 
 
-def test_nobody_whose_request_is_put_off_is_late_himself():
+def test_no_one_whose_request_is_deferred_is_late_themselves():
     async def work():
         limits = {"header_deadline_s": 0.1, "keep_alive_s": 0.1}
         async with listening(EchoApp(), hot_paths=hot_paths(0.5), **limits) as listener, connected(listener) as client:
@@ -180,7 +180,7 @@ def test_nobody_whose_request_is_put_off_is_late_himself():
     run(work())
 
 
-def test_what_is_put_off_is_answered_before_the_service_stops():
+def test_what_is_deferred_is_handled_before_the_service_stops():
     async def work():
         async with listening(EchoApp(), hot_paths=hot_paths(0.2)) as listener, connected(listener) as client:
             keep_busy(listener)
@@ -196,7 +196,7 @@ def test_what_is_put_off_is_answered_before_the_service_stops():
     run(work())
 
 
-def test_whoever_leaves_is_not_answered():
+def test_anyone_who_leaves_is_not_handled():
     async def work():
         asked = []
 
@@ -217,7 +217,7 @@ def test_whoever_leaves_is_not_answered():
     run(work())
 
 
-def test_a_connection_that_was_ended_does_not_go_on():
+def test_a_connection_that_was_ended_does_not_continue():
     async def work():
         async with listening(EchoApp(), hot_paths=hot_paths(0.1)) as listener, connected(listener) as client:
             budget = keep_busy(listener)
@@ -351,7 +351,7 @@ def test_pipelined_requests_of_some_connections_delay_others_by_a_few_slices():
     run(work())
 
 
-def test_every_pipelined_request_of_a_connection_that_gave_way_is_answered_in_order():
+def test_every_pipelined_request_of_a_connection_that_gave_way_is_handled_in_order():
     seen = []
 
     def count(head: HotRequest) -> HotReply:

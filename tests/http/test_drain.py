@@ -1,4 +1,4 @@
-"""Going away: no new connection, idle ones closed, what runs finishes, what does not finish is cancelled."""
+"""Going away: no new connection, idle ones closed, what runs finishes, what does not finish is canceled."""
 
 import asyncio
 import json
@@ -47,7 +47,7 @@ def test_draining_closes_idle_connections_soon():
     run(work())
 
 
-def test_draining_answers_what_was_on_its_way_over_an_idle_connection():
+def test_draining_handles_what_was_on_its_way_over_an_idle_connection():
     async def work():
         async with listening(EchoApp()) as listener, connected(listener) as used, connected(listener) as unused:
             await used.send(request())
@@ -141,7 +141,7 @@ def test_draining_waits_for_a_head_that_is_arriving():
     run(work())
 
 
-def test_draining_runs_nothing_behind_its_last_answer():
+def test_draining_runs_nothing_behind_its_last_response():
     seen = []
 
     def hot(hot_request):
@@ -164,7 +164,7 @@ def test_draining_runs_nothing_behind_its_last_answer():
     run(work())
 
 
-def test_draining_closes_when_a_body_that_nobody_wanted_has_come():
+def test_draining_closes_when_a_body_that_no_one_wanted_has_come():
     async def work():
         async with listening(EchoApp()) as listener, connected(listener) as client:
             await client.send(request(b"/early", b"Content-Length: 2", method=b"POST"))
@@ -181,7 +181,7 @@ def test_draining_closes_when_a_body_that_nobody_wanted_has_come():
     run(work())
 
 
-def test_draining_answers_what_was_pipelined():
+def test_draining_handles_what_was_pipelined():
     async def work():
         app = EchoApp()
         async with listening(app) as listener, connected(listener) as client:
@@ -199,7 +199,7 @@ def test_draining_answers_what_was_pipelined():
     run(work())
 
 
-def test_draining_finishes_a_hot_answer_that_waits():
+def test_draining_finishes_a_hot_response_that_is_delayed():
     gate = asyncio.Event()
 
     async def later():

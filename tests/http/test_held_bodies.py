@@ -125,7 +125,7 @@ def test_a_client_that_goes_before_its_body_leaves_nothing(hot):
     assert (hot.taken, hot.parsed) == ([], [])
 
 
-def test_where_too_many_wait_when_the_body_comes_it_is_refused(hot):
+def test_where_too_many_wait_when_the_body_comes_it_is_rejected(hot):
     async def work():
         async with (
             serving(hot, max_in_flight=1) as listener,

@@ -27,7 +27,7 @@ class Hot:
 OK = HotReply(200, [(b"x-service-decision", b"allow")], b"hot")
 
 
-def test_a_hot_path_is_answered_without_the_application():
+def test_a_hot_path_is_handled_without_the_application():
     async def work():
         app, hot = EchoApp(), Hot(OK)
         async with listening(app, hot_paths={b"/hot": hot}) as listener, connected(listener) as client:
@@ -45,7 +45,7 @@ def test_a_hot_path_is_answered_without_the_application():
     run(work())
 
 
-def test_a_connection_is_kept_after_a_hot_answer():
+def test_a_connection_is_kept_after_a_hot_response():
     async def work():
         async with listening(EchoApp(), hot_paths={b"/hot": Hot(OK)}) as listener, connected(listener) as client:
             for path in (b"/hot", b"/hot", b"/echo", b"/hot"):
@@ -136,7 +136,7 @@ def test_a_hot_function_can_leave_a_request_to_the_application():
 
 
 @pytest.mark.parametrize("method", [b"POST", b"PUT", b"DELETE", b"OPTIONS"])
-def test_other_methods_of_a_hot_path_go_the_cold_way(method):
+def test_other_methods_of_a_hot_path_go_the_slow_path(method):
     async def work():
         app, hot = EchoApp(), Hot(OK)
         async with listening(app, hot_paths={b"/echo": hot}) as listener, connected(listener) as client:
@@ -157,7 +157,7 @@ def test_other_methods_of_a_hot_path_go_the_cold_way(method):
     ],
     ids=["length", "chunked"],
 )
-def test_a_get_with_a_body_goes_the_cold_way(raw):
+def test_a_get_with_a_body_goes_the_slow_path(raw):
     async def work():
         app, hot = EchoApp(), Hot(OK)
         async with listening(app, hot_paths={b"/echo": hot}) as listener, connected(listener) as client:
@@ -183,7 +183,7 @@ def test_only_the_exact_bytes_of_a_path_are_hot(path):
     run(work())
 
 
-def test_a_hot_answer_that_waits_keeps_the_order_of_pipelined_requests():
+def test_a_hot_response_that_waits_keeps_the_order_of_pipelined_requests():
     gate = asyncio.Event()
 
     async def later():
@@ -219,7 +219,7 @@ def test_a_hot_request_behind_a_running_cold_one_waits_for_it():
     run(work())
 
 
-def test_many_pipelined_hot_requests_are_answered_in_order():
+def test_many_pipelined_hot_requests_are_handled_in_order():
     async def work():
         hot_paths = {b"/hot": lambda hot_request: HotReply(200, [], hot_request.query)}
         async with listening(EchoApp(), hot_paths=hot_paths) as listener, connected(listener) as client:
@@ -265,7 +265,7 @@ def test_a_hot_function_that_fails_is_a_500_without_detail(answer):
     run(work())
 
 
-def test_a_hot_answer_that_fails_later_is_a_500():
+def test_a_hot_response_that_fails_later_is_a_500():
     async def fails():
         await asyncio.sleep(0)
         raise LookupError("detail")
@@ -293,7 +293,7 @@ def test_a_hot_path_is_guarded_like_every_other():
     run(work())
 
 
-def test_hot_paths_answer_when_there_is_no_room_for_others():
+def test_hot_paths_response_when_there_is_no_room_for_others():
     async def work():
         hot_paths = {b"/hot": Hot(OK)}
         async with (

@@ -55,18 +55,18 @@ def test_a_small_body_reaches_the_hot_function_whole_in_however_many_pieces():
         b"Content-Length: 6\r\nExpect: 200-ok\r\n\r\nabcdef",
     ],
 )
-def test_a_body_of_unknown_length_or_with_an_expectation_goes_the_cold_way(rest):
+def test_a_body_of_unknown_length_or_with_an_expectation_goes_the_slow_path(rest):
     assert ask(HEAD + rest) == ([], [b"abcdef"], b"/echo|abcdef")
 
 
-def test_a_body_over_the_bound_goes_the_cold_way():
+def test_a_body_over_the_bound_goes_the_slow_path():
     body = b"x" * (HOT_BODY_BYTES + 1)
 
     assert ask(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body) == ([], [body], b"/echo|" + body)
     assert ask(HEAD + b"Content-Length: %d\r\n\r\n" % HOT_BODY_BYTES + body[1:])[0] == [body[1:]]
 
 
-def test_another_method_on_the_path_goes_the_cold_way():
+def test_another_method_on_the_path_goes_the_slow_path():
     put = HEAD.replace(b"POST", b"PUT")
 
     assert ask(put + b"Content-Length: 2\r\n\r\nab") == ([], [b"ab"], b"/echo|ab")

@@ -40,7 +40,7 @@ def test_the_corpus_has_no_name_twice():
 
 
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
-def test_a_malformed_request_is_refused_or_closed(case):
+def test_a_malformed_request_is_rejected_or_closed(case):
     async def work():
         app, received = await outcome(case)
 
@@ -52,7 +52,7 @@ def test_a_malformed_request_is_refused_or_closed(case):
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if 404 not in case.statuses], ids=lambda case: case.name)
-def test_nothing_smuggled_behind_a_refused_request_runs(case):
+def test_nothing_smuggled_behind_a_rejected_request_runs(case):
     async def work():
         app, received = await outcome(case, tail=HIDDEN)
 
@@ -64,7 +64,7 @@ def test_nothing_smuggled_behind_a_refused_request_runs(case):
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if len(case.raw) < 600], ids=lambda case: case.name)
-def test_a_malformed_request_in_small_pieces_is_refused_or_closed(case):
+def test_a_malformed_request_in_small_pieces_is_rejected_or_closed(case):
     async def work():
         app, received = await outcome(case, tail=HIDDEN if 404 not in case.statuses else b"", piece_bytes=7)
 
@@ -84,7 +84,7 @@ def test_a_body_with_broken_chunks_is_never_complete(case):
     run(work())
 
 
-def test_a_refusal_is_small_json_and_closes():
+def test_a_rejection_is_small_json_and_closes():
     async def work():
         app = EchoApp()
         async with listening(app) as listener, connected(listener) as client:
@@ -110,7 +110,7 @@ def test_a_refusal_is_small_json_and_closes():
     ],
     ids=["long header", "many headers", "long target"],
 )
-def test_a_head_that_is_too_large_is_refused_before_it_ends(raw):
+def test_a_head_that_is_too_large_is_rejected_before_it_ends(raw):
     async def work():
         async with (
             listening(EchoApp(), **QUICK | {"header_deadline_s": 4.0}) as listener,
@@ -124,7 +124,7 @@ def test_a_head_that_is_too_large_is_refused_before_it_ends(raw):
     run(work())
 
 
-def test_a_client_that_goes_on_sending_can_still_read_its_refusal():
+def test_a_client_that_continues_sending_can_still_read_its_rejection():
     async def work():
         async with listening(EchoApp()) as listener, connected(listener) as client:
             sending = asyncio.create_task(client.send(b"GET /echo HTTP/1.1\r\n\r\n" + b"a" * 3_000_000))
@@ -136,7 +136,7 @@ def test_a_client_that_goes_on_sending_can_still_read_its_refusal():
     run(work())
 
 
-def test_the_refusal_of_a_pipelined_request_waits_for_the_answer_before_it():
+def test_the_rejection_of_a_pipelined_request_waits_for_the_response_before_it():
     async def work():
         app = EchoApp()
         async with listening(app) as listener, connected(listener) as client:
@@ -190,7 +190,7 @@ def test_trailers_join_neither_this_request_nor_the_next():
     run(work())
 
 
-def test_an_upgrade_is_ignored_and_the_connection_goes_on():
+def test_an_upgrade_is_ignored_and_the_connection_continues():
     async def work():
         app = EchoApp()
         upgrade = request(b"/echo", b"Connection: Upgrade", b"Upgrade: websocket")

@@ -27,7 +27,7 @@ class Later:
         self.pending[number].resolve(HotReply(200, [], b"%d" % number))
 
 
-def test_requests_of_one_connection_are_asked_one_after_the_other():
+def test_requests_of_one_connection_are_queried_one_after_the_other():
     async def work():
         later = Later()
         async with listening(EchoApp(), hot_paths={b"/later": later}) as listener, connected(listener) as client:
@@ -66,7 +66,7 @@ def test_connections_do_not_wait_for_each_other():
     run(work())
 
 
-def test_an_answer_for_a_client_that_is_gone_goes_nowhere():
+def test_a_response_for_a_client_that_is_gone_goes_nowhere():
     async def work():
         later = Later()
         async with listening(EchoApp(), hot_paths={b"/later": later}) as listener:
@@ -84,7 +84,7 @@ def test_an_answer_for_a_client_that_is_gone_goes_nowhere():
     run(work())
 
 
-def test_a_client_that_has_finished_sending_gets_its_answer():
+def test_a_client_that_has_finished_sending_gets_its_response():
     async def work():
         later = Later()
         async with listening(EchoApp(), hot_paths={b"/later": later}) as listener, connected(listener) as client:
@@ -104,7 +104,7 @@ def test_a_client_that_has_finished_sending_gets_its_answer():
 POST = b"POST /later HTTP/1.1\r\nHost: gate.example\r\nContent-Length: 1\r\n\r\nx"
 
 
-def test_where_too_many_wait_the_next_one_is_refused():
+def test_where_too_many_wait_the_next_one_is_rejected():
     async def work():
         later = Later()
         async with (
@@ -124,7 +124,7 @@ def test_where_too_many_wait_the_next_one_is_refused():
     run(work())
 
 
-def test_an_answer_that_comes_while_the_listener_drains_closes_the_connection():
+def test_a_response_that_comes_while_the_listener_drains_closes_the_connection():
     async def work():
         later = Later()
         async with (
@@ -144,7 +144,7 @@ def test_an_answer_that_comes_while_the_listener_drains_closes_the_connection():
     run(work())
 
 
-def test_a_connection_that_waits_for_its_answer_does_not_rest():
+def test_a_connection_that_waits_for_its_response_does_not_rest():
     async def work():
         later = Later()
         async with (

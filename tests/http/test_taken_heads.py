@@ -9,7 +9,7 @@ from tests.http.taking import READ, Taking
 from tests.http.wire import EchoApp, connected, listening, run, until
 
 
-def test_a_taken_request_is_answered_with_date_and_length():
+def test_a_taken_request_gets_date_and_length():
     async def work():
         async with listening(EchoApp(), hot_paths={b"/hot": Taking()}) as listener, connected(listener) as client:
             before = listener.answered
@@ -76,7 +76,7 @@ def test_a_draining_connection_is_closed_after_a_request_that_would_be_taken():
     run(work())
 
 
-def test_what_is_not_taken_is_parsed_and_answered_all_the_same():
+def test_what_is_not_taken_is_parsed_and_handled_anyway():
     async def work():
         async with listening(EchoApp(), hot_paths={b"/hot": Taking()}) as listener, connected(listener) as client:
             await client.send(request(b"/hot", b"x-parse-me: 1"))
@@ -90,7 +90,7 @@ def test_what_is_not_taken_is_parsed_and_answered_all_the_same():
     run(work())
 
 
-def test_a_function_that_fails_is_answered_with_an_error_and_logged(caplog):
+def test_a_function_that_fails_gets_an_error_and_a_log_line(caplog):
     async def work():
         hot = Taking()
         hot.take = lambda _: 1 / 0
@@ -104,7 +104,7 @@ def test_a_function_that_fails_is_answered_with_an_error_and_logged(caplog):
     assert "a hot function failed" in caplog.text
 
 
-def test_an_answer_that_comes_later_is_waited_for_in_order():
+def test_a_response_that_comes_later_is_waited_for_in_order():
     async def later():
         await asyncio.sleep(0.05)
         return READ
@@ -149,7 +149,7 @@ class TakingLater:
         await until(lambda: len(self.taken) >= count)
 
 
-def test_a_post_is_taken_and_answered_later_and_the_connection_goes_on():
+def test_a_post_is_taken_and_handled_later_and_the_connection_continues():
     async def work():
         later = TakingLater()
         async with listening(EchoApp(), hot_paths={b"POST /later": later}) as listener, connected(listener) as client:
@@ -165,7 +165,7 @@ def test_a_post_is_taken_and_answered_later_and_the_connection_goes_on():
     run(work())
 
 
-def test_what_comes_while_a_taken_post_is_answered_waits_for_it():
+def test_what_comes_while_a_taken_post_is_handled_waits_for_it():
     async def work():
         later = TakingLater()
         async with listening(EchoApp(), hot_paths={b"POST /later": later}) as listener, connected(listener) as client:
@@ -180,7 +180,7 @@ def test_what_comes_while_a_taken_post_is_answered_waits_for_it():
     run(work())
 
 
-def test_a_connection_that_drains_ends_after_the_answer_to_a_taken_post():
+def test_a_connection_that_drains_ends_after_the_response_to_a_taken_post():
     async def work():
         later = TakingLater()
         async with listening(EchoApp(), hot_paths={b"POST /later": later}) as listener, connected(listener) as client:
@@ -197,7 +197,7 @@ def test_a_connection_that_drains_ends_after_the_answer_to_a_taken_post():
     run(work())
 
 
-def test_a_client_that_left_before_the_answer_harms_nobody():
+def test_a_client_that_left_before_the_response_harms_no_one():
     async def work():
         later = TakingLater()
         async with listening(EchoApp(), hot_paths={b"POST /later": later}) as listener, connected(listener) as other:

@@ -98,7 +98,7 @@ async def _run_in_process(sent: Iterable[Sent], tell: Tell, settings: Settings, 
             answer = gate.take(write_check(request, secret))
             if isinstance(answer, Awaitable):
                 answer = await answer
-            tell(request, _status(answer) < 300)
+            tell(request, status_of(answer) < 300)
             if number % AT_ONCE == 0:
                 await asyncio.sleep(0)
     finally:
@@ -126,7 +126,8 @@ def write_check(request: Sent, secret: str) -> bytes:
     ).encode("latin-1")
 
 
-def _status(answer: Any) -> int:
+def status_of(answer: Any) -> int:
+    """Return the status of an answer of the gateway's function."""
     if answer is None:
         msg = "the check was not taken; a head of the population is not one whole GET"
         raise ValueError(msg)

@@ -17,12 +17,12 @@ def outcomes():
     return found
 
 
-def test_no_unchanged_page_load_is_asked(outcomes):
+def test_no_unchanged_page_load_is_challenged(outcomes):
     assert outcomes.asked[UNCHANGED, UNCHANGED] == 0
     assert outcomes.total[UNCHANGED, UNCHANGED] == PEOPLE
 
 
-def test_every_kind_of_change_is_asked(outcomes):
+def test_every_kind_of_change_is_challenged(outcomes):
     kinds = [(kind, name) for kind in (*BARRED, "values") for name in CHANGES[kind]]
 
     assert {name: outcomes.share(kind, name) for kind, name in kinds if outcomes.share(kind, name) < LEAST_ASKED} == {}

@@ -56,12 +56,12 @@ def test_every_browser_keeps_its_order_and_spelling(people):
         ]
 
 
-def test_every_order_was_looked_at(people):
+def test_every_order_was_inspected(people):
     assert {(visitor.browser.engine, visitor.browser.http) for visitor in people} == set(ORDERS)
     assert any(visitor.browser.version < (18, 0) for visitor in people if visitor.browser.engine == "webkit")
 
 
-def test_client_hints_say_what_the_user_agent_says(people):
+def test_client_hints_show_what_the_user_agent_shows(people):
     seen = set()
     for visitor in people:
         headers = {name.lower(): value for name, value in visitor.first_navigation().headers}
@@ -91,7 +91,7 @@ def test_no_name_comes_twice_and_no_value_is_empty_or_has_a_line_end(people):
 
 
 @pytest.mark.parametrize("destination", ["style", "script", "image", "font", "empty"])
-def test_a_part_of_a_page_is_no_navigation(people, destination):
+def test_a_subresource_is_not_a_navigation(people, destination):
     for visitor in people[:300]:
         headers = {name.lower(): value for name, value in visitor.part(destination, "/a").headers}
 

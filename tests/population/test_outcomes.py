@@ -25,11 +25,11 @@ def test_no_page_view_of_people_is_broken(outcomes):
     assert len(outcomes.views) >= 40
 
 
-def test_no_program_is_refused(outcomes):
+def test_no_program_is_blocked(outcomes):
     assert outcomes.refused_programs == 0, outcomes.wrong
 
 
-def test_what_is_not_wanted_is_refused_or_challenged(outcomes):
+def test_what_is_not_wanted_is_blocked_or_challenged(outcomes):
     # Who is fast is stopped by what it did before, so that a short run stops fewer than a long one.
     assert outcomes.share_stopped >= 0.9, outcomes.wrong
     for kind in (kind for kind, should in outcomes.should.items() if should is Should.STOP):
@@ -64,7 +64,7 @@ def test_page_views_have_a_navigation_and_twenty_to_a_hundred_and_fifty_parts():
     assert destinations >= {"document", "image", "script", "style", "font", "empty"}
 
 
-def test_everybody_knows_what_should_become_of_it():
+def test_everyone_knows_what_should_happens_to_it():
     kinds = {sent.kind: sent.should for sent in traffic(SEED, 40, unwanted=20)}
 
     assert sum(should is Should.STOP for should in kinds.values()) >= 10

@@ -71,7 +71,7 @@ def test_addresses_are_public_mostly_of_ipv4_and_hardly_ever_shared(people):
     assert all(str(address) == visitor.address for address, visitor in zip(addresses, people, strict=True))
 
 
-def test_a_visit_begins_without_cookies_and_goes_on_with_referrer_and_clearance(people):
+def test_a_visit_begins_without_cookies_and_continues_with_referrer_and_clearance(people):
     for visitor in people[:200]:
         first, *others = ({name.lower(): value for name, value in request.headers} for request in _visit(visitor))
 
@@ -144,5 +144,5 @@ def test_firefox_weighs_languages_as_it_was_seen_to(tag, version, expected):
     assert firefox_languages(language, version) == expected
 
 
-def test_chromium_weighs_each_language_a_tenth_less():
+def test_chromium_weighs_each_language_10_percent_less():
     assert in_tenths(("fr-FR", "fr", "en-US", "en")) == "fr-FR,fr;q=0.9,en-US;q=0.8,en;q=0.7"

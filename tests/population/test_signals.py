@@ -39,7 +39,7 @@ def requests_of(visitor):
         yield visitor.part(destination, "/a")
 
 
-def test_nothing_is_held_against_people(people, intel):
+def test_nothing_is_compared_with_people(people, intel):
     against = {
         (visitor.browser.user_agent, *labels)
         for visitor in people

@@ -65,7 +65,7 @@ def test_firefox_is_not_taken_for_something_else_by_the_order_of_its_headers(ins
         assert installed.visit("GET", "/ordered", usual=[*FIREFOX[:2], *reversed(FIREFOX[2:])]).status == 403
 
 
-def test_a_protected_route_without_a_token_is_refused_in_json(installed: Installed) -> None:
+def test_a_protected_route_without_a_token_is_blocked_in_json(installed: Installed) -> None:
     before = len(installed.site.asked)
 
     told = installed.visit("POST", "/login", body=b'{"user":"a"}', headers=[("Content-Type", "application/json")])
@@ -104,6 +104,19 @@ def test_a_body_reaches_the_site_as_it_was_sent(installed: Installed, size: int)
     assert installed.visit("POST", "/form", body=body).asked.body == body
 
 
+@pytest.mark.parametrize("encoding", ["gzip", "br", "anything"])
+@pytest.mark.parametrize("mode", ["enforce", "monitor"])
+def test_a_compressed_body_reaches_the_site(installed: Installed, encoding: str, mode: str) -> None:
+    installed.change(mode=mode)
+    try:
+        told = installed.visit("POST", "/upload", headers=[("Content-Encoding", encoding)], body=b"\x1f\x8b\xff")
+    finally:
+        installed.change(mode="enforce")
+
+    assert (told.asked.body, told.asked.one("content-encoding")) == (b"\x1f\x8b\xff", encoding)
+    assert told.asked.one("x-service-decision") == "allow"
+
+
 def test_a_chunked_body_reaches_the_site(installed: Installed) -> None:
     chunks = b"5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n"
 
@@ -112,7 +125,7 @@ def test_a_chunked_body_reaches_the_site(installed: Installed) -> None:
     assert told.asked.body == b"hello world"
 
 
-def test_head_is_asked_as_head_and_gets_no_body(installed: Installed) -> None:
+def test_head_is_challenged_as_head_and_gets_no_body(installed: Installed) -> None:
     told = installed.visit("HEAD", "/page")
 
     assert (told.status, told.body) == (200, b"")
@@ -159,7 +172,7 @@ def test_a_tool_that_attacks_is_blocked(installed: Installed, ruled: None) -> No
         assert told.json == {"decision": "block", "reason": "policy"}
 
 
-def test_a_rules_own_answer_is_given(installed: Installed, ruled: None) -> None:
+def test_a_rules_own_response_is_given(installed: Installed, ruled: None) -> None:
     usual = [("Host", "shop.example"), ("User-Agent", "sqlmap/1.8")]
 
     told = installed.visit("GET", "/told", usual=usual)
@@ -180,7 +193,7 @@ def test_each_status_of_a_rule_is_given(installed: Installed, ruled: None, statu
     assert "x-service-decision" not in told.headers
 
 
-def test_a_dropped_visitor_gets_no_answer(installed: Installed, ruled: None) -> None:
+def test_a_dropped_visitor_gets_no_response(installed: Installed, ruled: None) -> None:
     usual = [("Host", "shop.example"), ("User-Agent", "sqlmap/1.8")]
     if installed.proxy in ANSWERS_WHOM_IT_DROPS:
         assert installed.visit("GET", "/dropped", usual=usual).status == 403
@@ -189,7 +202,7 @@ def test_a_dropped_visitor_gets_no_answer(installed: Installed, ruled: None) -> 
         installed.visit("GET", "/dropped", usual=usual)
 
 
-def test_monitor_mode_lets_through(installed: Installed) -> None:
+def test_monitor_mode_allows(installed: Installed) -> None:
     installed.change(mode="monitor")
     try:
         told = installed.visit("POST", "/login", body=b"user=a")

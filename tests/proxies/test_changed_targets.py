@@ -1,4 +1,4 @@
-"""What each proxy makes of a target by itself, as docs/adapters.md tells it: everything else goes on as it came."""
+"""How each proxy changes targets, as docs/reverse-proxies.md lists it; everything else is passed on unchanged."""
 
 import pytest
 
@@ -57,7 +57,7 @@ REFUSES_RAW_BYTES = {"haproxy", "envoy"}
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_target_goes_on_as_it_came_or_as_the_documentation_says(installed: Installed, target: str) -> None:
+def test_a_target_continues_as_it_came_or_as_in_the_documentation(installed: Installed, target: str) -> None:
     asked, checked = len(installed.site.asked), len(installed.tap.checks())
 
     told = installed.visit("GET", target)

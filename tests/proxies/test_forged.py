@@ -73,7 +73,7 @@ def test_forged_headers_open_no_protected_route(installed: Installed, disguise: 
 
 @pytest.mark.parametrize("disguise", DISGUISES)
 @pytest.mark.parametrize("name", OURS)
-def test_no_visitor_speaks_for_agentgate(installed: Installed, disguise: str, name: str) -> None:
+def test_no_visitor_supports_agentgate(installed: Installed, disguise: str, name: str) -> None:
     before = len(installed.site.asked)
 
     told = installed.visit("GET", "/page", headers=[(DISGUISES[disguise](name), OURS[name])])
@@ -175,7 +175,7 @@ def _as_passed_on(proxy: str, url: str) -> str:
 
 
 @pytest.mark.parametrize("target", PATHS)
-def test_the_site_gets_what_was_asked_about(installed: Installed, target: str) -> None:
+def test_the_site_gets_what_was_challenged_about(installed: Installed, target: str) -> None:
     asked_before, checked_before = len(installed.site.asked), len(installed.tap.checks())
 
     told = installed.visit("POST", target, body=b"a=b")
@@ -194,7 +194,7 @@ def test_the_site_gets_what_was_asked_about(installed: Installed, target: str) -
 
 
 @pytest.mark.parametrize("method", ["get", "FOO", "OPTIONS", "DELETE", "TRACE", "PROPFIND"])
-def test_the_method_that_the_site_gets_is_the_one_that_was_asked_about(installed: Installed, method: str) -> None:
+def test_the_method_that_the_site_gets_is_the_one_that_was_challenged_about(installed: Installed, method: str) -> None:
     asked_before, checked_before = len(installed.site.asked), len(installed.tap.checks())
 
     installed.visit(method, "/page", usual=[("Host", "shop.example"), ("User-Agent", CHROME), *BROWSER[2:]])

@@ -57,7 +57,7 @@ def _visit_with(installed: Installed, host: str) -> int:
 
 
 @pytest.mark.parametrize("host", NOT_HOSTS)
-def test_a_host_that_is_none_is_refused(installed: Installed, host: str) -> None:
+def test_a_host_that_is_none_is_blocked(installed: Installed, host: str) -> None:
     before = len(installed.site.asked)
 
     assert _visit_with(installed, host) in {400, 403, 404, 421}
@@ -65,7 +65,7 @@ def test_a_host_that_is_none_is_refused(installed: Installed, host: str) -> None
 
 
 @pytest.mark.parametrize("hosts", [["shop.example", "x/pay?"], ["x/pay?", "shop.example"], []])
-def test_two_hosts_and_none_at_all_are_refused(installed: Installed, hosts: list[str]) -> None:
+def test_two_hosts_and_none_at_all_are_blocked(installed: Installed, hosts: list[str]) -> None:
     before = len(installed.site.asked)
 
     told = installed.visit("GET", "/page", usual=[*(("Host", host) for host in hosts), *BROWSER[1:]])
@@ -75,12 +75,12 @@ def test_two_hosts_and_none_at_all_are_refused(installed: Installed, hosts: list
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_a_host_is_not_refused(installed: Installed, host: str) -> None:
+def test_a_host_is_not_blocked(installed: Installed, host: str) -> None:
     assert _visit_with(installed, host) == 200
 
 
 @pytest.mark.parametrize("host", ELSEWHERE)
-def test_another_host_is_refused_only_where_the_proxy_has_a_site_of_that_name_alone(
+def test_another_host_is_blocked_only_where_the_proxy_has_a_site_of_that_name_alone(
     installed: Installed, host: str
 ) -> None:
     status = _visit_with(installed, host)
@@ -127,7 +127,7 @@ def test_http2_with_one_host_gets_through(speaking_http2: Installed, headers: li
 
 @pytest.mark.parametrize("host", ["x/pay?", "shop.example/pay", "shop.example:80/pay?", "a@shop.example", "a b", ""])
 @pytest.mark.parametrize("names", [(":authority",), ("host",), (":authority", "host")])
-def test_http2_with_a_host_that_is_none_is_refused(
+def test_http2_with_a_host_that_is_none_is_blocked(
     speaking_http2: Installed, host: str, names: tuple[str, ...]
 ) -> None:
     before, checked = len(speaking_http2.site.asked), len(speaking_http2.tap.checks())
@@ -153,7 +153,7 @@ def test_of_two_hosts_over_http2_the_site_gets_the_one_that_was_judged(speaking_
         assert asked.all("host") == ["shop.example"]
 
 
-def test_http2_without_a_host_is_refused(speaking_http2: Installed) -> None:
+def test_http2_without_a_host_is_blocked(speaking_http2: Installed) -> None:
     before = len(speaking_http2.site.asked)
 
     _visit_over_http2(speaking_http2, [])

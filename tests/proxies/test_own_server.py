@@ -124,7 +124,7 @@ def own(site: Installed) -> Iterator[Installed]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def test_a_file_is_served_to_whom_the_service_lets_in_and_the_question_is_asked_once(own: Installed) -> None:
+def test_a_file_is_served_to_whom_the_service_allows_and_the_question_is_challenged_once(own: Installed) -> None:
     address = new_address()
     before = len(own.tap.checks())
 
@@ -143,12 +143,12 @@ def test_a_program_gets_the_decisions_id_and_no_secret(own: Installed) -> None:
     assert own.visit("GET", "/cart.php", headers=[("X-Service-Decision", "allow")]).status == 403
 
 
-def test_the_servers_own_headers_stay(own: Installed) -> None:
+def test_the_servers_own_headers_remain(own: Installed) -> None:
     assert own.visit("GET", "/page.html").headers["strict-transport-security"] == "max-age=1"
     assert own.visit("GET", "/missing").headers["strict-transport-security"] == "max-age=1"
 
 
-def test_a_protected_route_is_refused_and_a_person_gets_the_page(own: Installed) -> None:
+def test_a_protected_route_is_blocked_and_a_person_gets_the_page(own: Installed) -> None:
     refused = own.visit("POST", "/login", body=b"{}", headers=[("Content-Type", "application/json")])
     page = own.visit("GET", "/members", usual=NAVIGATION)
 
@@ -158,7 +158,7 @@ def test_a_protected_route_is_refused_and_a_person_gets_the_page(own: Installed)
     assert own.visit("GET", "/.agentgate/sdk/v1/agentgate.js").headers.get_content_type() == "text/javascript"
 
 
-def test_nobody_gets_in_while_the_service_is_away_but_where_nothing_is_included(own: Installed) -> None:
+def test_no_one_gets_in_while_the_service_is_unavailable_but_if_nothing_is_included(own: Installed) -> None:
     with own.answering(hangs=True):
         assert own.visit("GET", "/page.html").status == 503
         assert own.visit("GET", "/cart.php").status == 503

@@ -76,7 +76,7 @@ def _photo(size: int) -> tuple[list[tuple[str, str]], bytes]:
 
 
 @pytest.mark.parametrize("size", [100_000, 3_000_000])
-def test_a_form_with_a_photo_gets_the_page_which_says_that_it_must_be_sent_again(
+def test_a_form_with_a_photo_gets_the_page_which_shows_that_it_must_be_sent_again(
     installed: Installed, size: int
 ) -> None:
     headers, body = _photo(size)
@@ -112,7 +112,7 @@ def test_an_upload_of_some_megabytes_reaches_the_site(installed: Installed) -> N
 @pytest.mark.parametrize(
     "kind", ["a service worker", "Chromium's service worker", "a WebView", "a feature phone", "a text browser"]
 )
-def test_everybody_who_looks_at_the_answer_gets_the_page(installed: Installed, kind: str) -> None:
+def test_everyone_who_inspects_the_response_gets_the_page(installed: Installed, kind: str) -> None:
     host = ("Host", "shop.example")
     html = ("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
     headers = {
@@ -153,7 +153,7 @@ def test_a_person_who_passed_gets_in(installed: Installed) -> None:
 
 
 @pytest.mark.parametrize(("path", "status", "kind"), [("/blocked", 403, "text/html"), ("/told", 451, "text/html")])
-def test_a_blocked_navigation_gets_a_page_or_the_rules_own_answer(
+def test_a_blocked_navigation_gets_a_page_or_the_rules_own_response(
     installed: Installed, ruled: None, path: str, status: int, kind: str
 ) -> None:
     scanner = [(name, "sqlmap/1.8" if name == "User-Agent" else value) for name, value in NAVIGATION]
@@ -164,7 +164,7 @@ def test_a_blocked_navigation_gets_a_page_or_the_rules_own_answer(
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 503])
-def test_what_the_site_itself_refuses_is_passed_on_as_it_is(installed: Installed, status: int) -> None:
+def test_what_the_site_itself_blocks_is_passed_on_as_it_is(installed: Installed, status: int) -> None:
     installed.site.status = b"%d No" % status
     try:
         told = installed.visit("GET", "/page", usual=NAVIGATION)

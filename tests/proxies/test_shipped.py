@@ -81,7 +81,7 @@ def test_every_value_is_put_in(tmp_path: Path, proxy: str, file: str) -> None:
     assert ("9000" in result.stdout) == ((proxy, file) not in WITHOUT_SERVICE)
 
 
-def test_a_check_that_waits_for_an_agents_keys_answers_before_an_adapter_gives_up() -> None:
+def test_a_check_that_waits_for_an_agents_keys_responds_before_an_adapter_gives_up() -> None:
     waits_s = {
         int(seconds) for proxy, file in SHIPPED for seconds in re.findall(ANSWER_TIMEOUT, render(proxy, EXAMPLE, file))
     }
@@ -91,7 +91,7 @@ def test_a_check_that_waits_for_an_agents_keys_answers_before_an_adapter_gives_u
     assert min(waits_s) - policy_checker.KEYS_WAIT_S >= 0.25
 
 
-def test_a_proxy_with_two_files_says_so(tmp_path: Path) -> None:
+def test_a_proxy_with_two_files_shows_it(tmp_path: Path) -> None:
     assert "--file agentgate.lua" in agentgate(tmp_path, "adapter", "haproxy").stderr
     assert agentgate(tmp_path, "adapter", "caddy").stderr == ""
     assert "for an existing nginx server" in agentgate(tmp_path, "adapter", "nginx").stderr
@@ -102,10 +102,10 @@ def test_a_proxy_with_two_files_says_so(tmp_path: Path) -> None:
     [
         (("iis",), "give one of nginx, caddy, haproxy, apache, traefik, envoy"),
         (("nginx", "--file", "x"), "it has agentgate.conf"),
-        (("nginx", "--service", "127.0.0.1:8080"), "must begin with http://"),
+        (("nginx", "--service", "127.0.0.1:8080"), "must start with http://"),
         (("nginx", "--service", "https://gate.example", "--service-ca", "x;"), "full path of a file"),
         (("nginx", "--service", "http://127.0.0.1:99999"), "is not an address"),
-        (("nginx", "--origin", "ftp://shop.example"), "must begin with http:// or https://"),
+        (("nginx", "--origin", "ftp://shop.example"), "must start with http:// or https://"),
         (("nginx", "--origin", "https://shop.example/path"), "scheme, host and port only"),
         (("nginx", "--origin", "https://user@shop.example"), "scheme, host and port only"),
         (("nginx", "--origin", 'https://shop.example";return 200'), "scheme, host and port only"),
@@ -118,7 +118,7 @@ def test_a_proxy_with_two_files_says_so(tmp_path: Path) -> None:
         (("nginx", "--secret-file", "absent"), "cannot be read"),
     ],
 )
-def test_what_cannot_be_put_in_is_refused_with_a_reason(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+def test_what_cannot_be_put_in_is_blocked_with_a_reason(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
     result = agentgate(tmp_path, "adapter", *arguments)
 
     assert (result.returncode, result.stdout) == (2, "")
@@ -126,8 +126,8 @@ def test_what_cannot_be_put_in_is_refused_with_a_reason(tmp_path: Path, argument
 
 
 @pytest.mark.parametrize("secret", ["", "x", "ags_test always", 'ags_0123456789abcdef"', "ags_0123456789abcdef\nevil"])
-def test_a_secret_that_is_none_is_refused_and_not_repeated(secret: str) -> None:
-    with pytest.raises(AdapterRefused, match="begins with ags_") as refused:
+def test_a_secret_that_is_none_is_blocked_and_not_repeated(secret: str) -> None:
+    with pytest.raises(AdapterRefused, match="starts with ags_") as refused:
         render("nginx", Installation(secret=secret))
 
     assert not secret or secret not in str(refused.value)

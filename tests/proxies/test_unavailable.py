@@ -180,7 +180,18 @@ def test_a_service_that_hangs_blocks_the_request(installed: Installed) -> None:
     assert installed.visit("GET", "/page").status == 200
 
 
-def test_what_a_site_says_while_it_is_down_is_not_a_denial(installed: Installed) -> None:
+@pytest.mark.parametrize(("proxy", "line"), [("haproxy", "socket:connect(address)"), ("apache", "connection:connect(")])
+def test_an_error_in_lua_opens_no_closed_adapter(site: Installed, proxy: str, line: str) -> None:
+    before = len(site.site.asked)
+
+    with running_proxy(proxy, site.installation, change=lambda text: text.replace(line, f"error(0) or {line}")) as port:
+        told = dataclasses.replace(site, proxy=proxy, port=port).visit("GET", "/page")
+
+    assert told.status in {500, 503}
+    assert len(site.site.asked) == before
+
+
+def test_what_a_site_shows_while_it_is_down_is_not_a_denial(installed: Installed) -> None:
     installed.site.close()
     try:
         told = installed.visit("GET", "/page")

@@ -65,7 +65,7 @@ def test_a_websocket_is_passed_through(installed: Installed, connection: str, up
         response.close()
 
 
-def test_a_websocket_to_a_protected_route_is_refused(installed: Installed) -> None:
+def test_a_websocket_to_a_protected_route_is_blocked(installed: Installed) -> None:
     headers = [("Connection", "Upgrade"), ("Upgrade", "websocket"), VERSION, KEY]
 
     assert installed.visit("GET", "/members", headers=headers).status == 401

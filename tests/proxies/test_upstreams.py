@@ -88,9 +88,9 @@ class Trial:
 
 
 def plain(handler: Handler) -> Request:
-    """Return a request that nobody can misread; it carries no form."""
+    """Return a request that nobody can misread; it carries neither a form nor JSON, which could name a method."""
     if handler.method == "POST":
-        return Request("POST", handler.path.encode(), ((b"Content-Type", b"application/json"),), b"{}")
+        return Request("POST", handler.path.encode(), ((b"Content-Type", b"text/plain"),), b"{}")
     return Request(handler.method, handler.path.encode())
 
 
@@ -162,7 +162,7 @@ def test_a_request_that_is_not_understood_could_be_any_route(trial: Trial) -> No
     assert 200 not in flood.statuses
 
 
-def test_ordinary_requests_are_not_refused(trial: Trial) -> None:
+def test_ordinary_requests_are_not_blocked(trial: Trial) -> None:
     flood, _ = trial.send([Request("GET", target.encode()) for target in ORDINARY])
 
     assert flood.statuses == {200: len(ORDINARY)}
@@ -177,7 +177,7 @@ def test_the_upstreams_run_their_handlers(upstreams: Upstreams) -> None:
     assert {"flask", "django", "fastapi"} <= set(upstreams.ports), upstreams.missing
 
 
-def test_every_upstream_is_there(upstreams: Upstreams) -> None:
+def test_every_upstream_exists(upstreams: Upstreams) -> None:
     if upstreams.missing:
         pytest.skip("; ".join(f"{name}: {reason}" for name, reason in sorted(upstreams.missing.items())))
 

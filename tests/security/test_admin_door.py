@@ -69,7 +69,7 @@ def test_neither_sides_session_opens_the_other(service: RunningService, people: 
     ("step", "body", "action"),
     [("suspend", {}, "user.suspend"), ("reset-link", None, "user.reset_link"), ("mfa/reset", None, "user.mfa_reset")],
 )
-def test_what_an_operator_does_to_a_user_is_told_with_the_operators_name(
+def test_what_an_operator_does_to_a_user_is_reported_with_the_operators_name(
     service: RunningService, people: Cast, step: str, body: dict[str, str] | None, action: str
 ) -> None:
     bob = people.user_ids["bob"]

@@ -14,7 +14,7 @@ MOST_S = 0.25
 SAMPLES = 60
 
 
-def test_a_flood_of_sign_ins_is_turned_away_and_delays_nobody_else(tmp_path: Path) -> None:
+def test_a_flood_of_sign_ins_is_blocked_and_delays_no_one_else(tmp_path: Path) -> None:
     with serving(tmp_path) as process, Flood(process.public_url) as flood:
         times = probe_times(process.public_url, SAMPLES)
 

@@ -48,7 +48,7 @@ def sign_in(service: RunningService, who: str = "alice", **more: str) -> httpx.R
 
 
 @on_sqlite
-def test_a_form_of_another_site_is_refused_and_so_is_one_that_does_not_say(service: RunningService) -> None:
+def test_a_form_of_another_site_is_rejected_and_so_is_one_that_does_not_show(service: RunningService) -> None:
     fields = {"email": "a@b.example", "password": PASSWORD}
 
     for path in FORMS:
@@ -66,7 +66,7 @@ def test_signing_in_sets_the_cookie_of_the_api_and_leads_to_the_console(service:
 
 
 @on_sqlite
-def test_a_wrong_password_is_told_like_an_unknown_address_and_what_was_typed_stays(
+def test_a_wrong_password_is_reported_like_an_unknown_address_and_what_was_typed_remains(
     service: RunningService, people: Cast
 ) -> None:
     fields = [{"email": email, "password": "wrong " * 3} for email in (EMAILS["alice"], "nobody@acme.example")]
@@ -80,7 +80,7 @@ def test_a_wrong_password_is_told_like_an_unknown_address_and_what_was_typed_sta
 
 
 @on_sqlite
-def test_nobody_is_led_to_another_host_after_signing_in(service: RunningService, people: Cast) -> None:
+def test_no_one_is_led_to_another_host_after_signing_in(service: RunningService, people: Cast) -> None:
     for place in ELSEWHERE:
         shown = service.public.get("/console/sign-in", params={"next": place})
         assert 'name="next" value=""' in shown.text
@@ -88,7 +88,7 @@ def test_nobody_is_led_to_another_host_after_signing_in(service: RunningService,
         assert reply.headers["location"] in {"/console", "/v1/pages/accounts"}, place
 
 
-def test_where_somebody_wanted_to_go_is_kept() -> None:
+def test_where_someone_wanted_to_go_is_kept() -> None:
     assert safe_next_path("/console/sites/site_1/decisions?open=dec_1") == "/console/sites/site_1/decisions?open=dec_1"
     assert [safe_next_path(each) for each in ("/console", "", "/console/\n", "/console//x", "javascript:alert(1)")] == [
         ""

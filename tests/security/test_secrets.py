@@ -21,7 +21,7 @@ def bearer(secret: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {secret}"}
 
 
-def test_an_api_token_works_whole_in_its_place_and_nowhere_else(service: RunningService, people: Cast) -> None:
+def test_an_api_token_works_whole_in_its_place_alone(service: RunningService, people: Cast) -> None:
     made = people.alice.post(f"{CONSOLE}/tokens", json={"name": "CI", "scopes": ["sites:read"]}).json()
     secret, url = made["secret"], f"{CONSOLE}/account"
     assert service.public.get(url, headers=bearer(secret)).status_code == 200

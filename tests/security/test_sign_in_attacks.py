@@ -64,7 +64,7 @@ def test_many_addresses_on_one_victim_stop_neither_her_device_nor_her_session(
     assert log_in(stranger).status_code == 200
 
 
-def test_an_email_that_nobody_has_is_attacked_and_answered_alike(service: RunningService, people: Cast) -> None:
+def test_an_email_that_no_one_has_is_attacked_and_handled_alike(service: RunningService, people: Cast) -> None:
     add_user(service, "ivy@acme.example", account_id=people.acme, invited=True)
     replies = {
         email: [guess(service.public, email, number) for number in range(22)]
@@ -222,7 +222,7 @@ def test_the_operator_gets_in_during_a_flood_of_wrong_keys(service: RunningServi
     assert people.olga.get("/v1/admin/session").status_code == 200
 
 
-def test_no_more_than_so_many_wrong_keys_wait_at_once(service: RunningService) -> None:
+def test_no_more_than_a_limited_number_of_wrong_keys_wait_at_once(service: RunningService) -> None:
     for _ in range(5):
         service.anonymous.get("/v1/admin/session", headers={"X-Admin-Key": "wrong"})
 

@@ -40,7 +40,7 @@ POISON = [
 ]
 
 
-def test_nothing_that_a_request_says_changes_where_links_lead(service: RunningService, people: Cast) -> None:
+def test_nothing_that_a_request_shows_changes_where_links_lead(service: RunningService, people: Cast) -> None:
     own = service.public_url
     assert len(POISON) == 12
 
@@ -83,7 +83,7 @@ def test_a_planted_cookie_is_never_taken_over(service: RunningService, people: C
     assert reply.cookies[ACCOUNT_COOKIE] != planted
 
 
-def test_two_different_cookies_of_our_name_are_no_session(service: RunningService, people: Cast) -> None:
+def test_two_different_cookies_of_our_name_are_not_a_session(service: RunningService, people: Cast) -> None:
     own = headers_of(people.alice)["Cookie"]
     other = headers_of(people.carol)["Cookie"]
     tossed = [
@@ -175,7 +175,7 @@ def test_another_sites_page_changes_nothing_and_reads_nothing(
 
 
 @pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
-def test_another_sites_page_signs_nobody_in_and_a_form_neither(service: RunningService, people: Cast) -> None:
+def test_another_sites_page_signs_no_one_in_and_a_form_neither(service: RunningService, people: Cast) -> None:
     body = {"email": EMAILS["bob"], "password": PASSWORD}
     for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.example"}, {"Origin": "null"}):
         reply = service.public.post(f"{ACCOUNT}/login", json=body, headers=headers)

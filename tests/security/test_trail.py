@@ -143,7 +143,7 @@ def test_a_form_leaves_the_entries_of_the_route_that_does_the_same(service: Runn
     "caller",
     ["anonymous", "owner without CSRF token", "revoked token", "suspended user", "operator session without CSRF token"],
 )
-def test_who_is_refused_leaves_nothing_at_all(service: RunningService, scene: Scene, caller: str) -> None:
+def test_who_is_rejected_leaves_nothing_at_all(service: RunningService, scene: Scene, caller: str) -> None:
     before = contents(service)
     refused = 0
     for name, row in ROUTES.items():

@@ -38,7 +38,7 @@ def are_secure(reply: httpx.Response) -> set[bool]:
     return {cookie.endswith("; Secure") for cookie in reply.headers.get_list("set-cookie")}
 
 
-def test_behind_a_proxy_that_nobody_listed_cookies_are_secure_and_hsts_is_sent(https_service: RunningService) -> None:
+def test_behind_a_proxy_that_no_one_listed_cookies_are_secure_and_hsts_is_sent(https_service: RunningService) -> None:
     signed_in = log_in(https_service)
 
     assert are_secure(signed_in) == {True}
@@ -71,7 +71,7 @@ def test_an_operators_page_that_came_over_plain_http_gets_a_cookie_that_its_brow
 
 
 @pytest.mark.parametrize("base", ["", "http://gate.example"])
-def test_for_development_over_plain_http_neither_is_there(settings: Settings, base: str) -> None:
+def test_for_development_over_plain_http_neither_exists(settings: Settings, base: str) -> None:
     with running_service(replace(settings, public_base_url=base)) as service:
         cast(service)
         signed_in = log_in(service)

@@ -127,7 +127,7 @@ Behaviour = Callable[[BaseHTTPRequestHandler, bytes], None]
 
 
 class OddServer:
-    """A server that answers its requests as it is told, one behaviour after the other; the last one stays."""
+    """A server that answers its requests as it is told, one behavior after the other; the last one stays."""
 
     def __init__(self, *behaviours: Behaviour) -> None:
         self.bodies: list[bytes] = []
@@ -173,7 +173,7 @@ def odd_server(*behaviours: Behaviour) -> Iterator[OddServer]:
 
 
 def answering(status: int, body: bytes, **headers: str) -> Behaviour:
-    """Return a behaviour: one answer."""
+    """Return a behavior: one answer."""
 
     def behave(handler: BaseHTTPRequestHandler, _body: bytes) -> None:
         handler.send_response(status)

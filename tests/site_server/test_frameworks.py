@@ -152,7 +152,7 @@ def test_a_token_in_a_form_opens_the_route_and_leaves_the_body_to_it(gate, make,
 
 @pytest.mark.parametrize(("make", "call"), APPLICATIONS)
 @pytest.mark.parametrize("request_", [{}, {"data": {"name": "ann"}}, {"json": {"agentgate-token": "a.b.c"}}])
-def test_without_a_token_the_sdk_is_told_to_run_the_check(gate, make, call, request_):
+def test_without_a_token_the_sdk_is_instructed_to_run_the_check(gate, make, call, request_):
     answer = call(make(gate.client()), "POST", "/signup", **request_)
 
     assert answer.status_code == 401
@@ -167,14 +167,14 @@ def test_other_routes_need_no_token(gate, make, call):
 
 
 @pytest.mark.parametrize(("make", "call"), APPLICATIONS)
-def test_a_token_for_another_action_is_refused(gate, make, call):
+def test_a_token_for_another_action_is_rejected(gate, make, call):
     answer = call(make(gate.client()), "POST", "/signup", headers={"X-AgentGate-Token": gate.token("login")})
 
     assert (answer.status_code, answer.json()["error"]) == (403, "action_mismatch")
 
 
 @pytest.mark.parametrize(("make", "call"), APPLICATIONS)
-def test_a_service_that_is_away_closes_the_route_unless_told_otherwise(gate, make, call):
+def test_a_service_that_is_unavailable_closes_the_route_by_default(gate, make, call):
     url = f"http://127.0.0.1:{free_port()}"
     headers = {"X-AgentGate-Token": "a.b.c"}
 
@@ -206,7 +206,7 @@ def test_a_form_that_is_too_large_must_send_the_header(gate, make, call):
     assert len(opened.json()["body"]) > 1_100_000
 
 
-def test_a_form_that_grows_too_large_on_the_way_is_refused_as_well(gate):
+def test_a_form_that_grows_too_large_on_the_way_is_rejected_as_well(gate):
     async def chunks():
         for _ in range(20):
             yield b"x" * 100_000
@@ -218,7 +218,7 @@ def test_a_form_that_grows_too_large_on_the_way_is_refused_as_well(gate):
     )
 
 
-def test_fastapi_reads_form_parameters_beside_the_token(gate):
+def test_fastapi_reads_form_parameters_next_to_the_token(gate):
     pytest.importorskip("python_multipart")
     app = fastapi.FastAPI()
     install_starlette(app, gate.client())

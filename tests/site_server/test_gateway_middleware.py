@@ -75,7 +75,7 @@ def site(kind: str, shop: Shop) -> Iterator[httpx.Client]:
         yield client
 
 
-def test_an_open_page_runs_and_is_told_the_decision(site: httpx.Client) -> None:
+def test_an_open_page_runs_and_is_reported_the_decision(site: httpx.Client) -> None:
     seen = site.get("/articles?q=a%20b").json()
 
     assert seen["ran"] == "/articles"
@@ -151,7 +151,7 @@ def test_a_visitors_own_authorization_reaches_the_application(site: httpx.Client
     assert site.get("/open", headers={"Authorization": "Basic YTpi"}).json()["headers"]["authorization"] == "Basic YTpi"
 
 
-def test_a_rule_refuses_with_a_plain_answer(site: httpx.Client) -> None:
+def test_a_rule_blocks_with_a_plain_response(site: httpx.Client) -> None:
     reply = site.get("/", headers={"User-Agent": "sqlmap/1.8"})
 
     assert (reply.status_code, reply.json()) == (403, {"decision": "block", "reason": "policy"})
@@ -204,7 +204,7 @@ def test_nothing_else_of_the_service_can_be_reached(site: httpx.Client, path: st
     assert site.get(url).status_code == 404
 
 
-def test_the_browser_check_can_be_asked_for_on_the_sites_own_origin(site: httpx.Client, shop: Shop) -> None:
+def test_the_browser_check_can_be_challenged_for_on_the_sites_own_origin(site: httpx.Client, shop: Shop) -> None:
     asked = {"schema": 1, "siteKey": shop.site_key, "action": "login"}
 
     reply = site.post("/.agentgate/v1/browser/challenge", json=asked, headers={"Origin": ORIGIN})
@@ -217,7 +217,7 @@ def test_a_wrong_secret_closes_the_site_and_is_logged(kind: str, shop: Shop, cap
     reply = ask_once(kind, {**shop.options, "secret": "ags_wrong"}, headers=XHR)
 
     assert (reply.status_code, reply.json()["reason"]) == (503, "service_unavailable")
-    assert "AgentGate refuses this server's questions" in caplog.text
+    assert "AgentGate rejects this server's checks" in caplog.text
     assert "ags_wrong" not in caplog.text
 
 
@@ -239,7 +239,7 @@ def test_without_the_service_a_person_is_shown_a_page(kind: str, shop: Shop) -> 
         assert reply.text == DOWN_PAGE
 
 
-def test_without_the_service_the_site_is_open_where_it_was_told_to_be(kind: str, shop: Shop) -> None:
+def test_without_the_service_the_site_is_open_where_it_was_instructed_to_be(kind: str, shop: Shop) -> None:
     options = {**shop.options, "service": f"http://127.0.0.1:{free_port()}", "fail_open": True}
     reply = ask_once(kind, options, headers=XHR | {"X-Service-Decision": "allow"})
 
@@ -247,7 +247,7 @@ def test_without_the_service_the_site_is_open_where_it_was_told_to_be(kind: str,
     assert "x-service-decision" not in reply.json()["headers"]
 
 
-def test_a_service_that_does_not_answer_is_given_up_in_time(kind: str, shop: Shop) -> None:
+def test_a_service_that_does_not_respond_is_given_up_in_time(kind: str, shop: Shop) -> None:
     with odd_server(silent) as odd, gated_site(kind, **{**shop.options, "service": odd.url, "timeout_s": 0.3}) as url:
         # The first request of a new site is not timed: it may load modules.
         first, reply = httpx.get(url, headers=XHR, timeout=60), httpx.get(url, headers=XHR, timeout=60)
@@ -274,7 +274,7 @@ def test_a_service_that_does_not_answer_is_given_up_in_time(kind: str, shop: Sho
         (answering(431, b""), 431),
     ],
 )
-def test_what_the_service_answers_becomes_the_visitors_status(kind: str, shop: Shop, answer: Any, status: int) -> None:
+def test_what_the_service_responds_becomes_the_visitors_status(kind: str, shop: Shop, answer: Any, status: int) -> None:
     with odd_server(answer) as odd:
         reply = ask_once(kind, {**shop.options, "service": odd.url}, headers=XHR)
 
@@ -282,7 +282,7 @@ def test_what_the_service_answers_becomes_the_visitors_status(kind: str, shop: S
     assert "ran" not in reply.text
 
 
-def test_what_an_agent_was_charged_is_on_the_applications_answer(kind: str, shop: Shop) -> None:
+def test_what_an_agent_was_charged_is_on_the_applications_response(kind: str, shop: Shop) -> None:
     charged = answering(204, b"", X_Service_Decision="allow", X_Service_Reason="allowed", Crawler_Charged="USD 0.01")
     with odd_server(charged) as odd:
         reply = ask_once(kind, {**shop.options, "service": odd.url}, headers=XHR)
@@ -290,7 +290,7 @@ def test_what_an_agent_was_charged_is_on_the_applications_answer(kind: str, shop
     assert (reply.status_code, reply.headers["crawler-charged"]) == (200, "USD 0.01")
 
 
-def test_a_dropped_request_is_answered_with_nothing(kind: str, shop: Shop) -> None:
+def test_a_dropped_request_gets_nothing(kind: str, shop: Shop) -> None:
     drop = answering(403, b"{}", X_Service_Decision="block", X_Service_Reason="policy", X_Service_Drop="1")
     with odd_server(drop) as odd:
         reply = ask_once(kind, {**shop.options, "service": odd.url}, headers=XHR)
@@ -362,6 +362,6 @@ def test_a_websocket_is_checked_like_a_request(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("secret", ["", "  ", "a\nb", "é"])
-def test_a_secret_that_is_none_is_refused_at_once(secret: str) -> None:
+def test_a_secret_that_is_none_is_blocked_at_once(secret: str) -> None:
     with pytest.raises(ValueError, match="secret"):
         GatewayMiddleware(asgi_site, service="http://127.0.0.1:1", secret=secret)

@@ -87,11 +87,11 @@ def test_an_agents_receipt_names_the_agent(verifier):
         ({"aud": [SITE_KEY]}, "invalid_token"),
     ],
 )
-def test_a_signed_token_that_does_not_fit_is_refused(verifier, changes, code):
+def test_a_signed_token_that_does_not_fit_is_rejected(verifier, changes, code):
     assert code_of(verifier, SIGNER.receipt(**changes)) == code
 
 
-def test_another_origin_and_other_content_are_refused_and_not_spent(verifier):
+def test_another_origin_and_other_content_are_rejected_and_not_spent(verifier):
     token = SIGNER.receipt(contentDigest="sha-256=:AAAA:")
 
     assert code_of(verifier, token, expected_origin="https://other.example") == "origin_mismatch"
@@ -141,11 +141,11 @@ def _forged():
 
 
 @pytest.mark.parametrize("token", [pytest.param(token, id=name) for name, token in _forged()])
-def test_what_is_no_receipt_of_the_service_is_refused(verifier, token):
+def test_what_is_not_a_receipt_of_the_service_is_rejected(verifier, token):
     assert code_of(verifier, token) == "invalid_token"
 
 
-def test_a_token_is_accepted_once_and_its_own_repetition_gets_the_same_answer(verifier):
+def test_a_token_is_accepted_once_and_its_own_repetition_gets_the_same_response(verifier):
     token = SIGNER.receipt()
     first = verifier.verify(token, expected_action="signup", request_id="order-1")
 
@@ -186,7 +186,7 @@ def test_what_is_remembered_is_bounded_and_makes_room_when_it_expires(now):
     "changes",
     [{"kid": "another"}, {"kty": "RSA"}, {"crv": "X25519"}, {"x": "AAAA"}, {"x": SIGNER.x + "="}, {"x": 5}],
 )
-def test_a_key_set_without_a_usable_key_is_refused(changes):
+def test_a_key_set_without_a_usable_key_is_rejected(changes):
     key = {**SIGNER.key_set()["keys"][0], **changes}
 
     with pytest.raises(ValueError, match="thumbprint"):
@@ -213,7 +213,7 @@ def fetching(now, monotonic):
     return lambda url: OfflineVerifier(FetchedKeys(url, monotonic_s=monotonic), SITE_KEY, now_s=now)
 
 
-def test_keys_are_fetched_once_and_again_when_their_time_is_over(fetching, monotonic):
+def test_keys_are_fetched_once_and_again_when_their_time_has_ended(fetching, monotonic):
     with odd_server(keys_of(SIGNER, Cache_Control="public, max-age=300")) as server:
         verifier = fetching(server.url)
         for _ in range(3):
@@ -240,7 +240,7 @@ def test_a_new_key_is_found_and_unknown_ones_cost_one_fetch_a_minute(fetching, m
 @pytest.mark.parametrize(
     "failure", [answering(503, b"{}"), answering(200, b"<html>"), answering(200, b'{"keys": []}'), answering(404, b"")]
 )
-def test_old_keys_go_on_working_while_the_service_is_away_for_a_day(fetching, monotonic, failure):
+def test_old_keys_continue_working_while_the_service_is_unavailable_for_a_day(fetching, monotonic, failure):
     with odd_server(keys_of(SIGNER), failure) as server:
         verifier = fetching(server.url)
         verifier.verify(SIGNER.receipt(), expected_action="signup")

@@ -68,7 +68,7 @@ def test_a_token_is_redeemed_once_and_for_its_action_and_origin(gate):
     assert told == [{"action": "signup"}, *({"code": code} for code in codes)]
 
 
-def test_a_lost_answer_is_asked_for_again_and_the_token_counts(gate):
+def test_a_lost_response_is_requested_again_and_the_token_counts(gate):
     with proxy(gate.url) as lossy:
         lossy.lost = 2
         told = verify(lossy.url, gate.secret, (gate.token(), "signup", {}))
@@ -76,7 +76,7 @@ def test_a_lost_answer_is_asked_for_again_and_the_token_counts(gate):
     assert told == [{"action": "signup"}]
 
 
-def test_a_service_that_is_away_and_a_wrong_secret_are_told_apart(gate):
+def test_a_service_that_is_unavailable_and_a_wrong_secret_are_distinguished(gate):
     away = verify("http://127.0.0.1:9", gate.secret, (gate.token(), "signup", {"requestId": "order-1"}), retries=0)
     wrong = verify(gate.url, "ags_wrong", (gate.token(), "signup", {}))
 
@@ -85,7 +85,7 @@ def test_a_service_that_is_away_and_a_wrong_secret_are_told_apart(gate):
 
 
 @pytest.mark.parametrize(("url", "secret"), [("gate.example", "ags_x"), ("https://gate.example", "a\r\nX: y")])
-def test_what_cannot_work_is_refused_at_once(url, secret):
+def test_what_cannot_work_is_rejected_at_once(url, secret):
     made = "new AgentGate\\Client($argv[2], $argv[3]);"
     code = f"require $argv[1]; try {{ {made} echo 1; }} catch (InvalidArgumentException $e) {{ echo 2; }}"
 

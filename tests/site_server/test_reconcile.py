@@ -34,7 +34,7 @@ def test_a_client_without_its_service_accepts_by_signature_once(away):
         away.verify(SIGNER.receipt(), expected_action="login")
 
 
-def test_fail_open_does_not_let_through_what_the_signature_refuses(now):
+def test_fail_open_does_not_allow_what_the_signature_rejects(now):
     verifier = OfflineVerifier(SIGNER.key_set(), SITE_KEY, now_s=now)
     client = Client(f"http://127.0.0.1:{free_port()}", "ags_x", retries=0, fail_open=True, offline=verifier)
 
@@ -125,7 +125,7 @@ def test_a_token_accepted_offline_is_not_accepted_again_when_the_service_is_back
         client.verify(token, expected_action="signup")
 
 
-def test_a_token_redeemed_online_is_not_accepted_again_when_the_service_is_away(gate, pair):
+def test_a_token_redeemed_online_is_not_accepted_again_when_the_service_is_unavailable(gate, pair):
     client, _ = pair
     token = gate.token()
     client.verify(token, expected_action="signup")
@@ -135,7 +135,7 @@ def test_a_token_redeemed_online_is_not_accepted_again_when_the_service_is_away(
         client.verify(token, expected_action="signup")
 
 
-def test_reconciling_in_the_background_tells_what_came_of_it(gate, pair):
+def test_reconciling_in_the_background_shows_the_outcome(gate, pair):
     client, _ = pair
     reconciler = Reconciler(client)
     bring_back = lose(client)

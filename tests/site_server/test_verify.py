@@ -43,7 +43,7 @@ def test_a_token_is_redeemed_with_what_the_service_knows_about_it(gate):
     assert verified.expires_at.timestamp() == gate.now_s() + 120
 
 
-def test_a_second_redemption_is_refused_and_a_repeated_one_is_not(gate):
+def test_a_second_redemption_is_rejected_and_a_repeated_one_is_not(gate):
     client, token = gate.client(), gate.token()
     first = client.verify(token, expected_action="signup", request_id="order-1")
 
@@ -60,7 +60,7 @@ def test_a_second_redemption_is_refused_and_a_repeated_one_is_not(gate):
         ({"expected_action": "signup", "content_digest": "sha-256=:AAAA:"}, "invalid_token"),
     ],
 )
-def test_a_token_for_something_else_is_refused_with_its_code(gate, changes, code):
+def test_a_token_for_something_else_is_rejected_with_its_code(gate, changes, code):
     with pytest.raises(VerificationFailed) as refused:
         gate.client().verify(gate.token(), **changes)
 
@@ -69,7 +69,7 @@ def test_a_token_for_something_else_is_refused_with_its_code(gate, changes, code
     assert not refused.value.is_misconfiguration
 
 
-def test_an_expired_token_is_refused(gate):
+def test_an_expired_token_is_rejected(gate):
     token = gate.token()
     gate.service.clock.advance(seconds=120)
 
@@ -88,14 +88,14 @@ def test_a_wrong_secret_is_a_misconfiguration(gate):
 @pytest.mark.parametrize(
     ("secret", "code"), [("ags_test_always_fail", "invalid_token"), ("ags_test_token_spent", "token_used")]
 )
-def test_the_test_secrets_fail_as_they_say(gate, secret, code):
+def test_the_test_secrets_fail_as_they_show(gate, secret, code):
     with pytest.raises(VerificationFailed) as refused:
         gate.client(secret=secret).verify(gate.token(test=True), expected_action="signup")
 
     assert refused.value.code == code
 
 
-def test_the_test_secret_that_passes_says_that_it_was_a_test(gate):
+def test_the_test_secret_that_passes_shows_that_it_was_a_test(gate):
     verified = gate.client(secret="ags_test_always_pass").verify(gate.token(test=True), expected_action="signup")
 
     assert verified.test
@@ -104,7 +104,7 @@ def test_the_test_secret_that_passes_says_that_it_was_a_test(gate):
 @pytest.mark.parametrize(
     "token", ["", "no token", "a.b", "a.b.c.d", "a.b.ü", "a.b.c\n", "a." * 2000 + "a", "a.b.c" * 999]
 )
-def test_what_cannot_be_a_token_is_refused_without_a_call(token):
+def test_what_cannot_be_a_token_is_rejected_without_a_call(token):
     client = Client(f"http://127.0.0.1:{free_port()}", "ags_x")
 
     with pytest.raises(VerificationFailed, match="invalid_token"):
@@ -122,7 +122,7 @@ def test_one_request_id_is_kept_over_all_attempts():
     assert server.paths == ["/v1/siteverify"] * 3
 
 
-def test_an_answer_lost_after_the_commit_still_ends_in_exactly_one_success(gate):
+def test_a_response_lost_after_the_commit_still_ends_in_exactly_one_success(gate):
     with proxy(gate.url) as before:
         before.lost = 2
         token = gate.token()
@@ -176,7 +176,7 @@ def test_a_slow_service_costs_no_more_than_the_deadline(behaviour):
         cutting,
     ],
 )
-def test_an_answer_that_makes_no_sense_never_counts_as_success(behaviour):
+def test_a_response_that_makes_no_sense_never_counts_as_success(behaviour):
     with odd_server(behaviour) as server:
         client = Client(server.url, "ags_x", retries=0)
         with pytest.raises(Unavailable):
@@ -184,7 +184,7 @@ def test_an_answer_that_makes_no_sense_never_counts_as_success(behaviour):
         client.close()
 
 
-def test_nobody_there_is_unavailable_unless_told_to_fail_open():
+def test_no_one_there_is_unavailable_by_default_to_fail_open():
     url = f"http://127.0.0.1:{free_port()}"
 
     with pytest.raises(Unavailable):
@@ -193,7 +193,7 @@ def test_nobody_there_is_unavailable_unless_told_to_fail_open():
     assert (verified.source, verified.action, verified.decision_id) == ("unchecked", "signup", "")
 
 
-def test_fail_open_never_lets_a_refused_token_or_a_wrong_secret_through(gate):
+def test_fail_open_never_allows_a_rejected_token_or_a_wrong_secret(gate):
     client = gate.client(fail_open=True)
 
     with pytest.raises(VerificationFailed, match="action_mismatch"):
@@ -242,13 +242,13 @@ def test_a_child_process_does_not_use_its_parents_connections(monkeypatch):
 @pytest.mark.parametrize(
     "url", ["gate.example", "ftp://gate.example", "https://", "http://u:p@gate.example", "http://g/?x"]
 )
-def test_an_address_that_is_none_is_refused_at_once(url):
+def test_an_address_that_is_none_is_rejected_at_once(url):
     with pytest.raises(ValueError, match="not the address"):
         Client(url, "ags_x")
 
 
 @pytest.mark.parametrize("secret", ["", " ", "ags_x\r\nX-Evil: 1", "ags_ü"])
-def test_a_secret_that_cannot_be_one_is_refused_at_once(secret):
+def test_a_secret_that_cannot_be_one_is_rejected_at_once(secret):
     with pytest.raises(ValueError, match="secret"):
         Client("http://127.0.0.1:1", secret)
 
@@ -280,7 +280,7 @@ def test_the_asyncio_client_leaves_the_loop_free():
     assert ticks > 3
 
 
-def test_many_asyncio_calls_at_once_are_all_answered(gate):
+def test_many_asyncio_calls_at_once_are_all_handled(gate):
     async def run():
         client = gate.async_client(timeout_s=10)
         results = await asyncio.gather(

@@ -72,7 +72,7 @@ def image(package: Path, tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", "--recursive", "--lazy", str(root)], check=False)
 
 
-def test_the_image_serves_as_nobody_on_a_read_only_root(image: Path) -> None:
+def test_the_image_serves_as_no_one_on_a_read_only_root(image: Path) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -12,7 +12,7 @@ SAMPLES = 1_000
 
 
 @pytest.mark.soak
-def test_a_flood_of_sign_ins_delays_hardly_anybody(tmp_path: Path) -> None:
+def test_a_flood_of_sign_ins_delays_hardly_anyone(tmp_path: Path) -> None:
     with serving(tmp_path) as process, Flood(process.public_url):
         times = probe_times(process.public_url, SAMPLES)
 

@@ -11,5 +11,5 @@ pytestmark = [pytest.mark.soak, pytest.mark.timeout(1_800)]
 STOPS = 200
 
 
-def test_two_hundred_stops_break_no_answer_and_lose_no_event(tmp_path: Path) -> None:
+def test_two_hundred_stops_break_no_response_and_lose_no_event(tmp_path: Path) -> None:
     stop_often(tmp_path, STOPS)

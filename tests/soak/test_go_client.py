@@ -100,7 +100,7 @@ def test_a_token_is_redeemed_once_and_for_its_action_and_origin(program, gate):
     assert told == ["signup", "token_used", "action_mismatch", "receipt_required", "invalid_token"]
 
 
-def test_a_lost_answer_is_asked_for_again_and_a_service_that_is_away_is_told(program, gate):
+def test_a_lost_response_is_requested_again_and_a_service_that_is_unavailable_is_reported(program, gate):
     with proxy(gate.url) as lossy:
         lossy.lost = 2
         told = run(program, lossy.url, gate.secret, {"token": gate.token()})

@@ -23,7 +23,7 @@ LEAST_FULL, LEAST_GOODPUT, MOST_MS = 0.8, 0.8, 50.0
 MOST_MB, MOST_GROWTH_MB = 300, 60
 
 
-def test_at_twice_what_can_be_answered_most_of_it_is_and_soon(
+def test_at_twice_what_can_be_handled_most_of_it_is_and_soon(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(tmp_path, AGENTGATE_WORKERS=str(WORKERS), AGENTGATE_DRAIN_SECONDS="0") as process:

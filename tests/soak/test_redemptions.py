@@ -25,7 +25,7 @@ def settings_of(request):
     return two
 
 
-def test_a_million_attempts_spend_no_token_twice(tmp_path, settings_of, capsys):
+def test_a_million_attempts_redeem_no_token_twice(tmp_path, settings_of, capsys):
     seed = int(os.environ.get("RACE_SEED") or secrets.randbelow(2**32))
     with scene(tmp_path, **settings_of) as site:
         tokens = site.tokens(ATTEMPTS // ATTEMPTS_EACH)

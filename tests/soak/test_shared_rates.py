@@ -20,7 +20,7 @@ LIMIT = 1_200
 
 
 @pytest.mark.parametrize("workers", [2, 3, 4])
-def test_one_visitor_is_allowed_its_limit_whoever_serves(tmp_path: Path, workers: int) -> None:
+def test_one_visitor_is_allowed_its_limit_anyone_who_serves(tmp_path: Path, workers: int) -> None:
     found: dict[str, tuple[Counter[str], float]] = {}
 
     def measure(name: str, ask: Callable[[OneVisitor], Counter[str]]) -> None:

@@ -72,7 +72,7 @@ async def test_an_attempt_returns_the_challenge_with_the_attempt_counted(challen
 @pytest.mark.parametrize(
     "other", [{"site": 8}, {"action": "signup"}, {"origin": "https://evil.example"}, {"visitor": "0" * 16}]
 )
-async def test_nobody_else_uses_up_an_attempt(challenges: ChallengeStore, other: dict[str, Any]) -> None:
+async def test_no_one_else_uses_up_an_attempt(challenges: ChallengeStore, other: dict[str, Any]) -> None:
     added = challenge()
     await challenges.add_challenge(added)
 
@@ -108,7 +108,7 @@ async def test_of_many_who_use_a_challenge_at_once_one_does(challenges: Challeng
     assert not await challenges.use_challenge(new_challenge_id())
 
 
-async def test_the_first_moment_of_a_step_up_stays(challenges: ChallengeStore) -> None:
+async def test_the_first_moment_of_a_step_up_remains(challenges: ChallengeStore) -> None:
     added = challenge()
     await challenges.add_challenge(added)
 
@@ -120,7 +120,7 @@ async def test_the_first_moment_of_a_step_up_stays(challenges: ChallengeStore) -
     assert found.stepped_ms == NOW_MS + 5
 
 
-async def test_the_oldest_are_forgotten_first_and_only_so_many(challenges: ChallengeStore) -> None:
+async def test_the_oldest_are_discarded_first_and_only_so_many(challenges: ChallengeStore) -> None:
     added = [challenge(expires_ms=NOW_MS + place) for place in range(5)]
     for each in reversed(added):
         await challenges.add_challenge(each)

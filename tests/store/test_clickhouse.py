@@ -38,7 +38,7 @@ def spool_files(folder: Path) -> list[Path]:
     return sorted((folder / "spool").glob("*.gz"))
 
 
-async def test_what_was_written_while_it_was_away_arrives_once(
+async def test_what_was_written_while_it_was_unavailable_arrives_once(
     clickhouse: ClickhouseServer, clickhouse_url: str, tmp_path: Path
 ) -> None:
     async with clickhouse_events(clickhouse_url, tmp_path / "events") as place:
@@ -63,7 +63,7 @@ async def test_what_was_written_while_it_was_away_arrives_once(
         assert await counted(place) == [150, 150, 150]
 
 
-async def test_a_batch_whose_answer_was_lost_is_there_once(clickhouse_url: str, tmp_path: Path) -> None:
+async def test_a_batch_whose_response_was_lost_is_there_once(clickhouse_url: str, tmp_path: Path) -> None:
     async with clickhouse_events(clickhouse_url, tmp_path / "events") as place:
         batch = many_events(40)
         await place.events.write(batch)
@@ -133,7 +133,7 @@ async def test_only_one_worker_delivers_at_a_time(tmp_path: Path) -> None:
         assert (is_first, is_second) == (True, False)
 
 
-async def test_visitors_are_forgotten_with_their_events_also_within_a_partition(
+async def test_visitors_are_discarded_with_their_events_also_within_a_partition(
     clickhouse_url: str, tmp_path: Path
 ) -> None:
     async with clickhouse_events(clickhouse_url, tmp_path / "events") as place:
@@ -153,7 +153,7 @@ async def test_visitors_are_forgotten_with_their_events_also_within_a_partition(
         assert await session.all("SELECT DISTINCT day FROM source_part ORDER BY day") == [(day,) for day in days]
 
 
-async def test_the_schema_is_made_once_and_one_of_another_release_is_refused(clickhouse_url: str) -> None:
+async def test_the_schema_is_made_once_and_one_of_another_release_is_rejected(clickhouse_url: str) -> None:
     client = ClickhouseClient(clickhouse_url, answer_s=60, insert_s=60)
     days, clock = ClickhouseDays(client), FixedClock(NOON_MS)
     try:
@@ -199,7 +199,7 @@ async def test_retention_drops_whole_days_of_events_and_later_their_aggregates(
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-async def test_a_copy_that_was_interrupted_goes_on_and_is_compared(
+async def test_a_copy_that_was_interrupted_continues_and_is_compared(
     kind: str, request: pytest.FixtureRequest, clickhouse_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with events_on(kind, request, tmp_path / "source") as source:
@@ -246,7 +246,7 @@ async def test_a_copy_that_was_interrupted_goes_on_and_is_compared(
             await days.close()
 
 
-async def test_a_copy_over_other_events_is_refused(
+async def test_a_copy_over_other_events_is_rejected(
     clickhouse_url: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     async with (
@@ -262,7 +262,7 @@ async def test_a_copy_over_other_events_is_refused(
             await copy_events(source.stats, source.segments, client, days, lambda *_: None)
 
 
-async def test_values_travel_beside_the_statement(clickhouse_url: str) -> None:
+async def test_values_travel_next_to_the_statement(clickhouse_url: str) -> None:
     client = ClickhouseClient(clickhouse_url, answer_s=60, insert_s=60)
     odd = ["a\\b", "tab\there", "line\nend", "quote'\"", "ü\\N", "'; DROP TABLE event; --", ""]
     try:
@@ -275,7 +275,9 @@ async def test_values_travel_beside_the_statement(clickhouse_url: str) -> None:
         await client.close()
 
 
-async def test_the_next_server_is_asked_when_one_is_gone_and_a_wrong_password_is_told(clickhouse_url: str) -> None:
+async def test_the_next_server_is_queried_when_one_is_gone_and_a_wrong_password_is_reported(
+    clickhouse_url: str,
+) -> None:
     two = ClickhouseClient(clickhouse_url.replace("@127.0.0.1", "@127.0.0.1:1,127.0.0.1"), insert_s=60)
     wrong = ClickhouseClient(clickhouse_url.replace("gate:", "gate:x"))
     try:

@@ -186,7 +186,7 @@ async def test_values_come_back_as_they_went_in(database):
     assert await database.all("SELECT id, name, data FROM item ORDER BY id DESC") == [rows[0], rows[2], rows[1]]
 
 
-async def test_sums_and_averages_are_plain_numbers(database):
+async def test_statistics_and_averages_are_plain_numbers(database):
     await database.run_many("INSERT INTO item (id) VALUES ($1)", [(1,), (2,), (4,)])
 
     row = await database.one("SELECT sum(id), avg(id), count(*) FROM item WHERE id < 4")
@@ -262,7 +262,7 @@ async def test_a_closed_database_is_unavailable(database):
         await database.one(COUNT)
 
 
-async def test_a_store_that_is_away_is_unavailable_and_then_works_again(empty_backend, database):
+async def test_a_store_that_is_unavailable_is_unavailable_and_then_works_again(empty_backend, database):
     with empty_backend.away():
         with pytest.raises(StoreUnavailable):
             await database.run(INSERT, 1, "a")
@@ -274,7 +274,7 @@ async def test_a_store_that_is_away_is_unavailable_and_then_works_again(empty_ba
     assert await database.all("SELECT id FROM item") == [(2,)]
 
 
-async def test_a_database_that_nobody_opened_opens_itself(empty_backend):
+async def test_a_database_that_no_one_opened_opens_itself(empty_backend):
     database = empty_backend.make()
     try:
         assert await database.one("SELECT 1") == (1,)
@@ -283,7 +283,7 @@ async def test_a_database_that_nobody_opened_opens_itself(empty_backend):
         await database.close()
 
 
-async def test_a_database_can_be_made_while_its_store_is_away(empty_backend, database):
+async def test_a_database_can_be_made_while_its_store_is_unavailable(empty_backend, database):
     with empty_backend.away():
         second = empty_backend.make()
         with pytest.raises(StoreUnavailable):

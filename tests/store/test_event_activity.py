@@ -68,14 +68,14 @@ async def test_a_closed_day_is_not_counted_twice_on_the_day_itself(stores: Store
     assert await activity(stores) == SiteActivity(today=counts(1), last_event_at=Moment(NOON_MS))
 
 
-async def test_the_last_event_is_remembered_when_events_are_forgotten(stores: Stores) -> None:
+async def test_the_last_event_is_remembered_when_events_are_discarded(stores: Stores) -> None:
     await stores.events.write([new_event(1)])
     await stores.events.forget(events_before_day=DAY + 31, metrics_before_day=DAY)
 
     assert await activity(stores, NOON_MS + 40 * DAY_MS) == SiteActivity(today=counts(), last_event_at=Moment(NOON_MS))
 
 
-async def test_forgetting_an_account_forgets_the_events_of_its_sites(stores: Stores) -> None:
+async def test_forgetting_an_account_discards_the_events_of_its_sites(stores: Stores) -> None:
     await stores.events.write([new_event(1), new_event(2, site=2)])
 
     await stores.activity.forget_sites("acc_1")

@@ -64,7 +64,7 @@ def test_the_same_columns_are_written_and_read() -> None:
     assert sorted(WIDE_COLUMNS) == sorted(EVENT_COLUMNS)
 
 
-def test_whatever_differs_from_visitor_to_visitor_is_no_part_of_a_shape() -> None:
+def test_whatever_differs_from_visitor_to_visitor_is_not_a_part_of_a_shape() -> None:
     assert Event.__struct_fields__[: SHAPE.start] == ("id", "visitor", "duration_us")
     assert {"scores", "request_id", "trace_id", "solve_ms", "features"} <= set(Event.__struct_fields__[SHAPE.stop :])
 
@@ -114,7 +114,7 @@ async def test_words_without_a_number_are_not_remembered_as_other(place: EventPl
     assert 0 not in json.loads(row["labels"])
 
 
-async def test_a_pattern_is_encoded_once_until_what_is_remembered_is_forgotten(place: EventPlace) -> None:
+async def test_a_pattern_is_encoded_once_until_what_is_remembered_is_discarded(place: EventPlace) -> None:
     remembered, pattern = Remembered(), Pattern(new_event(0))
 
     def stored() -> StoredPattern:
@@ -131,7 +131,7 @@ async def test_a_pattern_is_encoded_once_until_what_is_remembered_is_forgotten(p
     assert stored() in remembered.patterns.values()
 
 
-async def test_only_so_many_patterns_are_remembered(place: EventPlace) -> None:
+async def test_only_a_limited_number_of_patterns_are_remembered(place: EventPlace) -> None:
     events = [new_event(number, status=number) for number in range(MOST_REMEMBERED + 1)]
     await learn(place, events)
     remembered = Remembered()
@@ -154,7 +154,7 @@ async def test_events_that_go_back_and_forth_over_a_full_hour_are_counted_in_the
     assert hours == [(1, noon - 1, 5, 50, NOON_MS - 1), (1, noon, 5, 50, NOON_MS)]
 
 
-async def test_a_challenge_is_no_request_and_has_no_duration(place: EventPlace) -> None:
+async def test_a_challenge_is_not_a_request_and_has_no_duration(place: EventPlace) -> None:
     challenge = {"kind": DecisionKind.CHALLENGE, "stage": ChallengeStage.PASSED, "error": True}
     events = [new_event(0, duration_us=7), new_event(1, duration_us=90, **challenge)]
     await learn(place, events)
@@ -164,7 +164,7 @@ async def test_a_challenge_is_no_request_and_has_no_duration(place: EventPlace) 
     assert (counts[0], counts[9], counts[11], counts[12]) == (1, 1, 7, 0)
 
 
-async def test_the_event_loop_goes_on_while_a_large_batch_is_encoded(place: EventPlace) -> None:
+async def test_the_event_loop_continues_while_a_large_batch_is_encoded(place: EventPlace) -> None:
     events = many_events(3 * 4_000, span_ms=HOUR_MS)
     await learn(place, events)
     longest = []

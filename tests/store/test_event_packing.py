@@ -91,7 +91,7 @@ async def test_many_batches_are_put_together_by_who_writes_them(place: EventPlac
     assert sum((await labels_by_hour(place)).values()) == 2 * PACK_AFTER
 
 
-async def test_a_forgotten_site_has_no_counts_left(place: EventPlace) -> None:
+async def test_a_discarded_site_has_no_counts_left(place: EventPlace) -> None:
     made = many_events(300)
     for start in range(0, 300, 100):
         await place.events.write(made[start : start + 100])

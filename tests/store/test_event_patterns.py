@@ -35,7 +35,7 @@ async def count_patterns(place: EventPlace) -> int:
     return int(number)
 
 
-async def test_a_pattern_stands_once_however_many_batches_have_it(place: EventPlace) -> None:
+async def test_a_pattern_is_once_however_many_batches_have_it(place: EventPlace) -> None:
     pattern = Pattern(new_event(route="/a"))
     events: list[Event | Repeated] = [again(pattern, number) for number in range(60)]
     # Equal, though nobody said so.
@@ -48,7 +48,7 @@ async def test_a_pattern_stands_once_however_many_batches_have_it(place: EventPl
     assert await count_patterns(place) == 1
 
 
-async def test_a_pattern_is_written_again_after_its_site_was_forgotten_elsewhere(place: EventPlace) -> None:
+async def test_a_pattern_is_written_again_after_its_site_was_discarded_elsewhere(place: EventPlace) -> None:
     other = SqlEvents(place.stats, place.segments, KnownWords(place.stats))
     mine, others = Pattern(new_event(site=1)), Pattern(new_event(site=2))
     await place.events.write([again(mine, 1), again(others, 2)])

@@ -220,7 +220,7 @@ async def test_a_site_that_comes_after_the_day_was_closed_is_posted_at_once(plac
     assert (await posted(place)).of(7) == await postings_of(place, [late])
 
 
-async def test_a_forgotten_site_has_no_postings_and_no_mark(place: EventPlace) -> None:
+async def test_a_discarded_site_has_no_postings_and_no_mark(place: EventPlace) -> None:
     made = many_events(600)
     await write(place, made)
     for rows in (await posted(place)).of(1):
@@ -275,7 +275,7 @@ async def test_counts_of_many_batches_are_put_together(place: EventPlace) -> Non
 
 
 @pytest.mark.parametrize("migrations", [1, 3])
-async def test_a_day_of_an_earlier_release_is_brought_over_and_goes_on(
+async def test_a_day_of_an_earlier_release_is_brought_over_and_continues(
     place: EventPlace, tmp_path: Path, migrations: int
 ) -> None:
     made = many_events(300)
@@ -305,7 +305,7 @@ async def test_a_day_of_an_earlier_release_is_brought_over_and_goes_on(
 
 
 @pytest.mark.parametrize("is_closed", [False, True])
-async def test_a_process_of_the_release_before_goes_on_writing(place: EventPlace, *, is_closed: bool) -> None:
+async def test_a_process_of_the_release_before_continues_writing(place: EventPlace, *, is_closed: bool) -> None:
     made = many_events(300)
     random.Random(4).shuffle(made)
     await write(place, made[:200])

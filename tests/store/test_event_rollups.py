@@ -42,7 +42,7 @@ async def count_rows(place: EventPlace, table: str) -> int:
     return int(row[0])
 
 
-async def test_a_closed_day_has_the_sums_of_its_events(place: EventPlace) -> None:
+async def test_a_closed_day_has_the_statistics_of_its_events(place: EventPlace) -> None:
     made = many_events(600)
     await place.events.write(made)
 
@@ -75,7 +75,7 @@ async def test_a_closed_day_has_the_sums_of_its_events(place: EventPlace) -> Non
     assert rows == expected
 
 
-async def test_the_hours_of_a_closed_day_lie_in_the_statistics(place: EventPlace) -> None:
+async def test_the_hours_of_a_closed_day_are_in_the_statistics(place: EventPlace) -> None:
     made = many_events(300)
     await place.events.write(made)
     await place.events.close_days(now_ms=CLOSED_MS)
@@ -88,7 +88,7 @@ async def test_the_hours_of_a_closed_day_lie_in_the_statistics(place: EventPlace
     assert {(site, hour): requests for site, hour, requests in rows if requests} == dict(expected)
 
 
-async def test_the_visitors_of_a_closed_day_are_those_of_its_events(place: EventPlace) -> None:
+async def test_the_visitors_of_a_closed_day_are_the_ones_of_its_events(place: EventPlace) -> None:
     made = many_events(600)
     await place.events.write(made)
     await place.events.close_days(now_ms=CLOSED_MS)
@@ -117,7 +117,7 @@ async def test_the_visitors_of_a_closed_day_are_those_of_its_events(place: Event
     }
 
 
-async def test_the_values_of_a_closed_day_are_those_of_its_events(place: EventPlace) -> None:
+async def test_the_values_of_a_closed_day_are_the_ones_of_its_events(place: EventPlace) -> None:
     made = many_events(300)
     await place.events.write(made)
     await place.events.close_days(now_ms=CLOSED_MS)
@@ -215,7 +215,7 @@ async def test_forgetting_events_leaves_their_aggregates(place: EventPlace) -> N
     assert await place.events.close_days(now_ms=CLOSED_MS) == []
 
 
-async def test_a_day_that_was_never_closed_is_closed_before_it_is_forgotten(place: EventPlace) -> None:
+async def test_a_day_that_was_never_closed_is_closed_before_it_is_discarded(place: EventPlace) -> None:
     await place.events.write(many_events(50))
 
     await place.events.forget(events_before_day=DAY + 31, metrics_before_day=DAY)

@@ -206,7 +206,7 @@ async def test_a_repeated_attempt_writes_what_the_first_did_not(place: EventPlac
     assert await place.count() == 1
 
 
-async def test_a_batch_with_an_event_that_is_there_already_leaves_no_trace(sql_place: EventPlace) -> None:
+async def test_a_batch_with_an_event_that_exists_already_leaves_no_trace(sql_place: EventPlace) -> None:
     # ClickHouse knows whole batches again, not single events.
     await sql_place.events.write([new_event(2)])
 
@@ -217,7 +217,7 @@ async def test_a_batch_with_an_event_that_is_there_already_leaves_no_trace(sql_p
     assert [hour["requests"] for hour in (await stored_hours(sql_place)).values()] == [1]
 
 
-async def test_a_batch_of_two_days_is_refused(place: EventPlace) -> None:
+async def test_a_batch_of_two_days_is_rejected(place: EventPlace) -> None:
     with pytest.raises(ValueError, match="one UTC day"):
         await place.events.write([new_event(1), new_event(2, time_ms=NOON_MS + DAY_MS)])
 
@@ -264,7 +264,7 @@ async def test_text_that_no_database_keeps_does_not_stop_an_event(place: EventPl
     assert (stored.route, stored.request_id, stored.trace_id, stored.labels) == ("other", "xy", "?", ("other",))
 
 
-async def test_features_are_kept_beside_the_event_and_forgotten_by_site_and_time(place: EventPlace) -> None:
+async def test_features_are_kept_next_to_the_event_and_discarded_by_site_and_time(place: EventPlace) -> None:
     await place.events.write([new_event(1, features={"x": 0.5}), new_event(2, features={"x": 1.0}), new_event(3)])
     await place.events.write([new_event(4, site=2, features={"x": 2.0})])
 
@@ -339,7 +339,7 @@ async def test_a_file_that_another_process_dropped_is_noticed(tmp_path: Path) ->
         assert [each.id for each in await one.read()] == [new_event(2).id]
 
 
-async def test_only_so_many_days_are_open_at_once(tmp_path: Path) -> None:
+async def test_only_a_limited_number_of_days_are_open_at_once(tmp_path: Path) -> None:
     async with embedded_events(tmp_path / "events") as place:
         place.segments._open_days = 2  # type: ignore[attr-defined]
         for day in range(DAY - 5, DAY):

@@ -65,7 +65,7 @@ async def test_many_who_come_again_together_are_sent_in_halves_that_take_turns(r
     assert recorded.sizes == [many, many // 2, many // 2]
 
 
-async def test_halves_stay_when_each_comes_again_as_soon_as_it_is_told(recorded):
+async def test_halves_stay_when_each_comes_again_as_soon_as_it_is_reported(recorded):
     rows, many, rounds = FirstRows(recorded, TABLE), 4 * SMALLEST_HALF, 10
     assert all(await put_all(rows, *names("first", many)))
 

@@ -99,7 +99,7 @@ async def test_of_64_who_ask_for_the_same_at_once_all_get_one_handoff(handoffs: 
     assert len({each.id for each in found}) == 1
 
 
-async def test_another_request_gets_a_handoff_of_its_own(handoffs: HandoffStore) -> None:
+async def test_another_request_gets_its_own_handoff(handoffs: HandoffStore) -> None:
     first, second = handoff(), handoff(request_key=b"another")
 
     assert await handoffs.open_handoff(first) == first

@@ -44,7 +44,7 @@ async def test_loading_nothing_changes_nothing(counters: Any) -> None:
     assert await counters.all("SELECT id FROM item") == []
 
 
-async def test_a_row_that_is_there_already_undoes_the_whole_load(database: Any) -> None:
+async def test_a_row_that_exists_already_undoes_the_whole_load(database: Any) -> None:
     await database.run("INSERT INTO item (id) VALUES (2)")
 
     with pytest.raises(Conflict):

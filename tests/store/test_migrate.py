@@ -92,7 +92,7 @@ async def test_sets_are_counted_apart(empty, folder):
     assert [migration.name for migration in applied] == ["0001_hours.sql"]
 
 
-async def test_a_changed_file_is_refused(empty, folder):
+async def test_a_changed_file_is_rejected(empty, folder):
     await apply(empty, "config", clock=CLOCK, folder=folder)
     write(folder / "config" / "0002_colour.sql", "ALTER TABLE fruit ADD COLUMN color TEXT;")
 
@@ -100,7 +100,7 @@ async def test_a_changed_file_is_refused(empty, folder):
         await apply(empty, "config", clock=CLOCK, folder=folder)
 
 
-async def test_a_database_of_a_newer_release_is_refused(empty, folder):
+async def test_a_database_of_a_newer_release_is_rejected(empty, folder):
     await apply(empty, "config", clock=CLOCK, folder=folder)
     (folder / "config" / "0002_colour.sql").unlink()
 
@@ -108,7 +108,7 @@ async def test_a_database_of_a_newer_release_is_refused(empty, folder):
         await pending(empty, "config", folder=folder)
 
 
-async def test_a_file_put_before_one_already_applied_is_refused(empty, folder):
+async def test_a_file_put_before_one_already_applied_is_rejected(empty, folder):
     (folder / "config" / "0001_fruit.sql").rename(folder / "config" / "0003_fruit.sql")
     (folder / "config" / "0002_colour.sql").unlink()
     await apply(empty, "config", clock=CLOCK, folder=folder)
@@ -149,7 +149,7 @@ async def test_a_trigger_with_several_statements_is_one_statement_of_its_file(em
 
 
 @pytest.mark.parametrize("sql", ["COMMIT;", "begin ;", "CREATE TABLE a (id BIGINT);\n  ROLLBACK;", "BEGIN IMMEDIATE;"])
-def test_a_file_that_begins_or_ends_a_transaction_is_refused(folder, sql):
+def test_a_file_that_begins_or_ends_a_transaction_is_rejected(folder, sql):
     write(folder / "config" / "0003_bad.sql", sql)
 
     with pytest.raises(MigrationRefused, match=r"0003_bad\.sql begins or ends a transaction"):
@@ -157,20 +157,20 @@ def test_a_file_that_begins_or_ends_a_transaction_is_refused(folder, sql):
 
 
 @pytest.mark.parametrize("name", ["3_short.sql", "0003.sql", "0003_what.mysql.sql", "0003_What.sql"])
-def test_a_file_with_another_kind_of_name_is_refused(folder, name):
+def test_a_file_with_another_kind_of_name_is_rejected(folder, name):
     write(folder / "config" / name, "")
 
     with pytest.raises(MigrationRefused, match="NNNN_what"):
         read_migrations(folder / "config", dialect="sqlite")
 
 
-def test_two_files_of_one_number_are_refused(folder):
+def test_two_files_of_one_number_are_rejected(folder):
     write(folder / "config" / "0002_again.sql", "")
 
     with pytest.raises(MigrationRefused, match="same number"):
         read_migrations(folder / "config", dialect="sqlite")
 
 
-def test_a_set_that_is_not_there_is_refused(folder):
+def test_a_set_that_is_not_there_is_rejected(folder):
     with pytest.raises(MigrationRefused, match="nothing_here"):
         read_migrations(folder / "nothing_here", dialect="sqlite")

@@ -65,7 +65,7 @@ async def test_a_unit_is_tried_four_times_and_then_the_store_is_unavailable(data
     assert len(tries) == 4
 
 
-async def test_a_statement_that_takes_too_long_is_unavailable_and_its_connection_goes_on(postgres_url):
+async def test_a_statement_that_takes_too_long_is_unavailable_and_its_connection_continues(postgres_url):
     database = PostgresDatabase(postgres_url, max_connections=1, command_timeout_s=0.3)
     try:
         with pytest.raises(StoreUnavailable):
@@ -165,13 +165,13 @@ def test_the_row_count_is_read_from_the_status(status, rows):
     assert changed_rows(status) == rows
 
 
-async def test_whoever_comes_next_has_the_connection_that_was_given_back(database):
+async def test_anyone_who_comes_next_has_the_connection_that_was_given_back(database):
     asked = [await database.one("SELECT pg_backend_pid()") for _ in range(5)]
 
     assert len(set(asked)) == 1
 
 
-async def test_nobody_in_line_waits_for_a_connection_that_is_kept_at_hand(postgres_url):
+async def test_no_one_in_line_waits_for_a_connection_that_is_kept_at_hand(postgres_url):
     database = PostgresDatabase(postgres_url, max_connections=1)
     try:
         asking = [database.one("SELECT pg_sleep(0.01)") for _ in range(20)]
@@ -230,13 +230,13 @@ async def test_attempts_that_fail_keep_no_place(tmp_path):
         await database.close()
 
 
-async def test_a_missing_database_and_an_unknown_user_are_said_in_words(postgres_url):
+async def test_a_missing_database_and_an_unknown_user_are_shown_in_plain_text(postgres_url):
     missing = PostgresDatabase(re.sub(r"@/\w+", "@/nowhere", postgres_url))
     nobody = PostgresDatabase(re.sub(r"//[^@]*@", "//nobody:secret@", postgres_url))
     try:
-        with pytest.raises(StoreUnavailable, match="no database 'nowhere'; make it with `createdb"):
+        with pytest.raises(StoreUnavailable, match="no database 'nowhere'; create it with `createdb"):
             await missing.one("SELECT 1")
-        with pytest.raises(StoreUnavailable, match="refuses the user 'nobody'") as refused:
+        with pytest.raises(StoreUnavailable, match="rejects the user 'nobody'") as refused:
             await nobody.one("SELECT 1")
     finally:
         await missing.close()
@@ -248,14 +248,14 @@ async def test_a_missing_database_and_an_unknown_user_are_said_in_words(postgres
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (asyncpg.InvalidPasswordError("password authentication failed"), "refuses the user 'ann'"),
-        (ConnectionRefusedError(111, "Connection refused"), "nobody answers at db:5433 (Connection refused)"),
+        (asyncpg.InvalidPasswordError("password authentication failed"), "rejects the user 'ann'"),
+        (ConnectionRefusedError(111, "Connection refused"), "no response from db:5433 (Connection refused)"),
         (gaierror(-2, "Name or service not known"), "no host is named 'db'"),
-        (TimeoutError(), "db:5433 did not answer in time"),
+        (TimeoutError(), "db:5433 did not respond in time"),
         (asyncpg.TooManyConnectionsError("sorry, too many clients"), "TooManyConnectionsError: sorry"),
     ],
 )
-def test_why_there_is_no_connection_is_said_without_the_password(error, words):
+def test_why_there_is_no_connection_is_shown_without_the_password(error, words):
     told = reason(error, "postgresql://ann:secret@db:5433/gate?sslmode=require")
 
     assert words in told

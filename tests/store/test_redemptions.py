@@ -32,7 +32,7 @@ def spend(redemptions, receipt, request=None, *, site=SITE, until_ms=UNTIL_MS):
     return redemptions.spend(site, receipt, mine, issued_ms=UNTIL_MS, kept_until_ms=until_ms)
 
 
-async def test_a_receipt_is_spent_once_and_remembers_by_whom(redemptions):
+async def test_a_receipt_is_redeemed_once_and_remembers_by_whom(redemptions):
     assert await redemptions.find_redemption(SITE, "rcp_a") is None
     assert await spend(redemptions, "rcp_a", "first")
     assert not await spend(redemptions, "rcp_a", "second")
@@ -40,7 +40,7 @@ async def test_a_receipt_is_spent_once_and_remembers_by_whom(redemptions):
     assert await redemptions.find_redemption(SITE, "rcp_a") == Redemption("first", b"rcp_a for first")
 
 
-async def test_what_cannot_be_repeated_keeps_no_answer(redemptions):
+async def test_what_cannot_be_repeated_keeps_no_response(redemptions):
     assert await spend(redemptions, "rcp_a")
 
     assert await redemptions.find_redemption(SITE, "rcp_a") == Redemption(None, None)
@@ -74,7 +74,7 @@ async def test_of_many_on_two_connections_one_wins_each_receipt(backend, opened)
     assert sorted(receipt for (_, receipt), won in zip(attempts, wins, strict=True) if won) == sorted(receipts)
 
 
-async def test_what_waits_meanwhile_is_spent_with_few_commits(opened, redemptions):
+async def test_what_is_delayed_meanwhile_is_spent_with_few_commits(opened, redemptions):
     groups = []
     begun = asyncio.Event()
     insert_new = opened.database.insert_new
@@ -96,7 +96,7 @@ async def test_what_waits_meanwhile_is_spent_with_few_commits(opened, redemption
     assert sum(groups) == 51
 
 
-async def test_those_who_come_again_and_again_share_two_commits_evenly(opened, redemptions):
+async def test_users_who_come_again_and_again_share_two_commits_evenly(opened, redemptions):
     groups = []
     insert_new = opened.database.insert_new
 
@@ -119,7 +119,7 @@ async def test_those_who_come_again_and_again_share_two_commits_evenly(opened, r
     assert groups[:6] == [16, 32, 32, 32, 32, 32]
 
 
-async def test_the_next_commit_is_under_way_while_the_outcomes_of_the_last_are_told(opened, redemptions):
+async def test_the_next_commit_is_under_way_while_the_outcomes_of_the_last_are_reported(opened, redemptions):
     seen = []
     insert_new = opened.database.insert_new
 
@@ -181,7 +181,7 @@ async def test_a_value_that_cannot_be_stored_fails_its_own_call_only(redemptions
     assert isinstance(bad, ValueError)
 
 
-async def test_while_the_store_is_away_nobody_hears_that_a_receipt_was_spent(backend, redemptions):
+async def test_while_the_store_is_unavailable_no_one_hears_that_a_receipt_was_redeemed(backend, redemptions):
     with backend.away():
         outcomes = await asyncio.gather(
             *(spend(redemptions, f"rcp_{number}", "r") for number in range(5)), return_exceptions=True
@@ -192,7 +192,7 @@ async def test_while_the_store_is_away_nobody_hears_that_a_receipt_was_spent(bac
     assert (await redemptions.find_redemption(SITE, "rcp_0")).request_id == "r"
 
 
-async def test_an_answer_that_is_lost_after_the_commit_is_found_by_the_retry(opened, redemptions):
+async def test_a_response_that_is_lost_after_the_commit_is_found_by_the_retry(opened, redemptions):
     insert_new = opened.database.insert_new
 
     async def lost(new, rows):
@@ -208,7 +208,7 @@ async def test_an_answer_that_is_lost_after_the_commit_is_found_by_the_retry(ope
     assert await redemptions.find_redemption(SITE, "rcp_a") == Redemption("same", b"rcp_a for same")
 
 
-async def test_redemptions_are_forgotten_after_their_time_and_some_at_once(redemptions):
+async def test_redemptions_are_discarded_after_their_time_and_some_at_once(redemptions):
     for number in range(10):
         await spend(redemptions, f"rcp_{number}", until_ms=NOW_MS + number)
 

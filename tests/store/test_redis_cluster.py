@@ -44,7 +44,7 @@ async def test_one_exchange_reaches_all_masters(store: RedisClusterSharedCache, 
     assert all(held)
 
 
-async def test_a_killed_master_costs_seconds_and_nobody_waits_longer_than_the_timeout(
+async def test_a_killed_master_costs_seconds_and_no_one_waits_longer_than_the_timeout(
     store: RedisClusterSharedCache, servers: RedisClusterServers
 ) -> None:
     fallback = FallbackSharedCache(store, MemorySharedCache(SystemClock(), workers=2), clock=SystemClock())

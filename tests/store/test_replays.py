@@ -98,12 +98,12 @@ async def test_a_verified_identity_without_a_replay_key_is_a_mistake_of_ours(sto
         await Replays(store).is_new(identity(b""), unsafe=True)
 
 
-async def test_while_the_store_is_away_nothing_is_called_new(backend, store):
+async def test_while_the_store_is_unavailable_nothing_is_called_new(backend, store):
     with backend.away(), pytest.raises(StoreUnavailable):
         await Replays(store).is_new(identity(), unsafe=True)
 
 
-async def test_a_signature_is_forgotten_by_the_job_once_no_clock_would_accept_it(store):
+async def test_a_signature_is_discarded_by_the_job_once_no_clock_would_accept_it(store):
     replays = Replays(store)
     clock = FixedClock(NOW_MS)
     soon = identity(b"soon", expires_ms=NOW_MS + 1_000)
@@ -121,7 +121,7 @@ async def test_a_signature_is_forgotten_by_the_job_once_no_clock_would_accept_it
     assert not await replays.is_new(late, unsafe=True)
 
 
-async def test_some_are_forgotten_at_a_time_the_oldest_first(store):
+async def test_some_are_discarded_at_a_time_the_oldest_first(store):
     replays = Replays(store)
     for number in range(5):
         await replays.is_new(identity(b"%d" % number, expires_ms=NOW_MS + number), unsafe=True)
@@ -155,7 +155,7 @@ class Counting:
         (10**9, UNITS_PER_RUN),
     ],
 )
-async def test_the_job_goes_on_while_units_are_full_and_no_longer_than_its_run(expired, calls):
+async def test_the_job_continues_while_units_are_full_and_no_longer_than_its_run(expired, calls):
     store = Counting(expired)
 
     await delete_replays(store, FixedClock(NOW_MS))

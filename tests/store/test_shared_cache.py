@@ -56,7 +56,7 @@ async def test_a_value_is_returned_until_it_expires(store):
     assert await store.get("key") is None
 
 
-async def test_a_value_that_is_set_again_lives_anew(store):
+async def test_a_value_that_is_set_again_lives_again(store):
     await store.put("key", b"first", ttl_ms=150)
     await store.put("key", b"second", ttl_ms=60_000)
 
@@ -126,7 +126,7 @@ async def test_an_exchange_counts_every_addition(store):
     assert await store.exchange([("other", 1), ("one", 0)], ttl_ms=60_000) == [4, 2]
 
 
-async def test_a_store_that_answers_says_so(store):
+async def test_a_store_that_responds_shows_it(store):
     assert await store.ping() is True
 
 
@@ -196,7 +196,7 @@ async def test_a_frozen_redis_is_unavailable_within_the_timeout(redis, redis_url
     await store.close()
 
 
-async def test_a_late_answer_is_never_given_to_the_next_caller(redis, redis_url):
+async def test_a_late_response_is_never_given_to_the_next_caller(redis, redis_url):
     store = RedisSharedCache(redis_url)
     await store.put("first", b"of first", ttl_ms=60_000)
     await store.put("second", b"of second", ttl_ms=60_000)
@@ -211,7 +211,7 @@ async def test_a_late_answer_is_never_given_to_the_next_caller(redis, redis_url)
     await store.close()
 
 
-async def test_a_connection_that_does_not_close_in_time_keeps_nobody_from_closing(redis_url):
+async def test_a_connection_that_does_not_close_in_time_keeps_no_one_from_closing(redis_url):
     store = RedisSharedCache(redis_url, timeout_s=PATIENT_S)
     await store.put("key", b"value", ttl_ms=60_000)
     [connection] = store._redis.connection_pool._available_connections
@@ -223,7 +223,7 @@ async def test_a_connection_that_does_not_close_in_time_keeps_nobody_from_closin
     assert not connection.is_connected
 
 
-async def test_counters_go_on_after_redis_was_restarted_and_forgot_its_scripts(redis, redis_url):
+async def test_counters_continue_after_redis_was_restarted_and_forgot_its_scripts(redis, redis_url):
     store = RedisSharedCache(redis_url, timeout_s=PATIENT_S)
     await store.add("key", 1, ttl_ms=60_000)
     redis.stop()
@@ -247,7 +247,7 @@ async def fallback(redis_url):
     await store.close()
 
 
-async def test_while_redis_is_away_each_process_counts_for_all_workers(redis, fallback):
+async def test_while_redis_is_unavailable_each_process_counts_for_all_workers(redis, fallback):
     store, _ = fallback
     assert await store.add("key", 1, ttl_ms=60_000) == 1
     assert store.degraded is False
@@ -262,7 +262,7 @@ async def test_while_redis_is_away_each_process_counts_for_all_workers(redis, fa
     assert store.degraded is True
 
 
-async def test_while_redis_is_away_nothing_raises_and_only_the_first_call_waits(redis, fallback):
+async def test_while_redis_is_unavailable_nothing_raises_and_only_the_first_call_is_delayed(redis, fallback):
     store, _ = fallback
     redis.freeze()
     try:
@@ -281,7 +281,7 @@ async def test_while_redis_is_away_nothing_raises_and_only_the_first_call_waits(
     assert took_s < 1
 
 
-async def test_redis_is_asked_again_a_second_later_by_one_caller(redis, fallback):
+async def test_redis_is_queried_again_a_second_later_by_one_caller(redis, fallback):
     store, clock = fallback
     redis.freeze()
     try:
@@ -300,7 +300,7 @@ async def test_redis_is_asked_again_a_second_later_by_one_caller(redis, fallback
     assert store.degraded is True
 
 
-async def test_redis_is_used_again_once_it_answers(redis, fallback):
+async def test_redis_is_used_again_once_it_responds(redis, fallback):
     store, clock = fallback
     await store.add("key", 5, ttl_ms=60_000)
     redis.freeze()
@@ -317,7 +317,7 @@ async def test_redis_is_used_again_once_it_answers(redis, fallback):
     assert store.degraded is False
 
 
-async def test_a_limit_on_guessing_does_not_begin_anew_when_redis_is_back(redis, fallback):
+async def test_a_limit_on_guessing_does_not_begin_again_when_redis_is_back(redis, fallback):
     store, clock = fallback
     window = Window("sign-in", 20, 60_000)
     limiter = Limiter(store, clock)
@@ -352,7 +352,7 @@ async def test_a_redis_that_was_ended_is_used_again_when_it_is_back(redis, fallb
     assert store.degraded is False
 
 
-async def test_deleting_while_redis_answers_also_deletes_the_local_value(redis, fallback):
+async def test_deleting_while_redis_responds_also_deletes_the_local_value(redis, fallback):
     store, clock = fallback
     redis.freeze()
     try:

@@ -50,7 +50,7 @@ async def count_again(folder: Path) -> int:
         return sum([await spend(redemptions, receipt) for receipt in SPENT])
 
 
-async def test_whichever_bit_of_the_journal_turns_nothing_can_be_spent_again(image: Path, tmp_path: Path) -> None:
+async def test_whichever_bit_of_the_journal_turns_nothing_can_be_redeemed_again(image: Path, tmp_path: Path) -> None:
     draw = random.Random(SEED)
     assert journal(image).stat().st_size > 40_000
     lost = 0
@@ -74,7 +74,7 @@ async def test_whichever_bit_of_the_journal_turns_nothing_can_be_spent_again(ima
     ],
     ids=["gone", "cut", "emptied", "mark", "gone with its mark"],
 )
-async def test_whatever_became_of_the_files_nothing_can_be_spent_again(
+async def test_whatever_happened_to_the_files_nothing_can_be_redeemed_again(
     image: Path, damage: Callable[[Path], None]
 ) -> None:
     damage(image)
@@ -109,7 +109,7 @@ async def test_after_a_loss_what_is_issued_later_counts_and_other_workers_know_o
         assert await redemptions.find_redemption(SITE, SPENT[1]) == Redemption()
 
 
-async def test_a_receipt_that_was_forgotten_in_its_time_is_not_missed(image: Path) -> None:
+async def test_a_receipt_that_was_discarded_in_its_time_is_not_missed(image: Path) -> None:
     later_ms = NOW_MS + 2 * LONGEST_MS
     async with opened(image, now_ms=NOW_MS + 1_000) as redemptions:
         assert await redemptions.forget_redemptions(later_ms, most=100) == len(SPENT)
@@ -118,7 +118,7 @@ async def test_a_receipt_that_was_forgotten_in_its_time_is_not_missed(image: Pat
         assert await spend(redemptions, "rcp_new", issued_ms=later_ms)
 
 
-async def test_after_a_failure_of_any_kind_it_is_looked_whether_the_last_spend_is_there(tmp_path: Path) -> None:
+async def test_after_a_failure_of_any_kind_it_is_looked_whether_the_last_redeem_exists(tmp_path: Path) -> None:
     async with opened(tmp_path) as redemptions:
         assert await spend(redemptions, "rcp_first")
         database = redemptions._database

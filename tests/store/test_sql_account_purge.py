@@ -13,6 +13,7 @@ from agentgate.lib.moment import Moment
 from agentgate.people.accounts.records import StoredInvitation
 from agentgate.people.audit.records import AuditEntry
 from agentgate.people.identity.records import SessionStage, UserSession
+from agentgate.protection.suggestions.records import SeenGroup, SuggestionGroup
 from agentgate.server.stores.unit_of_work import SqlStore, SqlStores
 from tests.store.account_rows import (
     NOW_MS,
@@ -140,6 +141,8 @@ async def fill(stores: SqlStores, name: str, leaving: str) -> None:
         f"entry-of-{name}",
         site_id,
     )
+    group = SuggestionGroup("POST", "/hooks/pay", "", "stripe", "stripe", is_proven=True)
+    await stores.suggestions.add_seen([SeenGroup(site_id, group, 7, ["00" * 8], NOW_MS, NOW_MS)])
     await stores._session.run(
         """INSERT INTO appeal (id, site_id, link_digest, decision, visitor, outcome, method, route, message, state,
                 created_ms, reply)

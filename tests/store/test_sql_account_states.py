@@ -75,7 +75,7 @@ async def test_usage_counts_sites_members_and_tokens_that_still_work(store: SqlS
     assert await store.read.accounts.read_usage("globex", NOW_MS) == Usage(sites=0, members=0, tokens=0)
 
 
-async def test_an_enforcing_site_is_seen_in_its_own_account_only(store: SqlStore) -> None:
+async def test_an_enforcing_site_is_observed_in_its_own_account_only(store: SqlStore) -> None:
     await add_accounts(store, account("acme"), account("globex"))
 
     async def fill(stores):

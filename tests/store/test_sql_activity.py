@@ -38,7 +38,7 @@ def today(*counts: int) -> dict[str, int]:
     return dict(zip(("allow", "challenge", "block", "drop", "monitored"), counts, strict=True))
 
 
-async def test_a_site_that_was_never_seen_is_left_out(opened: Opened) -> None:
+async def test_a_site_that_was_never_seen_is_omitted(opened: Opened) -> None:
     await add_two_tenants(opened.store)
 
     assert await opened.activity.list_activity(["st_1", "st_2"], now_ms=NOW_MS) == {}
@@ -82,7 +82,7 @@ async def test_another_sites_counts_are_never_mixed_in(opened: Opened) -> None:
     assert await allowed("st_9") == {}
 
 
-async def test_a_site_between_two_others_that_was_not_asked_for_is_left_out(opened: Opened) -> None:
+async def test_a_site_between_two_others_that_was_not_asked_for_is_omitted(opened: Opened) -> None:
     await add_two_tenants(opened.store)
     await opened.store.change(lambda stores: stores.sites.add_site(new_site("st_3", "acc_1")))
     for number in (1, 2, 3):

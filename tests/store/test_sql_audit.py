@@ -56,7 +56,7 @@ async def test_an_entry_tells_who_did_what_when(opened: Opened) -> None:
     )
 
 
-async def test_another_sites_trail_tells_nothing_of_it(opened: Opened) -> None:
+async def test_another_sites_trail_shows_nothing_of_it(opened: Opened) -> None:
     await add(opened, entry(1, "st_1"), entry(2, "st_2"), entry(3, None))
 
     async def numbers(site_id: str) -> list[int]:
@@ -88,7 +88,7 @@ async def test_an_entry_of_a_unit_that_failed_is_not_kept(opened: Opened) -> Non
     assert await opened.store.read.audit.list_site_changes("st_1", 10) == []
 
 
-async def test_ids_do_not_tell_how_much_others_do_and_lead_on_through_the_pages(opened: Opened) -> None:
+async def test_ids_do_not_show_how_much_others_do_and_lead_on_through_the_pages(opened: Opened) -> None:
     for number in range(6):
         await add(opened, entry(number, account_id="acc_1"), entry(number, account_id="acc_2"))
     list_events = opened.store.read.audit.list_account_events

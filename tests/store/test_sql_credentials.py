@@ -114,7 +114,7 @@ async def test_a_credential_needs_a_site(opened: Opened) -> None:
         await add(opened, 1, site_id="st_9")
 
 
-async def test_the_limit_is_that_of_the_sites_own_account(opened: Opened) -> None:
+async def test_the_limit_matches_the_sites_own_account(opened: Opened) -> None:
     await add_two_tenants(opened.store)
     generous = new_account("acc_3", limits=Limits(credentials_per_site=9))
     await opened.store.change(lambda stores: stores.accounts.add_account(generous))

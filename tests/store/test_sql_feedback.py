@@ -22,7 +22,7 @@ async def counts(store: SqlStore, from_day: int = 0) -> dict[str, tuple[int, int
     return {count.page: (count.helpful, count.not_helpful) for count in listed}
 
 
-async def test_answers_are_counted_by_kind(store: SqlStore) -> None:
+async def test_responses_are_counted_by_kind(store: SqlStore) -> None:
     for helpful in (True, False, True):
         await answer(store, "/docs/a", helpful=helpful)
 
@@ -31,7 +31,7 @@ async def test_answers_are_counted_by_kind(store: SqlStore) -> None:
     ]
 
 
-async def test_the_most_answered_page_comes_first_over_all_days_asked_for(store: SqlStore) -> None:
+async def test_the_most_handled_page_comes_first_over_all_days_asked_for(store: SqlStore) -> None:
     await answer(store, "/docs/old", day=TODAY - 10)
     await answer(store, "/docs/b")
     await answer(store, "/docs/c")
@@ -43,7 +43,7 @@ async def test_the_most_answered_page_comes_first_over_all_days_asked_for(store:
     assert (await counts(store, TODAY))["/docs/a"] == (0, 1)
 
 
-async def test_answers_that_come_together_are_all_counted(store: SqlStore) -> None:
+async def test_responses_that_come_together_are_all_counted(store: SqlStore) -> None:
     await asyncio.gather(*(answer(store, "/docs/a", helpful=number % 3 > 0) for number in range(30)))
 
     assert await counts(store) == {"/docs/a": (20, 10)}

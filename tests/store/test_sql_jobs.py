@@ -71,7 +71,7 @@ async def test_releasing_does_not_end_the_lease_of_another(store: SqlStore) -> N
     assert not await candidates(store, clock)[0].hold()
 
 
-async def test_a_lease_taken_while_the_clock_was_years_ahead_keeps_nobody_out(store: SqlStore) -> None:
+async def test_a_lease_taken_while_the_clock_was_years_ahead_blocks_no_one(store: SqlStore) -> None:
     clock = FixedClock(NOW_MS)
     first, second = candidates(store, clock)
     clock.advance(days=3650)

@@ -91,7 +91,7 @@ async def test_a_sent_message_is_never_claimed_again(store: SqlStore) -> None:
     assert not await store.read.outbox.has_due(NOW_MS * 2)
 
 
-async def test_a_failed_attempt_says_why_and_when_the_next_one_is(store: SqlStore) -> None:
+async def test_a_failed_attempt_shows_why_and_when_the_next_one_is(store: SqlStore) -> None:
     await add(store, message("msg_1"))
 
     await store.change(lambda stores: stores.outbox.note_failure("msg_1", "421 busy", next_attempt_ms=NOW_MS + 60))
@@ -136,7 +136,7 @@ async def test_a_message_whose_link_was_used_has_arrived(store: SqlStore) -> Non
     assert (await found(store, "other")).status is OutboxStatus.PENDING
 
 
-async def test_old_bodies_are_cleared_and_younger_ones_stay(store: SqlStore) -> None:
+async def test_old_bodies_are_cleared_and_younger_ones_remain(store: SqlStore) -> None:
     await add(store, message("old", created_ms=NOW_MS - 1), message("young"))
 
     await store.change(lambda stores: stores.outbox.clear_bodies(NOW_MS))

@@ -38,7 +38,7 @@ async def test_a_site_that_never_had_rules_has_none(opened: Opened) -> None:
     assert await opened.store.read.rules.find_rules("st_1") is None
 
 
-async def test_a_site_with_a_set_of_its_own_says_so(opened: Opened) -> None:
+async def test_a_site_with_its_own_set_shows_it(opened: Opened) -> None:
     await add_two_tenants(opened.store)
     await add(opened, "st_1", '{"version":"7"}', '{"a":"off","b":"on"}', revision=4)
 

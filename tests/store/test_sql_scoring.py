@@ -118,7 +118,7 @@ async def test_a_model_takes_the_place_of_the_one_in_its_role(stores: Stores) ->
     assert await stores.store.read.models.find_model(ModelKind.AGENT, ModelRole.CANDIDATE) is None
 
 
-async def test_a_deleted_model_is_gone_and_the_others_stay(stores: Stores) -> None:
+async def test_a_deleted_model_is_gone_and_the_others_remain(stores: Stores) -> None:
     await save_models(stores, model(ModelRole.CANDIDATE), model(ModelRole.ACTIVE))
 
     await stores.store.change(lambda ports: ports.models.delete_model(ModelKind.BOT, ModelRole.CANDIDATE))
@@ -162,7 +162,7 @@ async def test_what_can_be_trained_on_comes_newest_first_from_all_sites(stores: 
     assert [each.decision for each in await stores.store.read.decision_labels.list_newest_labels(2)] == [2, 9]
 
 
-async def test_a_site_captures_nothing_until_it_is_told_to(stores: Stores) -> None:
+async def test_a_site_captures_nothing_until_it_is_instructed_to(stores: Stores) -> None:
     capture = StoredCapture(enabled=True, retention_days=7, updated_ms=NOW_MS, updated_by="Olga")
     assert await stores.store.read.captures.find_capture("st_1") is None
 

@@ -56,7 +56,7 @@ async def test_any_other_digest_finds_nothing(opened: Opened, wrong: bytes) -> N
     assert await opened.store.read.operator_sessions.find_session(wrong) is None
 
 
-async def test_a_use_is_noted_forwards_only_and_for_its_own_session(opened: Opened) -> None:
+async def test_a_use_is_noted_forwards_only_and_for_its_session(opened: Opened) -> None:
     await add(opened, session(1), session(2))
 
     for used_ms in (NOW_MS + 10, NOW_MS + 5):
@@ -68,7 +68,7 @@ async def test_a_use_is_noted_forwards_only_and_for_its_own_session(opened: Open
     assert await find(opened, 2) == session(2)
 
 
-async def test_an_end_is_kept_once_and_for_its_own_session(opened: Opened) -> None:
+async def test_an_end_is_kept_once_and_for_its_session(opened: Opened) -> None:
     await add(opened, session(1), session(2))
 
     for ended_ms in (NOW_MS + 10, NOW_MS + 20):
@@ -80,7 +80,7 @@ async def test_an_end_is_kept_once_and_for_its_own_session(opened: Opened) -> No
     assert await find(opened, 2) == session(2)
 
 
-async def test_sweeping_forgets_what_is_older_than_the_moment_and_nothing_else(opened: Opened) -> None:
+async def test_sweeping_discards_what_is_older_than_the_moment_alone(opened: Opened) -> None:
     await add(opened, session(1, created_ms=NOW_MS - 1), session(2, created_ms=NOW_MS))
 
     await opened.store.change(lambda stores: stores.operator_sessions.sweep_sessions(NOW_MS))

@@ -93,7 +93,7 @@ async def test_the_newest_comes_first_and_the_later_of_two_made_at_once(opened: 
     assert [each.site.id for each in found] == ["st_2", "st_1", "st_0"]
 
 
-async def test_a_key_that_exists_is_not_added_again_by_anybody(opened: Opened) -> None:
+async def test_a_key_that_exists_is_not_added_again_by_anyone(opened: Opened) -> None:
     await add_two_tenants(opened.store)
     twin = new_site("st_9", "acc_2", site_key="site_key_st_1", name="Twin")
 

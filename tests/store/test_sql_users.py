@@ -379,7 +379,7 @@ async def test_a_link_can_be_spent_until_it_expires(store, ann, late_ms, spent):
     )
 
 
-async def test_ending_links_tells_which_ones_ended(store, ann, bob):
+async def test_ending_links_shows_which_ones_ended(store, ann, bob):
     first = await add_link(store, ann, kind=LinkKind.INVITE, account_id="acc_1")
     second = await add_link(store, ann, kind=LinkKind.INVITE, account_id="acc_2")
     third = await add_link(store, ann, kind=LinkKind.INVITE, account_id="acc_3")

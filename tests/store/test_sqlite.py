@@ -85,7 +85,7 @@ async def test_a_unit_whose_caller_was_cancelled_while_it_waited_is_not_run(data
     assert await database.one(COUNT) == (0,)
 
 
-async def test_more_waiting_units_than_the_queue_holds_are_refused_at_once(tmp_path):
+async def test_more_waiting_units_than_the_queue_holds_are_rejected_at_once(tmp_path):
     async with opened(tmp_path / "test.db", queue_limit=5) as database:
         gate = Gate(database)
         await gate.entered()
@@ -121,7 +121,7 @@ async def write_outside(database):
 
 
 @pytest.mark.parametrize("mistake", [yield_once, sleep, wait_for_a_future, read_outside, write_outside])
-async def test_a_unit_that_awaits_anything_but_its_transaction_is_refused_and_undone(database, mistake):
+async def test_a_unit_that_awaits_anything_but_its_transaction_is_rejected_and_undone(database, mistake):
     database.waiting = asyncio.get_running_loop().create_future()
 
     async def work(transaction):
@@ -173,7 +173,7 @@ async def test_the_settings_are_those_that_keep_what_was_committed(database):
     ]
 
 
-async def test_a_less_careful_commit_can_be_asked_for(tmp_path):
+async def test_a_less_careful_commit_can_be_requested(tmp_path):
     async with opened(tmp_path / "test.db", synchronous="NORMAL") as database:
         assert database._writer._connection.pragma("synchronous") == 1
 
@@ -187,14 +187,14 @@ async def test_a_conflict_keeps_its_cause_for_the_log(database):
     assert isinstance(caught.value.__cause__, apsw.ConstraintError)
 
 
-def test_a_library_with_the_wal_reset_bug_is_refused():
+def test_a_library_with_the_wal_reset_bug_is_rejected():
     check_library("3.51.3")
     check_library("3.54.1")
     with pytest.raises(RuntimeError, match=r"3\.51\.2 .* at least 3\.51\.3"):
         check_library("3.51.2")
 
 
-def test_places_for_values_are_translated_and_a_dollar_in_a_literal_is_refused():
+def test_places_for_values_are_translated_and_a_dollar_in_a_literal_is_rejected():
     assert statement("SELECT $1, $12 WHERE a = 'it''s'").text == "SELECT ?1, ?12 WHERE a = 'it''s'"
     with pytest.raises(AssertionError):
         statement("SELECT 'costs $1'")
@@ -211,5 +211,5 @@ def test_places_for_values_are_translated_and_a_dollar_in_a_literal_is_refused()
         ("UPDATE item SET id = 2", False),
     ],
 )
-def test_reading_is_told_from_writing(sql, reads):
+def test_reading_is_reported_from_writing(sql, reads):
     assert statement(sql).reads is reads

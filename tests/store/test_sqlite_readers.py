@@ -39,7 +39,7 @@ async def test_a_database_that_was_never_opened_can_be_read(tmp_path: Path) -> N
         await database.close()
 
 
-async def test_the_event_loop_goes_on_while_a_read_takes_its_time(database: SqliteDatabase) -> None:
+async def test_the_event_loop_continues_while_a_read_takes_its_time(database: SqliteDatabase) -> None:
     reading = asyncio.ensure_future(database.one(SLOW))
     turns = 0
     while not reading.done():

@@ -34,7 +34,7 @@ async def test_workers_count_together(owner):
     await other.close()
 
 
-async def test_calls_behind_a_full_message_are_all_answered(owner):
+async def test_calls_behind_a_full_message_are_all_handled(owner):
     store = store_of(owner)
 
     await asyncio.gather(*(store.put(f"{number}" * 500, b"v" * 1_000, ttl_ms=HOUR_MS) for number in range(500)))
@@ -43,7 +43,7 @@ async def test_calls_behind_a_full_message_are_all_answered(owner):
     await store.close()
 
 
-async def test_a_value_that_is_too_large_for_a_message_is_refused_and_the_next_call_works(owner):
+async def test_a_value_that_is_too_large_for_a_message_is_rejected_and_the_next_call_works(owner):
     store = store_of(owner)
 
     with pytest.raises(StoreUnavailable):
@@ -75,7 +75,7 @@ async def test_a_frozen_owner_is_unavailable_within_the_timeout_and_late_calls_a
     await store.close()
 
 
-async def test_a_worker_that_is_replaced_is_not_given_the_answers_of_its_predecessor(owner):
+async def test_a_worker_that_is_replaced_is_not_given_the_responses_of_its_predecessor(owner):
     end = owner.new_end()
     first = OwnedSharedCache(end.dup(), timeout_s=PATIENT_S)
     await first.ping()
@@ -90,7 +90,7 @@ async def test_a_worker_that_is_replaced_is_not_given_the_answers_of_its_predece
     await second.close()
 
 
-async def test_a_new_owner_is_told_what_each_worker_had_counted(owner):
+async def test_a_new_owner_is_shown_what_each_worker_had_counted(owner):
     clock = FixedClock(SystemClock().now_ms())
     workers = [FallbackSharedCache(store_of(owner), MemorySharedCache(clock, workers=2), clock=clock) for _ in range(2)]
     for _ in range(3):
@@ -111,7 +111,7 @@ async def test_a_new_owner_is_told_what_each_worker_had_counted(owner):
         await store.close()
 
 
-async def test_what_an_owner_missed_while_it_was_frozen_is_told_afterwards(owner):
+async def test_what_an_owner_missed_while_it_was_frozen_is_reported_afterwards(owner):
     clock = FixedClock(SystemClock().now_ms())
     one, other = (
         FallbackSharedCache(store_of(owner, SHORT_S), MemorySharedCache(clock, workers=2), clock=clock)

@@ -54,7 +54,7 @@ async def sums(store, *, site=SITE, from_ms=0, to_ms=NOW_MS + DAY_MS):
     return [(each.agent, each.source.value, each.action, each.currency, each.count, each.minor_units) for each in found]
 
 
-async def test_a_submission_is_accepted_once_and_keeps_its_answer(submissions):
+async def test_a_submission_is_accepted_once_and_keeps_its_response(submissions):
     first = submission(answer=b"first")
 
     assert await submissions.find_submission(SITE, AGENT, "a") is None
@@ -110,7 +110,7 @@ async def test_a_charge_that_is_noted_twice_is_there_once(submissions):
     assert await sums(submissions) == [(AGENT, "gateway", None, "USD", 1, 100)]
 
 
-async def test_sums_are_by_agent_source_action_and_currency_within_a_range(submissions):
+async def test_statistics_are_by_agent_source_action_and_currency_within_a_range(submissions):
     charges = [
         charge("dec_1"),
         charge("dec_2", minor_units=7),
@@ -138,7 +138,7 @@ async def test_the_largest_prices_add_up_exactly(submissions):
     assert (count, minor_units) == (40, 40 * most)
 
 
-async def test_what_is_old_is_forgotten_in_units(submissions):
+async def test_what_is_old_is_discarded_in_units(submissions):
     for number in range(5):
         await submissions.accept(submission(f"s{number}", kept_until_ms=NOW_MS - number), charge(f"dec_{number}"))
 
@@ -159,7 +159,7 @@ async def test_a_value_that_cannot_be_stored_fails_its_own_call_only(submissions
     assert results[1] is True
 
 
-async def test_while_the_store_is_away_nobody_is_told_that_anything_was_kept(backend, submissions):
+async def test_while_the_store_is_unavailable_no_one_is_shown_that_anything_was_kept(backend, submissions):
     await submissions.accept(submission("before"), None)
     with backend.away():
         results = await asyncio.gather(

@@ -93,7 +93,7 @@ async def test_different_visitors_are_counted_exactly(
 
 @property_test
 @given(history=histories, closed=closed_days, ends=spans())
-async def test_durations_are_those_of_the_newest_requests(
+async def test_durations_are_the_ones_of_the_newest_requests(
     traffic: Traffic, history: list[Any], closed: int, ends: tuple[int, int]
 ) -> None:
     played = await traffic.play(history, closed)

@@ -199,7 +199,7 @@ async def test_every_filter_and_every_pair_of_them_equals_the_plain_filter(
 
 @property_test
 @given(history=histories, closed=closed_days, filters=filters_of)
-async def test_a_scan_that_is_cut_goes_on_where_it_stopped(
+async def test_a_scan_that_is_cut_continues_where_it_stopped(
     traffic: Traffic, monkeypatch: pytest.MonkeyPatch, history: list[Any], closed: int, filters: DecisionFilters
 ) -> None:
     monkeypatch.setattr(traffic_decisions, "SCANNED_ROWS", 1)

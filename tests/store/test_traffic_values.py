@@ -51,7 +51,7 @@ async def test_values_are_counted_exactly(
 
 @property_test
 @given(history=histories, closed=closed_days, ends=spans())
-async def test_solve_times_are_those_of_the_newest_passed_challenges(
+async def test_solve_times_are_the_ones_of_the_newest_passed_challenges(
     traffic: Traffic, history: list[Any], closed: int, ends: tuple[int, int]
 ) -> None:
     played = await traffic.play(history, closed)

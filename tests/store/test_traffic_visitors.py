@@ -91,7 +91,7 @@ async def test_all_pages_together_equal_grouping_the_events(
 
 @property_test
 @given(history=histories, closed=closed_days, ends=spans())
-async def test_a_search_that_is_cut_goes_on_where_it_stopped(
+async def test_a_search_that_is_cut_continues_where_it_stopped(
     traffic: Traffic,
     monkeypatch: pytest.MonkeyPatch,
     history: list[Any],
@@ -107,7 +107,7 @@ async def test_a_search_that_is_cut_goes_on_where_it_stopped(
 
 @property_test
 @given(history=histories, closed=closed_days, ends=spans())
-async def test_one_visitor_is_found_with_the_same_sums(
+async def test_one_visitor_is_found_with_the_same_statistics(
     traffic: Traffic, history: list[Any], closed: int, ends: tuple[int, int]
 ) -> None:
     played = await traffic.play(history, closed)

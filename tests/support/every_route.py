@@ -19,6 +19,7 @@ UNKNOWN = {
     "webhookId": "whk_0000000000000000",
     "entryId": "lst_0000000000000000",
     "appealId": "apl_0000000000000000",
+    "suggestionId": "sug_0000000000000000",
     "decisionId": "dec_0000000000000",
     "site": "st_0000000000000000",
     "visitorId": "0000000000000000",
@@ -78,13 +79,14 @@ def parameters(row: Endpoint, scene: Scene, things: Things) -> dict[str, str]:
     # The pages of the consoles: the same shell whatever the address says.
     known |= {"page": "sites", "name": things.site, "part": "overview"}
     if path.startswith("/docs/"):
-        known |= {"page": "appeals"} if "{folder}" not in path else {"folder": "decisions", "page": "0041-appeals"}
+        known |= {"page": "webhooks"} if "{folder}" not in path else {"folder": "decisions", "page": "0041-appeals"}
     if "/assets/" in path:
         known["file"] = "icon.svg"
     known |= {"decisionId": things.decision, "visitorId": things.visitor}
     known |= {"webhookId": things.webhook, "grantId": things.grant, "entryId": things.list_entry}
     # Only an answer that was given can be taken back.
     known["appealId"] = things.answered_appeal if row.method == "DELETE" else things.appeal
+    known["suggestionId"] = things.accepted_suggestion if row.method == "DELETE" else things.suggestion
     known |= {"site": things.site, "kind": "bot", "role": "candidate", "purpose": "receipt"}
     id_of_path = next((value for start, value in ids.items() if path.startswith(start)), None)
     return known if id_of_path is None else {**known, "id": id_of_path}

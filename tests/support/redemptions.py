@@ -193,7 +193,7 @@ async def _open(connection: Connection, token: str, number: int) -> str:
 
 
 def _shuffle_nearby(attempts: list[Any], draw: random.Random, *, span: int) -> None:
-    """Mix neighbours only, so that those who want the same token want it at the same time."""
+    """Mix neighbors only, so that those who want the same token want it at the same time."""
     for start in range(0, len(attempts), span):
         part = attempts[start : start + span]
         draw.shuffle(part)

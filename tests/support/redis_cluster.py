@@ -99,7 +99,7 @@ class RedisClusterServers:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Return ports whose neighbours at 10,000 more are free too: there the servers speak with each other."""
+    """Return ports whose neighbors at 10,000 more are free too: there the servers speak with each other."""
     found: list[int] = []
     with contextlib.ExitStack() as stack:
         while len(found) < count:

@@ -82,7 +82,7 @@ class PostgresServer:
             # Nothing here has to survive a power cut.
             "fsync": "off",
             "full_page_writes": "off",
-            # Each test leaves a hundred dead rows in the catalogue behind.
+            # Each test leaves a hundred dead rows in the catalog behind.
             "autovacuum_naptime": "20s",
             "shared_buffers": "32MB",
             "max_connections": "60",

@@ -1,7 +1,7 @@
 """How servers and frameworks read a request target: real ones in this process, node beside it, models of others.
 
 A parser says whether it would run the handler of `route` for a target. Those whose name ends in "model" follow the
-documented normalisation of a framework that is not installed here.
+documented normalization of a framework that is not installed here.
 """
 
 import json

@@ -16,6 +16,7 @@ from agentgate.people.identity.sessions import ACCOUNT_COOKIE
 from agentgate.protection.agents.handoff.repository import HandoffRequest
 from agentgate.protection.agents.identity import Identity
 from agentgate.protection.appeals.records import StoredAppeal
+from agentgate.protection.suggestions.records import SeenGroup, SuggestionGroup
 from tests.api.account.steps import begin_with_mfa, make_link, turn_mfa_on
 from tests.api.console.steps import run_sql
 from tests.api.traffic_steps import number_of, record
@@ -51,6 +52,8 @@ class Things:
     list_entry: str
     appeal: str
     answered_appeal: str
+    suggestion: str
+    accepted_suggestion: str
     handoff: str
     grant: str
 
@@ -147,6 +150,8 @@ def _things(service: RunningService, owner: ApiClient, account_id: str, *, domai
         list_entry=list_entry,
         appeal=_appeal(service, made["id"], read_id(decision) or 0, number),
         answered_appeal=_answered_appeal(service, made["id"], (read_id(decision) or 0) + 1, number),
+        suggestion=_suggestion(service, made["id"], "/hooks/pay"),
+        accepted_suggestion=_accepted_suggestion(service, owner, made),
         handoff=handoff,
         grant=grant,
         decision=decision,
@@ -174,6 +179,22 @@ def _appeal(service: RunningService, site_id: str, decision: int, visitor: int, 
     made = replace(waiting, **answer)
     service.change(lambda stores: stores.appeals.add_appeal(made))
     return made.id
+
+
+def _suggestion(service: RunningService, site_id: str, path: str) -> str:
+    """Return a suggestion that nobody has accepted."""
+    group = SuggestionGroup("POST", path, "", "stripe", "stripe", is_proven=True)
+    seen = SeenGroup(site_id, group, 7, ["00" * 8], NOON_MS, NOON_MS)
+    service.change(lambda stores: stores.suggestions.add_seen([seen]))
+    listed = service.run(service.application.stores.store.read.suggestions.list_suggestions(site_id))
+    return next(each.id for each in listed if each.path == path)
+
+
+def _accepted_suggestion(service: RunningService, owner: ApiClient, site: dict[str, Any]) -> str:
+    made = _suggestion(service, site["id"], "/hooks/accepted")
+    accepted = owner.post(f"/v1/console/sites/{site['siteKey']}/suggestions/{made}/accept", json={})
+    assert accepted.status_code == 200, accepted.text
+    return made
 
 
 def _answered_appeal(service: RunningService, site_id: str, decision: int, visitor: int) -> str:
@@ -285,6 +306,8 @@ def bodies(scene: Scene) -> dict[str, Any]:
         "PUT /v1/console/sites/{siteKey}/appeals/{appealId}/label": {"label": "human"},
         "POST /v1/admin/sites/{siteKey}/appeals/{appealId}/answer": {"answer": "refuse"},
         "PUT /v1/admin/sites/{siteKey}/appeals/{appealId}/label": {"label": "human"},
+        "POST /v1/console/sites/{siteKey}/suggestions/{suggestionId}/accept": {"note": "payments"},
+        "POST /v1/admin/sites/{siteKey}/suggestions/{suggestionId}/accept": {"note": "payments"},
         "POST /v1/console/sites/{siteKey}/list-entries": LIST_ENTRY,
         "POST /v1/console/sites/{siteKey}/list-entries/backtest": LIST_ENTRY,
         "POST /v1/admin/sites/{siteKey}/list-entries": LIST_ENTRY,

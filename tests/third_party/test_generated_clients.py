@@ -89,7 +89,7 @@ def clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def test_a_python_client_redeems_a_token_and_reads_the_refusal(clients: Path, gate: Gate) -> None:
+def test_a_python_client_redeems_a_token_and_reads_the_rejection(clients: Path, gate: Gate) -> None:
     python = str(generators() / "python")
 
     told = run(python, "-c", PROGRAM, gate.url, gate.token(), gate.secret, folder=clients)

@@ -29,6 +29,7 @@ ORDER: dict[str, tuple[str, ...]] = {
         "customers",
         "tokens",
         "decision",
+        "suggestions",
         "snapshot_refresher",
         "browser_check",
         "agents",

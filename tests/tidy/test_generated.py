@@ -10,7 +10,7 @@ def test_no_generated_file_is_stale():
     assert stale_files(ROOT) == [], f"run: {COMMAND}"
 
 
-def test_a_changed_and_a_missing_file_are_found_and_written_anew(tmp_path):
+def test_a_changed_and_a_missing_file_are_found_and_written_again(tmp_path):
     paths = list(generated_files())
     assert write_files(tmp_path) == paths
     assert stale_files(tmp_path) == []
@@ -23,12 +23,12 @@ def test_a_changed_and_a_missing_file_are_found_and_written_anew(tmp_path):
     assert stale_files(tmp_path) == []
 
 
-def test_the_check_writes_nothing_and_says_so_with_its_status(capsys):
+def test_the_check_writes_nothing_and_shows_it_with_its_status(capsys):
     assert main(["--check"]) == 0
     assert capsys.readouterr().out == ""
 
 
-def test_every_generated_file_says_so_at_its_top():
+def test_every_generated_file_shows_it_at_its_top():
     # The page of settings is also what a command prints, and says itself where it comes from.
     for path, text in generated_files().items():
         opening = "\n".join(text.splitlines()[:3]) if path == "docs/settings.md" else text.splitlines()[0]
@@ -46,7 +46,7 @@ def test_the_documents_are_json_with_the_version_of_the_contract():
 
 
 def test_the_map_names_the_file_of_every_handler():
-    text = generated_files()["docs/map.md"]
+    text = generated_files()["docs/contributing/map.md"]
 
     assert "| `POST /v1/admin/sites` | `create_site` | [src/agentgate/protection/sites/endpoints.py](" in text
-    assert "| [`protection/sites`](../src/agentgate/protection/sites) |" in text
+    assert "| [`protection/sites`](../../src/agentgate/protection/sites) |" in text

@@ -145,7 +145,7 @@ def test_every_import_is_allowed_by_the_table():
     assert found == []
 
 
-def test_the_table_names_what_is_there():
+def test_the_table_names_what_exists():
     paths = list(sources(".py", under=PYTHON_SOURCES))
     rooms = {room_of(module_parts(path)) for path in paths}
     inside = {(parts[1], parts[2]) for path in paths if len(parts := module_parts(path)) > 2}

@@ -149,7 +149,7 @@ def problems(check, *suffixes, under="", but=()):
     ]
 
 
-def test_no_name_holds_a_word_that_says_nothing():
+def test_no_name_holds_a_word_that_shows_nothing():
     assert problems(name_problems, ".py", under=PYTHON_SOURCES) == []
 
 
@@ -171,14 +171,14 @@ def test_every_note_on_later_work_names_an_issue():
     assert problems(later_problems, ".py", ".ts", ".tsx", ".sql", ".md", ".toml", ".css", ".sh") == []
 
 
-def test_nothing_but_the_clock_reads_the_time():
+def test_only_the_clock_reads_the_time():
     clocks = {"src/agentgate/lib/clock.py", "packages/python-client/src/agentgate_client/clock.py"}
 
     assert clocks <= set(sources(".py", under=PYTHON_SOURCES))
     assert problems(clock_problems, ".py", under=PYTHON_SOURCES, but=clocks) == []
 
 
-def test_nothing_but_the_settings_read_the_environment():
+def test_only_the_settings_read_the_environment():
     reader = "src/agentgate/lib/settings/schema.py"
 
     assert reader in sources(".py", under=PYTHON_SOURCES)
@@ -199,7 +199,7 @@ def test_every_select_names_its_columns():
         ("a.py", "async def load_base(): ..."),
     ],
 )
-def test_a_name_that_says_nothing_is_found(path, text):
+def test_a_name_that_shows_nothing_is_found(path, text):
     assert len(name_problems(path, text)) == 1
 
 

@@ -61,7 +61,7 @@ def test_a_function_one_line_too_long_is_found():
     assert function_problems("a.py", "async def f():\n" + "    x = 1\n" * 70) == ["a.py:1: f has 71 lines, at most 70"]
 
 
-def test_a_seventh_parameter_is_found_and_self_is_not_counted():
+def test_parameter_7_is_found_and_self_is_not_counted():
     six = "class C:\n    def f(self, a, b, c, /, d, *, e, **f): ...\n"
     seven = "def f(a, b, c, d, *rest, e, **f): ...\n"
 

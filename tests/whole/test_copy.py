@@ -95,7 +95,7 @@ def test_the_drill_moves_an_installation(shop: Shop, moved: Settings, tmp_path: 
     copied = agentgate(tmp_path, *line.split()[1:], **settings)
 
     assert copied.returncode == 0, copied.stderr
-    assert "copied and compared" in copied.stdout
+    assert "copied and verified" in copied.stdout
     with running_service(moved, shop.clock) as service:
         shop.gate.service = service
         assert shop.read() == shop.pages
@@ -110,7 +110,7 @@ def test_the_drill_moves_an_installation(shop: Shop, moved: Settings, tmp_path: 
         assert site_id >= 2
     refused = agentgate(tmp_path, *line.split()[1:], **settings)
     assert refused.returncode == 2
-    assert "in use already" in refused.stderr
+    assert "already in use" in refused.stderr
 
 
 async def _redemptions(hot: Any) -> int:
@@ -118,7 +118,7 @@ async def _redemptions(hot: Any) -> int:
     return int(row[0])
 
 
-def test_a_copy_that_was_interrupted_goes_on(shop: Shop, moved: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_that_was_interrupted_continues(shop: Shop, moved: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
 
     def stop_in_the_events(name: str, _rows: int) -> None:
@@ -185,7 +185,7 @@ def test_events_move_to_clickhouse_and_the_pages_stay_the_same(shop: Shop, click
 
     assert copied.returncode == 0, copied.stderr
     # 30 and 10 decisions, and the token that was spent.
-    assert "41 rows of 2 days copied and compared" in copied.stdout
+    assert "41 rows of 2 days copied and verified" in copied.stdout
     assert (again.returncode, again.stdout) == (0, copied.stdout)
     moved = replace(shop.settings, data_dir=tmp_path / "data", events_url=clickhouse_url)
     with running_service(moved, shop.clock) as service:
@@ -200,20 +200,20 @@ def test_migrate_makes_the_tables_in_clickhouse(clickhouse_url: str, tmp_path: P
 
     assert [each.returncode for each in told] == [1, 0, 0]
     assert "pending: clickhouse 0001_events" in told[0].stdout
-    assert told[2].stdout == "nothing is pending\n"
+    assert told[2].stdout == "no pending migrations\n"
 
 
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
         ((), "give the target's address"),
-        (("--to", "postgresql://x", "--to-file", "y"), "one of them only"),
+        (("--to", "postgresql://x", "--to-file", "y"), "either --to-file or --to"),
         (("--to", "mysql://x"), "begins with neither postgresql:// nor clickhouse://"),
         (("--to-file", "missing"), "cannot be read"),
         (("--to", "postgresql://x"), "there is no installation"),
     ],
 )
-def test_what_it_refuses(tmp_path: Path, arguments: tuple[str, ...], problem: str) -> None:
+def test_what_it_rejects(tmp_path: Path, arguments: tuple[str, ...], problem: str) -> None:
     refused = agentgate(tmp_path, "copy", *arguments)
 
     assert refused.returncode == 2

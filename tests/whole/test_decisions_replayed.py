@@ -22,7 +22,7 @@ def events(service: RunningService) -> int:
     return service.run(fill())
 
 
-def test_a_backtest_of_the_rules_in_force_flips_nothing(service: RunningService, events: int) -> None:
+def test_a_backtest_of_the_rules_active_flips_nothing(service: RunningService, events: int) -> None:
     rule_set = service.operator.get(RULES).json()["ruleSet"]
 
     report = service.operator.post(f"{RULES}/backtest", json={"ruleSet": rule_set, **HOURS_36}).json()
@@ -49,7 +49,7 @@ def test_a_backtest_of_other_rules_counts_every_decision_that_would_change(
     assert report["byRule"] == {"(default)": report["evaluated"]}
 
 
-def test_rules_that_turn_labelled_people_away_are_refused(service: RunningService, events: int) -> None:
+def test_rules_that_turn_labelled_people_away_are_blocked(service: RunningService, events: int) -> None:
     allowed = service.operator.get(
         "/v1/admin/decisions", params={"siteKey": DEMO_SITE_KEY, "kind": "request", "action": "search", "limit": 200}
     ).json()["items"]

@@ -110,8 +110,8 @@ def test_a_site_without_a_gate_is_found() -> None:
         findings = seen(url, **ROUTE)
 
     assert {"gate", "own-paths", "missing-token"} <= in_state(findings, State.FAIL)
-    assert "nothing shows that the site is behind AgentGate" in findings["gate"].found
-    assert findings["missing-token"].fix.startswith("There is no gate")
+    assert "no sign that the site is behind AgentGate" in findings["gate"].found
+    assert findings["missing-token"].fix.startswith("The site is not connected")
 
 
 def test_a_gate_that_fails_open_is_found(shop: Shop) -> None:
@@ -119,12 +119,12 @@ def test_a_gate_that_fails_open_is_found(shop: Shop) -> None:
     with gated_site("asgi", **away) as url:
         findings = seen(url, **ROUTE)
 
-    assert "AgentGate does not answer" in findings["gate"].found
+    assert "AgentGate is unavailable" in findings["gate"].found
     assert findings["missing-token"].state is State.FAIL
     assert "fails open" in findings["missing-token"].fix
 
 
-def test_a_gate_that_fails_closed_is_told_apart(shop: Shop) -> None:
+def test_a_gate_that_fails_closed_is_distinguished(shop: Shop) -> None:
     with gated_site("asgi", **{**shop.options, "service": f"http://127.0.0.1:{free_port()}"}) as url:
         findings = seen(url, **ROUTE)
 
@@ -219,7 +219,7 @@ def test_headers_that_leak_are_found(shop: Shop) -> None:
     assert in_state(findings, State.FAIL) == {"leaks"}
 
 
-def test_a_site_that_does_not_answer_is_one_finding() -> None:
+def test_a_site_that_does_not_respond_is_one_finding() -> None:
     findings = seen(f"http://127.0.0.1:{free_port()}")
 
     assert in_state(findings, State.FAIL) == {"reachable"}
@@ -245,7 +245,7 @@ def test_the_command_is_content_with_a_right_installation(tmp_path, shop: Shop) 
 
 
 @pytest.mark.parametrize("wrong", [["ftp://x"], ["shop.example"], ["http://x", "--protected-path", "login"]])
-def test_what_is_no_address_or_path_is_refused(tmp_path, wrong: list[str]) -> None:
+def test_what_is_not_an_address_or_path_is_rejected(tmp_path, wrong: list[str]) -> None:
     done = agentgate(tmp_path, "doctor", *wrong)
 
     assert done.returncode == 2

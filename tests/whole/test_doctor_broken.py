@@ -118,11 +118,11 @@ def test_a_host_that_the_site_does_not_have_is_found(broken: Broken) -> None:
         findings = seen(port, host="www.shop.example")
 
     assert failing(findings) == {"origin"}, findings
-    assert "Add http://www.shop.example to the allowed origins" in findings["origin"].fix
+    assert "Add http://www.shop.example to the site's allowed origins" in findings["origin"].fix
 
 
 @pytest.mark.parametrize("proxy", ["nginx", "caddy", "haproxy", "apache", "traefik", "envoy"])
-def test_a_wrong_secret_is_told_from_a_service_that_is_away(broken: Broken, proxy: str) -> None:
+def test_a_wrong_secret_is_reported_from_a_service_that_is_unavailable(broken: Broken, proxy: str) -> None:
     with broken.behind(proxy, secret="ags_" + "w" * 43) as (port, _):
         findings = seen(port)
 
@@ -175,7 +175,7 @@ def test_decisions_that_the_proxy_keeps_are_found(broken: Broken) -> None:
     assert "cached-decisions" in failing(findings), findings
 
 
-def test_answers_that_a_cache_before_the_gate_keeps_are_found(broken: Broken) -> None:
+def test_responses_that_a_cache_before_the_gate_keeps_are_found(broken: Broken) -> None:
     with broken.behind("caddy", site=routed_site) as (gate, _):
 
         def front(text: str) -> str:
@@ -205,7 +205,7 @@ def test_admin_routes_on_the_sites_host_are_found(broken: Broken) -> None:
     assert "/v1/admin/sites" in findings["admin-routes"].found
 
 
-def test_an_upstream_that_answers_around_the_gate_is_found(broken: Broken) -> None:
+def test_an_upstream_that_responds_around_the_gate_is_found(broken: Broken) -> None:
     with broken.behind("nginx", site=routed_site) as (port, upstream):
         outside = seen(port, upstream=Site(upstream))
         inside = seen(port, upstream=Site(upstream), is_inside=True)
@@ -214,7 +214,7 @@ def test_an_upstream_that_answers_around_the_gate_is_found(broken: Broken) -> No
     assert inside["upstream"].state is State.SKIP
 
 
-def test_other_names_of_a_route_that_the_application_answers_to_are_found(broken: Broken) -> None:
+def test_other_names_of_a_route_that_the_application_responds_to_be_found(broken: Broken) -> None:
     with broken.behind("nginx", site=routed_site) as (port, upstream):
         open_ = seen(port, upstream=Site(upstream), is_inside=True)
         more = [
@@ -232,7 +232,7 @@ def test_other_names_of_a_route_that_the_application_answers_to_are_found(broken
     assert "/login.json" in named["aliases"].found
 
 
-def test_a_clock_of_the_doctors_own_that_is_off_is_told_apart(broken: Broken) -> None:
+def test_a_clock_of_the_doctors_own_that_is_off_is_distinguished(broken: Broken) -> None:
     with broken.behind("nginx") as (port, _):
         findings = seen(port, clock=FixedClock(SystemClock().now_ms() - 300_000))
 

@@ -23,7 +23,7 @@ async def count(application: Application) -> int:
     return int(row[0]) if row else 0
 
 
-async def test_events_survive_a_restart_and_the_metrics_tell_of_them(settings: Settings) -> None:
+async def test_events_survive_a_restart_and_the_metrics_report_them(settings: Settings) -> None:
     application = await Application.open(settings, clock=FixedClock(NOON_MS))
     await application.start()
     for number in range(50):
@@ -43,7 +43,7 @@ async def test_events_survive_a_restart_and_the_metrics_tell_of_them(settings: S
         await again.close()
 
 
-async def test_the_jobs_close_days_and_forget_what_is_too_old(settings: Settings) -> None:
+async def test_the_jobs_close_days_and_discard_what_is_too_old(settings: Settings) -> None:
     clock = FixedClock(NOON_MS)
     application = await Application.open(settings, clock=clock)
     try:

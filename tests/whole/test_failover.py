@@ -131,4 +131,4 @@ def test_without_it_what_was_issued_before_a_lossy_failover_opens_nothing(tmp_pa
 
         wait_until_back(gate)
         assert {ask(gate, token) for token in [*spent, *unspent]} == {USED}
-        assert "spent receipts were lost" in service.log.getvalue()
+        assert "redeemed tokens were lost" in service.log.getvalue()

@@ -78,7 +78,7 @@ def is_back(gateway: GatewayProcess) -> bool:
     return gateway.ask_with_tokens()[0] == DECIDED and gateway.readiness()[0] == 200
 
 
-def test_on_a_full_disk_decisions_go_on_and_tokens_fail_closed_until_there_is_room(small_disk: Path) -> None:
+def test_on_a_full_disk_decisions_continue_and_tokens_fail_closed_until_there_is_room(small_disk: Path) -> None:
     with gateway_process(small_disk.parent, AGENTGATE_DATA_DIR=str(small_disk)) as gateway:
         spent = gateway.token(gateway.enforcing)
         assert gateway.enforcing.ask(spent) == DECIDED
@@ -152,7 +152,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess
 
 
 @pytest.mark.parametrize("inject", NOW_AND_THEN)
-def test_a_disk_that_fails_now_and_then_lets_no_token_open_twice(gateway: GatewayProcess, inject: str) -> None:
+def test_a_disk_that_fails_sometimes_lets_no_token_open_twice(gateway: GatewayProcess, inject: str) -> None:
     tokens = [gateway.token(gateway.enforcing) for _ in range(TOKENS)]
 
     with failing(gateway, gateway.process.data / "hot.db-wal", inject):
@@ -194,6 +194,6 @@ def test_after_a_damaged_journal_no_token_opens_again_and_new_ones_do(tmp_path: 
         service.clock.advance(seconds=1)
         keys, later_ms = service.application.signing_keys, service.clock.now_ms()
         new = enforcing.check("POST", "/login", X_AgentGate_Token=mint(keys, enforcing.site_key, now_ms=later_ms))
-        assert "spent receipts were lost" in service.log.getvalue()
+        assert "redeemed tokens were lost" in service.log.getvalue()
     assert refused == {(401, "challenge", "token_used")}
     assert said(new) == (204, "allow", "allowed")

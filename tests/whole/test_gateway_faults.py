@@ -121,7 +121,7 @@ def test_redemptions_that_the_database_undid_because_of_others_are_tried_again(p
     wait_until_back(place)
 
 
-def test_a_slow_database_makes_tokens_fail_closed_in_time_and_nobody_else_wait(place: Place) -> None:
+def test_a_slow_database_makes_tokens_fail_closed_in_time_and_no_one_else_are_delayed(place: Place) -> None:
     with locked_redemptions(place.postgres):
         check_tokens_fail_closed(place, HUNG_S)
         check_memory_decides(place)

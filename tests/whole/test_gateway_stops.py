@@ -28,7 +28,7 @@ from tests.whole.gateway_stops import STOPS, stop_often
 QUEUE, TOO_MANY = 50, 30
 
 
-def test_stopped_while_it_is_asked_it_breaks_no_answer_and_loses_no_event(tmp_path: Path) -> None:
+def test_stopped_while_it_is_challenged_it_breaks_no_response_and_loses_no_event(tmp_path: Path) -> None:
     stop_often(tmp_path, STOPS)
 
 
@@ -44,7 +44,7 @@ def few_descriptors(process_id: int) -> Iterator[None]:
         resource.prlimit(process_id, resource.RLIMIT_NOFILE, limits)
 
 
-def test_out_of_descriptors_it_goes_on_with_the_connections_it_has_and_recovers(tmp_path: Path) -> None:
+def test_out_of_descriptors_it_continues_with_the_connections_it_has_and_recovers(tmp_path: Path) -> None:
     with gateway_process(tmp_path) as gateway:
         assert gateway.enforcing.ask() == DECIDED
         parts = urlsplit(gateway.process.public_url)
@@ -68,7 +68,7 @@ def service(tmp_path: Path) -> Iterator[RunningService]:
         yield running
 
 
-def test_events_past_what_can_wait_are_counted_and_decisions_go_on(service: RunningService, tmp_path: Path) -> None:
+def test_events_past_what_can_wait_are_counted_and_decisions_continue(service: RunningService, tmp_path: Path) -> None:
     gate, recorder, asked = Gate(service), service.application.recorder, QUEUE + TOO_MANY
     assert said(gate.check()) == (204, "allow", "allowed")
     wait_until(lambda: recorder.waiting == 0, 5, "the first event is not stored")

@@ -145,7 +145,7 @@ def revoke_and_ask(site: Site, servers: Servers) -> tuple[float, list[tuple[int,
     return took_s, [_said(site._ask(gate, None)) for gate in servers.gates]
 
 
-def test_once_a_revocation_is_answered_no_worker_of_the_machine_accepts_the_secret(tmp_path: Path) -> None:
+def test_once_a_revocation_is_handled_no_worker_of_the_machine_accepts_the_secret(tmp_path: Path) -> None:
     with contextlib.ExitStack() as stack:
         (process,) = stack.enter_context(two_workers(tmp_path))
         servers = Servers((process,), stack)

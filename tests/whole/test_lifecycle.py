@@ -97,7 +97,7 @@ def test_it_is_ready_soon_after_its_start(tmp_path: Path, capsys: pytest.Capture
     pytest.fail(f"three times not ready within {allowed_s:.1f} s")
 
 
-def test_told_to_stop_it_says_so_finishes_what_is_open_and_empties_the_wal(tmp_path: Path) -> None:
+def test_told_to_stop_it_shows_it_finishes_what_is_open_and_empties_the_wal(tmp_path: Path) -> None:
     with serving(tmp_path) as process:
         open_request = OpenRequest(process, "Open while stopping")
 
@@ -135,7 +135,7 @@ def test_workers_whose_supervisor_was_killed_finish_open_requests_within_the_dra
             time.sleep(0.05)
 
 
-def test_a_request_that_the_drain_time_ends_is_answered_as_every_other_refusal(tmp_path: Path) -> None:
+def test_a_request_that_the_drain_time_ends_is_handled_as_every_other_rejection(tmp_path: Path) -> None:
     with serving(tmp_path, AGENTGATE_DRAIN_SECONDS="2") as process:
         open_request = OpenRequest(process, "Never finished")
         process.signal(signal.SIGTERM)
@@ -147,7 +147,7 @@ def test_a_request_that_the_drain_time_ends_is_answered_as_every_other_refusal(t
         assert process.wait() == 0
 
 
-def test_told_to_stop_a_second_time_it_waits_for_nobody(tmp_path: Path) -> None:
+def test_told_to_stop_a_second_time_it_waits_for_no_one(tmp_path: Path) -> None:
     with serving(tmp_path, AGENTGATE_DRAIN_SECONDS="60") as process:
         open_request = OpenRequest(process, "Never finished")
         process.signal(signal.SIGTERM)
@@ -234,7 +234,7 @@ def stop_under_load(folder: Path, delay_s: float) -> tuple[Load, int]:
 
 
 @pytest.mark.parametrize("stops", [4, pytest.param(20, marks=pytest.mark.soak)])
-def test_stopping_under_load_breaks_no_answer_and_forgets_nothing_acknowledged(
+def test_stopping_under_load_breaks_no_response_and_discards_nothing_acknowledged(
     stops: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     chance = random.Random(SEED)
@@ -267,7 +267,7 @@ def names_in(path: Path) -> set[str]:
         connection.close()
 
 
-def test_a_second_process_on_the_same_ports_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
+def test_a_second_process_on_the_same_ports_is_rejected_and_the_first_continues(tmp_path: Path) -> None:
     with serving(tmp_path) as first:
         public, admin = (urlsplit(url).netloc for url in (first.public_url, first.admin_url))
         other = tmp_path / "other"
@@ -281,7 +281,7 @@ def test_a_second_process_on_the_same_ports_is_refused_and_the_first_goes_on(tmp
         assert first.readiness() == 200
 
 
-def test_an_admin_port_in_use_is_told_in_one_line(tmp_path: Path) -> None:
+def test_an_admin_port_in_use_is_shown_in_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         said = refusal(tmp_path, AGENTGATE_ADMIN_LISTEN=f"127.0.0.1:{taken.getsockname()[1]}")
 
@@ -289,7 +289,7 @@ def test_an_admin_port_in_use_is_told_in_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_another_root_secret_is_refused_in_one_line(tmp_path: Path, workers: str) -> None:
+def test_another_root_secret_is_rejected_in_one_line(tmp_path: Path, workers: str) -> None:
     run_once(tmp_path)
     (tmp_path / "data" / "root.secret").write_text("5a" * 32)
 
@@ -298,19 +298,19 @@ def test_another_root_secret_is_refused_in_one_line(tmp_path: Path, workers: str
     assert "cannot be opened with this root secret" in one_line(said)
 
 
-def test_a_damaged_root_secret_is_refused_in_one_line_and_never_replaced(tmp_path: Path) -> None:
+def test_a_damaged_root_secret_is_rejected_in_one_line_and_never_replaced(tmp_path: Path) -> None:
     run_once(tmp_path)
     secret = tmp_path / "data" / "root.secret"
     secret.write_text("half a sec")
 
     said = refusal(tmp_path)
 
-    assert "put the file back from a backup" in one_line(said)
+    assert "restore the file from a backup" in one_line(said)
     assert secret.read_text() == "half a sec"
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_data_folder_that_cannot_be_written_is_told_in_one_line(tmp_path: Path, workers: str) -> None:
+def test_a_data_directory_that_cannot_be_written_is_shown_in_one_line(tmp_path: Path, workers: str) -> None:
     # Permissions do not bind the superuser; that a file is no folder binds everybody.
     (tmp_path / "file").write_text("")
     if os.geteuid() == 0:

@@ -67,7 +67,7 @@ def sent(folder: Path, port: int, paths: list[bytes], count: int, **how: float) 
     return load(port, file, count, **how)
 
 
-def test_requests_go_out_in_order_from_the_first_that_was_asked_for_and_begin_again(tmp_path):
+def test_requests_go_out_in_order_from_the_first_that_was_requested_and_begin_again(tmp_path):
     with answering() as (port, asked):
         done = sent(tmp_path, port, [b"/none", b"/length", b"/refused"], 5, first=1, connections=1)
 
@@ -77,7 +77,7 @@ def test_requests_go_out_in_order_from_the_first_that_was_asked_for_and_begin_ag
 
 
 @pytest.mark.parametrize("pieces", [0, 7])
-def test_answers_of_every_form_are_read_to_their_end(tmp_path, pieces):
+def test_responses_of_every_form_are_read_to_their_end(tmp_path, pieces):
     with answering(pieces=pieces) as (port, asked):
         done = sent(tmp_path, port, [b"/none", b"/length", b"/chunked", b"/refused", b"/last"], 20, connections=2)
 
@@ -85,14 +85,14 @@ def test_answers_of_every_form_are_read_to_their_end(tmp_path, pieces):
     assert done.statuses == {200: 8, 204: 4, 401: 4, 503: 4}
 
 
-def test_a_connection_that_ends_without_an_answer_is_counted_and_replaced(tmp_path):
+def test_a_connection_that_ends_without_a_response_is_counted_and_replaced(tmp_path):
     with answering() as (port, _):
         done = sent(tmp_path, port, [b"/none", b"/gone"], 10, connections=2)
 
     assert (done.broken, done.statuses) == (5, {204: 5})
 
 
-def test_a_rate_is_kept_whatever_the_answers_do(tmp_path):
+def test_a_rate_is_kept_whatever_the_responses_do(tmp_path):
     with answering(delay_s=0.2) as (port, asked):
         done = sent(tmp_path, port, [b"/none"], 50, rate=50, connections=50)
 
@@ -101,7 +101,7 @@ def test_a_rate_is_kept_whatever_the_answers_do(tmp_path):
     assert done.sent_ms[0] >= 200
 
 
-def test_what_finds_no_free_connection_waits_and_is_late_by_the_answers_alone(tmp_path):
+def test_what_finds_no_free_connection_waits_and_is_late_by_the_responses_alone(tmp_path):
     with answering(delay_s=0.05) as (port, _):
         done = sent(tmp_path, port, [b"/none"], 20, rate=1_000, connections=1)
 

@@ -89,7 +89,7 @@ async def run_corpus(url: str) -> list[Outcome]:
 
 
 @pytest.mark.parametrize("listener", ["public", "admin"])
-def test_every_malformed_request_is_refused_or_closed_and_gives_nothing_away(
+def test_every_malformed_request_is_rejected_or_closed_and_gives_nothing_away(
     process: ServeProcess, listener: str
 ) -> None:
     url = process.public_url if listener == "public" else process.admin_url

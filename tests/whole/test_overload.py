@@ -11,7 +11,7 @@ PEAK_S, OVERLOAD_S = 0.5, 1.5
 MOST_MB = 300
 
 
-def test_twice_what_can_be_answered_opens_nothing_and_loses_no_event_uncounted(tmp_path: Path) -> None:
+def test_twice_what_can_be_handled_opens_nothing_and_loses_no_event_uncounted(tmp_path: Path) -> None:
     with serving(tmp_path, AGENTGATE_WORKERS=str(WORKERS), AGENTGATE_DRAIN_SECONDS="0") as process:
         secrets = open_sites(process)
         peak = ask(process, secrets, rate=0, seconds=PEAK_S, connections=8)

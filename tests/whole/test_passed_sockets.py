@@ -76,7 +76,7 @@ def status(client: socket.socket) -> int:
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_restart_refuses_no_connection(tmp_path: Path, workers: str) -> None:
+def test_a_restart_rejects_no_connection(tmp_path: Path, workers: str) -> None:
     settings = {"AGENTGATE_WORKERS": workers, "AGENTGATE_DRAIN_SECONDS": "0", "LISTEN_FDNAMES": "admin:public"}
     with listening() as admin, listening() as public, ExitStack() as ends:
         # Before anybody serves.
@@ -106,7 +106,7 @@ def test_a_listener_that_is_not_passed_is_opened_by_the_service(tmp_path: Path) 
         assert f'"public_url":"http://127.0.0.1:{public.getsockname()[1]}"' in started.log.read_text()
 
 
-def test_a_socket_that_does_not_listen_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_a_socket_that_does_not_listen_is_rejected_in_one_line(tmp_path: Path) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as passed, ExitStack() as ends:
         passed.bind(("127.0.0.1", 0))
         started = Started(tmp_path, [passed])

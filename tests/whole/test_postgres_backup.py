@@ -121,7 +121,7 @@ def test_a_damaged_dump_changes_nothing(tmp_path: Path, url: str) -> None:
     assert run(tmp_path, url, "keys", "list").stdout == before
 
 
-def test_a_server_that_is_away_leaves_no_dump(tmp_path: Path) -> None:
+def test_a_server_that_is_unavailable_leaves_no_dump(tmp_path: Path) -> None:
     refused = run(tmp_path, "postgresql://127.0.0.1:1/gate", "backup", "copy")
 
     assert refused.returncode != 0

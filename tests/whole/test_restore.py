@@ -86,7 +86,7 @@ def restore_over_the_files_that_are_there(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("restore", [restore_by_the_documents, restore_by_hand, restore_over_the_files_that_are_there])
-def test_after_a_restore_no_token_that_was_spent_since_the_backup_opens_again(shop: Shop, restore) -> None:
+def test_after_a_restore_no_token_that_was_redeemed_since_the_backup_opens_again(shop: Shop, restore) -> None:
     tokens = spend_since_a_backup(shop)
 
     restore(shop.folder)
@@ -97,7 +97,7 @@ def test_after_a_restore_no_token_that_was_spent_since_the_backup_opens_again(sh
     # It stays so, though the next start finds marks of its own.
     with shop.open() as gate:
         assert ask(gate, tokens) == {USED}
-        assert "spent receipts were lost" not in gate.service.log.getvalue()
+        assert "redeemed tokens were lost" not in gate.service.log.getvalue()
 
 
 @pytest.mark.parametrize(("before_s", "after_s"), [(3600, 120), (120, 3600)])
@@ -146,7 +146,7 @@ def test_the_log_reports_lost_spends_as_an_error(shop: Shop) -> None:
     restore_over_the_files_that_are_there(shop.folder)
 
     with shop.open() as gate:
-        lost = [line for line in gate.service.log.getvalue().splitlines() if "spent receipts were lost" in line]
+        lost = [line for line in gate.service.log.getvalue().splitlines() if "redeemed tokens were lost" in line]
         assert len(lost) == 1
         assert '"level":"error"' in lost[0]
 
@@ -172,7 +172,9 @@ def test_a_restart_without_a_restore_keeps_tokens_that_were_not_spent(shop: Shop
         assert (ask(gate, spent), ask(gate, unspent)) == ({USED}, {ALLOWED})
 
 
-def test_after_postgresql_was_put_back_no_token_that_was_spent_since_opens_again(shop: Shop, postgres_url: str) -> None:
+def test_after_postgresql_was_put_back_no_token_that_was_redeemed_since_opens_again(
+    shop: Shop, postgres_url: str
+) -> None:
     store = {"AGENTGATE_DATABASE_URL": postgres_url}
     with shop.open(**store) as gate:
         tokens = new_tokens(gate, 20)
@@ -242,10 +244,10 @@ def test_killed_and_started_with_the_clock_put_back_an_expired_token_stays_expir
     with gateway_process(tmp_path, **moved_clock(tmp_path, -HOUR_S)) as gateway:
         assert gateway.enforcing.ask(token) == (401, "expired_token")
         assert gateway.readiness() == (200, "degraded", {"clock"})
-        assert gateway.process.events("the clock was put back; time goes on from the highest that was seen")
+        assert gateway.process.events("the clock was set back: time continues from the highest known time")
 
 
-def test_a_clock_that_is_days_behind_is_told_in_one_line_that_names_the_remedy(tmp_path: Path) -> None:
+def test_a_clock_that_is_days_behind_is_shown_in_one_line_that_names_the_remedy(tmp_path: Path) -> None:
     assert agentgate(tmp_path, "keys", "list").returncode == 0
     mark = ClockMark(tmp_path / "data")
     mark.note(SystemClock().now_ms() + 30 * 24 * HOUR_MS)
@@ -253,5 +255,5 @@ def test_a_clock_that_is_days_behind_is_told_in_one_line_that_names_the_remedy(t
     refused = agentgate(tmp_path, "keys", "list")
 
     assert refused.returncode == 2
-    assert "put the clock right" in refused.stderr
+    assert "correct the clock" in refused.stderr
     assert f"delete {mark.path}" in refused.stderr

@@ -33,7 +33,7 @@ CONFIG = ROOT / "src" / "agentgate" / "storage" / "migrations" / "config"
 NOT_SEALED = {"secret_digest", "code_digest", "link_digest", "key_tag", "health_body"}
 
 
-def test_every_column_of_bytes_is_sealed_anew_or_known_not_to_be_sealed() -> None:
+def test_every_column_of_bytes_is_sealed_again_or_known_not_to_be_sealed() -> None:
     texts = "\n".join(path.read_text() for path in CONFIG.glob("*.sql"))
     columns = set(re.findall(r"^\s*(?:ALTER TABLE \w+ ADD COLUMN )?(\w+) (?:BYTEA|BLOB)\b", texts, re.MULTILINE))
 
@@ -103,7 +103,7 @@ def test_the_drill_changes_the_root_secret(tmp_path: Path) -> None:
     # A second time, as after a crash before the file was put in place.
     (tmp_path / "data" / "root.secret").write_text(old)
     again = agentgate(tmp_path, *line.split()[1:])
-    assert (again.returncode, "sealed with this root secret already" in again.stdout) == (0, True)
+    assert (again.returncode, "already encrypted with this root secret" in again.stdout) == (0, True)
     assert (tmp_path / "data" / "root.secret").read_text().strip() == new.hex()
 
 
@@ -126,7 +126,7 @@ async def config(settings: Settings) -> AsyncIterator[PostgresDatabase]:
 
 
 @pytest.mark.anyio
-async def test_on_postgresql_it_refuses_while_a_service_runs(config: PostgresDatabase) -> None:
+async def test_on_postgresql_it_rejects_while_a_service_runs(config: PostgresDatabase) -> None:
     await config.run("DELETE FROM job_lease")
     await config.run("INSERT INTO job_lease (name, owner, expires_ms) VALUES ('jobs', 'x', $1)", NOON_MS + 1)
 
@@ -151,7 +151,7 @@ async def test_a_value_that_does_not_open_undoes_all_of_it(config: PostgresDatab
 @pytest.mark.parametrize(
     ("text", "problem"), [(None, "cannot be read"), ("abc", "32 bytes in hex"), ("0" * 62, "32 bytes")]
 )
-def test_what_it_refuses(tmp_path: Path, text: str | None, problem: str) -> None:
+def test_what_it_rejects(tmp_path: Path, text: str | None, problem: str) -> None:
     agentgate(tmp_path, "keys", "list")
     if text is not None:
         (tmp_path / "new").write_text(text)

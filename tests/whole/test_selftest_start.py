@@ -45,7 +45,7 @@ def test_without_a_seed_the_start_comes_as_far_as_its_listeners(starts: dict[str
 
 
 @pytest.mark.parametrize("name", [*PATTERNS, *FUNCTIONS])
-def test_a_wrong_result_refuses_the_start(starts: dict[str, list[object]], name: str) -> None:
+def test_a_wrong_result_rejects_the_start(starts: dict[str, list[object]], name: str) -> None:
     code, error = starts[name]
 
     function = PATTERN_USERS.get(name, name.replace(":", "."))

@@ -32,7 +32,7 @@ def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
 @pytest.mark.parametrize(
     "shares", [[100] * 16, [1_600], [700, 700, 100, 50, 25, 25]], ids=["spread", "one connection", "uneven"]
 )
-def test_one_visitor_is_allowed_its_limit_whoever_serves(process: ServeProcess, shares: list[int]) -> None:
+def test_one_visitor_is_allowed_its_limit_anyone_who_serves(process: ServeProcess, shares: list[int]) -> None:
     visitor = OneVisitor(process, f"shop_{len(shares)}")
 
     began_s = time.monotonic()
@@ -84,7 +84,9 @@ def guess(connection: AdminConnection, email: str, source: str) -> int:
 
 
 @pytest.mark.parametrize("order", [(0, 1, 0, 1, 0, 1, 0), (0, 0, 0, 0, 1, 1, 0), (1, 1, 1, 1, 1, 0, 1)])
-def test_an_email_is_refused_after_five_failures_whoever_serves(process: ServeProcess, order: tuple[int, ...]) -> None:
+def test_an_email_is_rejected_after_five_failures_anyone_who_serves(
+    process: ServeProcess, order: tuple[int, ...]
+) -> None:
     email = f"victim{''.join(map(str, order))}@shop.example"
     with one_public_connection_each(process) as workers:
         source = f"203.0.113.{int(''.join(map(str, order)), 2)}"

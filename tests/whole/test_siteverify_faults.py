@@ -62,7 +62,7 @@ def ask_until_known(shop: Shop, token: str, request_id: str) -> httpx.Response:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_hung_store_is_told_within_a_second_or_so_and_the_same_call_converges(
+def test_a_hung_store_is_reported_within_a_second_or_so_and_the_same_call_converges(
     shop: Shop, postgres: PostgresServer, way: str
 ) -> None:
     tokens = [shop.token() for _ in range(8)]
@@ -82,7 +82,7 @@ def test_a_hung_store_is_told_within_a_second_or_so_and_the_same_call_converges(
         assert code(ask(shop, token, "other")[0]) == (409, "token_used")
 
 
-def test_a_hung_store_is_told_in_the_form_of_another_service(shop: Shop, postgres: PostgresServer) -> None:
+def test_a_hung_store_is_shown_in_the_form_of_another_service(shop: Shop, postgres: PostgresServer) -> None:
     token = shop.token()
     with postgres.frozen():
         began_s = time.monotonic()
@@ -106,7 +106,7 @@ def counted(shop: Shop) -> dict[str, int]:
     }
 
 
-def test_what_was_redeemed_too_late_to_be_told_is_counted_as_redeemed(shop: Shop, postgres: PostgresServer) -> None:
+def test_what_was_redeemed_too_late_to_be_reported_is_counted_as_redeemed(shop: Shop, postgres: PostgresServer) -> None:
     late = open_shop(shop.service, "site_late")
     assert code(ask(late, late.token(), "first")[0]) == (200, None)
     with postgres.frozen():

@@ -107,11 +107,11 @@ async def test_after_a_power_cut_at_any_byte_what_was_acknowledged_is_spent(tmp_
     draw, whole = random.Random(SEED), journal(image).read_bytes()
 
     for number in range(IMAGES):
-        # What was synchronised is there; of what came after it, any part.
+        # What was synchronized is there; of what came after it, any part.
         cut = Path(shutil.copytree(image, tmp_path / f"cut-{number}"))
         safe = draw.randrange(TOKENS)
         journal(cut).write_bytes(whole[: draw.randint(acknowledged[safe], len(whole))])
-        # A mark is not synchronised: after a power cut there is an older one, or none.
+        # A mark is not synchronized: after a power cut there is an older one, or none.
         (cut / "spent-worker-1.mark").unlink()
         database = SqliteDatabase(cut / "hot.db")
         assert await database.integrity() == []

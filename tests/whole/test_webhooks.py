@@ -62,7 +62,7 @@ def test_without_the_setting_nothing_here_is_reached(settings: Settings) -> None
         webhook_id = service.operator.post(f"{SITE}/webhooks", json=hidden).json()["webhook"]["id"]
         tested = service.operator.post(f"{SITE}/webhooks/{webhook_id}/test").json()
 
-    assert tested["error"] == "the name leads to no public address"
+    assert tested["error"] == "the name does not resolve to a public address"
     assert server.received == []
 
 

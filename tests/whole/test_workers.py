@@ -75,7 +75,7 @@ def test_parallel_creations_over_all_processes_keep_the_limit_of_live_credential
             assert operator.call("GET", f"{SITES}/site_shop").body["credentials"] == {"active": 3, "total": 3}
 
 
-def test_parallel_creations_of_one_site_key_make_one_site(deployment: Deployment) -> None:
+def test_parallel_creations_of_one_site_key_create_one_site(deployment: Deployment) -> None:
     answers = in_parallel(
         deployment,
         64,
@@ -129,7 +129,7 @@ def test_wrong_credentials_are_counted_over_all_workers(tmp_path: Path, server_s
     assert right == [200] * 2
 
 
-def test_a_killed_worker_is_replaced_and_the_service_goes_on_answering(
+def test_a_killed_worker_is_replaced_and_the_service_continues_responding(
     tmp_path: Path, server_settings: dict[str, str]
 ) -> None:
     with two_workers(tmp_path, **server_settings) as (process,):
@@ -176,7 +176,7 @@ def sites_answered(connection: AdminConnection) -> float:
     return 0.0 if match is None else float(match[1])
 
 
-def test_a_scrape_of_either_worker_has_the_sums_of_both_and_none_falls_when_one_is_killed(tmp_path: Path) -> None:
+def test_a_scrape_of_either_worker_has_the_statistics_of_both_and_none_falls_when_one_is_killed(tmp_path: Path) -> None:
     with two_workers(tmp_path) as (process,):
         pids = [line["pid"] for line in process.wait_for_events("worker started", 2)]
         with one_connection_each(process) as workers:

@@ -64,7 +64,7 @@ async function send(method: string, path: string, { query, body, signal, sameVer
     });
   } catch (failure) {
     if ((failure as Error).name === "AbortError") throw failure;
-    throw new ApiError(0, "offline", "The service cannot be reached.");
+    throw new ApiError(0, "offline", "AgentGate is not reachable.");
   }
   if (!response.ok) throw await refusal(response);
   const version = response.headers.get("etag");

@@ -7,7 +7,13 @@ export interface AcceptInput {
   name?: string;
 }
 
-/** Somebody who asked for an account, and what became of it. */
+/** Why the path is opened, and the exact path if the suggestion has a masked one. */
+export interface AcceptSuggestionInput {
+  note?: string;
+  path?: string;
+}
+
+/** A request for an account and its state. */
 export interface AccessRequest {
   id: string;
   email: string;
@@ -20,7 +26,7 @@ export interface AccessRequest {
   decidedBy?: string;
 }
 
-/** Who asks for an account. `token` is what the browser check of the service's own site gave. */
+/** A request for an account. `token` is from the browser check of AgentGate's own site. */
 export interface AccessRequestInput {
   email: string;
   name: string;
@@ -37,7 +43,7 @@ export interface AccessRequestList {
 /** The state of an access request. */
 export type AccessRequestStatus = "approved" | "declined" | "pending";
 
-/** A user with one of their accounts; the account is absent only for a user who belongs to none. */
+/** A user with one of their accounts; the account is absent for a user without accounts. */
 export interface Account {
   userId: string;
   email: string;
@@ -51,7 +57,7 @@ export interface Account {
   lastSignInAt?: string;
 }
 
-/** What a customer may change on its account. */
+/** Changes of an account by its owners. */
 export interface AccountChange {
   name?: string;
   requireMfa?: boolean;
@@ -62,7 +68,7 @@ export interface AccountInput {
   name: string;
 }
 
-/** Users with their accounts, one row for each membership, newest first. */
+/** Users with their accounts, one row per membership, newest first. */
 export interface AccountList {
   items: Account[];
 }
@@ -73,7 +79,7 @@ export type AccountRole = "admin" | "member" | "owner" | "readonly";
 /** The state of an account. */
 export type AccountStatus = "active" | "deleted" | "suspended";
 
-/** The account the user works in, and what they may do there. */
+/** The active account and the user's permissions in it. */
 export interface ActiveAccount {
   id: string;
   name: string;
@@ -84,10 +90,10 @@ export interface ActiveAccount {
   requireMfa: boolean;
 }
 
-/** Who did what an audit event records. */
+/** The actor of an audit event. */
 export type ActorKind = "operator" | "system" | "token" | "user";
 
-/** A proxy's configuration for a site. `placeholder` takes the place of the secret, which only the owner has. */
+/** A proxy's configuration for a site. Replace `placeholder` with the site's secret. */
 export interface Adapter {
   proxy: string;
   files: AdapterFile[];
@@ -101,21 +107,21 @@ export interface AdapterFile {
   text: string;
 }
 
-/** The line that decides about requests while AgentGate is unavailable, in each mode of the site. */
+/** The line that allows or blocks requests while AgentGate is unavailable, for each mode of the site. */
 export interface AdapterLine {
   file: string;
   monitor: string;
   enforce: string;
 }
 
-/** What a policy asks of every agent for one action. */
+/** A policy's requirements for every agent and one action. */
 export interface AgentActionTerms {
   price?: string;
   quotaPerMinute?: number;
   handoff?: boolean;
 }
 
-/** What a policy says about one agent. */
+/** A policy's entry for one agent. */
 export interface AgentEntry {
   decision: AgentPolicyDecision;
   name?: string;
@@ -125,7 +131,7 @@ export interface AgentEntry {
   price?: string;
 }
 
-/** What a person allowed an agent beforehand: uses of one action, with one key, until a moment. */
+/** A pre-approval by a person: uses of one action, with one key, until a moment. */
 export interface AgentGrant {
   id: string;
   agent: string;
@@ -140,12 +146,12 @@ export interface AgentGrant {
   revokedAt?: string;
 }
 
-/** A site's grants, the newest first. */
+/** A site's pre-approvals, newest first. */
 export interface AgentGrantList {
   items: AgentGrant[];
 }
 
-/** A site's terms for agents. Absent members have their defaults. */
+/** A site's agent policy. Omitted members have their defaults. */
 export interface AgentPolicy {
   default?: AgentPolicyDefault;
   unverified?: AgentPolicyDefault;
@@ -155,21 +161,21 @@ export interface AgentPolicy {
   tools?: Record<string, unknown>[];
 }
 
-/** What an agent policy says about one agent's use of one action. */
+/** An agent policy's rule for one agent and one action. */
 export type AgentPolicyAction = "allow" | "challenge" | "deny";
 
-/** What an agent policy says about one agent. */
+/** An agent policy's rule for one agent. */
 export type AgentPolicyDecision = "allow" | "deny";
 
-/** What an agent policy does with agents it does not name. */
+/** An agent policy's rule for unlisted agents. */
 export type AgentPolicyDefault = "allow" | "block" | "challenge";
 
-/** The process answers. */
+/** The process runs. */
 export interface Alive {
   status?: "ok";
 }
 
-/** What became of challenges. Abandoned ones were given out and neither passed nor failed. */
+/** Outcomes of challenges. Abandoned challenges were issued and neither passed nor failed. */
 export interface AnalyticsChallenges {
   issued: number;
   passed: number;
@@ -198,7 +204,7 @@ export interface AnalyticsPoint {
   siteverifyFailures: number;
 }
 
-/** The answer to a step-up. */
+/** The solution of an interactive challenge. */
 export interface AnswerInput {
   kind: "confirm";
   steps: StepInput[];
@@ -231,16 +237,16 @@ export interface ApiTokenList {
   items: ApiToken[];
 }
 
-/** What an API token may be given. */
+/** A permission of an API token. */
 export type ApiTokenScope = "analytics:read" | "members:read" | "sites:read" | "sites:write";
 
-/** A new API token and its secret, which is shown this once. */
+/** A new API token and its secret, which is shown only once. */
 export interface ApiTokenSecret {
   token: ApiToken;
   secret: string;
 }
 
-/** An appeal of a refused person. `suspect` is open too, but looks like spam. */
+/** An appeal of a blocked visitor. `suspect` is also open but looks like spam. */
 export interface Appeal {
   id: string;
   state: AppealState;
@@ -259,17 +265,17 @@ export interface Appeal {
   listEntryId?: string;
 }
 
-/** What the owners of a site answer to an appeal. */
+/** The resolution of an appeal. */
 export type AppealAnswer = "let_in" | "refuse" | "spam";
 
-/** An answer. `hours` is how long `let_in` lets in; `reply` is one line that the person reads. */
+/** The resolution of an appeal. `hours` is the duration of `let_in`; `reply` is one line for the visitor. */
 export interface AppealAnswerInput {
   answer: AppealAnswer;
   hours?: number;
   reply?: string;
 }
 
-/** How many appeals of a site are in each state. */
+/** Number of a site's appeals in each state. */
 export interface AppealCounts {
   waiting?: number;
   suspect?: number;
@@ -278,29 +284,29 @@ export interface AppealCounts {
   spam?: number;
 }
 
-/** An appeal, and how many others are like it. */
+/** An appeal and the number of similar appeals. */
 export interface AppealDetail {
   appeal: Appeal;
   sameRule: number;
   sameVisitor: number;
 }
 
-/** The owners' label of the decision, which models learn from. */
+/** The owners' label of the decision, used as training data. */
 export interface AppealLabelInput {
   label: DecisionLabelValue;
 }
 
-/** Appeals in one state, newest first, and how many there are in each. */
+/** Appeals in one state, newest first, and the number in each state. */
 export interface AppealPage {
   items: Appeal[];
   counts: AppealCounts;
   nextCursor?: string;
 }
 
-/** Where an appeal stands. `suspect` waits too, but looks like spam. */
+/** The state of an appeal. `suspect` is also open but looks like spam. */
 export type AppealState = "let_in" | "refused" | "spam" | "suspect" | "waiting";
 
-/** One entry of an account's audit trail. `address` is the same for the same source and leads back to nobody. */
+/** One entry of an account's audit trail. `address` is a keyed hash that does not identify a person. */
 export interface AuditEvent {
   id: number;
   time: string;
@@ -318,7 +324,7 @@ export interface AuditPage {
   nextCursor?: string;
 }
 
-/** How many decisions would turn from one outcome to another, how many of them are labelled, and a few of them. */
+/** Number of decisions that would change from one outcome to another, number of labeled ones, and examples. */
 export interface BacktestFlip {
   from: Outcome;
   to: Outcome;
@@ -328,7 +334,7 @@ export interface BacktestFlip {
   examples: string[];
 }
 
-/** Rules to decide stored events by. Without a range: the last 24 hours. */
+/** Rules for a replay of stored events. Default range: the last 24 hours. */
 export interface BacktestInput {
   ruleSet?: RuleSetDocument | null;
   ruleSetText?: string;
@@ -351,7 +357,7 @@ export interface BacktestReport {
   complete: boolean;
 }
 
-/** A challenge: work, program and probes. `instrument` is the path of the program made for this challenge. */
+/** A challenge: proof of work, program and probes. `instrument` is the path of the challenge's program. */
 export interface Challenge {
   challengeId: string;
   schema: number;
@@ -366,7 +372,7 @@ export interface Challenge {
   privateToken?: string;
 }
 
-/** Challenges given out, and how they ended. `completionRate` is null when none was given out. */
+/** Issued challenges and their outcomes. `completionRate` is null if none was issued. */
 export interface ChallengeCounts {
   issued: number;
   passed: number;
@@ -374,7 +380,7 @@ export interface ChallengeCounts {
   completionRate: number | null;
 }
 
-/** A page wants to run the check. `widget` may ask for more than the site does, never for less. */
+/** A request for a challenge. `widget` may be stricter than the site's setting, but not less strict. */
 export interface ChallengeInput {
   schema: 1;
   siteKey: string;
@@ -384,7 +390,7 @@ export interface ChallengeInput {
   cData?: string;
 }
 
-/** The part of it for one action, at the gateway or by submission. */
+/** The share of one action, at the gateway or by submission. */
 export interface ChargeItem {
   agent: string;
   name?: string;
@@ -396,10 +402,10 @@ export interface ChargeItem {
   action?: string;
 }
 
-/** For what an agent was charged. */
+/** The source of a charge. */
 export type ChargeSource = "gateway" | "submit";
 
-/** A month of charges at one site. */
+/** The charges of one site in a month. */
 export interface ChargeStatement {
   siteKey: string;
   month: string;
@@ -409,7 +415,7 @@ export interface ChargeStatement {
   totals: ChargeTotal[];
 }
 
-/** What one agent owes in one currency. `amount` is `minorUnits` with two decimals. */
+/** One agent's total in one currency. `amount` is `minorUnits` with two decimals. */
 export interface ChargeTotal {
   agent: string;
   name?: string;
@@ -419,7 +425,10 @@ export interface ChargeTotal {
   amount: string;
 }
 
-/** The result of a validation, with its lints. `warnings` are the lints that saving with `guard` asks about. */
+/**
+ * The result of a validation, with its lints. `warnings` are the lints that require confirmation when saving with
+ * `guard`.
+ */
 export interface CheckedRules {
   valid: boolean;
   errors: RuleProblem[];
@@ -428,7 +437,7 @@ export interface CheckedRules {
   warnings: RuleLint[];
 }
 
-/** The form of the page. The token is the check's; `remember` allows further uses beforehand. */
+/** The form of the page. The token is from the browser check; `remember` pre-approves further uses. */
 export interface ChoiceInput {
   choice: "approve" | "decline";
   "agentgate-token"?: string;
@@ -449,7 +458,7 @@ export interface ClearedModel {
   cleared: string;
 }
 
-/** A code of the authenticator app, or one of the recovery codes: exactly one of them. */
+/** Exactly one of a code of the authenticator app and a recovery code. */
 export interface CodeInput {
   code?: string;
   recoveryCode?: string;
@@ -468,7 +477,7 @@ export interface CompareReport {
   perLabel: Record<string, LabelRates>;
 }
 
-/** What the other services answer. A refusal has `success: false` and says why in `error-codes`. */
+/** A response in the other service's format. A rejected token has `success: false` and `error-codes`. */
 export interface CompatAnswer {
   success: boolean;
   "error-codes"?: string[];
@@ -480,7 +489,7 @@ export interface CompatAnswer {
   messages?: string[];
 }
 
-/** A token to redeem, in the words of the other services. Fields that we have no use for are let pass. */
+/** A token to redeem, with the field names of the other service. Unused fields are ignored. */
 export interface CompatInput {
   secret?: string | null;
   response?: string | null;
@@ -504,12 +513,12 @@ export interface ConfigChangeList {
   items: ConfigChange[];
 }
 
-/** The account's name, typed to confirm. */
+/** The account's name as confirmation. */
 export interface ConfirmInput {
   confirm: string;
 }
 
-/** What a console route needs. */
+/** A permission that a console route requires. */
 export type ConsolePermission = "account:delete" | "account:write" | "analytics:read" | "audit:read" | "members:read" | "members:write" | "sites:read" | "sites:write" | "tokens:write";
 
 /** A backend credential, without its secret. One with `expiresAt` was rotated and works until then. */
@@ -523,7 +532,7 @@ export interface Credential {
   lastUsedAt?: string;
 }
 
-/** How many credentials a site has, and how many of them are accepted now. */
+/** Number of a site's credentials and of its active credentials. */
 export interface CredentialCounts {
   active: number;
   total: number;
@@ -534,7 +543,7 @@ export interface CredentialInput {
   name?: string;
 }
 
-/** A new credential and its secret, which is shown this once. */
+/** A new credential and its secret, which is shown only once. */
 export interface CredentialSecret {
   credential: Credential;
   secret: string;
@@ -568,14 +577,14 @@ export interface CustomerList {
   items: CustomerSummary[];
 }
 
-/** Changes of an account by an operator; absent fields keep their value. */
+/** Changes of an account by an operator; omitted fields are unchanged. */
 export interface CustomerPatch {
   name?: string;
   limits?: LimitsPatch;
   requireMfa?: boolean;
 }
 
-/** A site of an account, as far as the account's page shows it. `degraded`: events are unavailable. */
+/** A site of an account, as shown on the account's page. `degraded`: events are unavailable. */
 export interface CustomerSite {
   siteKey: string;
   name: string;
@@ -585,7 +594,7 @@ export interface CustomerSite {
   degraded?: boolean;
 }
 
-/** A new site of the account that the path names. `name` is needed; `siteKey` is generated when absent. */
+/** A new site of the account in the path. `name` is required. Default `siteKey`: generated. */
 export interface CustomerSiteInput {
   name?: string;
   allowedOrigins?: string[];
@@ -601,10 +610,11 @@ export interface CustomerSiteInput {
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
+  suggestions?: boolean;
   siteKey?: string;
 }
 
-/** An account as a list shows it. The owner is the longest-standing one; the last sign-in is any member's. */
+/** An account in a list. `owner` is the longest-standing owner; the last sign-in is of any member. */
 export interface CustomerSummary {
   id: string;
   name: string;
@@ -670,10 +680,10 @@ export interface DecisionDetail {
   traceUrl?: string;
 }
 
-/** What was decided about. */
+/** The subject of a decision. */
 export type DecisionKind = "challenge" | "request";
 
-/** A label of a decision, with the evidence of that time. */
+/** A label of a decision with its evidence. */
 export interface DecisionLabel {
   decisionId: string;
   siteId: string;
@@ -686,7 +696,7 @@ export interface DecisionLabel {
   note?: string;
 }
 
-/** What a decision is labelled as. */
+/** The label of a decision. */
 export type DecisionLabelValue = "agent" | "bot" | "human" | "unsure";
 
 /** Decisions, newest first. A page may be short, even empty, and still have a `nextCursor`. */
@@ -697,7 +707,7 @@ export interface DecisionPage {
   nextCursor?: string;
 }
 
-/** An account that is deleted, and when its data will be gone. */
+/** A deleted account and the time at which its data is purged. */
 export interface DeletedAccount {
   id: string;
   name: string;
@@ -706,16 +716,16 @@ export interface DeletedAccount {
   purgeAt: string;
 }
 
-/** What a delivery carries. */
+/** The content of a delivery. */
 export type DeliveryKind = "decisions" | "health" | "test";
 
-/** The body of an answer to a proxy that must not let a request through. */
+/** The response to a proxy that must block or challenge a request. */
 export interface Denial {
   decision: string;
   reason: string;
 }
 
-/** The answers about one page. */
+/** The feedback about one page. */
 export interface DocsFeedback {
   page: string;
   helpful: number;
@@ -723,25 +733,25 @@ export interface DocsFeedback {
   total: number;
 }
 
-/** The answers per page, most answered first. */
+/** The feedback per page, most feedback first. */
 export interface DocsFeedbackReport {
   days: number;
   items: DocsFeedback[];
 }
 
-/** Every refusal has this body. `error` is stable; `message` is for people and may change. */
+/** The body of every error. `error` is stable; `message` is for people and may change. */
 export interface ErrorBody {
   error: string;
   message?: string;
 }
 
-/** What went wrong in the service. `eventWriteFailures` counts since the process started; 0 in the console. */
+/** Failures in AgentGate. `eventWriteFailures` counts since the process started; 0 in the console. */
 export interface ErrorCounts {
   serviceErrors: number;
   eventWriteFailures: number;
 }
 
-/** Decision events of the answering worker since its start. Sent is stored, failed and waiting together. */
+/** Decision events of the responding worker since its start. Sent is the total of stored, failed and waiting. */
 export interface EventCounts {
   sent: number;
   stored: number;
@@ -757,7 +767,7 @@ export interface FailedCheck {
   detail: Record<string, unknown>;
 }
 
-/** Whether a site's feature vectors are stored, for how long, and how many there are. */
+/** Feature capture of a site: state, retention and number of feature vectors. */
 export interface FeatureCapture {
   siteId: string;
   siteKey: string;
@@ -768,30 +778,30 @@ export interface FeatureCapture {
   updatedBy?: string;
 }
 
-/** Whether to store feature vectors, and for how many days; absent days stay as they are. */
+/** Feature capture: on or off, and retention in days. Omitted days are unchanged. */
 export interface FeatureCaptureInput {
   enabled: boolean;
   retentionDays?: number;
 }
 
-/** One answer about one page of the documentation. */
+/** Feedback about one page of the documentation. */
 export interface FeedbackInput {
   page: string;
   helpful: boolean;
 }
 
-/** The answer was received. */
+/** The feedback was stored. */
 export interface FeedbackReceived {
   status?: "received";
 }
 
-/** Whose password is forgotten. `token` is of the browser check, action `sign_in`, asked for in a flood only. */
+/** The user's address. `token` is from the browser check with action `sign_in`, required only during an attack. */
 export interface ForgotInput {
   email: string;
   token?: string;
 }
 
-/** Gateway checks of the answering worker since its start. `p95Ms` is the upper end of the histogram's bucket. */
+/** Gateway checks of the responding worker since its start. `p95Ms` is the upper end of the histogram's bucket. */
 export interface GatewayCounts {
   answered: number;
   errors: number;
@@ -801,7 +811,7 @@ export interface GatewayCounts {
 /** Rules of the group that have another action. */
 export type GroupOverrides = Record<string, "allow" | "challenge" | "block" | "drop" | "count">;
 
-/** State of a handoff. `receipt` is present when a person approved; the same one until it is redeemed. */
+/** State of a handoff. `receipt` is present after approval and does not change until it is redeemed. */
 export interface HandoffAnswer {
   id: string;
   status: HandoffStatus;
@@ -818,9 +828,9 @@ export type HandoffStatus = "completed" | "declined" | "pending";
 export type HeaderConditions = Record<string, string[]>;
 
 /** The checks of a site's integration health. */
-export type HealthCheck = "no_credential" | "no_traffic" | "not_installed" | "origin_not_allowed" | "siteverify_errors" | "siteverify_missing";
+export type HealthCheck = "address_mismatch" | "no_credential" | "no_traffic" | "not_installed" | "origin_not_allowed" | "siteverify_errors" | "siteverify_missing";
 
-/** The overall status of a site's health and, but for `ok`, the severity of a failed check; worst last. */
+/** The overall status of a site's health and, except `ok`, the severity of a failed check; worst last. */
 export type HealthSeverity = "critical" | "info" | "ok" | "warning";
 
 /** A JSON Web Key Set that needs no fetch. Each key is an Ed25519 public key (`kty`, `crv`, `x`). */
@@ -828,13 +838,12 @@ export interface InlineKeys {
   keys: Record<string, unknown>[];
 }
 
-/** Whether traffic was seen for a site. */
+/** State of a site's first traffic. */
 export type InstallState = "live" | "waiting";
 
 /**
- * Whether traffic was seen for the site: `waiting` until its first decision, then `live`.
- *
- * `degraded`: events are unavailable, and the status is `waiting` because nothing is known.
+ * State of the site's traffic: `waiting` until its first decision, then `live`. `degraded`: events are unavailable,
+ * and the status is `waiting` because nothing is known.
  */
 export interface InstallStatus {
   siteKey: string;
@@ -844,14 +853,14 @@ export interface InstallStatus {
   degraded?: boolean;
 }
 
-/** One check of the readiness answer. Without a required one nothing is decided. */
+/** One check of readiness. If a required check fails, AgentGate cannot decide. */
 export interface InstallationCheck {
   name: string;
   ok: boolean;
   found: string;
 }
 
-/** A timed job: how often it runs, how its last run ended, and until when a jump of the clock holds it. */
+/** A scheduled job: interval, result of its last run, and the end of a delay after a clock jump. */
 export interface InstallationJob {
   name: string;
   intervalSeconds: number;
@@ -862,7 +871,10 @@ export interface InstallationJob {
   heldUntil?: string;
 }
 
-/** A key of the service, never its material. Only the current one makes new things; a retired one still verifies. */
+/**
+ * A key without its material. Only the current key signs and encrypts; a retired key still verifies and
+ * decrypts.
+ */
 export interface InstallationKey {
   id: string;
   purpose: string;
@@ -872,7 +884,7 @@ export interface InstallationKey {
   retiredAt?: string;
 }
 
-/** A setting in force. The value of a secret is never shown, only whether there is one. */
+/** An effective setting. The value of a secret is hidden; only its presence is shown. */
 export interface InstallationSetting {
   name: string;
   value: string;
@@ -880,12 +892,12 @@ export interface InstallationSetting {
   meaning: string;
 }
 
-/** Every setting, in the order of their page. */
+/** All settings, in the order of the settings page. */
 export interface InstallationSettings {
   items: InstallationSetting[];
 }
 
-/** The state of the installation now. */
+/** The current state of the installation. */
 export interface InstallationState {
   version: string;
   time: string;
@@ -901,16 +913,16 @@ export interface InstallationState {
   mail: MailCounts;
 }
 
-/** The answers of the program in the page and, where there is one, in the worker. */
+/** The results of the program in the page and, if available, in the worker. */
 export interface InstrumentInput {
   page: string;
   worker?: string;
 }
 
 /**
- * The address that an invite link is for, and the account that it lets them join.
+ * The recipient of an invite link and the account to join.
  *
- * `hasPassword`: sign in and accept the invitation; the link sets no password.
+ * `hasPassword`: sign in and accept the invitation; the link cannot set a password.
  */
 export interface InviteInfo {
   email: string;
@@ -921,10 +933,8 @@ export interface InviteInfo {
 }
 
 /**
- * Whom to invite: into the account that `customerId` names, else into a new one.
- *
- * A new account is called `customerName`, else after the person, else after the address, and its first member is
- * its owner. In an existing one the role is `member` unless another is given.
+ * An invitation to the account of `customerId` or to a new account. A new account's name is `customerName`.
+ * Default: the person's name or address. Its first member is its owner. Default role in an existing account: `member`.
  */
 export interface InviteInput {
   email: string;
@@ -934,12 +944,12 @@ export interface InviteInput {
   role?: AccountRole;
 }
 
-/** A fresh invite link, which ended the ones before it. */
+/** A new invite link. Earlier links are revoked. */
 export interface InviteLink {
   inviteUrl: string;
 }
 
-/** The invited user and the account. The link also went out by e-mail. */
+/** The invited user and the account. The link was also sent by email. */
 export interface InviteResult {
   customerId: string;
   userId: string;
@@ -948,7 +958,7 @@ export interface InviteResult {
   expiresAt: string;
 }
 
-/** The uncalibrated score is looked up between the points (x, y), in a straight line from one to the next. */
+/** The uncalibrated score is interpolated linearly between the points (x, y). */
 export interface Isotonic {
   type: "isotonic";
   x: number[];
@@ -960,7 +970,7 @@ export interface KeySet {
   keys: PublishedKey[];
 }
 
-/** The evidence of the decision when it was first labelled. */
+/** The evidence of the decision at its first labeling. */
 export interface LabelEvidence {
   time: string;
   kind: DecisionKind;
@@ -990,14 +1000,14 @@ export interface LabelPage {
   nextCursor?: string;
 }
 
-/** Of the decisions with one label: how many, and the shares that each model scores at 0.5 or above. */
+/** Number of decisions with one label, and the shares that each model scores at 0.5 or above. */
 export interface LabelRates {
   samples: number;
   activeRate: number;
   candidateRate: number;
 }
 
-/** A label of a decision, by the decision's ID or its request's, with the label's source. */
+/** A label of a decision, by its ID or request ID, with the label's source. */
 export interface LabelRequest {
   label: DecisionLabelValue;
   source: LabelSource;
@@ -1006,10 +1016,10 @@ export interface LabelRequest {
   note?: string;
 }
 
-/** Where a decision label came from. */
+/** The source of a decision label. */
 export type LabelSource = "appeal" | "operator" | "probe" | "synthetic";
 
-/** How long decisions took. The percentiles are of the newest `samples` requests. */
+/** Decision latency. The percentiles are of the newest `samples` requests. */
 export interface Latency {
   meanMs: number | null;
   p50Ms: number | null;
@@ -1017,14 +1027,14 @@ export interface Latency {
   samples: number;
 }
 
-/** A family of programs that a version has begun to answer otherwise. */
+/** A probe family with changed results in a browser version. */
 export interface LeftOut {
   family: string;
   engine: string;
   version: number;
 }
 
-/** How much an account may have. An operator can change each of them. */
+/** The limits of an account. An operator can change each limit. */
 export interface Limits {
   sites?: number;
   credentialsPerSite?: number;
@@ -1033,7 +1043,7 @@ export interface Limits {
   originsPerSite?: number;
 }
 
-/** The limits to change; an absent one keeps its value. */
+/** The limits to change; omitted limits are unchanged. */
 export interface LimitsPatch {
   sites?: number;
   credentialsPerSite?: number;
@@ -1042,7 +1052,7 @@ export interface LimitsPatch {
   originsPerSite?: number;
 }
 
-/** An entry to be tried on stored events. Without a range: the last seven days. */
+/** An entry to test on stored events. Default range: the last seven days. */
 export interface ListBacktestInput {
   kind: ListKind;
   value: string;
@@ -1051,7 +1061,7 @@ export interface ListBacktestInput {
   to?: string;
 }
 
-/** The effect of an entry. `told` is false where stored events cannot be matched with it (`why`). */
+/** The effect of an entry. `told` is false if stored events cannot be matched with it (`why`). */
 export interface ListBacktestReport {
   from: string;
   to: string;
@@ -1071,7 +1081,7 @@ export interface ListEntries {
   items: ListEntry[];
 }
 
-/** A list entry: lets in (`allow`) or keeps out (`block`) a client, for a reason, until `expiresAt` or for good. */
+/** A list entry: allows (`allow`) or blocks (`block`) a client until `expiresAt`, or permanently. */
 export interface ListEntry {
   id: string;
   kind: ListKind;
@@ -1087,8 +1097,8 @@ export interface ListEntry {
 /**
  * A new entry.
  *
- * `value` is an address, a network, a glob for the User-Agent (without a star, a text that may stand anywhere in it),
- * an agent as decisions name it, or a visitor's ID.
+ * `value` is an address, a network, a glob for the User-Agent (without a star, a text anywhere in it), an agent as
+ * shown in decisions, or a visitor ID.
  */
 export interface ListEntryInput {
   kind: ListKind;
@@ -1098,7 +1108,7 @@ export interface ListEntryInput {
   expiresAt?: string;
 }
 
-/** How many decisions an entry would turn from one outcome to another, and a few of them. */
+/** Number of decisions that an entry would change from one outcome to another, with examples. */
 export interface ListFlip {
   from: Outcome;
   to: Outcome;
@@ -1106,26 +1116,29 @@ export interface ListFlip {
   examples: string[];
 }
 
-/** What an entry of a site's lists names. */
+/** The kind of value of a list entry. */
 export type ListKind = "address" | "agent" | "network" | "program" | "visitor";
 
-/** What an entry of a site's lists means for whom it names. */
+/** The effect of a list entry: allow or block. */
 export type ListOutcome = "allow" | "block";
 
-/** Who signs in. `token` is of the browser check, action `sign_in`; it is asked for during an attack only. */
+/**
+ * The credentials of a user. `token` is from the browser check with action `sign_in`, required only during an
+ * attack.
+ */
 export interface Login {
   email: string;
   password: string;
   token?: string;
 }
 
-/** The operator credential, and the name under which the audit trail will show its bearer. */
+/** The operator credential and the operator's name in the audit trail. */
 export interface LoginRequest {
   key: string;
   operator?: string;
 }
 
-/** The outbox. Without a mail server messages wait until somebody copies their links. */
+/** The outbox. Without a mail server, an operator must copy the links of messages. */
 export interface MailCounts {
   configured: boolean;
   pending: number;
@@ -1133,7 +1146,7 @@ export interface MailCounts {
   lastError?: string;
 }
 
-/** A group of rules that comes with the service. A version never changes; the digest is that of its members. */
+/** A group of rules that is part of AgentGate. A version never changes; the digest covers its members. */
 export interface ManagedGroup {
   name: string;
   version: number;
@@ -1194,8 +1207,8 @@ export interface MatchDocument {
 /**
  * A member of an account, or an invitation to become one.
  *
- * `invited`: the person has not accepted yet, or, added by an operator, has set no password yet. `userId` of an
- * invitation is the invitation's own.
+ * `invited`: the person has not accepted yet or, if added by an operator, has not set a password yet. An invitation
+ * has its own `userId`.
  */
 export interface Member {
   userId: string;
@@ -1208,13 +1221,13 @@ export interface Member {
   lastSignInAt?: string;
 }
 
-/** Whom to add, and as what. */
+/** The address to add and its role. */
 export interface MemberInput {
   email: string;
   role: AccountRole;
 }
 
-/** The new member, or the invitation. Only operators get the invite link, of a person who has no password yet. */
+/** The new member or the invitation. Only operators get the invite link, for a person without a password. */
 export interface MemberInviteResult {
   member: Member;
   inviteUrl?: string;
@@ -1229,7 +1242,7 @@ export interface MemberList {
 /** The state of a member within an account. */
 export type MemberStatus = "active" | "invited" | "suspended";
 
-/** A site's traffic over a range. `source` says whether exactly the range was counted, or whole UTC days. */
+/** A site's traffic in a time range. `source`: the exact range or whole UTC days were counted. */
 export interface Metrics {
   siteKey: string;
   mode: Mode;
@@ -1252,7 +1265,7 @@ export interface Metrics {
 /** The width of a series' buckets. */
 export type MetricsBucket = "day" | "hour";
 
-/** What metrics are counted from. */
+/** The source of metrics. */
 export type MetricsSource = "aggregates" | "events";
 
 /** The password, and a code or recovery code. */
@@ -1267,13 +1280,13 @@ export interface MfaEnableInput {
   code: string;
 }
 
-/** What an authenticator app needs to know. */
+/** The data for an authenticator app. */
 export interface MfaSetup {
   secret: string;
   otpauthUrl: string;
 }
 
-/** Two-factor authentication of the user: on, being set up, demanded by one of their accounts. */
+/** The user's two-factor authentication: on, in setup, required by one of their accounts. */
 export interface MfaState {
   enabled: boolean;
   pending: boolean;
@@ -1281,7 +1294,7 @@ export interface MfaState {
   recoveryCodesLeft: number;
 }
 
-/** Whether a site's outcomes apply or are only recorded. */
+/** The mode of a site: outcomes apply or are only recorded. */
 export type Mode = "enforce" | "monitor";
 
 /** A model: `weights` for `logistic`, `trees` for `trees`, never both. */
@@ -1297,7 +1310,7 @@ export interface ModelFile {
   calibration?: Platt | Isotonic;
 }
 
-/** What a model scores. */
+/** The question that a model scores. */
 export type ModelKind = "agent" | "bot" | "content";
 
 /** All models, by kind. */
@@ -1305,17 +1318,17 @@ export interface ModelList {
   models: Record<string, ModelRoles>;
 }
 
-/** The place of a model: deciding, shadowing, or the one before. */
+/** The role of a model: active, candidate or previous. */
 export type ModelRole = "active" | "candidate" | "previous";
 
-/** The models of one kind; null where there is none. */
+/** The models of one kind; null if there is none. */
 export interface ModelRoles {
   active: ModelSummary | null;
   candidate: ModelSummary | null;
   previous: ModelSummary | null;
 }
 
-/** A model in short; `features` counts them. */
+/** A model's summary; `features` is their number. */
 export interface ModelSummary {
   kind: ModelKind;
   role: ModelRole;
@@ -1327,7 +1340,7 @@ export interface ModelSummary {
   metadata: Record<string, unknown>;
 }
 
-/** The versions that are active from now on and were before. */
+/** The new and the previous active version. */
 export interface ModelSwap {
   kind: ModelKind;
   active: ModelSummary;
@@ -1339,7 +1352,7 @@ export interface ModelSwap {
 /** How a model file computes its score. */
 export type ModelType = "logistic" | "trees";
 
-/** Which account the site goes to. */
+/** The account to move the site to. */
 export interface MoveInput {
   customerId: string;
 }
@@ -1358,7 +1371,7 @@ export interface OpenInvitation {
   expiresAt: string;
 }
 
-/** An operator's session as operators see it. The address is a keyed hash. */
+/** An operator's session. The address is a keyed hash. */
 export interface OperatorSessionItem {
   id: string;
   operator: string;
@@ -1369,15 +1382,15 @@ export interface OperatorSessionItem {
   lastUsedAt: string;
 }
 
-/** The live sessions of all operators, newest first. */
+/** The active sessions of all operators, newest first. */
 export interface OperatorSessionList {
   items: OperatorSessionItem[];
 }
 
-/** How an operator is signed in. */
+/** The kind of an operator's sign-in. */
 export type OperatorVia = "key" | "session";
 
-/** Page origins, most often refused first. */
+/** Page origins, most often rejected first. */
 export interface Origins {
   refused: RefusedOrigin[];
 }
@@ -1404,10 +1417,10 @@ export interface OutboxMessage {
 /** The state of a message in the outbox. */
 export type OutboxStatus = "failed" | "pending" | "sent";
 
-/** What is decided about a request or a challenge. */
+/** The decision about a request or a challenge. */
 export type Outcome = "allow" | "block" | "challenge" | "drop";
 
-/** How often each outcome applied to a protected request, and what enforce mode would have done instead. */
+/** Number of protected requests by outcome, and by outcome in enforce mode. */
 export interface OutcomeCounts {
   requests: number;
   allowed: number;
@@ -1419,7 +1432,7 @@ export interface OutcomeCounts {
   wouldDrop: number;
 }
 
-/** The account that the caller works in. `role` is absent for an API token. */
+/** The caller's active account. `role` is absent for an API token. */
 export interface OwnAccount {
   id: string;
   name: string;
@@ -1431,7 +1444,7 @@ export interface OwnAccount {
   role?: AccountRole;
 }
 
-/** A customer's new site. `name` is needed; the key is generated, and the account is the caller's. */
+/** A customer's new site. `name` is required. AgentGate generates the key; the account is the caller's. */
 export interface OwnSiteInput {
   name?: string;
   allowedOrigins?: string[];
@@ -1447,9 +1460,10 @@ export interface OwnSiteInput {
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
+  suggestions?: boolean;
 }
 
-/** The password as it is, and as it shall be. */
+/** The current and the new password. */
 export interface PasswordChange {
   currentPassword: string;
   newPassword: string;
@@ -1462,7 +1476,7 @@ export interface Platt {
   b: number;
 }
 
-/** How a press came about, in sums since the one before; 0 for values that the device does not report. */
+/** Input statistics between the previous press and this one; 0 for values that the device does not report. */
 export interface PressInput {
   moves?: number;
   wayPx?: number;
@@ -1477,12 +1491,12 @@ export interface PressInput {
   pace?: number;
 }
 
-/** The private token counts for the challenge. */
+/** The private token was accepted for the challenge. */
 export interface PrivateTokenResult {
   status: "accepted";
 }
 
-/** A pool that is live: how many programs each family has, and which versions of each engine it has seen. */
+/** An active probe pool: number of programs per family, and the tested versions of each engine. */
 export interface ProbePool {
   key: string;
   made: string;
@@ -1491,23 +1505,22 @@ export interface ProbePool {
   seen: Record<string, number[]>;
 }
 
-/** Programs that need a real engine, as `docs/probes.md` writes them; `draw` goes back with the answers. */
+/** Probe programs that need a real engine, as described in `docs/signals.md`. Return `draw` with the results. */
 export interface Probes {
   draw: string;
   programs: unknown[];
 }
 
 /**
- * A browser's answers to each program: numbers, null where its window is too small.
- *
- * `none` where nothing is laid out, `error` where the page lets no program run.
+ * A browser's results of each program: numbers, or null if its window is too small. `none` if there is no layout,
+ * `error` if the page's policy blocks the programs.
  */
 export interface ProbesInput {
   draw: string;
   answers: "error" | "none" | (number[] | null)[];
 }
 
-/** State of the worker that answers: each learns and counts by itself. */
+/** State of the responding worker. Each worker learns and counts separately. */
 export interface ProbesState {
   pools: ProbePool[];
   learned: Record<string, number>;
@@ -1526,12 +1539,12 @@ export interface PublishedKey {
   x: string;
 }
 
-/** Whether decisions can be made. */
+/** Readiness to decide. */
 export interface ReadinessState {
   status: "degraded" | "ready" | "unavailable";
 }
 
-/** A receipt to inspect. Action, site and digest, where given, must match it. */
+/** A receipt to inspect. If given, action, site and digest must match it. */
 export interface ReceiptInput {
   receipt: string;
   siteKey?: string;
@@ -1539,10 +1552,10 @@ export interface ReceiptInput {
   contentDigest?: string;
 }
 
-/** Who earned a signed receipt, and how. */
+/** The holder of a signed receipt and its kind. */
 export type ReceiptKind = "agent" | "browser" | "handoff";
 
-/** Whether the receipt is valid; its claims when it is, why not otherwise. */
+/** The result of an inspection: the claims of a valid receipt, or the reason why it is invalid. */
 export interface ReceiptVerdict {
   valid: boolean;
   receipt?: Record<string, unknown>;
@@ -1552,23 +1565,23 @@ export interface ReceiptVerdict {
   message?: string;
 }
 
-/** The answer to everybody, known or not. */
+/** The response to known and unknown addresses. */
 export interface Received {
   status?: "received";
 }
 
-/** Codes for when the authenticator app is lost, each for one use. They are shown this once. */
+/** Single-use codes for a lost authenticator app. They are shown only once. */
 export interface RecoveryCodes {
   recoveryCodes: string[];
 }
 
-/** A page origin that the browser API refused, and how often. */
+/** A page origin that the browser API rejected, and the number of rejections. */
 export interface RefusedOrigin {
   origin: string;
   count: number;
 }
 
-/** A form to send: where to, how, and the name and value of each field, in their order. */
+/** A form to send: address, method, and the name and value of each field, in order. */
 export interface Replay {
   url: string;
   enctype: string;
@@ -1581,18 +1594,18 @@ export interface ResetInput {
   password: string;
 }
 
-/** A link with which the user can set a new password, once and within an hour. */
+/** A password reset link that works once within an hour. */
 export interface ResetLink {
   resetUrl: string;
 }
 
-/** For how many days events and daily aggregates are kept. */
+/** Retention of events and daily aggregates, in days. */
 export interface Retention {
   eventDays: number;
   metricDays: number;
 }
 
-/** Where the visitor goes now. */
+/** The next address for the visitor. */
 export interface ReturnTo {
   return: string;
 }
@@ -1602,7 +1615,7 @@ export interface RoleInput {
   role: AccountRole;
 }
 
-/** How long the replaced credential stays valid. */
+/** Validity of the replaced credential. */
 export interface RotateInput {
   overlapSeconds?: number;
 }
@@ -1616,7 +1629,7 @@ export interface Rule {
   response?: RuleResponse;
 }
 
-/** What a matching rule does; `count` observes only. */
+/** The action of a matching rule; `count` only counts. */
 export type RuleAction = "allow" | "block" | "challenge" | "count" | "drop";
 
 /** A rule: conditions, and the action for requests that meet them. */
@@ -1669,7 +1682,7 @@ export interface RuleMatch {
   not_hosts?: string[];
 }
 
-/** Why a rule set is not valid, and where: in `ruleSetText`, counted from 1. */
+/** An error in a rule set and its position in `ruleSetText`, counted from 1. */
 export interface RuleProblem {
   message: string;
   line?: number;
@@ -1677,7 +1690,7 @@ export interface RuleProblem {
   rule?: string;
 }
 
-/** The answer to a visitor instead of the usual refusal. */
+/** The response to a blocked visitor instead of the default. */
 export interface RuleResponse {
   status?: number;
   message?: string;
@@ -1692,14 +1705,14 @@ export interface RuleResponseDocument {
   [name: string]: unknown;
 }
 
-/** Rules in their order, and the default action. */
+/** Rules in order, and the default action. */
 export interface RuleSet {
   version: string;
   rules: RuleItem[];
   default_action: string;
 }
 
-/** A rule set, with whatever else it carries. */
+/** A rule set, with any additional fields. */
 export interface RuleSetDocument {
   version: string;
   rules: RuleItem[];
@@ -1708,13 +1721,14 @@ export interface RuleSetDocument {
 }
 
 /**
- * Rules to be stored. `revision` is the one they were edited from, 0 when there was none.
+ * Rules to store. `revision` is the edited revision. Default: 0, no revision.
  *
- * With `maxHumanFlips`, they are first tried on the last seven days, and refused when they would make more decisions
- * labelled human stricter.
+ * With `maxHumanFlips`, the rules are first replayed on the last seven days and rejected if they would make more
+ * decisions labeled human stricter.
  *
- * With `guard`, the answer is 409 `confirmation_required` if the rules have warnings, or would refuse more than 5% of
- * the requests of the last 24 hours that the present rules allow. `acknowledge` confirms that and saves them.
+ * With `guard`, the response is 409 `confirmation_required` if the rules have warnings or would challenge or block
+ * more than 5% of the requests of the last 24 hours that the current rules allow. `acknowledge` confirms and saves
+ * them.
  */
 export interface RulesChange {
   ruleSet?: RuleSetDocument | null;
@@ -1726,7 +1740,7 @@ export interface RulesChange {
   acknowledge?: boolean;
 }
 
-/** Rules to be checked. With neither `ruleSet` nor `ruleSetText` they are the server's. */
+/** Rules to check. Default: the server's rules. */
 export interface RulesRequest {
   ruleSet?: RuleSetDocument | null;
   ruleSetText?: string;
@@ -1734,10 +1748,10 @@ export interface RulesRequest {
   revision?: number;
 }
 
-/** Whose rule set a site follows. */
+/** The source of a site's rule set. */
 export type RulesSource = "server" | "site";
 
-/** Where a site's rules come from and which version is in force. */
+/** Source and active version of a site's rules. */
 export interface RulesSummary {
   source: RulesSource;
   effectiveVersion: string;
@@ -1771,7 +1785,7 @@ export interface SampleRequest {
   address: string;
 }
 
-/** The asker's own request, as the adapter described it. It says nothing that the asker's token would not say. */
+/** The caller's own request, as described by the adapter. It contains nothing beyond the caller's token. */
 export interface SeenRequest {
   origin: string;
   visitor: string;
@@ -1796,9 +1810,9 @@ export interface SeriesPoint {
 }
 
 /**
- * Who is signed in, where, and the token that changing requests must carry. Or: a code is still needed.
+ * The signed-in user, the active account and the CSRF token, or a request for a code.
  *
- * `invitations` is absent if the user has none to accept.
+ * `invitations` is absent if there are none.
  */
 export interface Session {
   user?: SessionUser;
@@ -1818,7 +1832,7 @@ export interface SessionAccount {
   status: AccountStatus;
 }
 
-/** Who is signed in, and the token that changing requests must carry. */
+/** The signed-in operator and the CSRF token. */
 export interface SessionInfo {
   operator: string;
   via: OperatorVia;
@@ -1856,19 +1870,19 @@ export interface SignalLabel {
   meaning: string;
 }
 
-/** Every label a decision may have. */
+/** All labels of decisions. */
 export interface SignalLabelList {
   items: SignalLabel[];
 }
 
-/** An action of a site: what visitors do there, and the check that it takes. */
+/** An action of a site, with its browser check. */
 export interface SiteAction {
   browserRequired: boolean;
   clearance?: boolean;
   requireContentDigest?: boolean;
 }
 
-/** How the check of a site fares. Events before `eventsFrom` and counters before `countersSince` are not known. */
+/** Challenge statistics of a site. Events before `eventsFrom` and counters before `countersSince` are unknown. */
 export interface SiteAnalytics {
   siteKey: string;
   from: string;
@@ -1884,7 +1898,7 @@ export interface SiteAnalytics {
   countersSince?: string;
 }
 
-/** Changes of a site; an absent field keeps its value. */
+/** Changes of a site; an omitted field is unchanged. */
 export interface SiteChange {
   name?: string;
   allowedOrigins?: string[];
@@ -1900,6 +1914,7 @@ export interface SiteChange {
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
+  suggestions?: boolean;
 }
 
 /** Everything about one site. */
@@ -1923,6 +1938,7 @@ export interface SiteDetail {
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
+  suggestions?: boolean;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
@@ -1936,7 +1952,7 @@ export interface SiteDetail {
 }
 
 /**
- * The checks that failed over the range, worst first; `status` is that of the worst, or `ok`.
+ * The checks that failed in the time range, worst first; `status` is the worst status or `ok`.
  *
  * `degraded`: events are unavailable, and checks that need them are omitted.
  */
@@ -1952,13 +1968,13 @@ export interface SiteHealth {
 /** The health shown in a site's summary. */
 export type SiteHealthStatus = "no_credentials" | "no_routes" | "no_traffic" | "ok";
 
-/** Whether the site is set up and seen. */
+/** State of the site's setup and traffic. */
 export interface SiteHealthSummary {
   status: SiteHealthStatus;
   lastEventAt?: string;
 }
 
-/** A new site. `name` is needed; `siteKey` is generated when absent. */
+/** A new site. `name` is required. Default `siteKey`: generated. */
 export interface SiteInput {
   name?: string;
   allowedOrigins?: string[];
@@ -1974,6 +1990,7 @@ export interface SiteInput {
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
+  suggestions?: boolean;
   siteKey?: string;
   customerId?: string;
   customerName?: string;
@@ -1985,19 +2002,23 @@ export interface SiteList {
 }
 
 /**
- * A path that is open to one sender, whatever routes and rules say. A `path` that ends in `/*` has all below it.
+ * A path that AgentGate allows for one sender, independent of routes and rules. A `path` that ends in `/*` includes
+ * everything below it.
  *
- * `sender` is the name of a known service (`stripe`), an address or network (`203.0.113.0/24`), `programs`, or
- * `anyone`. `programs` are all senders that are not browsers; they share `perMinute` requests (default: 60).
+ * `sender` is the name of a known service (`stripe`), an address or network (`203.0.113.0/24`), `programs`,
+ * `name:NAME`, or `anyone`. `programs` are all senders that are not browsers; they share `perMinute` requests
+ * (default: 60). `name:feedly` is every program with this name; they share `perMinute` requests (default: 20), and no
+ * route that names the path is open to them. Default method: all.
  */
 export interface SiteOpenPath {
   path: string;
   sender: string;
+  method?: string;
   perMinute?: number;
   note?: string;
 }
 
-/** Which requests are protected, and as which action. Exactly one of `path` and `pathPrefix` is given. */
+/** Protected requests and their action. Exactly one of `path` and `pathPrefix` is given. */
 export interface SiteRoute {
   method: string;
   action: string;
@@ -2008,7 +2029,7 @@ export interface SiteRoute {
 /**
  * A site as a list shows it. `today` counts protected requests by outcome since midnight UTC, and `monitored`.
  *
- * `degraded`: events are unavailable, so `today` is 0 and `health` knows nothing of traffic.
+ * `degraded`: events are unavailable, so `today` is 0 and `health` excludes traffic.
  */
 export interface SiteSummary {
   id: string;
@@ -2030,6 +2051,7 @@ export interface SiteSummary {
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
+  suggestions?: boolean;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
@@ -2049,7 +2071,7 @@ export interface SiteTokenIssuer {
   tokenKey: string;
 }
 
-/** Calls of siteverify by result, and tokens given out and redeemed. */
+/** Calls of siteverify by result, and issued and redeemed tokens. */
 export interface SiteverifyCounts {
   calls: number;
   success: number;
@@ -2058,14 +2080,14 @@ export interface SiteverifyCounts {
   tokensRedeemed: number;
 }
 
-/** The token was not accepted, and is not spent by that. `error` is stable; `message` is for people. */
+/** The token was rejected and not redeemed. `error` is stable; `message` is for people. */
 export interface SiteverifyFailure {
   success: boolean;
   error: string;
   message?: string;
 }
 
-/** A token to redeem, and what it must have been issued for. */
+/** A token to redeem, with its expected action and origin. */
 export interface SiteverifyInput {
   token: string;
   expectedAction: string;
@@ -2076,7 +2098,7 @@ export interface SiteverifyInput {
   contentDigest?: string;
 }
 
-/** The token was valid and is spent now. */
+/** The token was valid and is now redeemed. */
 export interface SiteverifySuccess {
   success: boolean;
   siteKey: string;
@@ -2093,7 +2115,10 @@ export interface SiteverifySuccess {
   test?: boolean;
 }
 
-/** How challenges were solved. The fields are values of an enumeration, so they keep their spelling. */
+/**
+ * Number of challenges by kind of solution. The fields are values of an enumeration, so they keep their
+ * spelling.
+ */
 export interface SolveTypes {
   invisible: number;
   managed: number;
@@ -2101,7 +2126,10 @@ export interface SolveTypes {
   step_up: number;
 }
 
-/** One press of the button: with what, how long after the one before, and whether the browser vouches for it. */
+/**
+ * One press of the button: input device, time since the previous press, and whether the browser marks it as
+ * trusted.
+ */
 export interface StepInput {
   input: "assistive" | "keyboard" | "pointer" | "touch";
   afterMs: number;
@@ -2109,7 +2137,7 @@ export interface StepInput {
   press?: PressInput;
 }
 
-/** The check that is shown to a person: a button pressed `steps` times, `wait_ms` apart, while more work is done. */
+/** The interactive challenge: a button to press `steps` times, `wait_ms` apart, during additional proof of work. */
 export interface StepUp {
   kind: string;
   steps: number;
@@ -2119,7 +2147,7 @@ export interface StepUp {
   probes?: Probes;
 }
 
-/** An accepted submission. The receipt goes to the site, whose server redeems it with siteverify. */
+/** An accepted submission. Send the receipt to the site, whose server redeems it with siteverify. */
 export interface SubmissionAnswer {
   status: "accepted";
   id: string;
@@ -2131,7 +2159,7 @@ export interface SubmissionAnswer {
   charged: string | null;
 }
 
-/** What an agent submits. `id` is the agent's own: the same one again is the same submission. */
+/** A submission of an agent. The agent chooses `id`; the same `id` is the same submission. */
 export interface SubmissionInput {
   siteKey: string;
   action: string;
@@ -2142,29 +2170,61 @@ export interface SubmissionInput {
   handoffId?: string;
 }
 
-/** Who submitted: the agent by its verified key, and what the site calls it. */
+/** The submitting agent: its verified key and its name in the site's policy. */
 export interface SubmittingAgent {
   id: string;
   keyId: string;
   name?: string;
 }
 
-/** Why the account is suspended. */
+/**
+ * Requests of a program that were refused, or would be in enforce mode, and the open path that would allow them.
+ *
+ * `path` is masked: `#` for digits, `*` for a segment, `...` for the rest. `program` is a name that anyone can send.
+ * `sender` is a known service, and with `proven`, every request came from its published networks. `networks` is the
+ * number of distinct networks (/24, /48), at most 16. `problem` is the reason why accepting needs more, or is refused.
+ */
+export interface Suggestion {
+  id: string;
+  method: string;
+  path: string;
+  proven: boolean;
+  networks: number;
+  requests: number;
+  perDay: number;
+  firstAt: string;
+  lastAt: string;
+  program?: string;
+  sender?: string;
+  owner?: string;
+  opens?: SiteOpenPath;
+  problem?: string;
+  acceptedAt?: string;
+  acceptedBy?: string;
+}
+
+/** A site's suggestions: open ones first, proven senders first, then by networks and requests. */
+export interface SuggestionList {
+  enabled: boolean;
+  items: Suggestion[];
+}
+
+/** The reason for the suspension of an account. */
 export interface SuspendAccountInput {
   reason: string;
 }
 
-/** Why the user is suspended. */
+/** The reason for the suspension of a user. */
 export interface SuspendUserInput {
   reason?: string;
 }
 
-/** The account to work in. */
+/** The account to switch to. */
 export interface SwitchInput {
   accountId: string;
 }
 
-/** A sample request. With neither `ruleSet` nor `ruleSetText` the site's present rules are explained. */
+/** A sample request. Default: the site's current rules are explained. */
 export interface TestInput {
   ruleSet?: RuleSetDocument | null;
   ruleSetText?: string;
@@ -2185,7 +2245,7 @@ export interface TestReport {
   listEntry?: string;
 }
 
-/** One source of threat data; without `importedAt` it is bundled with the program. */
+/** One source of threat data; `importedAt` is absent for bundled data. */
 export interface ThreatList {
   name: string;
   kind: string;
@@ -2194,10 +2254,13 @@ export interface ThreatList {
   importedAt?: string;
 }
 
-/** How closely a site's tokens are bound to whoever earned them. */
+/** The binding of a site's tokens to their visitor. */
 export type TokenBinding = "network" | "none" | "strict";
 
-/** The most frequent values, ten of each. `refusedPrograms` are those that a site's `wantedPrograms` could name. */
+/**
+ * The most frequent values, ten of each. `refusedPrograms` are blocked clients that `wantedPrograms` could
+ * allow.
+ */
 export interface TopLists {
   actions: NamedCount[];
   routes: NamedCount[];
@@ -2209,22 +2272,21 @@ export interface TopLists {
   refusedPrograms: NamedCount[];
 }
 
-/** One rule that was asked, and why it matched or did not. */
+/** One evaluated rule and the reason why it matched or did not match. */
 export interface TracedRule {
   rule: string;
   matched: boolean;
   because: string;
 }
 
-/** Who becomes owner. */
+/** The new owner. */
 export interface TransferInput {
   userId: string;
 }
 
 /**
- * A tree as parallel arrays, one entry per node; node 0 is the root and children stand behind their parent.
- *
- * A node whose `feature` is -1 is a leaf: its `value` counts, `left` and `right` are -1. Any other node goes left
+ * A tree as parallel arrays, one entry per node; node 0 is the root, and children follow their parent. A node with
+ * `feature` -1 is a leaf with a `value`; its `left` and `right` are -1. Any other node goes left
  * when the feature's value is at most `threshold`, else right; `feature` is a position in the file's `features`.
  */
 export interface Tree {
@@ -2235,21 +2297,21 @@ export interface Tree {
   value: number[];
 }
 
-/** How much an account has. Tokens are those that still work. */
+/** Usage of an account. Only active tokens are counted. */
 export interface Usage {
   sites: number;
   members: number;
   tokens: number;
 }
 
-/** Whether rules are valid, all their problems, and the effective set. */
+/** Validity of rules, all errors, and the effective set. */
 export interface ValidateResult {
   valid: boolean;
   errors: RuleProblem[];
   effective?: RuleSet;
 }
 
-/** The page's answers. `signals` and `interaction` may have any shape; unknown parts are ignored. */
+/** The page's solution and evidence. `signals` and `interaction` may have any shape; unknown parts are ignored. */
 export interface VerifyInput {
   schema: 1;
   siteKey: string;
@@ -2264,7 +2326,7 @@ export interface VerifyInput {
   cData?: string;
 }
 
-/** A token (`passed`), or the check that has to be shown to a person first (`step_up`). */
+/** A token (`passed`) or an interactive challenge (`step_up`). */
 export interface VerifyResult {
   status: VerifyStatus;
   token?: string;
@@ -2275,7 +2337,7 @@ export interface VerifyResult {
   attemptsLeft?: number;
 }
 
-/** What a verification that was not refused answers. */
+/** Outcome of a verification without errors. */
 export type VerifyStatus = "passed" | "step_up";
 
 /** A visitor and its newest decisions. */
@@ -2301,7 +2363,7 @@ export interface VisitorPage {
   nextCursor?: string;
 }
 
-/** A pseudonymous source and what it did within the range. */
+/** A pseudonymous visitor and its activity in the time range. */
 export interface VisitorSummary {
   id: string;
   firstSeen: string;
@@ -2330,7 +2392,10 @@ export interface Webhook {
   lastError?: string;
 }
 
-/** One delivery. `status` is what the address answered, absent when it did not; `attempts` counts up to now. */
+/**
+ * One delivery. `status` is the response status, absent without a response; `attempts` is the number of attempts so
+ * far.
+ */
 export interface WebhookDelivery {
   id: string;
   type: DeliveryKind;
@@ -2348,16 +2413,16 @@ export interface WebhookDeliveryList {
   items: WebhookDelivery[];
 }
 
-/** What is pushed. */
+/** The kind of webhook content. */
 export type WebhookEvent = "decisions" | "health";
 
-/** Which decisions are pushed: those with one of these outcomes and one of these kinds. Absent or empty: all. */
+/** The pushed decisions: with one of these outcomes and one of these kinds. Default: all. */
 export interface WebhookFilter {
   outcomes?: Outcome[];
   kinds?: DecisionKind[];
 }
 
-/** How decisions are written: one JSON object with a list, or a line for each. */
+/** Format of decisions: one JSON object with a list, or one line per decision. */
 export type WebhookFormat = "json" | "ndjson";
 
 /** A new webhook. */
@@ -2374,7 +2439,7 @@ export interface WebhookList {
   items: Webhook[];
 }
 
-/** Changes to a webhook; what is absent stays. `filter: {}` takes the filter away. */
+/** Changes to a webhook; omitted fields are unchanged. `filter: {}` removes the filter. */
 export interface WebhookPatch {
   url?: string;
   events?: WebhookEvent[];
@@ -2383,16 +2448,16 @@ export interface WebhookPatch {
   enabled?: boolean;
 }
 
-/** A webhook and the secret that signs its deliveries, which is shown this once. */
+/** A webhook and the secret that signs its deliveries, which is shown only once. */
 export interface WebhookSecret {
   webhook: Webhook;
   secret: string;
 }
 
-/** Whether deliveries arrive, fail and are tried again, or are not made. */
+/** State of deliveries: successful, failing with retries, or paused. */
 export type WebhookStatus = "failing" | "ok" | "paused";
 
-/** How much of the browser check a visitor sees. */
+/** Visibility of the browser check. */
 export type WidgetMode = "interactive" | "invisible" | "managed";
 
 /** A request that proves a lint. */
@@ -2421,13 +2486,13 @@ export interface Work {
   bits: number;
 }
 
-/** Worker processes: how many are set up on each machine, and how many are alive over all machines. */
+/** Worker processes: the configured number per machine and the active number on all machines. */
 export interface WorkerCounts {
   configured: number;
   alive: number;
 }
 
-/** How many decisions the candidate would change, and in which direction. */
+/** Number of decisions that the candidate would change, by direction. */
 export interface WouldChange {
   total: number;
   stricter: number;

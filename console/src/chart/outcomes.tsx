@@ -1,6 +1,6 @@
 /**
  * Requests by outcome over time: refusals at the base line, what was allowed pale above. Solid happened, hatched would
- * have happened. Written as SVG and not with a chart library: hatching, printing and forced colours come with it, a year
+ * have happened. Written as SVG and not with a chart library: hatching, printing and forced colors come with it, a year
  * of days is 365 points, and the first load stays small (decision 0035).
  */
 

@@ -163,8 +163,8 @@ function Pane({ id, siteKey, meanings, onAnswer, onLabel, onReopen }: {
     if (appeal && mayWrite) void onLabel(appeal).then(found.reload);
   };
   useKeys([
-    { key: "l", help: t("appeals.letIn"), run: () => answer("let_in") },
-    { key: "s", help: t("appeals.stay"), run: () => answer("refuse") },
+    { key: "a", help: t("appeals.letIn"), run: () => answer("let_in") },
+    { key: "r", help: t("appeals.stay"), run: () => answer("refuse") },
     { key: "h", help: t("appeals.human"), run: label },
     { key: "x", help: t("appeals.spam"), run: () => answer("spam") },
   ]);
@@ -217,10 +217,10 @@ function Pane({ id, siteKey, meanings, onAnswer, onLabel, onReopen }: {
         {isOpen ? (
           <>
             <button class="btn main big" onClick={() => answer("let_in")} aria-disabled={mayWrite ? undefined : "true"}>
-              {t("appeals.letIn")} <kbd>L</kbd>
+              {t("appeals.letIn")} <kbd>A</kbd>
             </button>
             <button class="btn big" onClick={() => answer("refuse")} aria-disabled={mayWrite ? undefined : "true"}>
-              {t("appeals.stay")} <kbd>S</kbd>
+              {t("appeals.stay")} <kbd>R</kbd>
             </button>
             <button class="btn big" onClick={label} aria-pressed={appeal.label === "human"} aria-disabled={mayWrite ? undefined : "true"}>
               {t("appeals.human")} <kbd>H</kbd>
@@ -330,7 +330,7 @@ export default function Appeals() {
   const label = (appeal: Appeal) =>
     api
       .put(`/sites/${siteKey}/appeals/${appeal.id}/label`, { label: "human" })
-      .then(() => toast(t("detail.labelled", { label: t("label.human") })))
+      .then(() => toast(t("detail.labeled", { label: t("label.human") })))
       .catch(toastError);
   const counts = page.data?.counts;
   const waiting = counts?.waiting ?? 0;

@@ -146,7 +146,7 @@ export function DecisionDetailPane({ id, siteKey, onClose, onFilter, onLabel }: 
     if (onLabel) return onLabel(value);
     setLabel(siteKey, decision, value)
       .then(() => {
-        toast(t("detail.labelled", { label: t(`label.${value}`) }));
+        toast(t("detail.labeled", { label: t(`label.${value}`) }));
         reload();
       })
       .catch(toastError);
@@ -219,7 +219,7 @@ export function DecisionDetailPane({ id, siteKey, onClose, onFilter, onLabel }: 
             {decision.operatorLabel && (
               <div>
                 <dt>{t("detail.label")}</dt>
-                <dd>{t("detail.labelledBy", { label: t(`label.${decision.operatorLabel.label}`), actor: decision.operatorLabel.actor })}</dd>
+                <dd>{t("detail.labeledBy", { label: t(`label.${decision.operatorLabel.label}`), actor: decision.operatorLabel.actor })}</dd>
               </div>
             )}
             {data.traceUrl && (

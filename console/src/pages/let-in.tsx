@@ -1,4 +1,4 @@
-/** "Let this one in", beside a decision: for this visitor, agent, network or program, with a term and what else it opens. */
+/** "Add an exception", next to a decision: for this visitor, agent, network or program, with a term and what else it opens. */
 
 import { useState } from "preact/hooks";
 import type { Decision, ListKind } from "../api/types.gen";

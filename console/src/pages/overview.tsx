@@ -15,6 +15,7 @@ import { before, RANGES, useRange, type Range } from "../lib/range";
 import { has, t } from "../lib/words";
 import { Icon } from "../ui/icons";
 import { siteHref } from "../ui/layout";
+import { Suggestions } from "./suggestions";
 import { Bars, Card, Empty, Failure, Head, Note, RouteName, Segments, type Tone } from "../ui/parts";
 
 const REFRESH_MS = 30_000;
@@ -306,6 +307,7 @@ export default function Overview() {
           <Skeleton />
         )}
       </section>
+      <Suggestions siteKey={siteKey} enforces={site?.mode === "enforce"} />
       {analytics.data ? (
         <Lists analytics={analytics.data} siteKey={siteKey} link={link} />
       ) : (

@@ -16,7 +16,7 @@ export interface DraftRules {
   overrides: Record<string, string>;
 }
 
-/** How many decisions labelled human would become stricter. */
+/** How many decisions labeled human would become stricter. */
 export function turnedAway(report: BacktestReport): number {
   return report.flips.filter(({ from, to }) => STRICT.indexOf(to) > STRICT.indexOf(from)).reduce((sum, flip) => sum + flip.humanLabelled, 0);
 }

@@ -18,8 +18,8 @@ import { SaveDock } from "../ui/save-dock";
 import { toast } from "../ui/toasts";
 import { Credentials } from "./credentials";
 
-const SWITCHES = ["wholeSite", "clearanceWithoutScript", "formMethodOverride"] as const;
-const METHODS = ["*", "GET", "POST", "PUT", "PATCH", "DELETE"];
+const SWITCHES = ["wholeSite", "clearanceWithoutScript", "formMethodOverride", "suggestions"] as const;
+const METHODS = ["*", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 interface Edited {
   name: string;
@@ -31,6 +31,7 @@ interface Edited {
   wholeSite: boolean;
   clearanceWithoutScript: boolean;
   formMethodOverride: boolean;
+  suggestions: boolean;
   actions: RowValue[];
   routes: RowValue[];
   openPaths: RowValue[];
@@ -49,9 +50,10 @@ function editedOf(site: SiteDetail): Edited {
     wholeSite: site.wholeSite ?? false,
     clearanceWithoutScript: site.clearanceWithoutScript,
     formMethodOverride: site.formMethodOverride,
+    suggestions: site.suggestions ?? true,
     actions: Object.entries(site.actions).map(([name, action]) => ({ name, browserRequired: action.browserRequired, clearance: action.clearance ?? false, requireContentDigest: action.requireContentDigest ?? false })),
     routes: site.routes.map((route) => ({ method: route.method, path: route.path ?? `${route.pathPrefix ?? ""}*`, action: route.action })),
-    openPaths: (site.openPaths ?? []).map((each) => ({ path: each.path, sender: each.sender, note: each.note ?? "", perMinute: each.perMinute ? String(each.perMinute) : "" })),
+    openPaths: (site.openPaths ?? []).map((each) => ({ method: each.method ?? "*", path: each.path, sender: each.sender, note: each.note ?? "", perMinute: each.perMinute ? String(each.perMinute) : "" })),
   };
 }
 
@@ -73,9 +75,10 @@ function changeOf(edited: Edited): SiteChange {
     wholeSite: edited.wholeSite,
     clearanceWithoutScript: edited.clearanceWithoutScript,
     formMethodOverride: edited.formMethodOverride,
+    suggestions: edited.suggestions,
     actions: Object.fromEntries(edited.actions.filter((row) => row["name"]).map((row) => [String(row["name"]), { browserRequired: row["browserRequired"] === true, clearance: row["clearance"] === true, requireContentDigest: row["requireContentDigest"] === true }])),
     routes: edited.routes.filter((row) => row["path"]).map(routeOf),
-    openPaths: edited.openPaths.filter((row) => row["path"]).map((row) => ({ path: String(row["path"]), sender: String(row["sender"]), note: row["note"] ? String(row["note"]) : undefined, perMinute: row["perMinute"] ? Number(row["perMinute"]) : undefined })),
+    openPaths: edited.openPaths.filter((row) => row["path"]).map((row) => ({ path: String(row["path"]), sender: String(row["sender"]), method: row["method"] && row["method"] !== "*" ? String(row["method"]) : undefined, note: row["note"] ? String(row["note"]) : undefined, perMinute: row["perMinute"] ? Number(row["perMinute"]) : undefined })),
   };
 }
 
@@ -242,6 +245,7 @@ export default function Settings() {
               empty={t("settings.openPathsNone")}
               add={t("settings.addPath")}
               columns={[
+                { name: "method", label: t("rules.method"), kind: "select", options: METHODS },
                 { name: "path", label: t("settings.path"), kind: "text", placeholder: "/hooks/payment" },
                 { name: "sender", label: t("settings.sender"), kind: "text" },
                 { name: "perMinute", label: t("settings.perMinute"), kind: "text", placeholder: "60" },

@@ -78,7 +78,7 @@ final class Client
         if (strlen($token) > self::MOST_TOKEN || !preg_match(self::TOKEN, $token)) {
             throw new VerificationFailed('invalid_token', 'The text is not a token.');
         }
-        $asked = ['token' => $token, 'expectedAction' => $expectedAction] + $more;
+        $asked = ['token' => $token, 'expectedAction' => $expectedAction] + $more + self::visitor();
         $asked += ['requestId' => bin2hex(random_bytes(16))];
         $pause = self::FIRST_PAUSE_US;
         for ($tried = 0;; $tried++, $pause *= 2) {
@@ -92,6 +92,16 @@ final class Client
                 usleep(random_int(intdiv($pause, 2), $pause + intdiv($pause, 2)));
             }
         }
+    }
+
+    /** @return array{remoteAddress?: string} the visitor's address; nothing for a proxy's on a private network */
+    private static function visitor(): array
+    {
+        // The second one is newer than PHP 8.1.
+        $public = FILTER_FLAG_NO_PRIV_RANGE | FILTER_FLAG_NO_RES_RANGE;
+        $public |= defined('FILTER_FLAG_GLOBAL_RANGE') ? constant('FILTER_FLAG_GLOBAL_RANGE') : 0;
+        $address = filter_var($_SERVER['REMOTE_ADDR'] ?? '', FILTER_VALIDATE_IP, $public);
+        return $address === false ? [] : ['remoteAddress' => $address];
     }
 
     /** @param array<string, string> $asked @return array<string, mixed> */

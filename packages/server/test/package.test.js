@@ -30,13 +30,13 @@ function signer() {
   return { kid, receipt, signed, keys: { keys: [{ kty: "OKP", crv: "Ed25519", kid, x }] } };
 }
 
-async function serving(behaviours, use) {
+async function serving(behaviors, use) {
   const bodies = [];
   const server = createServer(async (req, res) => {
     let body = "";
     for await (const chunk of req) body += chunk;
     bodies.push(body);
-    await behaviours[Math.min(bodies.length, behaviours.length) - 1](req, res, body);
+    await behaviors[Math.min(bodies.length, behaviors.length) - 1](req, res, body);
   });
   await new Promise((done) => server.listen(0, "127.0.0.1", done));
   try {
@@ -71,7 +71,7 @@ test("a refusal is told at once with its code", async () => {
   });
 });
 
-for (const [name, behaviour] of Object.entries({
+for (const [name, behavior] of Object.entries({
   "no JSON": answer(200, "<html>"),
   "another question's answer": answer(200, { success: true, requestId: "other", action: "signup" }),
   "success that is not true": answer(200, { success: "true" }),
@@ -80,7 +80,7 @@ for (const [name, behaviour] of Object.entries({
   "a body that is cut off": (_req, res) => { res.writeHead(200, { "content-length": "500" }); res.write("{"); setTimeout(() => res.destroy(), 20); },
 })) {
   test(`an answer that makes no sense never counts as success: ${name}`, async () => {
-    await serving([behaviour], async (baseUrl) => {
+    await serving([behavior], async (baseUrl) => {
       await assert.rejects(createClient({ baseUrl, secret: "ags_x", retries: 0 }).verify({ token: "a.b.c", expectedAction: "signup" }), Unavailable);
     });
   });

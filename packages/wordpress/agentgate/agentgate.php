@@ -1,7 +1,7 @@
 <?php
 /**
  * Plugin Name: AgentGate
- * Description: Puts AgentGate's browser check into the forms of a site: sign-in, registration, lost password, comments, WooCommerce, Contact Form 7.
+ * Description: Protects the forms of a site with AgentGate's browser check: sign-in, registration, lost password, comments, WooCommerce, Contact Form 7.
  * Version: 0.1.0
  * Requires at least: 5.9
  * Requires PHP: 7.4

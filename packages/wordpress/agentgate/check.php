@@ -119,7 +119,7 @@ final class Check
         if (get_transient(self::BROKEN) === false) {
             set_transient(self::BROKEN, 1, HOUR_IN_SECONDS);
         }
-        return __('The browser check of this site is misconfigured. Ask the site\'s administrator to correct it.', 'agentgate');
+        return __('The browser check of this site is misconfigured. Contact the site\'s administrator.', 'agentgate');
     }
 
     private static function token(): ?string

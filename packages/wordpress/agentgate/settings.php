@@ -32,7 +32,7 @@ final class Settings
     public static function warn(): void
     {
         if (current_user_can('manage_options') && get_transient(Check::BROKEN) !== false) {
-            $text = __('AgentGate rejects the secret or the address is invalid: forms are refused, and only administrators can sign in. Correct the settings.', 'agentgate');
+            $text = __('AgentGate rejects the secret, or the address is invalid. All protected forms are blocked, and only administrators can sign in. Correct the settings.', 'agentgate');
             printf('<div class="notice notice-error"><p>%s</p></div>', esc_html($text));
         }
     }
@@ -90,22 +90,22 @@ final class Settings
         $old = self::all();
         $url = trim((string) ($given['url'] ?? ''));
         if ($url !== '' && !preg_match(self::ADDRESS, $url)) {
-            self::complain('url', __('The address must be one such as https://gate.example, without ? and #.', 'agentgate'));
+            self::complain('url', __('The address must look like https://gate.example, without ? and #.', 'agentgate'));
             $url = (string) ($old['url'] ?? '');
         }
         $key = preg_replace('/[^A-Za-z0-9_-]/', '', (string) ($given['site_key'] ?? ''));
         $secret = preg_replace('/[^\x21-\x7e]/', '', (string) ($given['secret'] ?? ''));
         if ($url !== '' && !preg_match('/\Asite_/', (string) $key)) {
-            self::complain('site_key', __('A site key begins with site_.', 'agentgate'));
+            self::complain('site_key', __('The site key must start with site_.', 'agentgate'));
         }
         // The page never shows the secret; an empty field keeps the old one.
         $secret = $secret !== '' ? $secret : (string) ($old['secret'] ?? '');
         $answer = $url === '' || $secret === '' ? 'ok' : Check::probe($url, $secret);
         if ($answer === 'invalid_credential') {
-            self::complain('secret', __('AgentGate does not accept this secret. The one before is kept.', 'agentgate'));
+            self::complain('secret', __('AgentGate rejects this secret. The previous secret is kept.', 'agentgate'));
             $secret = (string) ($old['secret'] ?? '');
         } elseif ($answer === 'unavailable') {
-            self::complain('url', __('AgentGate does not answer at this address. Check it before you sign out.', 'agentgate'));
+            self::complain('url', __('AgentGate is not reachable at this address. Check the address before you sign out.', 'agentgate'));
         } else {
             delete_transient(Check::BROKEN);
         }
@@ -131,9 +131,9 @@ final class Settings
         echo '<div class="wrap"><h1>AgentGate</h1><form method="post" action="options.php">';
         settings_fields(self::OPTION);
         echo '<table class="form-table" role="presentation">';
-        self::row('url', __('Address of AgentGate', 'agentgate'), 'url', self::url(), 'https://gate.example');
+        self::row('url', __('AgentGate address', 'agentgate'), 'url', self::url(), 'https://gate.example');
         self::row('site_key', __('Site key', 'agentgate'), 'text', self::siteKey(), 'site_...');
-        self::row('secret', __('Secret', 'agentgate'), 'password', '', self::secret() === '' ? 'ags_...' : __('kept', 'agentgate'));
+        self::row('secret', __('Secret', 'agentgate'), 'password', '', self::secret() === '' ? 'ags_...' : __('unchanged', 'agentgate'));
         echo '<tr><th scope="row">' . esc_html__('Forms', 'agentgate') . '</th><td>';
         foreach ($forms as $form => $label) {
             printf(
@@ -147,7 +147,7 @@ final class Settings
             '</td></tr><tr><th scope="row">%s</th><td><label><input type="checkbox" name="agentgate[fail_open]" value="1"%s> %s</label></td></tr></table>',
             esc_html__('If AgentGate is unavailable', 'agentgate'),
             checked(self::failOpen(), true, false),
-            esc_html__('accept forms without a check', 'agentgate')
+            esc_html__('Accept forms without a check (fail open)', 'agentgate')
         );
         submit_button();
         echo '</form></div>';

@@ -47,7 +47,7 @@ final class SignIn
             return $user;
         }
         if (self::isXmlRpc()) {
-            return Forms::hasApplicationPassword() ? $user : self::refusal(__('Use an application password.', 'agentgate'));
+            return Forms::hasApplicationPassword() ? $user : self::refusal(__('Sign in with an application password.', 'agentgate'));
         }
         // While the settings are wrong, an administrator has to get in to correct them, and nobody else.
         if (Check::isBroken() && !($user instanceof \WP_User && user_can($user, 'manage_options'))) {

@@ -94,7 +94,7 @@ export function runProgram([box, measures]: Program, { tree, scale }: Room): num
     // What an engine does not have it cannot answer.
     return [];
   } finally {
-    // A paused animation that is not cancelled stays, and slows down all that follow.
+    // A paused animation that is not canceled stays, and slows down all that follow.
     for (let at = 0; at < paused.length; at++) paused[at]!.cancel();
     root.remove();
   }

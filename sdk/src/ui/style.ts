@@ -4,7 +4,7 @@ import { make } from "../page";
 
 const DARK = "--b:#1c2128;--f:#f0f3f6;--l:#8b949e;--m:#b1bac4;--p:#2d333b;--k:#a8c7fa;--t:#a8c7fa;--o:#062e6f;--g:#6fdd8b;--r:#ffb3ad;color-scheme:dark";
 
-/** Background, foreground, line, key colour and what stands on it, good (green) and bad (red). */
+/** Background, foreground, line, key color and what stands on it, good (green) and bad (red). */
 const RULES = [
   `.box{--b:#fff;--f:#1f2328;--l:#6e7781;--m:#57606a;--p:#f0f2f5;--k:#0b57d0;--t:#0b57d0;--o:#fff;--g:#116329;--r:#b3261e;all:initial;position:relative;display:block;box-sizing:border-box;font:15px/1.4 system-ui,sans-serif;color:var(--f);background:var(--b);border:1px solid var(--l);border-radius:8px;padding:10px 14px;inline-size:300px;max-inline-size:100%;overflow-wrap:anywhere}`,
   `.dark{${DARK}}`,
@@ -47,11 +47,11 @@ const RULES = [
 ];
 const PLAIN = /^([^@:{]+)\{([^]*)\}$/;
 
-const COLOUR = /^#([\da-f]{2})([\da-f]{2})([\da-f]{2})$/i;
+const COLOR = /^#([\da-f]{2})([\da-f]{2})([\da-f]{2})$/i;
 
-/** Let the page's own colour be the key colour; what stands on it is black or white, whichever is easier to read. */
+/** Let the page's own color be the key color; what stands on it is black or white, whichever is easier to read. */
 export function tint(box: HTMLElement, accent: string | undefined): void {
-  const parts = COLOUR.exec(accent ?? "");
+  const parts = COLOR.exec(accent ?? "");
   if (!parts) return;
   let light = 0;
   for (let i = 1; i < 4; i++) {

@@ -10,9 +10,8 @@ from agentgate.lib.records import Record, SiteKey
 
 
 class InstallStatus(Record, frozen=True, kw_only=True):
-    """Whether traffic was seen for the site: `waiting` until its first decision, then `live`.
-
-    `degraded`: events are unavailable, and the status is `waiting` because nothing is known.
+    """State of the site's traffic: `waiting` until its first decision, then `live`. `degraded`: events are unavailable,
+    and the status is `waiting` because nothing is known.
     """
 
     site_key: SiteKey
@@ -32,7 +31,7 @@ class FailedCheck(Record, frozen=True, kw_only=True):
 
 
 class SiteHealth(Record, frozen=True, kw_only=True):
-    """The checks that failed over the range, worst first; `status` is that of the worst, or `ok`.
+    """The checks that failed in the time range, worst first; `status` is the worst status or `ok`.
 
     `degraded`: events are unavailable, and checks that need them are omitted.
     """

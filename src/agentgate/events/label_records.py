@@ -9,7 +9,7 @@ from agentgate.lib.records import Record, VisitorId, optional
 
 
 class LabelEvidence(Record, frozen=True, kw_only=True):
-    """The evidence of the decision when it was first labelled."""
+    """The evidence of the decision at its first labeling."""
 
     time: Moment
     kind: DecisionKind
@@ -28,7 +28,7 @@ class LabelEvidence(Record, frozen=True, kw_only=True):
 
 
 class DecisionLabel(Record, frozen=True, kw_only=True):
-    """A label of a decision, with the evidence of that time."""
+    """A label of a decision with its evidence."""
 
     decision_id: str
     site_id: str

@@ -13,7 +13,7 @@ class LabelStore(LockingRepository):
     """Labels of decisions."""
 
     async def lock_label(self, site_id: str, decision: int) -> None:
-        """Keep other units of work from labelling the same decision until this one is done."""
+        """Keep other units of work from labeling the same decision until this one is done."""
         await self._session.lock("decision-label", site_id, str(decision))
 
     async def find_label(self, site_id: str, decision: int) -> StoredLabel | None:

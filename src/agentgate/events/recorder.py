@@ -192,7 +192,9 @@ class Recorder:
             except StoreUnavailable as failure:
                 # It may have been committed all the same.
                 again = self._is_refused = True
-                structlog.get_logger().warning("events wait, the store is away", waiting=self.waiting, why=str(failure))
+                structlog.get_logger().warning(
+                    "events are queued: the store is unavailable", waiting=self.waiting, why=str(failure)
+                )
             except Exception as failure:  # noqa: BLE001 - whatever it is, the next attempt would fail likewise
                 await self._keep_parts(events, failure, again=again)
                 return
@@ -235,7 +237,7 @@ class Recorder:
         except Exception:  # noqa: BLE001 - a recorder that has died would write no events either
             structlog.get_logger().exception("counts cannot be written", lost=sum(count.counted for count in counts))
         if self._counts.lost:
-            structlog.get_logger().warning("counts lost, there were too many", lost=self._counts.lost)
+            structlog.get_logger().warning("counts lost: the queue is full", lost=self._counts.lost)
             self._counts.lost = 0
 
     def _is_late(self) -> bool:
@@ -273,7 +275,7 @@ class Recorder:
         self._in_flight = 0
         if left:
             self._fail(left)
-            structlog.get_logger().error("events lost, the store did not take them in time", lost=left)
+            structlog.get_logger().error("events lost: the store did not accept them in time", lost=left)
         lost = sum(count.counted for count in self._counts.take())
         if lost:
-            structlog.get_logger().error("counts lost, the store did not take them in time", lost=lost)
+            structlog.get_logger().error("counts lost: the store did not accept them in time", lost=lost)

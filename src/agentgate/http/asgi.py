@@ -113,7 +113,7 @@ class BoundEndpoint:
         )
         if self._decoder is None:
             if body.strip() not in {b"", b"{}"}:
-                raise Refused(self.surface.malformed, "This route takes no body; send none.")
+                raise Refused(self.surface.malformed, "This route takes no body. Send the request without one.")
             return {}
         if not body:
             if self.shape.body_required:
@@ -173,7 +173,7 @@ class HttpApp:
             pseudonym=self._client_address.pseudonym,
         )
         surface = self._surface(match, request.path)
-        # Logged for a request that was cancelled before it had an answer.
+        # Logged for a request that was canceled before it had an answer.
         reply: HttpAnswer | None = None
         code: str | None = "cancelled"
         failure: BaseException | None = None
@@ -216,7 +216,7 @@ class HttpApp:
     async def _find_answer(self, match: RouteMatch[BoundEndpoint] | None, call: Call, receive: Receive) -> HttpAnswer:
         self._check_host(call.request)
         if match is None:
-            raise Refused("not_found", "There is nothing at this path.")
+            raise Refused("not_found", "Path not found.")
         if match.target is None:
             if call.request.method == "OPTIONS" and self._surface(match, call.request.path).cors:
                 return answer(204, None, headers=preflight_headers(match.methods))
@@ -256,7 +256,8 @@ class HttpApp:
         name = host.rpartition(":")[0] if ":" in host.rpartition("]")[2] else host
         if name not in self._reach.allowed_hosts:
             raise Refused(
-                "invalid_request", "This Host is not served here; list it in AGENTGATE_ADMIN_HOSTS if it should be."
+                "invalid_request",
+                "The admin listener does not accept this Host. To allow it, add it to AGENTGATE_ADMIN_HOSTS.",
             )
 
 
@@ -267,7 +268,9 @@ def _bind(function: Callable[..., Any], dependencies: Mapping[Any, Any]) -> Call
         wanted["store"] = Store
     missing = [f"{name}: {kind}" for name, kind in wanted.items() if kind not in dependencies]
     if missing:
-        raise LookupError(f"{function.__module__}.{function.__qualname__} asks for what nobody made: {missing}")
+        raise LookupError(
+            f"{function.__module__}.{function.__qualname__} needs parameters that are not provided: {missing}"
+        )
     given = {name: dependencies[kind] for name, kind in wanted.items()}
     if not in_transaction:
         return partial(function, **given)
@@ -285,12 +288,12 @@ def _refusal(refused: Refused, surface: Surface) -> HttpAnswer:
 
 def _wrong_method(methods: tuple[str, ...]) -> HttpAnswer:
     allow = ", ".join(methods)
-    body = {"error": "invalid_request", "message": f"This path does not have that method; it has: {allow}."}
+    body = {"error": "invalid_request", "message": f"This path does not support the method. Use one of: {allow}."}
     return answer(405, body, headers=(("allow", allow),))
 
 
 def _internal_error(call: Call) -> HttpAnswer:
-    message = f"Something went wrong on our side. It is logged under the request ID {call.request_id}."
+    message = f"Internal error. AgentGate logged it with the request ID {call.request_id}."
     return answer(500, {"error": "internal_error", "message": message})
 
 

@@ -13,7 +13,7 @@ Headers = tuple[tuple[str, str], ...]
 OPEN_TO_ALL: Headers = (("access-control-allow-origin", "*"), ("cross-origin-resource-policy", "cross-origin"))
 # Longer than this, Chromium asks again anyway.
 PREFLIGHT_MAX_AGE_S = 7_200
-# An origin as a browser serialises it, or `null` for a page that has none.
+# An origin as a browser serializes it, or `null` for a page that has none.
 _ORIGIN = re.compile(r"(?:[a-z][a-z0-9+.-]*://[A-Za-z0-9._~%:\[\]-]{1,255}|null)\Z", re.ASCII)
 
 

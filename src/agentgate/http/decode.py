@@ -15,7 +15,7 @@ Receive = Callable[[], Awaitable[dict[str, Any]]]
 
 _UNKNOWN = re.compile(r"Object contains unknown field `([^`]*)`(?: - at `\$(.*)`)?")
 # Errors of shape, not of value: another JSON type, a member that is missing or duplicated.
-_SHAPE = re.compile(r"Expected `[^`]+`, got `|Object missing required|The same property")
+_SHAPE = re.compile(r"Expected `[^`]+`, got `|Object missing required|An object contains a property")
 _INTEGER = re.compile(r"-?[0-9]+\Z", re.ASCII)
 _PROBLEM = re.compile(r"(.*?)(?: - at `(?:key in )?\$\.?(.*)`)?\Z", re.DOTALL)
 
@@ -100,9 +100,9 @@ class BodyDecoder:
         name, place = unknown.groups()
         code = self._kind.refused_fields.get(name) if not place else None
         if code == "immutable_field":
-            return Refused(code, f"{name} cannot be changed; leave it out.")
+            return Refused(code, f"{name} cannot be changed. Omit it.")
         if code is not None:
-            return Refused(code, f"{name} is set by the server; leave it out.")
+            return Refused(code, f"{name} is set by the server. Omit it.")
         fields = ", ".join(self._kind.__struct_encode_fields__)
         where = f" in {place.lstrip('.')}" if place else f"; this body takes: {fields}"
         return Refused(self._malformed, f"{name} is not a known property{where}.")
@@ -114,7 +114,7 @@ def decode_query(kind: type[Query] | None, parameters: Mapping[str, str]) -> Que
     for name in parameters:
         if name not in known:
             takes = f"takes: {', '.join(known)}" if known else "takes no query parameters"
-            raise Refused("invalid_filter", f"{name} is not a parameter of this route, which {takes}.")
+            raise Refused("invalid_filter", f"{name} is not a parameter of this route. The route {takes}.")
     if kind is None:
         return None
     try:
@@ -155,7 +155,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     # Parsers disagree on which of two equal keys counts.
     names = dict(pairs)
     if len(names) != len(pairs):
-        raise msgspec.ValidationError("The same property stands twice in one object")
+        raise msgspec.ValidationError("An object contains a property twice")
     return names
 
 
@@ -174,7 +174,7 @@ def _check_text(value: Any) -> None:
 
 
 def _too_large(limit: int, code: str) -> Refused:
-    return Refused(code, f"The body is too large; at most {limit // 1024} KiB are accepted.")
+    return Refused(code, f"The body is too large. Send at most {limit // 1024} KiB.")
 
 
 # A body that is too large is read up to here and dropped, so that a proxy that is still sending gets the answer.

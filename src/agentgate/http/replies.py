@@ -29,7 +29,7 @@ RefusalWriter = Callable[[str, str], Any]
 
 
 class ErrorBody(Record, frozen=True, kw_only=True):
-    """Every refusal has this body. `error` is stable; `message` is for people and may change."""
+    """The body of every error. `error` is stable; `message` is for people and may change."""
 
     error: str
     message: str | UnsetType = UNSET

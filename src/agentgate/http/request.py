@@ -64,7 +64,7 @@ class Request:
             if "\0" in name + value:
                 raise Refused("invalid_filter", "The query string must not contain the character NUL (%00).")
             if name in parameters:
-                raise Refused("invalid_filter", f"{name} is given more than once; give it once.")
+                raise Refused("invalid_filter", f"{name} is given more than once. Send it once.")
             parameters[name] = value
         return parameters
 

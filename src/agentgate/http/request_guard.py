@@ -26,6 +26,8 @@ METHODS = frozenset({b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OP
 # Requests with the headers of any visitor, of which the handler judges the names, the host and what came twice. Their
 # answer is a decision: a proxy could take a refusal of the guard for a failed check.
 DESCRIBED = (b"/v1/gateway/check?respond=", b"/v1/gateway/denied?", b"/.agentgate/")
+# A check whose denial is followed by a second step.
+FIRST_STEP = b"/v1/gateway/check?respond=denial"
 VERSIONS = frozenset({"1.0", "1.1"})
 
 # Read by us or by adapters as one value: a second one would let two readers choose differently.
@@ -44,7 +46,7 @@ SINGLE_HEADERS = frozenset(
         b"x-csrf-token",
     }
 )
-_OF_BODY = frozenset({b"content-length", b"transfer-encoding", b"content-encoding"})
+_FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 SINGLE_PREFIX = b"x-original-"
 # The gateway answers these by itself when they come twice: joined, they are no method, no URL and no address.
 READ_BY_GATEWAY = frozenset({b"x-original-method", b"x-original-url", b"x-original-address"})
@@ -170,18 +172,18 @@ def _judge_meaning(version: str, target: bytes, fields: Fields, repeated: Sequen
         refusal = judge_host(fields[b"host"])
     else:
         refusal = None if version == "1.0" and target in HOSTLESS else RequestRefusal(400, "host_missing")
-    if refusal is None and (
-        b"content-length" in fields or b"transfer-encoding" in fields or b"content-encoding" in fields
-    ):
+    if refusal is None and fields.get(b"content-encoding", b"identity").lower() != b"identity":
+        refusal = RequestRefusal(400, "content_encoding")
+    if refusal is None and (b"content-length" in fields or b"transfer-encoding" in fields):
         refusal = _judge_body(version, fields)
     return refusal
 
 
 def _judge_framing(version: str, fields: Fields, repeated: Sequence[bytes]) -> RequestRefusal | None:
-    """Check only the headers that delimit the body."""
-    if not _OF_BODY.isdisjoint(repeated):
+    """Check only the headers that delimit the body. `Content-Encoding` describes the visitor's, which is not read."""
+    if not _FRAMING.isdisjoint(repeated):
         return RequestRefusal(400, "header_repeated")
-    return None if _OF_BODY.isdisjoint(fields) else _judge_body(version, fields)
+    return None if _FRAMING.isdisjoint(fields) else _judge_body(version, fields)
 
 
 def _judge_body(version: str, fields: Fields) -> RequestRefusal | None:
@@ -194,8 +196,6 @@ def _judge_body(version: str, fields: Fields) -> RequestRefusal | None:
         return RequestRefusal(400, "transfer_encoding")
     if length is not None and not (length.isdigit() and len(length) <= MAX_CONTENT_LENGTH_DIGITS):
         return RequestRefusal(400, "content_length")
-    if fields.get(b"content-encoding", b"identity").lower() != b"identity":
-        return RequestRefusal(400, "content_encoding")
     # The parser skips the body of a request that asks for another protocol, and would read it as the next request.
     if b"upgrade" in fields and (length is not None or transfer_encoding is not None):
         return RequestRefusal(400, "upgrade_with_body")

@@ -43,7 +43,7 @@ class Routes(Generic[T]):
             else:
                 node = node.fixed.setdefault(segment, _Node())
         if method in node.by_method:
-            raise ValueError(f"{method} {path} stands twice in the route tables")
+            raise ValueError(f"{method} {path} is in the route tables twice")
         node.by_method[method] = (target, tuple(names))
 
     def find(self, method: str, path: str) -> RouteMatch[T] | None:

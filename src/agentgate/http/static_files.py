@@ -56,7 +56,7 @@ async def read_file(call: Call, static: StaticFiles) -> Reply[Text | None]:
 
 def _reply(call: Call, found: StaticFile | None) -> Reply[Text | None]:
     if found is None:
-        raise Refused("not_found", "There is no such file.")
+        raise Refused("not_found", "File not found.")
     return serve_file(call, found, OPEN_TO_ALL)
 
 
@@ -79,7 +79,7 @@ def serve_file(
 
 
 async def read_sdk(call: Call, static: StaticFiles) -> Reply[Text | None]:
-    """Read the browser SDK; with `?compat=`, the one that a page of another service can use."""
+    """Read the browser SDK; with `?compat=`, the SDK with the API of another service."""
     # Packages that append a query of their own write `?compat=recaptcha?render=explicit`.
     is_compat = b"compat=" in call.request.query_string
     return await (read_drop_in if is_compat else read_file)(call, static)
@@ -91,7 +91,7 @@ async def read_drop_in(call: Call, static: StaticFiles) -> Reply[Text | None]:
 
 
 async def read_language(call: Call, static: StaticFiles) -> Reply[Text | None]:
-    """Read the SDK's words in one language."""
+    """Read the SDK's strings in one language."""
     return await read_file(call, static)
 
 

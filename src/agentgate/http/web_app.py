@@ -35,7 +35,7 @@ PAGE_HEADERS = (
     ("x-robots-tag", "noindex"),
 )
 NO_SCRIPT = {
-    "en": "The console needs JavaScript. Signing in, invitations and new passwords work without it.",
+    "en": "The console requires JavaScript. Sign-in, invitations and password resets work without JavaScript.",
     "de": "Die Konsole braucht JavaScript. Anmelden, Einladungen und neue Passwörter gehen ohne.",
 }
 
@@ -94,7 +94,7 @@ async def read_asset(call: Call, static: StaticFiles) -> Reply[Text | None]:
     """Read a built file of a console. Its name changes with its content, so it is kept for a year."""
     found = static.find(call.request.path)
     if found is None:
-        raise Refused("not_found", "There is no such file; the page that names it may be of another version.")
+        raise Refused("not_found", "File not found. The page may be from another version. Reload it.")
     lasting = "-" in call.params["file"]
     return serve_file(call, found, cached=f"public, max-age={YEAR_S}, immutable" if lasting else "public, max-age=3600")
 

@@ -28,5 +28,5 @@ def decode_bytes(text: bytes) -> bytes:
     data = binascii.a2b_base64(padded)
     # `binascii` skips foreign characters and ignores bits behind the last byte.
     if binascii.b2a_base64(data, newline=False) != padded:
-        raise ValueError("it is no base64url without padding")
+        raise ValueError("it is not base64url without padding")
     return data

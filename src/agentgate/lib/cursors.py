@@ -47,4 +47,6 @@ def _split(cursor: str) -> tuple[bytes, bytes]:
 
 
 def _refusal() -> Refused:
-    return Refused("invalid_cursor", "cursor is not one that this route gave out for these filters.")
+    return Refused(
+        "invalid_cursor", "cursor is not from this route with these filters. Send the nextCursor of the previous page."
+    )

@@ -44,7 +44,7 @@ class StoreUnavailable(Exception):  # noqa: N818 - says what happened
 class EventsUnavailable(StoreUnavailable):
     """The store of events did not answer. Configuration and decisions do not need it."""
 
-    message = "Events are unavailable. Try again in 5 seconds. Sites, rules and settings do not need them."
+    message = "Events are unavailable. Try again in 5 seconds. Sites, rules and settings still work."
 
 
 async def within_events_wait(read: Awaitable[T]) -> T:

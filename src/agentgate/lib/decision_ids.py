@@ -46,7 +46,7 @@ class DecisionIds:
     @worker.setter
     def worker(self, number: int) -> None:
         if not 0 <= number < WORKERS:
-            raise ValueError(f"a worker's number lies between 0 and {WORKERS - 1}")
+            raise ValueError(f"a worker's number must be between 0 and {WORKERS - 1}")
         if self._worker != number << _WORKER_SHIFT:
             self._worker = number << _WORKER_SHIFT
             # The millisecond of what it made last, under another number, counts as full.
@@ -58,7 +58,7 @@ class DecisionIds:
 
     def next_at(self, now_ms: int) -> int:
         """Return a new ID of a moment that has just been read off the clock."""
-        assert self._worker is not None, "a worker without a number makes no IDs"
+        assert self._worker is not None, "a worker without a number cannot create IDs"
         made = now_ms - EPOCH_MS << TIME_SHIFT | self._worker
         if made <= self._last:
             # The same millisecond, or the clock went back. One more than a millisecond holds is borrowed from the next

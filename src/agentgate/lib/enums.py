@@ -13,7 +13,7 @@ class _HotStrEnum(StrEnum):
 
 
 class Outcome(_HotStrEnum):
-    """What is decided about a request or a challenge."""
+    """The decision about a request or a challenge."""
 
     ALLOW = "allow"
     CHALLENGE = "challenge"
@@ -22,14 +22,14 @@ class Outcome(_HotStrEnum):
 
 
 class Mode(_HotStrEnum):
-    """Whether a site's outcomes apply or are only recorded."""
+    """The mode of a site: outcomes apply or are only recorded."""
 
     MONITOR = "monitor"
     ENFORCE = "enforce"
 
 
 class WidgetMode(StrEnum):
-    """How much of the browser check a visitor sees."""
+    """Visibility of the browser check."""
 
     INVISIBLE = "invisible"
     MANAGED = "managed"
@@ -37,7 +37,7 @@ class WidgetMode(StrEnum):
 
 
 class RuleAction(StrEnum):
-    """What a matching rule does; `count` observes only."""
+    """The action of a matching rule; `count` only counts."""
 
     ALLOW = "allow"
     CHALLENGE = "challenge"
@@ -47,7 +47,7 @@ class RuleAction(StrEnum):
 
 
 class ModelKind(_HotStrEnum):
-    """What a model scores."""
+    """The question that a model scores."""
 
     AGENT = "agent"
     BOT = "bot"
@@ -55,7 +55,7 @@ class ModelKind(_HotStrEnum):
 
 
 class ModelRole(StrEnum):
-    """The place of a model: deciding, shadowing, or the one before."""
+    """The role of a model: active, candidate or previous."""
 
     ACTIVE = "active"
     CANDIDATE = "candidate"
@@ -63,7 +63,7 @@ class ModelRole(StrEnum):
 
 
 class DecisionLabelValue(StrEnum):
-    """What a decision is labelled as."""
+    """The label of a decision."""
 
     HUMAN = "human"
     BOT = "bot"
@@ -72,7 +72,7 @@ class DecisionLabelValue(StrEnum):
 
 
 class LabelSource(StrEnum):
-    """Where a decision label came from."""
+    """The source of a decision label."""
 
     OPERATOR = "operator"
     PROBE = "probe"
@@ -82,7 +82,7 @@ class LabelSource(StrEnum):
 
 
 class DecisionKind(_HotStrEnum):
-    """What was decided about."""
+    """The subject of a decision."""
 
     REQUEST = "request"
     CHALLENGE = "challenge"
@@ -98,7 +98,7 @@ class AccountRole(StrEnum):
 
 
 class ConsolePermission(StrEnum):
-    """What a console route needs."""
+    """A permission that a console route requires."""
 
     SITES_READ = "sites:read"
     SITES_WRITE = "sites:write"
@@ -112,7 +112,7 @@ class ConsolePermission(StrEnum):
 
 
 class ApiTokenScope(StrEnum):
-    """What an API token may be given."""
+    """A permission of an API token."""
 
     SITES_READ = "sites:read"
     SITES_WRITE = "sites:write"
@@ -124,7 +124,7 @@ class ApiTokenScope(StrEnum):
 
 
 class OperatorVia(StrEnum):
-    """How an operator is signed in."""
+    """The kind of an operator's sign-in."""
 
     SESSION = "session"
     KEY = "key"
@@ -140,14 +140,14 @@ class SiteHealthStatus(StrEnum):
 
 
 class RulesSource(StrEnum):
-    """Whose rule set a site follows."""
+    """The source of a site's rule set."""
 
     SERVER = "server"
     SITE = "site"
 
 
 class MetricsSource(StrEnum):
-    """What metrics are counted from."""
+    """The source of metrics."""
 
     EVENTS = "events"
     AGGREGATES = "aggregates"
@@ -184,7 +184,7 @@ class UserStatus(StrEnum):
 
 
 class InstallState(StrEnum):
-    """Whether traffic was seen for a site."""
+    """State of a site's first traffic."""
 
     WAITING = "waiting"
     LIVE = "live"
@@ -197,7 +197,7 @@ class DecisionQueue(StrEnum):
 
 
 class LabelledFilter(StrEnum):
-    """Whether the decision list shows what an operator already labelled."""
+    """Whether the decision list shows what an operator already labeled."""
 
     ANY = "any"
     NO = "no"
@@ -212,6 +212,7 @@ class HealthCheck(StrEnum):
     NO_TRAFFIC = "no_traffic"
     ORIGIN_NOT_ALLOWED = "origin_not_allowed"
     SITEVERIFY_ERRORS = "siteverify_errors"
+    ADDRESS_MISMATCH = "address_mismatch"
 
 
 class Readiness(StrEnum):
@@ -225,7 +226,7 @@ class Readiness(StrEnum):
 
 
 class HealthSeverity(StrEnum):
-    """The overall status of a site's health and, but for `ok`, the severity of a failed check; worst last."""
+    """The overall status of a site's health and, except `ok`, the severity of a failed check; worst last."""
 
     OK = "ok"
     INFO = "info"
@@ -242,7 +243,7 @@ class MemberStatus(StrEnum):
 
 
 class ActorKind(StrEnum):
-    """Who did what an audit event records."""
+    """The actor of an audit event."""
 
     USER = "user"
     TOKEN = "token"  # noqa: S105 - a word of the contract, no secret
@@ -283,14 +284,14 @@ class SolveType(_HotStrEnum):
 
 
 class VerifyStatus(StrEnum):
-    """What a verification that was not refused answers."""
+    """Outcome of a verification without errors."""
 
     PASSED = "passed"
     STEP_UP = "step_up"
 
 
 class ReceiptKind(StrEnum):
-    """Who earned a signed receipt, and how."""
+    """The holder of a signed receipt and its kind."""
 
     BROWSER = "browser"
     AGENT = "agent"
@@ -306,7 +307,7 @@ class ClearanceLevel(StrEnum):
 
 
 class TokenBinding(_HotStrEnum):
-    """How closely a site's tokens are bound to whoever earned them."""
+    """The binding of a site's tokens to their visitor."""
 
     # The same network or clearance, and a browser of the same family; what cannot be compared passes.
     NETWORK = "network"
@@ -333,7 +334,7 @@ class HandoffStatus(StrEnum):
 
 
 class AgentPolicyDefault(StrEnum):
-    """What an agent policy does with agents it does not name."""
+    """An agent policy's rule for unlisted agents."""
 
     ALLOW = "allow"
     CHALLENGE = "challenge"
@@ -341,14 +342,14 @@ class AgentPolicyDefault(StrEnum):
 
 
 class AgentPolicyDecision(StrEnum):
-    """What an agent policy says about one agent."""
+    """An agent policy's rule for one agent."""
 
     ALLOW = "allow"
     DENY = "deny"
 
 
 class AgentPolicyAction(StrEnum):
-    """What an agent policy says about one agent's use of one action."""
+    """An agent policy's rule for one agent and one action."""
 
     ALLOW = "allow"
     DENY = "deny"
@@ -356,7 +357,7 @@ class AgentPolicyAction(StrEnum):
 
 
 class ListKind(StrEnum):
-    """What an entry of a site's lists names."""
+    """The kind of value of a list entry."""
 
     ADDRESS = "address"
     NETWORK = "network"
@@ -366,14 +367,14 @@ class ListKind(StrEnum):
 
 
 class ListOutcome(StrEnum):
-    """What an entry of a site's lists means for whom it names."""
+    """The effect of a list entry: allow or block."""
 
     ALLOW = "allow"
     BLOCK = "block"
 
 
 class AppealState(StrEnum):
-    """Where an appeal stands. `suspect` waits too, but looks like spam."""
+    """The state of an appeal. `suspect` is also open but looks like spam."""
 
     WAITING = "waiting"
     SUSPECT = "suspect"
@@ -383,7 +384,7 @@ class AppealState(StrEnum):
 
 
 class AppealAnswer(StrEnum):
-    """What the owners of a site answer to an appeal."""
+    """The resolution of an appeal."""
 
     LET_IN = "let_in"
     REFUSE = "refuse"
@@ -391,7 +392,7 @@ class AppealAnswer(StrEnum):
 
 
 class ChargeSource(StrEnum):
-    """For what an agent was charged."""
+    """The source of a charge."""
 
     GATEWAY = "gateway"
     SUBMIT = "submit"

@@ -34,6 +34,7 @@ new_session_id = partial(_hex_id, "ses")
 # An API token. Its secret is another value, and so is that of an appeal's link.
 new_api_token_id = partial(_hex_id, "tok")
 new_appeal_id = partial(_hex_id, "apl")
+new_suggestion_id = partial(_hex_id, "sug")
 new_access_request_id = partial(_hex_id, "req")
 new_message_id = partial(_hex_id, "msg")
 new_webhook_id = partial(_hex_id, "whk")

@@ -148,7 +148,7 @@ class Keyring:
 
 
 def _join(*parts: bytes) -> bytes:
-    # Lengths go before the parts, so that bytes cannot be moved from one part into its neighbour.
+    # Lengths go before the parts, so that bytes cannot be moved from one part into its neighbor.
     return b"".join([len(part).to_bytes(4, "big") + part for part in parts])
 
 
@@ -173,7 +173,7 @@ class Sealer:
             # ValueError: so short that not even the nonce is whole.
             raise KeysUnreadable(
                 "The stored keys cannot be opened with this root secret. Put back the root secret that this store was"
-                " created with; without it, signed tokens and sealed data cannot be read."
+                " created with; otherwise signed tokens and sealed data cannot be read."
             ) from None
 
 

@@ -20,7 +20,7 @@ def check_name(name: str, *, what: str = "name", code: str = "invalid_request") 
 
 def folded(text: str) -> str:
     """Return text in which upper and lower case, and different spellings of the same character, are alike."""
-    # Folding can bring forth what composes with its neighbour, so it is normalised again.
+    # Folding can bring forth what composes with its neighbor, so it is normalized again.
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 

@@ -44,7 +44,7 @@ def read_moment(name: str, text: str) -> int:
     except ValueError:
         raise Refused("invalid_range", f"{name} must be {_FORMATS}.") from None
     if not 0 <= moment <= LATEST_MS:
-        raise Refused("invalid_range", f"{name} must lie between the years 1970 and 9999.")
+        raise Refused("invalid_range", f"{name} must be between the years 1970 and 9999.")
     return moment
 
 

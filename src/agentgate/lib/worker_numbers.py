@@ -81,7 +81,7 @@ class WorkerNumber:
             taken = await stores.worker_numbers.list_taken(now_ms)
             free = next((number for number in range(WORKERS) if number not in taken), None)
             if free is None:
-                raise NoWorkerNumber(f"{WORKERS} workers are running already; no more can be told apart")
+                raise NoWorkerNumber(f"{WORKERS} workers are already running, which is the maximum")
             await stores.worker_numbers.take_number(free, self._owner, now_ms + LEASE_MS)
             return free
 

@@ -1,5 +1,6 @@
 """Wires the concepts of protection: sites, browser check, tokens, agents, gateway. `server/application.py` calls it."""
 
+from functools import partial
 from typing import Any, Protocol
 
 from agentgate.events.ports import EventStore
@@ -61,8 +62,11 @@ from agentgate.protection.sites.detail import AgentPrompt
 from agentgate.protection.sites.directory import SiteDirectory
 from agentgate.protection.sites.health import HealthReader
 from agentgate.protection.sites.jobs import site_jobs
-from agentgate.protection.sites.repository import ActivityStore, SiteHealthStore, SiteStores
+from agentgate.protection.sites.repository import ActivityStore, SiteHealthStore
 from agentgate.protection.snapshot_refresher import SnapshotRefresher
+from agentgate.protection.suggestions.collector import SuggestionCollector
+from agentgate.protection.suggestions.endpoints import save_seen, suggestion_jobs
+from agentgate.protection.suggestions.repository import SuggestionStores
 from agentgate.protection.tokens.binding import Bindings
 from agentgate.protection.tokens.clearance import Clearances
 from agentgate.protection.tokens.fast_siteverify import FastSiteverify
@@ -74,7 +78,7 @@ from agentgate.protection.tokens.siteverify import OwnForm
 from agentgate.protection.tokens.uses import CredentialUses
 
 
-class WiredStores(SiteStores, AppealStores, Protocol):
+class WiredStores(SuggestionStores, AppealStores, Protocol):
     """The repositories that protection uses."""
 
 
@@ -161,7 +165,9 @@ class DataPlane:
             bindings=self._bindings,
         )
         receipts = Receipts(self.signing_keys, self._clearances, stores.redemptions, keyring=keyring)
-        event_log = GatewayEventLog(recorder, refresher.ids, uses)
+        save = partial(save_seen, stores.store)
+        self.suggestions = SuggestionCollector(save, refresher.decider.visitors, foundation.background)
+        event_log = GatewayEventLog(recorder, refresher.ids, uses, self.suggestions)
         self._proxied_calls = ProxiedCallReader(refresher.sites, refresher.decider.visitors, uses)
         sealed_tokens = SealedTokens(keyring, stores.redemptions)
         self._passes = Passes(
@@ -182,7 +188,10 @@ class DataPlane:
             policy_checker=self.agent_policy_checker,
         )
         self._denied = self.gate.denials.responses = DeniedResponses(self._pages, self.gate.denials.sealed)
-        metrics, probes, gate = foundation.metrics, self.probes, self.gate
+        self._watch(foundation.metrics)
+
+    def _watch(self, metrics: MetricRegistry) -> None:
+        probes, gate = self.probes, self.gate
         metrics.watch(series.PROBES, lambda: {(state,): count for state, count in probes.judged.items()})
         metrics.watch(series.PROBES_LEFT_OUT, lambda: {(): len(probes.guard.all_left_out())})
         metrics.watch(series.CACHE_MISSES, lambda: {(cache,): count for cache, count in gate.misses.items()})
@@ -195,6 +204,7 @@ class DataPlane:
             *site_jobs(stores.store),
             *customer_jobs(stores.store, stores.activity, clock),
             *appeal_jobs(stores.store, clock),
+            *suggestion_jobs(stores.store, clock),
             *scoring_jobs(stores.store, stores.events, clock),
             *challenge_jobs(stores.challenges, clock),
             *token_jobs(stores.redemptions, clock),

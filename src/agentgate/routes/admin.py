@@ -24,6 +24,7 @@ from agentgate.routes.sites import (
     INSTALLATION,
     LISTS,
     RULES,
+    SUGGESTIONS,
     TRAFFIC,
     WEBHOOKS,
     operators_rows,
@@ -59,7 +60,7 @@ ADMIN = Surface(
             scope=site_in_path,
             refuses=("not_found", "protected_account", "invalid_state"),
         ),
-        *operators_rows(RULES, LISTS, APPEALS),
+        *operators_rows(RULES, LISTS, APPEALS, SUGGESTIONS),
         # Managed groups
         get("/managed-groups", rules.list_managed_groups),
         *operators_rows(TRAFFIC),

@@ -20,6 +20,7 @@ from agentgate.routes.sites import (
     RULES,
     SITES_READ,
     SITES_WRITE,
+    SUGGESTIONS,
     TRAFFIC,
     WEBHOOKS,
 )
@@ -104,6 +105,7 @@ CONSOLE = Surface(
         *RULES,
         *LISTS,
         *APPEALS,
+        *SUGGESTIONS,
         # Managed groups
         get("/managed-groups", rules.list_managed_groups, guard=SITES_READ),
         *AGENT_POLICY,

@@ -143,7 +143,7 @@ HANDOFF = Surface(
 )
 
 # The page shows the state of the handoff.
-_PAGES = {404: "There is no such question", 410: "The question was answered, or has expired"}
+_PAGES = {404: "Not found", 410: "The request was already decided or has expired"}
 
 # For people: refusals are pages as well.
 HANDOFF_PAGES = Surface(

@@ -24,6 +24,7 @@ from agentgate.protection.rules import decision_endpoints as decisions
 from agentgate.protection.rules import endpoints as rules
 from agentgate.protection.sites import endpoints as sites
 from agentgate.protection.sites.guards import site_in_path, site_in_query
+from agentgate.protection.suggestions import endpoints as suggestions
 
 SITE = "/sites/{siteKey}"
 
@@ -133,6 +134,24 @@ APPEALS = scoped(
         "/appeals/{appealId}/answer", appeals.reopen_appeal, guard=SITES_WRITE, refuses=("not_found", "invalid_state")
     ),
     put("/appeals/{appealId}/label", appeals.label_appeal, guard=SITES_WRITE, refuses=("not_found", "invalid_state")),
+)
+
+SUGGESTIONS = scoped(
+    SITE,
+    site_in_path,
+    get("/suggestions", suggestions.list_suggestions, guard=ANALYTICS_READ),
+    post(
+        "/suggestions/{suggestionId}/accept",
+        suggestions.accept_suggestion,
+        guard=SITES_WRITE,
+        refuses=("not_found", "invalid_state"),
+    ),
+    delete(
+        "/suggestions/{suggestionId}/accept",
+        suggestions.withdraw_suggestion,
+        guard=SITES_WRITE,
+        refuses=("not_found", "invalid_state"),
+    ),
 )
 
 AGENT_POLICY = scoped(

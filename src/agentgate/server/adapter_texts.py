@@ -27,7 +27,7 @@ class AdapterTexts:
     def write(self, proxy: str, site: Site, query: AdapterQuery) -> Adapter:
         """Return the files of a proxy; refuse a proxy that is unknown, and addresses that are none."""
         if proxy not in FILES:
-            raise Refused("not_found", f"There is no adapter for this proxy; there is one for {', '.join(FILES)}.")
+            raise Refused("not_found", f"There is no adapter for this proxy. Use one of {', '.join(FILES)}.")
         installation = Installation(
             site=site.site_key,
             service=self._service,
@@ -38,7 +38,7 @@ class AdapterTexts:
         try:
             files = [AdapterFile(name=name, text=render(proxy, installation, name)) for name in FILES[proxy]]
         except AdapterRefused as refused:
-            raise Refused("invalid_filter", f"The adapter cannot be filled in: {refused}.") from None
+            raise Refused("invalid_filter", f"The adapter's configuration cannot be generated: {refused}.") from None
         line = AdapterLine(**unavailable_line(proxy, installation)._asdict())
         return Adapter(proxy=proxy, files=files, placeholder=PLACEHOLDER_SECRET, unavailable=line)
 

@@ -326,7 +326,7 @@ async def _migrate_events(stores: Stores, clock: Clock) -> None:
         if not isinstance(stores.events, ClickhouseEvents):
             raise
         # Decisions need no ClickHouse. The delivery of the spool makes the tables first.
-        structlog.get_logger().warning("ClickHouse is away, events will wait in the spool", why=str(failure))
+        structlog.get_logger().warning("ClickHouse is unavailable: events are written to the spool", why=str(failure))
 
 
 def _spool_delivery(stores: Stores, metrics: MetricRegistry) -> PeriodicTask | None:

@@ -2,7 +2,7 @@
 
 The kernel puts one library below the other, in the order in which they are loaded. Imported where they are needed,
 these lie tens of megabytes apart, and a check takes up to a fifth more (decision 0023). Importing this module maps
-them; they are initialised where they are imported.
+them; they are initialized where they are imported.
 """
 
 import contextlib

@@ -29,7 +29,7 @@ def store_checks(stores: Stores, metrics: MetricRegistry) -> tuple[ReadinessChec
 
     async def probe_shared_cache() -> str:
         if not await stores.shared_cache.ping():
-            raise StoreUnavailable("the shared cache is away; limits are counted per worker")
+            raise StoreUnavailable("the shared cache is unavailable; each worker counts rate limits separately")
         return stores.shared_cache.kind
 
     # Without the configuration nothing can be decided, and without what happens once no token can be given or taken.
@@ -47,7 +47,7 @@ def events_check(stores: Stores, metrics: MetricRegistry, recorder: Recorder) ->
 
     async def probe() -> str:
         if not recorder.is_well:
-            raise StoreUnavailable("events wait, or there are more than can wait")
+            raise StoreUnavailable("events are queued, or the queue is full")
         if not isinstance(stores.events, ClickhouseEvents):
             return "recorded"
         try:

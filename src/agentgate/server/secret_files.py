@@ -28,7 +28,7 @@ def admin_key(settings: Settings) -> str:
     if len(key) < OPERATOR_KEY_LEAST_CHARACTERS or not _VISIBLE.match(key):
         raise SecretFileRefused(
             f"{settings.admin_key_path} does not hold {OPERATOR_KEY_LEAST_CHARACTERS} or more visible ASCII characters;"
-            " delete it to have a new one made, or set AGENTGATE_ADMIN_KEY"
+            " delete it to generate a new one, or set AGENTGATE_ADMIN_KEY"
         )
     return key
 
@@ -39,8 +39,8 @@ def root_secret(settings: Settings) -> bytes:
         return settings.root_secret
     if not settings.root_secret_path.exists() and (settings.data_dir / "config.db").exists():
         raise SecretFileRefused(
-            f"{settings.root_secret_path} is missing, but the databases beside it were made with one;"
-            " put the file back from a backup"
+            f"{settings.root_secret_path} is missing, but the databases next to it were created with one;"
+            " restore the file from a backup"
         )
     text = _read_or_make(settings.root_secret_path, secrets.token_hex(ROOT_SECRET_BYTES))
     try:
@@ -51,7 +51,7 @@ def root_secret(settings: Settings) -> bytes:
         # Making a new one would lock the service out of its own keys, so this is never repaired silently.
         raise SecretFileRefused(
             f"{settings.root_secret_path} does not hold {ROOT_SECRET_BYTES} bytes in hex;"
-            " put the file back from a backup"
+            " restore the file from a backup"
         )
     return secret
 
@@ -73,7 +73,7 @@ def _read_or_make(path: Path, new: str) -> str:
             _make(path, new)
         return path.read_text("ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise SecretFileRefused(f"{path} cannot be read or made: {error}") from None
+        raise SecretFileRefused(f"{path} cannot be read or created: {error}") from None
 
 
 def _make(path: Path, new: str) -> None:

@@ -116,7 +116,7 @@ class WorkerBoard:
             await asyncio.sleep(POLL_S)
             behind = [name for name in behind if self._read(name) < wanted and self._is_alive(name)]
         if behind and not self._is_slow:
-            structlog.get_logger().warning("a change was answered before every worker has it", behind=behind)
+            structlog.get_logger().warning("a change was confirmed before every worker has it", behind=behind)
         self._is_slow = bool(behind)
 
     async def gather_figures(self) -> Gathered:
@@ -140,7 +140,7 @@ class WorkerBoard:
         try:
             self._figures.write(self._own, figures)
         except OSError as failure:
-            structlog.get_logger().warning("figures for the metrics not written", why=str(failure))
+            structlog.get_logger().warning("metrics of a worker not written", why=str(failure))
         return [figures]
 
     def _others(self) -> list[str]:

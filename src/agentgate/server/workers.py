@@ -320,7 +320,7 @@ class _Supervisor:
                 self._replace_silent()
                 self._reap_dead()
                 if self._is_crash_loop():
-                    self._log.error("workers die at once, giving up", deaths=self._deaths)
+                    self._log.error("workers exit immediately after starting: stopping", deaths=self._deaths)
                     self._stop(wakeup)
                     return 1
             self._stop(wakeup)
@@ -381,7 +381,7 @@ class _Supervisor:
         now_s = time.monotonic()
         for slot, worker in self._living():
             if worker.is_silent(now_s, self._timings) and worker.process.is_alive():
-                self._log.error(f"{slot.name} is silent, killing it", worker=slot.number, pid=worker.process.pid)
+                self._log.error(f"{slot.name} does not respond, killing it", worker=slot.number, pid=worker.process.pid)
                 # A blocked loop does not get to handle SIGTERM.
                 worker.process.kill()
                 worker.process.join()

@@ -59,7 +59,7 @@ class FirstRows:
     def put_then(self, row: tuple[Value, ...], done: Done) -> None:
         """Put a row likewise, and say how it went as soon as that is known."""
         if len(self._waiting) >= MOST_WAITING:
-            raise StoreUnavailable(f"too many wait for {self._table.table}")
+            raise StoreUnavailable(f"too many requests are queued for {self._table.table}")
         # Here already, so that a value which cannot be stored fails its own call and not the whole group.
         check_values(row)
         self._waiting.append((row[: self._key_width], row, done))
@@ -126,7 +126,7 @@ async def _tell_all(outcomes: list[tuple[Done, bool]]) -> None:
             for done, outcome in portion:
                 _tell(done, outcome)
     finally:
-        # Callers hear the outcome also when this task is cancelled.
+        # Callers hear the outcome also when this task is canceled.
         for done, outcome in outcomes[at:]:
             _tell(done, outcome)
 
@@ -135,11 +135,11 @@ def _tell(done: Done, outcome: Outcome) -> None:
     try:
         done(outcome)
     except Exception:  # noqa: BLE001 - a failing callback must not keep the outcome from the others
-        structlog.get_logger().exception("what became of a row could not be told")
+        structlog.get_logger().exception("the result of an insert is unknown")
 
 
 def _fill(future: asyncio.Future[bool], outcome: Outcome) -> None:
-    # The caller may have been cancelled meanwhile; the row is there all the same.
+    # The caller may have been canceled meanwhile; the row is there all the same.
     if future.done():
         return
     if isinstance(outcome, bool):

@@ -128,13 +128,13 @@ async def apply(
 def read_migrations(folder: Path, *, dialect: Literal["sqlite", "postgres"]) -> list[Migration]:
     """Return the migrations of a folder for one dialect, in order. A variant replaces the plain file of its number."""
     if not folder.is_dir():
-        raise MigrationRefused(f"there is no set of migrations called {folder.name!r}")
+        raise MigrationRefused(f"there is no migration set named {folder.name!r}")
     plain: dict[int, Path] = {}
     variants: dict[int, Path] = {}
     for path in sorted(folder.glob("*.sql")):
         match = FILE_NAME.fullmatch(path.name)
         if match is None:
-            raise MigrationRefused(f"{path.name}: a migration is called NNNN_what.sql")
+            raise MigrationRefused(f"{path.name}: a migration must be named NNNN_what.sql")
         if match["dialect"] not in {None, dialect}:
             continue
         chosen = variants if match["dialect"] else plain
@@ -148,7 +148,7 @@ def _read(path: Path, number: int) -> Migration:
     data = path.read_bytes()
     sql = data.decode()
     if ENDS_TRANSACTION.search(sql):
-        raise MigrationRefused(f"{path.name} begins or ends a transaction; it already runs in one")
+        raise MigrationRefused(f"{path.name} begins or ends a transaction, but migrations already run in one")
     return Migration(path.parent.name, number, path.name, hashlib.sha256(data).hexdigest(), sql)
 
 

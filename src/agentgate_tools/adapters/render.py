@@ -125,7 +125,7 @@ def _values(proxy: str, installation: Installation) -> dict[str, str]:
     if not re.match(SITE_KEY_PATTERN, installation.site):
         raise AdapterRefused(f"{installation.site!r} is not a site key; it looks like site_shop1")
     if not _SECRET.match(installation.secret):
-        raise AdapterRefused("the secret is not one of a site; it begins with ags_ and has no spaces")
+        raise AdapterRefused("the secret is not a site's secret, which starts with ags_ and has no spaces")
     name = installation.site.replace("-", "_")
     unavailable = UNAVAILABLE[installation.mode]
     origin_scheme, origin_host, origin_port = _parts("origin", installation.origin, ("http", "https"))
@@ -178,7 +178,7 @@ def _parts(option: str, url: str, schemes: tuple[str, ...]) -> tuple[str, str, i
     except ValueError:
         raise AdapterRefused(f"--{option} {url!r} is not an address; give one such as {example}") from None
     if parts.scheme not in schemes:
-        raise AdapterRefused(f"--{option} {url!r} must begin with {' or '.join(f'{one}://' for one in schemes)}")
+        raise AdapterRefused(f"--{option} {url!r} must start with {' or '.join(f'{one}://' for one in schemes)}")
     host = parts.netloc.rpartition(":")[0] if port is not None else parts.netloc
     rest = parts.path.removeprefix("/") or parts.query or parts.fragment
     if rest or "?" in url or "#" in url or not _HOST.match(host) or port == 0:

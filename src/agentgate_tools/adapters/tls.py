@@ -39,8 +39,8 @@ def _apache(name: str, port: int, authorities: str) -> list[str]:
     host = f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
     return [
         "",
-        "# The way to AgentGate over TLS, for agentgate.lua on this machine alone; it needs: a2enmod ssl",
-        "# Once for all sites that ask the same service.",
+        "# Forwards from agentgate.lua to AgentGate over TLS, on this machine only; requires: a2enmod ssl",
+        "# Once for all sites that use the same AgentGate.",
         "<IfDefine !agentgate_tls>",
         "Define agentgate_tls",
         f"Listen {address}",

@@ -154,7 +154,7 @@ def _good(writer: Writer) -> Iterator[Case]:
         "valid, Signature-Agent as the key set's URL", expected, writer.terms(form=AgentForm.MEMBER, agent=key_set)
     )
     yield writer.case(
-        "valid, dictionary covered whole, label of its own",
+        "valid, covers the whole dictionary, separate label",
         expected,
         writer.terms(form=AgentForm.DICTIONARY, label="mine"),
     )
@@ -170,9 +170,9 @@ def _wrong_times(writer: Writer) -> Iterator[Case]:
     now_s = writer.now_s
     for name, created_s, expires_s in (
         ("expired an hour ago", now_s - 2 * HOUR_S, now_s - HOUR_S),
-        ("made in an hour", now_s + HOUR_S, now_s + HOUR_S + WINDOW_S),
-        ("good for 25 hours", now_s, now_s + 25 * HOUR_S),
-        ("expires before it was made", now_s, now_s - 1),
+        ("created in an hour", now_s + HOUR_S, now_s + HOUR_S + WINDOW_S),
+        ("valid for 25 hours", now_s, now_s + 25 * HOUR_S),
+        ("expires before it was created", now_s, now_s - 1),
         ("without created", None, now_s + WINDOW_S),
         ("without expires", now_s, None),
     ):
@@ -181,9 +181,9 @@ def _wrong_times(writer: Writer) -> Iterator[Case]:
 
 def _wrong_signatures(writer: Writer) -> Iterator[Case]:
     of_invalid = writer.policy.of_invalid()
-    yield writer.case("made with another key", of_invalid, writer.terms(keyid=writer.key.keyid), key=writer.other_key)
+    yield writer.case("signed with another key", of_invalid, writer.terms(keyid=writer.key.keyid), key=writer.other_key)
     yield writer.case("a key that the agent does not list", writer.policy.of_unproven(), key=writer.other_key)
-    yield writer.case("a keyid that is no thumbprint", INVALID, writer.terms(keyid="my-key"))
+    yield writer.case("a keyid that is not a thumbprint", INVALID, writer.terms(keyid="my-key"))
     yield writer.case("another path was signed", of_invalid, signed_path="/signed-elsewhere")
     yield writer.case("another method was signed", of_invalid, signed_method="POST")
     yield writer.case("another host was signed", of_invalid, signed_origin="https://another.example")
@@ -228,7 +228,7 @@ def digest_cases(writer: Writer) -> Iterator[Case]:
 
 def _offers(writer: Writer, price: str) -> Iterator[Case]:
     due = read_price(price)
-    assert due is not None, "policies have prices that can be read"
+    assert due is not None, "only readable prices are in policies"
     units, currency = due.minor_units, price[:3]
     other = "EUR" if currency != "EUR" else "USD"
     less, more = (f"{currency} {cents // 100}.{cents % 100:02}" for cents in (max(units - 1, 0), units + 1))

@@ -161,5 +161,5 @@ def _value(name: str, method: str, url: str, *, headers: Mapping[str, str], term
         "@target-uri": f"{parts.scheme}://{authority}{target}",
     }
     if name not in values:
-        raise ValueError(f"no component {name} can be signed here; there are {', '.join(values)} and headers")
+        raise ValueError(f"no component {name} can be signed here; use one of {', '.join(values)} and headers")
     return values[name]

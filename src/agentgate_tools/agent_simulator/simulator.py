@@ -117,11 +117,13 @@ class GatewayDoor:
         reason = answer.headers.get("x-service-reason")
         if reason is None:
             raise SimulationStopped(
-                f"the answer (status {answer.status}) is not of a gateway check; give the service's own address"
+                f"the response (status {answer.status}) is not from a gateway check; give AgentGate's own address"
             )
         if reason in {"invalid_credential", "invalid_request"}:
             message = answer.headers.get("x-service-message", "")
-            raise SimulationStopped(f"the gateway refuses the adapter ({reason}) {message}; check secret and --site")
+            raise SimulationStopped(
+                f"the gateway rejects the adapter ({reason}) {message}; check the secret and --site"
+            )
         would = answer.headers.get("x-service-would-decision")
         if would is not None:
             return Reading(f"would {would}", _WOULD.get(would, frozenset()))
@@ -163,9 +165,7 @@ class SubmitDoor:
             return Reading(ACCEPTED, frozenset((ACCEPTED,)))
         code = _error_code(answer.body)
         if code is None:
-            raise SimulationStopped(
-                f"/agent/submit answers with status {answer.status}; give the service's own address"
-            )
+            raise SimulationStopped(f"/agent/submit returns status {answer.status}; give AgentGate's own address")
         # The agent was accepted, and what it submits is for a person or for the site's rules to judge.
         more = {ACCEPTED} if code in {CHALLENGED, "policy"} else set()
         return Reading(code, frozenset({code, *more}))
@@ -202,7 +202,7 @@ def exchange(method: str, url: str, headers: Mapping[str, str], body: bytes | No
         named = {name.lower(): value for name, value in answer.getheaders()}
         return Answer(answer.status, named, answer.read(MOST_BODY_BYTES))
     except (OSError, http.client.HTTPException) as failure:
-        raise SimulationStopped(f"{parts.scheme}://{parts.netloc} does not answer: {failure}") from None
+        raise SimulationStopped(f"{parts.scheme}://{parts.netloc} does not respond: {failure}") from None
     finally:
         connection.close()
 
@@ -212,16 +212,16 @@ def _try(case: Case, door: Door) -> Result:
     if case.is_repeated:
         first = door.read(door.send(case))
         if ACCEPTED not in first.fulfils:
-            note = f"the first of the two was answered {first.shown}"
+            note = f"the first of the two responses was {first.shown}"
     answer = door.send(case)
     reading = door.read(answer)
     expected = {ACCEPTED, UNVERIFIED} if case.expected == LEFT_TO_RULES else {case.expected}
     is_right = not reading.fulfils.isdisjoint(expected)
     error = answer.headers.get("crawler-error")
     if is_right and case.error is not None and error not in {case.error, None}:
-        is_right, note = False, f"Crawler-Error is {error}, {case.error} is right"
+        is_right, note = False, f"Crawler-Error is {error} instead of {case.error}"
     elif LIMITED in reading.fulfils and not is_right:
-        note = "over the agent's quota; run it again in a minute"
+        note = "the agent exceeded its quota; run the simulator again in a minute"
     elif not is_right and not note:
         note = answer.headers.get("x-service-message", "")
     return Result(

@@ -52,13 +52,15 @@ def check_transport(installation: Installation, home: Asked) -> Iterator[Finding
     if site.scheme == "https":
         left_days = int((home.certificate_ends_s - now_s) / 86_400)
         if home.certificate_ends_s - now_s < CERTIFICATE_S:
-            yield warned("tls", f"the certificate ends in {left_days} days", "Renew it, or mend what renews it.")
+            yield warned(
+                "tls", f"the certificate expires in {left_days} days", "Renew it, or fix the automatic renewal."
+            )
         else:
-            yield passed("tls", f"the certificate is good for {left_days} days")
+            yield passed("tls", f"the certificate is valid for {left_days} days")
     elif is_loopback(site.host):
-        yield skipped("tls", "the site is on this machine", "Run the doctor against the address that visitors use.")
+        yield skipped("tls", "the site is on this machine", "Run the doctor with the site's public address.")
     else:
-        fix = "Serve the site over https: tokens and clearances are sent in clear."
+        fix = "Serve the site over https: tokens and clearance cookies are sent unencrypted."
         yield warned("tls", "the site is served over http", fix)
 
 
@@ -68,23 +70,23 @@ def check_gate(installation: Installation) -> Iterator[Finding]:
     denied = installation.site.try_asking("GET", "/", ("User-Agent", SCANNER))
     has_script = script is not None and script.is_script
     if denied is not None and denied.reason:
-        yield passed("gate", f"the gateway refuses a scanner ({denied.status} {denied.reason})")
+        yield passed("gate", f"the gateway blocks a scanner ({denied.status} {denied.reason})")
     elif has_script:
-        found = "the site is connected, and a scanner is let through"
-        yield warned("gate", found, "Switch the site to enforce mode, and see whether its rules stop scanners.")
+        found = "the site is connected, and a scanner is allowed"
+        yield warned("gate", found, "Switch the site to enforce mode, and check whether its rules block scanners.")
     elif script is not None and script.status in {502, 503, 504}:
         yield failed(
-            "gate", f"AgentGate does not answer ({script.status})", "Start it, or set its address in the adapter."
+            "gate", f"AgentGate is unavailable ({script.status})", "Start AgentGate, or set its address in the adapter."
         )
     else:
-        fix = "Put an adapter before the site: `agentgate adapter nginx`, or the middleware of agentgate_client."
-        yield failed("gate", "nothing shows that the site is behind AgentGate", fix)
+        fix = "Install an adapter for the site: `agentgate adapter nginx`, or the middleware of agentgate_client."
+        yield failed("gate", "no sign that the site is behind AgentGate", fix)
     if has_script:
         yield passed("own-paths", "the check's script comes from the site's own origin")
     else:
         status = "no answer" if script is None else str(script.status)
-        fix = "Let the adapter pass `/.agentgate/` on to AgentGate unchanged."
-        yield failed("own-paths", f"{OWN_SCRIPT} is not there ({status})", fix)
+        fix = "Configure the adapter to forward `/.agentgate/` to AgentGate unchanged."
+        yield failed("own-paths", f"{OWN_SCRIPT} is missing ({status})", fix)
 
 
 def check_exposure(installation: Installation) -> Iterator[Finding]:
@@ -93,30 +95,35 @@ def check_exposure(installation: Installation) -> Iterator[Finding]:
     open_paths = [path for path in NOT_PASSED_ON if _is_ours(site.try_asking("GET", f"/.agentgate/{path}"), own=True)]
     open_paths += [path for path in NOT_AT_ALL if _is_ours(site.try_asking("GET", f"/{path}"), own=False)]
     if open_paths:
-        fix = "Pass on what the adapters in deploy/ do: the challenge page, /v1/browser/ and /sdk/ under /.agentgate/."
-        yield failed("exposure", f"the site passes {', '.join(dict.fromkeys(open_paths))} on to AgentGate", fix)
+        fix = (
+            "Forward only what the adapters in deploy/ forward: the challenge page, /v1/browser/ and /sdk/"
+            " under /.agentgate/."
+        )
+        yield failed("exposure", f"the site forwards {', '.join(dict.fromkeys(open_paths))} to AgentGate", fix)
     else:
-        yield passed("exposure", "the site passes on what its visitors need and nothing else")
+        yield passed("exposure", "the site forwards only the paths that visitors need")
     admin_paths = [f"/{path}" for path in ADMIN_PATHS if _is_admin(site.try_asking("GET", f"/{path}"))]
     if admin_paths:
-        fix = "Pass nothing on to AGENTGATE_ADMIN_LISTEN: reach it over a private network or an SSH tunnel."
-        yield failed("admin-routes", f"the site answers for AgentGate's operators at {', '.join(admin_paths)}", fix)
+        fix = "Do not forward requests to AGENTGATE_ADMIN_LISTEN. Use a private network or an SSH tunnel."
+        yield failed("admin-routes", f"the site exposes the admin listener at {', '.join(admin_paths)}", fix)
     else:
-        yield passed("admin-routes", "nothing of the admin listener answers on the site's host")
+        yield passed("admin-routes", "the site does not expose the admin listener")
     if installation.ports is None and is_loopback(site.host):
-        yield skipped("listeners", "the site is on this machine", "Run the doctor from another one, or give --port.")
+        yield skipped(
+            "listeners", "the site is on this machine", "Run the doctor from another machine, or give --port."
+        )
         return
     ports = DEFAULT_PORTS if installation.ports is None else installation.ports
     admin = [port for port in ports if _has_admin(ask_port(site.host, port, "/v1/admin/sites"))]
     public = [port for port in ports if port not in admin and _has_health(ask_port(site.host, port, "/healthz"))]
     for port in admin:
-        fix = "Bind AGENTGATE_ADMIN_LISTEN to the loopback or a private network, and close the port in the firewall."
-        yield failed("listeners", f"the admin listener answers on port {port}", fix)
+        fix = "Bind AGENTGATE_ADMIN_LISTEN to loopback or a private network, and close the port in the firewall."
+        yield failed("listeners", f"the admin listener is reachable on port {port}", fix)
     for port in public:
         fix = "Bind AGENTGATE_PUBLIC_LISTEN to where the proxy reaches it, unless browsers call AgentGate directly."
-        yield warned("listeners", f"AgentGate's public listener answers on port {port}", fix)
+        yield warned("listeners", f"AgentGate's public listener is reachable on port {port}", fix)
     if not admin and not public:
-        yield passed("listeners", f"nothing of AgentGate answers on port {', '.join(map(str, ports))}")
+        yield passed("listeners", f"AgentGate is not reachable on port {', '.join(map(str, ports))}")
 
 
 def check_leaks(home: Asked, refused: Asked | None) -> Finding:
@@ -128,12 +135,12 @@ def check_leaks(home: Asked, refused: Asked | None) -> Finding:
                 leaked.append(name)
     told = [name for name, _ in home.headers if name in {"x-service-reason", "x-service-would-decision"}]
     if leaked:
-        fix = "Remove these from the answers, and rotate the site's secret if it was among them."
-        return failed("leaks", f"answers carry {', '.join(dict.fromkeys(leaked))}", fix)
+        fix = "Remove these headers from responses, and rotate the site's secret if it was exposed."
+        return failed("leaks", f"responses contain {', '.join(dict.fromkeys(leaked))}", fix)
     if home.status < 400 and told:
-        fix = "Let the adapter keep the service's headers from visitors who are let through."
-        return warned("leaks", f"visitors are told {', '.join(told)}", fix)
-    return passed("leaks", "answers carry no secret and nothing of the proxy's questions")
+        fix = "Configure the adapter to remove AgentGate's headers from responses to allowed visitors."
+        return warned("leaks", f"responses expose {', '.join(told)}", fix)
+    return passed("leaks", "responses contain no secret and no header of the gateway check")
 
 
 def _is_ours(answer: Asked | None, *, own: bool) -> bool:

@@ -11,6 +11,7 @@ from agentgate_tools.doctor.checks import (
     check_leaks,
     check_transport,
 )
+from agentgate_tools.doctor.feed_checks import check_feeds
 from agentgate_tools.doctor.findings import Finding, failed, passed, skipped, warned
 from agentgate_tools.doctor.route_checks import check_forged_headers, check_protected_route
 from agentgate_tools.doctor.seen_checks import ask_seen, check_seen
@@ -25,9 +26,9 @@ UNSEEN = (
 
 def _reachable(home: Asked) -> Finding:
     if home.reason:
-        found = f"the site's rules refuse this client ({home.status} {home.reason}), which hides what is behind them"
-        return warned("reachable", found, "Wait a minute, or run the doctor from an address that they let through.")
-    return passed("reachable", f"the site answers ({home.status})")
+        found = f"the site's rules block this client ({home.status} {home.reason}), which hides the results"
+        return warned("reachable", found, "Wait a minute, or run the doctor from an allowed IP address.")
+    return passed("reachable", f"the site responds ({home.status})")
 
 
 def examine(installation: Installation) -> list[Finding]:
@@ -37,7 +38,9 @@ def examine(installation: Installation) -> list[Finding]:
         home = site.ask("GET", site.path)
         refused = site.ask("GET", site.path, headers=[("User-Agent", SCANNER)])
     except NoAnswer as silent:
-        return [failed("reachable", f"no answer: {silent}", "Check the address, the name in DNS and the certificate.")]
+        return [
+            failed("reachable", f"no response: {silent}", "Check the address, the name in DNS and the certificate.")
+        ]
     return [
         _reachable(home),
         *check_transport(installation, home),
@@ -48,9 +51,12 @@ def examine(installation: Installation) -> list[Finding]:
         *check_protected_route(installation),
         *check_exposure(installation),
         check_leaks(home, refused),
+        check_feeds(installation, home),
         *check_caches(installation, home),
         *check_upstream(installation),
-        skipped("unseen", f"not to be seen from outside: {UNSEEN}", "Read docs/doctor.md, and look at these by hand."),
+        skipped(
+            "unseen", f"not testable from outside: {UNSEEN}", "Read docs/test-installation.md and check these manually."
+        ),
     ]
 
 

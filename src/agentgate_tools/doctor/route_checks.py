@@ -7,8 +7,10 @@ from agentgate_tools.doctor.asking import Asked, NoAnswer, Site
 from agentgate_tools.doctor.checks import REFUSED, SCANNER, TOKEN, Installation
 from agentgate_tools.doctor.findings import Finding, failed, passed, skipped, warned
 
-GIVE_PATH = "Give --protected-path with a route that needs a token."
-CLEAR = "Let the adapter remove these from what visitors send, in every spelling, before it sets its own."
+GIVE_PATH = "Give --protected-path with a route that requires a token."
+CLEAR = (
+    "Configure the adapter to remove these headers from visitors' requests, in every spelling, before it sets its own."
+)
 
 
 def forgeries(site: Site) -> dict[str, list[tuple[str, str]]]:
@@ -65,13 +67,13 @@ def check_forged_headers(installation: Installation) -> Finding:
             if again.status == usual.status != answer.status:
                 changed.append(f"{name} ({usual.status} becomes {answer.status})")
             elif again.status != usual.status:
-                found = f"the same request was answered {usual.status} and then {again.status}"
+                found = f"the same request returned {usual.status} and then {again.status}"
                 return warned("forged-headers", found, "Wait a minute and run the doctor again.")
     except NoAnswer as silent:
-        return failed("forged-headers", f"the site stopped answering: {silent}", "See the logs of the proxy.")
+        return failed("forged-headers", f"the site stopped responding: {silent}", "Check the proxy's logs.")
     if changed:
-        return failed("forged-headers", f"the answer depends on {', '.join(changed)}", CLEAR)
-    return passed("forged-headers", "made-up X-Original-*, X-Service-* and their like change nothing")
+        return failed("forged-headers", f"the response depends on {', '.join(changed)}", CLEAR)
+    return passed("forged-headers", "forged X-Original-*, X-Service-* and similar headers have no effect")
 
 
 def _is_cautious(name: str, answer: Asked) -> bool:
@@ -94,10 +96,10 @@ def check_protected_route(installation: Installation) -> Iterator[Finding]:
     forged = _ask(installation, "doctor.made.this")
     if forged is None or forged.status not in REFUSED:
         yield failed(
-            "forged-token", "a made-up token opens the route", "Check the token with AgentGate before the route runs."
+            "forged-token", "the route accepts a forged token", "Verify the token with AgentGate before the route runs."
         )
     else:
-        yield passed("forged-token", f"a made-up token is refused ({forged.status} {forged.reason})")
+        yield passed("forged-token", f"the route rejects a forged token ({forged.status} {forged.reason})")
     yield _in_other_spellings(installation)
     yield from _with_tokens(installation)
 
@@ -105,15 +107,15 @@ def check_protected_route(installation: Installation) -> Iterator[Finding]:
 def _without_token(installation: Installation, bare: Asked | None) -> Finding:
     route = f"{installation.method} {installation.protected_path}"
     if bare is None:
-        return failed("missing-token", f"{route} does not answer", "See the logs of the proxy.")
+        return failed("missing-token", f"{route} does not respond", "Check the proxy's logs.")
     if bare.status in {401, 403, 429} and bare.reason in {"policy", "agent_unverified", "rate_limited"}:
-        fix = "Wait a minute, or run the doctor from an address that the site's rules let through."
-        return warned("missing-token", f"{route} refuses this client by the site's rules ({bare.reason})", fix)
+        fix = "Wait a minute, or run the doctor from an IP address that the site's rules allow."
+        return warned("missing-token", f"the site's rules block this client on {route} ({bare.reason})", fix)
     if bare.status == 401 and bare.reason:
-        return passed("missing-token", f"{route} asks for a token ({bare.reason})")
+        return passed("missing-token", f"{route} requires a token ({bare.reason})")
     if bare.status == 401:
-        fix = "See whether it is AgentGate that answers: its adapters say why in X-Service-Reason."
-        return warned("missing-token", f"{route} answers 401 without saying why", fix)
+        fix = "Check whether AgentGate returns this response: its adapters send the reason in X-Service-Reason."
+        return warned("missing-token", f"{route} returns 401 without a reason", fix)
     if bare.status == 503:
         fix = "Start AgentGate, or correct its address or the site's secret in the adapter."
         return warned("missing-token", f"{route} is closed because the check fails (503)", fix)
@@ -127,10 +129,10 @@ def _why_open(installation: Installation) -> str:
     except NoAnswer:
         script = None
     if script is not None and script.status in {502, 503, 504}:
-        return "AgentGate is away and the adapter fails open: let it answer 503 when the check gives no answer."
+        return "AgentGate is unavailable and the adapter fails open. Configure it to return 503 if the check fails."
     if script is not None and script.is_script:
         return "Add the route with an action that has browserRequired, and switch the site to enforce mode."
-    return "There is no gate before the site: put an adapter or the middleware before it."
+    return "The site is not connected: install an adapter or the middleware."
 
 
 def _in_other_spellings(installation: Installation) -> Finding:
@@ -144,9 +146,9 @@ def _in_other_spellings(installation: Installation) -> Finding:
         if answer.status not in REFUSED and not 300 <= answer.status < 400:
             opened.append(f"{name} ({path}: {answer.status})")
     if opened:
-        fix = "Let the adapter send the target as it arrived, not decoded."
-        return failed("spellings", f"the route is reached unchecked with {', '.join(opened)}", fix)
-    return passed("spellings", "the route is protected however its path is written")
+        fix = "Configure the adapter to send the target unchanged, not decoded."
+        return failed("spellings", f"these spellings reach the route unchecked: {', '.join(opened)}", fix)
+    return passed("spellings", "the route is protected in every spelling of its path")
 
 
 def _with_tokens(installation: Installation) -> Iterator[Finding]:
@@ -155,26 +157,28 @@ def _with_tokens(installation: Installation) -> Iterator[Finding]:
     else:
         answer = _ask(installation, installation.other_token)
         if answer is None or answer.status not in REFUSED:
-            fix = "Check the token for the route's own action (expectedAction)."
-            yield failed("wrong-action", "a token of another action opens the route", fix)
+            fix = "Verify the token's action (expectedAction)."
+            yield failed("wrong-action", "the route accepts a token of another action", fix)
         else:
-            yield passed("wrong-action", f"a token of another action is refused ({answer.reason})")
+            yield passed("wrong-action", f"the route rejects a token of another action ({answer.reason})")
     if installation.token is None:
-        yield skipped("replay", "no token was given", "Give --token with a fresh one for the route.")
+        yield skipped("replay", "no token was given", "Give --token with a new token for the route.")
         return
     first, second = _ask(installation, installation.token), _ask(installation, installation.token)
     if first is None or first.status in REFUSED:
         told = "no answer" if first is None else f"{first.status} {first.reason}"
-        fix = "Give a fresh token of this site and route."
+        fix = "Give a new token of this site and route."
         if first is not None and first.reason == "visitor_mismatch":
-            fix = "Earn the token with Chrome, in the network that the doctor runs in: nobody else can spend it."
-        yield warned("replay", f"the token was refused at first ({told})", fix)
+            fix = "Get the token with Chrome, in the doctor's network: other clients cannot redeem it."
+        yield warned("replay", f"the token was rejected at first use ({told})", fix)
     elif second is None or second.status not in REFUSED:
         yield failed(
-            "replay", "the same token opens the route twice", "Redeem each token, and refuse it when that fails."
+            "replay",
+            "the route accepts the same token twice",
+            "Redeem each token, and reject the request if that fails.",
         )
     else:
-        yield passed("replay", f"the token opens the route once and is then refused ({second.reason})")
+        yield passed("replay", f"the route accepts the token once and then rejects it ({second.reason})")
 
 
 def _ask(installation: Installation, token: str | None = None) -> Asked | None:

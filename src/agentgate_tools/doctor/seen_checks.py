@@ -21,10 +21,10 @@ ADDRESS_HEADERS = (
 # Two visitors on this machine.
 LOOPBACK_SOURCES = ("127.0.0.2", "127.0.0.3")
 OWN_ADDRESS = (
-    "Let the adapter send the address of the connection; behind another proxy, trust the addresses of that proxy "
-    "alone, as the adapter's page describes."
+    "Configure the adapter to send the connection's IP address; behind another proxy, trust only that proxy's "
+    "addresses, as the adapter's page describes."
 )
-NOT_TOLD = "AgentGate does not tell what the adapter sends"
+NOT_TOLD = "AgentGate does not report what the adapter sends"
 
 
 class Seen(Struct, frozen=True, rename="camel"):
@@ -69,7 +69,7 @@ def check_seen(installation: Installation, home: Asked) -> Iterator[Finding]:
     yield check_clock(installation, home, told.seen)
     if told.seen is None:
         for check in ("origin", "visitor-address", "visitors-apart"):
-            yield skipped(check, NOT_TOLD, "Pass /.agentgate/ on to AgentGate with the headers of the check.")
+            yield skipped(check, NOT_TOLD, "Forward /.agentgate/ to AgentGate with the headers of the gateway check.")
         return
     yield _origin(installation.site, told.seen)
     yield _visitor_address(installation.site, home)
@@ -79,11 +79,11 @@ def check_seen(installation: Installation, home: Asked) -> Iterator[Finding]:
 def _secret(told: Told) -> Finding:
     if told.reason == "invalid_credential":
         found = "AgentGate does not know the secret that the adapter sends"
-        fix = "AgentGate runs. Make a credential for this site, put its secret in the adapter, and reload the proxy."
+        fix = "AgentGate runs. Create a credential for this site, put its secret in the adapter, and reload the proxy."
         return failed("secret", found, fix)
     if told.reason == "invalid_request":
         found = f"AgentGate cannot read what the adapter sends ({told.message or 'a malformed description'})"
-        fix = "Print the adapter's configuration again, and do not change X-AgentGate-Request."
+        fix = "Generate the adapter's configuration again, and do not change X-AgentGate-Request."
         return failed("secret", found, fix)
     if told.seen is None:
         return skipped("secret", NOT_TOLD, "See `gate` and `own-paths`.")
@@ -99,27 +99,29 @@ def check_clock(installation: Installation, home: Asked, seen: Seen | None) -> F
     if seen is not None:
         off["AgentGate's"] = seen.time_ms / 1000 - now_s
     if not off:
-        return skipped("clock", "neither the site nor AgentGate tells the time", "Compare the clocks by hand.")
+        return skipped("clock", "neither the site nor AgentGate returns the time", "Compare the clocks manually.")
     wrong = {name: skew for name, skew in off.items() if abs(skew) > MOST_SKEW_S}
     if not wrong:
-        return passed("clock", f"{' and '.join(off)} clock agree with this machine's")
+        return passed("clock", f"{' and '.join(off)} clocks match this machine's clock")
     if len(wrong) == len(off) == 2 and max(wrong.values()) - min(wrong.values()) <= MOST_SKEW_S:
         found = f"this machine's clock differs from the site's and AgentGate's by {abs(max(wrong.values())):.0f} s"
-        return warned("clock", found, "Set this machine's clock by NTP; the other two agree.")
+        return warned("clock", found, "Set this machine's clock by NTP. The other two match.")
     told = ", ".join(f"{name} clock is off by {skew:+.0f} s" for name, skew in wrong.items())
-    return failed("clock", told, "Set the clocks by NTP: tokens live for two minutes, signatures allow for one.")
+    return failed(
+        "clock", told, "Set the clocks by NTP: tokens expire after two minutes, and signatures tolerate one minute."
+    )
 
 
 def _origin(site: Site, seen: Seen) -> Finding:
     if is_loopback(urlsplit(site.origin).hostname or ""):
-        fix = "Run the doctor against the address that visitors use."
-        return skipped("origin", f"the adapter asks under {seen.origin}; the site was asked on this machine", fix)
+        fix = "Run the doctor with the site's public address."
+        return skipped("origin", f"the adapter uses the origin {seen.origin}; the site was tested on this machine", fix)
     own, told = _parts(site.origin), _parts(seen.origin)
     # On this machine TLS may end elsewhere.
     if own[1:] == told[1:] if is_loopback(site.host) else own == told:
-        return passed("origin", f"the adapter asks under the site's own origin ({seen.origin})")
-    found = f"the adapter asks under {seen.origin}, and the site does not have the visitors' origin {site.origin}"
-    return failed("origin", found, f"Add {site.origin} to the allowed origins of the site.")
+        return passed("origin", f"the adapter uses the site's own origin ({seen.origin})")
+    found = f"the adapter uses the origin {seen.origin}, and the site lacks the visitors' origin {site.origin}"
+    return failed("origin", found, f"Add {site.origin} to the site's allowed origins.")
 
 
 def _parts(origin: str) -> tuple[str, str, int | None]:
@@ -133,7 +135,7 @@ def _visitor_address(site: Site, home: Asked) -> Finding:
     source = LOOPBACK_SOURCES[0] if is_loopback(home.peer) else None
     seen = ask_seen(site, source=source).seen
     if seen is None:
-        return skipped("visitor-address", NOT_TOLD, "Run the doctor against the address that visitors use.")
+        return skipped("visitor-address", NOT_TOLD, "Run the doctor with the site's public address.")
     believed = []
     for name in (*ADDRESS_HEADERS, "Forwarded"):
         value = f"for={FORGED_ADDRESS}" if name == "Forwarded" else FORGED_ADDRESS
@@ -141,13 +143,16 @@ def _visitor_address(site: Site, home: Asked) -> Finding:
         if _differs(told, seen):
             # Asked again without it, the address must be the one of before.
             if _differs(ask_seen(site, source=source), seen):
-                found = "the address that AgentGate is told changes from request to request"
+                found = "the client IP address that AgentGate receives changes from request to request"
                 return failed("visitor-address", found, OWN_ADDRESS)
             believed.append(name)
     if believed:
-        found = f"visitors choose their address with {', '.join(believed)}: limits and lists by address mean nothing"
+        found = (
+            f"visitors can forge their IP address with {', '.join(believed)}: limits and lists by IP"
+            " address have no effect"
+        )
         return failed("visitor-address", found, OWN_ADDRESS)
-    return passed("visitor-address", "no header of a visitor changes the address that AgentGate is told")
+    return passed("visitor-address", "no visitor header changes the client IP address that AgentGate receives")
 
 
 def _differs(told: Told, seen: Seen) -> bool:
@@ -155,18 +160,18 @@ def _differs(told: Told, seen: Seen) -> bool:
 
 
 def _visitors_apart(site: Site, home: Asked, seen: Seen) -> Finding:
-    one_for_all = "AgentGate is told one address for all visitors: one of them uses up the limits of all"
+    one_for_all = "AgentGate receives one IP address for all visitors: one visitor uses up the limits of all"
     if is_loopback(home.peer):
         told = [ask_seen(site, source=source).seen for source in LOOPBACK_SOURCES]
         if None in told:
-            fix = "Run the doctor against the address that visitors use."
-            return skipped("visitors-apart", "the site is on this machine, which has one address", fix)
+            fix = "Run the doctor with the site's public address."
+            return skipped("visitors-apart", "the site is on this machine, which has one IP address", fix)
         if told[0].visitor == told[1].visitor:  # type: ignore[union-attr]
             return failed("visitors-apart", one_for_all, OWN_ADDRESS)
-        return passed("visitors-apart", "two visitors on this machine have two addresses")
+        return passed("visitors-apart", "two visitors on this machine have two IP addresses")
     if not is_private(home.peer) and seen.network != "public":
         return failed("visitors-apart", f"{one_for_all} (a {seen.network} one)", OWN_ADDRESS)
     if seen.network != "public":
-        fix = "Compare with the doctor on a second machine."
+        fix = "Compare with the result on a second machine."
         return skipped("visitors-apart", "the site is in a private network, and so is this machine", fix)
-    return passed("visitors-apart", "AgentGate is told a public address for this client")
+    return passed("visitors-apart", "AgentGate receives a public IP address for this client")

@@ -9,7 +9,7 @@ from agentgate_tools.doctor.checks import REFUSED, Installation
 from agentgate_tools.doctor.findings import Finding, failed, passed, skipped
 
 SLACK_BYTES = 64
-GIVE_UPSTREAM = "Give --upstream with the address at which the application itself listens."
+GIVE_UPSTREAM = "Give --upstream with the application's own address."
 SUFFIXES = (".json", ".xml", ".html", ".htm", ".php", ".aspx", ".do", ".action", ".x", "/", "/index.html", "/index.php")
 PREFIXES = ("/index.php", "/index.html", "/app.php", "/public", "/api", "/v1", "/en", "//", "/.")
 
@@ -37,25 +37,25 @@ def check_upstream(installation: Installation) -> Iterator[Finding]:
     except NoAnswer:
         yield passed("upstream", "the upstream cannot be reached from here")
         fix = "Run the doctor with --upstream on the site's own machine: it then tries other paths of the route."
-        yield skipped("aliases", "the upstream cannot be asked", fix)
+        yield skipped("aliases", "the upstream cannot be tested", fix)
         return
     if installation.is_inside:
         fix = "Run the doctor from another machine, with the upstream's port at the site's public address."
-        yield skipped("upstream", "the upstream's address is one of this machine or network", fix)
+        yield skipped("upstream", "the upstream's address is on this machine or network", fix)
     else:
-        fix = "Let the application listen on the loopback or a private network, and close its port in the firewall."
-        yield failed("upstream", "the upstream answers here, around the gate", fix)
+        fix = "Bind the application to loopback or a private network, and close its port in the firewall."
+        yield failed("upstream", "the upstream is reachable from here and bypasses AgentGate", fix)
     yield _aliases(installation, upstream)
 
 
 def _aliases(installation: Installation, upstream: Site) -> Finding:
     path, method = installation.protected_path, installation.method
     if path is None:
-        return skipped("aliases", "no route was given", "Give --protected-path with a route that needs a token.")
+        return skipped("aliases", "no route was given", "Give --protected-path with a route that requires a token.")
     route = upstream.try_asking(method, path)
     unknown = upstream.try_asking(method, f"/{secrets.token_hex(8)}/{secrets.token_hex(8)}")
     if route is None or unknown is None or _is_alike(route, unknown):
-        found = f"the upstream answers {method} {path} like a path that it does not have"
+        found = f"the upstream responds to {method} {path} as to an unknown path"
         return skipped("aliases", found, "Give --protected-path with a route that the application has.")
     # What takes the path from the query answers at `/`, also where the query says nothing to it.
     front = upstream.try_asking(method, "/?agentgate-doctor=1") or unknown
@@ -66,12 +66,12 @@ def _aliases(installation: Installation, upstream: Site) -> Finding:
     ]
     opened = [alias for alias in answered if _is_open(installation.site.try_asking(method, alias))]
     if opened:
-        fix = "Name them as routes of the site (docs/aliases.md), or let the application stop answering to them."
-        found = f"the application runs {path} also as {', '.join(opened)}, which is not protected"
+        fix = "Add them as routes of the site (docs/allow-webhooks.md), or remove them from the application."
+        found = f"the application also serves {path} as {', '.join(opened)}, which is not protected"
         return failed("aliases", found, fix)
     if answered:
         return passed("aliases", f"the route is protected also as {', '.join(answered)}")
-    return passed("aliases", "the application has no other path for the route that is known here")
+    return passed("aliases", "the application has no known path alias for the route")
 
 
 def _is_same(answer: Asked | None, route: Asked, unknown: Asked) -> bool:

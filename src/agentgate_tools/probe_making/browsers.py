@@ -224,9 +224,9 @@ def collect(browser: Browser, zoom: float, programs: Sequence[Program]) -> Run:
         thread.join()
     posted = server.posted
     if posted is None:
-        raise RunFailed(f"{browser.path} at zoom {zoom:g} did not answer within {RUN_SECONDS:.0f} s")
+        raise RunFailed(f"{browser.path} at zoom {zoom:g} did not respond within {RUN_SECONDS:.0f} s")
     if len(posted.answers) != len(programs):
-        raise RunFailed(f"{browser.path} at zoom {zoom:g} laid nothing out")
+        raise RunFailed(f"{browser.path} at zoom {zoom:g} produced no layout")
     return Run(
         engine=browser.engine,
         zoom=zoom,

@@ -131,7 +131,7 @@ def run_all(
             try:
                 run = collect(browser, zoom, asked)
             except RunFailed as error:
-                tell(f"left out: {error}")
+                tell(f"skipped: {error}")
                 continue
             version = "" if run.version is None else f" {run.version}"
             tell(f"{run.engine}{version} at zoom {zoom:g}: {time.monotonic() - start:.0f} s")

@@ -57,7 +57,7 @@ MOST_FILE_BYTES = 1024 * 1024 * 1024
 MOST_RANGES = 4_000_000
 # The longest lines of published lists have some hundred bytes.
 LONGEST_LINE = 64 * 1024
-AS_PUBLISHED = "give it as its publisher does"
+AS_PUBLISHED = "give the file in its published format"
 # Of each file; enough to see what is wrong with it.
 MOST_REPORTED = 20
 
@@ -212,7 +212,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _refuse_file(_path: Path, gathered: Gathered) -> None:
-    gathered.refuse(1, f"of no known kind; known are {KNOWN_NAMES}")
+    gathered.refuse(1, f"unknown kind of list; known names are {KNOWN_NAMES}")
 
 
 def _read_list(path: Path, gathered: Gathered, *, flag: int) -> None:
@@ -245,10 +245,10 @@ def _add_iptoasn(line: str, gathered: Gathered) -> None:
         raise ValueError("not start, end, ASN, country and name between tabs")
     first, last = read_address(fields[0]), read_address(fields[1])
     if first is None or last is None or first.version != last.version or first.number > last.number:
-        raise ValueError(f"{fields[0]!r} to {fields[1]!r} is no range of addresses")
+        raise ValueError(f"{fields[0]!r} to {fields[1]!r} is not an address range")
     asn = int(fields[2])
     if not 0 <= asn < 2**32:
-        raise ValueError(f"{fields[2]!r} is no ASN")
+        raise ValueError(f"{fields[2]!r} is not an ASN")
     country = 0 if fields[3] in NO_COUNTRY else country_code(fields[3])
     side = first.version == 6
     # Number 0 stands for "not routed", and its country for none.

@@ -1,6 +1,6 @@
 """Exported decision labels, read for training: from text to examples with a target. No numeric library is needed here.
 
-`unsure` is never used, and a decision that stands in the export twice counts once, as it was labelled last.
+`unsure` is never used, and a decision that stands in the export twice counts once, as it was labeled last.
 """
 
 import json
@@ -93,8 +93,8 @@ def examples_for(kind: ModelKind, decisions: Sequence[LabelledDecision], *, leas
         if found < LEAST_PER_CLASS:
             names = " or ".join(sorted(label for label, meant in targets.items() if meant == target))
             raise TrainingRefused(
-                f"only {found} usable label(s) say {names}; a model of kind {kind} needs at least {LEAST_PER_CLASS}"
-                " of each answer"
+                f"only {found} usable label(s) are {names}; a model of kind {kind} needs at least {LEAST_PER_CLASS}"
+                " of each class"
             )
     return examples
 
@@ -106,7 +106,7 @@ def has_content(decision: LabelledDecision) -> bool:
 
 def _wanted(kind: ModelKind) -> str:
     words = " and ".join(sorted(TARGETS[kind]))
-    return f"{words}, where content was looked at" if kind is ModelKind.CONTENT else words
+    return f"{words}, if content was inspected" if kind is ModelKind.CONTENT else words
 
 
 def _documents(text: str) -> Iterator[tuple[int, Any]]:
@@ -134,7 +134,7 @@ def _skip_blank(text: str, position: int) -> int:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _items(line: int, document: Any) -> list[Any]:
@@ -155,7 +155,9 @@ def _decision(line: int, item: Any) -> LabelledDecision:
         raise TrainingRefused(f"line {line} is not a decision label: {error}") from None
     for name, value in (decision.evidence.features or {}).items():
         if not math.fabs(value) <= LARGEST_NUMBER:
-            raise TrainingRefused(f"line {line}: the figure {name[:100]} must be at most {LARGEST_NUMBER:.0e} in size")
+            raise TrainingRefused(
+                f"line {line}: the measurement {name[:100]} must be at most {LARGEST_NUMBER:.0e} in size"
+            )
     return decision
 
 

@@ -45,13 +45,14 @@ def _summary(trained: Trained, title: str) -> Markup:
     trees = trained.model.trees
     learner = "logistic regression" if isinstance(trees, UnsetType) else f"{len(trees)} trees"
     told = (
-        f"A model of kind {ground.kind} ({learner}, {ground.features} features) that tells {sought} from {others},"
-        f" learned from {ground.ones + ground.zeros} labels of {ground.visitors} visitors. The figures come from"
+        f"A model of kind {ground.kind} ({learner}, {ground.features} features) that distinguishes {sought}"
+        f" from {others},"
+        f" learned from {ground.ones + ground.zeros} labels of {ground.visitors} visitors. The metrics come from"
         f" {ground.folds} folds: each decision was scored by a model that had seen nothing of its visitor."
     )
     cards = [
-        _card("ROC AUC", figures.roc_auc, "1 tells everybody apart, 0.5 is a coin"),
-        _card("PR AUC", figures.pr_auc, f"a coin would have {ground.ones / (ground.ones + ground.zeros):.2f}"),
+        _card("ROC AUC", figures.roc_auc, "1 is perfect, 0.5 is random"),
+        _card("PR AUC", figures.pr_auc, f"random: {ground.ones / (ground.ones + ground.zeros):.2f}"),
         _card("Brier score", figures.brier, "0 is perfect; lower is better"),
         _card("Log loss", figures.log_loss, "0 is perfect; lower is better"),
     ]
@@ -76,7 +77,7 @@ def _card(name: str, figure: Figure, hint: str) -> Markup:
 
 def _warnings(trained: Trained) -> Markup:
     if not trained.warnings:
-        body = element("p", "None: enough labels, in balance, and no single feature gives the answer away.")
+        body = element("p", "None: enough labels, in balance, and no single feature separates the classes.")
     else:
         body = element("ul", *(element("li", text) for text in trained.warnings), class_="warnings")
     return _section("warnings", "Warnings", body)
@@ -92,9 +93,9 @@ def _roc(trained: Trained) -> Markup:
     frame = Frame(
         name="roc",
         title="ROC curve",
-        description=f"Share of {sought} found against share of {others} wrongly found, for every threshold."
+        description=f"Share of {sought} found against share of {others} misclassified, for every threshold."
         f" The area under the curve is {_plain(trained.figures.roc_auc.value)}.",
-        across=f"{others} wrongly found",
+        across=f"{others} misclassified",
         up=f"{sought} found",
     )
     coin = Curve(name="a coin", style="reference", points=((0, 0), (1, 1)))
@@ -110,7 +111,7 @@ def _precision_recall(trained: Trained) -> Markup:
         description=f"Share of what is found that really is, against share of {sought} found, for every threshold."
         f" The area under the curve is {_plain(trained.figures.pr_auc.value)}.",
         across=f"{sought} found (recall)",
-        up="of these, really so (precision)",
+        up="correct (precision)",
     )
     coin = Curve(name="a coin", style="reference", points=((0, share), (1, share)))
     return curves(frame, Curve(name="this model", style="ones", points=trained.figures.precision_recall), coin)
@@ -122,7 +123,7 @@ def _calibration(trained: Trained) -> Markup:
     frame = Frame(
         name="calibration",
         title="Calibration",
-        description=f"Share that really is, by score, in ten parts: {listed}. Perfect is the diagonal.",
+        description=f"Observed share by score, in ten parts: {listed}. The diagonal is perfect.",
         across="score",
         up=f"really {SOUGHT[trained.ground.kind]}",
     )
@@ -141,7 +142,7 @@ def _histogram(trained: Trained) -> Markup:
     zeros, ones = (_shares(counts) for counts in trained.figures.histogram)
     frame = Frame(
         name="histogram",
-        title="Scores by answer",
+        title="Scores by class",
         description=f"How the scores of {others} and of {sought} are spread from 0 to 1."
         f" Below 0.5: {percent(_below_half(zeros))} of {others}, {percent(_below_half(ones))} of {sought}.",
         across="score",
@@ -156,17 +157,18 @@ def _threshold_section(trained: Trained) -> Markup:
     sought, others = SOUGHT[trained.ground.kind], OTHERS[trained.ground.kind]
     headings = (
         "Score at least",
-        f"{others.capitalize()} wrongly found",
+        f"{others.capitalize()} misclassified",
         f"{sought.capitalize()} found",
         "Precision",
         "Decisions found, right and wrong",
     )
     rows = [_threshold_row(found) for found in trained.figures.thresholds]
     note = (
-        "Means over the folds; in brackets the 95 % interval over the folds. Where nobody was wrongly found at all, it"
-        " ends at three divided by the number of such visitors, since none among few proves little."
+        "Means over the folds; in brackets the 95 % interval over the folds. If no visitor was misclassified,"
+        " the interval"
+        " ends at three divided by the number of such visitors, since zero errors among few visitors prove little."
     )
-    return _section("thresholds", "Thresholds", element("p", note), _table("Figures by threshold", headings, rows))
+    return _section("thresholds", "Thresholds", element("p", note), _table("Metrics by threshold", headings, rows))
 
 
 def _threshold_row(found: AtThreshold) -> Sequence[str]:
@@ -177,7 +179,7 @@ def _threshold_row(found: AtThreshold) -> Sequence[str]:
 def _feature_section(trained: Trained) -> Markup:
     sought, others = SOUGHT[trained.ground.kind], OTHERS[trained.ground.kind]
     headings = ("Feature", "Importance", f"Among {sought}", f"Among {others}", "ROC AUC alone")
-    note = "For a label: the share of decisions that have it. For a figure: its mean."
+    note = "For a label: the share of decisions that have it. For a measurement: its mean."
     rows = [_feature_row(fact) for fact in trained.features]
     return _section("features", "Top features", element("p", note), _table("Top features", headings, rows))
 
@@ -199,7 +201,7 @@ def _ground_section(trained: Trained) -> Markup:
         ("Options", _listed(trained.model.metadata["options"].items())),
         ("Made by", trained.model.metadata["madeBy"]),
     )
-    return _section("ground", "What it was learned from", _table("What it was learned from", ("What", "Value"), rows))
+    return _section("ground", "Training data", _table("Training data", ("What", "Value"), rows))
 
 
 def _section(name: str, title: str, *body: Markup) -> Markup:

@@ -1,4 +1,4 @@
-"""Charts as figures with inline SVG: curves and bars, with a text alternative. Colours come from the page's style."""
+"""Charts as figures with inline SVG: curves and bars, with a text alternative. Colors come from the page's style."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Frame:
     up: str
     # The upper end of the axis that goes up.
     highest: float = 1.0
-    # Whether that axis is labelled in percent.
+    # Whether that axis is labeled in percent.
     percent: bool = False
 
 

@@ -25,7 +25,7 @@ class Ground:
     last: Moment
     features: int
     figures_used: bool
-    # Signal labels of the evidence that the catalogue does not have.
+    # Signal labels of the evidence that the catalog does not have.
     unknown_labels: int
     # Decision labels whose figures were missing while nearly all others had them.
     left_out: int

@@ -45,7 +45,7 @@ class TrainingRows:
     # Numbers that stand for visitors: equal where the visitor is.
     groups: Integers
     examples: tuple[Example, ...]
-    # Labels of the evidence that the catalogue no longer has.
+    # Labels of the evidence that the catalog no longer has.
     unknown_labels: int
     # Examples that were left out because their figures had not been captured.
     left_out: int

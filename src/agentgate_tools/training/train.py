@@ -95,7 +95,7 @@ def _folds(rows: TrainingRows, plan: Plan) -> Integers:
         visitors = len(np.unique(rows.groups[rows.target == target]))
         if visitors < plan.folds:
             raise TrainingRefused(
-                f"the labels of one answer come from {visitors} visitor(s), and {plan.folds} folds need one each;"
+                f"the labels of one class come from {visitors} visitor(s), and {plan.folds} folds need one each;"
                 " label decisions of more visitors, or lower --folds"
             )
     splitter = StratifiedGroupKFold(n_splits=plan.folds, shuffle=True, random_state=plan.learner.seed)
@@ -112,7 +112,7 @@ def _unseen_margins(rows: TrainingRows, plan: Plan, *, folds: Integers) -> Float
         answers = Answers(target=rows.target[~inside], weights=rows.weights[~inside])
         if len(np.unique(answers.target)) < 2:
             raise TrainingRefused(
-                "too few visitors have both answers between them to set some aside for testing;"
+                "too few visitors with both classes to reserve some for testing;"
                 " label decisions of more visitors, or lower --folds"
             )
         learned = fit(plan.learner, rows.names, rows.matrix[~inside], answers)

@@ -29,7 +29,7 @@ def warnings_of(ground: Ground, figures: Figures, facts: Sequence[FeatureFact]) 
     """Return what should make a reader careful, the gravest first."""
     found = [*_about_features(facts), *_about_labels(ground), *_about_evidence(ground)]
     if figures.roc_auc.low is not None and figures.roc_auc.low < LEAST_ROC_AUC:
-        found.append("Some folds hardly told the two apart, so the figures may be worse than they look.")
+        found.append("Some folds hardly distinguished the classes, so the metrics may be too optimistic.")
     return tuple(found)
 
 
@@ -38,11 +38,13 @@ def recommendation(trained: Trained) -> str:
     kind, area = trained.ground.kind, trained.figures.roc_auc.value
     sought, others = SOUGHT[kind], OTHERS[kind]
     if area is None or area < LEAST_ROC_AUC:
-        return f"Do not install this model: it hardly tells {sought} from {others}. Better labels, or more, come first."
+        return (
+            f"Do not install this model: it hardly distinguishes {sought} from {others}. Improve or add labels first."
+        )
     if any(fact.alone >= SEPARATES_ALONE for fact in trained.features):
         return (
-            "Look into the first warning before anything else: figures this good may only mean that the labels were"
-            " made from what the model sees. Until then, install it as the candidate at most, and let no rule use it."
+            "Resolve the first warning first: metrics this good may only mean that the labels were"
+            " derived from the model's features. Until then, install it only as a candidate and do not use it in rules."
         )
     safe = next((found for found in trained.figures.thresholds if _highest(found) <= MOST_FALSE_RATE), None)
     if safe is not None:
@@ -53,8 +55,9 @@ def recommendation(trained: Trained) -> str:
         )
     last = trained.figures.thresholds[-1]
     return (
-        f"Install it as the candidate to watch it, but let no rule challenge or block by it yet: even at"
-        f" {last.threshold:g} it may be wrong about {percent(_highest(last))} of {others}. More labels say more."
+        f"Install it as the candidate to observe it, but do not use it in rules yet: even at"
+        f" {last.threshold:g} it may be wrong about {percent(_highest(last))} of {others}. Add labels for a"
+        " better estimate."
     )
 
 
@@ -77,8 +80,9 @@ def _about_features(facts: Sequence[FeatureFact]) -> Iterator[str]:
     if names:
         shown = ", ".join(names[:NAMED_FEATURES]) + (", and more" if len(names) > NAMED_FEATURES else "")
         yield (
-            f"All but separates the answers alone: {shown}. Either the question is that easy, or whoever labelled"
-            " looked at just that; then the model repeats it. --exclude leaves it out."
+            f"These features alone almost separate the classes: {shown}. Either the task is easy, or the"
+            " labels were derived"
+            " from them and the model only repeats them. To exclude a feature, use --exclude."
         )
 
 
@@ -87,7 +91,7 @@ def _about_labels(ground: Ground) -> Iterator[str]:
     total = ground.ones + ground.zeros
     if min(ground.ones, ground.zeros) < RARE_SHARE * total:
         yield (
-            f"The answers are out of balance: {ground.ones} of {sought}, {ground.zeros} of {others}."
+            f"The classes are imbalanced: {ground.ones} of {sought}, {ground.zeros} of {others}."
             " Precision on real traffic depends on the true mix."
         )
     if total < FEW_LABELS:
@@ -99,13 +103,13 @@ def _about_labels(ground: Ground) -> Iterator[str]:
         )
     made = total - ground.sources.get(LabelSource.OPERATOR, 0) - ground.sources.get(LabelSource.APPEAL, 0)
     if made > total / 2:
-        yield f"{made} of {total} labels were made by probes or synthetic traffic; real visitors may not resemble it."
+        yield f"{made} of {total} labels come from probes or synthetic traffic; real visitors may not resemble it."
 
 
 def _about_evidence(ground: Ground) -> Iterator[str]:
     if not ground.figures_used:
-        yield "Figures such as rates were not used. Switch feature capture on before labelling to have them."
+        yield "Measurements such as rates were not used. To use them, turn on feature capture before labeling."
     if ground.left_out:
-        yield f"{ground.left_out} labels were left out because their figures were not captured."
+        yield f"{ground.left_out} labels were excluded because their measurements were not captured."
     if ground.unknown_labels:
-        yield f"{ground.unknown_labels} signal label(s) of the evidence are not in the catalogue and were ignored."
+        yield f"{ground.unknown_labels} signal label(s) of the evidence are unknown and were ignored."

@@ -76,7 +76,7 @@ def test_of_many_who_accept_at_once_one_does(service: RunningService, token: str
     assert statuses == [200] + [404] * 15
 
 
-def test_a_weak_password_is_refused_and_the_link_still_works(service: RunningService, token: str) -> None:
+def test_a_weak_password_is_rejected_and_the_link_still_works(service: RunningService, token: str) -> None:
     for password in ("short", "x" * 129, "passwordpassword", "ivy is my very own name"):
         reply = service.public.post(ACCEPT, json={"token": token, "password": password})
         assert refusal(reply) == (400, "weak_password")
@@ -84,7 +84,7 @@ def test_a_weak_password_is_refused_and_the_link_still_works(service: RunningSer
     assert service.public.post(ACCEPT, json={"token": token, "password": NEW_PASSWORD}).status_code == 200
 
 
-def test_a_name_that_would_break_a_line_is_refused_and_the_link_still_works(
+def test_a_name_that_would_break_a_line_is_rejected_and_the_link_still_works(
     service: RunningService, token: str
 ) -> None:
     for name in ("", "  ", "Iv\ny", "Iv\u202ey", "x" * 101):
@@ -111,7 +111,7 @@ def test_a_new_link_ends_the_older_one(service: RunningService, people: Cast, iv
     assert refusal(service.public.get(f"{ACCOUNT}/invite/{token}")) == (404, "invalid_link")
 
 
-def test_what_is_no_invite_answers_like_an_unknown_one(
+def test_what_is_not_an_invite_responds_like_an_unknown_one(
     service: RunningService, people: Cast, ivy_id: str, token: str
 ) -> None:
     reset = make_link(service, LinkKind.RESET, ivy_id)
@@ -141,7 +141,7 @@ def test_an_invitation_that_was_taken_back_is_void(
     assert refusal(reply) == (404, "invalid_link")
 
 
-def test_no_secret_of_an_invitation_stands_in_the_log(service: RunningService, token: str) -> None:
+def test_no_secret_of_an_invitation_is_in_the_log(service: RunningService, token: str) -> None:
     service.public.get(f"{ACCOUNT}/invite/{token}")
     reply = service.public.post(ACCEPT, json={"token": token, "password": NEW_PASSWORD})
 

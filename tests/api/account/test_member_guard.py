@@ -88,7 +88,7 @@ def test_a_token_sees_its_own_accounts_sites_only(service: RunningService, peopl
     assert refusal(client.get(f"{CONSOLE_SITES}/{site}")) == (404, "site_not_found")
 
 
-def test_what_is_no_live_token_is_refused(service: RunningService, people: Cast) -> None:
+def test_what_is_not_a_live_token_is_rejected(service: RunningService, people: Cast) -> None:
     revoked, revoked_id = add_token(service, people.acme, ApiTokenScope.SITES_READ)
     service.run(
         service.application.stores.store.change(
@@ -106,13 +106,13 @@ def test_what_is_no_live_token_is_refused(service: RunningService, people: Cast)
         assert refusal(bearer(service, secret).get(CONSOLE_ACCOUNT)) == (401, "invalid_token")
 
 
-def test_a_wrong_token_beside_a_good_session_is_refused(service: RunningService, people: Cast) -> None:
+def test_a_wrong_token_next_to_a_good_session_is_rejected(service: RunningService, people: Cast) -> None:
     reply = people.alice.get(CONSOLE_ACCOUNT, headers={"Authorization": "Bearer agt_wrong"})
 
     assert refusal(reply) == (401, "invalid_token")
 
 
-def test_a_token_of_a_suspended_account_is_told_so(service: RunningService, people: Cast) -> None:
+def test_a_token_of_a_suspended_account_is_shown_so(service: RunningService, people: Cast) -> None:
     secret, _ = add_token(service, people.acme, ApiTokenScope.SITES_READ)
     set_status(service, people.acme, AccountStatus.SUSPENDED)
 

@@ -69,7 +69,7 @@ def test_switching_does_not_make_a_session_last_longer(service: RunningService, 
     assert reply.json()["expiresAt"] == "2026-11-16T00:00:00.000Z"
 
 
-def test_somebody_elses_unknown_and_deleted_accounts_answer_alike(service: RunningService, people: Cast) -> None:
+def test_someone_elses_unknown_and_deleted_accounts_respond_alike(service: RunningService, people: Cast) -> None:
     deleted = people.alice.post(CREATE, json={"name": "Gone"}).json()["account"]["id"]
     set_status(service, deleted, AccountStatus.DELETED)
     session = people.alice.get(f"{ACCOUNT}/session").json()
@@ -122,6 +122,6 @@ def test_a_user_owns_at_most_three_accounts_even_when_asking_at_once(service: Ru
 
 
 @pytest.mark.parametrize("body", [{}, {"name": ""}, {"name": " "}, {"name": "a\nb"}, {"name": "x" * 101}, {"name": 1}])
-def test_a_name_that_would_break_a_line_is_refused(people: Cast, body: dict[str, object]) -> None:
+def test_a_name_that_would_break_a_line_is_rejected(people: Cast, body: dict[str, object]) -> None:
     assert refusal(people.alice.post(CREATE, json=body)) == (400, "invalid_request")
     assert people.alice.get(f"{ACCOUNT}/session").status_code == 200

@@ -31,7 +31,9 @@ def people(service: RunningService) -> Cast:
     return cast(service)
 
 
-def test_a_forgotten_password_is_set_anew_with_the_link_from_the_message(service: RunningService, people: Cast) -> None:
+def test_a_forgotten_password_is_set_again_with_the_link_from_the_message(
+    service: RunningService, people: Cast
+) -> None:
     reply = service.public.post(FORGOT, json={"email": "ALICE@acme.example"})
     assert (reply.status_code, reply.json()) == (202, {"status": "received"})
     [message] = messages(service)
@@ -61,7 +63,7 @@ def test_a_forgotten_password_is_set_anew_with_the_link_from_the_message(service
     assert refusal(again) == (404, "invalid_link")
 
 
-def test_unknown_invited_and_suspended_people_get_the_same_answer_and_no_message(
+def test_unknown_invited_and_suspended_people_get_the_same_response_and_no_message(
     service: RunningService, people: Cast
 ) -> None:
     add_user(service, "ivy@acme.example", account_id=people.acme, invited=True)
@@ -99,7 +101,7 @@ def test_no_header_changes_where_a_link_leads(service: RunningService, people: C
     assert "evil" not in message["body"]
 
 
-def test_three_messages_an_hour_are_enough_and_further_ones_are_not_told_apart(
+def test_three_messages_an_hour_are_enough_and_further_ones_are_not_distinguished(
     service: RunningService, people: Cast
 ) -> None:
     replies = [service.public.post(FORGOT, json={"email": EMAILS["alice"]}) for _ in range(5)]
@@ -140,7 +142,7 @@ def test_with_two_factor_authentication_a_reset_still_asks_for_a_code(service: R
     assert client.post(f"{ACCOUNT}/login/mfa", json={"code": code}).status_code == 200
 
 
-def test_a_reset_link_lasts_an_hour_and_refuses_a_weak_password_without_being_used(
+def test_a_reset_link_lasts_an_hour_and_rejects_a_weak_password_without_being_used(
     service: RunningService, people: Cast
 ) -> None:
     token = make_link(service, LinkKind.RESET, people.user_ids["alice"])
@@ -156,7 +158,7 @@ def test_a_reset_link_lasts_an_hour_and_refuses_a_weak_password_without_being_us
     assert log_in(service.public).status_code == 200
 
 
-def test_what_is_no_reset_link_answers_like_an_unknown_one(service: RunningService, people: Cast) -> None:
+def test_what_is_not_a_reset_link_responds_like_an_unknown_one(service: RunningService, people: Cast) -> None:
     invite = make_link(service, LinkKind.INVITE, people.user_ids["bob"], people.acme)
     ivy = add_user(service, "ivy@acme.example", account_id=people.acme, invited=True)
     of_invited = make_link(service, LinkKind.RESET, ivy.id)

@@ -32,7 +32,7 @@ def test_a_request_is_kept_for_operators(service: RunningService) -> None:
     assert (request["message"], request["status"]) == ("Hello,\nmay I?", "pending")
 
 
-def test_known_unknown_and_pending_addresses_get_the_same_answer(service: RunningService) -> None:
+def test_known_unknown_and_pending_addresses_get_the_same_response(service: RunningService) -> None:
     cast(service)
 
     replies = [
@@ -52,7 +52,7 @@ def test_asking_many_times_at_once_leaves_one_request(service: RunningService) -
     assert len(requests(service)) == 1
 
 
-def test_asking_again_does_not_change_what_was_asked(service: RunningService) -> None:
+def test_asking_again_does_not_change_what_was_queried(service: RunningService) -> None:
     service.public.post(ASK, json=DORA)
     service.public.post(ASK, json={**DORA, "company": "Other"})
 
@@ -85,7 +85,7 @@ def test_one_source_may_ask_ten_times_an_hour(service: RunningService) -> None:
     ],
     ids=str,
 )
-def test_malformed_requests_are_refused(service: RunningService, change: dict[str, str]) -> None:
+def test_malformed_requests_are_rejected(service: RunningService, change: dict[str, str]) -> None:
     assert refusal(service.public.post(ASK, json={**DORA, **change})) == (400, "invalid_request")
     assert requests(service) == []
 

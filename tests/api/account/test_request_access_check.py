@@ -45,7 +45,7 @@ def test_a_token_of_the_own_form_lets_one_request_pass(service):
     assert (again.status_code, again.json()["error"]) == (403, "browser_check_failed")
 
 
-def test_every_other_token_is_refused(service):
+def test_every_other_token_is_rejected(service):
     open_site(service)
     expired = token(service)
     service.clock.advance(seconds=121)
@@ -56,5 +56,5 @@ def test_every_other_token_is_refused(service):
         assert (answer.status_code, answer.json()["error"]) == (403, "browser_check_failed"), number
 
 
-def test_while_the_site_does_not_exist_nobody_passes(service):
+def test_while_the_site_does_not_exist_no_one_passes(service):
     assert ask(service, token(service)).json()["error"] == "browser_check_failed"

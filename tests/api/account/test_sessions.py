@@ -55,7 +55,7 @@ def test_ending_the_current_session_signs_out(people: Cast) -> None:
     assert refusal(people.alice.get(SESSIONS)) == (401, "unauthorized")
 
 
-def test_somebody_elses_session_answers_like_an_unknown_one(people: Cast) -> None:
+def test_someone_elses_session_responds_like_an_unknown_one(people: Cast) -> None:
     [of_bob] = people.bob.get(SESSIONS).json()["items"]
 
     replies = [people.alice.delete(f"{SESSIONS}/{each}") for each in (of_bob["id"], "ses_0123456789abcdef", "x")]

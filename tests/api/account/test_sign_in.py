@@ -21,7 +21,7 @@ def suspend(service: RunningService, user_id: str, status: UserStatus = UserStat
     service.run(service.application.stores.store.change(lambda stores: stores.users.save_status(user_id, status)))
 
 
-def test_signing_in_answers_the_session_and_sets_a_hidden_cookie(service: RunningService, people: Cast) -> None:
+def test_signing_in_returns_the_session_and_sets_a_hidden_cookie(service: RunningService, people: Cast) -> None:
     reply = log_in(service.public)
 
     session = reply.json()
@@ -68,7 +68,7 @@ def test_what_a_role_may_do_is_in_the_session(people: Cast) -> None:
     assert len(permissions(people.alice)) == 9
 
 
-def test_unknown_invited_and_wrong_answer_alike_to_the_byte(service: RunningService, people: Cast) -> None:
+def test_unknown_invited_and_wrong_respond_alike_to_the_byte(service: RunningService, people: Cast) -> None:
     add_user(service, "ivy@acme.example", account_id=people.acme, invited=True)
 
     replies = [
@@ -94,7 +94,7 @@ def test_unknown_invited_and_wrong_answer_alike_to_the_byte(service: RunningServ
     assert {str(detail) for *_, detail in failures} == {"{'method': 'password'}"}
 
 
-def test_a_suspended_user_is_told_so_only_with_the_right_password(service: RunningService, people: Cast) -> None:
+def test_a_suspended_user_is_shown_so_only_with_the_right_password(service: RunningService, people: Cast) -> None:
     suspend(service, people.user_ids["bob"])
 
     assert refusal(log_in(service.public, EMAILS["bob"], "wrong horse on a bicycle")) == (401, "invalid_credentials")
@@ -127,7 +127,7 @@ def test_five_wrong_passwords_lock_the_email_from_that_address_in_every_spelling
     assert log_in(service.public).status_code == 200
 
 
-def test_ten_wrong_passwords_lock_the_source_whoever_they_were_for(service: RunningService, people: Cast) -> None:
+def test_ten_wrong_passwords_lock_the_source_anyone_who_they_were_for(service: RunningService, people: Cast) -> None:
     for number in range(10):
         assert refusal(log_in(service.public, f"nobody{number}@acme.example")) == (401, "invalid_credentials")
 
@@ -171,7 +171,7 @@ def test_a_session_ends_after_twelve_hours_or_two_without_use(service: RunningSe
     assert refusal(people.alice.get(f"{ACCOUNT}/session")) == (401, "session_expired")
 
 
-def test_without_a_session_or_with_somebody_elses_nothing_is_shown(service: RunningService, people: Cast) -> None:
+def test_without_a_session_or_with_someone_elses_nothing_is_shown(service: RunningService, people: Cast) -> None:
     stranger = service.new_public_client()
     for cookie in ("", "ag_account=", "ag_account=unknown", f"ag_admin={people.olga.cookies['ag_admin']}"):
         for path in ("session", "mfa", "sessions"):
@@ -219,7 +219,7 @@ def test_a_change_needs_the_sessions_own_csrf_token(people: Cast, token: str | N
     "headers",
     [{"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {"Origin": "https://evil.example"}],
 )
-def test_another_sites_page_is_refused_with_and_without_a_session(
+def test_another_sites_page_is_rejected_with_and_without_a_session(
     service: RunningService, people: Cast, headers: dict[str, str]
 ) -> None:
     replies = [
@@ -232,7 +232,7 @@ def test_another_sites_page_is_refused_with_and_without_a_session(
     assert {refusal(reply) for reply in replies} == {(403, "cross_origin")}
 
 
-def test_malformed_sign_ins_are_refused(service: RunningService, people: Cast) -> None:
+def test_malformed_sign_ins_are_rejected(service: RunningService, people: Cast) -> None:
     for body in ({}, {"email": EMAILS["alice"]}, {"email": 1, "password": PASSWORD}, {"key": "x"}):
         assert refusal(service.public.post(f"{ACCOUNT}/login", json=body)) == (400, "invalid_request")
 
@@ -250,7 +250,7 @@ def test_a_session_falls_back_to_another_account_when_its_own_is_lost(service: R
     assert people.bob.get("/v1/console/account").json()["id"] == other
 
 
-def test_somebody_in_no_account_is_signed_in_but_has_no_console(service: RunningService) -> None:
+def test_someone_in_no_account_is_signed_in_but_has_no_console(service: RunningService) -> None:
     add_user(service, "lone@wolf.example")
     client = sign_in(service, "lone@wolf.example")
 

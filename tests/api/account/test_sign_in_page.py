@@ -122,14 +122,14 @@ def test_the_form_for_access_asks_for_the_check_and_takes_its_token(own: Running
         return client.post("/v1/pages/request-access", content=content, headers=FORM)
 
     refused = ask("")
-    assert "browser check was not passed" in refused.text
+    assert "browser check failed" in refused.text
     assert re.search(r'value="cho@example.com"', refused.text)
     assert ask(token_of(own, "request_access")).status_code == 200
     [request] = own.operator.get("/v1/admin/access-requests").json()["items"]
     assert request["email"] == "cho@example.com"
 
 
-def test_without_a_site_of_its_own_no_page_loads_the_check(service: RunningService) -> None:
+def test_without_its_own_site_no_page_loads_the_check(service: RunningService) -> None:
     page = service.public.get("/console/request-access")
 
     assert "/sdk/" not in page.text

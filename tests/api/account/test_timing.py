@@ -42,7 +42,7 @@ def t_value(service: RunningService, path: str, bodies: dict[bool, list[dict[str
     ],
     ids=["forgot", "login", "request-access"],
 )
-def test_a_known_address_is_answered_as_fast_as_an_unknown_one(
+def test_a_known_address_is_handled_as_fast_as_an_unknown_one(
     service: RunningService, path: str, known: str, more: dict[str, str], samples: int
 ) -> None:
     cast(service)

@@ -107,7 +107,7 @@ def test_without_a_company_the_customer_has_the_persons_name(service: RunningSer
     assert service.operator.get(f"{CUSTOMERS}/{made['customerId']}").json()["name"] == "Ann"
 
 
-def test_declining_tells_nobody(service: RunningService) -> None:
+def test_declining_tells_no_one(service: RunningService) -> None:
     request_id = ask(service, "ann@acme.example")
 
     reply = operator_client(service).post(f"{ACCESS_REQUESTS}/{request_id}/decline")
@@ -140,7 +140,7 @@ def test_a_request_is_decided_once_and_only_if_it_exists(service: RunningService
     assert len(messages(service)) == 1
 
 
-def test_somebody_who_has_a_password_or_is_suspended_cannot_be_approved(service: RunningService) -> None:
+def test_someone_who_has_a_password_or_is_suspended_cannot_be_approved(service: RunningService) -> None:
     people = cast(service)
     known = ask(service, "carol@globex.example", company="Second")
     suspended = add_user(service, "sue@acme.example", invited=True)
@@ -158,7 +158,7 @@ def test_somebody_who_has_a_password_or_is_suspended_cannot_be_approved(service:
     assert people.carol.get("/v1/console/account").status_code == 200
 
 
-def test_somebody_who_was_invited_elsewhere_gets_an_account_of_their_own(service: RunningService) -> None:
+def test_someone_who_was_invited_elsewhere_gets_their_own_account(service: RunningService) -> None:
     people = cast(service)
     invited = add_user(service, "ann@acme.example", account_id=people.acme, invited=True)
     request_id = ask(service, "ann@acme.example", company="Ann & Co")

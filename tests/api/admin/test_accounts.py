@@ -72,7 +72,7 @@ def test_the_list_has_a_row_for_each_membership_newest_first(service: RunningSer
     ]
 
 
-def test_inviting_somebody_new_creates_their_customer_with_them_as_owner(service: RunningService) -> None:
+def test_inviting_someone_new_creates_their_customer_with_them_as_owner(service: RunningService) -> None:
     reply = invite(service, email="Ann@Acme.example", name="Ann", customerName="Acme")
 
     assert reply.status_code == 201
@@ -124,7 +124,7 @@ def test_inviting_with_a_customer_adds_a_teammate_as_member_or_as_told(service: 
     assert count(service, "account") == 1
 
 
-def test_somebody_invited_before_can_be_invited_elsewhere(service: RunningService) -> None:
+def test_someone_invited_before_can_be_invited_elsewhere(service: RunningService) -> None:
     acme = add_account(service, "Acme")
     first = invite(service, email="ann@acme.example", customerId=acme).json()
 
@@ -156,7 +156,7 @@ def test_who_cannot_be_invited_leaves_nothing_behind(service: RunningService) ->
     assert {table: count(service, table) for table in before} == before
 
 
-def test_a_malformed_invitation_is_refused(service: RunningService) -> None:
+def test_a_malformed_invitation_is_rejected(service: RunningService) -> None:
     acme, gone = add_account(service, "Acme"), add_account(service, "Gone")
     service.operator.request("DELETE", f"{CUSTOMERS}/{gone}", json={"confirm": "Gone"})
 

@@ -33,7 +33,7 @@ def test_the_prompt_names_what_the_site_is(service: RunningService) -> None:
     assert re.findall(r"\{[a-z_]+\}", reply.text) == []
 
 
-def test_a_site_without_origins_and_an_unknown_one_are_told(service: RunningService) -> None:
+def test_a_site_without_origins_and_an_unknown_one_are_reported(service: RunningService) -> None:
     add_site(service)
 
     assert "add the origin of every page" in service.operator.get(PATH).text

@@ -96,7 +96,7 @@ def test_siteverify_and_origins_come_from_hourly_counters(service: RunningServic
     assert read(service)["countersSince"] == "2026-11-15T11:00:00.000Z"
 
 
-def test_a_range_from_before_the_retention_says_where_events_begin(service: RunningService) -> None:
+def test_a_range_from_before_the_retention_shows_where_events_begin(service: RunningService) -> None:
     site_id = add_site(service)
     record(service, site_id, {"at_ms": days_ago(40)}, {"at_ms": days_ago(31)}, {"at_ms": days_ago(1)})
     roll_up(service)
@@ -109,7 +109,7 @@ def test_a_range_from_before_the_retention_says_where_events_begin(service: Runn
     assert (before["gateway"]["requests"], before["eventsFrom"]) == (0, "2026-10-15T00:00:00.000Z")
 
 
-def test_wrong_sites_and_ranges_are_refused(service: RunningService) -> None:
+def test_wrong_sites_and_ranges_are_rejected(service: RunningService) -> None:
     add_site(service)
 
     assert refusal(service.operator.get(path(OTHER))) == (404, "site_not_found")

@@ -73,7 +73,7 @@ def test_making_one_is_in_the_trail(service: RunningService) -> None:
     assert made["secret"] not in repr(newest)
 
 
-def test_a_fourth_live_credential_is_refused_until_one_is_revoked(service: RunningService) -> None:
+def test_a_fourth_live_credential_is_rejected_until_one_is_revoked(service: RunningService) -> None:
     first = create(service)["credential"]
     create(service)
     create(service)
@@ -115,9 +115,7 @@ def test_rotating_keeps_the_old_one_for_the_overlap(service: RunningService) -> 
 
 
 @pytest.mark.parametrize(("body", "seconds"), [(None, 86_400), ({}, 86_400), ({"overlapSeconds": 0}, 0)])
-def test_the_overlap_is_a_day_unless_said_otherwise(
-    service: RunningService, body: dict[str, int] | None, seconds: int
-) -> None:
+def test_the_overlap_is_a_day_by_default(service: RunningService, body: dict[str, int] | None, seconds: int) -> None:
     old = create(service)["credential"]
 
     service.operator.post(f"{CREDENTIALS}/{old['id']}/rotate", **({} if body is None else {"json": body}))
@@ -127,7 +125,7 @@ def test_the_overlap_is_a_day_unless_said_otherwise(
 
 
 @pytest.mark.parametrize("overlap", [-1, 604_801, 1.5, "60", None, True])
-def test_an_overlap_out_of_bounds_is_refused(service: RunningService, overlap: Any) -> None:
+def test_an_overlap_out_of_bounds_is_rejected(service: RunningService, overlap: Any) -> None:
     old = create(service)["credential"]
 
     reply = service.operator.post(f"{CREDENTIALS}/{old['id']}/rotate", json={"overlapSeconds": overlap})
@@ -186,7 +184,7 @@ def test_revoking_is_at_once_and_again_changes_nothing(service: RunningService) 
 
 
 @pytest.mark.parametrize("step", ["rotate", "revoke"])
-def test_another_sites_credential_answers_like_an_unknown_one(service: RunningService, step: str) -> None:
+def test_another_sites_credential_responds_like_an_unknown_one(service: RunningService, step: str) -> None:
     made = create(service)["credential"]["id"]
     service.operator.post("/v1/admin/sites", json={"name": "Other", "siteKey": "site_other"})
     before = service.operator.get(SITE).json()
@@ -200,7 +198,7 @@ def test_another_sites_credential_answers_like_an_unknown_one(service: RunningSe
     assert service.operator.get(SITE).json() == before
 
 
-def test_a_rotation_beside_it_never_undoes_a_revocation(service: RunningService) -> None:
+def test_a_rotation_next_to_it_never_undoes_a_revocation(service: RunningService) -> None:
     def act(step: str) -> int:
         with ApiClient(service.admin_url, headers={"X-Admin-Key": ADMIN_KEY}) as client:
             return client.post(f"{CREDENTIALS}/{made}/{step}").status_code

@@ -45,7 +45,7 @@ def test_a_new_address_is_invited_with_a_link_that_works_once(service: RunningSe
     assert member["status"] == "active"
 
 
-def test_somebody_with_a_password_is_added_with_a_notice_and_no_link(service: RunningService) -> None:
+def test_someone_with_a_password_is_added_with_a_notice_and_no_link(service: RunningService) -> None:
     people = cast(service)
 
     made = add(service, people.acme, "carol@globex.example", "admin").json()
@@ -57,7 +57,7 @@ def test_somebody_with_a_password_is_added_with_a_notice_and_no_link(service: Ru
     assert "invite#" not in text
 
 
-def test_nobody_joins_twice_and_nobody_beyond_the_limit(service: RunningService) -> None:
+def test_no_one_joins_twice_and_no_one_beyond_the_limit(service: RunningService) -> None:
     people = cast(service)
     service.operator.patch(f"{CUSTOMERS}/{people.acme}", json={"limits": {"members": 5}})
 
@@ -72,7 +72,7 @@ def test_nobody_joins_twice_and_nobody_beyond_the_limit(service: RunningService)
     assert len(messages(service)) == 1
 
 
-def test_a_malformed_member_is_refused(service: RunningService) -> None:
+def test_a_malformed_member_is_rejected(service: RunningService) -> None:
     acme = add_account(service, "Acme")
     place = f"{CUSTOMERS}/{acme}/members"
 
@@ -122,7 +122,7 @@ def test_a_role_that_is_the_same_or_does_not_exist_changes_nothing(service: Runn
     assert trail(service, people.acme) == []
 
 
-def test_a_removed_members_sessions_go_on_in_another_account_or_nowhere(service: RunningService) -> None:
+def test_a_removed_members_sessions_continue_in_another_account_or_nowhere(service: RunningService) -> None:
     acme, globex = add_account(service, "Acme"), add_account(service, "Globex")
     both = add_user(service, "both@acme.example", account_id=acme, role=AccountRole.MEMBER)
     service.clock.advance(seconds=1)

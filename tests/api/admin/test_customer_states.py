@@ -59,7 +59,7 @@ def test_reactivating_a_suspended_account_opens_it_again(service: RunningService
     assert actions(service, people.acme)[0] == "account.reactivate"
 
 
-def test_a_state_that_does_not_allow_the_step_refuses_it_without_a_trace(service: RunningService) -> None:
+def test_a_state_that_does_not_allow_the_step_rejects_it_without_a_trace(service: RunningService) -> None:
     account_id = add_account(service, "Acme")
     place = f"{CUSTOMERS}/{account_id}"
 
@@ -98,7 +98,7 @@ def test_a_reason_is_needed_and_has_bounds(service: RunningService) -> None:
     assert service.operator.post(place, json={"reason": "x" * 500}).status_code == 200
 
 
-def test_deleting_ends_everything_at_once_and_says_when_the_data_goes(service: RunningService) -> None:
+def test_deleting_ends_everything_at_once_and_shows_when_the_data_goes(service: RunningService) -> None:
     people = cast(service)
     shop_of(service, people)
     secret = people.alice.post("/v1/console/tokens", json={"name": "CI", "scopes": ["sites:read"]}).json()["secret"]
@@ -119,7 +119,7 @@ def test_deleting_ends_everything_at_once_and_says_when_the_data_goes(service: R
     assert service.operator.get("/v1/admin/sites/site_shop").json()["credentials"] == {"active": 0, "total": 1}
 
 
-def test_deleting_is_refused_for_a_wrong_name_an_enforcing_site_and_the_services_own(service: RunningService) -> None:
+def test_deleting_is_rejected_for_a_wrong_name_an_enforcing_site_and_the_services_own(service: RunningService) -> None:
     people = cast(service)
     shop_of(service, people)
     for confirm in ("acme", "Acme ", "", people.acme):
@@ -157,7 +157,7 @@ def test_bringing_a_deleted_account_back_restores_the_console_but_no_secret(serv
     assert refusal(with_token) == (401, "invalid_token")
 
 
-def test_a_deleted_account_can_come_back_until_the_thirtieth_day_is_over(service: RunningService) -> None:
+def test_a_deleted_account_can_come_back_until_the_thirtieth_day_has_ended(service: RunningService) -> None:
     early, late = add_account(service, "Early"), add_account(service, "Late")
     delete(service, early, "Early")
     delete(service, late, "Late")

@@ -110,7 +110,7 @@ def test_signs_that_mean_something_to_a_database_are_only_signs(service: Running
     assert len(found(service)) == 5
 
 
-def test_a_filter_out_of_bounds_is_refused(service: RunningService) -> None:
+def test_a_filter_out_of_bounds_is_rejected(service: RunningService) -> None:
     for params, code in (
         ({"status": "gone"}, "invalid_filter"),
         ({"status": ""}, "invalid_filter"),
@@ -216,7 +216,7 @@ def test_a_change_that_changes_nothing_leaves_no_trace(service: RunningService) 
     assert trail(service, acme) == []
 
 
-def test_a_wrong_change_is_refused_whole(service: RunningService) -> None:
+def test_a_wrong_change_is_rejected_whole(service: RunningService) -> None:
     acme = add_account(service, "Acme")
     before = service.operator.get(f"{CUSTOMERS}/{acme}").json()
 
@@ -242,7 +242,7 @@ def test_a_wrong_change_is_refused_whole(service: RunningService) -> None:
     assert service.operator.get(f"{CUSTOMERS}/{acme}").json() == before
 
 
-def test_lowering_a_limit_takes_nothing_away_but_stops_more(service: RunningService) -> None:
+def test_lowering_a_limit_removes_nothing_but_stops_more(service: RunningService) -> None:
     people = cast(service)
     site = people.alice.post("/v1/console/sites", json={"name": "One"})
 
@@ -350,7 +350,7 @@ def test_a_moved_site_is_gone_from_the_old_accounts_console_at_once(service: Run
 
 
 @pytest.mark.parametrize("who", ["anonymous", "customer"])
-def test_nobody_but_operators_sees_customers(service: RunningService, who: str) -> None:
+def test_no_one_but_operators_sees_customers(service: RunningService, who: str) -> None:
     people = cast(service)
     client = service.new_client()
     if who == "customer":

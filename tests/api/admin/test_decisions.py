@@ -133,7 +133,7 @@ def test_a_cursor_is_good_for_its_route_site_range_and_filters_only(service: Run
     assert refusal(visitors) == (400, "invalid_cursor")
 
 
-def test_wrong_parameters_are_refused(service: RunningService) -> None:
+def test_wrong_parameters_are_rejected(service: RunningService) -> None:
     add_site(service)
     wrong = (
         ("limit", "0", "invalid_limit"),
@@ -223,7 +223,7 @@ def test_an_unknown_decision_is_not_found(service: RunningService, decision_id: 
     assert refusal(reply) == (404, "not_found")
 
 
-def test_another_sites_decision_answers_like_an_unknown_one(service: RunningService) -> None:
+def test_another_sites_decision_responds_like_an_unknown_one(service: RunningService) -> None:
     site_id = add_site(service)
     add_site(service, OTHER)
     [decision_id] = record(service, site_id, {})

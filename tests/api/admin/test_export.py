@@ -81,7 +81,7 @@ def test_an_export_equals_the_list(service: RunningService, people: Cast, site: 
     assert len(listed(service.operator, ADMIN, siteKey=site)) == MADE
 
 
-def test_the_answer_is_a_file_and_leads_to_the_next(service: RunningService, site: str) -> None:
+def test_the_response_is_a_file_and_leads_to_the_next(service: RunningService, site: str) -> None:
     reply = service.operator.get(f"{ADMIN}/export", params={"siteKey": site, "limit": 5, "outcome": "allow"})
 
     assert reply.headers["content-type"] == "application/x-ndjson"
@@ -102,7 +102,7 @@ def test_csv_has_the_same_decisions_and_no_formula(service: RunningService, site
     assert {row["agent"] for row in table} == {"'=bot"}
 
 
-def test_a_cursor_is_good_for_its_own_route_and_filters_only(service: RunningService, people: Cast, site: str) -> None:
+def test_a_cursor_is_good_for_its_route_and_filters_only(service: RunningService, people: Cast, site: str) -> None:
     params = {"siteKey": site, "limit": 5}
     cursor = service.operator.get(f"{ADMIN}/export", params=params).headers["x-next-cursor"]
 
@@ -116,7 +116,7 @@ def test_a_cursor_is_good_for_its_own_route_and_filters_only(service: RunningSer
         assert refusal(refused) == (400, "invalid_cursor")
 
 
-def test_parameters_are_checked_like_those_of_the_list(service: RunningService, site: str) -> None:
+def test_parameters_are_checked_like_the_ones_of_the_list(service: RunningService, site: str) -> None:
     for params, code in (
         ({"limit": 0}, "invalid_limit"),
         ({"limit": 10_001}, "invalid_limit"),
@@ -130,7 +130,7 @@ def test_parameters_are_checked_like_those_of_the_list(service: RunningService, 
         assert refusal(reply) == (400, code), params
 
 
-def test_only_those_who_may_see_the_site_get_its_decisions(service: RunningService, people: Cast, site: str) -> None:
+def test_only_users_who_may_see_the_site_get_its_decisions(service: RunningService, people: Cast, site: str) -> None:
     params = {"siteKey": site}
 
     assert refusal(people.carol.get(f"{CONSOLE}/export", params=params)) == (404, "site_not_found")

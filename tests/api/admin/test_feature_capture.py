@@ -110,7 +110,7 @@ def test_the_same_setting_again_changes_nothing(service: RunningService) -> None
     assert configuration(service) == before
 
 
-def test_a_malformed_setting_is_refused(service: RunningService) -> None:
+def test_a_malformed_setting_is_rejected(service: RunningService) -> None:
     for body in (
         {},
         {"retentionDays": 7},

@@ -67,13 +67,13 @@ def test_a_site_that_is_only_not_installed_is_worth_an_info(service: RunningServ
     assert (checks(service), read(service)["status"]) == ([("not_installed", "info")], "info")
 
 
-def test_a_site_that_was_seen_before_misses_its_traffic(service: RunningService, site_id: str) -> None:
+def test_a_site_that_was_observed_earlier_misses_its_traffic(service: RunningService, site_id: str) -> None:
     record(service, site_id, {"at_ms": days_ago(1) - 1})
 
     assert checks(service) == [("no_traffic", "warning")]
 
 
-def test_tokens_that_nobody_validates_are_critical(service: RunningService, site_id: str) -> None:
+def test_tokens_that_no_one_validates_are_critical(service: RunningService, site_id: str) -> None:
     passed(service, site_id, 1)
 
     assert checks(service) == [("siteverify_missing", "critical")]
@@ -109,7 +109,7 @@ def test_many_failed_validations_are_critical(
         assert read(service)["checks"][0]["detail"] == {"calls": 25, "failures": 5, "codes": {"token_used": 5}}
 
 
-def test_refused_origins_are_named(service: RunningService, site_id: str) -> None:
+def test_rejected_origins_are_named(service: RunningService, site_id: str) -> None:
     record(service, site_id, {})
     count(service, site_id, CounterName.ORIGIN_REFUSED, "https://copy.example", 3)
 

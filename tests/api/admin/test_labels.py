@@ -153,7 +153,7 @@ def test_a_decision_is_found_by_its_request(service: RunningService) -> None:
     assert (reply.json()["decisionId"], reply.json()["source"]) == (write_id(FIRST + 3), "probe")
 
 
-def test_a_label_that_does_not_say_what_of_what_is_refused(service: RunningService) -> None:
+def test_a_label_that_does_not_show_what_of_what_is_rejected(service: RunningService) -> None:
     named = {"decisionId": write_id(FIRST + 1)}
     for body in (
         {},
@@ -176,7 +176,7 @@ def test_a_source_is_needed_when_labels_are_posted(service: RunningService) -> N
     assert refusal(service.operator.post(LABELS, params=SHOP, json=body)) == (400, "invalid_request")
 
 
-def test_unknown_malformed_and_foreign_decisions_answer_alike(service: RunningService) -> None:
+def test_unknown_malformed_and_foreign_decisions_respond_alike(service: RunningService) -> None:
     foreign = put(service, 4, label="bot")
     unknown = put(service, 9, label="bot")
     malformed = service.operator.put("/v1/admin/decisions/dec_x/label", params=SHOP, json={"label": "bot"})
@@ -215,7 +215,7 @@ def test_labels_come_in_pages_oldest_update_first(service: RunningService) -> No
     assert service.operator.get(LABELS, params=BLOG).json() == {"items": []}
 
 
-def test_a_cursor_of_another_site_or_made_up_is_refused(service: RunningService) -> None:
+def test_a_cursor_of_another_site_or_made_up_is_rejected(service: RunningService) -> None:
     put(service, 1, label="bot")
     put(service, 2, label="bot")
     cursor = listed(service, limit=1)["nextCursor"]

@@ -99,7 +99,7 @@ def test_the_retention_begins_at_a_midnight_and_belongs_to_the_events(service: R
     assert read(service, **{"from": "2026-10-14T23:59:59.999Z"})["source"] == "aggregates"
 
 
-def test_wrong_sites_and_ranges_are_refused(service: RunningService) -> None:
+def test_wrong_sites_and_ranges_are_rejected(service: RunningService) -> None:
     add_site(service)
     wrong: tuple[tuple[dict[str, str], tuple[int, str]], ...] = (
         ({}, (400, "invalid_site")),

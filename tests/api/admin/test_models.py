@@ -87,7 +87,7 @@ def test_a_candidate_is_installed_read_back_and_replaced(service: RunningService
     ]
 
 
-def test_a_bad_model_is_refused_with_the_reason_and_changes_nothing(service: RunningService) -> None:
+def test_a_bad_model_is_rejected_with_the_reason_and_changes_nothing(service: RunningService) -> None:
     install(service)
     before = configuration(service)
 
@@ -108,7 +108,7 @@ def test_a_bad_model_is_refused_with_the_reason_and_changes_nothing(service: Run
     assert (configuration(service), len(trail(service))) == (before, 1)
 
 
-def test_a_weight_that_is_no_finite_number_is_refused(service: RunningService) -> None:
+def test_a_weight_that_is_not_a_finite_number_is_rejected(service: RunningService) -> None:
     for number in ("NaN", "Infinity", "-Infinity", "1e999", "1e300"):
         text = json.dumps(logistic()).replace("3.0", number)
         reply = service.operator.put(CANDIDATE, content=text, headers={"Content-Type": "application/json"})
@@ -117,7 +117,7 @@ def test_a_weight_that_is_no_finite_number_is_refused(service: RunningService) -
     assert refusal(service.operator.get(CANDIDATE)) == (404, "not_found")
 
 
-def test_a_model_over_2_mib_is_refused(service: RunningService) -> None:
+def test_a_model_over_2_mib_is_rejected(service: RunningService) -> None:
     text = json.dumps(logistic(metadata={"x": "y" * MODEL_BODY_BYTES}))
 
     reply = service.operator.put(CANDIDATE, content=text, headers={"Content-Type": "application/json"})
@@ -130,7 +130,7 @@ def test_a_candidate_may_not_have_the_version_of_the_active_model(service: Runni
     reply = service.operator.put(CANDIDATE, json=logistic(version=shipped(service)))
 
     assert refusal(reply) == (400, "invalid_request")
-    assert "give the candidate another" in reply.json()["message"]
+    assert "Give the candidate another" in reply.json()["message"]
 
 
 def test_only_the_candidate_can_be_put_or_deleted(service: RunningService) -> None:
@@ -151,7 +151,7 @@ def test_unknown_kinds_and_roles_are_not_found(service: RunningService) -> None:
     assert refusal(service.operator.post(f"{MODELS}/cat/rollback")) == (404, "not_found")
 
 
-def test_clearing_the_candidate_says_which_it_was(service: RunningService) -> None:
+def test_clearing_the_candidate_shows_which_it_was(service: RunningService) -> None:
     install(service)
 
     reply = service.operator.delete(CANDIDATE)
@@ -270,7 +270,7 @@ def guard_by_score(service: RunningService) -> None:
     service.run(service.application.refresher.refresh())
 
 
-def test_compare_tells_how_the_candidate_differs_on_recent_traffic(service: RunningService) -> None:
+def test_compare_shows_how_the_candidate_differs_on_recent_traffic(service: RunningService) -> None:
     made = service.operator.post("/v1/admin/sites", json={"name": "Shop", "siteKey": "site_shop"}).json()
     install(service)
     guard_by_score(service)

@@ -67,7 +67,7 @@ def test_a_path_with_odd_text_names_nothing(service: RunningService) -> None:
         assert (reply.status_code, reply.json()["error"]) == (404, "not_found"), odd
 
 
-def test_a_query_with_odd_text_is_refused(service: RunningService) -> None:
+def test_a_query_with_odd_text_is_rejected(service: RunningService) -> None:
     for odd in ("%00", "1%00", "%ED%A0%80", "%FF", "%C3"):
         for query in (f"limit={odd}", f"{odd}=1"):
             reply = service.operator.get(f"{SITE}/changes?{query}")
@@ -84,7 +84,7 @@ def test_a_name_cannot_be_made_to_look_like_another(service: RunningService) -> 
         assert [reply.status_code for reply in replies] == [400] * 3, ascii(mark)
 
 
-def test_a_number_that_does_not_fit_is_refused(service: RunningService) -> None:
+def test_a_number_that_does_not_fit_is_rejected(service: RunningService) -> None:
     made = service.operator.post(f"{SITE}/credentials").json()["credential"]["id"]
     place = f"{SITE}/credentials/{made}/rotate"
 

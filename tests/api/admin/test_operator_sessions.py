@@ -102,7 +102,7 @@ def test_a_changed_operator_key_ends_every_session(settings: Settings) -> None:
 
 
 @pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
-def test_a_session_from_before_keys_were_noted_is_over(service: RunningService) -> None:
+def test_a_session_from_before_keys_were_noted_has_ended(service: RunningService) -> None:
     olga = operator_client(service)
     service.run(service.application.stores.databases["config"].run("UPDATE operator_session SET key_tag = NULL"))
 

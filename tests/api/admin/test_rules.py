@@ -54,7 +54,7 @@ def test_a_new_site_follows_the_servers_rules(service: RunningService) -> None:
     assert service.operator.get(SITE).json()["rules"]["effectiveVersion"] == effective_of(None).version
 
 
-def test_a_set_of_its_own_is_stored_as_it_was_sent(service: RunningService) -> None:
+def test_its_own_set_is_stored_as_it_was_sent(service: RunningService) -> None:
     reply = replace(service, ruleSet=SET, overrides={"tor": "drop"})
 
     view = reply.json()
@@ -102,7 +102,7 @@ def test_a_stale_revision_changes_nothing(service: RunningService) -> None:
     assert len(changes(service)) == 1
 
 
-def test_invalid_rules_are_answered_with_every_problem_and_change_nothing(service: RunningService) -> None:
+def test_invalid_rules_get_every_problem_and_change_nothing(service: RunningService) -> None:
     text = TEXT.replace("block", "deny").replace("default_action: allow", "default_action: count")
 
     reply = replace(service, ruleSetText=text, overrides={"none": "allow"})
@@ -132,11 +132,11 @@ def test_invalid_rules_are_answered_with_every_problem_and_change_nothing(servic
         {"rules": []},
     ],
 )
-def test_a_malformed_body_is_refused(service: RunningService, body: dict[str, Any]) -> None:
+def test_a_malformed_body_is_rejected(service: RunningService, body: dict[str, Any]) -> None:
     assert refusal(replace(service, **body)) == (400, "invalid_request")
 
 
-def test_a_change_is_told_with_a_diff(service: RunningService) -> None:
+def test_a_change_is_reported_with_a_diff(service: RunningService) -> None:
     one = replace(service, ruleSet=SET).json()
     other = {**TOR, "name": "vpn"}
     changed = {**SET, "rules": [{**TOR, "action": "drop"}, other], "default_action": "challenge"}
@@ -187,7 +187,7 @@ def test_validating_stores_nothing_and_tells_lints(service: RunningService) -> N
     assert service.operator.get(RULES).json()["revision"] == 0
 
 
-def test_validating_what_is_wrong_is_an_answer_too(service: RunningService) -> None:
+def test_validating_what_is_wrong_is_a_response_too(service: RunningService) -> None:
     reply = service.operator.post(f"{RULES}/validate", json={"ruleSetText": "version: *x"})
 
     assert reply.status_code == 200
@@ -262,7 +262,7 @@ def backtest(service: RunningService, **body: Any) -> Any:
     return service.operator.post(f"{RULES}/backtest", json=body)
 
 
-def test_a_backtest_tells_what_would_change(service: RunningService, site: dict[str, Any]) -> None:
+def test_a_backtest_shows_what_would_change(service: RunningService, site: dict[str, Any]) -> None:
     ids = record(service, site)
     for decision, value in ((0, "human"), (1, "bot"), (3, "agent"), (5, "unsure"), (2, "human")):
         label(service, site, ids[decision], value)
@@ -322,13 +322,13 @@ def test_a_backtest_takes_text_overrides_and_a_range(service: RunningService, si
         ({"ruleSet": SET, "ruleSetText": TEXT}, "invalid_request"),
     ],
 )
-def test_a_backtest_of_a_wrong_range_or_body_is_refused(
+def test_a_backtest_of_a_wrong_range_or_body_is_rejected(
     service: RunningService, body: dict[str, Any], code: str
 ) -> None:
     assert refusal(backtest(service, **body)) == (400, code)
 
 
-def test_a_backtest_of_invalid_rules_is_answered_with_their_problems(service: RunningService) -> None:
+def test_a_backtest_of_invalid_rules_gets_their_problems(service: RunningService) -> None:
     reply = backtest(service, ruleSetText="rules: []")
 
     assert (reply.status_code, reply.json()["valid"]) == (422, False)
@@ -343,7 +343,7 @@ def test_a_backtest_sees_no_other_sites_decisions(service: RunningService, site:
     assert reply.json()["evaluated"] == 0
 
 
-def test_rules_that_would_turn_too_many_people_away_are_refused(service: RunningService, site: dict[str, Any]) -> None:
+def test_rules_that_would_turn_too_many_people_away_are_blocked(service: RunningService, site: dict[str, Any]) -> None:
     ids = record(service, site)
     for decision in (0, 1):
         label(service, site, ids[decision], "human")

@@ -62,7 +62,7 @@ BLOCK_TOR = {**OPEN, "version": "2", "rules": [TOR]}
     ("tor", "others", "is_asked"),
     [(10, 190, False), (11, 189, True), (11, 188, False), (200, 0, True), (0, 200, False)],
 )
-def test_rules_that_would_newly_refuse_more_than_five_percent_are_asked_about(
+def test_rules_that_would_newly_reject_more_than_five_percent_are_queried_about(
     service: RunningService, site: dict[str, Any], tor: int, others: int, is_asked: bool
 ) -> None:
     assert replace(service, ruleSet=OPEN).status_code == 200
@@ -81,14 +81,14 @@ def test_rules_that_would_newly_refuse_more_than_five_percent_are_asked_about(
     assert replace(service, ruleSet=BLOCK_TOR, revision=1, guard=True, acknowledge=True).json()["revision"] == 2
 
 
-def test_without_guard_rules_are_saved_as_before(service: RunningService, site: dict[str, Any]) -> None:
+def test_without_guard_rules_are_saved_unchanged(service: RunningService, site: dict[str, Any]) -> None:
     assert replace(service, ruleSet=OPEN).status_code == 200
     flood(service, site, tor=300, others=0)
 
     assert replace(service, ruleSet=BLOCK_TOR, revision=1).status_code == 200
 
 
-def test_what_the_present_rules_refuse_already_and_what_is_older_than_a_day_does_not_count(
+def test_what_the_present_rules_reject_already_and_what_is_older_than_a_day_does_not_count(
     service: RunningService, site: dict[str, Any]
 ) -> None:
     assert replace(service, ruleSet=BLOCK_TOR).status_code == 200
@@ -101,7 +101,7 @@ def test_what_the_present_rules_refuse_already_and_what_is_older_than_a_day_does
     assert (refused.json()["evaluated"], refused.json()["allowed"], refused.json()["newlyRefused"]) == (300, 100, 100)
 
 
-def test_a_default_that_refuses_is_asked_about_though_a_path_is_let_in(
+def test_a_default_that_rejects_is_queried_about_though_a_path_is_allowed(
     service: RunningService, site: dict[str, Any]
 ) -> None:
     assert replace(service, ruleSet=OPEN).status_code == 200
@@ -118,7 +118,7 @@ def test_a_default_that_refuses_is_asked_about_though_a_path_is_let_in(
 
 
 @pytest.mark.parametrize("match", [{"paths": ["*"]}, {"paths": ["/*"]}, {"user_agents": ["*"]}, {"not_hosts": ["x"]}])
-def test_a_glob_that_fits_every_request_is_asked_about(
+def test_a_glob_that_fits_every_request_is_queried_about(
     service: RunningService, site: dict[str, Any], match: dict[str, Any]
 ) -> None:
     assert replace(service, ruleSet=OPEN).status_code == 200
@@ -188,7 +188,7 @@ def test_an_unknown_condition_of_a_scope_down_closes_its_group(service: RunningS
     ]
 
 
-def test_known_conditions_and_extra_keys_of_a_rule_are_no_warning(service: RunningService) -> None:
+def test_known_conditions_and_extra_keys_of_a_rule_are_not_a_warning(service: RunningService) -> None:
     assert replace(service, ruleSet={**OPEN, "rules": [TOR], "owner": "me"}, guard=True).json()["warnings"] == []
 
 

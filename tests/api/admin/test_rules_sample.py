@@ -37,7 +37,7 @@ def site(service: RunningService) -> None:
     assert service.operator.post("/v1/admin/sites", json=body).status_code == 201
 
 
-def test_a_sample_is_explained_by_the_rules_in_force(service: RunningService) -> None:
+def test_a_sample_is_explained_by_the_rules_active(service: RunningService) -> None:
     reply = service.operator.post(TEST, json={"request": CURL})
 
     assert reply.status_code == 200, reply.text
@@ -79,7 +79,7 @@ def test_overrides_alone_are_tried_on_the_sites_own_set(service: RunningService)
         {"address": ""},
     ],
 )
-def test_a_malformed_sample_is_refused(service: RunningService, changes: dict[str, Any]) -> None:
+def test_a_malformed_sample_is_rejected(service: RunningService, changes: dict[str, Any]) -> None:
     reply = service.operator.post(TEST, json={"request": {**CURL, **changes}})
 
     assert refusal(reply) == (400, "invalid_request")

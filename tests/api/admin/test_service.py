@@ -82,7 +82,7 @@ def test_an_unknown_purpose_is_named_with_the_right_ones(service: RunningService
     assert "clearance" in answer.json()["message"]
 
 
-def test_the_operators_trail_has_what_operators_did_and_nobody_else(service: RunningService) -> None:
+def test_the_operators_trail_has_what_operators_did_and_no_one_else(service: RunningService) -> None:
     made = service.operator.post("/v1/admin/accounts", json={"email": "ann@example.com"}).json()
     token = made["inviteUrl"].rpartition("#")[2]
     body = {"token": token, "password": "correct horse battery"}

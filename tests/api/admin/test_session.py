@@ -89,7 +89,7 @@ def test_a_change_with_session_and_token_is_made_in_the_operators_name(service: 
     "headers",
     [{"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {"Origin": "https://evil.example"}],
 )
-def test_another_sites_page_is_refused_with_session_with_key_and_at_sign_in(
+def test_another_sites_page_is_rejected_with_session_with_key_and_at_sign_in(
     service: RunningService, headers: dict[str, str]
 ) -> None:
     client, csrf = sign_in(service)
@@ -136,7 +136,7 @@ def test_a_session_in_use_ends_after_twelve_hours(service: RunningService) -> No
     assert client.get(SESSION).json()["error"] == "session_expired"
 
 
-def test_two_different_cookies_of_our_name_are_no_session(service: RunningService) -> None:
+def test_two_different_cookies_of_our_name_are_not_a_session(service: RunningService) -> None:
     client, _ = sign_in(service)
     cookie = client.cookies["ag_admin"]
 
@@ -145,7 +145,7 @@ def test_two_different_cookies_of_our_name_are_no_session(service: RunningServic
     assert (reply.status_code, reply.json()["error"]) == (401, "unauthorized")
 
 
-def test_the_sixth_wrong_key_is_answered_late_and_the_right_one_at_once(service: RunningService) -> None:
+def test_the_sixth_wrong_key_is_handled_late_and_the_right_one_at_once(service: RunningService) -> None:
     wrong = [service.anonymous.post(LOGIN, json={"key": "wrong"}) for _ in range(5)]
     started = time.monotonic()
     late = service.anonymous.get(SESSION, headers={"X-Admin-Key": "wrong"})
@@ -166,13 +166,13 @@ def test_the_sixth_wrong_key_is_answered_late_and_the_right_one_at_once(service:
 @pytest.mark.parametrize(
     "operator", ["", " Olga", "Olga  O", "Olga\n", "x" * 65, "<script>", "Ol\u202ega", "Olga; DROP"]
 )
-def test_an_operator_name_that_could_break_a_log_line_is_refused(service: RunningService, operator: str) -> None:
+def test_an_operator_name_that_could_break_a_log_line_is_blocked(service: RunningService, operator: str) -> None:
     reply = service.anonymous.post(LOGIN, json={"key": ADMIN_KEY, "operator": operator})
 
     assert (reply.status_code, reply.json()["error"]) == (400, "invalid_request")
 
 
-def test_the_admin_listener_answers_only_to_its_own_names(service: RunningService) -> None:
+def test_the_admin_listener_responds_only_to_its_own_names(service: RunningService) -> None:
     reply = service.operator.get("/v1/admin/sites", headers={"Host": "rebound.example"})
 
     assert (reply.status_code, reply.json()["error"]) == (400, "invalid_request")

@@ -1,4 +1,4 @@
-"""The catalogue of signal labels over HTTP."""
+"""The catalog of signal labels over HTTP."""
 
 from agentgate.protection.signals.labels import LABELS
 from tests.support.service import RunningService
@@ -10,4 +10,4 @@ def test_operators_read_the_catalogue(service: RunningService) -> None:
     assert reply.status_code == 200
     items = reply.json()["items"]
     assert len(items) == len(LABELS)
-    assert {"name": "net.tor", "source": "net", "meaning": "The address is an exit of the Tor network"} in items
+    assert {"name": "net.tor", "source": "net", "meaning": "The IP address is a Tor exit node"} in items

@@ -45,7 +45,7 @@ def test_a_new_site_starts_in_monitor_mode_under_a_customer_of_its_name(service:
     assert [(change["kind"], change["actor"]) for change in site["changes"]] == [("site.create", "operator")]
 
 
-def test_what_is_left_out_gets_a_default(service: RunningService) -> None:
+def test_what_is_omitted_gets_a_default(service: RunningService) -> None:
     site = service.operator.post(SITES, json={"name": "Bare"}).json()
 
     assert site["siteKey"].startswith("site_")
@@ -73,7 +73,7 @@ def test_a_key_can_be_had_once(service: RunningService) -> None:
     assert len(service.operator.get(SITES).json()["items"]) == 1
 
 
-def test_a_refused_site_leaves_no_customer_behind(service: RunningService) -> None:
+def test_a_rejected_site_leaves_no_customer_behind(service: RunningService) -> None:
     create(service)
     accounts = service.run(service.application.stores.databases["config"].one("SELECT count(*) FROM account"))
 
@@ -94,7 +94,7 @@ def test_the_list_shows_the_newest_site_first(service: RunningService) -> None:
 
 
 @pytest.mark.parametrize("key", ["site_nobody", "nonsense", "site_shop%20", "..", "site_" + "x" * 70])
-def test_unknown_and_malformed_keys_answer_alike(service: RunningService, key: str) -> None:
+def test_unknown_and_malformed_keys_respond_alike(service: RunningService, key: str) -> None:
     create(service)
 
     replies = [
@@ -109,7 +109,7 @@ def test_unknown_and_malformed_keys_answer_alike(service: RunningService, key: s
     assert codes == ({"not_found"} if key == ".." else {"site_not_found"})
 
 
-def test_a_change_keeps_what_it_does_not_name_and_tells_what_it_changed(service: RunningService) -> None:
+def test_a_change_keeps_what_it_does_not_name_and_shows_what_it_changed(service: RunningService) -> None:
     before = create(service)
     service.clock.advance(seconds=5)
 
@@ -128,7 +128,7 @@ def test_a_change_keeps_what_it_does_not_name_and_tells_what_it_changed(service:
     }
 
 
-def test_a_change_of_nothing_but_the_mode_has_its_own_kind(service: RunningService) -> None:
+def test_a_change_of_only_the_mode_has_its_own_kind(service: RunningService) -> None:
     create(service)
 
     after = service.operator.patch(f"{SITES}/site_shop", json={"mode": "enforce"}).json()
@@ -231,7 +231,7 @@ def test_wanted_programs_are_kept_in_one_spelling_and_audited(service: RunningSe
         ({"colour": "red"}, "invalid_request", "colour"),
     ],
 )
-def test_a_wrong_value_is_refused_and_nothing_changes(
+def test_a_wrong_value_is_rejected_and_nothing_changes(
     service: RunningService, changes: dict[str, Any], code: str, part: str
 ) -> None:
     before = create(service)
@@ -280,7 +280,7 @@ def test_the_trail_is_newest_first_and_as_long_as_asked(service: RunningService)
 
 
 @pytest.mark.parametrize("limit", ["0", "501", "-1", "1.5", "ten", "", "\u0665", "1e2", "9" * 40])
-def test_a_limit_out_of_bounds_is_refused(service: RunningService, limit: str) -> None:
+def test_a_limit_out_of_bounds_is_rejected(service: RunningService, limit: str) -> None:
     create(service)
 
     reply = service.operator.get(f"{SITES}/site_shop/changes", params={"limit": limit})
@@ -288,7 +288,7 @@ def test_a_limit_out_of_bounds_is_refused(service: RunningService, limit: str) -
     assert (reply.status_code, reply.json()["error"]) == (400, "invalid_limit")
 
 
-def test_unknown_and_repeated_parameters_are_refused(service: RunningService) -> None:
+def test_unknown_and_repeated_parameters_are_rejected(service: RunningService) -> None:
     create(service)
 
     for query in ("?page=2", "?limit=1&limit=2"):
@@ -329,7 +329,7 @@ def test_a_site_moves_only_to_another_account_that_exists(
     assert service.operator.get(f"{SITES}/site_shop").json() == site
 
 
-def test_the_services_own_sites_stay(service: RunningService) -> None:
+def test_the_services_own_sites_remain(service: RunningService) -> None:
     site = create(service)
     target = create(service, siteKey="site_other", name="Other")["customerId"]
     service.run(

@@ -54,7 +54,7 @@ def test_a_visitor_is_summed_up_over_the_range(service: RunningService) -> None:
     }
 
 
-def test_pages_over_closed_and_open_days_show_everybody_once(service: RunningService) -> None:
+def test_pages_over_closed_and_open_days_show_everyone_once(service: RunningService) -> None:
     site_id = add_site(service)
     record(
         service,
@@ -99,7 +99,7 @@ def test_a_visitor_who_was_not_seen_is_not_found(service: RunningService) -> Non
         assert refusal(service.operator.get(VISITORS + path, params=query)) == (404, "not_found"), (path, query)
 
 
-def test_wrong_parameters_are_refused(service: RunningService) -> None:
+def test_wrong_parameters_are_rejected(service: RunningService) -> None:
     add_site(service)
     for path, name, value, code in (
         ("", "limit", "201", "invalid_limit"),

@@ -12,7 +12,7 @@ from tests.support.service import RunningService
 # Thousands of calls: on a machine that does something else as well they take minutes.
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
-def test_every_route_answers_every_caller_as_the_table_says(service: RunningService) -> None:
+def test_every_route_serves_every_caller_as_in_the_table(service: RunningService) -> None:
     written, found = PATH.read_text(encoding="utf-8"), make_table(service)
 
     changes = difflib.unified_diff(written.splitlines(), found.splitlines(), "table.md", "the service", lineterm="")
@@ -27,6 +27,6 @@ def test_every_route_has_a_place_in_the_table() -> None:
     assert headings == [*PUBLIC_ROUTES, *ADMIN_ROUTES]
 
 
-def test_nobody_gets_an_error_of_the_service_itself() -> None:
+def test_no_one_gets_an_error_of_the_service_itself() -> None:
     # Whoever writes the table anew must not write a defect down as what is right.
     assert [line for line in PATH.read_text(encoding="utf-8").splitlines() if line.startswith("- 5")] == []

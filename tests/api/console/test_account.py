@@ -46,7 +46,7 @@ def test_it_shows_state_limits_and_usage(people: Cast) -> None:
     }
 
 
-def test_renaming_is_told_once(people: Cast) -> None:
+def test_renaming_is_shown_once(people: Cast) -> None:
     renamed = people.adam.patch(ACCOUNT, json={"name": "  Acme Ltd "})
     again = people.adam.patch(ACCOUNT, json={"name": "Acme Ltd"})
 
@@ -69,12 +69,12 @@ def test_what_the_server_sets_cannot_be_set(people: Cast) -> None:
     assert refusal(people.alice.patch(ACCOUNT, json={"protected": True})) == (400, "invalid_request")
 
 
-def test_nobody_asks_of_others_a_second_factor_that_they_lack(people: Cast) -> None:
+def test_no_one_asks_of_others_a_second_factor_that_they_lack(people: Cast) -> None:
     assert refusal(people.alice.patch(ACCOUNT, json={"requireMfa": True})) == (409, "mfa_not_enabled")
     assert trail(people, "account") == []
 
 
-def test_asking_a_second_factor_of_all_is_told_and_keeps_out_who_has_none(
+def test_asking_a_second_factor_of_all_is_reported_and_blocks_who_has_none(
     service: RunningService, people: Cast
 ) -> None:
     turn_mfa_on(service, people.user_ids["alice"])
@@ -112,7 +112,7 @@ def test_the_services_own_account_is_kept(service: RunningService, people: Cast)
     assert refusal(delete(people.alice)) == (409, "protected_account")
 
 
-def test_a_deleted_account_is_closed_at_once_and_says_when_it_is_purged(service: RunningService, people: Cast) -> None:
+def test_a_deleted_account_is_closed_at_once_and_shows_when_it_is_purged(service: RunningService, people: Cast) -> None:
     token = people.alice.post("/v1/console/tokens", json={"name": "CI", "scopes": ["sites:read"]}).json()["secret"]
     key = people.alice.post("/v1/console/sites", json={"name": "Shop"}).json()["siteKey"]
     people.alice.post(f"/v1/console/sites/{key}/credentials")
@@ -217,7 +217,7 @@ def test_of_two_transfers_at_once_one_wins(service: RunningService, people: Cast
     assert sorted((found["bob"], found["adam"])) in (["admin", "owner"], ["member", "owner"])
 
 
-def test_who_is_in_no_account_is_told_so(service: RunningService) -> None:
+def test_who_is_in_no_account_is_shown_so(service: RunningService) -> None:
     loner = add_user(service, "lone@nowhere.example")
 
     assert refusal(signed_in_client(service, loner, account_id=None).get(ACCOUNT)) == (403, "no_account")

@@ -40,7 +40,7 @@ def actions(client: ApiClient, **query: Any) -> list[str]:
     return [item["action"] for item in reply.json()["items"]]
 
 
-def test_an_entry_says_who_did_what_to_what(people: Cast) -> None:
+def test_an_entry_shows_who_did_what_to_what(people: Cast) -> None:
     people.alice.patch(f"{CONSOLE}/account", json={"name": "Acme Ltd"})
 
     (entry,) = people.adam.get(AUDIT).json()["items"]
@@ -82,17 +82,17 @@ def test_a_filter_means_an_action_and_its_dotted_children(service: RunningServic
     assert {wanted: set(actions(people.alice, action=wanted)) for wanted in expected} == expected
 
 
-def test_a_malformed_filter_is_refused(people: Cast) -> None:
+def test_a_malformed_filter_is_rejected(people: Cast) -> None:
     for wanted in ("", ".", "a..b", ".member", "member%", "Member", "member'--", "m\u00e9mber", "a" * 101, "a b"):
         assert refusal(people.alice.get(AUDIT, params={"action": wanted})) == (400, "invalid_filter"), wanted
 
 
-def test_a_limit_out_of_bounds_is_refused(people: Cast) -> None:
+def test_a_limit_out_of_bounds_is_rejected(people: Cast) -> None:
     for limit in ("0", "201", "-1", "x", "1.5", "", "\u0665"):
         assert refusal(people.alice.get(AUDIT, params={"limit": limit})) == (400, "invalid_limit"), limit
 
 
-def test_a_page_has_fifty_entries_unless_said_otherwise(service: RunningService, people: Cast) -> None:
+def test_a_page_has_fifty_entries_by_default(service: RunningService, people: Cast) -> None:
     add_entries(service, people.acme, *["site.update"] * 201)
 
     assert len(actions(people.alice)) == 50
@@ -167,7 +167,7 @@ def test_an_address_has_one_pseudonym_in_each_account(service: RunningService, p
     assert "203.0.113" not in repr(service.run(database.all("SELECT * FROM audit_entry")))
 
 
-def test_a_refused_change_leaves_no_entry(people: Cast) -> None:
+def test_a_rejected_change_leaves_no_entry(people: Cast) -> None:
     people.alice.request("DELETE", f"{CONSOLE}/account", json={"confirm": "no"})
     people.alice.patch(f"{CONSOLE}/account", json={"name": "New", "requireMfa": True})
 

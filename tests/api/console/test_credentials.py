@@ -53,7 +53,7 @@ def test_who_may_only_read_cannot_make_one(people: Cast, site_key: str) -> None:
     assert trail(people, "credential") == []
 
 
-def test_a_malformed_credential_is_refused(people: Cast, site_key: str) -> None:
+def test_a_malformed_credential_is_rejected(people: Cast, site_key: str) -> None:
     for body in ({"name": ""}, {"name": "x" * 101}, {"secret": "ags_mine"}, []):
         reply = people.alice.post(f"{SITES}/{site_key}/credentials", json=body)
         assert refusal(reply) == (400, "invalid_request"), body
@@ -67,7 +67,9 @@ def test_the_limit_holds_under_parallel_creation(service: RunningService, people
     assert statuses == [201] * 2 + [409] * 62
 
 
-def test_a_credential_of_another_of_the_accounts_sites_answers_like_an_unknown_one(people: Cast, site_key: str) -> None:
+def test_a_credential_of_another_of_the_accounts_sites_responds_like_an_unknown_one(
+    people: Cast, site_key: str
+) -> None:
     other = people.alice.post(SITES, json={"name": "Other"}).json()["siteKey"]
     credential = people.alice.post(f"{SITES}/{other}/credentials").json()["credential"]["id"]
 

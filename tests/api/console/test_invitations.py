@@ -90,7 +90,7 @@ def test_known_unknown_suspended_and_newly_added_people_look_alike_until_they_ac
     assert len(set(re.findall(r"usr_[0-9a-f]{16}", str(found)))) == len(emails)
 
 
-def test_the_answer_shows_only_what_was_typed(people: Cast) -> None:
+def test_the_response_shows_only_what_was_typed(people: Cast) -> None:
     invited = invite(people.adam, KNOWN)
 
     user_id = invited["member"].pop("userId")
@@ -107,7 +107,7 @@ def test_the_answer_shows_only_what_was_typed(people: Cast) -> None:
     }
 
 
-def test_nobody_belongs_to_an_account_before_they_accept(service: RunningService, people: Cast) -> None:
+def test_no_one_belongs_to_an_account_before_they_accept(service: RunningService, people: Cast) -> None:
     invite(people.alice, KNOWN, "owner")
 
     session = people.carol.get(f"{ACCOUNT}/session").json()
@@ -194,7 +194,7 @@ def test_a_new_person_joins_with_the_link_under_the_id_that_was_listed(service: 
     assert refusal(again) == (404, "invalid_link")
 
 
-def test_a_second_invitation_waits_for_somebody_who_joined_by_the_first(service: RunningService, people: Cast) -> None:
+def test_a_second_invitation_waits_for_someone_who_joined_by_the_first(service: RunningService, people: Cast) -> None:
     invite(people.adam, UNKNOWN)
     first = secret_for(service, UNKNOWN)
     service.clock.advance(seconds=1)
@@ -243,7 +243,7 @@ def test_of_many_who_accept_at_once_one_joins(service: RunningService, people: C
     assert len(trail(people, "member.join")) == 1
 
 
-def test_an_invitation_counts_towards_the_limit_of_members(service: RunningService, people: Cast) -> None:
+def test_an_invitation_applies_towards_the_limit_of_members(service: RunningService, people: Cast) -> None:
     set_limits(service, people.acme, members=5)
     invite(people.adam, KNOWN)
 

@@ -35,7 +35,7 @@ def path(site_key: str) -> str:
     return f"{SITES}/{site_key}/list-entries"
 
 
-def test_an_entry_is_added_listed_and_removed_and_the_trail_says_so(people: Cast, path: str, site_key: str) -> None:
+def test_an_entry_is_added_listed_and_removed_and_the_trail_shows_it(people: Cast, path: str, site_key: str) -> None:
     end = Moment(NOON_MS + DAY_MS).text()
     made = people.bob.post(path, json={**ENTRY, "note": "ticket  17\n", "expiresAt": end})
 
@@ -95,7 +95,7 @@ MALFORMED: tuple[dict[str, Any], ...] = (
 )
 
 
-def test_a_value_is_kept_in_one_form_and_what_is_none_is_refused(people: Cast, path: str) -> None:
+def test_a_value_is_kept_in_one_form_and_what_is_none_is_rejected(people: Cast, path: str) -> None:
     for changes in MALFORMED:
         assert refusal(people.bob.post(path, json={**ENTRY, **changes})) == (400, "invalid_request"), changes
     assert people.bob.get(path).json() == {"items": []}
@@ -105,7 +105,7 @@ def test_a_value_is_kept_in_one_form_and_what_is_none_is_refused(people: Cast, p
         assert made.json()["value"] == stored, made.text
 
 
-def test_the_same_is_listed_once_unless_its_term_is_over(service: RunningService, people: Cast, path: str) -> None:
+def test_the_same_is_listed_once_unless_its_term_has_ended(service: RunningService, people: Cast, path: str) -> None:
     end = Moment(service.clock.now_ms() + MINUTE_MS).text()
     assert people.bob.post(path, json={**ENTRY, "expiresAt": end}).status_code == 201
     assert refusal(people.bob.post(path, json={**ENTRY, "outcome": "allow"})) == (409, "invalid_state")
@@ -131,7 +131,7 @@ def test_a_site_has_no_more_entries_than_it_may_not_even_at_once(
     assert len(people.bob.get(path).json()["items"]) == 5
 
 
-def test_a_backtest_says_where_stored_events_do_not_tell(service: RunningService, people: Cast, path: str) -> None:
+def test_a_backtest_shows_where_stored_events_do_not_tell(service: RunningService, people: Cast, path: str) -> None:
     def backtest(kind: str, value: str) -> dict[str, Any]:
         reply = people.rita.post(f"{path}/backtest", json={"kind": kind, "value": value, "outcome": "allow"})
         assert reply.status_code == 200, reply.text
@@ -196,10 +196,10 @@ def test_a_backtest_of_addresses_knows_them_by_their_visitors(
     assert backtest("address", "203.0.113.7", **longer)[1] == 3
 
 
-def test_the_example_of_the_documents_works_and_a_sample_says_which_entry_decides(
+def test_the_example_of_the_documents_works_and_a_sample_shows_which_entry_decides(
     people: Cast, path: str, site_key: str
 ) -> None:
-    text = (Path(__file__).parents[3] / "docs" / "rules.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[3] / "docs" / "write-rules.md").read_text(encoding="utf-8")
     example = re.search(r"list-entries\".*?-d '(\{.*?\})'", text, re.DOTALL)
     assert example is not None
 

@@ -39,7 +39,7 @@ def secret_in(text: str) -> str:
     return found[1]
 
 
-def test_the_list_shows_everybody_with_role_and_state(people: Cast) -> None:
+def test_the_list_shows_everyone_with_role_and_state(people: Cast) -> None:
     items = people.rita.get(MEMBERS).json()["items"]
 
     assert {
@@ -54,7 +54,7 @@ def test_the_list_shows_everybody_with_role_and_state(people: Cast) -> None:
     assert listed(people.rita) == {"alice": "owner", "adam": "admin", "bob": "member", "rita": "readonly"}
 
 
-def test_a_new_address_is_invited_by_mail_and_the_answer_has_no_link(service: RunningService, people: Cast) -> None:
+def test_a_new_address_is_invited_by_mail_and_the_response_has_no_link(service: RunningService, people: Cast) -> None:
     invited = invite(people.adam, "Ivy@ACME.example")
 
     assert invited.status_code == 201
@@ -88,7 +88,7 @@ def test_a_member_cannot_be_invited_again(service: RunningService, people: Cast)
     assert (outbox(service), trail(people, "member")) == ([], [])
 
 
-def test_a_malformed_invitation_is_refused(service: RunningService, people: Cast) -> None:
+def test_a_malformed_invitation_is_rejected(service: RunningService, people: Cast) -> None:
     malformed: tuple[Any, ...] = (
         {"email": "ivy", "role": "member"},
         {"email": "ivy@acme.example"},
@@ -134,7 +134,7 @@ def test_the_limit_holds_under_parallel_invitations(service: RunningService, peo
     assert len(trail(people, "member.invite")) == 6
 
 
-def test_parallel_invitations_of_one_address_make_one_member(service: RunningService, people: Cast) -> None:
+def test_parallel_invitations_of_one_address_create_one_member(service: RunningService, people: Cast) -> None:
     statuses = at_once(service, people.alice, lambda client, _: invite(client))
 
     assert statuses == [201] + [409] * 4 + [429] * 59
@@ -178,7 +178,7 @@ def test_the_last_owner_stays_owner(people: Cast) -> None:
     assert trail(people, "member") == []
 
 
-def test_another_accounts_member_answers_like_an_unknown_one(people: Cast) -> None:
+def test_another_accounts_member_responds_like_an_unknown_one(people: Cast) -> None:
     carol = people.user_ids["carol"]
 
     for method, path, options in (
@@ -194,7 +194,7 @@ def test_another_accounts_member_answers_like_an_unknown_one(people: Cast) -> No
     assert listed(people.carol) == {"carol": "owner"}
 
 
-def test_a_malformed_role_is_refused(people: Cast) -> None:
+def test_a_malformed_role_is_rejected(people: Cast) -> None:
     for body in ({"role": "boss"}, {}, {"role": None}, {"role": "admin", "email": "x@y.example"}):
         reply = people.alice.patch(f"{MEMBERS}/{people.user_ids['bob']}", json=body)
         assert refusal(reply) == (400, "invalid_request"), body
@@ -221,7 +221,7 @@ def test_a_removed_members_sessions_fall_back_to_another_account(service: Runnin
     assert (account["id"], account["role"]) == (people.globex, "readonly")
 
 
-def test_anybody_may_leave_but_remove_nobody_else(people: Cast) -> None:
+def test_anyone_may_leave_but_remove_no_one_else(people: Cast) -> None:
     refused = people.rita.delete(f"{MEMBERS}/{people.user_ids['bob']}")
 
     assert refusal(refused) == (403, "forbidden")
@@ -259,7 +259,7 @@ def test_an_invitation_is_sent_again_with_a_fresh_link(service: RunningService, 
     assert told(trail(people, "member")[0])[:3] == ("adam@acme.example", "member.resend", user_id)
 
 
-def test_nobody_is_mailed_again_and_again(service: RunningService, people: Cast) -> None:
+def test_no_one_is_mailed_again_and_again(service: RunningService, people: Cast) -> None:
     user_id = invite(people.alice).json()["member"]["userId"]
 
     replies = [people.alice.post(f"{MEMBERS}/{user_id}/resend-invite") for _ in range(6)]
@@ -304,7 +304,7 @@ def test_two_owners_who_demote_each_other_leave_one(service: RunningService, peo
 
 
 @pytest.mark.parametrize("name", ["rita", "bob"])
-def test_who_lost_the_permission_after_the_guard_looked_is_refused(
+def test_who_lost_the_permission_after_the_guard_looked_is_rejected(
     service: RunningService, people: Cast, name: str
 ) -> None:
     """The guard let both in; meanwhile the one is a reader, and the other was removed."""

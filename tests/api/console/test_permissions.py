@@ -43,6 +43,9 @@ NEEDS = {
     "POST /v1/console/sites/{siteKey}/appeals/{appealId}/answer": "sites:write",
     "DELETE /v1/console/sites/{siteKey}/appeals/{appealId}/answer": "sites:write",
     "PUT /v1/console/sites/{siteKey}/appeals/{appealId}/label": "sites:write",
+    "GET /v1/console/sites/{siteKey}/suggestions": "analytics:read",
+    "POST /v1/console/sites/{siteKey}/suggestions/{suggestionId}/accept": "sites:write",
+    "DELETE /v1/console/sites/{siteKey}/suggestions/{suggestionId}/accept": "sites:write",
     "GET /v1/console/managed-groups": "sites:read",
     "GET /v1/console/sites/{siteKey}/webhooks": "sites:read",
     "POST /v1/console/sites/{siteKey}/webhooks": "sites:write",
@@ -108,19 +111,19 @@ def check_reach(client: ApiClient, permissions: Collection[str]) -> None:
         assert (NEEDS[route] if least in permissions else least) in message, route
 
 
-def test_a_role_reaches_what_it_has_the_permission_for_and_is_told_what_it_lacks(people: Cast) -> None:
+def test_a_role_reaches_what_it_has_the_permission_for_and_is_shown_what_it_lacks(people: Cast) -> None:
     for name, role in ROLES.items():
         check_reach(getattr(people, name), PERMISSIONS[role])
 
 
-def test_a_token_reaches_what_its_scope_says_and_nothing_more(service: RunningService, people: Cast) -> None:
+def test_a_token_reaches_what_its_scope_shows_alone(service: RunningService, people: Cast) -> None:
     for scope in ApiTokenScope:
         secret = people.alice.post("/v1/console/tokens", json={"name": "One", "scopes": [scope]}).json()["secret"]
         with ApiClient(service.public_url, headers={"Authorization": f"Bearer {secret}"}) as client:
             check_reach(client, [scope])
 
 
-def test_nobody_gets_in_without_a_session(service: RunningService) -> None:
+def test_no_one_gets_in_without_a_session(service: RunningService) -> None:
     assert {(status, code) for status, code, _ in answers(service.public).values()} == {(401, "unauthorized")}
 
 
@@ -143,7 +146,7 @@ def test_a_change_needs_the_csrf_token(people: Cast) -> None:
             assert (status, code) == (403, "csrf"), route
 
 
-def test_another_sites_page_is_refused(people: Cast) -> None:
+def test_another_sites_page_is_rejected(people: Cast) -> None:
     people.alice.headers["Sec-Fetch-Site"] = "cross-site"
 
     assert {(status, code) for status, code, _ in answers(people.alice).values()} == {(403, "cross_origin")}

@@ -21,7 +21,7 @@ def rules(people: Cast) -> str:
     return f"{CONSOLE}/sites/{site}/rules"
 
 
-def test_a_member_replaces_and_everybody_reads(people: Cast, rules: str) -> None:
+def test_a_member_replaces_and_everyone_reads(people: Cast, rules: str) -> None:
     stored = people.bob.put(rules, json={"ruleSet": SET})
 
     assert stored.status_code == 200, stored.text
@@ -51,7 +51,7 @@ def test_another_accounts_rules_are_not_there(people: Cast, rules: str) -> None:
     assert people.alice.get(rules).json()["revision"] == 0
 
 
-def test_the_catalogue_of_groups_is_the_same_for_everybody(people: Cast) -> None:
+def test_the_catalogue_of_groups_is_the_same_for_everyone(people: Cast) -> None:
     path = f"{CONSOLE}/managed-groups"
 
     assert (

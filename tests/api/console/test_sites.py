@@ -53,13 +53,13 @@ def test_a_site_may_be_described_in_full(people: Cast) -> None:
     assert people.rita.get(f"{SITES}/{site['siteKey']}").json() == site
 
 
-def test_what_a_customer_cannot_choose_is_refused(people: Cast) -> None:
+def test_what_a_customer_cannot_choose_is_rejected(people: Cast) -> None:
     for field in ("siteKey", "customerId", "customerName", "id", "ruleSet", "createdAt", "agentPolicy"):
         assert refusal(create(people.alice, **{field: people.globex})) == (400, "forbidden_field"), field
     assert people.alice.get(SITES).json() == {"items": []}
 
 
-def test_a_malformed_site_is_refused(people: Cast) -> None:
+def test_a_malformed_site_is_rejected(people: Cast) -> None:
     malformed: tuple[tuple[dict[str, Any], str], ...] = (
         ({"name": ""}, "invalid_site"),
         ({"allowedOrigins": ["shop.example"]}, "invalid_site"),
@@ -79,7 +79,7 @@ def test_the_list_shows_the_accounts_own_sites(people: Cast) -> None:
     assert [item["siteKey"] for item in people.carol.get(SITES).json()["items"]] == [theirs["siteKey"]]
 
 
-def test_another_accounts_site_answers_like_an_unknown_one(people: Cast) -> None:
+def test_another_accounts_site_responds_like_an_unknown_one(people: Cast) -> None:
     key = create(people.alice).json()["siteKey"]
     credential = people.alice.post(f"{SITES}/{key}/credentials").json()["credential"]["id"]
     before = people.alice.get(f"{SITES}/{key}").json()
@@ -100,7 +100,7 @@ def test_another_accounts_site_answers_like_an_unknown_one(people: Cast) -> None
     assert people.alice.get(f"{SITES}/{key}").json() == before
 
 
-def test_a_change_is_told_with_its_maker(people: Cast) -> None:
+def test_a_change_is_reported_with_its_maker(people: Cast) -> None:
     key = create(people.alice).json()["siteKey"]
 
     changed = people.bob.patch(f"{SITES}/{key}", json={"name": "Store"}).json()
@@ -119,7 +119,7 @@ def test_key_and_customer_cannot_be_changed(people: Cast) -> None:
         assert refusal(people.alice.patch(f"{SITES}/{key}", json={field: people.globex})) == (400, "immutable_field")
 
 
-def test_an_eleventh_origin_is_refused(people: Cast) -> None:
+def test_an_eleventh_origin_is_rejected(people: Cast) -> None:
     key = create(people.alice, allowedOrigins=origins(10)).json()["siteKey"]
 
     for count in (11, 101):

@@ -61,7 +61,7 @@ def test_a_token_works_without_a_csrf_token_and_is_named_in_the_trail(service: R
     assert people.alice.get(TOKENS).json()["items"][0]["lastUsedAt"] == NOON
 
 
-def test_a_malformed_token_is_refused(people: Cast) -> None:
+def test_a_malformed_token_is_rejected(people: Cast) -> None:
     malformed: tuple[dict[str, Any], ...] = (
         {"scopes": []},
         {"scopes": ["sites:read", "sites:read"]},
@@ -110,7 +110,7 @@ def test_a_token_is_dead_from_the_moment_it_expires(service: RunningService, peo
     assert refusal(client.get(f"{CONSOLE}/account")) == (401, "invalid_token")
 
 
-def test_another_accounts_token_answers_like_an_unknown_one(service: RunningService, people: Cast) -> None:
+def test_another_accounts_token_responds_like_an_unknown_one(service: RunningService, people: Cast) -> None:
     made = create(people.alice).json()
 
     foreign = people.carol.delete(f"{TOKENS}/{made['token']['id']}")

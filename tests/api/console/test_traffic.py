@@ -88,7 +88,7 @@ def test_every_read_model_is_the_operators(service: RunningService, people: Cast
         assert own.json() == service.operator.get(f"/v1/admin{path}", params=params).json(), path
 
 
-def test_another_accounts_site_answers_like_an_unknown_one(service: RunningService, people: Cast) -> None:
+def test_another_accounts_site_responds_like_an_unknown_one(service: RunningService, people: Cast) -> None:
     site = new_site(people.alice)
     [decision_id] = record(service, site["id"], {})
     key = site["siteKey"]

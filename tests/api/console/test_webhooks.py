@@ -81,7 +81,7 @@ def test_a_webhook_is_made_with_a_secret_that_is_shown_once(people: Cast, path: 
     ]
 
 
-def test_the_entries_stand_in_the_trail_of_the_site_too(people: Cast, path: str, site_key: str) -> None:
+def test_the_entries_are_in_the_trail_of_the_site_too(people: Cast, path: str, site_key: str) -> None:
     create(people, path)
 
     assert people.rita.get(f"{SITES}/{site_key}/changes").json()["items"][0]["kind"] == "webhook.create"
@@ -137,7 +137,7 @@ def test_a_webhook_is_deleted_with_its_deliveries(service: RunningService, peopl
     assert trail(people, "webhook.delete")[0]["detail"] == {"url": HOOK["url"]}
 
 
-def test_a_test_says_how_it_went_and_is_listed(people: Cast, path: str) -> None:
+def test_a_test_shows_how_it_went_and_is_listed(people: Cast, path: str) -> None:
     webhook_id = create(people, path, enabled=False)["webhook"]["id"]
 
     tested = people.bob.post(f"{path}/{webhook_id}/test")
@@ -145,7 +145,7 @@ def test_a_test_says_how_it_went_and_is_listed(people: Cast, path: str) -> None:
     assert tested.status_code == 200
     result = tested.json()
     assert (result["type"], result["delivered"], result["attempts"], result["items"]) == ("test", False, 1, 1)
-    assert result["error"] == "the name leads to no public address"
+    assert result["error"] == "the name does not resolve to a public address"
     assert people.rita.get(f"{path}/{webhook_id}/deliveries").json() == {"items": [result]}
 
 
@@ -157,7 +157,7 @@ def test_tests_are_limited(people: Cast, path: str) -> None:
     assert statuses == [200] * 10 + [429]
 
 
-def test_a_malformed_webhook_is_refused_when_made_and_when_changed(people: Cast, path: str) -> None:
+def test_a_malformed_webhook_is_rejected_when_made_and_when_changed(people: Cast, path: str) -> None:
     webhook = create(people, path)["webhook"]
 
     for changes in MALFORMED:
@@ -168,7 +168,7 @@ def test_a_malformed_webhook_is_refused_when_made_and_when_changed(people: Cast,
     assert people.rita.get(path).json()["items"] == [webhook]
 
 
-def test_what_the_server_sets_is_refused(people: Cast, path: str) -> None:
+def test_what_the_server_sets_is_rejected(people: Cast, path: str) -> None:
     for field in SET_BY_SERVER:
         assert refusal(people.bob.post(path, json={**HOOK, field: "x"})) == (400, "forbidden_field"), field
 
@@ -197,7 +197,7 @@ def test_who_may_only_read_cannot_change_anything(people: Cast, path: str) -> No
     assert people.rita.get(path).json()["items"][0]["enabled"] is True
 
 
-def test_a_webhook_of_another_site_or_account_answers_like_an_unknown_one(people: Cast, path: str) -> None:
+def test_a_webhook_of_another_site_or_account_responds_like_an_unknown_one(people: Cast, path: str) -> None:
     webhook_id = create(people, path)["webhook"]["id"]
     other = people.alice.post(SITES, json={"name": "Other"}).json()["siteKey"]
     foreign = people.carol.post(SITES, json={"name": "Foreign"}).json()["siteKey"]

@@ -105,7 +105,10 @@ class Side:
                 application.signing_keys, self.clearances, stores.redemptions, keyring=application.keyring
             ),
             event_log=GatewayEventLog(
-                self.recorder, DecisionIds(application.clock, 1), CredentialUses(stores.store, background)
+                self.recorder,
+                DecisionIds(application.clock, 1),
+                CredentialUses(stores.store, background),
+                application.data_plane.suggestions,
             ),
             clock=application.clock,
             policy_checker=policy_checker or application.data_plane.agent_policy_checker,

@@ -69,7 +69,7 @@ def test_a_grant_is_good_for_the_key_and_the_action_it_was_given_for(scene: Hand
     assert use(scene) is not None
 
 
-def test_a_grant_ends_when_its_time_is_over(scene: HandoffScene) -> None:
+def test_a_grant_ends_when_its_time_has_ended(scene: HandoffScene) -> None:
     allow(scene, "timed", uses="100", hours="1")
     assert use(scene) is not None
     scene.service.clock.advance(ms=HOUR_MS)
@@ -77,7 +77,7 @@ def test_a_grant_ends_when_its_time_is_over(scene: HandoffScene) -> None:
     assert use(scene) is None
 
 
-def test_a_revoked_grant_is_of_no_use_and_its_end_is_in_the_trail_once(scene: HandoffScene) -> None:
+def test_a_revoked_grant_is_useless_and_its_end_is_in_the_trail_once(scene: HandoffScene) -> None:
     allow(scene, "revoked", uses="10", hours="720")
     grant = grants(scene)[0]
     path = f"/v1/admin/sites/{scene.site_key}/agent-grants/{grant['id']}"
@@ -89,7 +89,7 @@ def test_a_revoked_grant_is_of_no_use_and_its_end_is_in_the_trail_once(scene: Ha
     assert scene.service.operator.delete(path[:-1] + "x").json()["error"] == "not_found"
 
 
-def test_without_the_policys_word_nobody_can_give_a_grant_or_use_one(scene: HandoffScene) -> None:
+def test_without_the_policys_word_no_one_can_give_a_grant_or_use_one(scene: HandoffScene) -> None:
     allow(scene, "before", uses="10", hours="720")
     known = len(grants(scene))
     scene.set_policy(actions={})

@@ -63,7 +63,7 @@ def test_a_policy_is_replaced_whole_and_shown_with_the_site(shop: AgentShop) -> 
         ({"tools": [{"name": "x" * 131_072}]}, "128 KiB"),
     ],
 )
-def test_a_policy_that_cannot_be_is_refused_with_what_would_be_right(shop: AgentShop, policy, words) -> None:
+def test_a_policy_that_cannot_be_is_rejected_with_what_would_be_right(shop: AgentShop, policy, words) -> None:
     reply = shop.service.operator.put(path(shop), json=policy)
 
     assert (reply.status_code, reply.json()["error"]) == (400, "invalid_request")
@@ -71,7 +71,7 @@ def test_a_policy_that_cannot_be_is_refused_with_what_would_be_right(shop: Agent
     assert shop.service.operator.get(path(shop)).json()["agents"] == {}
 
 
-def test_who_edited_an_older_version_is_told(shop: AgentShop) -> None:
+def test_who_edited_an_older_version_is_reported(shop: AgentShop) -> None:
     tag = shop.service.operator.get(path(shop)).headers["etag"]
     match = {"If-Match": tag}
 
@@ -111,7 +111,7 @@ def test_changing_the_site_keeps_its_policy(shop: AgentShop) -> None:
     assert shop.service.operator.get(path(shop)).json()["default"] == "block"
 
 
-def test_members_read_it_and_those_who_may_write_sites_change_it(shared_service: RunningService) -> None:
+def test_members_read_it_and_users_who_may_write_sites_change_it(shared_service: RunningService) -> None:
     people = cast(shared_service)
     site = people.alice.post("/v1/console/sites", json={"name": "Shop"}).json()["siteKey"]
     mine = f"/v1/console/sites/{site}/agent-policy"
@@ -125,7 +125,7 @@ def test_members_read_it_and_those_who_may_write_sites_change_it(shared_service:
     assert people.carol.get(f"/v1/console/sites/{site}/agent-charges").status_code == 404
 
 
-def test_a_statement_says_who_owes_what_for_which_month(shop: AgentShop) -> None:
+def test_a_statement_shows_who_owes_what_for_which_month(shop: AgentShop) -> None:
     shop.set_policy(actions={"submit": {"price": "USD 0.05"}, "search": {"price": "EUR 2.00"}})
     for number in range(3):
         assert shop.pay("USD 0.05", id=f"s{number}").status_code == 200
@@ -156,13 +156,13 @@ def test_a_statement_is_also_a_table(shop: AgentShop) -> None:
 
 
 @pytest.mark.parametrize("month", ["2026", "2026-13", "2026-00", "26-11", "2026-11-01", "next"])
-def test_what_is_no_month_is_refused(shop: AgentShop, month) -> None:
+def test_what_is_not_a_month_is_rejected(shop: AgentShop, month) -> None:
     reply = shop.service.operator.get(path(shop, "agent-charges"), params={"month": month})
 
     assert (reply.status_code, reply.json()["error"]) == (400, "invalid_filter")
 
 
-def test_a_policy_that_was_damaged_in_the_store_takes_nothing_else_down(shop: AgentShop) -> None:
+def test_a_policy_that_was_damaged_in_the_store_breaks_only_itself(shop: AgentShop) -> None:
     shop.set_policy(default="block")
     run_sql(shop.service, "UPDATE site SET agent_policy = $2 WHERE site_key = $1", shop.site_key, '{"default": 7}')
 

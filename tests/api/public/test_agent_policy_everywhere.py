@@ -69,7 +69,7 @@ def test_a_crawler_without_a_signature_still_reads_robots_txt(gate: Gate, unveri
     assert said(gate.check("GET", "/robots.txt", User_Agent=GPTBOT)) == (204, "allow", "allowed")
 
 
-def test_an_invalid_signature_is_refused_where_a_standards_rule_allows(gate: Gate) -> None:
+def test_an_invalid_signature_is_rejected_where_a_standards_rule_allows(gate: Gate) -> None:
     set_policy(gate)
 
     reply = gate.check("GET", "/robots.txt", **signed(gate, "GET", "/other"))

@@ -55,7 +55,7 @@ def test_the_receipt_names_the_submission_and_binds_its_content(shop: AgentShop)
     assert (claims["submissionId"], claims["keyid"], claims["kind"]) == ("bound", shop.agent.keyid, "agent")
 
 
-def test_the_same_submission_is_answered_byte_for_byte_again(shop: AgentShop) -> None:
+def test_the_same_submission_is_handled_byte_for_byte_again(shop: AgentShop) -> None:
     shop.set_policy(actions={"submit": {"price": "USD 0.05"}})
     first = shop.pay("USD 0.05")
     shop.service.clock.advance(ms=5 * MINUTE_MS)
@@ -100,11 +100,11 @@ def test_an_id_belongs_to_one_agent_and_one_site(shop: AgentShop) -> None:
         ({"content": "x" * 65_536}, "invalid_request"),
     ],
 )
-def test_a_body_that_is_not_a_submission_is_refused(shop: AgentShop, changed, code) -> None:
+def test_a_body_that_is_not_a_submission_is_rejected(shop: AgentShop, changed, code) -> None:
     assert refused(shop.submit(**changed)) == (400, code)
 
 
-def test_content_that_is_nested_too_deeply_is_refused(shop: AgentShop) -> None:
+def test_content_that_is_nested_too_deeply_is_rejected(shop: AgentShop) -> None:
     deep: list = []
     for _ in range(40):
         deep = [deep]
@@ -119,7 +119,7 @@ def test_an_unsigned_submission_learns_how_to_sign(shop: AgentShop) -> None:
     assert "content-digest" in reply.headers["accept-signature"]
 
 
-def test_an_agent_whose_key_nobody_knows_is_unverified(shop: AgentShop) -> None:
+def test_an_agent_whose_key_no_one_knows_is_unverified(shop: AgentShop) -> None:
     assert refused(shop.submit(agent=STRANGER)) == (401, "agent_unverified")
 
 
@@ -143,7 +143,7 @@ def test_a_signature_that_does_not_cover_the_body_is_invalid(shop: AgentShop) ->
     assert "Content-Digest" in reply.json()["message"]
 
 
-def test_another_body_than_the_signed_one_is_refused(shop: AgentShop) -> None:
+def test_another_body_than_the_signed_one_is_rejected(shop: AgentShop) -> None:
     headers = shop.signed(shop.body())
 
     reply = shop.service.public.post("/agent/submit", content=shop.body(content="changed"), headers=headers)
@@ -161,7 +161,7 @@ def test_a_signature_is_accepted_once(shop: AgentShop) -> None:
     assert refused(second) == (401, "agent_signature_invalid")
 
 
-def test_a_denied_agent_is_told_so(shop: AgentShop) -> None:
+def test_a_denied_agent_is_shown_so(shop: AgentShop) -> None:
     shop.set_policy(agents=allowed(shop.agent, decision="deny"))
     assert refused(shop.submit()) == (403, "agent_denied")
 
@@ -204,7 +204,7 @@ def test_the_quota_is_counted_by_agent_and_repeats_are_free(shop: AgentShop) -> 
     assert shop.submit(id="q1").status_code == 200
 
 
-def test_an_action_has_a_quota_of_its_own(shop: AgentShop) -> None:
+def test_an_action_has_its_own_quota(shop: AgentShop) -> None:
     shop.set_policy(actions={"submit": {"quotaPerMinute": 1}})
 
     assert [shop.submit(id=f"a{number}").status_code for number in (1, 2)] == [200, 429]
@@ -286,7 +286,7 @@ def test_a_submission_is_a_decision_with_its_agent(shop: AgentShop) -> None:
     assert "Ada" not in json.dumps(decision)
 
 
-def test_monitor_mode_lets_through_what_enforce_mode_would_refuse(shared_service: RunningService) -> None:
+def test_monitor_mode_allows_what_enforce_mode_would_reject(shared_service: RunningService) -> None:
     shop = AgentShop(shared_service, mode="monitor")
     shop.set_policy(actions={"submit": {"price": "USD 0.05"}})
 

@@ -69,7 +69,7 @@ def test_every_action_is_a_tool_with_its_public_terms(scene: HandoffScene) -> No
     assert found["payment"]["currency"] == ["EUR", "USD"]
 
 
-def test_nothing_about_other_agents_or_the_rules_is_told(scene: HandoffScene) -> None:
+def test_nothing_about_other_agents_or_the_rules_is_reported(scene: HandoffScene) -> None:
     text = json.dumps(manifest(scene))
 
     for secret in ("rich.example", "Rich", "9.99", "jwks", "rules", "mode", scene.site_id):

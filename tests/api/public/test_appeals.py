@@ -89,7 +89,7 @@ def person(visitor: Refused) -> Refused:
     return visitor
 
 
-def test_a_refused_person_appeals_is_let_in_and_reads_so_at_the_same_link(person: Refused) -> None:
+def test_a_rejected_person_appeals_is_allowed_and_reads_so_at_the_same_link(person: Refused) -> None:
     decision, shown = person.refused("/look?a=1")
     assert "form-action 'self'" in shown.headers["content-security-policy"]
     assert "script-src" not in shown.headers["content-security-policy"]
@@ -101,7 +101,7 @@ def test_a_refused_person_appeals_is_let_in_and_reads_so_at_the_same_link(person
     location = filed.headers["location"]
     assert location.startswith(f"{HERE}?a=")
     waiting = person.look(location)
-    assert (waiting.status_code, "Your note has arrived" in waiting.text) == (200, True)
+    assert (waiting.status_code, "Your message was sent" in waiting.text) == (200, True)
     assert "<script" not in waiting.text
     [appeal] = [each for each in person.queue() if each["decisionId"] == decision]
     assert (appeal["rule"], appeal["outcome"], appeal["route"]) == ("all", "block", "/look")
@@ -111,7 +111,7 @@ def test_a_refused_person_appeals_is_let_in_and_reads_so_at_the_same_link(person
     assert answered.status_code == 200, answered.text
     assert answered.json()["state"] == "let_in"
     let_in = person.look(location)
-    assert "You can go on now" in let_in.text
+    assert "You now have access" in let_in.text
     assert "<script" not in let_in.text
     assert f'href="{ORIGIN}/look?a=1"' in html.unescape(let_in.text)
     assert person.check("GET", "/look")[0] == 204
@@ -119,7 +119,7 @@ def test_a_refused_person_appeals_is_let_in_and_reads_so_at_the_same_link(person
     taken_back = person.service.operator.delete(person.path(f"appeals/{appeal['id']}/answer"))
     assert taken_back.json()["state"] == "waiting"
     assert person.check("GET", "/look")[0] == 403
-    assert "Your note has arrived" in person.look(location).text
+    assert "Your message was sent" in person.look(location).text
 
 
 def test_the_form_speaks_the_visitors_language_and_direction(person: Refused) -> None:
@@ -164,12 +164,12 @@ def test_a_ticket_is_the_visitors_own_at_its_own_site_in_its_time(
     assert person.file({"ticket": ticket, "text": "x"}).status_code == 403
 
 
-def test_a_decision_is_appealed_against_once_and_by_nobody_else(person: Refused) -> None:
+def test_a_decision_is_appealed_against_once_and_by_no_one_else(person: Refused) -> None:
     decision, shown = person.refused()
     person.service.clock.advance(seconds=3)
     assert person.file({"ticket": ticket_of(shown), "text": "me"}, Origin=None).status_code == 303
     again = person.file({"ticket": ticket_of(shown), "text": "me"})
-    assert (again.status_code, "has arrived" in again.text) == (403, True)
+    assert (again.status_code, "was sent" in again.text) == (403, True)
     person.address = new_address()
     # Somebody else opens the page by hand with the number of a decision about another visitor.
     spoofed = person.page("/look", f"?reason=policy&decision=block&decisionId={decision}")
@@ -180,7 +180,7 @@ def test_a_decision_is_appealed_against_once_and_by_nobody_else(person: Refused)
     assert sum(each["decisionId"] == decision for each in person.queue()) == 1
 
 
-def test_what_was_let_through_and_what_never_was_cannot_be_appealed_against(person: Refused) -> None:
+def test_what_was_allowed_and_what_never_was_cannot_be_appealed_against(person: Refused) -> None:
     person.service.operator.patch(person.path("").rstrip("/"), json={"mode": "monitor"})
     reply = person.call("GET", "check", path="/look", headers=NAVIGATION)
     passed = reply.headers["x-service-decision-id"]
@@ -205,7 +205,7 @@ def test_a_flood_from_one_address_and_of_one_site_ends(person: Refused, monkeypa
     assert (full.status_code, "Try again tomorrow" in full.text) == (403, True)
 
 
-def test_what_looks_like_spam_waits_apart_and_is_told_nothing(person: Refused) -> None:
+def test_what_looks_like_spam_waits_apart_and_learns_nothing(person: Refused) -> None:
     taken = [person.appeal("Cheap watches: www.watches.example").headers["location"]]
     person.address = new_address()
     taken.append(person.appeal("Hello", website="https://spam.example").headers["location"])
@@ -213,7 +213,7 @@ def test_what_looks_like_spam_waits_apart_and_is_told_nothing(person: Refused) -
         person.address = new_address()
         taken.append(person.appeal("The very same long sentence again").headers["location"])
 
-    assert all("Your note has arrived" in person.look(each).text for each in taken)
+    assert all("Your message was sent" in person.look(each).text for each in taken)
     suspects = [each["message"] for each in person.queue("suspect")]
     assert suspects == ["The very same long sentence again", "Hello", "Cheap watches: www.watches.example"]
 
@@ -229,7 +229,7 @@ def test_a_link_that_is_nobodys_or_another_sites_leads_nowhere(person: Refused, 
     assert "evil.example" not in evil.text
 
 
-def test_bodies_that_are_no_form_are_refused(person: Refused) -> None:
+def test_bodies_that_are_not_a_form_are_rejected(person: Refused) -> None:
     headers = {**NAVIGATION, "Origin": ORIGIN}
     for kind, content in (
         ("application/json", b'{"ticket": 1}'),
@@ -296,7 +296,7 @@ def test_roles_and_accounts_are_kept_apart(people: Cast, shop: Refused, appeal: 
     assert people.bob.get(one).json()["appeal"]["state"] == "waiting"
 
 
-def test_an_answer_is_given_once_and_the_trail_says_so(people: Cast, shop: Refused, appeal: dict[str, Any]) -> None:
+def test_a_response_is_given_once_and_the_trail_shows_it(people: Cast, shop: Refused, appeal: dict[str, Any]) -> None:
     path = at(shop, f"/{appeal['id']}/answer")
     assert people.bob.delete(path).json()["error"] == "invalid_state"
     for wrong in (
@@ -315,9 +315,7 @@ def test_an_answer_is_given_once_and_the_trail_says_so(people: Cast, shop: Refus
     assert trail[0]["detail"]["reply"] == "Use the app."
 
 
-def test_letting_in_makes_an_entry_of_the_lists_and_only_one(
-    people: Cast, shop: Refused, appeal: dict[str, Any]
-) -> None:
+def test_allowing_adds_one_entry_to_the_lists(people: Cast, shop: Refused, appeal: dict[str, Any]) -> None:
     lists = f"/v1/console/sites/{shop.site_key}/list-entries"
     shop.appeal("a second one")
     second = shop.queue()[0]
@@ -333,7 +331,7 @@ def test_letting_in_makes_an_entry_of_the_lists_and_only_one(
     assert len([each for each in people.bob.get(lists).json()["items"] if not each["expired"]]) >= 1
 
 
-def test_who_is_kept_out_by_name_is_not_let_in_by_accident(people: Cast, shop: Refused, appeal: dict[str, Any]) -> None:
+def test_who_is_blocked_by_name_is_not_allow_by_accident(people: Cast, shop: Refused, appeal: dict[str, Any]) -> None:
     lists = f"/v1/console/sites/{shop.site_key}/list-entries"
     people.bob.post(lists, json={"kind": "visitor", "value": appeal["visitorId"], "outcome": "block"})
     refused = people.bob.post(at(shop, f"/{appeal['id']}/answer"), json={"answer": "let_in"})
@@ -379,7 +377,7 @@ def test_the_queue_has_pages_and_counts(people: Cast, shop: Refused, appeal: dic
     assert bent.json()["error"] == "invalid_cursor"
 
 
-def test_appeals_are_forgotten_in_time(people: Cast, shop: Refused, appeal: dict[str, Any]) -> None:
+def test_appeals_are_discarded_in_time(people: Cast, shop: Refused, appeal: dict[str, Any]) -> None:
     shop.service.clock.advance(seconds=APPEAL_KEPT_DAYS * 86_400 + 1)
     shop.service.run(delete_appeals(shop.service.application.stores.store, shop.service.clock))
     assert shop.service.operator.get(shop.path(f"appeals/{appeal['id']}")).status_code == 404

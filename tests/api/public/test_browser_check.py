@@ -43,7 +43,7 @@ def error_of(reply: Any) -> tuple[int, str]:
     return reply.status_code, reply.json()["error"]
 
 
-def test_a_challenge_says_what_to_do(page: BrowserClient) -> None:
+def test_a_challenge_shows_what_to_do(page: BrowserClient) -> None:
     challenge = page.challenge().json()
 
     assert re.fullmatch(r"ch_[0-9a-hjkmnp-tv-z]{26}", challenge["challengeId"])
@@ -131,14 +131,14 @@ def test_within_one_origin_the_program_is_read_without_an_origin(page: BrowserCl
 
 
 @pytest.mark.parametrize("query", ["", "?challengeId=", "?challengeId=ch_1", "?challengeId=%00", "?challengeId=a&x=1"])
-def test_an_unknown_program_is_refused(page: BrowserClient, query: str) -> None:
+def test_an_unknown_program_is_blocked(page: BrowserClient, query: str) -> None:
     reply = page.service.public.get(f"/v1/browser/instrument{query}", headers=page.headers)
 
     assert reply.json()["error"] in {"bad_request", "challenge_invalid"}
     assert reply.status_code == 400
 
 
-def test_an_expired_challenge_is_of_no_more_use(page: BrowserClient) -> None:
+def test_an_expired_challenge_is_useless(page: BrowserClient) -> None:
     challenge = page.challenge().json()
     solution = page.solution(challenge)
     page.service.clock.advance(ms=5 * MINUTE_MS - 1)
@@ -182,7 +182,7 @@ def test_an_unknown_challenge_is_invalid(page: BrowserClient) -> None:
         assert error_of(page.post("verify", {**solution, "challengeId": challenge_id})) == (400, "challenge_invalid")
 
 
-def test_a_solved_challenge_is_good_for_nobody_and_nothing_else(page: BrowserClient) -> None:
+def test_a_solved_challenge_is_good_for_no_one_alone(page: BrowserClient) -> None:
     other_site = create_site(page.service, allowedOrigins=[ORIGIN, OTHER_ORIGIN])
     challenge = page.challenge().json()
     solution = page.solution(challenge)
@@ -217,7 +217,7 @@ def test_a_wrong_proof_fails(page: BrowserClient, change: dict[str, Any]) -> Non
     assert set(reply.json()) == {"error", "message", "decisionId"}
 
 
-def test_the_programs_answer_of_another_challenge_fails(page: BrowserClient) -> None:
+def test_the_programs_response_of_another_challenge_fails(page: BrowserClient) -> None:
     first, second = page.challenge().json(), page.challenge().json()
 
     reply = page.verify(first, instrument=page.program_answer(second["challengeId"]))
@@ -254,7 +254,7 @@ def test_a_driven_browser_is_declined_and_told_under_which_decision(page: Browse
     assert "decisionId" in reply.json()
 
 
-def test_a_refusal_does_not_say_what_was_wrong(page: BrowserClient) -> None:
+def test_a_rejection_does_not_show_what_was_wrong(page: BrowserClient) -> None:
     bodies = [
         page.verify(page.challenge().json(), **change).json()
         for change in ({"work": [0] * 16}, {"instrument": {"page": "x"}}, {"signals": DRIVEN})
@@ -273,7 +273,7 @@ def test_an_action_with_clearance_gives_a_cookie_for_the_page_to_set(page: Brows
     assert clearance["value"].startswith("agc2.")
 
 
-def test_the_worse_a_visitor_looks_the_more_work_there_is(page: BrowserClient) -> None:
+def test_the_worse_a_visitor_looks_the_more_proof_of_work_there_is(page: BrowserClient) -> None:
     body = {"schema": 1, "siteKey": page.site_key, "action": "login"}
     amounts = [
         (work["count"], work["bits"])
@@ -284,7 +284,7 @@ def test_the_worse_a_visitor_looks_the_more_work_there_is(page: BrowserClient) -
     assert amounts == [(16, 10), (128, 11), (448, 11)]
 
 
-def test_whoever_asks_for_very_many_challenges_gets_the_most_work(page: BrowserClient) -> None:
+def test_anyone_who_asks_for_very_many_challenges_gets_the_most_proof_of_work(page: BrowserClient) -> None:
     challenges = [page.challenge().json() for _ in range(60)]
 
     assert challenges[0]["work"]["bits"] == 10

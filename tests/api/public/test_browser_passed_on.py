@@ -24,7 +24,7 @@ def token_through(visitor: Visitor, adapter: dict[str, str], *, forwarded: str =
     return str(verified.json()["token"])
 
 
-def test_the_adapter_says_whose_check_it_is(visitor: Visitor) -> None:
+def test_the_adapter_shows_whose_check_it_is(visitor: Visitor) -> None:
     token = token_through(visitor, visitor.adapter("POST", "/.agentgate/v1/browser/verify"))
 
     assert visitor.script("pass", {"token": token}).status_code == 200
@@ -37,7 +37,7 @@ def test_a_secret_as_a_bearer_will_do(visitor: Visitor) -> None:
     assert visitor.script("pass", {"token": token_through(visitor, adapter)}).status_code == 200
 
 
-def test_nobody_else_says_who_comes(visitor: Visitor, shared_service: RunningService) -> None:
+def test_no_one_else_shows_who_comes(visitor: Visitor, shared_service: RunningService) -> None:
     usual = visitor.adapter("POST", "/.agentgate/v1/browser/verify")
     wrong = [
         {**usual, "X-AgentGate-Secret": "ags_" + "x" * 43},
@@ -55,7 +55,7 @@ def test_nobody_else_says_who_comes(visitor: Visitor, shared_service: RunningSer
 CURL = "t13d3112h2_e8f1e7e78f70_b26ce05bbdd6"
 
 
-def test_the_handshake_counts_where_the_adapter_passes_it_on_and_from_nobody_else(visitor: Visitor) -> None:
+def test_the_handshake_counts_where_the_adapter_passes_it_on_and_from_no_one_else(visitor: Visitor) -> None:
     adapter = visitor.adapter("POST", "/.agentgate/v1/browser/verify")
 
     def labels(headers: dict[str, str]) -> set[str]:

@@ -47,7 +47,7 @@ def test_of_64_who_verify_one_solved_challenge_one_gets_a_token(page: BrowserCli
         assert found == {"passed": 1, "challenge_used": AT_ONCE - 1}
 
 
-def test_of_100_wrong_answers_at_once_four_are_looked_at(page: BrowserClient) -> None:
+def test_of_100_wrong_responses_at_once_four_are_inspected(page: BrowserClient) -> None:
     challenge = page.challenge().json()
 
     replies = all_at_once(page, [page.solution(challenge, work=[0] * 16)] * 100)

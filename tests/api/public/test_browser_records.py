@@ -104,7 +104,7 @@ def test_a_step_up_is_neither_passed_nor_failed(page: BrowserClient) -> None:
     assert (found["issued"], found["passed"], found["failed"], found["abandoned"]) == (1, 0, 0, 1)
 
 
-def test_the_ways_of_solving_are_told_apart(page: BrowserClient) -> None:
+def test_the_ways_of_solving_are_distinguished(page: BrowserClient) -> None:
     for widget in ("invisible", "managed", "managed"):
         page.verify(page.challenge(widget=widget).json())
     for fields, signals in (({"widget": "interactive"}, SIGNALS), ({"widget": "managed"}, ODD)):
@@ -119,7 +119,7 @@ def test_the_ways_of_solving_are_told_apart(page: BrowserClient) -> None:
     assert found["siteverify"]["tokensIssued"] == 5
 
 
-def test_refused_origins_are_counted_where_the_owner_looks_for_them(page: BrowserClient) -> None:
+def test_rejected_origins_are_counted_where_the_owner_looks_for_them(page: BrowserClient) -> None:
     mine = page.origin
     for origin in ("https://stage.shop.example", "HTTPS://stage.shop.example:443", "null", None, "nonsense"):
         page.origin = origin
@@ -159,7 +159,7 @@ def claims_of(page: BrowserClient, token: str) -> Any:
     return read_receipt(token, page.service.application.signing_keys).claims
 
 
-def test_the_key_that_always_passes_gives_a_test_token_to_anybody(shared_service: RunningService) -> None:
+def test_the_key_that_always_passes_gives_a_test_token_to_anyone(shared_service: RunningService) -> None:
     page = BrowserClient(shared_service, ALWAYS_PASS, action="anything", origin="http://localhost:3000")
 
     verified = page.verify(page.challenge().json(), signals=DRIVEN, work=[0] * 16, instrument={"page": "?"}).json()
@@ -176,7 +176,9 @@ def test_the_key_that_always_fails_does(shared_service: RunningService) -> None:
     assert (reply.status_code, reply.json()["error"]) == (403, "challenge_failed")
 
 
-def test_the_interactive_key_shows_the_check_whoever_comes(shared_service: RunningService) -> None:
+def test_the_interactive_key_requires_the_interactive_challenge_anyone_who_comes(
+    shared_service: RunningService,
+) -> None:
     page = BrowserClient(shared_service, INTERACTIVE, action="test")
     challenge = page.challenge(widget="invisible").json()
 
@@ -212,7 +214,7 @@ def test_nothing_of_a_test_key_is_recorded(shared_service: RunningService) -> No
 
 
 @pytest.mark.parametrize("key", ["site_test_always_pass", "site_test_mine", "site_test_"])
-def test_nobody_gets_a_site_with_a_test_key(shared_service: RunningService, key: str) -> None:
+def test_no_one_gets_a_site_with_a_test_key(shared_service: RunningService, key: str) -> None:
     reply = shared_service.operator.post("/v1/admin/sites", json={"name": "Mine", "siteKey": key})
 
     assert (reply.status_code, reply.json()["error"]) == (400, "invalid_site")

@@ -180,7 +180,7 @@ def test_the_text_plain_body_of_a_simple_request_is_read(page: BrowserClient) ->
 
 
 @pytest.mark.parametrize("route", ["challenge", "verify", "instrument"])
-def test_a_preflight_is_answered_for_any_origin(page: BrowserClient, route: str) -> None:
+def test_a_preflight_is_handled_for_any_origin(page: BrowserClient, route: str) -> None:
     method = "GET" if route == "instrument" else "POST"
     headers = {"Origin": ORIGIN, "Access-Control-Request-Method": method}
 
@@ -262,7 +262,7 @@ def test_a_64_of_ipv6_is_one_address(page: BrowserClient) -> None:
     assert page.challenge().status_code == 429
 
 
-def test_what_is_refused_before_does_not_use_the_limit_up(page: BrowserClient) -> None:
+def test_what_is_rejected_before_does_not_use_the_limit_up(page: BrowserClient) -> None:
     for _ in range(limits.CHALLENGES_PER_MINUTE_PER_ADDRESS + 1):
         assert refused(page, "challenge", action="unknown") == "action_invalid"
 

@@ -52,7 +52,7 @@ def test_the_script_has_a_challenge_and_its_program(page: BrowserClient) -> None
     assert page.verify(challenge).json()["status"] == "passed"
 
 
-def test_every_script_has_a_challenge_of_its_own(page: BrowserClient) -> None:
+def test_every_script_has_its_own_challenge(page: BrowserClient) -> None:
     found = [challenge_of(script(page)) for _ in range(2)]
 
     assert found[0][0]["challengeId"] != found[1][0]["challengeId"]
@@ -66,7 +66,7 @@ def test_a_page_may_ask_for_more_than_the_site_does(page: BrowserClient) -> None
 
 
 @pytest.mark.parametrize("hook", ["", "x", '7"](0);alert(1);//', "-1", "1000000", "7.5", "1e3", "7]", "\u0667"])
-def test_only_a_plain_number_can_stand_in_the_script(page: BrowserClient, hook: str) -> None:
+def test_only_a_plain_number_can_be_in_the_script(page: BrowserClient, hook: str) -> None:
     assert error_of(script(page, hook=hook)) == (400, "bad_request")
 
 
@@ -80,7 +80,7 @@ def test_only_a_plain_number_can_stand_in_the_script(page: BrowserClient, hook: 
         ({"cData": "personal"}, (400, "bad_request")),
     ],
 )
-def test_what_a_post_refuses_the_script_refuses(
+def test_what_a_post_rejects_the_script_rejects(
     page: BrowserClient, query: dict[str, Any], refused: tuple[int, str]
 ) -> None:
     assert error_of(script(page, **query)) == refused
@@ -108,7 +108,7 @@ def test_the_script_is_for_pages_of_the_site(
     assert script(page, headers).status_code == status
 
 
-def test_a_post_needs_an_origin_whatever_the_referrer_says(page: BrowserClient) -> None:
+def test_a_post_needs_an_origin_whatever_the_referrer_shows(page: BrowserClient) -> None:
     page.origin = None
     body = {"schema": 1, "siteKey": page.site_key, "action": page.action}
 

@@ -82,7 +82,7 @@ def error_of(reply: Any) -> tuple[int, str]:
 FAILED = (403, "challenge_failed")
 
 
-def test_a_challenged_visitor_is_shown_the_check(page: BrowserClient) -> None:
+def test_a_challenged_visitor_gets_the_interactive_challenge(page: BrowserClient) -> None:
     challenge = page.challenge().json()
 
     reply = page.verify(challenge, signals=ODD).json()
@@ -104,13 +104,13 @@ def test_a_challenged_visitor_is_shown_the_check(page: BrowserClient) -> None:
     }
 
 
-def test_a_right_answer_passes(page: BrowserClient) -> None:
+def test_a_right_response_passes(page: BrowserClient) -> None:
     challenge, step_up = asked(page)
 
     assert page.verify(challenge, signals=ODD, answer=page.answer(step_up)).json()["status"] == "passed"
 
 
-def test_a_check_that_was_asked_for_is_not_forgotten_when_the_evidence_gets_better(page: BrowserClient) -> None:
+def test_a_check_that_was_requested_is_not_discarded_when_the_evidence_gets_better(page: BrowserClient) -> None:
     challenge, step_up = asked(page)
 
     again = page.verify(challenge, signals=SIGNALS).json()
@@ -132,7 +132,7 @@ def test_a_check_that_was_asked_for_is_not_forgotten_when_the_evidence_gets_bett
         {"work": [0] * 192},
     ],
 )
-def test_a_wrong_answer_fails(page: BrowserClient, wrong: dict[str, Any]) -> None:
+def test_a_wrong_response_fails(page: BrowserClient, wrong: dict[str, Any]) -> None:
     challenge, step_up = asked(page)
 
     reply = page.verify(challenge, signals=ODD, answer=page.answer(step_up, **wrong))
@@ -147,7 +147,7 @@ def test_a_wrong_answer_fails(page: BrowserClient, wrong: dict[str, Any]) -> Non
     assert page.verify(challenge, signals=ODD, answer=page.answer(other)).json()["status"] == "passed"
 
 
-def test_the_answer_to_a_step_up_is_worth_nothing_after_a_wrong_answer(page: BrowserClient) -> None:
+def test_the_response_to_a_step_up_is_worth_nothing_after_a_wrong_response(page: BrowserClient) -> None:
     challenge, step_up = asked(page)
     assert error_of(page.verify(challenge, signals=ODD, answer=page.answer(step_up, steps=[]))) == FAILED
     page.service.clock.advance(ms=WAIT_MS)
@@ -155,7 +155,7 @@ def test_the_answer_to_a_step_up_is_worth_nothing_after_a_wrong_answer(page: Bro
     assert error_of(page.verify(challenge, signals=ODD, answer=page.answer(step_up))) == FAILED
 
 
-def test_the_wait_begins_again_after_a_wrong_answer(page: BrowserClient) -> None:
+def test_the_wait_begins_again_after_a_wrong_response(page: BrowserClient) -> None:
     challenge, step_up = asked(page)
     page.verify(challenge, signals=ODD, answer=page.answer(step_up, steps=[]))
     other = page.verify(challenge, signals=ODD).json()["stepUp"]
@@ -163,7 +163,7 @@ def test_the_wait_begins_again_after_a_wrong_answer(page: BrowserClient) -> None
     assert error_of(page.verify(challenge, signals=ODD, answer=page.answer(other))) == FAILED
 
 
-def test_an_answer_before_the_time_has_passed_fails(page: BrowserClient) -> None:
+def test_a_response_before_the_time_has_passed_fails(page: BrowserClient) -> None:
     challenge = challenge_of(page)
     step_up = page.verify(challenge, signals=ODD).json()["stepUp"]
     page.service.clock.advance(ms=WAIT_MS - 1)
@@ -171,14 +171,14 @@ def test_an_answer_before_the_time_has_passed_fails(page: BrowserClient) -> None
     assert error_of(page.verify(challenge, signals=ODD, answer=page.answer(step_up))) == FAILED
 
 
-def test_asking_again_does_not_start_the_wait_anew(page: BrowserClient) -> None:
+def test_asking_again_does_not_restart_the_delay(page: BrowserClient) -> None:
     challenge, step_up = asked(page)
     page.verify(challenge, signals=ODD)
 
     assert page.verify(challenge, signals=ODD, answer=page.answer(step_up)).json()["status"] == "passed"
 
 
-def test_an_answer_with_another_number_of_solutions_is_a_bad_request(page: BrowserClient) -> None:
+def test_returning_another_number_of_solutions_is_a_bad_request(page: BrowserClient) -> None:
     challenge, step_up = asked(page)
 
     reply = page.verify(challenge, signals=ODD, answer=page.answer(step_up, work=[0] * 31))
@@ -186,20 +186,20 @@ def test_an_answer_with_another_number_of_solutions_is_a_bad_request(page: Brows
     assert error_of(reply) == (400, "bad_request")
 
 
-def test_the_work_of_the_challenge_is_needed_all_the_same(page: BrowserClient) -> None:
+def test_the_work_of_the_challenge_is_needed_anyway(page: BrowserClient) -> None:
     challenge, step_up = asked(page)
 
     assert error_of(page.verify(challenge, work=[0] * 16, answer=page.answer(step_up))) == FAILED
 
 
-def test_an_answer_that_nobody_asked_for_is_no_answer(page: BrowserClient) -> None:
+def test_a_response_that_no_one_asked_for_is_not_a_response(page: BrowserClient) -> None:
     challenge = challenge_of(page)
     made_up = {"kind": "confirm", "steps": [{"input": "pointer", "afterMs": 1000, "trusted": True}] * 2, "work": []}
 
     assert page.verify(challenge, signals=ODD, answer=made_up).json()["status"] == "step_up"
 
 
-def test_whoever_is_certainly_driven_by_a_program_does_not_pass_by_answering(page: BrowserClient) -> None:
+def test_anyone_who_is_certainly_driven_by_a_program_does_not_pass_by_responding(page: BrowserClient) -> None:
     challenge, step_up = asked(page)
 
     assert error_of(page.verify(challenge, signals=DRIVEN, answer=page.answer(step_up))) == FAILED
@@ -208,7 +208,7 @@ def test_whoever_is_certainly_driven_by_a_program_does_not_pass_by_answering(pag
 @pytest.mark.parametrize(
     "missing", [{"signals": {}}, {"interaction": {}}, {"signals": {"userAgent": SIGNALS["userAgent"], "plugins": 0}}]
 )
-def test_missing_evidence_is_asked_and_does_not_pass_by_answering(
+def test_missing_evidence_is_challenged_and_does_not_pass_by_responding(
     shared_service: RunningService, missing: dict[str, Any]
 ) -> None:
     page = BrowserClient(shared_service, create_site(shared_service))
@@ -219,7 +219,7 @@ def test_missing_evidence_is_asked_and_does_not_pass_by_answering(
     assert error_of(page.verify(challenge, answer=page.answer(step_up), **missing)) == FAILED
 
 
-def test_contradictions_are_refused_and_one_of_them_is_not(shared_service: RunningService) -> None:
+def test_contradictions_are_rejected_and_one_of_them_is_not(shared_service: RunningService) -> None:
     page = BrowserClient(shared_service, create_site(shared_service))
     traits: dict[str, Any] = {"debugger": True, "patched": ["webdriver"], "frame": {"platform": "Linux x86_64"}}
 
@@ -245,14 +245,14 @@ def test_a_program_by_its_own_name_gets_no_token(shared_service: RunningService,
     assert [error_of(reply) for reply in replies] == [FAILED, FAILED]
 
 
-def test_whoever_is_blocked_is_not_asked(page: BrowserClient) -> None:
+def test_anyone_who_is_blocked_is_not_asked(page: BrowserClient) -> None:
     challenge, step_up = asked(page)
 
     assert error_of(page.verify(challenge_of(page), signals=BLOCKED)) == FAILED
     assert error_of(page.verify(challenge, signals=BLOCKED, answer=page.answer(step_up))) == FAILED
 
 
-def test_a_check_that_can_no_longer_be_answered_is_not_shown(page: BrowserClient) -> None:
+def test_a_check_that_can_no_longer_be_handled_is_not_shown(page: BrowserClient) -> None:
     challenge = challenge_of(page)
     left = [page.verify(challenge, signals=ODD).json()["attemptsLeft"] for _ in range(3)]
 
@@ -261,7 +261,7 @@ def test_a_check_that_can_no_longer_be_answered_is_not_shown(page: BrowserClient
     assert error_of(page.verify(challenge, signals=ODD)) == (429, "too_many_attempts")
 
 
-def test_a_clearance_says_whether_a_person_has_answered(page: BrowserClient) -> None:
+def test_a_clearance_shows_whether_a_person_has_handled(page: BrowserClient) -> None:
     page.action = "search"
     clearances = Clearances(page.service.application.keyring, 1800)
     challenge, step_up = asked(page)
@@ -306,7 +306,7 @@ def test_a_page_may_ask_for_more_than_its_site_and_not_for_less(
     assert interactive(challenge) is show
 
 
-def test_an_interactive_check_needs_its_answer(page: BrowserClient) -> None:
+def test_an_interactive_check_needs_its_response(page: BrowserClient) -> None:
     challenge = challenge_of(page, widget="interactive")
     assert page.verify(challenge).json()["status"] == "step_up"
     page.service.clock.advance(ms=WAIT_MS)
@@ -328,7 +328,7 @@ def test_an_interactive_check_needs_its_answer(page: BrowserClient) -> None:
         ({"signals": BLOCKED, "work": [0] * 16}, "block"),
     ],
 )
-def test_monitor_mode_lets_everybody_pass_and_records_what_would_have_been(
+def test_monitor_mode_lets_everyone_pass_and_records_what_would_have_been(
     shared_service: RunningService, monitored_key: str, change: dict[str, Any], would: str | None
 ) -> None:
     page = BrowserClient(shared_service, monitored_key)
@@ -341,14 +341,14 @@ def test_monitor_mode_lets_everybody_pass_and_records_what_would_have_been(
     assert decision.get("wouldDecision") == would
 
 
-def test_monitor_mode_asks_nobody_for_more_work(shared_service: RunningService, monitored_key: str) -> None:
+def test_monitor_mode_asks_no_one_for_more_proof_of_work(shared_service: RunningService, monitored_key: str) -> None:
     page = BrowserClient(shared_service, monitored_key)
     body = {"schema": 1, "siteKey": monitored_key, "action": "login"}
 
     assert page.post("challenge", body, **{"User-Agent": "HeadlessChrome/142"}).json()["work"]["bits"] == 10
 
 
-def test_monitor_mode_does_not_need_an_answer(shared_service: RunningService, monitored_key: str) -> None:
+def test_monitor_mode_does_not_need_a_response(shared_service: RunningService, monitored_key: str) -> None:
     page = BrowserClient(shared_service, monitored_key)
     challenge = challenge_of(page, widget="interactive")
 

@@ -105,14 +105,14 @@ def test_without_a_sound_adapter_there_is_no_page(visitor: Visitor, headers: dic
         ("", 401, "Security check"),
     ],
 )
-def test_each_decision_is_told_in_plain_words(visitor: Visitor, query: str, status: int, words: str) -> None:
+def test_each_decision_is_shown_in_plain_words(visitor: Visitor, query: str, status: int, words: str) -> None:
     reply = visitor.page(query=query)
 
     assert reply.status_code == status
     assert words in reply.text
 
 
-def test_a_refusal_runs_no_script(visitor: Visitor) -> None:
+def test_a_rejection_runs_no_script(visitor: Visitor) -> None:
     reply = visitor.page(query="?reason=policy&decision=block&decisionId=" + DECISION)
 
     assert "<script" not in reply.text
@@ -120,7 +120,7 @@ def test_a_refusal_runs_no_script(visitor: Visitor) -> None:
     assert DECISION in reply.text
 
 
-def test_who_asks_too_often_is_told_when_to_come_back(visitor: Visitor) -> None:
+def test_who_asks_too_often_is_shown_when_to_come_back(visitor: Visitor) -> None:
     assert visitor.page(query="?reason=rate_limited").headers["retry-after"] == "60"
 
 
@@ -128,7 +128,7 @@ def test_an_action_that_takes_a_token_each_time_is_explained(visitor: Visitor) -
     reply = visitor.post_form(b"amount=1", path="/pay")
 
     assert reply.status_code == 401
-    assert "can only be sent from its own page" in reply.text
+    assert "must be sent from its own page" in reply.text
     assert "agentgate.fetch()" in reply.text
     assert facts_of(reply) == {}
 
@@ -187,7 +187,7 @@ def test_the_page_leads_nowhere_else(visitor: Visitor, asked: str) -> None:
     assert "evil" not in facts_of(reply)["return"]
 
 
-def test_a_hostile_host_is_refused(visitor: Visitor) -> None:
+def test_a_hostile_host_is_rejected(visitor: Visitor) -> None:
     reply = visitor.page(X_Original_URL=f"https://shop.example{HOSTILE}/")
 
     assert (reply.status_code, reply.json()["reason"]) == (403, "invalid_request")
@@ -207,7 +207,7 @@ def _seen(visitor: Visitor, path: str = OWN, **headers: str) -> httpx.Response:
     return visitor.call("GET", "challenge?seen=1", path=path, headers={**SCRIPT, **headers})
 
 
-def test_a_client_is_told_how_the_adapter_described_it(visitor: Visitor) -> None:
+def test_a_client_is_shown_how_the_adapter_described_it(visitor: Visitor) -> None:
     told = _seen(visitor)
     elsewhere = _seen(visitor, **{"X-Original-Address": "10.0.0.7"})
 
@@ -220,7 +220,7 @@ def test_a_client_is_told_how_the_adapter_described_it(visitor: Visitor) -> None
     assert visitor.address not in told.text
 
 
-def test_how_it_was_described_is_told_under_the_sites_own_path_and_to_no_stranger(visitor: Visitor) -> None:
+def test_how_it_was_described_is_reported_under_the_sites_own_path_and_to_no_stranger(visitor: Visitor) -> None:
     assert _seen(visitor, path="/members?seen=1").status_code == 401
     assert visitor.page(path=OWN, query="?seen=1").headers["content-type"].startswith("text/html")
     assert _seen(visitor, **{"X-AgentGate-Secret": "ags_" + "x" * 43}).json()["reason"] == "invalid_credential"

@@ -32,7 +32,7 @@ def test_a_token_becomes_a_clearance_that_opens_the_route(visitor: Visitor) -> N
     assert visitor.check(Cookie=cookie_of(reply)) == (204, "allowed")
 
 
-def test_a_token_is_spent(visitor: Visitor) -> None:
+def test_a_token_is_redeemed(visitor: Visitor) -> None:
     token = visitor.token()
 
     assert visitor.script("pass", {"token": token}).status_code == 200
@@ -41,7 +41,7 @@ def test_a_token_is_spent(visitor: Visitor) -> None:
     assert "set-cookie" not in reply.headers
 
 
-def test_what_is_no_token_for_this_gives_no_clearance(visitor: Visitor, shared_service: RunningService) -> None:
+def test_what_is_not_a_token_for_this_gives_no_clearance(visitor: Visitor, shared_service: RunningService) -> None:
     other = Visitor(shared_service)
     refused = {
         "invalid_token": ("x.y.z", other.token(), visitor.token(address="198.51.100.77")),
@@ -94,7 +94,7 @@ def test_other_origins_bring_nothing_back(visitor: Visitor, route: str, origin: 
 
 @pytest.mark.parametrize("route", ["pass", "replay"])
 @pytest.mark.parametrize("body", [None, [], "x", {}, {"token": 1}, {"capsule": 1}, {"token": "x", "more": 1}])
-def test_a_body_that_makes_no_sense_is_refused(visitor: Visitor, route: str, body: object) -> None:
+def test_a_body_that_makes_no_sense_is_rejected(visitor: Visitor, route: str, body: object) -> None:
     reply = visitor.script(route, body)
 
     assert (reply.status_code, reply.json()["reason"]) == (403, "invalid_request")
@@ -112,7 +112,7 @@ def test_the_cookie_of_a_frame_is_partitioned(visitor: Visitor, framed: str, sai
     assert {said, "Secure", "HttpOnly", "Partitioned"} <= set(parts)
 
 
-def test_a_clearance_is_of_no_use_to_another_visitor(visitor: Visitor) -> None:
+def test_a_clearance_is_useless_to_another_visitor(visitor: Visitor) -> None:
     cookie = cookie_of(visitor.script("pass", {"token": visitor.token()}))
 
     assert visitor.check(Cookie=cookie, X_Original_Address="198.51.100.9") == (401, "invalid_clearance")
@@ -183,7 +183,7 @@ def test_a_form_that_is_too_large_has_to_be_sent_again(visitor: Visitor) -> None
     assert "could not be kept" in too_large.text
 
 
-def test_without_the_setting_nobody_gets_on_by_waiting(visitor: Visitor) -> None:
+def test_without_the_setting_no_one_gets_on_by_waiting(visitor: Visitor) -> None:
     page = visitor.page("/look", query="?reason=policy")
 
     assert 'http-equiv="refresh"' not in page.text
@@ -242,7 +242,7 @@ def test_a_ticket_without_its_cookie_is_good_for_nothing(patient: Visitor) -> No
     assert wait(patient, ticket).status_code == 303
 
 
-def test_a_ticket_is_its_visitors_alone_and_not_good_for_ever(patient: Visitor) -> None:
+def test_a_ticket_is_its_visitors_alone_and_not_good_forever(patient: Visitor) -> None:
     ticket, late = ticket_of(patient), ticket_of(patient)
     patient.service.clock.advance(ms=9 * SECOND_MS)
 
@@ -279,7 +279,7 @@ def test_waiting_is_not_offered_where_it_does_not_help(patient: Visitor) -> None
 def test_who_waited_with_a_form_is_led_back_to_it(patient: Visitor) -> None:
     page = patient.post_form(b"a=1", path="/look?form", Referer=f"{ORIGIN}/write")
     ticket = page.text.partition('name="ticket" value="')[2].partition('"')[0]
-    assert "Please send the form again" in page.text.partition('id="plain"')[2]
+    assert "Send the form again" in page.text.partition('id="plain"')[2]
     patient.service.clock.advance(ms=9 * SECOND_MS)
 
     assert wait(patient, (ticket, cookie_of(page))).headers["location"] == f"{ORIGIN}/write"

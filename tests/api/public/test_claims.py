@@ -201,7 +201,7 @@ def test_a_named_route_is_weakened_by_no_path(site: Site, path: str) -> None:
 
 
 @pytest.mark.parametrize("feed", ["", "/", "feed", "/a/../b", "/%66eed", "/feed?", "/feed#x", "//feed", "/f?a b"])
-def test_a_wrong_feed_is_refused_with_what_would_be_right(site: Site, feed: str) -> None:
+def test_a_wrong_feed_is_rejected_with_what_would_be_right(site: Site, feed: str) -> None:
     reply = site.service.operator.patch(f"/v1/admin/sites/{site.key}", json={"feeds": [feed]})
 
     assert (reply.status_code, reply.json()["error"]) == (400, "invalid_site")
@@ -244,7 +244,7 @@ def test_a_webhook_is_open_to_programs_up_to_its_ceiling(site: Site) -> None:
         {"path": "/hooks", "sender": "anyone", "perMinute": 5},
     ],
 )
-def test_a_wrong_ceiling_is_refused(site: Site, entry: dict[str, object]) -> None:
+def test_a_wrong_ceiling_is_rejected(site: Site, entry: dict[str, object]) -> None:
     reply = site.service.operator.patch(f"/v1/admin/sites/{site.key}", json={"openPaths": [entry]})
 
     assert (reply.status_code, reply.json()["error"]) == (400, "invalid_site")

@@ -144,9 +144,7 @@ def test_a_token_of_a_widget_of_version_2_has_no_score(shop: Shop):
         ({"response": "r" * 5000}, "bad-request"),
     ],
 )
-def test_what_is_wrong_is_answered_with_200_and_the_code_for_it(
-    shop: Shop, route: str, fields: dict[str, Any], code: str
-):
+def test_what_is_wrong_gets_200_and_the_code_for_it(shop: Shop, route: str, fields: dict[str, Any], code: str):
     answer = shop.verify(route, **fields)
 
     assert answer["success"] is False
@@ -176,7 +174,7 @@ def test_a_body_that_cannot_be_read_is_a_bad_request(shop: Shop, route: str, con
     assert reply.json()["error-codes"] == ["bad-request"]
 
 
-def test_only_turnstile_explains_a_refusal_in_words(shop: Shop):
+def test_only_turnstile_explains_a_rejection_in_plain_text(shop: Shop):
     assert "another site" in shop.verify(TURNSTILE, response=shop.token(site_key="site_another1"))["messages"][0]
     assert "messages" not in shop.verify(RECAPTCHA, response="x")
 
@@ -195,7 +193,7 @@ def test_a_token_is_accepted_once_and_shared_with_siteverify(shop: Shop, route: 
 
 
 @pytest.mark.parametrize("key", ["5a1f3c1e-7d2b-4c7f-9b58-0f2a0c6a7d11", "Zahlung 17/ä", "k"])
-def test_the_same_idempotency_key_gets_the_same_answer_again(shop: Shop, key: str):
+def test_the_same_idempotency_key_gets_the_same_response_again(shop: Shop, key: str):
     token = shop.token()
     first = shop.verify(TURNSTILE, response=token, idempotency_key=key)
 
@@ -207,7 +205,7 @@ def test_the_same_idempotency_key_gets_the_same_answer_again(shop: Shop, key: st
     assert other["error-codes"] == ["timeout-or-duplicate"]
 
 
-def test_hcaptchas_sitekey_must_be_that_of_the_secret_and_the_token_is_not_spent_otherwise(shop: Shop):
+def test_hcaptchas_sitekey_must_be_the_one_of_the_secret_and_the_token_is_not_spent_otherwise(shop: Shop):
     token = shop.token()
 
     assert shop.verify(HCAPTCHA, response=token, sitekey="site_another1")["error-codes"] == ["sitekey-secret-mismatch"]
@@ -215,7 +213,7 @@ def test_hcaptchas_sitekey_must_be_that_of_the_secret_and_the_token_is_not_spent
 
 
 @pytest.mark.parametrize("route", EVERY_ROUTE)
-def test_everything_may_stand_in_the_query(shop: Shop, route: str):
+def test_everything_may_be_in_the_query(shop: Shop, route: str):
     parameters = {"secret": shop.secret, "response": shop.token()}
 
     assert shop.service.public.post(route, params=parameters).json()["success"] is True
@@ -233,7 +231,7 @@ def test_recaptchas_callers_may_ask_with_get(shop: Shop, route: str):
 
 
 @pytest.mark.parametrize("route", EVERY_ROUTE)
-def test_the_services_own_path_answers_as_ours(shop: Shop, route: str):
+def test_the_services_own_path_responds_as_ours(shop: Shop, route: str):
     token = shop.token()
 
     assert shop.verify(OWN[route], response=token)["success"] is True
@@ -252,7 +250,7 @@ def test_the_services_own_script_is_one_file_for_every_query(shop: Shop, script:
 
 
 @pytest.mark.parametrize("route", EVERY_ROUTE)
-def test_fields_that_nobody_here_knows_are_let_pass(shop: Shop, route: str):
+def test_fields_that_no_one_here_knows_are_let_pass(shop: Shop, route: str):
     assert shop.verify(route, version="v2", hostname="shop.example")["success"] is True
 
 
@@ -286,7 +284,7 @@ def test_a_test_token_with_a_live_secret_has_the_services_own_code(shop: Shop, r
     assert answer["error-codes"] == [NAMES[route].get("test", "invalid-input-response")]
 
 
-def test_the_calls_are_counted_like_those_of_siteverify(shop: Shop):
+def test_the_calls_are_counted_like_the_ones_of_siteverify(shop: Shop):
     def counted() -> Any:
         analytics = shop.service.operator.get(f"/v1/admin/sites/{shop.site_key}/analytics")
         assert analytics.status_code == 200, analytics.text
@@ -319,14 +317,14 @@ def settled(read: Callable[[], Any], but: Any = None) -> Any:
 
 
 @pytest.mark.parametrize("route", EVERY_ROUTE)
-def test_another_method_is_refused(shop: Shop, route: str):
+def test_another_method_is_rejected(shop: Shop, route: str):
     reply = httpx.get(f"{shop.service.public_url}{route}")
 
     assert (reply.status_code, reply.headers.get("allow")) == ((200, None) if route == RECAPTCHA else (405, "POST"))
 
 
 @pytest.mark.parametrize("route", EVERY_ROUTE)
-def test_a_token_that_is_over_is_refused_by_the_name_the_service_has_for_it(shop: Shop, route: str):
+def test_a_token_that_is_over_is_rejected_by_the_name_the_service_has_for_it(shop: Shop, route: str):
     token = shop.token()
     shop.service.clock.advance(seconds=LIFETIME_S)
 

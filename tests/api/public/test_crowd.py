@@ -28,7 +28,9 @@ def fail(page: BrowserClient, times: int = 1) -> None:
         assert failed.json()["error"] == FAILED
 
 
-def test_five_failures_of_a_visitor_raise_its_work_and_not_the_neighbors(service: RunningService, site: str) -> None:
+def test_five_failures_of_a_visitor_raise_its_difficulty_and_not_the_neighbors(
+    service: RunningService, site: str
+) -> None:
     failing, neighbor = (BrowserClient(service, site, address=f"192.0.2.{host}") for host in (1, 2))
     fail(failing, 4)
     assert level(failing) == 16
@@ -40,7 +42,7 @@ def test_five_failures_of_a_visitor_raise_its_work_and_not_the_neighbors(service
     assert level(failing) == 16
 
 
-def test_twenty_failures_of_a_network_raise_its_work_for_an_hour(service: RunningService, site: str) -> None:
+def test_twenty_failures_of_a_network_raise_its_difficulty_for_an_hour(service: RunningService, site: str) -> None:
     network = [BrowserClient(service, site, address=f"192.0.2.{host}") for host in range(1, 22)]
     other = BrowserClient(service, site, address="198.51.100.1")
     for page in network[:20]:
@@ -107,7 +109,7 @@ def test_a_farm_with_a_real_engine_is_a_cluster_before_its_hundredth_token(servi
     assert all("raised" in labels for labels in seen[first + 1 :])
 
 
-def test_input_that_is_replayed_is_asked_from_the_third_network_on(service: RunningService, site: str) -> None:
+def test_input_that_is_replayed_is_challenged_from_the_third_network_on(service: RunningService, site: str) -> None:
     answers = []
     for number, address in enumerate(addresses(5)):
         page = BrowserClient(service, site, address=address)
@@ -149,7 +151,7 @@ def answered(page: BrowserClient, challenge: dict, number: int):
     return page.verify(challenge, **known, interaction=noisy(number, **more), answer=answer)
 
 
-def test_a_recording_with_noise_is_asked_and_its_answers_count_three_times_an_hour(
+def test_a_recording_with_noise_is_challenged_and_its_responses_count_three_times_an_hour(
     service: RunningService, site: str
 ) -> None:
     told = addresses(8)
@@ -167,7 +169,7 @@ def test_a_recording_with_noise_is_asked_and_its_answers_count_three_times_an_ho
     assert {"cluster.timing", "cluster.spent"} <= set(decision["labels"])
 
 
-def test_a_network_with_five_replayed_checks_gets_the_most_work(service: RunningService, site: str) -> None:
+def test_a_network_with_five_replayed_checks_gets_the_most_proof_of_work(service: RunningService, site: str) -> None:
     for number, address in enumerate(addresses(3)):
         page = BrowserClient(service, site, address=address)
         page.verify(page.challenge().json(), signals=SIGNALS, interaction=noisy(number))

@@ -35,7 +35,7 @@ def report(service: RunningService, **query: Any) -> dict[str, Any]:
     return reply.json()
 
 
-def test_an_answer_is_received_and_counted(service: RunningService) -> None:
+def test_a_response_is_received_and_counted(service: RunningService) -> None:
     reply = answer(service)
     answer(service, helpful=False)
 
@@ -46,7 +46,7 @@ def test_an_answer_is_received_and_counted(service: RunningService) -> None:
     }
 
 
-def test_the_most_answered_page_comes_first(service: RunningService) -> None:
+def test_the_most_handled_page_comes_first(service: RunningService) -> None:
     for page in ("/docs/a", "/docs/b", "/docs/b"):
         answer(service, page)
 
@@ -63,7 +63,7 @@ def test_the_days_asked_for_count_back_from_today(service: RunningService) -> No
     assert report(service, days=3650)["days"] == 3650
 
 
-def test_days_out_of_bounds_are_refused(service: RunningService) -> None:
+def test_days_out_of_bounds_are_rejected(service: RunningService) -> None:
     for days in ("0", "3651", "-1", "x", "1.5", ""):
         reply = service.operator.get(REPORT, params={"days": days})
         assert (reply.status_code, reply.json()["error"]) == (400, "invalid_filter"), days
@@ -74,14 +74,14 @@ def test_a_page_of_the_documentation_is_accepted(service: RunningService) -> Non
         assert answer(service, page).status_code == 202, page
 
 
-def test_anything_else_is_refused_and_not_counted(service: RunningService) -> None:
+def test_anything_else_is_rejected_and_not_counted(service: RunningService) -> None:
     for body in UNFIT:
         reply = service.public.post(FEEDBACK, json=body)
         assert (reply.status_code, reply.json()["error"]) == (400, "invalid_request"), body
     assert report(service)["items"] == []
 
 
-def test_one_address_may_answer_twenty_times_an_hour(service: RunningService) -> None:
+def test_one_address_may_respond_twenty_times_an_hour(service: RunningService) -> None:
     statuses = [answer(service, source="192.0.2.1").status_code for _ in range(21)]
     refused = answer(service, source="192.0.2.1")
 
@@ -105,7 +105,7 @@ def test_only_operators_read_the_report(service: RunningService) -> None:
     assert service.public.get(REPORT).status_code == 404
 
 
-def test_nobody_is_named_in_what_is_stored(service: RunningService) -> None:
+def test_no_one_is_named_in_what_is_stored(service: RunningService) -> None:
     answer(service, source="192.0.2.77")
 
     rows = service.run(service.application.stores.databases["config"].all("SELECT * FROM docs_feedback"))

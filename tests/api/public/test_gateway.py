@@ -57,7 +57,7 @@ def test_a_token_opens_its_route_once(gate: Gate) -> None:
     assert said(gate.check("POST", "/login", X_AgentGate_Token=token)) == (401, "challenge", "token_used")
 
 
-def test_a_spent_token_is_remembered_for_longer_than_it_lives(gate: Gate) -> None:
+def test_a_redeemed_token_is_remembered_for_longer_than_it_lives(gate: Gate) -> None:
     token = get_token(gate.service, gate.site_key, "login", ORIGIN, address=gate.address)
     gate.check("POST", "/login", X_AgentGate_Token=token)
     redemptions, now_ms = gate.service.application.stores.redemptions, gate.service.clock.now_ms()
@@ -103,12 +103,12 @@ def test_without_the_sites_secret_nothing_is_evaluated(gate: Gate, secret: str) 
 
 
 @pytest.mark.parametrize("name", ["X_Original_Method", "X_Original_URL", "X_Original_Address"])
-def test_a_missing_original_header_is_refused(gate: Gate, name: str) -> None:
+def test_a_missing_original_header_is_rejected(gate: Gate, name: str) -> None:
     assert said(gate.check(**{name: None})) == (403, "block", "invalid_request")
 
 
 @pytest.mark.parametrize("name", ["X-Original-Method", "X-Original-URL", "X-Original-Address"])
-def test_an_original_header_that_came_twice_is_refused(gate: Gate, name: str) -> None:
+def test_an_original_header_that_came_twice_is_rejected(gate: Gate, name: str) -> None:
     original = {"X-Original-Method": "GET", "X-Original-URL": f"{ORIGIN}/", "X-Original-Address": gate.address}
     headers = [("Authorization", f"Bearer {gate.secret}"), *original.items(), (name, original[name])]
 
@@ -134,7 +134,7 @@ FORWARDED = {
         {"X-Forwarded-For": "203.0.113.77"},
     ],
 )
-def test_a_second_set_that_contradicts_the_first_is_refused_each_time(gate: Gate, changed: dict[str, str]) -> None:
+def test_a_second_set_that_contradicts_the_first_is_rejected_each_time(gate: Gate, changed: dict[str, str]) -> None:
     # The first fills the caches with a head of the same names.
     assert said(gate.check(**FORWARDED)) == (204, "allow", "allowed")
 
@@ -152,7 +152,7 @@ def test_a_token_of_the_future_opens_nothing(gate: Gate) -> None:
     assert said(gate.check("POST", "/login", X_AgentGate_Token=ahead)) == (204, "allow", "allowed")
 
 
-def test_monitor_mode_lets_through_and_says_what_it_would_have_done(service: RunningService) -> None:
+def test_monitor_mode_allows_and_shows_what_it_would_have_done(service: RunningService) -> None:
     gate = Gate(service, mode="monitor")
 
     reply = gate.check("POST", "/login")
@@ -162,7 +162,7 @@ def test_monitor_mode_lets_through_and_says_what_it_would_have_done(service: Run
     assert said(gate.check("POST", "/login", Authorization="Bearer x")) == (403, "block", "invalid_credential")
 
 
-def test_a_rule_refuses_without_saying_which(gate: Gate) -> None:
+def test_a_rule_rejects_without_saying_which(gate: Gate) -> None:
     reply = gate.check(User_Agent="sqlmap/1.8")
 
     assert said(reply) == (403, "block", "policy")

@@ -87,7 +87,7 @@ def test_only_the_grammar_is_a_description(adapter: Adapter, change: str) -> Non
     assert reply.headers["x-service-denial"] == "block"
 
 
-def test_a_second_description_is_refused(adapter: Adapter) -> None:
+def test_a_second_description_is_rejected(adapter: Adapter) -> None:
     second = ("X-AgentGate-Request", adapter.line("GET", "/look"))
     reply = adapter.check("/members", second, *VISITOR.items())
 
@@ -258,6 +258,17 @@ def test_a_larger_form_is_sent_again(adapter: Adapter) -> None:
         assert (page.status_code, facts_of(page)["resend"], facts_of(page)["capsule"]) == (401, True, None)
 
 
+def test_a_compressed_form_is_sent_again(adapter: Adapter) -> None:
+    form = {**NAVIGATION, "Origin": ORIGIN, "Sec-Fetch-Site": "same-origin", "Content-Encoding": "gzip"}
+    form["Content-Type"] = "application/x-www-form-urlencoded"
+    check = adapter.check("/members", *form.items(), method="POST")
+    assert (check.status_code, check.headers["x-service-reason"]) == (401, "receipt_required")
+    page = adapter.denied(check.headers["x-service-denial"], "/members", *form.items(), method="POST", content=b"a=b")
+    assert (page.status_code, facts_of(page)["resend"], facts_of(page)["capsule"]) == (401, True, None)
+    allowed = adapter.check("/", *VISITOR.items(), ("Content-Encoding", "br"), ("Content-Encoding", "gzip"))
+    assert allowed.status_code == 204
+
+
 def test_a_form_that_follows_is_sealed_for_it(adapter: Adapter) -> None:
     form = tuple(NAVIGATION.items())
     reply = adapter.check("/members", *form, method="POST", respond="visitor", more=("length=1000",))
@@ -278,5 +289,5 @@ def test_any_method_gets_the_final_response(adapter: Adapter, method: str) -> No
     assert adapter.denied(seal, "/members", *CURL.items(), method=method).status_code in {401, 403}
 
 
-def test_without_respond_a_post_is_no_check(adapter: Adapter) -> None:
+def test_without_respond_a_post_is_not_a_check(adapter: Adapter) -> None:
     assert adapter.send("/v1/gateway/check", None, method="POST", content=b"x").status_code == 405

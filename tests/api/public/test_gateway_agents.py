@@ -46,7 +46,7 @@ def test_a_denied_agent_is_blocked_and_in_monitor_mode_only_noted(service: Runni
         assert said(gate.check("GET", "/", **signed(gate, "GET", "/"))) == expected
 
 
-def test_a_claim_without_a_signature_is_told_how_to_sign(gate: Gate) -> None:
+def test_a_claim_without_a_signature_is_shown_how_to_sign(gate: Gate) -> None:
     set_policy(gate)
     reply = gate.check(User_Agent=GPTBOT)
     assert said(reply) == (401, "challenge", "agent_unverified")
@@ -56,7 +56,7 @@ def test_a_claim_without_a_signature_is_told_how_to_sign(gate: Gate) -> None:
     assert said(gate.check(User_Agent=GPTBOT)) == (403, "block", "agent_unverified")
 
 
-def test_a_price_is_asked_for_and_charged_once_it_is_offered(gate: Gate) -> None:
+def test_a_price_is_requested_and_charged_once_it_is_offered(gate: Gate) -> None:
     set_policy(gate, agents={AGENT.url: {"decision": "allow", "jwks": AGENT.jwks, "price": "USD 0.05"}})
 
     asked = gate.check("GET", "/page", **signed(gate, "GET", "/page"))

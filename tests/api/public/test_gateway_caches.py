@@ -53,7 +53,7 @@ def change_something(service: RunningService, gate: Gate, chance: random.Random)
     service.run(service.application.refresher.sites.await_refresh())
 
 
-def test_a_cached_check_is_answered_as_one_that_nothing_is_cached_for(
+def test_a_cached_check_is_handled_as_one_that_nothing_is_cached_for(
     service: RunningService, gate: Gate, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     application, clock = service.application, service.clock
@@ -106,7 +106,7 @@ def test_a_cached_decision_does_not_outlive_the_rate_limit(service: RunningServi
 
 
 @pytest.mark.parametrize("mode", ["enforce", "monitor"])
-def test_whatever_goes_wrong_enforce_mode_fails_closed_and_monitor_mode_lets_through(
+def test_whatever_goes_wrong_enforce_mode_fails_closed_and_monitor_mode_allows(
     service: RunningService, gate: Gate, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     service.operator.patch(f"/v1/admin/sites/{gate.site_key}", json={"mode": mode})

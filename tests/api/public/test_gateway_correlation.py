@@ -57,7 +57,7 @@ def test_a_check_that_waits_has_them_too(gate: Gate) -> None:
     assert (decision["requestId"], decision["traceId"]) == ("waits", TRACE)
 
 
-def test_they_say_nothing_about_the_visitor(gate: Gate) -> None:
+def test_they_show_nothing_about_the_visitor(gate: Gate) -> None:
     bare = _decision(gate, X_Original_Address="203.0.113.21")
     marked = _decision(gate, X_Original_Address="203.0.113.22", X_Request_Id="x", traceparent=PARENT)
 
@@ -101,11 +101,11 @@ def test_ids_of_known_proxies_are_taken(request_id: str) -> None:
         ("traceparent", TRACE),
     ],
 )
-def test_what_is_not_plainly_an_id_is_left_out(name: str, value: str) -> None:
+def test_what_is_not_plainly_an_id_is_omitted(name: str, value: str) -> None:
     assert correlation_of({name.encode(): value.encode("latin-1")}) is None
 
 
-def test_a_head_that_is_answered_as_it_arrived_has_them(gate: Gate) -> None:
+def test_a_head_that_is_handled_as_it_arrived_has_them(gate: Gate) -> None:
     head = "\r\n".join(
         (
             "GET /v1/gateway/check HTTP/1.1",

@@ -30,7 +30,7 @@ def test_a_test_token_opens_nothing_even_for_the_sites_own_key(gate: Gate) -> No
     assert said(gate.check("POST", "/login", X_AgentGate_Token=token(gate.service, gate.site_key))) == PASSED
 
 
-def test_the_secret_of_a_deleted_account_is_no_credential_even_if_nobody_revoked_it(gate: Gate) -> None:
+def test_the_secret_of_a_deleted_account_is_not_a_credential_even_if_no_one_revoked_it(gate: Gate) -> None:
     assert said(gate.check()) == PASSED
     database = gate.service.application.stores.databases["config"]
     gate.service.run(database.run("UPDATE account SET status = 'deleted', deleted_ms = 1"))

@@ -42,7 +42,7 @@ def said(reply: Any) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("kind", ["address", "network", "program", "visitor"])
-def test_whom_a_site_keeps_out_is_blocked_until_the_entry_is_removed(gate: Gate, kind: str) -> None:
+def test_whom_a_site_blocks_is_blocked_until_the_entry_is_removed(gate: Gate, kind: str) -> None:
     value = {"address": ADDRESS, "network": "203.0.113.0/24", "program": "Chrome/142", "visitor": visitor_of(gate)}
     entry = add(gate, kind, value[kind], "block")
 
@@ -61,7 +61,7 @@ def test_whom_a_site_keeps_out_is_blocked_until_the_entry_is_removed(gate: Gate,
 @pytest.mark.parametrize(
     ("kind", "waives"), [("address", True), ("network", True), ("visitor", True), ("program", False)]
 )
-def test_whom_a_site_lets_in_passes_the_rules_and_with_proof_the_check(gate: Gate, kind: str, *, waives: bool) -> None:
+def test_whom_a_site_allows_passes_the_rules_and_with_proof_the_check(gate: Gate, kind: str, *, waives: bool) -> None:
     rules(gate, default="block")
     assert gate.check().status_code == 403
     value = {"address": ADDRESS, "network": "203.0.113.20/32", "program": "*Chrome/*", "visitor": visitor_of(gate)}
@@ -88,7 +88,7 @@ def test_an_entry_ends_with_its_term(gate: Gate) -> None:
     assert [(each["expired"], each["note"]) for each in listed] == [(True, "a minute")]
 
 
-def test_the_entry_that_says_most_counts(gate: Gate) -> None:
+def test_the_entry_that_shows_most_counts(gate: Gate) -> None:
     add(gate, "network", "203.0.0.0/16", "block")
     add(gate, "network", "203.0.113.0/24", "allow")
     assert gate.check().status_code == 204
@@ -101,7 +101,7 @@ def test_the_entry_that_says_most_counts(gate: Gate) -> None:
     assert gate.check().status_code == 403
 
 
-def test_who_only_claims_to_be_an_agent_can_be_kept_out_but_not_let_in(gate: Gate) -> None:
+def test_who_only_claims_to_be_an_agent_can_be_blocked_but_not_allow(gate: Gate) -> None:
     rules(gate, {"name": "r", "match": {"all_labels": ["agent.claimed"]}, "action": "challenge"})
     add(gate, "agent", "GPTBot", "allow")
     assert gate.check(User_Agent=GPTBOT).status_code == 401
@@ -123,7 +123,7 @@ def test_a_claim_opens_no_rule_where_the_policy_lets_claims_pass(gate: Gate) -> 
     assert gate.check(User_Agent=GPTBOT).status_code == 403
 
 
-def test_monitor_mode_only_says_what_a_list_would_do(service: RunningService) -> None:
+def test_monitor_mode_only_shows_what_a_list_would_do(service: RunningService) -> None:
     gate = Gate(service, mode="monitor")
     add(gate, "address", ADDRESS, "block")
 

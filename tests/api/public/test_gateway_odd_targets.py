@@ -100,7 +100,7 @@ def test_a_clearance_opens_the_catch_all_and_no_spelling_of_a_route_for_tokens(s
         ("HEAD", {}),
     ],
 )
-def test_a_method_that_could_be_another_is_held_against_its_routes(
+def test_a_method_that_could_be_another_is_compared_with_its_routes(
     shop: Shop, method: str, headers: dict[str, str]
 ) -> None:
     # A body without fields names no method by itself.
@@ -109,7 +109,7 @@ def test_a_method_that_could_be_another_is_held_against_its_routes(
     assert said(shop.check(method, "/about", **sent))[0] == 204
 
 
-def test_a_form_that_could_delete_is_held_against_what_deletes(shop: Shop) -> None:
+def test_a_form_that_could_delete_is_compared_with_what_deletes(shop: Shop) -> None:
     form = {"Content_Type": "application/x-www-form-urlencoded", "Cookie": shop.cookie}
     assert said(shop.check("POST", "/items/7", **form))[0] == 401
     assert said(shop.check("POST", "/items/7?_method=DELETE", Cookie=shop.cookie))[0] == 401
@@ -123,7 +123,7 @@ BODIES = ["application/x-www-form-urlencoded", "multipart/form-data; boundary=b"
 
 
 @pytest.mark.parametrize("content_type", BODIES)
-def test_a_body_that_could_name_get_is_held_against_what_get_reads(shop: Shop, content_type: str | None) -> None:
+def test_a_body_that_could_name_get_is_compared_with_what_get_reads(shop: Shop, content_type: str | None) -> None:
     sent = {"Content_Type": content_type, "Cookie": shop.cookie}
     assert said(shop.check("POST", "/about", **sent))[0] == 204
     assert said(shop.check("POST", "/pay", **sent)) == (401, "challenge", "receipt_required")
@@ -185,7 +185,7 @@ def test_a_token_of_another_visitor_opens_no_catch_all(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("is_first", [True, False])
-def test_a_token_is_spent_where_another_route_needs_none(shop: Shop, is_first: bool) -> None:
+def test_a_token_is_redeemed_where_another_route_needs_none(shop: Shop, is_first: bool) -> None:
     routes = [{"method": "GET", "path": "/pay", "action": "staff"}, {"method": "POST", "path": "/pay", "action": "pay"}]
     path = f"/v1/admin/sites/{shop.site_key}"
     assert shop.service.operator.patch(path, json={"routes": routes if is_first else routes[::-1]}).status_code == 200

@@ -72,7 +72,7 @@ def _said(answer: bytes) -> tuple[int, str]:
         ("monitor", (204, "monitor"), (204, "service_unavailable")),
     ],
 )
-def test_whoever_has_waited_too_long_is_told_so_unseen(
+def test_anyone_who_has_waited_too_long_is_shown_so_unseen(
     service: RunningService, mode: str, decided: tuple[int, str], shed: tuple[int, str]
 ) -> None:
     gate = Gate(service, mode=mode)
@@ -88,7 +88,7 @@ def test_whoever_has_waited_too_long_is_told_so_unseen(
 
 
 @pytest.mark.parametrize(("mode", "decided"), [("enforce", (401, "receipt_required")), ("monitor", (204, "monitor"))])
-def test_a_moment_of_too_many_is_answered_whole(service: RunningService, mode: str, decided: tuple[int, str]) -> None:
+def test_a_moment_of_too_many_is_handled_whole(service: RunningService, mode: str, decided: tuple[int, str]) -> None:
     gate, budget = Gate(service, mode=mode), service.application.data_plane.gate.budget
     # However slow the machine of this test is.
     budget._deadline_s = 60.0

@@ -40,7 +40,7 @@ def test_the_prefix_has_its_own_list_of_paths(adapter: Adapter, path: str) -> No
 
 
 def raw_request(adapter: Adapter, target: str) -> bytes:
-    """Send a target as it is: libraries normalise paths."""
+    """Send a target as it is: libraries normalize paths."""
     address = urlsplit(adapter.service.public_url)
     lines = [f"GET {target} HTTP/1.1", "Host: shop.example", "Connection: close"]
     lines += [f"X-AgentGate-Secret: {adapter.visitor.secret}", f"X-AgentGate-Request: {adapter.line('GET', '/')}"]
@@ -211,7 +211,7 @@ class SlowStore:
         return is_new
 
 
-def test_a_slow_store_redeems_nothing_and_is_no_fault(adapter: Adapter) -> None:
+def test_a_slow_store_redeems_nothing_and_is_not_a_fault(adapter: Adapter) -> None:
     receipts = adapter.service.application.data_plane.gate._receipts
     receipts._redemptions = slow = SlowStore(receipts._redemptions)
     token = adapter.visitor.token()

@@ -58,7 +58,7 @@ def test_a_change_of_one_site_leaves_what_is_cached_of_others(service: RunningSe
     assert len(changed) == 1
 
 
-def test_a_change_by_this_worker_is_waited_for_though_its_turn_goes_on(service: RunningService, gate: Gate) -> None:
+def test_a_change_by_this_worker_is_waited_for_though_its_turn_continues(service: RunningService, gate: Gate) -> None:
     side, data = Side(service.application, models_of()), plain_request(gate, "a=b", "/")
     sites = service.application.refresher.sites
 

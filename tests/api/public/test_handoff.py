@@ -32,7 +32,7 @@ def approve(scene: HandoffScene, handoff_id: str, **fields: Any) -> None:
     assert (reply.status_code, "<h1>Approved</h1>" in reply.text) == (200, True), reply.text
 
 
-def test_a_handoff_says_where_a_person_and_where_the_agent_has_to_go(scene: HandoffScene) -> None:
+def test_a_handoff_shows_where_a_person_and_where_the_agent_has_to_go(scene: HandoffScene) -> None:
     handoff = scene.open()
 
     assert re.fullmatch(r"ho_[0-7][0-9a-hjkmnp-tv-z]{25}", handoff.id)
@@ -63,7 +63,7 @@ def test_asking_again_for_the_same_returns_the_same_handoff(
     assert (first.id == second.id) is same
 
 
-def test_a_pending_handoff_says_when_to_ask_again(scene: HandoffScene) -> None:
+def test_a_pending_handoff_shows_when_to_ask_again(scene: HandoffScene) -> None:
     handoff = scene.open(submission_id="pending")
     reply = scene.poll(handoff.id)
 
@@ -135,7 +135,7 @@ def test_a_receipt_that_ran_out_unused_is_given_again_under_the_same_id(scene: H
     assert scene.poll(handoff.id).json()["error"] == "handoff_redeemed"
 
 
-def test_a_declined_handoff_says_so_and_leads_to_nothing(scene: HandoffScene) -> None:
+def test_a_declined_handoff_shows_it_and_leads_to_nothing(scene: HandoffScene) -> None:
     handoff = scene.open(submission_id="declined")
     reply = scene.choose(handoff.id, "decline")
 
@@ -154,7 +154,7 @@ def test_a_handoff_is_over_after_ten_minutes(scene: HandoffScene) -> None:
     page = scene.service.public.get(f"/handoff/{handoff.id}")
 
     assert (gone.status_code, gone.json()["error"]) == (410, "handoff_expired")
-    assert (page.status_code, "<h1>Too late</h1>" in page.text) == (410, True)
+    assert (page.status_code, "<h1>Request expired</h1>" in page.text) == (410, True)
     assert scene.choose(handoff.id, "approve").status_code == 410
     assert scene.poll(handoff.id).json()["error"] == "handoff_expired"
     assert scene.open(submission_id="late").id != handoff.id

@@ -34,7 +34,7 @@ def test_without_the_check_nothing_is_decided(scene: HandoffScene) -> None:
     }
     for name, token in tokens.items():
         reply = scene.choose(handoff.id, "approve", token=token)
-        assert (reply.status_code, "nothing was decided" in reply.text) == (403, True), name
+        assert (reply.status_code, "was not saved" in reply.text) == (403, True), name
     assert scene.poll(handoff.id).json()["status"] == "pending"
 
 
@@ -93,7 +93,7 @@ def test_a_form_of_another_site_decides_nothing(scene: HandoffScene, headers: di
         {"x": "1"},
     ],
 )
-def test_a_form_with_anything_else_is_refused_as_a_page(scene: HandoffScene, fields: dict[str, str]) -> None:
+def test_a_form_with_anything_else_is_rejected_as_a_page(scene: HandoffScene, fields: dict[str, str]) -> None:
     handoff = scene.open(submission_id="form")
     reply = scene.choose(handoff.id, "approve", **fields)
 
@@ -122,7 +122,7 @@ def test_the_page_shows_who_asks_for_what_and_nothing_as_markup(scene: HandoffSc
     assert len(page.content) < 12_000
 
 
-def test_the_page_asks_no_other_host_and_lets_nobody_frame_it(scene: HandoffScene) -> None:
+def test_the_page_asks_no_other_host_and_allows_no_one_frame_it(scene: HandoffScene) -> None:
     handoff = scene.open(submission_id="policy")
     page = scene.service.public.get(f"/handoff/{handoff.id}")
     policy = page.headers["content-security-policy"]
@@ -135,7 +135,7 @@ def test_the_page_asks_no_other_host_and_lets_nobody_frame_it(scene: HandoffScen
     assert page.headers["cache-control"] == "no-store"
 
 
-@pytest.mark.parametrize(("accepted", "title"), [("de-AT,en;q=0.5", "Ein Agent bittet"), ("zz", "An agent asks")])
+@pytest.mark.parametrize(("accepted", "title"), [("de-AT,en;q=0.5", "Ein Agent bittet"), ("zz", "An agent requests")])
 def test_the_page_speaks_the_persons_language(scene: HandoffScene, accepted: str, title: str) -> None:
     handoff = scene.open(submission_id="language")
     page = scene.service.public.get(f"/handoff/{handoff.id}", headers={"Accept-Language": accepted})
@@ -156,7 +156,7 @@ def test_what_the_agent_wanted_to_send_is_not_kept_beyond_the_decision(scene: Ha
     assert after.summary is None
 
 
-def test_the_check_of_the_page_runs_there_and_nowhere_else(scene: HandoffScene) -> None:
+def test_the_check_of_the_page_runs_there_alone(scene: HandoffScene) -> None:
     handoff = scene.open(submission_id="check")
     own = {"origin": scene.service.public_url}
     page = BrowserClient(scene.service, handoff.id, action="submit", **own)

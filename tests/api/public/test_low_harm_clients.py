@@ -257,7 +257,7 @@ def test_a_client_gets_what_it_should(site: Site, client, wanted) -> None:
         assert site.said(address, target, user_agent, **headers) == wanted
 
 
-def test_the_first_request_of_a_crawler_passes_before_dns_has_answered(site: Site, names: DnsServer) -> None:
+def test_the_first_request_of_a_crawler_passes_before_dns_has_handled(site: Site, names: DnsServer) -> None:
     names.delay_s = 0.3
     try:
         assert site.said("192.178.5.77", "/article", GOOGLEBOT, **PAGE) == PASSES

@@ -49,7 +49,7 @@ def labels_of(page: BrowserClient, challenge) -> set[str]:
     return set(decision_of(page.service, page.site_key, passed["decisionId"])["labels"])
 
 
-def test_a_token_of_a_trusted_issuer_speaks_for_the_visitor(page: BrowserClient) -> None:
+def test_a_token_of_a_trusted_issuer_supports_the_visitor(page: BrowserClient) -> None:
     challenge = page.challenge().json()
     asked = show(page, challenge)
     assert (asked.status_code, asked.json()["error"]) == (401, "private_token_required")
@@ -60,11 +60,11 @@ def test_a_token_of_a_trusted_issuer_speaks_for_the_visitor(page: BrowserClient)
     assert "privacy_pass.verified" in labels_of(page, challenge)
 
 
-def test_nobody_needs_one(page: BrowserClient) -> None:
+def test_no_one_needs_one(page: BrowserClient) -> None:
     assert "privacy_pass.verified" not in labels_of(page, page.challenge().json())
 
 
-def test_a_token_is_taken_once_and_for_its_own_challenge(page: BrowserClient) -> None:
+def test_a_token_is_taken_once_and_for_its_challenge(page: BrowserClient) -> None:
     challenge, other = page.challenge().json(), page.challenge().json()
     token = issue(show(page, challenge).headers["www-authenticate"])
 
@@ -75,7 +75,7 @@ def test_a_token_is_taken_once_and_for_its_own_challenge(page: BrowserClient) ->
     assert "privacy_pass.verified" not in labels_of(page, other)
 
 
-def test_a_forged_token_is_refused(page: BrowserClient) -> None:
+def test_a_forged_token_is_rejected(page: BrowserClient) -> None:
     challenge = page.challenge().json()
     token = issue(show(page, challenge).headers["www-authenticate"])
     # In its nonce, in what it was made for, and twice in its signature.

@@ -84,7 +84,7 @@ def test_a_browser_gets_eight_programs_a_fresh_one_and_three_chains(page: Page) 
     ]
 
 
-def test_right_answers_are_recorded_and_give_a_token(page: Page) -> None:
+def test_right_results_are_recorded_and_give_a_token(page: Page) -> None:
     assert page.labels(page.challenge().json()) == {"probes.right"}
 
 
@@ -97,7 +97,7 @@ def asked(page: Page, **fields: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     return challenge, reply["stepUp"]
 
 
-def test_a_document_without_layout_is_asked_for_other_programs(page: Page) -> None:
+def test_a_document_without_layout_must_give_other_programs(page: Page) -> None:
     challenge, step_up = asked(page)
 
     assert len(step_up["probes"]["programs"]) == 12
@@ -105,7 +105,7 @@ def test_a_document_without_layout_is_asked_for_other_programs(page: Page) -> No
     assert not any(repr(program) in known for program in step_up["probes"]["programs"])
 
 
-def test_whoever_lays_out_the_shown_checks_programs_passes(page: Page) -> None:
+def test_anyone_who_lays_out_the_shown_checks_programs_passes(page: Page) -> None:
     challenge, step_up = asked(page)
     right = page.probes_again(step_up, challenge["challengeId"])
 
@@ -117,7 +117,7 @@ def test_whoever_lays_out_the_shown_checks_programs_passes(page: Page) -> None:
 
 
 @pytest.mark.parametrize("sent", ["zeros", "none", "nothing", "the first ones"])
-def test_no_presses_excuse_a_shown_check_that_is_not_laid_out(page: Page, sent: str) -> None:
+def test_no_presses_excuse_an_interactive_challenge_that_is_not_laid_out(page: Page, sent: str) -> None:
     challenge, step_up = asked(page)
     right = page.probes_again(step_up, challenge["challengeId"])
     probes = {
@@ -142,7 +142,7 @@ def test_the_pages_own_check_needs_layout_too(page: Page) -> None:
     assert page.verify(challenge, probes=wrong, answer=answer).json()["error"] == "challenge_failed"
 
 
-def test_input_that_has_not_grown_since_the_check_was_asked_for_is_replayed(page: Page) -> None:
+def test_input_that_has_not_grown_since_the_check_was_requested_is_replayed(page: Page) -> None:
     interaction = some_interaction()
     challenge, step_up = asked(page, interaction=interaction)
     right = page.probes_again(step_up, challenge["challengeId"])
@@ -153,7 +153,7 @@ def test_input_that_has_not_grown_since_the_check_was_asked_for_is_replayed(page
 
 
 @pytest.mark.parametrize("sent", ["wrong", "missing"])
-def test_with_another_sign_nobody_passes(page: Page, sent: str) -> None:
+def test_with_another_sign_no_one_passes(page: Page, sent: str) -> None:
     challenge = page.challenge().json()
     body = page.solution(challenge, signals=ELSEWHERE)
     if sent == "missing":
@@ -167,7 +167,7 @@ def test_with_another_sign_nobody_passes(page: Page, sent: str) -> None:
     assert page.verify(other, signals=ELSEWHERE).json()["status"] == "passed"
 
 
-def test_answers_left_out_are_missing(page: Page) -> None:
+def test_results_omitted_are_missing(page: Page) -> None:
     challenge = page.challenge().json()
     body = page.solution(challenge)
     del body["probes"]
@@ -176,7 +176,7 @@ def test_answers_left_out_are_missing(page: Page) -> None:
     assert reply["status"] == "step_up"
 
 
-def test_answers_of_another_challenge_are_wrong(page: Page) -> None:
+def test_results_of_another_challenge_are_wrong(page: Page) -> None:
     first, second = page.challenge().json(), page.challenge().json()
 
     assert page.verify(second, **page.probes(first)).json()["status"] == "step_up"
@@ -186,7 +186,9 @@ UNPROVEN = {"probes.unproven", "evidence.doubtful"}
 
 
 @pytest.mark.parametrize("first", ["error", "none"])
-def test_where_no_program_could_run_the_check_is_shown_and_its_own_programs_count(page: Page, first: str) -> None:
+def test_where_no_program_could_run_the_interactive_challenge_and_its_own_programs_count(
+    page: Page, first: str
+) -> None:
     challenge, step_up = asked_without_evidence(page, first)
     right = page.probes_again(step_up, challenge["challengeId"])
 
@@ -205,7 +207,7 @@ def test_a_page_that_lets_no_program_run_is_excused_once_in_an_hour(page: Page) 
     assert [answer_of_errors(page) for _ in range(3)] == ["passed", "challenge_failed", "challenge_failed"]
 
 
-def test_a_program_that_throws_and_another_sign_are_no_refusal(page: Page) -> None:
+def test_a_program_that_throws_and_another_sign_are_not_a_rejection(page: Page) -> None:
     challenge = page.challenge().json()
 
     assert page.verify(challenge, **without(page, challenge, "error"), signals=ELSEWHERE).json()["status"] == "step_up"
@@ -235,14 +237,14 @@ def answer_of_errors(page: Page) -> str:
     return str(said.get("status") or said["error"])
 
 
-def test_a_page_that_lays_nothing_out_sends_no_answer(page: Page) -> None:
+def test_a_page_that_lays_nothing_out_sends_no_result(page: Page) -> None:
     challenge = page.challenge().json()
     none = {**page.probes(challenge)["probes"], "answers": "none"}
 
     assert page.verify(challenge, probes=none, signals=ELSEWHERE).json()["error"] == "challenge_failed"
 
 
-def test_the_answers_of_the_first_verification_count(page: Page) -> None:
+def test_the_results_of_the_first_verification_count(page: Page) -> None:
     challenge = page.challenge(widget="interactive").json()
     right = page.probes(challenge)["probes"]
     assert page.verify(challenge, probes=zeros(right)).json()["status"] == "step_up"
@@ -255,7 +257,7 @@ def test_the_answers_of_the_first_verification_count(page: Page) -> None:
 
 
 @pytest.mark.parametrize("version", ["157", "83"])
-def test_a_version_that_nobody_has_seen_is_asked_and_not_wrong(page: Page, version: str) -> None:
+def test_a_version_that_no_one_has_seen_is_challenged_and_not_wrong(page: Page, version: str) -> None:
     page.agent = CHROME.replace("156", version)
     challenge = page.challenge().json()
     right = page.probes(challenge)["probes"]
@@ -304,7 +306,7 @@ def test_who_claims_no_engine_gets_no_programs(page: Page, agent: str) -> None:
         {"answers": []},
     ],
 )
-def test_what_cannot_be_an_answer_is_refused_with_a_reason(page: Page, probes: Any) -> None:
+def test_what_cannot_be_a_result_is_rejected_with_a_reason(page: Page, probes: Any) -> None:
     reply = page.verify(page.challenge().json(), probes=probes, work=[])
 
     assert reply.status_code == 400
@@ -313,7 +315,7 @@ def test_what_cannot_be_an_answer_is_refused_with_a_reason(page: Page, probes: A
 
 
 @pytest.mark.parametrize("said", ["wrong", "error"])
-def test_a_network_with_five_sessions_without_evidence_gets_raised_work(
+def test_a_network_with_five_sessions_without_evidence_gets_raised_difficulty(
     shared_service: RunningService, site_key: str, said: str
 ) -> None:
     network = new_network()
@@ -330,7 +332,7 @@ def test_a_network_with_five_sessions_without_evidence_gets_raised_work(
     assert elsewhere.challenge().json()["work"]["count"] == USUAL
 
 
-def test_operators_see_pools_and_what_answers_said(page: Page) -> None:
+def test_operators_see_pools_and_what_responds_said(page: Page) -> None:
     page.labels(page.challenge().json())
     state = page.service.operator.get("/v1/admin/probes").json()
 

@@ -61,7 +61,7 @@ def test_a_valid_receipt_is_shown_with_its_claims_and_is_not_spent(shop):
     assert look(shop, receipt)["valid"] is True
 
 
-def test_what_is_given_beside_the_receipt_must_fit(shop):
+def test_what_is_given_next_to_the_receipt_must_fit(shop):
     receipt = shop.token(content_digest="sha-256=:x:")
 
     assert look(shop, receipt, siteKey="site_shop", action="login", contentDigest="sha-256=:x:")["valid"] is True
@@ -91,7 +91,7 @@ def test_a_test_token_is_no_valid_receipt(shop):
     assert look(shop, shop.token(test=True))["error"] == "invalid_token"
 
 
-def test_whatever_is_no_receipt_is_answered_with_invalid_token(shop):
+def test_whatever_is_not_a_receipt_gets_invalid_token(shop):
     for name, text in list(cases())[::9]:
         if not any("\ud800" <= character <= "\udfff" or character == "\0" for character in text):
             assert look(shop, text)["error"] == "invalid_token", name
@@ -102,7 +102,7 @@ def test_another_body_is_a_malformed_request(service):
         assert code(service.public.post(VERIFY, json=body)) == (400, "invalid_request")
 
 
-def test_anybody_verifies_a_receipt_with_the_published_keys(shop, service):
+def test_anyone_verifies_a_receipt_with_the_published_keys(shop, service):
     header, claims, signature = shop.token().split(".")
     published = {key["kid"]: key for key in service.public.get(KEYS).json()["keys"]}
 

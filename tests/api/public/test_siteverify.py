@@ -22,7 +22,7 @@ def shop(service):
     return open_shop(service)
 
 
-def test_a_token_is_redeemed_and_the_answer_says_what_it_was_for(shop):
+def test_a_token_is_redeemed_and_the_response_shows_what_it_was_for(shop):
     answer = shop.verify(shop.token(c_data="cart-7"), expectedOrigin=ORIGIN, requestId="order-1")
 
     assert answer.status_code == 200
@@ -58,7 +58,7 @@ def test_a_token_is_redeemed_once(shop):
     assert code(shop.verify(token, requestId="late")) == (409, "token_used")
 
 
-def test_a_repeated_request_gets_the_same_bytes_and_every_other_one_a_refusal(shop):
+def test_a_repeated_request_gets_the_same_bytes_and_every_other_one_a_rejection(shop):
     token = shop.token()
     first = shop.verify(token, requestId="order-1")
 
@@ -80,7 +80,7 @@ def spend(shop, token, redemption):
 
 
 @pytest.mark.parametrize("kind", ReceiptKind)
-def test_an_answer_that_the_store_has_is_given_as_it_is(shop, kind):
+def test_a_response_that_the_store_has_is_given_as_it_is(shop, kind):
     # The release before kept the answers about browser tokens too.
     kept = shop.verify(shop.token(c_data="another"), requestId="order-1").content
     token = shop.token(kind=kind)
@@ -99,7 +99,7 @@ def test_a_receipt_that_a_submission_has_spent_is_not_redeemed_by_the_submission
     assert code(shop.verify(token, requestId="submit:ho_1")) == (409, "token_used")
 
 
-def test_the_same_answer_comes_for_24_hours_whatever_else_the_repeated_call_says(shop, service):
+def test_the_same_response_comes_for_24_hours_whatever_else_the_repeated_call_shows(shop, service):
     token = shop.token()
     first = shop.verify(token, requestId="order-1", expectedOrigin=ORIGIN)
 
@@ -112,7 +112,7 @@ def test_the_same_answer_comes_for_24_hours_whatever_else_the_repeated_call_says
     assert code(shop.verify(token, requestId="order-2", **other)) == (409, "token_used")
 
 
-def test_the_same_answer_comes_when_the_secret_was_rotated_meanwhile(shop, service):
+def test_the_same_response_comes_when_the_secret_was_rotated_in_between(shop, service):
     token = shop.token()
     first = shop.verify(token, requestId="order-1")
 
@@ -123,7 +123,7 @@ def test_the_same_answer_comes_when_the_secret_was_rotated_meanwhile(shop, servi
     assert shop.verify(token, requestId="order-1", secret=new).content == first.content
 
 
-def test_a_refused_token_is_not_spent(shop):
+def test_a_rejected_token_is_not_spent(shop):
     token = shop.token()
 
     assert code(shop.verify(token, expectedAction="signup", requestId="a")) == (422, "action_mismatch")
@@ -143,7 +143,7 @@ STEPS = (
 )
 
 
-def test_of_two_faults_the_earlier_one_is_told(shop):
+def test_of_two_faults_the_earlier_one_is_reported(shop):
     for (_, first, answer), (_, second, _) in itertools.combinations_with_replacement(STEPS, 2):
         fields = {**first, **second}
         token = fields.pop("token", None) or shop.token(age_s=fields.pop("age_s", 0))
@@ -152,7 +152,7 @@ def test_of_two_faults_the_earlier_one_is_told(shop):
         assert code(shop.verify(token, **fields)) == answer, (first, second)
 
 
-def test_a_spent_token_is_told_before_expiry_action_and_origin(shop, service):
+def test_a_redeemed_token_is_reported_before_expiry_action_and_origin(shop, service):
     token = shop.token()
     assert code(shop.verify(token, requestId="a")) == OK
     service.clock.advance(seconds=600)
@@ -178,7 +178,7 @@ def test_another_workers_clock_may_be_five_seconds_ahead(shop, ahead_s, answer):
     assert code(shop.verify(shop.token(age_s=-ahead_s))) == answer
 
 
-def test_the_token_of_another_site_is_refused_and_stays_good_there(shop, service):
+def test_the_token_of_another_site_is_rejected_and_stays_good_there(shop, service):
     other = open_shop(service, "site_other")
     token = other.token()
 
@@ -202,7 +202,7 @@ def test_a_token_that_is_bound_to_content_needs_its_digest(shop):
     assert code(shop.verify(token, expectedAction="upload", contentDigest=digest)) == OK
 
 
-def test_twins_in_flight_get_one_answer(shop):
+def test_twins_in_flight_get_one_response(shop):
     token = shop.token()
 
     with ThreadPoolExecutor(16) as threads:
@@ -214,7 +214,7 @@ def test_twins_in_flight_get_one_answer(shop):
     assert len({answer.content for answer in answers}) == 1
 
 
-def test_of_many_calls_at_once_with_ids_of_their_own_one_succeeds(shop):
+def test_of_many_calls_at_once_with_their_own_ids_one_succeeds(shop):
     token = shop.token()
 
     with ThreadPoolExecutor(16) as threads:
@@ -228,7 +228,7 @@ def test_of_many_calls_at_once_with_ids_of_their_own_one_succeeds(shop):
     assert sorted(map(code, answers)) == [OK, *[(409, "token_used")] * 47]
 
 
-def test_an_answer_that_is_lost_behind_the_commit_is_given_by_the_retry(shop, service):
+def test_a_response_that_is_lost_behind_the_commit_is_given_by_the_retry(shop, service):
     database = service.application.stores.redemptions._database
     insert_new = database.insert_new
 
@@ -257,7 +257,7 @@ def test_a_token_that_another_worker_signed_is_redeemed(shop, service):
     assert code(shop.verify(token, requestId="s")) == (409, "token_used")
 
 
-def test_a_token_with_one_changed_bit_is_refused_and_the_right_one_is_still_good(shop):
+def test_a_token_with_one_changed_bit_is_rejected_and_the_right_one_is_still_good(shop):
     token = shop.token()
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     for place in [*range(0, len(token), 23), *range(len(token) - 86, len(token), 7)]:

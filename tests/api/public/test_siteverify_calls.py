@@ -46,7 +46,7 @@ BODIES = (
 )
 
 
-def test_a_malformed_body_is_refused_before_the_secret_is_looked_at(service):
+def test_a_malformed_body_is_rejected_before_the_secret_is_inspected(service):
     for content in BODIES:
         answer = send(service, content, Authorization="Bearer nobody's")
 
@@ -69,7 +69,7 @@ def test_the_content_type_does_not_matter(shop, service):
         assert code(send(service, json.dumps(body).encode(), **{"Content-Type": media_type})) == OK
 
 
-def test_a_query_and_another_method_are_refused(service):
+def test_a_query_and_another_method_are_rejected(service):
     assert code(service.public.post(f"{SITEVERIFY}?x=1", json={})) == MALFORMED
     assert service.public.get(SITEVERIFY).status_code == 405
 
@@ -106,7 +106,7 @@ def shown(head):
     return sorted(line for line in lines if not line.startswith(("date:", "x-request-id:", "connection:")))
 
 
-def test_all_ways_through_the_kernel_answer_the_same_bytes(shop, service):
+def test_all_ways_through_the_kernel_return_the_same_bytes(shop, service):
     good = {"token": shop.token(), "expectedAction": "login", "requestId": "r", "expectedOrigin": ORIGIN}
     bodies = [
         json.dumps(body).encode()
@@ -127,7 +127,7 @@ def test_all_ways_through_the_kernel_answer_the_same_bytes(shop, service):
             assert whole == parsed == asgi, (body, secret)
 
 
-def test_two_authorization_headers_are_refused_before_anything_is_read(shop, service):
+def test_two_authorization_headers_are_rejected_before_anything_is_read(shop, service):
     payload = json.dumps({"token": shop.token(), "expectedAction": "login"}).encode()
     secret = f"Authorization: Bearer {shop.secret}\r\n"
     head = f"POST {SITEVERIFY} HTTP/1.1\r\nHost: gate.example\r\n{secret}{secret}Content-Length: {len(payload)}\r\n\r\n"
@@ -137,7 +137,7 @@ def test_two_authorization_headers_are_refused_before_anything_is_read(shop, ser
     assert answer.startswith(b"HTTP/1.1 400 ")
 
 
-def test_all_ways_are_counted_and_refusals_are_logged(shop, service):
+def test_all_ways_are_counted_and_rejections_are_logged(shop, service):
     # It waits until the new secret can be read, and what has to wait takes the ASGI path.
     shop.verify("x.y.z")
     payload = json.dumps({"token": shop.token(), "expectedAction": "login"}).encode()
@@ -155,11 +155,11 @@ def test_all_ways_are_counted_and_refusals_are_logged(shop, service):
     assert 'agentgate_http_requests_total{route="/v1/siteverify",status="200",surface="siteverify"' in metrics
 
 
-def test_no_answer_may_be_stored_by_anybody(shop):
+def test_no_response_may_be_stored_by_anyone(shop):
     assert shop.verify(shop.token()).headers["cache-control"] == "no-store"
 
 
-def test_a_client_that_leaves_before_its_answer_finds_it_with_the_same_request_id(shop, service):
+def test_a_client_that_leaves_before_its_response_finds_it_with_the_same_request_id(shop, service):
     parts = urlsplit(service.public_url)
     tokens = [shop.token() for _ in range(20)]
     for number, token in enumerate(tokens):
@@ -174,7 +174,7 @@ def test_a_client_that_leaves_before_its_answer_finds_it_with_the_same_request_i
         assert code(shop.verify(token, requestId="other")) == (409, "token_used")
 
 
-def test_a_spent_token_is_refused_as_fast_as_another_is_taken(shop, service):
+def test_a_redeemed_token_is_rejected_as_fast_as_another_is_taken(shop, service):
     body = json.dumps({"token": shop.token(), "expectedAction": "login", "secret": shop.secret}).encode()
     assert code(send(service, body)) == OK
     took_s = []
@@ -187,7 +187,7 @@ def test_a_spent_token_is_refused_as_fast_as_another_is_taken(shop, service):
     assert statistics.median(took_s) < 0.1
 
 
-def test_the_counters_tell_what_the_callers_were_told(shop, service):
+def test_the_counters_show_what_the_callers_were_reported(shop, service):
     draw = random.Random(7)
     tally = Counter()
     tokens = [shop.token(age_s=draw.choice((0, 0, 0, 200))) for _ in range(60)]

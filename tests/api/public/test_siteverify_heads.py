@@ -90,7 +90,7 @@ def test_a_call_is_not_parsed_however_its_body_comes(shop, service, parsed):
 
 
 @pytest.mark.parametrize(("line", "answer"), [("Expect: 100-continue", b" 100 "), ("Host: b.example", b" 400 ")])
-def test_a_head_that_only_the_parser_may_read_is_answered_before_its_body_comes(shop, service, line, answer):
+def test_a_head_that_only_the_parser_may_read_is_handled_before_its_body_comes(shop, service, line, answer):
     head = call(shop, bearer(shop.secret), line, body=b"", length=10)
     assert answer in ask_whole(service, head)[0]
 
@@ -102,7 +102,7 @@ LINES = (
 )  # fmt: skip
 
 
-def test_whatever_comes_in_whatever_pieces_is_answered_as_by_the_parser(shop, service):
+def test_whatever_comes_in_whatever_pieces_is_handled_as_by_the_parser(shop, service):
     for seed in range(200):
         pieces, parsed = odd_call(shop, random.Random(seed))
         assert ask_in_pieces(service, *pieces, pause_s=0.002) == ask(service, parsed), seed
@@ -124,14 +124,14 @@ def odd_call(shop, rng):
     return [each for each in pieces if each], parsed
 
 
-def test_values_that_nobody_reads_make_no_other_head(shop, service, parsed):
+def test_values_that_no_one_reads_make_no_other_head(shop, service, parsed):
     mine, before = bearer(shop.secret), len(kept())
     for number in range(10):
         assert ask(service, call(shop, mine, f"X-Request-Id: {number:032x}")) == OK
     assert (len(kept()), parsed) == (before + 1, [])
 
 
-def test_what_is_not_plain_is_parsed_and_answered_all_the_same(shop, service, parsed):
+def test_what_is_not_plain_is_parsed_and_handled_anyway(shop, service, parsed):
     mine = bearer(shop.secret)
     calls = [
         call(shop, "Authorization:  Bearer " + shop.secret),
@@ -145,7 +145,7 @@ def test_what_is_not_plain_is_parsed_and_answered_all_the_same(shop, service, pa
     assert len(parsed) == len(calls)
 
 
-def test_a_body_that_is_longer_or_shorter_than_the_head_says_is_left_to_the_parser(shop, service, parsed):
+def test_a_body_that_is_longer_or_shorter_than_the_head_shows_is_left_to_the_parser(shop, service, parsed):
     mine = bearer(shop.secret)
     both = call(shop, mine), call(shop, mine)
     assert ask(service, both[0]) == OK
@@ -156,7 +156,7 @@ def test_a_body_that_is_longer_or_shorter_than_the_head_says_is_left_to_the_pars
     assert len(parsed) == 2
 
 
-def test_a_body_ends_where_its_head_says_though_the_object_ended_before(shop, service):
+def test_a_body_ends_where_its_head_shows_though_the_object_ended_before(shop, service):
     def padded():
         fields = {"token": shop.token(), "expectedAction": "login"}
         return call(shop, bearer(shop.secret), body=json.dumps(fields).encode() + b"  ")
@@ -182,7 +182,7 @@ def test_a_body_ends_where_its_head_says_though_the_object_ended_before(shop, se
         ("Content-Encoding: gzip", 400),
     ],
 )
-def test_what_the_parser_refuses_is_refused_also_after_a_good_head(shop, service, line, status):
+def test_what_the_parser_rejects_is_rejected_also_after_a_good_head(shop, service, line, status):
     assert ask(service, call(shop, bearer(shop.secret))) == OK
     assert ask(service, call(shop, bearer(shop.secret), line))[0] == status
 
@@ -194,7 +194,7 @@ def test_what_the_parser_refuses_is_refused_also_after_a_good_head(shop, service
         (b"Host: gate.example", b"Host: gate.example, x"),
     ],
 )
-def test_a_value_that_is_refused_is_refused_also_after_a_good_one(shop, service, good, bad):
+def test_a_value_that_is_rejected_is_rejected_also_after_a_good_one(shop, service, good, bad):
     def with_line(line):
         plain = b"Host: gate.example" if line.startswith(b"Host") else b"Accept: */*"
         return call(shop, bearer(shop.secret), "Accept: */*").replace(plain, line)

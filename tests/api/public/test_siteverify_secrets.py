@@ -76,7 +76,7 @@ def test_a_revoked_secret_stops_at_once(shop, service):
         assert code(shop.verify(shop.token(), secret=made["secret"])) == REFUSED
 
 
-def test_a_rotated_secret_works_until_its_overlap_is_over(shop, service):
+def test_a_rotated_secret_works_until_its_overlap_has_ended(shop, service):
     new = shop.rotate(60)
 
     service.clock.advance(ms=59_999)
@@ -142,7 +142,7 @@ def test_a_test_token_even_for_a_real_sites_key_opens_nothing(shop):
     assert code(shop.verify(shop.token(test=True))) == (422, "invalid_token")
 
 
-def test_a_test_secret_spends_nothing_but_looks_at_the_rest(shop):
+def test_a_test_secret_only_redeems(shop):
     token = shop.token(site_key="site_test_always_pass", test=True)
 
     for _ in range(3):
@@ -171,7 +171,7 @@ def test_the_last_use_of_a_credential_is_noted_once_a_minute_and_not_by_stranger
     assert last_used() == ["2026-11-15T12:01:00.000Z"]
 
 
-def test_a_token_signed_with_keys_of_another_installation_is_refused(shop):
+def test_a_token_signed_with_keys_of_another_installation_is_rejected(shop):
     token = mint(SigningKeys(keyring(b"s")), shop.site_key, now_ms=shop.service.clock.now_ms())
 
     assert code(shop.verify(token)) == (422, "invalid_token")

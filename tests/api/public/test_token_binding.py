@@ -28,7 +28,7 @@ def bind(gate: Gate, how: str) -> None:
 
 
 @pytest.mark.parametrize(("earned", "spent"), [(HERE, HERE), (HERE, NEAR), (HERE_V6, NEAR_V6)])
-def test_the_same_network_spends_a_token(gate: Gate, earned: str, spent: str) -> None:
+def test_the_same_network_redeems_a_token(gate: Gate, earned: str, spent: str) -> None:
     assert spend(gate, earned, spent) == PASSED
 
 
@@ -73,7 +73,7 @@ def test_who_roams_spends_it_with_the_clearance_that_came_with_it(gate: Gate) ->
     assert show(f"a=b; {foreign}; {mine}") == PASSED
 
 
-def test_a_refused_token_is_not_spent_and_the_decision_says_why(gate: Gate) -> None:
+def test_a_rejected_token_is_not_spent_and_the_decision_shows_why(gate: Gate) -> None:
     token = get_token(gate.service, gate.site_key, "login", ORIGIN, address=HERE)
 
     refused = gate.check("POST", "/login", X_Original_Address=FAR, X_AgentGate_Token=token, User_Agent=CHROME)
@@ -82,7 +82,7 @@ def test_a_refused_token_is_not_spent_and_the_decision_says_why(gate: Gate) -> N
     assert said(taken) == PASSED
 
 
-def test_a_site_can_let_anybody_spend_its_tokens(gate: Gate) -> None:
+def test_a_site_can_let_anyone_redeem_its_tokens(gate: Gate) -> None:
     bind(gate, "none")
 
     assert spend(gate, HERE, FAR, User_Agent="curl/8.11.0") == PASSED
@@ -127,7 +127,7 @@ def test_the_routes_for_other_services_reject_it_under_strict_binding_only(gate:
     assert [redeem(told)["success"] for told in (NEAR, f" {NEAR} ", "unknown", "")] == [True] * 4
 
 
-def test_a_token_tells_nobody_where_it_was_earned(gate: Gate) -> None:
+def test_a_token_tells_no_one_where_it_was_earned(gate: Gate) -> None:
     first, second = (get_token(gate.service, gate.site_key, "login", ORIGIN, address=HERE) for _ in range(2))
 
     def binding(token: str) -> str:

@@ -30,7 +30,7 @@ def test_another_sites_line_changes_nothing_here(service: RunningService) -> Non
     assert (ask(other, OWN), ask(gate, OWN)) == ("allow", "challenge")
 
 
-def test_a_refused_program_is_named_in_the_decision_so_that_analytics_can_count_it(service: RunningService) -> None:
+def test_a_rejected_program_is_named_in_the_decision_so_that_analytics_can_count_it(service: RunningService) -> None:
     gate = Gate(service, address=CLOUD)
     reply = gate.check(User_Agent=HOOK, Sec_Fetch_Dest=None, **PROGRAM)
     found = decision_of(service, gate.site_key, reply.headers["x-service-decision-id"])
@@ -38,7 +38,7 @@ def test_a_refused_program_is_named_in_the_decision_so_that_analytics_can_count_
     assert "ua.refused.stripe" in found["labels"]
 
 
-def test_a_crawler_that_nobody_can_tell_is_asked_and_told_why(service: RunningService) -> None:
+def test_a_crawler_that_no_one_can_tell_is_challenged_and_told_why(service: RunningService) -> None:
     gate = Gate(service, address="198.51.100.9")
     reply = gate.check(User_Agent="Mozilla/5.0 (compatible; YandexBot/3.0; +http://yandex.com/bots)", **PROGRAM)
 

@@ -64,7 +64,7 @@ def test_turnstiles_own_address_fills_the_form(page: Page, shop: ProtectedSite) 
     assert redeem(shop, "/turnstile/v0/siteverify", token)["success"] is True
 
 
-def test_an_unknown_service_is_said_in_the_console(page: Page, shop: ProtectedSite) -> None:
+def test_an_unknown_service_is_shown_in_the_console(page: Page, shop: ProtectedSite) -> None:
     with page.expect_console_message(lambda message: "compat=friendly" in message.text) as said:
         page.goto(
             shop.serve(

@@ -88,7 +88,7 @@ def test_turnstiles_cdata_comes_back_and_its_methods_work(page: Page, shop: Prot
     assert page.locator("[name=cf-turnstile-response]").count() == 0
 
 
-def test_turnstile_waits_for_execute_when_it_is_told_to(page: Page, open_package: Any):
+def test_turnstile_waits_for_execute_when_it_is_instructed_to(page: Page, open_package: Any):
     open_package("turnstile", options={"execution": "execute"})
     page.wait_for_selector("[name=cf-turnstile-response]", state="attached")
     page.wait_for_timeout(300)
@@ -99,7 +99,7 @@ def test_turnstile_waits_for_execute_when_it_is_told_to(page: Page, open_package
     assert first(page, "success")
 
 
-def test_recaptchas_invisible_widget_gives_a_token_to_whoever_awaits_it(
+def test_recaptchas_invisible_widget_gives_a_token_to_anyone_who_awaits_it(
     page: Page, shop: ProtectedSite, open_package: Any
 ):
     open_package("recaptcha", size="invisible")
@@ -125,7 +125,7 @@ def test_hcaptchas_promise_has_the_response_and_its_widget_can_be_unmounted(
     assert page.locator("[name=h-captcha-response]").count() == 0
 
 
-def test_an_error_is_told_once_although_the_package_resets_its_widget_then(page: Page, open_package: Any):
+def test_an_error_is_shown_once_although_the_package_resets_its_widget_then(page: Page, open_package: Any):
     open_package("hcaptcha", sitekey="site_unknown_here")
 
     assert first(page, "error") == "challenge-error"

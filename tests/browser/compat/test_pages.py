@@ -63,7 +63,7 @@ def test_a_declared_widget_fills_its_field_and_calls_back_by_name(
     assert not {"score", "cdata"} & set(answer)
 
 
-def test_a_page_that_renders_by_itself_is_called_when_the_service_is_there(page: Page, shop: ProtectedSite, visit: Any):
+def test_a_page_that_renders_by_itself_is_called_when_the_service_exists(page: Page, shop: ProtectedSite, visit: Any):
     script = """window.begin = () => {
         const given = {sitekey, callback: (token) => told("success", token)};
         told("names", [turnstile.render("#one", given), turnstile.render("#two", {...given, "response-field": false})]);
@@ -81,7 +81,7 @@ def test_a_page_that_renders_by_itself_is_called_when_the_service_is_there(page:
     assert page.evaluate("turnstile.getResponse()") == tokens[2]
 
 
-def test_recaptcha_3_gives_a_token_for_each_action_that_is_asked_for(page: Page, shop: ProtectedSite, visit: Any):
+def test_recaptcha_3_gives_a_token_for_each_action_that_is_challenged_for(page: Page, shop: ProtectedSite, visit: Any):
     script = """
         const passed = (token) => told("success", token);
         grecaptcha.ready(() => grecaptcha.execute(sitekey, {action: "sign_up"}).then(passed));

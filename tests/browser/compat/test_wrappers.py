@@ -48,7 +48,7 @@ def test_react_calls_the_latest_callback_and_makes_a_new_widget_for_another_opti
     assert page.locator("div.gate").count() == 1
 
 
-def test_react_gives_a_token_to_whoever_asks_before_the_script_is_there(
+def test_react_gives_a_token_to_anyone_who_asks_before_the_script_exists(
     page: Page, shop: ProtectedSite, bundle: Bundle
 ):
     open_application(page, shop, bundle("react.jsx"))

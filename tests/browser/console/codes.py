@@ -16,10 +16,10 @@ def one_time_code(secret: str) -> str:
 def set_up_second_factor(hand: Hand) -> list[str]:
     """Turn the second factor on, and return the recovery codes."""
     page = hand.page
-    hand.press(page.get_by_role("button", name="Set it up"))
+    hand.press(page.get_by_role("button", name="Set up"))
     page.locator("svg.qr path").wait_for()
     hand.fill(page.locator("#code"), one_time_code(page.locator(".secret code").inner_text()))
     hand.send(page.locator("#code"))
     codes = page.locator("pre.code").inner_text().split()
-    hand.press(page.get_by_role("button", name="I have kept them"))
+    hand.press(page.get_by_role("button", name="I saved the codes"))
     return codes

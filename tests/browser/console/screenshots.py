@@ -1,4 +1,4 @@
-"""Writes the pictures of the documentation: `python -m tests.browser.console.screenshots`, into `docs/screenshots`."""
+"""Takes the screenshots of the documentation in both themes: `make screenshots` writes `docs/screenshots`."""
 
 import base64
 import tempfile
@@ -15,20 +15,20 @@ from tests.browser.console.steps import EMAIL, PASSWORD, SITE, Console, sign_in
 from tests.support.service import ADMIN_KEY, running_service
 
 TARGET = Path(__file__).parents[3] / "docs" / "screenshots"
-# Name -> listener, path, and what must be there before it is taken.
+# Name -> listener, path, and the element to wait for.
 PAGES = {
     "sites": ("public", "/console/sites", "tbody a"),
     "overview": ("public", f"/console/sites/{SITE}/overview", ".chart polyline"),
     "decisions": ("public", f"/console/sites/{SITE}/decisions?range=7d", "tbody .out"),
     "install": ("public", f"/console/sites/{SITE}/install", ".thousand"),
+    "rules": ("public", f"/console/sites/{SITE}/rules", ".editor textarea"),
     "webhooks": ("public", f"/console/sites/{SITE}/webhooks", ".card footer"),
     "members": ("public", "/console/members", "tbody tr"),
     "account": ("public", "/console/account", ".danger"),
     "service": ("admin", "/operator/service", ".tiles"),
     "access-requests": ("admin", "/operator/access-requests", ".answers"),
-    "labelling": ("admin", f"/operator/sites/{SITE}/labelling", "aside .path"),
+    "labeling": ("admin", f"/operator/sites/{SITE}/labeling", "aside .path"),
 }
-DARK = {"decisions", "service"}
 AS_WEBP = """async (png) => {
   const bitmap = await createImageBitmap(await (await fetch(`data:image/png;base64,${png}`)).blob());
   const canvas = new OffscreenCanvas(bitmap.width, bitmap.height);
@@ -41,7 +41,7 @@ AS_WEBP = """async (png) => {
 
 
 def main() -> None:
-    """Start a service with the demo's traffic, and take every picture."""
+    """Take every screenshot from a service with the demo's traffic."""
     TARGET.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, running_chromium() as chromium:
         settings = read_settings(
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def take_all(browser: Browser, console: Console) -> None:
-    """Take every picture, the dark ones last."""
+    """Take every picture in both themes."""
     first = True
     for scheme in ("light", "dark"):
         options = {"viewport": {"width": 1280, "height": 800}, "bypass_csp": True}
@@ -75,18 +75,16 @@ def take_all(browser: Browser, console: Console) -> None:
         first = False
         sign_in_operator(page, console)
         for name, (listener, path, there) in PAGES.items():
-            if scheme == "dark" and name not in DARK:
-                continue
             page.goto((console.url if listener == "public" else console.admin_url) + path)
             page.locator(there).first.wait_for()
-            # Charts and lists draw once more when their last answer is there.
+            # Charts and lists render again after their last response.
             page.wait_for_timeout(500)
             save(page, TARGET / f"{name}{'-dark' if scheme == 'dark' else ''}.webp")
         context.close()
 
 
 def save(page: Page, path: Path) -> None:
-    """Write what the window shows as WebP, which is half the size of PNG."""
+    """Save the viewport as WebP, which is half the size of PNG."""
     png = base64.b64encode(page.screenshot()).decode()
     path.write_bytes(base64.b64decode(page.evaluate(AS_WEBP, png)))
 

@@ -64,7 +64,7 @@ def test_both_languages_have_the_same_keys_with_the_same_places(folder: Path) ->
     assert [key for key in english if sorted(PLACE.findall(english[key])) != sorted(PLACE.findall(german[key]))] == []
 
 
-def test_every_word_that_a_page_asks_for_is_there() -> None:
+def test_every_word_that_a_page_asks_for_exists() -> None:
     packs = (SOURCES / "words" / "en.json", SOURCES / "words" / "manage" / "en.json")
     words = {key: text for path in packs for key, text in json.loads(path.read_text("utf-8")).items()}
     asked = {
@@ -78,7 +78,7 @@ def test_every_word_that_a_page_asks_for_is_there() -> None:
 
 
 @pytest.mark.parametrize("app", ["customer", "operator"])
-def test_every_page_of_the_navigation_has_a_letter_of_its_own(app: str) -> None:
+def test_every_page_of_the_navigation_has_its_own_letter(app: str) -> None:
     main, shared = (SOURCES / name for name in (f"{app}/main.tsx", "pages/of-site.tsx"))
     listed = re.findall(r'\bgo: "(\w)"', main.read_text("utf-8"))
     of_site = [

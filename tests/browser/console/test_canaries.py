@@ -205,7 +205,7 @@ def addresses(planted: Planted, console: Console) -> list[str]:
 
 
 @pytest.mark.timeout(LONG_S)
-def test_no_text_that_somebody_wrote_becomes_markup(tab: Page, console: Console, planted: Planted) -> None:
+def test_no_text_that_someone_wrote_becomes_markup(tab: Page, console: Console, planted: Planted) -> None:
     sign_in(tab, console, EMAIL)
     plant_as_owner(tab, console, planted)
     sign_in_operator(tab, console)

@@ -55,18 +55,18 @@ def unharmed(page: Page) -> None:
     assert page.evaluate("window.ran") is None
 
 
-def test_this_one_is_let_in_from_its_decision_with_what_else_it_opens(
+def test_this_one_is_allowed_from_its_decision_with_what_else_it_opens(
     owner: Hand, console: Console, refused: list[dict[str, Any]]
 ) -> None:
     page, decision = owner.page, refused[0]
     open_page(page, f"{console.page('decisions')}?range=7d&open={decision['id']}", "Decisions")
     page.locator("aside .path").wait_for()
-    owner.use("i", page.locator("aside summary", has_text="Let this one in"))
+    owner.use("i", page.locator("aside summary", has_text="Add an exception"))
     page.locator("aside form .note").wait_for()
     assert "7 days" in page.locator("aside form .note").inner_text()
     owner.fill(page.get_by_label("Note"), CANARY)
-    owner.press(page.get_by_role("button", name="Let in for 1 day"))
-    page.get_by_text(f"Let in: {decision['visitorId']}").wait_for()
+    owner.press(page.get_by_role("button", name="Allow for 1 day"))
+    page.get_by_text(f"Allowed: {decision['visitorId']}").wait_for()
     [entry] = [each for each in entries(console) if each["value"] == decision["visitorId"]]
     assert (entry["kind"], entry["outcome"], entry["note"]) == ("visitor", "allow", CANARY)
     owner.use("z", page.get_by_role("button", name="Undo").last)
@@ -79,15 +79,15 @@ def test_an_exception_is_written_down_corrected_removed_and_brought_back(owner: 
     network = {"mouse": "203.0.113", "keyboard": "198.51.100"}[owner.name]
     open_page(page, console.page("lists"), "Exceptions")
     owner.use("n", page.get_by_role("button", name="New exception").first)
-    owner.press(page.get_by_role("radio", name="Keep out"))
+    owner.press(page.get_by_role("radio", name="Block", exact=True))
     owner.press(page.get_by_role("radio", name="Network"))
-    value = page.get_by_role("textbox", name="Network")
+    value = page.get_by_role("textbox", name="Network (CIDR)")
     owner.fill(value, f"{network}.9/24")
     expect(page.locator(".field .error")).to_contain_text(f"{network}.0/24")
     page.reload()
     expect(value).to_have_value(f"{network}.9/24")
     owner.fill(value, f"{network}.0/24")
-    owner.press(page.get_by_role("radio", name="Keep out"))
+    owner.press(page.get_by_role("radio", name="Block", exact=True))
     owner.fill(page.get_by_label("Note"), CANARY)
     page.locator("form .note").wait_for()
     owner.send(page.get_by_label("Note"))
@@ -114,27 +114,27 @@ def test_an_appeal_becomes_a_label_and_an_exception(
     assert page.locator("article .quote").inner_text() == f"{CANARY} {start}"
     page.locator("article .path li").first.wait_for()
     answers = page.locator("article .answers")
-    owner.use("h", answers.get_by_role("button", name=re.compile("^Label human")))
+    owner.use("h", answers.get_by_role("button", name=re.compile("^Label as human")))
     page.locator("article button[aria-pressed=true]").wait_for()
-    owner.fill(page.get_by_label("A line for the person"), CANARY)
-    owner.use("l", answers.get_by_role("button", name=re.compile("^Let in")))
-    page.get_by_text("Let in for 1 day").wait_for()
+    owner.fill(page.get_by_label("Reply to the visitor"), CANARY)
+    owner.use("a", answers.get_by_role("button", name=re.compile("^Allow")))
+    page.get_by_text("Allowed for 1 day").wait_for()
     wait_for(page, lambda: page.locator("article .quote").inner_text() == f"{CANARY} {start + 1}")
     appeal = console.service.operator.get(f"/v1/admin/sites/{SITE}/appeals/{first}").json()["appeal"]
     assert (appeal["state"], appeal["label"], appeal["reply"]) == ("let_in", "human", CANARY)
     assert [each["id"] for each in entries(console) if each["value"] == appeal["visitorId"]] == [appeal["listEntryId"]]
     labels = console.service.operator.get("/v1/admin/labels", params={"siteKey": SITE, "limit": 1000}).json()["items"]
     assert [each["source"] for each in labels if each["decisionId"] == appeal["decisionId"]] == ["appeal"]
-    owner.use("s", answers.get_by_role("button", name=re.compile("^Stay refused")))
-    page.get_by_text("Nobody waits").wait_for()
+    owner.use("r", answers.get_by_role("button", name=re.compile("^Reject")))
+    page.get_by_text("No open appeals").wait_for()
     owner.use("z", page.get_by_role("button", name="Undo").last)
-    page.get_by_text("The appeal waits again").wait_for()
+    page.get_by_text("Appeal reopened").wait_for()
     path = f"/v1/admin/sites/{SITE}/appeals/{second}"
     assert console.service.operator.get(path).json()["appeal"]["state"] == "waiting"
     # The next hand begins with an empty queue.
     wait_for(page, lambda: page.locator("article .quote").count())
-    owner.use("s", answers.get_by_role("button", name=re.compile("^Stay refused")))
-    page.get_by_text("Nobody waits").wait_for()
+    owner.use("r", answers.get_by_role("button", name=re.compile("^Reject")))
+    page.get_by_text("No open appeals").wait_for()
     unharmed(page)
 
 
@@ -156,7 +156,7 @@ def save_reviewed(hand: Hand) -> None:
     hand.press(hand.page.get_by_role("button", name="Save", exact=True))
 
 
-def test_a_wrong_rule_is_shown_at_its_line_tried_and_refused_before_it_hurts(owner: Hand, console: Console) -> None:
+def test_a_wrong_rule_is_shown_at_its_line_tried_and_blocked_before_it_hurts(owner: Hand, console: Console) -> None:
     page = owner.page
     allowed = console.service.operator.get(
         "/v1/admin/decisions", params={"siteKey": SITE, "limit": 200, "outcome": "allow", "kind": "request"}
@@ -177,12 +177,12 @@ def test_a_wrong_rule_is_shown_at_its_line_tried_and_refused_before_it_hurts(own
     in_editor(owner, f'# {CANARY}"', "# everybody")
     page.locator(".dock .dot[data-o=allow]").wait_for()
     save_reviewed(owner)
-    page.get_by_text("labelled human").first.wait_for()
+    page.get_by_text("labeled human").first.wait_for()
     # The person confirms that; the share of all requests is a question of its own.
-    owner.press(page.get_by_role("button", name="Save all the same"))
+    owner.press(page.get_by_role("button", name="Save anyway"))
     page.get_by_text("of the last 24 hours").wait_for()
     assert console.service.operator.get(RULES).json()["revision"] == before
-    owner.press(page.get_by_role("button", name="Go on editing"))
+    owner.press(page.get_by_role("button", name="Continue editing"))
     owner.press(page.get_by_role("button", name="Discard"))
     wait_for(page, lambda: page.locator(".dock").count() == 0)
     unharmed(page)
@@ -200,14 +200,14 @@ def test_an_unknown_condition_is_a_warning_that_a_person_confirms(owner: Hand, c
     page.locator("dialog .note").wait_for()
     assert "Did you mean all_labels?" in page.locator("dialog .note").inner_text()
     assert console.service.operator.get(RULES).json()["revision"] == before
-    owner.press(page.get_by_role("button", name="Save all the same"))
+    owner.press(page.get_by_role("button", name="Save anyway"))
     page.get_by_text(f"Saved as revision {before + 1}").wait_for()
     page.get_by_text("They match nothing.").wait_for()
     page.get_by_text("the rule old matches nothing").first.wait_for()
-    owner.press(page.get_by_role("button", name="Follow the server's rules"))
+    owner.press(page.get_by_role("button", name="Use the server's rules"))
     owner.fill(page.locator("#confirm-word"), SITE)
     owner.send(page.locator("#confirm-word"))
-    page.get_by_text("The site follows the server's rules").first.wait_for()
+    page.get_by_text("The site uses the server's rules").first.wait_for()
     unharmed(page)
 
 
@@ -225,16 +225,16 @@ def test_two_editors_of_the_rules_lose_nothing(owner: Hand, console: Console) ->
     save_reviewed(owner)
     page.get_by_text("while you were editing").wait_for()
     owner.press(page.get_by_role("button", name="Merge both"))
-    page.get_by_text("Merged; look at it and save").wait_for()
+    page.get_by_text("Merged. Review the result and save.").wait_for()
     page.locator(".dock .dot[data-o=allow]").wait_for()
     save_reviewed(owner)
     page.get_by_text(f"Saved as revision {before['revision'] + 2}").wait_for()
     rule_set = console.service.operator.get(RULES).json()["ruleSet"]
     assert {"theirs", "mine"} <= {rule.get("name") for rule in rule_set["rules"]}
-    owner.press(page.get_by_role("button", name="Follow the server's rules"))
+    owner.press(page.get_by_role("button", name="Use the server's rules"))
     owner.fill(page.locator("#confirm-word"), SITE)
     owner.send(page.locator("#confirm-word"))
-    page.get_by_text("The site follows the server's rules").first.wait_for()
+    page.get_by_text("The site uses the server's rules").first.wait_for()
     unharmed(page)
 
 
@@ -242,17 +242,17 @@ def test_an_agent_is_named_and_priced_and_what_it_would_earn_is_shown(owner: Han
     page = owner.page
     open_page(page, console.page("agents"), "Agents")
     agent = f"https://{owner.name}.example"
-    owner.press(page.get_by_role("button", name="Name an agent"))
-    row = page.get_by_label(re.compile(r"Named agents: Agent \d")).count()
-    owner.fill(page.get_by_label(f"Named agents: Agent {row}"), agent)
-    owner.fill(page.get_by_label(f"Named agents: Name {row}"), CANARY)
-    owner.fill(page.get_by_label(f"Named agents: Price {row}"), "five cents")
+    owner.press(page.get_by_role("button", name="Add an agent"))
+    row = page.get_by_label(re.compile(r"Specific agents: Agent \d")).count()
+    owner.fill(page.get_by_label(f"Specific agents: Agent {row}"), agent)
+    owner.fill(page.get_by_label(f"Specific agents: Name {row}"), CANARY)
+    owner.fill(page.get_by_label(f"Specific agents: Price {row}"), "five cents")
     owner.fill(page.locator("#trial"), "USD 0.02")
     page.locator(".fig", has_text="USD").wait_for()
     save_reviewed(owner)
     page.locator("dialog .note[data-o=block]").wait_for()
-    owner.press(page.get_by_role("button", name="Go on editing"))
-    owner.fill(page.get_by_label(f"Named agents: Price {row}"), "USD 0.05")
+    owner.press(page.get_by_role("button", name="Continue editing"))
+    owner.fill(page.get_by_label(f"Specific agents: Price {row}"), "USD 0.05")
     save_reviewed(owner)
     page.get_by_text("Saved", exact=True).wait_for()
     policy = console.service.operator.get(f"/v1/admin/sites/{SITE}/agent-policy").json()
@@ -264,12 +264,12 @@ def test_settings_are_changed_with_a_diff_and_their_history_shows_it(owner: Hand
     page = owner.page
     open_page(page, console.page("settings"), "Settings")
     before = console.service.operator.get(f"/v1/admin/sites/{SITE}").json()
-    owner.press(page.get_by_role("switch", name="Let browsers without JavaScript wait"))
-    owner.press(page.get_by_role("button", name="Open a path"))
+    owner.press(page.get_by_role("switch", name="Allow browsers without JavaScript"))
+    owner.press(page.get_by_role("button", name="Add a path"))
     row = len(before["openPaths"]) + 1
-    owner.fill(page.get_by_label(f"Open paths: Path {row}"), f"/hooks/{owner.name}")
-    owner.fill(page.get_by_label(f"Open paths: Sender {row}"), "203.0.113.0/24")
-    owner.fill(page.get_by_label(f"Open paths: Note {row}"), CANARY)
+    owner.fill(page.get_by_label(f"Allowed paths: Path {row}"), f"/hooks/{owner.name}")
+    owner.fill(page.get_by_label(f"Allowed paths: Sender {row}"), "203.0.113.0/24")
+    owner.fill(page.get_by_label(f"Allowed paths: Note {row}"), CANARY)
     owner.fill(page.locator("#site-wanted"), "monitors")
     # What was typed is kept.
     page.reload()
@@ -288,16 +288,16 @@ def test_a_secret_is_replaced_with_a_countdown_and_ended_by_its_typed_name(owner
     page = owner.page
     made = console.service.operator.post(f"/v1/admin/sites/{SITE}/credentials", json={"name": CANARY}).json()
     open_page(page, console.page("settings"), "Settings")
-    owner.press(page.get_by_role("button", name="Replace").first)
+    owner.press(page.get_by_role("button", name="Rotate").first)
     page.locator(".secret code", has_text="ags_").wait_for()
     ending = page.get_by_role("button", name="End the overlap now").first
     ending.wait_for()
-    assert "ends" in page.locator(".list .state").first.inner_text()
+    assert "expires" in page.locator(".list .state").first.inner_text()
     owner.press(ending)
     owner.send(page.locator("#confirm-word"))
     alive = console.service.operator.get(f"/v1/admin/sites/{SITE}").json()["credentialList"]
     assert not [each for each in alive if each["id"] == made["credential"]["id"] and "revokedAt" in each]
     owner.fill(page.locator("#confirm-word"), CANARY)
     owner.send(page.locator("#confirm-word"))
-    page.get_by_text("Revoked", exact=True).wait_for()
+    page.get_by_text("Secret revoked", exact=True).wait_for()
     unharmed(page)

@@ -61,7 +61,7 @@ def journeys(console: Console, invite: str, hand: PointerSteps | KeyboardSteps) 
         *hand.fill("#operator", "fay"),
         *hand.press(submit),
         ["see", "main h1", "Service"],
-        ["see", ".tiles", "Workers alive"],
+        ["see", ".tiles", "Active workers"],
     ]
     return {
         "invite": [
@@ -90,15 +90,15 @@ def journeys(console: Console, invite: str, hand: PointerSteps | KeyboardSteps) 
             ["see", "section", f"fire-{hand.name}@example.com"],
             *hand.press(".answers button.main", "a"),
             ["see", ".secret", "/console/invite#"],
-            ["see", "main", "Nobody waits."],
+            ["see", "main", "No pending requests."],
         ],
-        "labelling": [
+        "labeling": [
             *operator,
-            ["goto", f"{admin}/operator/sites/{SITE}/labelling"],
+            ["goto", f"{admin}/operator/sites/{SITE}/labeling"],
             ["see", "aside .path", "Route"],
             ["keep", "aside header code"],
             *hand.press("aside footer button", "h"),
-            ["see", ".toast", "Labelled human"],
+            ["see", ".toast", "Labeled human"],
         ],
     }
 
@@ -120,7 +120,7 @@ def test_four_journeys_in_firefox(console: Console, tmp_path: Path, hand: Pointe
     answer = console.service.public.get("/v1/console/sites", headers={"Authorization": f"Bearer {secret}"})
     assert answer.status_code == 200
     labels = console.service.operator.get(f"/v1/admin/labels?siteKey={SITE}").json()["items"]
-    assert (found["labelling"]["kept"][0], "human") in [(each["decisionId"], each["label"]) for each in labels]
+    assert (found["labeling"]["kept"][0], "human") in [(each["decisionId"], each["label"]) for each in labels]
     assert console.service.operator.get("/v1/admin/access-requests?status=pending").json()["items"] == []
 
 

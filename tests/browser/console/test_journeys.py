@@ -26,19 +26,19 @@ def test_from_the_mailed_link_to_the_first_decision(hand: Hand, console: Console
     hand.press(page.locator("main").get_by_role("link", name="New site").first)
     hand.fill(page.locator("#name"), "Shop <script>alert(1)</script>")
     hand.fill(page.locator("#origin"), "shop.example.com/cart")
-    assert page.get_by_text("We will use https://shop.example.com").is_visible()
+    assert page.get_by_text("Will be saved as https://shop.example.com").is_visible()
     hand.send(page.locator("#origin"))
     see_heading(page, "Protect Shop")
 
     hand.press(page.get_by_role("radio", name="Caddy"))
-    hand.press(page.get_by_role("button", name="Make a secret"))
+    hand.press(page.get_by_role("button", name="Create secret"))
     secret = page.locator(".secret code").first.inner_text()
     assert re.fullmatch(r"GATE_SECRET=ags_[A-Za-z0-9_-]+", secret)
     wait_for(page, lambda: secret.partition("=")[2] in "".join(page.locator(".code pre").all_inner_texts()))
     assert page.get_by_text("Waiting for the first request").is_visible()
     site_key = re.search(r"/sites/([^/]+)/", page.url)[1]  # type: ignore[index]
     check_gateway(console, site_key, secret.partition("=")[2])
-    page.locator(".wait .b", has_text="The first decision is there").wait_for()
+    page.locator(".wait .b", has_text="First request received").wait_for()
 
 
 def check_gateway(console: Console, site_key: str, secret: str) -> None:
@@ -54,7 +54,7 @@ def check_gateway(console: Console, site_key: str, secret: str) -> None:
     assert answer.status_code in {200, 204}, answer.text
 
 
-def test_a_forgotten_second_factor_is_replaced_by_a_recovery_code(hand: Hand, console: Console) -> None:
+def test_a_discarded_second_factor_is_replaced_by_a_recovery_code(hand: Hand, console: Console) -> None:
     page = hand.page
     email = f"factor-{hand.name}@example.com"
     console.join(console.invite(email, role="member"), PASSWORD)
@@ -62,7 +62,7 @@ def test_a_forgotten_second_factor_is_replaced_by_a_recovery_code(hand: Hand, co
     open_page(page, f"{console.url}/console/security", "Security")
     codes = set_up_second_factor(hand)
     assert len(codes) == 10
-    page.get_by_text("On. 10 recovery codes are left.").wait_for()
+    page.get_by_text("On. 10 recovery codes left.").wait_for()
 
     page.context.clear_cookies()
     page.goto(f"{console.url}/console/sites")
@@ -95,7 +95,7 @@ def test_account_pages_work_without_script(browser: Browser, console: Console) -
         page.goto(f"{console.url}/console/reset")
         page.locator("#token").fill("nothing-of-ours")
         page.locator("#password").fill(NEW)
-        page.get_by_role("button", name="Set the password").click()
+        page.get_by_role("button", name="Set password").click()
         assert page.get_by_text("This link no longer works").is_visible()
 
         page.goto(f"{console.url}/console/sign-in")
@@ -116,7 +116,7 @@ def test_decisions_are_filtered_read_and_found_by_their_number(owner: Hand, cons
     open_page(page, console.page("decisions") + "?range=7d", "Decisions")
     wait_for(page, lambda: page.locator("tbody .out").count() > 5)
     owner.use("f", page.get_by_role("button", name="Filter"))
-    owner.press(page.locator("#filter-menu button", has_text="Would").first)
+    owner.press(page.locator("#filter-menu button", has_text="Enforce outcome").first)
     wait_for(page, lambda: "wouldDecision=" in page.url and page.locator(".chip b").count() == 1)
     owner.press(page.locator(".chip button"))
     wait_for(page, lambda: page.locator(".chip b").count() == 0)
@@ -152,7 +152,7 @@ def test_the_range_is_chosen_by_key_and_by_marking_the_chart(owner: Hand, consol
     page.wait_for_load_state("networkidle")
     owner.mark(page.locator(".chart .plot"))
     wait_for(page, lambda: "from=" in page.url and "to=" in page.url)
-    owner.press(page.get_by_role("button", name="Back to the usual range"))
+    owner.press(page.get_by_role("button", name="Reset the range"))
     wait_for(page, lambda: "from=" not in page.url)
     owner.go("Decisions")
     wait_for(page, lambda: page.url.startswith(console.page("decisions")))
@@ -169,22 +169,22 @@ def test_every_page_lists_its_keys_and_has_one_for_the_others(signed_in: Page, c
     page.keyboard.press("d")
     wait_for(page, lambda: page.url.startswith(console.page("decisions")))
     page.keyboard.press("?")
-    page.get_by_role("dialog", name="Keyboard").wait_for()
+    page.get_by_role("dialog", name="Keyboard shortcuts").wait_for()
 
 
 def test_enforce_is_switched_on_with_evidence_and_undone(owner: Hand, console: Console) -> None:
     page = owner.page
     open_page(page, console.page("install"), "Protect")
     page.locator(".thousand").wait_for()
-    assert page.get_by_text(re.compile("Enforce would have refused")).is_visible()
+    assert page.get_by_text(re.compile("Enforce mode would have blocked")).is_visible()
     line = page.locator("[data-part=unavailable]")
     assert "@agentgate_closed" in (line.get_by_role("region", name=re.compile("change to")).text_content() or "")
-    owner.press(page.get_by_role("button", name="Switch to enforce"))
-    page.get_by_text("Switched to enforce").wait_for()
+    owner.press(page.get_by_role("button", name="Switch to enforce mode"))
+    page.get_by_text("Enforce mode is active").wait_for()
     assert console.service.operator.get(f"/v1/admin/sites/{SITE}").json()["mode"] == "enforce"
-    page.get_by_text("so the file is printed as closed").wait_for()
+    page.get_by_text("so this configuration fails closed").wait_for()
     owner.use("z", page.get_by_role("button", name="Undo").last)
-    page.get_by_text("Switched to monitor").wait_for()
+    page.get_by_text("Monitor mode is active").wait_for()
     assert console.service.operator.get(f"/v1/admin/sites/{SITE}").json()["mode"] == "monitor"
 
 

@@ -43,7 +43,7 @@ def test_an_operator_approves_access_and_the_person_joins(hand: Hand, browser: B
     hand.use("a", page.get_by_role("button", name=re.compile("^Approve")))
     link = page.locator(".secret code").inner_text()
     assert "/console/invite#" in link
-    page.get_by_text("Nobody waits.").wait_for()
+    page.get_by_text("No pending requests.").wait_for()
     join_by(hand, browser, link, f"Welcome, {company}")
 
 
@@ -53,11 +53,11 @@ def test_an_operator_declines_only_when_it_is_confirmed(hand: Hand, console: Con
     console.service.public.post("/v1/account/request-access", json=body)
     operating(hand, console, "access-requests", "Access requests")
     hand.use("d", page.get_by_role("button", name="Decline"))
-    hand.press(page.get_by_role("button", name="Keep it as it is"))
+    hand.press(page.get_by_role("button", name="Cancel"))
     assert console.service.operator.get("/v1/admin/access-requests?status=pending").json()["items"]
     hand.press(page.get_by_role("button", name="Decline"))
     hand.press(page.get_by_role("dialog").get_by_role("button", name="Decline"))
-    page.get_by_text("Nobody waits.").wait_for()
+    page.get_by_text("No pending requests.").wait_for()
 
 
 def test_a_lost_second_factor_is_turned_off_by_an_operator(hand: Hand, browser: Browser, console: Console) -> None:
@@ -69,9 +69,9 @@ def test_a_lost_second_factor_is_turned_off_by_an_operator(hand: Hand, browser: 
 
     operating(hand, console, f"users?q={email}", "Users")
     hand.press(page.get_by_role("button", name=f"Actions for {email}"))
-    hand.press(page.locator("[popover]:popover-open").get_by_role("button", name="Turn the second factor off"))
-    hand.press(page.get_by_role("dialog").get_by_role("button", name="Turn the second factor off"))
-    page.get_by_text(f"Second factor of {email} turned off").wait_for()
+    hand.press(page.locator("[popover]:popover-open").get_by_role("button", name="Turn off two-factor authentication"))
+    hand.press(page.get_by_role("dialog").get_by_role("button", name="Turn off two-factor authentication"))
+    page.get_by_text(f"Two-factor authentication for {email} turned off").wait_for()
 
     context = browser.new_context()
     try:
@@ -85,14 +85,14 @@ def test_a_lost_second_factor_is_turned_off_by_an_operator(hand: Hand, browser: 
         context.close()
 
 
-def test_a_key_is_rotated_and_the_trail_says_who_did_it(hand: Hand, console: Console) -> None:
+def test_a_key_is_rotated_and_the_trail_shows_who_did_it(hand: Hand, console: Console) -> None:
     page = hand.page
     operating(hand, console, "service", "Service")
-    key = {"mouse": "Receipts", "keyboard": "Clearances"}[hand.name]
+    key = {"mouse": "Receipts", "keyboard": "Clearance cookies"}[hand.name]
     hand.press(page.get_by_role("button", name=f"Rotate {key}"))
     page.get_by_text(f"New key for {key}").wait_for()
     tags = page.get_by_role("region", name=key).locator(".tag")
-    wait_for(page, lambda: tags.all_inner_texts() == ["next", "in use"])
+    wait_for(page, lambda: tags.all_inner_texts() == ["next", "active"])
     hand.go("Audit trail")
     page.locator("tbody tr", has_text="rotated a key").first.wait_for()
     assert "ada" in page.locator("tbody tr").first.inner_text()
@@ -100,11 +100,11 @@ def test_a_key_is_rotated_and_the_trail_says_who_did_it(hand: Hand, console: Con
 
 def test_decisions_are_labelled_one_after_the_other(hand: Hand, console: Console) -> None:
     page = hand.page
-    operating(hand, console, f"sites/{SITE}/labelling", "Labelling")
+    operating(hand, console, f"sites/{SITE}/labeling", "Labeling")
     page.locator("aside .path").wait_for()
     first = page.locator("aside header code").inner_text()
     hand.use("b", page.locator("aside footer").get_by_role("button", name=re.compile("^bot")))
-    page.get_by_text("Labelled bot").wait_for()
+    page.get_by_text("Labeled bot").wait_for()
     wait_for(page, lambda: page.locator("aside header code").inner_text() != first)
     labels = console.service.operator.get(f"/v1/admin/labels?siteKey={SITE}").json()["items"]
     assert (first, "bot") in [(each["decisionId"], each["label"]) for each in labels]
@@ -124,7 +124,7 @@ def test_a_member_is_invited_and_joins_by_the_link_of_the_outbox(
     page.get_by_text(f"{email} is admin now").wait_for()
 
     operating(owner, console, "outbox", "Outbox")
-    owner.press(page.locator("tbody tr", has_text=email).get_by_role("button", name="Read"))
+    owner.press(page.locator("tbody tr", has_text=email).get_by_role("button", name="View"))
     link = re.search(r"http\S+/console/invite#[\w-]+", page.locator(".code pre").inner_text())
     assert link is not None
     join_by(owner, browser, link[0], "Sites")
@@ -152,7 +152,7 @@ def test_a_user_with_a_password_accepts_an_invitation_and_gets_no_second_passwor
     try:
         person = hand_like(owner, context.new_page())
         person.page.goto(link[0])
-        person.page.get_by_text("You have a password already").wait_for()
+        person.page.get_by_text("You already have a password").wait_for()
         assert not person.page.locator("#password").is_visible()
         person.page.goto(f"{console.url}/console/sign-in")
         person.fill(person.page.locator("#email"), email)
@@ -211,10 +211,10 @@ def test_a_webhook_is_made_tested_and_deleted(owner: Hand, console: Console) -> 
     owner.fill(url, "https://hooks.invalid/agentgate")
     owner.send(url)
     assert page.locator(".secret code").inner_text()
-    owner.press(page.get_by_role("button", name="Send a test"))
-    page.get_by_text("The test did not arrive").wait_for()
+    owner.press(page.get_by_role("button", name="Send test event"))
+    page.get_by_text("Test not delivered").wait_for()
     owner.press(page.get_by_role("button", name="Deliveries"))
     page.locator("tbody tr", has_text="test").first.wait_for()
     owner.press(page.get_by_role("button", name="Delete"))
     owner.press(page.get_by_role("dialog").get_by_role("button", name="Delete"))
-    page.get_by_text("Nothing is pushed anywhere yet.").wait_for()
+    page.get_by_text("No webhooks configured.").wait_for()

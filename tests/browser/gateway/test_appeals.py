@@ -22,7 +22,7 @@ def look(page: Page) -> None:
 
 
 @pytest.mark.parametrize("script", [True, False])
-def test_a_refused_person_says_so_and_gets_in(gated: GatedSite, browser: Browser, script: bool) -> None:
+def test_a_blocked_person_shows_it_and_gets_in(gated: GatedSite, browser: Browser, script: bool) -> None:
     context = browser.new_context(
         user_agent=plain_user_agent(browser), java_script_enabled=script, viewport={"width": 320, "height": 600}
     )
@@ -39,7 +39,7 @@ def test_a_refused_person_says_so_and_gets_in(gated: GatedSite, browser: Browser
         if script:
             look(page)
         page.get_by_role("button", name="Send").click()
-        heading(page, "Your note has arrived")
+        heading(page, "Your message was sent")
         link = page.url
         [appeal] = [
             each
@@ -49,7 +49,7 @@ def test_a_refused_person_says_so_and_gets_in(gated: GatedSite, browser: Browser
         answer = {"answer": "let_in", "reply": CANARY}
         assert gated.service.operator.post(f"{APPEALS}/{appeal['id']}/answer", json=answer).status_code == 200
         page.goto(link)
-        heading(page, "You can go on now")
+        heading(page, "You now have access")
         assert page.locator("blockquote").inner_text() == CANARY
         if script:
             look(page)

@@ -11,7 +11,7 @@ from tests.browser.gateway.conftest import GatedSite
 from tests.browser.gateway.page_texts import BLOCKED, UNCLEARED, heading
 from tests.browser.steps import COLLECT_VIOLATIONS, press_by_hand
 
-STUCK = "The check was passed, but the page still does not open"
+STUCK = "You passed the check, but the page still does not open"
 
 
 def test_a_person_gets_through_and_notices_little(gated: GatedSite, page: Page) -> None:
@@ -58,7 +58,7 @@ def test_a_form_that_cannot_be_kept_is_explained_after_the_check(gated: GatedSit
     page.evaluate("document.querySelector('textarea').value = 'x'.repeat(70_000)")
 
     page.click("#send")
-    page.wait_for_selector("text=What you sent could not be kept")
+    page.wait_for_selector("text=The form data could not be kept")
     page.click("text=Continue")
 
     heading(page, "Site GET /form")
@@ -66,7 +66,9 @@ def test_a_form_that_cannot_be_kept_is_explained_after_the_check(gated: GatedSit
     heading(page, "Site POST /members")
 
 
-def test_who_keeps_no_cookies_is_told_and_not_sent_round(gated: GatedSite, chromium: Chromium, tmp_path: Path) -> None:
+def test_who_keeps_no_cookies_is_notified_and_not_sent_round(
+    gated: GatedSite, chromium: Chromium, tmp_path: Path
+) -> None:
     folder = tmp_path / "profile" / "Default"
     folder.mkdir(parents=True)
     forbidden = {"profile": {"default_content_setting_values": {"cookies": 2}}}
@@ -89,7 +91,7 @@ def test_who_keeps_no_cookies_is_told_and_not_sent_round(gated: GatedSite, chrom
             context.close()
 
 
-def test_whose_address_changes_is_told_and_not_sent_round(gated: GatedSite, page: Page) -> None:
+def test_whose_address_changes_is_notified_and_not_sent_round(gated: GatedSite, page: Page) -> None:
     # The page is shown to one address, the check is passed from another, and the way back is from a third.
     gated.adapter.roaming = ["198.51.100.9", "198.51.100.8"]
     page.goto(gated.url("/members"))
@@ -98,7 +100,7 @@ def test_whose_address_changes_is_told_and_not_sent_round(gated: GatedSite, page
     assert "stay on one connection" in page.inner_text("main")
 
 
-def test_a_rule_that_no_check_satisfies_is_told_and_not_sent_round(gated: GatedSite, page: Page) -> None:
+def test_a_rule_that_no_check_satisfies_is_notified_and_not_sent_round(gated: GatedSite, page: Page) -> None:
     gated.rules(default="challenge")
     page.goto(gated.url("/anything"))
 
@@ -126,11 +128,11 @@ def test_a_token_each_time_is_explained(gated: GatedSite, page: Page) -> None:
     page.goto(gated.url("/pay"))
 
     heading(page, BLOCKED)
-    assert "can only be sent from its own page" in page.inner_text("main")
+    assert "must be sent from its own page" in page.inner_text("main")
     assert gated.adapter.asked == 1
 
 
-def test_a_script_gets_json_and_a_browser_that_is_refused_a_page(gated: GatedSite, page: Page) -> None:
+def test_a_script_gets_json_and_a_browser_that_is_blocked_a_page(gated: GatedSite, page: Page) -> None:
     page.goto(gated.url("/form"))
     said = page.evaluate("fetch('/members').then((answer) => answer.json())")
     assert said == {"decision": "challenge", "reason": "receipt_required"}
@@ -153,6 +155,6 @@ def test_who_has_no_javascript_waits_and_gets_on(gated: GatedSite, browser: Brow
         assert gated.adapter.asked == 1
         # It is not enough for a route that needs a browser, and says so without trying for ever.
         page.goto(gated.url("/members"))
-        assert "Turn JavaScript on" in page.inner_text("main")
+        assert "Turn on JavaScript" in page.inner_text("main")
     finally:
         context.close()

@@ -51,5 +51,5 @@ def test_a_navigation_under_a_service_worker_gets_on(shared_site: GatedSite, fou
     assert found["worker"].get("url") == shared_site.url("/members#part"), found["worker"]
 
 
-def test_the_part_of_a_page_is_kept(shared_site: GatedSite, found: dict[str, Any]) -> None:
+def test_the_subresource_is_kept(shared_site: GatedSite, found: dict[str, Any]) -> None:
     assert found["fragment"].get("url") == shared_site.url("/members?a=b#part"), found["fragment"]

@@ -30,7 +30,7 @@ def photo(page: Page, path: str = "/photo") -> None:
 
 def test_a_form_with_a_photo_is_sent_again_by_hand_and_nothing_is_lost(gated: GatedSite, page: Page) -> None:
     photo(page, gated.url("/photo"))
-    page.wait_for_selector("text=What you sent could not be kept")
+    page.wait_for_selector("text=The form data could not be kept")
     assert gated.adapter.reached[-1][:2] == ("GET", "/photo")
 
     page.click("button:text-is('Continue')")
@@ -80,7 +80,7 @@ def refuse_verify(route: Route) -> None:
 
 
 @pytest.mark.parametrize("broken", ["the check is not passed", "the check cannot be reached", "the script is missing"])
-def test_a_check_that_fails_says_one_thing(gated: GatedSite, page: Page, broken: str) -> None:
+def test_a_check_that_fails_shows_one_thing(gated: GatedSite, page: Page, broken: str) -> None:
     if broken == "the check is not passed":
         page.route("**/v1/browser/verify*", refuse_verify)
     elif broken == "the check cannot be reached":
@@ -95,20 +95,20 @@ def test_a_check_that_fails_says_one_thing(gated: GatedSite, page: Page, broken:
 
     said = visible_text(page)
 
-    assert "opens by itself" not in said
+    assert "opens automatically" not in said
     assert "Checking" not in said
     assert "JavaScript" not in said
-    assert ("not passed" in said) + ("not possible" in said) == 1
+    assert ("Check failed" in said) + ("Check unavailable" in said) == 1
 
 
-def test_without_javascript_one_true_thing_is_said(gated: GatedSite, browser: Browser) -> None:
+def test_without_javascript_one_true_thing_is_shown(gated: GatedSite, browser: Browser) -> None:
     context = browser.new_context(user_agent=plain_user_agent(browser), java_script_enabled=False)
     try:
         page = context.new_page()
         page.goto(gated.url("/members"))
         said = page.inner_text("main")
         assert "JavaScript" in said
-        assert "opens by itself" not in said
+        assert "opens automatically" not in said
         assert "Checking" not in said
         assert page.locator("button:visible, a:visible").count() == 0
         # And where the site allows it, there is a way on, with a button for browsers that do not go on by themselves.

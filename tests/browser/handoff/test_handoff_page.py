@@ -74,8 +74,8 @@ def tab_to(page: Page, name: str) -> None:
 
 def pass_the_check(page: Page) -> None:
     """Do what the check asks for, by keyboard."""
-    page.get_by_role("button", name="Confirm you are a person").wait_for()
-    tab_to(page, "Confirm you are a person")
+    page.get_by_role("button", name="Confirm you are human").wait_for()
+    tab_to(page, "Confirm you are human")
     page.keyboard.press("Enter", delay=60)
     page.wait_for_timeout(WAIT_MS)
     page.keyboard.press("Enter", delay=60)
@@ -112,12 +112,12 @@ def test_from_the_agents_handoff_to_a_receipt_that_is_redeemed_once(page: Page, 
     assert scene.poll(handoff_id, scene.other).status_code == 404
 
 
-def test_who_chooses_first_is_led_to_the_check_and_the_choice_stands(page: Page, scene: HandoffScene) -> None:
+def test_who_chooses_first_is_led_to_the_check_and_the_choice_is(page: Page, scene: HandoffScene) -> None:
     handoff = scene.open(submission_id="browser-2")
     open_page(page, scene, handoff.id)
-    page.get_by_role("button", name="Confirm you are a person").wait_for()
+    page.get_by_role("button", name="Confirm you are human").wait_for()
     page.get_by_role("button", name="Decline").press("Enter")
-    wait_for(page, lambda: focused(page) == "Confirm you are a person")
+    wait_for(page, lambda: focused(page) == "Confirm you are human")
     page.keyboard.press("Enter", delay=60)
     page.wait_for_timeout(WAIT_MS)
     page.keyboard.press("Enter", delay=60)
@@ -129,9 +129,9 @@ def test_who_chooses_first_is_led_to_the_check_and_the_choice_stands(page: Page,
 def test_a_person_may_allow_further_uses(page: Page, scene: HandoffScene) -> None:
     handoff = scene.open(submission_id="browser-3")
     open_page(page, scene, handoff.id)
-    page.get_by_label("Let this agent do this again without asking").check()
-    page.get_by_label("How often").select_option("3")
-    page.get_by_label("For how long").select_option(label="7 days")
+    page.get_by_label("Allow this agent to do this again without approval").check()
+    page.get_by_label("Number of times").select_option("3")
+    page.get_by_label("Duration").select_option(label="7 days")
     pass_the_check(page)
     page.get_by_role("button", name="Approve").click()
     wait_for(page, lambda: heading(page) == "Approved")
@@ -155,7 +155,7 @@ def test_the_page_is_accessible_at_320_pixels_in_both_themes(
         content = {"message": "averyveryverylongwordwithoutanyspace" * 6, "email": "ada@example.org"}
         handoff = scene.open(submission_id=f"browser-{scheme}", content=content)
         open_page(page, scene, handoff.id)
-        page.get_by_role("button", name="Confirm you are a person").wait_for()
+        page.get_by_role("button", name="Confirm you are human").wait_for()
         load_axe(page)
         found = run_axe(page)
         assert found["violations"] == []

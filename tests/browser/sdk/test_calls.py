@@ -42,11 +42,11 @@ def test_custom_data_comes_back_at_siteverify_whatever_characters_it_has(opened,
         ({"timeout": 1}, "timeout"),
     ],
 )
-def test_a_refusal_has_its_code(opened, site, options, code):
+def test_a_block_has_its_code(opened, site, options, code):
     assert execute(opened, site, **options)["code"] == code
 
 
-def test_no_network_is_told_as_such(opened, site):
+def test_no_network_is_reported_as_such(opened, site):
     opened.context.set_offline(True)
 
     assert execute(opened, site)["code"] == "network"
@@ -70,7 +70,7 @@ def test_a_lost_request_is_made_again_once(opened, site):
     assert execute(opened, site, retry="never")["code"] == "network"
 
 
-def test_who_is_told_to_wait_is_not_asked_again_before_that(opened, site):
+def test_who_is_instructed_to_wait_is_not_asked_again_before_that(opened, site):
     asked = []
 
     def refuse(route):
@@ -91,7 +91,7 @@ def test_who_is_told_to_wait_is_not_asked_again_before_that(opened, site):
 
 
 @pytest.mark.parametrize("answer", ["", "[]", "null", "{", '{"status": "passed"}', '{"status": "step_up"}', "<html>"])
-def test_an_answer_of_another_shape_ends_as_a_documented_error(opened, site, answer):
+def test_a_response_of_another_shape_ends_as_a_documented_error(opened, site, answer):
     headers = {"Access-Control-Allow-Origin": "*"}
     opened.route("**/v1/browser/verify", lambda route: route.fulfill(status=200, headers=headers, body=answer))
 
@@ -119,7 +119,7 @@ def test_without_workers_the_page_itself_solves_the_work(page, site):
     check_token(site, execute(page, site))
 
 
-def test_a_worker_that_never_answers_is_given_up(page, site):
+def test_a_worker_that_never_responds_is_given_up(page, site):
     page.add_init_script("window.Worker = class { postMessage() {} terminate() {} }")
     page.goto(site.serve(PAGE.format(script=site.script())))
 

@@ -62,7 +62,7 @@ def test_a_worker_finds_what_the_service_expects(path: Path) -> None:
     assert is_solved(WORK, found, b"seed")
 
 
-def test_native_code_pays_two_fifths_of_what_the_engine_pays() -> None:
+def test_native_code_pays_40_percent_of_what_the_engine_pays() -> None:
     shares = []
     for _ in range(3):
         engine_ms = run_worker(WORKER)["cpuMs"]

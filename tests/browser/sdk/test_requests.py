@@ -52,7 +52,7 @@ def test_a_second_check_of_a_page_asks_for_no_file_again(opening, site):
     assert [name for name in asked if not name.count("-")] == ["challenge", "verify"]
 
 
-def test_page_and_worker_both_answer_for_the_program(opening, site):
+def test_page_and_worker_both_respond_for_the_program(opening, site):
     _, tab = opening()
     sent = []
     tab.on("request", lambda request: sent.append(request.post_data) if request.url.endswith("/verify") else None)

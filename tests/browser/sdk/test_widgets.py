@@ -48,7 +48,7 @@ def test_the_element_sends_its_token_under_its_name(show, site):
     check_token(site, {"token": token})
 
 
-def test_the_element_has_a_name_of_its_own_accord(show):
+def test_the_element_has_its_own_name(show):
     page = show(in_form(ELEMENT))
     wait_for(page, lambda: page.evaluate("document.querySelector('agentgate-check').value"))
 
@@ -143,7 +143,7 @@ def test_widgets_that_are_added_later_are_found_and_removed_ones_end(show, site)
     wait_for(page, lambda: page.evaluate("agentgate.getResponse() === undefined"))
 
 
-def test_whoever_waits_for_a_widget_that_is_removed_is_told(show, page, site):
+def test_anyone_who_waits_for_a_widget_that_is_removed_is_reported(show, page, site):
     page.route("**/v1/browser/verify", lambda route: (time.sleep(0.5), route.continue_()))
     show(DIV, more=' data-execution="execute"')
     code = page.evaluate(
@@ -167,7 +167,7 @@ def test_a_widget_may_be_rendered_before_it_is_in_the_page(show, site):
 
 
 @pytest.mark.parametrize(("mode", "seen"), [("invisible", ""), ("managed", "Verified")])
-def test_what_is_seen_of_a_passed_check_depends_on_the_mode(show, mode, seen):
+def test_what_is_observed_of_a_passed_check_depends_on_the_mode(show, mode, seen):
     page = show(DIV, more=f' data-mode="{mode}"')
     token_in_field(page)
 
@@ -177,33 +177,33 @@ def test_what_is_seen_of_a_passed_check_depends_on_the_mode(show, mode, seen):
     assert page.evaluate(read) == seen
 
 
-def test_an_interactive_widget_shows_the_check_and_is_passed_by_two_presses(show):
+def test_an_interactive_widget_requires_the_interactive_challenge_and_is_passed_by_two_presses(show):
     page = show(DIV, key="site_test_interactive", more=' data-mode="interactive"')
-    page.get_by_role("button", name="Confirm you are a person").click()
+    page.get_by_role("button", name="Confirm you are human").click()
     page.get_by_role("button", name="Continue").click()
 
     assert token_in_field(page).startswith("eyJ")
 
 
-def test_a_failed_widget_says_so_with_a_number_and_offers_another_try(show):
+def test_a_failed_widget_shows_it_with_a_number_and_offers_another_try(show):
     page = show(DIV, key="site_test_always_fail", more=' data-mode="managed"')
-    page.get_by_text("Check not passed").wait_for()
+    page.get_by_text("Check failed").wait_for()
     page.get_by_text("Having trouble?").click()
     page.get_by_role("button", name="Try again").click()
-    page.get_by_text("Check not passed").wait_for()
+    page.get_by_text("Check failed").wait_for()
 
     assert token_is_empty(page)
 
 
-def test_a_widget_that_the_person_closed_says_so_without_warning_and_can_be_started_again(show):
+def test_a_widget_that_the_person_closed_shows_it_without_warning_and_can_be_started_again(show):
     page = show(DIV, key="site_test_interactive", more=' data-mode="interactive"')
-    page.get_by_role("button", name="Confirm you are a person").press("Escape")
+    page.get_by_role("button", name="Confirm you are human").press("Escape")
     page.get_by_text("Check canceled").wait_for()
-    assert page.get_by_text("Check not passed").count() == 0
+    assert page.get_by_text("Check failed").count() == 0
     assert page.locator(".box svg").count() == 0
 
     page.get_by_role("button", name="Try again").click()
-    page.get_by_role("button", name="Confirm you are a person").click()
+    page.get_by_role("button", name="Confirm you are human").click()
     page.get_by_role("button", name="Continue").click()
 
     assert token_in_field(page).startswith("eyJ")
@@ -214,7 +214,7 @@ def token_is_empty(page):
     return page.evaluate("document.querySelector('[name=agentgate-token]').value") == ""
 
 
-def test_words_and_direction_are_those_of_the_page_language(show, page):
+def test_words_and_direction_are_the_ones_of_the_page_language(show, page):
     show("<script>document.documentElement.lang = 'ar'</script>" + DIV, more=' data-mode="managed"')
     page.get_by_text("تم التحقق").wait_for()
 
@@ -253,7 +253,7 @@ def test_a_token_is_renewed_in_silence_while_the_form_is_in_use(show, page):
     assert "expired" not in page.evaluate("states")
 
 
-def test_a_token_that_expired_unused_is_taken_away_and_made_anew_when_the_form_is_used(show, page):
+def test_a_token_that_expired_unused_is_taken_away_and_made_again_when_the_form_is_used(show, page):
     with_lifetime(page, 2)
     show(in_form(DIV), more=' data-expired-callback="told"')
     page.evaluate("() => { window.told = () => { window.expired = true } }")

@@ -30,7 +30,7 @@ UNREACHABLE = "http://127.0.0.1:9"
 WRONG = "not the password"
 
 
-def test_without_a_good_token_no_answer_depends_on_the_password(client: httpx.Client, token: Mint) -> None:
+def test_without_a_good_token_no_response_depends_on_the_password(client: httpx.Client, token: Mint) -> None:
     spent = token("login")
     assert send_sign_in(client, "ann", PASSWORD, **{FIELD: spent})[0] is True
     tokens: list[dict[str, Any]] = [
@@ -142,7 +142,7 @@ def test_while_the_settings_are_wrong_only_an_administrator_gets_in(
         assert client.post("/?stand-in=checkout", data={FIELD: token("checkout")}).json()["placed"] is False
 
 
-def test_an_owner_who_locked_everybody_out_turns_the_plug_in_off(wordpress: Blog, client: httpx.Client) -> None:
+def test_an_owner_who_locked_everyone_out_turns_the_plug_in_off(wordpress: Blog, client: httpx.Client) -> None:
     with wordpress.settings(AGENTGATE_OFF=True, AGENTGATE_URL=UNREACHABLE):
         assert send_sign_in(client, "ben", PASSWORD)[0] is True
 
@@ -160,7 +160,7 @@ def test_lost_password_and_registration_show_programs_nothing(client: httpx.Clie
     assert "did not pass" in (lost | taken).pop()
 
 
-def test_an_author_answers_a_comment_in_the_dashboard(wordpress: Blog, page: Page) -> None:
+def test_an_author_replies_to_a_comment_in_the_dashboard(wordpress: Blog, page: Page) -> None:
     sign_in(wordpress, page, "ben")
     page.goto(f"{wordpress.url}/wp-admin/edit-comments.php")
     row = page.locator("tr", has_text="Why?")
@@ -188,7 +188,7 @@ def test_a_signed_in_reader_needs_the_check_in_the_form_and_at_the_rest_api(word
     assert wordpress.ask("echo count(get_comments(['search' => 'Buy']));") == "0"
 
 
-def test_trackbacks_and_comments_by_xml_rpc_are_refused(wordpress: Blog, client: httpx.Client, token: Mint) -> None:
+def test_trackbacks_and_comments_by_xml_rpc_are_blocked(wordpress: Blog, client: httpx.Client, token: Mint) -> None:
     spam = {"title": "Spam", "url": "http://spam.example/", "blog_name": "Spam", "excerpt": "Spam spam"}
     for fields in (spam, {**spam, FIELD: token("comment")}):
         assert client.post("/wp-trackback.php?p=1", data=fields).status_code == 403
@@ -256,7 +256,7 @@ def test_the_settings_page_keeps_what_worked(wordpress: Blog, page: Page) -> Non
     with wordpress.settings(AGENTGATE_URL=None, AGENTGATE_SITE_KEY=None, AGENTGATE_SECRET=None):
         for field, value, told in (
             ("url", "http://gate.example/?x=1", "without ? and #"),
-            ("secret", "ags_wrong", "does not accept this secret"),
+            ("secret", "ags_wrong", "rejects this secret"),
         ):
             page.goto(f"{wordpress.url}/wp-admin/options-general.php?page=agentgate")
             page.fill(f"#ag-{field}", value)

@@ -18,7 +18,7 @@ pytestmark = [
 ]
 
 
-def test_somebody_signs_in_and_a_program_with_the_password_does_not(wordpress: Blog, page: Page) -> None:
+def test_someone_signs_in_and_a_program_with_the_password_does_not(wordpress: Blog, page: Page) -> None:
     fields = {"log": "ann", "pwd": PASSWORD, "wp-submit": "Log In", "testcookie": "1"}
     program = httpx.post(
         timeout=60,
@@ -33,7 +33,7 @@ def test_somebody_signs_in_and_a_program_with_the_password_does_not(wordpress: B
     assert "did not pass" in program.text
 
 
-def test_somebody_registers_and_a_program_does_not(wordpress: Blog, page: Page) -> None:
+def test_someone_registers_and_a_program_does_not(wordpress: Blog, page: Page) -> None:
     httpx.post(
         timeout=60,
         url=f"{wordpress.url}/wp-login.php?action=register",
@@ -67,7 +67,7 @@ def test_a_lost_password_needs_the_check(wordpress: Blog, page: Page) -> None:
     assert "did not pass" in program.text
 
 
-def test_somebody_comments_and_a_program_does_not(wordpress: Blog, page: Page) -> None:
+def test_someone_comments_and_a_program_does_not(wordpress: Blog, page: Page) -> None:
     fields = {
         "comment": "Buy",
         "author": "Bot",

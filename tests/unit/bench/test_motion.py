@@ -65,7 +65,7 @@ def test_each_key_goes_down_once_and_up_once(hand):
         assert "".join(written) == TEXT
 
 
-def test_quick_typists_overlap_and_nobody_is_even():
+def test_quick_typists_overlap_and_no_one_is_even():
     keys = type_text("the quick brown fox jumps over the lazy dog", Hand(gap_s=0.09, hold_s=0.1), random.Random(2))
     down = 0
     most = 0

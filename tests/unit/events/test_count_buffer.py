@@ -59,7 +59,7 @@ def test_what_is_put_back_is_added_to_what_came_meanwhile():
     assert buffer.take() == [Count(1, 5, CHECK, "", 7)]
 
 
-def test_there_are_only_so_many_sums_and_the_rest_is_lost():
+def test_there_are_only_so_many_statistics_and_the_rest_is_lost():
     buffer = CountBuffer()
     for site in range(MOST_KEYS + 3):
         buffer.add((site, 5, CHECK, ""), 2)

@@ -27,7 +27,7 @@ def test_none_are_logged_unless_asked_for() -> None:
     assert _lines(0, 100) == []
 
 
-def test_every_so_many_th_is_logged_however_they_are_batched() -> None:
+def test_every_nth_is_logged_however_they_are_batched() -> None:
     whole = [line["request_id"] for line in _lines(10, 100)]
 
     assert whole == [f"r{number}" for number in range(9, 100, 10)]

@@ -95,7 +95,7 @@ async def test_events_of_two_days_go_to_their_days(place: EventPlace) -> None:
     assert [await place.count(day) for day in (DAY, DAY + 1)] == [5, 5]
 
 
-async def test_an_event_too_many_has_failed_and_is_told(place: EventPlace) -> None:
+async def test_an_event_too_many_has_failed_and_is_reported(place: EventPlace) -> None:
     told: list[int] = []
     async with recording(place, queue_limit=3, failed=told.append) as recorder:
         assert [recorder.put(new_event(number)) for number in range(5)] == [True, True, True, False, False]
@@ -113,7 +113,7 @@ async def test_an_event_after_the_end_has_failed(place: EventPlace) -> None:
     assert recorder.ledger() == {"sent": 1, "stored": 0, "failed": 1, "waiting": 0}
 
 
-async def test_events_wait_while_the_store_stands_still_and_are_then_stored(place: EventPlace) -> None:
+async def test_events_wait_while_the_store_is_still_and_are_then_stored(place: EventPlace) -> None:
     await place.events.write([new_event(0)])
     async with recording(place) as recorder:
         with held(place.segments.path(DAY)):  # type: ignore[attr-defined]
@@ -128,7 +128,7 @@ async def test_events_wait_while_the_store_stands_still_and_are_then_stored(plac
     assert await place.count() == 41
 
 
-async def test_stopping_gives_up_on_a_store_that_stands_still(place: EventPlace) -> None:
+async def test_stopping_gives_up_on_a_store_that_is_still(place: EventPlace) -> None:
     await place.events.write([new_event(0)])
     with held(place.segments.path(DAY)):  # type: ignore[attr-defined]
         async with recording(place, stop_s=0.2) as recorder:
@@ -143,7 +143,7 @@ async def test_stopping_gives_up_on_a_store_that_stands_still(place: EventPlace)
     assert await place.count() == 1
 
 
-async def test_a_full_disk_loses_only_what_the_ledger_says(place: EventPlace) -> None:
+async def test_a_full_disk_loses_only_what_the_ledger_shows(place: EventPlace) -> None:
     await place.events.write([new_event(0)])
     await limit_pages(place, 60)
     async with recording(place, stop_s=0.3) as recorder:
@@ -182,7 +182,7 @@ async def test_an_event_that_cannot_be_written_is_the_only_one_lost(place: Event
     assert {event.id for event in await place.read()} == {new_event(n).id for n in range(100) if n != 37}
 
 
-async def test_events_wait_while_postgresql_is_away_and_are_stored_when_it_is_back(
+async def test_events_wait_while_postgresql_is_unavailable_and_are_stored_when_it_is_back(
     postgres: Any, migrated_url: str
 ) -> None:
     async with postgres_events(migrated_url) as place, recording(place) as recorder:
@@ -212,7 +212,7 @@ async def test_counts_are_written_with_the_same_rhythm(place: EventPlace) -> Non
     assert rows == [(1, hour, "server_check", "", 3), (1, hour, "siteverify_failure", "token_used", 2)]
 
 
-async def test_counts_outlast_a_store_that_stands_still(place: EventPlace, tmp_path: Path) -> None:
+async def test_counts_outlast_a_store_that_is_still(place: EventPlace, tmp_path: Path) -> None:
     async with recording(place) as recorder:
         with held(tmp_path / "data" / "stats.db"):
             recorder.count(1, CounterName.SERVER_CHECK, now_ms=NOON_MS)

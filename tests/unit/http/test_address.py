@@ -12,7 +12,7 @@ LOCAL = ClientAddress(["127.0.0.0/8", "::1/128"])
 CHAIN = ClientAddress(["127.0.0.1", "10.0.0.0/8", "fd00::/8"])
 
 
-def test_a_peer_that_is_no_trusted_proxy_is_the_client_whatever_it_says() -> None:
+def test_a_peer_that_is_not_a_trusted_proxy_is_the_client_whatever_it_shows() -> None:
     assert LOCAL.find("192.0.2.1", ["198.51.100.1"]) == "192.0.2.1"
     assert LOCAL.find("192.0.2.1", ["127.0.0.1"]) == "192.0.2.1"
 
@@ -74,7 +74,7 @@ def test_only_trusted_peers_are_trusted() -> None:
     assert not CHAIN.is_trusted("nonsense")
 
 
-def test_without_trusted_proxies_nobody_is_believed() -> None:
+def test_without_trusted_proxies_no_one_is_believed() -> None:
     assert ClientAddress([]).find("127.0.0.1", ["192.0.2.1"]) == "127.0.0.1"
 
 
@@ -90,7 +90,7 @@ def test_attempts_from_two_ipv4_addresses_count_apart() -> None:
 
 
 @given(st.one_of(st.ip_addresses(v=4), st.ip_addresses(v=6), st.ip_addresses(v=6, network="::/96")))
-def test_the_one_spelling_is_that_of_the_standard_library(address):
+def test_the_one_spelling_matches_the_standard_library(address):
     mapped = getattr(address, "ipv4_mapped", None)
     spelt = [str(address), address.exploded, str(address).upper()]
 

@@ -159,7 +159,7 @@ async def test_who_comes_before_what_and_what_before_whether_it_exists(
     assert kernel.steps == steps
 
 
-async def test_the_body_of_somebody_unknown_is_not_even_read(kernel: Kernel) -> None:
+async def test_the_body_of_someone_unknown_is_not_even_read(kernel: Kernel) -> None:
     reply = await kernel.call("POST", "/v1/things/known", None)
 
     assert reply.outcome == (401, "unauthorized")
@@ -180,7 +180,7 @@ async def test_the_body_of_somebody_unknown_is_not_even_read(kernel: Kernel) -> 
         ("/v1/touch", b"x", {}),
     ],
 )
-async def test_a_body_that_the_route_does_not_take_is_refused(
+async def test_a_body_that_the_route_does_not_take_is_rejected(
     kernel: Kernel, target: str, body: bytes, headers: dict[str, str]
 ) -> None:
     reply = await kernel.call("POST", target, body, **headers)
@@ -212,7 +212,7 @@ async def test_a_route_without_a_body_takes_none_or_an_empty_object(kernel: Kern
     assert "content-type" not in reply.headers
 
 
-async def test_an_unexpected_failure_is_told_to_the_log_and_only_its_id_to_the_client(kernel: Kernel) -> None:
+async def test_an_unexpected_failure_is_instructed_to_the_log_and_only_its_id_to_the_client(kernel: Kernel) -> None:
     reply = await kernel.call("GET", "/v1/fail")
 
     request_id = reply.headers["x-request-id"]
@@ -230,7 +230,7 @@ async def test_an_unexpected_failure_is_told_to_the_log_and_only_its_id_to_the_c
     assert "RuntimeError" in line["exception"]
 
 
-async def test_a_store_that_is_away_is_503_with_the_time_to_try_again(kernel: Kernel) -> None:
+async def test_a_store_that_is_unavailable_is_503_with_the_time_to_try_again(kernel: Kernel) -> None:
     reply = await kernel.call("GET", "/v1/away")
 
     assert reply.outcome == (503, "store_unavailable")
@@ -238,10 +238,10 @@ async def test_a_store_that_is_away_is_503_with_the_time_to_try_again(kernel: Ke
     assert "hunter2" not in repr(reply.sent)
     # How many failed is told once a second, not each of them.
     (line,) = kernel.lines
-    assert (line["event"], line["requests"]) == ("requests failed, a store is away", 1)
+    assert (line["event"], line["requests"]) == ("requests failed: a store is unavailable", 1)
 
 
-async def test_a_surface_whose_table_has_no_time_to_try_again_says_it_too() -> None:
+async def test_a_surface_whose_table_has_no_time_to_try_again_shows_it_too() -> None:
     row = get("/away", lose_store)
     surface = Surface(
         name="t",
@@ -257,7 +257,7 @@ async def test_a_surface_whose_table_has_no_time_to_try_again_says_it_too() -> N
     assert (*reply.outcome, reply.headers["retry-after"]) == (503, "unavailable", "5")
 
 
-async def test_a_code_that_the_surface_does_not_have_is_our_failure_and_not_an_answer(kernel: Kernel) -> None:
+async def test_a_code_that_the_surface_does_not_have_is_our_failure_and_not_a_response(kernel: Kernel) -> None:
     reply = await kernel.call("GET", "/v1/strange")
 
     assert reply.outcome == (500, "internal_error")
@@ -266,7 +266,7 @@ async def test_a_code_that_the_surface_does_not_have_is_our_failure_and_not_an_a
     assert "LookupError" in kernel.lines[0]["exception"]
 
 
-async def test_a_client_that_went_away_gets_no_answer_but_a_log_line(kernel: Kernel) -> None:
+async def test_a_client_that_went_away_gets_no_response_but_a_log_line(kernel: Kernel) -> None:
     reply = await kernel.call("POST", "/v1/things/known", None, **RIGHT)
 
     assert reply.sent == []
@@ -281,7 +281,7 @@ def in_flight(kernel: Kernel) -> float:
     return float(line.split()[-1])
 
 
-async def test_a_request_that_is_cancelled_is_told_of_and_no_longer_counted(kernel: Kernel) -> None:
+async def test_a_request_that_is_cancelled_is_shown_and_no_longer_counted(kernel: Kernel) -> None:
     running = asyncio.create_task(kernel.call("GET", "/v1/wait"))
     await kernel.started.wait()
     assert in_flight(kernel) == 1
@@ -308,7 +308,7 @@ async def test_the_log_names_route_and_caller_and_never_the_path_query_or_addres
         assert secret not in kernel.log.getvalue()
 
 
-async def test_unknown_paths_and_wrong_methods_are_told_apart_from_each_other(kernel: Kernel) -> None:
+async def test_unknown_paths_and_wrong_methods_are_distinguished_from_each_other(kernel: Kernel) -> None:
     unknown, wrong = await kernel.call("GET", "/v1/nothing"), await kernel.call("DELETE", "/v1/things")
 
     assert unknown.outcome == (404, "not_found")
@@ -317,7 +317,7 @@ async def test_unknown_paths_and_wrong_methods_are_told_apart_from_each_other(ke
 
 
 @pytest.mark.parametrize("target", ["/v1/me", "/v1/fail", "/v1/away", "/v1/nothing"])
-async def test_every_answer_has_the_strictest_headers_and_an_id_of_its_own(kernel: Kernel, target: str) -> None:
+async def test_every_response_has_the_strictest_headers_and_its_own_id(kernel: Kernel, target: str) -> None:
     first, second = await kernel.call("GET", target), await kernel.call("GET", target)
 
     for name, value in SECURITY_HEADERS:
@@ -335,7 +335,7 @@ async def test_a_page_may_weaken_one_header_and_keeps_the_others(kernel: Kernel)
     assert len(names) == len(set(names))
 
 
-async def test_head_says_the_length_and_sends_nothing(kernel: Kernel) -> None:
+async def test_head_shows_the_length_and_sends_nothing(kernel: Kernel) -> None:
     head, get_ = await kernel.call("HEAD", "/v1/me"), await kernel.call("GET", "/v1/me")
 
     assert (head.status, head.body) == (200, b"")
@@ -363,7 +363,7 @@ async def test_handlers_see_the_handed_in_time_and_the_address_behind_trusted_pr
         ("[::1].evil.example", 400),
     ],
 )
-async def test_a_listener_with_names_answers_to_them_only(host: str, status: int) -> None:
+async def test_a_listener_with_names_responds_to_them_only(host: str, status: int) -> None:
     kernel = Kernel(SURFACE, allowed_hosts=frozenset({"localhost", "[::1]"}))
 
     assert (await kernel.call("GET", "/v1/me", host=host)).status == status
@@ -378,6 +378,6 @@ async def nobodys(call: Call, missing: io.BytesIO) -> None:
     """Ask for what nobody made."""
 
 
-async def test_a_handler_that_asks_for_what_nobody_made_stops_the_start() -> None:
+async def test_a_handler_that_needs_a_missing_parameter_stops_the_start() -> None:
     with pytest.raises(LookupError, match=r"nobodys.*missing"):
         Kernel(surface_of(get("/x", nobodys)))

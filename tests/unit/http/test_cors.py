@@ -53,7 +53,7 @@ def kernel(*, cors: bool) -> Kernel:
     )
 
 
-async def test_an_answer_names_the_page_that_asked() -> None:
+async def test_a_response_names_the_page_that_asked() -> None:
     reply = await kernel(cors=True).call("POST", "/v1/note", b'{"text":"a"}', origin=PAGE, content_type="text/plain")
 
     assert (reply.status, reply.body) == (200, b'{"text":"a"}')
@@ -63,7 +63,7 @@ async def test_an_answer_names_the_page_that_asked() -> None:
     assert "access-control-allow-credentials" not in reply.headers
 
 
-async def test_a_page_can_read_why_it_was_refused() -> None:
+async def test_a_page_can_read_why_it_was_rejected() -> None:
     reply = await kernel(cors=True).call("POST", "/v1/note", b'{"text":"no"}', origin=PAGE)
 
     assert reply.status == 403
@@ -79,7 +79,7 @@ async def test_what_is_no_origin_is_not_sent_back(origin: str) -> None:
     assert reply.headers["vary"] == "Origin"
 
 
-async def test_a_preflight_is_answered_without_running_anything() -> None:
+async def test_a_preflight_is_handled_without_running_anything() -> None:
     reply = await kernel(cors=True).call("OPTIONS", "/v1/note", origin=PAGE, access_control_request_method="POST")
 
     assert (reply.status, reply.body) == (204, b"")
@@ -88,14 +88,14 @@ async def test_a_preflight_is_answered_without_running_anything() -> None:
     assert reply.headers["access-control-allow-headers"] == "Content-Type"
 
 
-async def test_without_a_rule_no_other_origin_reads_and_no_preflight_is_answered() -> None:
+async def test_without_a_rule_no_other_origin_reads_and_no_preflight_is_handled() -> None:
     closed = kernel(cors=False)
 
     assert "access-control-allow-origin" not in (await closed.call("GET", "/v1/look", origin=PAGE)).headers
     assert (await closed.call("OPTIONS", "/v1/note", origin=PAGE)).status == 405
 
 
-async def test_a_wrong_query_is_refused_with_the_surfaces_own_code() -> None:
+async def test_a_wrong_query_is_rejected_with_the_surfaces_own_code() -> None:
     reply = await kernel(cors=True).call("GET", "/v1/look?limit=3", origin=PAGE)
 
     assert reply.status == 400

@@ -90,10 +90,10 @@ def test_a_body_becomes_its_record() -> None:
         b'{"extra":[{"":1,"":2}]}',
     ],
 )
-def test_a_property_that_stands_twice_is_refused_at_any_depth(body: bytes) -> None:
+def test_a_property_that_is_twice_is_rejected_at_any_depth(body: bytes) -> None:
     refused = refusal(body)
 
-    assert (refused.code, refused.message) == ("bad_request", "The same property stands twice in one object.")
+    assert (refused.code, refused.message) == ("bad_request", "An object contains a property twice.")
 
 
 def test_the_same_property_in_two_objects_is_fine() -> None:
@@ -207,7 +207,7 @@ def test_an_unknown_property_further_down_is_named_with_its_place() -> None:
     assert refusal(b'{"part":{"number":1,"x":2}}').message == "x is not a known property in part."
 
 
-def test_some_properties_have_a_refusal_of_their_own_at_the_top_only() -> None:
+def test_some_properties_have_their_own_rejection_at_the_top_only() -> None:
     assert refusal(b'{"id":"x"}').code == "forbidden_field"
     assert "id is set by the server" in refusal(b'{"id":"x"}').message
     assert refusal(b'{"siteKey":"x"}').code == "immutable_field"
@@ -238,7 +238,7 @@ _BODIES = (
 
 @given(_BODIES)
 @settings(deadline=None, max_examples=200)
-def test_no_bytes_do_anything_but_become_the_record_or_be_refused(body: bytes) -> None:
+def test_no_bytes_do_anything_but_become_the_record_or_be_rejected(body: bytes) -> None:
     try:
         decoded = ORDER.decode(body)
     except Refused as refused:
@@ -271,13 +271,13 @@ async def test_a_body_is_put_together_from_its_pieces_up_to_the_limit() -> None:
 @pytest.mark.parametrize(
     ("declared", "pieces"), [("2049", []), (None, [b"x" * 1024, b"x" * 1025]), ("1", [b"x" * 2049])]
 )
-async def test_a_body_over_the_limit_is_refused(declared: str | None, pieces: list[bytes]) -> None:
+async def test_a_body_over_the_limit_is_rejected(declared: str | None, pieces: list[bytes]) -> None:
     with pytest.raises(Refused) as caught:
         await body_of(*pieces, limit=2048, declared=declared)
 
     assert (caught.value.code, caught.value.message) == (
         "payload_too_large",
-        "The body is too large; at most 2 KiB are accepted.",
+        "The body is too large. Send at most 2 KiB.",
     )
 
 
@@ -342,15 +342,15 @@ def test_a_parameter_that_is_needed_is_missed_by_name() -> None:
     assert (refused.code, refused.message) == ("invalid_site", "Missing required property siteKey.")
 
 
-def test_a_route_without_parameters_says_so() -> None:
+def test_a_route_without_parameters_shows_it() -> None:
     assert query_refusal(None, {"x": "1"}).message == (
-        "x is not a parameter of this route, which takes no query parameters."
+        "x is not a parameter of this route. The route takes no query parameters."
     )
 
 
 @given(st.dictionaries(st.sampled_from(Filter.__struct_encode_fields__) | st.text(max_size=4), st.text(), max_size=3))
 @settings(deadline=None)
-def test_no_parameters_do_anything_but_become_the_query_or_be_refused(parameters: dict[str, str]) -> None:
+def test_no_parameters_do_anything_but_become_the_query_or_be_rejected(parameters: dict[str, str]) -> None:
     try:
         decoded = decode_query(Filter, parameters)
     except Refused as refused:
@@ -371,5 +371,5 @@ def test_no_parameters_do_anything_but_become_the_query_or_be_refused(parameters
         ("Expected `str` - at `key in $.actions`", "actions: Expected str."),
     ],
 )
-def test_problems_are_told_with_place_first_and_without_backticks(problem: str, text: str) -> None:
+def test_problems_are_reported_with_place_first_and_without_backticks(problem: str, text: str) -> None:
     assert explain(problem) == text

@@ -16,7 +16,7 @@ from agentgate.protection.tokens.records import SiteverifyInput
         '{"token": "ä", "expectedAction": "b", "token": "c"}'.encode(),
     ],
 )
-def test_a_member_that_stands_twice_is_found_in_the_short_way_too(body):
+def test_a_member_that_is_twice_is_found_in_the_short_way_too(body):
     decoder = BodyDecoder(SiteverifyInput, malformed="invalid_request", texts_only=True)
 
     with pytest.raises(Refused) as refused:

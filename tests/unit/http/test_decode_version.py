@@ -33,7 +33,7 @@ VERSIONED = BodyDecoder(Versioned, malformed="bad_request")
         (b"[2]", "bad_request"),
     ],
 )
-def test_a_body_of_another_version_is_refused_as_such_whatever_else_it_has(body: bytes, code: str) -> None:
+def test_a_body_of_another_version_is_rejected_as_such_whatever_else_it_has(body: bytes, code: str) -> None:
     with pytest.raises(Refused) as caught:
         VERSIONED.decode(body)
 

@@ -71,7 +71,7 @@ def test_a_body_with_a_default_may_be_absent() -> None:
     assert shape.dependencies == {}
 
 
-def test_a_reply_of_nothing_and_a_text_are_no_records() -> None:
+def test_a_reply_of_nothing_and_a_text_are_not_records() -> None:
     assert (shape_of(remove).reply, shape_of(show).reply) == (None, Text)
     assert [is_record(kind) for kind in (Thing, Text, None, Reply)] == [True, False, False, False]
 

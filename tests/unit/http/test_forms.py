@@ -51,7 +51,7 @@ def test_empty_values_and_stray_ampersands_are_fine():
 @pytest.mark.parametrize(
     "body", [b"a=1&a=2", b"a=%ff", b"\xff", b"&".join(b"a%d=" % each for each in range(FIELDS + 1))]
 )
-def test_a_form_that_is_not_one_thing_is_refused(body):
+def test_a_form_that_is_not_one_thing_is_rejected(body):
     with pytest.raises(Refused) as refused:
         form_as_json(body, URL_ENCODED, malformed="bad_request")
 
@@ -154,7 +154,7 @@ NAMED = 'Content-Disposition: form-data; name="a"'
         ("preamble\r\n" + part(NAMED), "its boundary"),
     ],
 )
-def test_a_multipart_form_that_parsers_could_read_in_two_ways_is_refused(body, reason):
+def test_a_multipart_form_that_parsers_could_read_in_two_ways_is_rejected(body, reason):
     with pytest.raises(Refused) as refused:
         read(f"{body}--b--\r\n".encode(), "multipart/form-data; boundary=b")
 
@@ -162,7 +162,7 @@ def test_a_multipart_form_that_parsers_could_read_in_two_ways_is_refused(body, r
 
 
 @pytest.mark.parametrize("rest", ["", "--b", "--b--x", "--b--\r\nepilogue", "--b--\r\n--"])
-def test_a_multipart_form_without_its_end_is_refused(rest):
+def test_a_multipart_form_without_its_end_is_rejected(rest):
     with pytest.raises(Refused) as refused:
         read(f"{part(NAMED)}{rest}".encode(), "multipart/form-data; boundary=b")
 
@@ -200,7 +200,7 @@ def test_no_body_of_64_kb_takes_more_than_20_ms(unit, content_type):
 
 @settings(deadline=None)
 @given(st.binary(max_size=300), st.sampled_from(["x", '"x"', "\r\nA: b", "é", ""]))
-def test_nothing_but_a_refusal_comes_of_a_broken_multipart_form(body, boundary):
+def test_only_a_rejection_comes_of_a_broken_multipart_form(body, boundary):
     framed = b"--x\r\nContent-Disposition: form-data; name=a\r\n" + body + b"\r\n--x--\r\n"
     with contextlib.suppress(Refused):
         assert isinstance(read(framed, f"multipart/form-data; boundary={boundary}"), dict)

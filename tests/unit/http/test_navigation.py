@@ -69,7 +69,7 @@ def test_people_are_shown_a_page(who: str) -> None:
 
 
 @pytest.mark.parametrize("who", OTHERS)
-def test_scripts_parts_of_pages_and_programs_are_not(who: str) -> None:
+def test_scripts_subresources_and_programs_are_not(who: str) -> None:
     assert not is_navigation(OTHERS[who].get)
 
 

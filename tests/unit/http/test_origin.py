@@ -18,7 +18,7 @@ def is_refused(**headers: str) -> bool:
     return False
 
 
-def test_a_client_that_says_nothing_is_no_browser_and_passes() -> None:
+def test_a_client_that_shows_nothing_is_not_a_browser_and_passes() -> None:
     assert not is_refused(host="admin.example")
 
 
@@ -28,7 +28,7 @@ def test_our_own_pages_and_the_address_bar_pass(site: str) -> None:
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site", "", "Same-Origin", "same-origin, cross-site", "unknown"])
-def test_any_other_relation_is_refused(site: str) -> None:
+def test_any_other_relation_is_rejected(site: str) -> None:
     assert is_refused(host="admin.example", sec_fetch_site=site)
     assert is_refused(host="admin.example", sec_fetch_site=site, origin="https://admin.example")
 
@@ -77,11 +77,11 @@ def test_an_origin_on_our_own_host_passes(origin: str, host: str) -> None:
         "\xff",
     ],
 )
-def test_any_other_origin_is_refused_and_never_an_error(origin: str) -> None:
+def test_any_other_origin_is_rejected_and_never_an_error(origin: str) -> None:
     assert is_refused(origin=origin, host="admin.example")
 
 
 @pytest.mark.parametrize("origin", ["null", "", "https://", "x"])
-def test_an_origin_that_names_nobody_does_not_match_an_empty_or_absent_host(origin: str) -> None:
+def test_an_origin_that_names_no_one_does_not_match_an_empty_or_absent_host(origin: str) -> None:
     assert is_refused(origin=origin, host="")
     assert is_refused(origin=origin)

@@ -32,7 +32,7 @@ async def test_no_body_is_an_empty_one() -> None:
     assert (await read_raw(Client(b"").receive, content_type=None, limit=4)).content == b""
 
 
-async def test_a_body_beyond_the_limit_is_read_to_its_end_and_forgotten() -> None:
+async def test_a_body_beyond_the_limit_is_read_to_its_end_and_discarded() -> None:
     client = Client(b"abc", b"de", b"f")
 
     assert (await read_raw(client.receive, content_type="", limit=4)).content is None

@@ -34,7 +34,7 @@ def test_nothing_has_neither_body_nor_media_type() -> None:
     assert (reply.body, reply.headers) == (b"", [(b"set-cookie", b"a=b")])
 
 
-def test_a_refusal_has_the_status_and_message_of_its_surfaces_table() -> None:
+def test_a_rejection_has_the_status_and_message_of_its_surfaces_table() -> None:
     console, siteverify = (refusal(Refused("invalid_token"), table) for table in (errors.CONSOLE, errors.SITEVERIFY))
 
     assert (console.status, siteverify.status) == (401, 422)
@@ -44,7 +44,7 @@ def test_a_refusal_has_the_status_and_message_of_its_surfaces_table() -> None:
     }
 
 
-def test_a_refusals_own_message_headers_and_fields_come_first() -> None:
+def test_a_rejection_s_own_message_headers_and_fields_come_first() -> None:
     refused = Refused("rate_limited", "Later.", headers={"retry-after": "7"}, decisionId="dec_1")
 
     reply = refusal(refused, errors.BROWSER)
@@ -53,7 +53,7 @@ def test_a_refusals_own_message_headers_and_fields_come_first() -> None:
     assert [value for name, value in reply.headers if name == b"retry-after"] == [b"7"]
 
 
-def test_the_table_says_when_to_try_again() -> None:
+def test_the_table_shows_when_to_try_again() -> None:
     reply = refusal(Refused("store_unavailable"), errors.CONSOLE)
 
     assert (reply.status, (b"retry-after", b"5") in reply.headers) == (503, True)

@@ -109,7 +109,7 @@ def test_a_query_is_split_and_decoded_once(query: bytes, parameters: dict[str, s
         b"a=x%00y",
     ],
 )
-def test_a_query_that_could_be_read_in_two_ways_or_not_at_all_is_refused(query: bytes) -> None:
+def test_a_query_that_could_be_read_in_two_ways_or_not_at_all_is_rejected(query: bytes) -> None:
     with pytest.raises(Refused) as caught:
         request(query).query()
 
@@ -118,7 +118,7 @@ def test_a_query_that_could_be_read_in_two_ways_or_not_at_all_is_refused(query: 
 
 @given(st.binary(max_size=60) | st.from_regex(rb"\A([a%&=+]|%[0-9A-Fa-f]{2})*\Z"))
 @settings(deadline=None)
-def test_no_bytes_do_anything_but_be_read_as_storable_text_or_be_refused(query: bytes) -> None:
+def test_no_bytes_do_anything_but_be_read_as_storable_text_or_be_rejected(query: bytes) -> None:
     try:
         parameters = request(query).query()
     except Refused as refused:

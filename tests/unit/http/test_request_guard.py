@@ -27,12 +27,12 @@ def test_a_plain_request_passes(method, version):
 
 
 @pytest.mark.parametrize("method", [b"CONNECT", b"TRACE", b"PROPFIND", b"get", b"", b"GET "])
-def test_another_method_is_refused(method):
+def test_another_method_is_rejected(method):
     assert judge(method=method) == RequestRefusal(400, "unknown_method")
 
 
 @pytest.mark.parametrize("version", ["0.9", "1.2", "2.0", "3.0", ""])
-def test_another_version_is_refused(version):
+def test_another_version_is_rejected(version):
     assert judge(version=version) == RequestRefusal(400, "unsupported_version")
 
 
@@ -58,7 +58,7 @@ def test_a_target_in_origin_form_passes(target):
         (b"/" + b"a" * MAX_TARGET_BYTES, RequestRefusal(414, "target_too_long")),
     ],
 )
-def test_another_target_is_refused(target, refusal):
+def test_another_target_is_rejected(target, refusal):
     assert judge_target(target) == refusal
     assert judge(target=target) == refusal
 
@@ -115,18 +115,18 @@ def test_a_valid_host_passes(host):
         b"a" * 255,
     ],
 )
-def test_an_invalid_host_is_refused(host):
+def test_an_invalid_host_is_rejected(host):
     assert judge_host(host) == RequestRefusal(400, "host_invalid")
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
-def test_a_head_without_host_is_refused(version):
+def test_a_head_without_host_is_rejected(version):
     refusal = judge_head(b"GET", b"/", version=version, fields={b"accept": b"*/*"}, repeated=[])
 
     assert refusal == RequestRefusal(400, "host_missing")
 
 
-def test_a_head_without_headers_is_refused():
+def test_a_head_without_headers_is_rejected():
     assert judge_head(b"GET", b"/", version="1.1", fields={}, repeated=[]) == RequestRefusal(400, "host_missing")
 
 
@@ -150,12 +150,12 @@ def test_40_kib_of_headers_pass_and_a_byte_more_does_not():
 
 
 @pytest.mark.parametrize("name", [b"", b"x a", b"x:a", b"x\x00", b"x\xe9", b"x(", b"X-Upper", b"_ _", b'x"'])
-def test_a_name_that_is_no_token_is_refused(name):
+def test_a_name_that_is_not_a_token_is_rejected(name):
     assert judge((name, b"a")) == RequestRefusal(400, "header_name")
 
 
 @pytest.mark.parametrize("value", [b"a\rb", b"a\nb", b"a\x00b", b"a\x01b", b"a\x1fb", b"a\x7fb", b"\x0b"])
-def test_a_control_byte_in_a_value_is_refused(value):
+def test_a_control_byte_in_a_value_is_rejected(value):
     assert judge((b"x-a", value)) == RequestRefusal(400, "header_value")
 
 
@@ -178,7 +178,7 @@ def test_an_ordinary_value_passes(value):
         b"sec_fetch_site",
     ],
 )
-def test_an_underscore_in_place_of_a_trusted_dash_is_refused(name):
+def test_an_underscore_instead_of_a_trusted_dash_is_rejected(name):
     assert judge((name, b"a")) == RequestRefusal(400, "header_underscore")
 
 
@@ -205,7 +205,7 @@ def test_another_underscore_passes(name):
         b"content-encoding",
     ],
 )
-def test_a_second_security_header_is_refused(name):
+def test_a_second_security_header_is_rejected(name):
     assert judge((name, b"1"), (name, b"1")) == RequestRefusal(400, "header_repeated")
 
 
@@ -222,7 +222,7 @@ def test_a_length_of_digits_passes(length):
 @pytest.mark.parametrize(
     "length", [b"", b"+5", b"-5", b"5 ", b" 5", b"5 5", b"5,5", b"0x5", b"5.0", b"1_0", b"\xb2", b"9" * 20]
 )
-def test_another_length_is_refused(length):
+def test_another_length_is_rejected(length):
     assert judge((b"content-length", length)) == RequestRefusal(400, "content_length")
 
 
@@ -234,15 +234,15 @@ def test_chunked_passes(encoding):
 @pytest.mark.parametrize(
     "encoding", [b"", b"xchunked", b"chunked ", b"\tchunked", b"chunked, identity", b"gzip, chunked", b"identity"]
 )
-def test_another_transfer_encoding_is_refused(encoding):
+def test_another_transfer_encoding_is_rejected(encoding):
     assert judge((b"transfer-encoding", encoding)) == RequestRefusal(400, "transfer_encoding")
 
 
-def test_chunked_in_http_1_0_is_refused():
+def test_chunked_in_http_1_0_is_rejected():
     assert judge((b"transfer-encoding", b"chunked"), version="1.0") == RequestRefusal(400, "transfer_encoding")
 
 
-def test_length_and_chunked_together_are_refused():
+def test_length_and_chunked_together_are_rejected():
     length, chunked = (b"content-length", b"5"), (b"transfer-encoding", b"chunked")
 
     assert judge(length, chunked) == RequestRefusal(400, "length_and_encoding")
@@ -250,8 +250,15 @@ def test_length_and_chunked_together_are_refused():
 
 
 @pytest.mark.parametrize("encoding", [b"gzip", b"br", b"", b"identity, gzip"])
-def test_an_encoded_body_is_refused(encoding):
+def test_an_encoded_body_is_rejected(encoding):
     assert judge((b"content-encoding", encoding)) == RequestRefusal(400, "content_encoding")
+
+
+@pytest.mark.parametrize("target", [b"/v1/gateway/check?respond=denial", b"/v1/gateway/denied?d=x", b"/.agentgate/x"])
+def test_the_encoding_of_a_visitors_body_passes(target):
+    encoding = (b"content-encoding", b"gzip")
+
+    assert judge(encoding, encoding, target=target) is None
 
 
 def test_the_identity_encoding_passes():
@@ -259,7 +266,7 @@ def test_the_identity_encoding_passes():
 
 
 @pytest.mark.parametrize("line", [(b"content-length", b"5"), (b"transfer-encoding", b"chunked")])
-def test_an_upgrade_with_a_body_is_refused(line):
+def test_an_upgrade_with_a_body_is_rejected(line):
     assert judge((b"upgrade", b"websocket"), line) == RequestRefusal(400, "upgrade_with_body")
 
 

@@ -67,7 +67,7 @@ def test_any_other_spelling_is_unknown(path: str) -> None:
     assert ROUTES.find("GET", path) is None
 
 
-def test_a_path_without_the_method_says_which_it_has() -> None:
+def test_a_path_without_the_method_shows_which_it_has() -> None:
     for method in ("DELETE", "OPTIONS", "get", ""):
         match = ROUTES.find(method, "/sites")
         assert match is not None
@@ -82,6 +82,6 @@ def test_a_path_without_get_has_no_head() -> None:
 
 
 @pytest.mark.parametrize("again", ["/sites/{siteKey}", "/sites/{other}"])
-def test_a_row_that_stands_twice_is_a_mistake(again: str) -> None:
+def test_a_row_that_is_twice_is_a_mistake(again: str) -> None:
     with pytest.raises(ValueError, match="twice"):
         Routes([*TABLE, ("GET", again, "second")])

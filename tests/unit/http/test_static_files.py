@@ -22,7 +22,7 @@ def kernel() -> kernels.Kernel:
     return kernels.Kernel(surface, StaticFiles())
 
 
-async def test_a_file_comes_compressed_to_whoever_can_read_that(kernel: Any) -> None:
+async def test_a_file_comes_compressed_to_anyone_who_can_read_that(kernel: Any) -> None:
     plain = await kernel.call("GET", FILE)
     compressed = await kernel.call("GET", FILE + "?render=explicit", accept_encoding="br, gzip")
 
@@ -52,7 +52,7 @@ async def test_a_file_that_has_not_changed_is_not_sent_again(kernel: Any) -> Non
 
 
 @pytest.mark.parametrize("path", ["/sdk/v1/none.js", "/sdk/v1/..", "/sdk/v1/..%2f..%2fapp.py", "/sdk/v1/i18n"])
-async def test_there_is_nothing_but_the_built_files(kernel: Any, path: str) -> None:
+async def test_there_is_only_the_built_files(kernel: Any, path: str) -> None:
     assert (await kernel.call("GET", path)).status == 404
 
 

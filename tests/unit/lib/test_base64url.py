@@ -22,6 +22,6 @@ def test_what_was_encoded_is_decoded_and_has_no_padding(length: int) -> None:
     "text",
     ["AA==", "AB", "A", "AAAAA", "+A", "/w", "A A", "A\n", "AA.", "AA\0", "ÄA", "\ud800", "=", "AAA=AAAA", "__-"],
 )
-def test_another_spelling_is_refused(text: str) -> None:
+def test_another_spelling_is_rejected(text: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - the message of `binascii` differs from ours
         base64url.decode(text)

@@ -20,7 +20,7 @@ def test_it_never_holds_more_than_two_generations():
         assert len(cache) <= 20
 
 
-def test_what_is_asked_for_outlives_what_is_not():
+def test_what_is_requested_outlives_what_is_not():
     cache = BoundedCache(10)
     cache.put("used", 1)
     cache.put("unused", 1)

@@ -7,7 +7,7 @@ import pytest
 from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock, SystemClock, to_rfc3339, utc_day
 
 
-def test_the_system_clock_says_milliseconds_since_1970() -> None:
+def test_the_system_clock_shows_milliseconds_since_1970() -> None:
     before_s = time.time()
 
     now_ms = SystemClock().now_ms()
@@ -36,7 +36,7 @@ class Machine:
         self.monotonic_ms += ms
 
 
-def test_put_back_by_an_hour_time_goes_on_at_its_usual_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_put_back_by_an_hour_time_continues_at_its_usual_speed(monkeypatch: pytest.MonkeyPatch) -> None:
     machine, clock = Machine(monkeypatch), SystemClock()
     before_ms = clock.now_ms()
 
@@ -48,7 +48,7 @@ def test_put_back_by_an_hour_time_goes_on_at_its_usual_speed(monkeypatch: pytest
     assert clock.ahead_ms == HOUR_MS
 
 
-def test_once_the_machine_is_right_again_its_clock_counts_and_a_second_step_back_goes_on_from_there(
+def test_once_the_machine_is_right_again_its_clock_counts_and_a_second_step_back_continues_from_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     machine, clock = Machine(monkeypatch), SystemClock()
@@ -66,7 +66,7 @@ def test_once_the_machine_is_right_again_its_clock_counts_and_a_second_step_back
     assert clock.now_ms() == latest_ms + 10
 
 
-def test_a_clock_shows_no_earlier_time_than_it_was_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_shows_no_earlier_time_than_it_was_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine(monkeypatch)
     clock = SystemClock(machine.wall_ms + HOUR_MS)
     assert clock.now_ms() == machine.wall_ms + HOUR_MS
@@ -76,7 +76,7 @@ def test_a_clock_shows_no_earlier_time_than_it_was_told(monkeypatch: pytest.Monk
     assert clock.now_ms() == machine.wall_ms + HOUR_MS
 
 
-def test_a_fixed_clock_stands_still_until_it_is_moved() -> None:
+def test_a_fixed_clock_is_still_until_it_is_moved() -> None:
     clock = FixedClock(1_000)
     assert (clock.now_ms(), clock.now_ms()) == (1_000, 1_000)
 

@@ -49,7 +49,7 @@ def test_what_was_issued_is_read_back(position: Position, scope: list[str]) -> N
         assert cursors(*scope).read(cursors(*scope).issue(position)) == position
 
 
-def test_every_single_bit_flip_is_refused() -> None:
+def test_every_single_bit_flip_is_rejected() -> None:
     reader = cursors("st_1")
     raw = base64.urlsafe_b64decode(reader.issue((1_794_744_000_000, "a")) + "==")
 
@@ -59,7 +59,7 @@ def test_every_single_bit_flip_is_refused() -> None:
         assert is_refused(reader, base64.urlsafe_b64encode(changed).decode().rstrip("=")), bit
 
 
-def test_every_other_character_at_every_place_is_refused() -> None:
+def test_every_other_character_at_every_place_is_rejected() -> None:
     reader = cursors("st_1")
     cursor = reader.issue((7, "abc"))
 
@@ -74,7 +74,7 @@ def test_every_other_character_at_every_place_is_refused() -> None:
 
 
 @pytest.mark.parametrize("position", [(1,), (12,), (123,)])
-def test_a_second_spelling_of_the_same_bytes_is_refused(position: Position) -> None:
+def test_a_second_spelling_of_the_same_bytes_is_rejected(position: Position) -> None:
     reader = cursors()
     cursor = reader.issue(position)
     raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
@@ -104,7 +104,7 @@ def test_a_second_spelling_of_the_same_bytes_is_refused(position: Position) -> N
         cursors("st_1", "block", keyring=ring(b"other" * 8)),
     ],
 )
-def test_another_route_site_filter_or_key_refuses_it(other: Cursors) -> None:
+def test_another_route_site_filter_or_key_rejects_it(other: Cursors) -> None:
     assert is_refused(other, cursors("st_1", "block").issue((5,)))
 
 
@@ -124,7 +124,7 @@ def test_no_text_that_was_not_issued_is_read_or_raises_anything_else(text: str) 
     assert is_refused(cursors(), text)
 
 
-def test_a_very_long_cursor_is_refused_and_a_position_that_would_make_one_is_a_mistake() -> None:
+def test_a_very_long_cursor_is_rejected_and_a_position_that_would_make_one_is_a_mistake() -> None:
     assert is_refused(cursors(), "A" * 100_000)
     with pytest.raises(ValueError, match="too long"):
         cursors().issue(("x" * 400,))
@@ -138,7 +138,7 @@ def test_after_a_rotation_old_cursors_still_read_and_new_ones_use_the_new_key() 
     assert is_refused(cursors(keyring=new), cursors(keyring=old).issue((1,)))
 
 
-def test_a_tag_made_for_another_purpose_is_no_cursor() -> None:
+def test_a_tag_made_for_another_purpose_is_not_a_cursor() -> None:
     keys = [
         (StoredKey(id=purpose, purpose=purpose, sealed=b"", created_ms=0, active_ms=0), b"k" * 32)
         for purpose in ("cursor", "csrf")

@@ -42,7 +42,7 @@ def test_workers_never_meet():
     assert len(set(made)) == len(made)
 
 
-def test_a_worker_that_gets_another_number_goes_on_above_its_last_id():
+def test_a_worker_that_gets_another_number_continues_above_its_last_id():
     ids = DecisionIds(FixedClock(NOW_MS), 7)
     before = [ids.next() for _ in range(50)]
     ids.worker = 3
@@ -60,7 +60,7 @@ def test_a_clock_before_the_first_moment_makes_ids_of_its_worker():
     assert {each >> 12 & 1023 for each in made} == {7}
 
 
-def test_a_worker_beyond_the_last_is_refused():
+def test_a_worker_beyond_the_last_is_rejected():
     with pytest.raises(ValueError, match="between 0 and 1023"):
         DecisionIds(FixedClock(NOW_MS), 1024)
 
@@ -89,5 +89,5 @@ def test_an_id_reads_back_and_keeps_its_order(number: int):
     "text",
     ["", "dec_", "dec_0", "dec_8000000000000", "dec_00000000000ii", "DEC_0000000000000", "dec_0000000000000\n", "x"],
 )
-def test_what_no_decision_ever_had_is_no_id(text: str):
+def test_what_no_decision_ever_had_is_not_an_id(text: str):
     assert read_id(text) is None

@@ -25,7 +25,7 @@ def test_both_libraries_make_and_accept_the_same_signatures(seed: bytes, message
     theirs.public_key().verify(ours.sign(message), message)
 
 
-def test_one_bit_more_or_less_and_it_is_no_signature() -> None:
+def test_one_bit_more_or_less_and_it_is_not_a_signature() -> None:
     signature = PrivateKey(SEED).sign(b"message")
     for place in range(64 * 8):
         changed = bytearray(signature)
@@ -42,7 +42,7 @@ def test_bytes_cannot_move_between_signature_and_message(length: int) -> None:
     assert not HAS_SIGNED(both[length:], both[:length])
 
 
-def test_a_second_spelling_of_a_signature_is_refused() -> None:
+def test_a_second_spelling_of_a_signature_is_rejected() -> None:
     signature = PrivateKey(SEED).sign(b"message")
     second = signature[:32] + (int.from_bytes(signature[32:], "little") + ORDER).to_bytes(32, "little")
 

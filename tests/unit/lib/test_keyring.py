@@ -99,7 +99,7 @@ def test_a_tag_may_be_cut_to_16_bytes_and_no_further(keyring: Keyring) -> None:
 
 
 @pytest.mark.parametrize("bit", range(0, 256, 5))
-def test_a_tag_with_one_bit_flipped_is_refused(keyring: Keyring, bit: int) -> None:
+def test_a_tag_with_one_bit_flipped_is_rejected(keyring: Keyring, bit: int) -> None:
     tag = bytearray(keyring.mac("cursor", b"x"))
     tag[bit // 8] ^= 1 << bit % 8
 
@@ -153,7 +153,7 @@ def test_changed_or_cut_bytes_are_unreadable_and_not_another_error(length: int) 
             Sealer(ROOT).open(wrong, "c")
 
 
-def test_a_short_root_secret_is_refused() -> None:
+def test_a_short_root_secret_is_rejected() -> None:
     with pytest.raises(ValueError, match="32 bytes"):
         Sealer(b"r" * 31)
 
@@ -175,7 +175,7 @@ async def workers(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
 
 
 @pytest.mark.anyio
-async def test_several_workers_that_start_together_make_one_key_per_purpose(workers: list[SqlStore]) -> None:
+async def test_several_workers_that_start_together_create_one_key_per_purpose(workers: list[SqlStore]) -> None:
     loaded = await asyncio.gather(*(load_keys(store, Sealer(ROOT), NOW_MS) for store in workers for _ in range(3)))
 
     opened = [{stored.purpose: material for stored, material in keys} for keys in loaded]
@@ -186,7 +186,7 @@ async def test_several_workers_that_start_together_make_one_key_per_purpose(work
 
 
 @pytest.mark.anyio
-async def test_another_root_secret_is_refused_with_advice_and_changes_nothing(workers: list[SqlStore]) -> None:
+async def test_another_root_secret_is_rejected_with_advice_and_changes_nothing(workers: list[SqlStore]) -> None:
     await load_keys(workers[0], Sealer(ROOT), NOW_MS)
     before = await workers[0].read.keys.list_keys()
 
@@ -197,7 +197,7 @@ async def test_another_root_secret_is_refused_with_advice_and_changes_nothing(wo
 
 
 @pytest.mark.anyio
-async def test_no_key_lies_in_the_store_as_it_is(workers: list[SqlStore]) -> None:
+async def test_no_key_is_in_the_store_as_it_is(workers: list[SqlStore]) -> None:
     loaded = await load_keys(workers[0], Sealer(ROOT), NOW_MS)
 
     stored = b"".join(key.sealed for key in await workers[0].read.keys.list_keys())

@@ -63,7 +63,7 @@ async def test_subjects_and_windows_count_apart(limiter: Limiter) -> None:
     assert not await limiter.is_over(Window("other", 3, MINUTE_MS), "a")
 
 
-async def test_the_window_ends_when_it_says(limiter: Limiter, clock: FixedClock) -> None:
+async def test_the_window_ends_when_it_shows(limiter: Limiter, clock: FixedClock) -> None:
     for _ in range(3):
         await limiter.count(THREE, "a")
     assert limiter.seconds_left(THREE) == 50
@@ -84,7 +84,7 @@ async def test_asking_first_does_not_make_the_window_longer(limiter: Limiter, cl
     assert [await limiter.count(THREE, "a") for _ in range(4)] == [True, True, True, False]
 
 
-async def test_a_forgotten_subject_starts_anew(limiter: Limiter) -> None:
+async def test_a_discarded_subject_starts_again(limiter: Limiter) -> None:
     for _ in range(3):
         await limiter.count(THREE, "a")
 
@@ -103,7 +103,7 @@ async def test_two_workers_share_a_window(clock: FixedClock) -> None:
     assert await second.is_over(THREE, "a")
 
 
-async def test_while_the_shared_store_is_away_each_worker_counts_for_all(clock: FixedClock) -> None:
+async def test_while_the_shared_store_is_unavailable_each_worker_counts_for_all(clock: FixedClock) -> None:
     # Nothing listens on port 1.
     away = RedisSharedCache("redis://127.0.0.1:1/0")
     shared_cache = FallbackSharedCache(away, MemorySharedCache(clock, workers=3), clock=clock)
@@ -117,7 +117,7 @@ async def test_while_the_shared_store_is_away_each_worker_counts_for_all(clock: 
     await shared_cache.close()
 
 
-async def test_who_waits_is_told_for_how_long(limiter: Limiter, clock: FixedClock) -> None:
+async def test_who_waits_is_reported_for_how_long(limiter: Limiter, clock: FixedClock) -> None:
     async def wait(subject: str = "a") -> int:
         return await limiter.wait(subject, wait_ms=MINUTE_MS, kept_ms=5 * MINUTE_MS)
 
@@ -140,7 +140,7 @@ class SlowSharedCache(MemorySharedCache):
         return found
 
 
-async def test_of_many_who_have_waited_one_goes_on(clock: FixedClock) -> None:
+async def test_of_many_who_have_waited_one_continues(clock: FixedClock) -> None:
     limiter = Limiter(SlowSharedCache(clock), clock)
     await limiter.wait("a", wait_ms=MINUTE_MS, kept_ms=5 * MINUTE_MS)
     clock.advance(ms=MINUTE_MS)

@@ -17,7 +17,7 @@ def test_keys_of_all_lengths_give_what_the_library_gives(length: int) -> None:
 
 
 @given(st.binary(max_size=200), st.binary(max_size=200))
-def test_a_prefix_stands_before_each_message(prefix: bytes, message: bytes) -> None:
+def test_a_prefix_is_before_each_message(prefix: bytes, message: bytes) -> None:
     mac = PreparedMac(b"k" * 32, prefix=prefix)
 
     # Twice: making a tag changes nothing for the next.

@@ -36,7 +36,7 @@ def test_a_name_is_kept_without_the_spaces_around_it(name: str, kept: str) -> No
         "private\ue000use",
     ],
 )
-def test_a_name_that_cannot_be_seen_for_what_it_is_is_refused(name: str) -> None:
+def test_a_name_that_cannot_be_seen_for_what_it_is_is_rejected(name: str) -> None:
     with pytest.raises(Refused) as caught:
         check_name(name, what="customerName", code="invalid_site")
 

@@ -61,7 +61,7 @@ def test_a_moment_is_read_from_text_only() -> None:
             read(b'{"sentAt":' + wrong + b"}")
 
 
-def test_an_input_refuses_what_it_does_not_name_and_a_number_in_quotes() -> None:
+def test_an_input_rejects_what_it_does_not_name_and_a_number_in_quotes() -> None:
     read = json_decoder(ParcelInput).decode
 
     for wrong in (b'{"weight":1}', b'{"weight_grams":1}', b'{"weightGrams":"1"}', b'{"weightGrams":null}', b"[]"):

@@ -38,7 +38,7 @@ def test_folding_again_changes_nothing(text: str) -> None:
 
 
 @given(before=TEXT, wanted=TEXT, after=TEXT)
-def test_a_pattern_finds_its_text_and_nothing_else(before: str, wanted: str, after: str) -> None:
+def test_a_pattern_finds_its_text_alone(before: str, wanted: str, after: str) -> None:
     text = folded(before) + folded(wanted) + folded(after)
     with sqlite3.connect(":memory:") as database:
         database.execute("PRAGMA case_sensitive_like = 1")

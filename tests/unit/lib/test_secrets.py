@@ -20,7 +20,7 @@ def test_a_digest_is_sha256_of_the_whole_secret() -> None:
     assert digest("ags_x") != digest("ags_x ")
 
 
-def test_any_text_has_a_digest_of_its_own() -> None:
+def test_any_text_has_its_own_digest() -> None:
     texts = ["", "\0", "\ud800", "\udc00", "\ud800\udc00", "\U00010000", "é", "e\u0301"]
 
     assert len({digest(text) for text in texts}) == len(texts)

@@ -100,7 +100,7 @@ def test_anything_else_is_an_invalid_range_that_names_the_parameter(text: str) -
         assert refused.message.startswith(f"{name} must ")
 
 
-def test_days_before_1970_are_refused_even_within_a_span_that_is_short_enough() -> None:
+def test_days_before_1970_are_rejected_even_within_a_span_that_is_short_enough() -> None:
     assert refusal("1969-12-01", "1969-12-20").code == "invalid_range"
 
 
@@ -110,7 +110,7 @@ def test_the_longest_span_is_allowed_and_a_millisecond_more_is_not() -> None:
     assert "31 days" in refusal(str(NOW_MS - MONTH_MS - 1)).message
 
 
-def test_a_limit_in_hours_is_said_in_hours() -> None:
+def test_a_limit_in_hours_is_shown_in_hours() -> None:
     with pytest.raises(Refused) as caught:
         read_range("0", "1790000000000", now_ms=NOW_MS, default_ms=HOUR_MS, longest_ms=12 * HOUR_MS)
 
@@ -118,11 +118,11 @@ def test_a_limit_in_hours_is_said_in_hours() -> None:
 
 
 @pytest.mark.parametrize(("start", "end"), [("5", "5"), ("6", "5"), ("2026-11-15", "2026-11-15"), ("0", "0")])
-def test_from_must_lie_before_to(start: str, end: str) -> None:
+def test_from_must_be_before_to(start: str, end: str) -> None:
     assert refusal(start, end).message == "from must be earlier than to."
 
 
-def test_a_from_in_the_future_without_a_to_is_refused() -> None:
+def test_a_from_in_the_future_without_a_to_be_rejected() -> None:
     assert refusal(str(NOW_MS + 1)).message == "from must be earlier than to."
 
 
@@ -138,7 +138,7 @@ _TEXTS = (
 
 @given(_TEXTS | st.just(UNSET), _TEXTS | st.just(UNSET))
 @settings(deadline=None, max_examples=300)
-def test_no_text_does_anything_but_give_a_sound_range_or_be_refused(
+def test_no_text_does_anything_but_give_a_sound_range_or_be_rejected(
     from_text: str | UnsetType, to_text: str | UnsetType
 ) -> None:
     try:
@@ -154,6 +154,6 @@ def test_no_text_does_anything_but_give_a_sound_range_or_be_refused(
 
 @given(st.integers(0, LATEST_MS))
 @settings(deadline=None)
-def test_every_moment_of_an_answer_can_be_sent_back(moment_ms: int) -> None:
+def test_every_moment_of_a_response_can_be_sent_back(moment_ms: int) -> None:
     assert read_moment("to", str(moment_ms)) == moment_ms
     assert read_moment("to", to_rfc3339(moment_ms)) == moment_ms

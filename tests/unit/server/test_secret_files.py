@@ -122,7 +122,7 @@ GARBAGE = {
 
 
 @pytest.mark.parametrize("garbage", GARBAGE.values(), ids=GARBAGE)
-def test_garbage_in_place_of_the_root_secret_is_refused_and_stays(settings: Settings, garbage: bytes) -> None:
+def test_garbage_instead_of_the_root_secret_is_rejected_and_remains(settings: Settings, garbage: bytes) -> None:
     settings.data_dir.mkdir(parents=True)
     settings.root_secret_path.write_bytes(garbage)
 
@@ -133,7 +133,7 @@ def test_garbage_in_place_of_the_root_secret_is_refused_and_stays(settings: Sett
 
 
 @pytest.mark.parametrize("text", ["ab" * 31, "ab" * 31 + "a", "xy" * 32, "0x" + "ab" * 32, "ab" * 31 + "\u0661\u0661"])
-def test_a_root_secret_that_is_not_32_bytes_in_hex_is_refused(settings: Settings, text: str) -> None:
+def test_a_root_secret_that_is_not_32_bytes_in_hex_is_rejected(settings: Settings, text: str) -> None:
     settings.data_dir.mkdir(parents=True)
     settings.root_secret_path.write_text(text, "utf-8")
 
@@ -142,7 +142,7 @@ def test_a_root_secret_that_is_not_32_bytes_in_hex_is_refused(settings: Settings
 
 
 @pytest.mark.parametrize("garbage", GARBAGE.values(), ids=GARBAGE)
-def test_garbage_in_place_of_the_admin_key_is_refused_and_stays(settings: Settings, garbage: bytes) -> None:
+def test_garbage_instead_of_the_admin_key_is_rejected_and_remains(settings: Settings, garbage: bytes) -> None:
     settings.data_dir.mkdir(parents=True)
     settings.admin_key_path.write_bytes(garbage)
 
@@ -155,7 +155,7 @@ def test_garbage_in_place_of_the_admin_key_is_refused_and_stays(settings: Settin
 @pytest.mark.parametrize(
     "text", ["x" * 23, "two words of enough characters", "a" * 30 + "\n" + "b" * 30, "x" * 30 + "\x7f"]
 )
-def test_an_admin_key_that_is_short_or_could_not_travel_in_a_header_is_refused(settings: Settings, text: str) -> None:
+def test_an_admin_key_that_is_short_or_could_not_travel_in_a_header_is_rejected(settings: Settings, text: str) -> None:
     settings.data_dir.mkdir(parents=True)
     settings.admin_key_path.write_text(text)
 
@@ -163,14 +163,14 @@ def test_an_admin_key_that_is_short_or_could_not_travel_in_a_header_is_refused(s
         admin_key(settings)
 
 
-def test_what_is_no_file_is_refused_in_words(settings: Settings) -> None:
+def test_what_is_not_a_file_is_rejected_in_plain_text(settings: Settings) -> None:
     settings.admin_key_path.mkdir(parents=True)
 
     with pytest.raises(SecretFileRefused, match=r"admin\.key cannot be read"):
         admin_key(settings)
 
 
-def test_a_link_to_nowhere_is_refused_and_not_followed(settings: Settings, tmp_path: Path) -> None:
+def test_a_link_to_nowhere_is_rejected_and_not_followed(settings: Settings, tmp_path: Path) -> None:
     settings.data_dir.mkdir(parents=True)
     settings.root_secret_path.symlink_to(tmp_path / "elsewhere")
 
@@ -180,20 +180,20 @@ def test_a_link_to_nowhere_is_refused_and_not_followed(settings: Settings, tmp_p
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_a_folder_that_cannot_be_made_is_refused_in_words(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_rejected_in_plain_text(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     settings = read_settings({"AGENTGATE_DATA_DIR": str(tmp_path / "file" / "data")})
 
     for read in (admin_key, root_secret):
-        with pytest.raises(SecretFileRefused, match="cannot be read or made"):
+        with pytest.raises(SecretFileRefused, match="cannot be read or created"):
             read(settings)
 
 
-def test_a_lost_root_secret_is_not_replaced_beside_databases_that_need_it(settings: Settings) -> None:
+def test_a_lost_root_secret_is_not_replaced_next_to_databases_that_need_it(settings: Settings) -> None:
     settings.data_dir.mkdir(parents=True)
     (settings.data_dir / "config.db").touch()
 
-    with pytest.raises(SecretFileRefused, match="put the file back from a backup"):
+    with pytest.raises(SecretFileRefused, match="restore the file from a backup"):
         root_secret(settings)
 
     assert not settings.root_secret_path.exists()

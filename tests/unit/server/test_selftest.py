@@ -48,14 +48,14 @@ def results() -> dict[str, FunctionResult]:
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_function_gives_its_known_answers(results: dict[str, FunctionResult], name: str) -> None:
+def test_a_function_gives_its_known_results(results: dict[str, FunctionResult], name: str) -> None:
     result = results[name.replace(":", ".")]
 
     assert result.cases > 0
     assert result.wrong == ()
 
 
-def test_each_function_of_the_table_is_called_and_has_an_answer_to_tell_apart() -> None:
+def test_each_function_of_the_table_is_called_and_has_a_response_to_distinguish() -> None:
     table = known_answers()
 
     assert table.keys() == FUNCTIONS.keys()
@@ -76,7 +76,7 @@ def test_the_self_test_takes_less_than_100_milliseconds() -> None:
 
 
 @pytest.mark.parametrize("interpreter", interpreters())
-def test_every_interpreter_of_this_machine_gives_the_known_answers(interpreter: str, tmp_path: Path) -> None:
+def test_every_interpreter_of_this_machine_gives_the_known_results(interpreter: str, tmp_path: Path) -> None:
     path = os.pathsep.join(["src", *sys.path]) if interpreter == sys.executable else "src"
     done = subprocess.run(
         [interpreter, "-m", "agentgate", "selftest"],
@@ -96,7 +96,7 @@ def test_every_interpreter_of_this_machine_gives_the_known_answers(interpreter: 
     assert int(counted[1]) >= (len(FUNCTIONS) if interpreter == sys.executable else 10)
 
 
-def test_the_start_is_refused_with_function_input_and_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_start_is_rejected_with_function_input_and_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(targets, "_PLAIN", re.compile(rb"/[!-~\x80-\xff]*\Z"))
 
     with pytest.raises(SelfTestFailed) as refused:
@@ -110,14 +110,14 @@ def test_the_start_is_refused_with_function_input_and_interpreter(monkeypatch: p
     assert "\n" not in message
 
 
-def test_a_function_that_cannot_be_imported_refuses_the_start_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_function_that_cannot_be_imported_rejects_the_start_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "agentgate.lib.mac", None)
 
     with pytest.raises(SelfTestFailed, match=r"lib\.mac\.PreparedMac\.tag needs agentgate\.lib\.mac"):
         refuse_wrong_results()
 
 
-def test_the_command_lists_functions_and_wrong_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_lists_functions_and_wrong_responses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     right = agentgate(tmp_path, "selftest")
     monkeypatch.setattr(base64url, "encode", lambda _: "AA==")
     wrong = agentgate(tmp_path, "selftest")

@@ -38,7 +38,7 @@ async def own(tmp_path: Path) -> AsyncIterator[WorkerBoard]:
     board.close()
 
 
-async def test_alone_nobody_is_waited_for(own: WorkerBoard) -> None:
+async def test_alone_no_one_is_waited_for(own: WorkerBoard) -> None:
     await asyncio.wait_for(own.wait_for_others(), 0.5)
 
 

@@ -50,7 +50,7 @@ async def pair(tmp_path: Path) -> AsyncIterator[tuple[Worker, Worker]]:
     two.board.close()
 
 
-async def test_either_worker_gives_the_sums_of_both(pair: tuple[Worker, Worker]) -> None:
+async def test_either_worker_gives_the_statistics_of_both(pair: tuple[Worker, Worker]) -> None:
     one, two = pair
     one.answer(3)
     two.answer(4, duration_s=1.0)
@@ -133,7 +133,7 @@ async def test_a_worker_that_hangs_is_shown_as_it_was(
     assert (found[REQUESTS], found["agentgate_workers"]) == (5, 2)
 
 
-async def test_a_start_begins_anew(pair: tuple[Worker, Worker], tmp_path: Path) -> None:
+async def test_a_start_begins_again(pair: tuple[Worker, Worker], tmp_path: Path) -> None:
     one, two = pair
     two.answer(5)
     two.board.close()

@@ -80,7 +80,7 @@ def start(tmp_path):
         supervised.end()
 
 
-def test_a_killed_worker_is_replaced_within_a_second_and_the_other_stays(start):
+def test_a_killed_worker_is_replaced_within_a_second_and_the_other_remains(start):
     supervised = start("steady")
     # How long a worker takes to start on this machine, now.
     start_s = supervised.wait_for(lambda: len(supervised.alive()) == 2)
@@ -175,7 +175,7 @@ def test_workers_end_themselves_when_the_supervisor_is_killed(start):
     assert len(supervised.noted("drained")) == 2
 
 
-def test_the_workers_answer_on_the_sockets_of_the_supervisor_once_it_says_ready(start):
+def test_the_workers_respond_on_the_sockets_of_the_supervisor_once_it_shows_ready(start):
     supervised = start("steady")
     word, port = supervised.process.stdout.readline().split()
 
@@ -196,7 +196,7 @@ def test_one_worker_runs_in_the_same_process(start):
     assert supervised.process.stdout.readline().startswith("ready ")
 
 
-def test_an_address_in_use_is_refused_by_the_name_of_its_setting(start):
+def test_an_address_in_use_is_rejected_by_the_name_of_its_setting(start):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         supervised = start("steady", port=taken.getsockname()[1])
 

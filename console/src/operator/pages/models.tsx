@@ -79,7 +79,7 @@ function Comparison({ kind }: { kind: ModelKind }) {
             <caption class="vh">{t("models.perLabel")}</caption>
             <thead>
               <tr>
-                <th scope="col">{t("models.labelled")}</th>
+                <th scope="col">{t("models.labeled")}</th>
                 <th scope="col" class="n">{t("models.samplesHead")}</th>
                 <th scope="col" class="n">{t("models.active")}</th>
                 <th scope="col" class="n">{t("models.candidate")}</th>

@@ -3,7 +3,16 @@
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
-from agentgate_client.guarding import FORM_BYTES, NO_TOKEN, TOO_LARGE, Refusal, find_field, find_token, is_form
+from agentgate_client.guarding import (
+    FORM_BYTES,
+    NO_TOKEN,
+    TOO_LARGE,
+    Refusal,
+    find_field,
+    find_token,
+    is_form,
+    visitor_address,
+)
 from agentgate_client.guarding import refusal_of as _refusal_of
 from agentgate_client.results import AgentGateError
 from agentgate_client.routes import Route, find_route
@@ -48,7 +57,10 @@ class AgentGateMiddleware:
             return
         try:
             verified = await self._client.verify(
-                token, expected_action=route.action, expected_origin=self._expected_origin
+                token,
+                expected_action=route.action,
+                expected_origin=self._expected_origin,
+                remote_address=visitor_address((scope.get("client") or ("",))[0]),
             )
         except AgentGateError as problem:
             await _refuse(_refusal_of(problem), send)

@@ -172,5 +172,5 @@ class _Reader(io.RawIOBase):
 def _left_s(deadline_s: float) -> float:
     left_s = deadline_s - time.monotonic()
     if left_s <= 0:
-        raise TimeoutError("the time is up")
+        raise TimeoutError("the deadline has passed")
     return left_s

@@ -14,7 +14,7 @@ from django.core.exceptions import ValidationError  # type: ignore[import-untype
 from django.http import HttpRequest, HttpResponse  # type: ignore[import-untyped]
 from django.utils.html import format_html  # type: ignore[import-untyped]
 
-from agentgate_client.guarding import NO_TOKEN, TOKEN_FIELD, Refusal, find_token, refusal_of
+from agentgate_client.guarding import NO_TOKEN, TOKEN_FIELD, Refusal, find_token, refusal_of, visitor_address
 from agentgate_client.results import AgentGateError, Verified
 from agentgate_client.routes import Route, find_route
 from agentgate_client.verify import Client
@@ -106,7 +106,10 @@ def _check(request: HttpRequest, action: str) -> Refusal | None:
         return NO_TOKEN
     try:
         request.agentgate = shared_client().verify(
-            token, expected_action=action, expected_origin=settings.AGENTGATE.get("EXPECTED_ORIGIN")
+            token,
+            expected_action=action,
+            expected_origin=settings.AGENTGATE.get("EXPECTED_ORIGIN"),
+            remote_address=visitor_address(request.META.get("REMOTE_ADDR")),
         )
     except AgentGateError as problem:
         return refusal_of(problem)

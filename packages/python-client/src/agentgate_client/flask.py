@@ -15,6 +15,7 @@ from agentgate_client.guarding import (
     find_token,
     is_form,
     refusal_of,
+    visitor_address,
 )
 from agentgate_client.results import AgentGateError
 from agentgate_client.verify import Client
@@ -58,7 +59,12 @@ def _check(action: str, expected_origin: str | None) -> Refusal | None:
         return NO_TOKEN
     client: Client = current_app.extensions["agentgate"]
     try:
-        g.agentgate = client.verify(token, expected_action=action, expected_origin=expected_origin)
+        g.agentgate = client.verify(
+            token,
+            expected_action=action,
+            expected_origin=expected_origin,
+            remote_address=visitor_address(request.remote_addr),
+        )
     except AgentGateError as problem:
         return refusal_of(problem)
     return None

@@ -95,7 +95,7 @@ class Gateway:
 
     def __init__(self, service: str, secret: str, *, timeout_s: float = TIMEOUT_S, fail_open: bool = False) -> None:
         if not secret.isascii() or not secret.isprintable() or not secret.strip():
-            raise ValueError("the secret is empty or holds characters that no secret has; take it from the environment")
+            raise ValueError("the secret is empty or contains invalid characters; read it from the environment")
         self._connections = Connections(service)
         self._secret = secret
         self._timeout_s = timeout_s
@@ -120,9 +120,9 @@ class Gateway:
     def give_up(self, reason: str) -> "Passage | Denial":
         """Say what happens to a request about which no answer came."""
         if self._fail_open:
-            log.warning("a request passes unchecked because the service is away", extra={"reason": reason})
+            log.warning("a request passes unchecked: AgentGate is unavailable", extra={"reason": reason})
             return Passage(checked=False)
-        log.warning("a request is refused because the service is away", extra={"reason": reason})
+        log.warning("a request is blocked: AgentGate is unavailable", extra={"reason": reason})
         return Denial(503, "service_unavailable")
 
     def show(self, denial: "Denial", visit: Visit, body: bytes | None, *, deadline_s: float) -> Shown:
@@ -245,9 +245,7 @@ def _denial(answer: Answer) -> Denial:
     reason, headers = answer.headers.get("x-service-reason", ""), answer.headers
     if reason in {"invalid_credential", "invalid_request"}:
         # A visitor may have sent a malformed Host; anything else is this server's, and no visitor can help it.
-        log.error(
-            "AgentGate refuses this server's questions", extra={"reason": headers.get("x-service-message", reason)}
-        )
+        log.error("AgentGate rejects this server's checks", extra={"reason": headers.get("x-service-message", reason)})
         return Denial(400, reason) if reason == "invalid_request" else Denial(503, "service_unavailable")
     if "x-service-decision" not in headers:
         # Not the check's own answer: the visitor's headers are too many or malformed, or something else answers there.

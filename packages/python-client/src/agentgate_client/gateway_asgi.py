@@ -79,7 +79,7 @@ class GatewayMiddleware:
         deadline_s = self._gateway.new_deadline_s()
         answer = await self._ask(lambda: self._gateway.check(visit, deadline_s=deadline_s), deadline_s)
         if answer is None:
-            answer = self._gateway.give_up("no thread was free in time")
+            answer = self._gateway.give_up("no thread was available in time")
         if isinstance(answer, Denial):
             await self._deny(answer, visit, scope, receive, send)
             return
@@ -117,7 +117,7 @@ class GatewayMiddleware:
         found = dict(headers)
         address = last_hop(found.get(self._address_header, "")) if self._address_header else _peer(scope)
         if not address:
-            log.error("a request without the visitor's address is refused; set address_header, or serve over TCP")
+            log.error("a request without the visitor's IP address is blocked; set address_header, or serve over TCP")
             return None
         scheme = {"ws": "http", "wss": "https"}.get(scope["scheme"], scope["scheme"])
         host = found.get("host") or "{}:{}".format(*(scope.get("server") or ("localhost", 80)))

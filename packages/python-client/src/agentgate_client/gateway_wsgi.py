@@ -73,7 +73,7 @@ class GatewayMiddleware:
     def _visit(self, environ: Environ) -> Visit | None:
         address = last_hop(environ.get(self._address_key, ""))
         if not address:
-            log.error("a request without the visitor's address is refused; set address_header, or serve over TCP")
+            log.error("a request without the visitor's IP address is blocked; set address_header, or serve over TCP")
             return None
         host = environ.get("HTTP_HOST") or f"{environ['SERVER_NAME']}:{environ['SERVER_PORT']}"
         path = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")

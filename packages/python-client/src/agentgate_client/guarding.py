@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.message import Message
+from ipaddress import ip_address
 from urllib.parse import parse_qsl
 
 from agentgate_client.results import AgentGateError, Unavailable, VerificationFailed
@@ -47,7 +48,7 @@ NO_TOKEN = Refusal(
 TOO_LARGE = Refusal(
     413, "payload_too_large", f"A body of this size is not searched for a token. Send it in {TOKEN_HEADER}."
 )
-UNAVAILABLE = Refusal(503, "unavailable", "The token cannot be checked right now. Try again in a few seconds.")
+UNAVAILABLE = Refusal(503, "unavailable", "The token cannot be verified right now. Try again in a few seconds.")
 
 
 def refusal_of(problem: AgentGateError) -> Refusal:
@@ -55,11 +56,19 @@ def refusal_of(problem: AgentGateError) -> Refusal:
     if isinstance(problem, VerificationFailed) and not problem.is_misconfiguration:
         return Refusal(403, problem.code, problem.message)
     if isinstance(problem, Unavailable):
-        log.warning("a token could not be checked", extra={"reason": problem.message})
+        log.warning("a token could not be verified", extra={"reason": problem.message})
     else:
         # The visitor can do nothing about a wrong secret and is told nothing about it.
-        log.error("AgentGate refuses this server's calls", extra={"reason": str(problem)})
+        log.error("AgentGate rejects this server's calls", extra={"reason": str(problem)})
     return UNAVAILABLE
+
+
+def visitor_address(address: str | None) -> str | None:
+    """Return the address of a request's connection for siteverify; None for a proxy's on a private network."""
+    try:
+        return address if address and ip_address(address).is_global else None
+    except ValueError:
+        return None
 
 
 def is_form(content_type: str) -> bool:

@@ -69,7 +69,7 @@ class OfflineVerifier:
         except NotAReceipt as problem:
             if not self._keys.is_known:
                 raise Unavailable(
-                    "the service is away and its keys are not known", request_id=question.request_id
+                    "AgentGate is unavailable and its keys are unknown", request_id=question.request_id
                 ) from None
             raise VerificationFailed("invalid_token", str(problem)) from None
         _check_fits(claims, question, site_key=self._site_key, now_s=self._now_s())

@@ -32,7 +32,7 @@ class Question:
     def __post_init__(self) -> None:
         # What comes from a visitor is looked at first: a text that cannot be a token is refused without a call.
         if len(self.token) > TOKEN_CHARACTERS or not _TOKEN.match(self.token):
-            raise VerificationFailed("invalid_token", "It does not have the form of a token.")
+            raise VerificationFailed("invalid_token", "It is not in token format.")
         if not _REQUEST_ID.match(self.request_id):
             raise VerificationFailed("invalid_request", "request_id must match [A-Za-z0-9._:-]{1,128}.")
 
@@ -65,13 +65,13 @@ def read_answer(question: Question, status: int, body: bytes) -> Verified:
             return _verified(question, answer)
         if status in _REFUSALS and answer.get("success") is False and isinstance(answer.get("error"), str):
             raise VerificationFailed(answer["error"], str(answer.get("message", "")))
-    raise Unavailable(f"the service answered {status}", request_id=question.request_id)
+    raise Unavailable(f"AgentGate returned {status}", request_id=question.request_id)
 
 
 def _verified(question: Question, answer: Mapping[str, Any]) -> Verified:
     # The answer to another call must never count for this one, whatever mixed them up on the way.
     if answer.get("requestId") != question.request_id or answer.get("action") != question.expected_action:
-        raise Unavailable("the service answered another question", request_id=question.request_id)
+        raise Unavailable("AgentGate returned a response for another request", request_id=question.request_id)
     return Verified(
         action=question.expected_action,
         request_id=question.request_id,

@@ -49,16 +49,16 @@ class Claims:
 def read_receipt(text: str, find_key: FindKey) -> Claims:
     """Return the claims of a receipt that one of the keys signed. Time, site and use are the caller's to judge."""
     if len(text) > RECEIPT_CHARACTERS or not _SHAPE.match(text):
-        raise NotAReceipt("It does not have the form of a token.")
+        raise NotAReceipt("It is not in token format.")
     signed, _, signature = text.rpartition(".")
     header_text, _, claims_text = signed.partition(".")
     header = _read_json(header_text)
     # The algorithm is fixed here and never chosen by the token; a header with anything else in it is refused.
     if set(header) != {"alg", "kid", "typ"} or header["alg"] not in ALGORITHMS or header["typ"] != TYPE:
-        raise NotAReceipt("It does not have the header of a token.")
+        raise NotAReceipt("It does not have a token's header.")
     key = find_key(header["kid"]) if isinstance(header["kid"], str) else None
     if key is None:
-        raise NotAReceipt("It was not signed with a published key of the service.")
+        raise NotAReceipt("It was not signed with a published key of AgentGate.")
     try:
         key.verify(decode(signature), signed.encode())
     except InvalidSignature:
@@ -95,10 +95,10 @@ def decode(text: str) -> bytes:
     try:
         data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
-        raise NotAReceipt("It does not have the form of a token.") from None
+        raise NotAReceipt("It is not in token format.") from None
     # Bits that base64 ignores would give one signature many spellings.
     if base64.urlsafe_b64encode(data).decode().rstrip("=") != text:
-        raise NotAReceipt("It does not have the form of a token.")
+        raise NotAReceipt("It is not in token format.")
     return data
 
 
@@ -106,9 +106,9 @@ def _read_json(text: str) -> dict[str, Any]:
     try:
         value = json.loads(decode(text).decode("utf-8"), object_pairs_hook=_once)
     except (ValueError, RecursionError):
-        raise NotAReceipt("It does not have the form of a token.") from None
+        raise NotAReceipt("It is not in token format.") from None
     if not isinstance(value, dict):
-        raise NotAReceipt("It does not have the form of a token.")
+        raise NotAReceipt("It is not in token format.")
     return value
 
 
@@ -116,7 +116,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     # Two readers would disagree on which of two members counts.
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a member stands there twice")
+        raise ValueError("a member occurs twice")
     return found
 
 
@@ -124,10 +124,10 @@ def _claims(found: Mapping[str, Any]) -> Claims:
     texts = [found.get(name) for name in _TEXTS] + [found[name] for name in _OPTIONAL_TEXTS if name in found]
     times = [found.get("iat"), found.get("exp")]
     if not all(isinstance(text, str) for text in texts) or not all(type(time) is int for time in times):
-        raise NotAReceipt("Its claims are not those of a token.")
+        raise NotAReceipt("It does not have a token's claims.")
     # Test tokens are signed by keys that are not published; one that says it is a test is refused all the same.
     if found["kind"] not in KINDS or "test" in found:
-        raise NotAReceipt("Its claims are not those of a token.")
+        raise NotAReceipt("It does not have a token's claims.")
     return Claims(
         site_key=found["aud"],
         receipt_id=found["jti"],

@@ -18,6 +18,7 @@ from agentgate_client.guarding import (
     find_token,
     is_form,
     refusal_of,
+    visitor_address,
 )
 from agentgate_client.results import AgentGateError, Verified
 from agentgate_client.verify import Client
@@ -47,7 +48,10 @@ def require_token(*, action: str, expected_origin: str | None = None) -> Callabl
         token = await _token(request)
         try:
             verified: Verified = await request.app.state.agentgate.verify(
-                token, expected_action=action, expected_origin=expected_origin
+                token,
+                expected_action=action,
+                expected_origin=expected_origin,
+                remote_address=visitor_address(request.client.host if request.client else None),
             )
         except AgentGateError as problem:
             raise TokenRefused(refusal_of(problem)) from None

@@ -32,7 +32,7 @@ class Client:
         offline: OfflineVerifier | None = None,
     ) -> None:
         if not secret.isascii() or not secret.isprintable() or not secret.strip():
-            raise ValueError("the secret is empty or holds characters that no secret has; take it from the environment")
+            raise ValueError("the secret is empty or contains invalid characters; read it from the environment")
         self._connections = Connections(base_url)
         self._headers = {"Authorization": f"Bearer {secret}"}
         self._timeout_s = timeout_s
@@ -89,7 +89,7 @@ class Client:
                 wait_s = pause_s * random.uniform(0.5, 1.5)  # noqa: S311 - spreads load, guards nothing
                 if attempt == self._retries or time.monotonic() + wait_s >= deadline_s:
                     raise
-                log.info("siteverify failed, trying again", extra={"reason": problem.message})
+                log.info("siteverify failed: retrying", extra={"reason": problem.message})
                 time.sleep(wait_s)
                 pause_s *= 2
         raise AssertionError("the last attempt returns or raises")
@@ -108,7 +108,7 @@ class Client:
                 "POST", "/v1/siteverify", body=question.body(), headers=self._headers, deadline_s=deadline_s
             )
         except Unreachable as problem:
-            raise Unavailable(f"no answer: {problem}", request_id=question.request_id) from None
+            raise Unavailable(f"no response: {problem}", request_id=question.request_id) from None
         return read_answer(question, answer.status, answer.body)
 
     def _go_without(self, question: Question, problem: Unavailable) -> Verified:
@@ -123,5 +123,5 @@ class Client:
                 return verified
         if not self._fail_open:
             raise problem
-        log.warning("a request passes unchecked because the service is away", extra={"reason": problem.message})
+        log.warning("a request passes unchecked: AgentGate is unavailable", extra={"reason": problem.message})
         return Verified(action=question.expected_action, request_id=question.request_id, source="unchecked")

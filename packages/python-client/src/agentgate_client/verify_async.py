@@ -1,7 +1,7 @@
 """The same client for asyncio. The calls run in a few threads of its own, so that the loop never waits.
 
 Threads and not asyncio streams: retries, deadlines, connections and the offline way exist once, and need no
-dependency. A cancelled call is finished by its thread within its deadline.
+dependency. A canceled call is finished by its thread within its deadline.
 """
 
 import asyncio

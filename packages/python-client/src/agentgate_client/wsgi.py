@@ -13,6 +13,7 @@ from agentgate_client.guarding import (
     find_token,
     is_form,
     refusal_of,
+    visitor_address,
 )
 from agentgate_client.results import AgentGateError
 from agentgate_client.routes import Route, find_route
@@ -53,7 +54,10 @@ class AgentGateMiddleware:
             return _refuse(token, start_response)
         try:
             environ["agentgate"] = self._client.verify(
-                token, expected_action=route.action, expected_origin=self._expected_origin
+                token,
+                expected_action=route.action,
+                expected_origin=self._expected_origin,
+                remote_address=visitor_address(environ.get("REMOTE_ADDR")),
             )
         except AgentGateError as problem:
             return _refuse(refusal_of(problem), start_response)

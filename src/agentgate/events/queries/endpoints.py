@@ -44,9 +44,9 @@ from agentgate.lib.time_ranges import TimeRange
 async def read_metrics(
     call: SiteCall, query: SiteRangeQuery, store: Store[TrafficStores], traffic: TrafficStore, terms: TrafficTerms
 ) -> Metrics:
-    """Read a site's counts over a range, by default the last 7 days.
+    """Read a site's traffic statistics for a time range. Default: the last 7 days.
 
-    A range that starts within the retention of events is counted exactly; an earlier one by whole UTC days.
+    A range within the retention of events is counted exactly, an earlier range by whole UTC days.
     """
     span = metrics_range(query, call.now)
     site = await _find_site(call, store)
@@ -60,7 +60,7 @@ async def read_metrics(
 async def list_visitors(
     call: SiteCall, query: VisitorQuery, store: Store[TrafficStores], traffic: TrafficStore, keyring: Keyring
 ) -> VisitorPage:
-    """List the sources of requests, most recently seen first; by default those of the last 24 hours."""
+    """List visitors, most recently seen first. Default: the last 24 hours."""
     page = read_page(query, call, Cursors(keyring, call.route, call.site_id, *cursor_scope(query)))
     number = await store.read.sites.find_number(call.site_id)
     found = await traffic.visitors.list_visitors(number, page.span, before=page.before, limit=query.limit)
@@ -70,13 +70,13 @@ async def list_visitors(
 async def read_visitor_detail(
     call: SiteCall, query: SiteRangeQuery, store: Store[TrafficStores], traffic: TrafficStore
 ) -> VisitorDetail:
-    """Read one source with its newest decisions; by default over the last 31 days."""
+    """Read one visitor with the newest decisions. Default: the last 31 days."""
     span = visitor_range(query, call.now)
     visitor = read_visitor(call.params["visitorId"])
     number = await store.read.sites.find_number(call.site_id)
     summary = None if visitor is None else await traffic.visitors.find_visitor(number, span, visitor)
     if summary is None:
-        raise Refused("not_found", "No visitor of this site has this ID in the range; a wider one may.")
+        raise Refused("not_found", "The site has no visitor with this ID in the time range. Try a longer range.")
     filters = DecisionFilters(visitor=visitor)
     site = SiteNumber(call.site_id, number)
     recent = await traffic.decisions.list_decisions(site, span, filters, before=None, limit=VISITOR_DETAIL_DECISIONS)
@@ -87,10 +87,10 @@ async def read_visitor_detail(
 async def list_decisions(
     call: SiteCall, query: DecisionQuery, store: Store[TrafficStores], traffic: TrafficStore, keyring: Keyring
 ) -> DecisionPage:
-    """List decisions, newest first; by default those of the last 24 hours.
+    """List decisions, newest first. Default: the last 24 hours.
 
-    Filters narrow together. Where they match little among much, a page may be short, even empty, and still have a
-    `nextCursor`: follow it until there is none.
+    A decision must match all filters. A page may be short or empty and still have a `nextCursor`: follow it until it is
+    absent.
     """
     page = read_page(query, call, Cursors(keyring, call.route, call.site_id, *cursor_scope(query)))
     site = SiteNumber(call.site_id, await store.read.sites.find_number(call.site_id))
@@ -103,10 +103,10 @@ async def list_decisions(
 async def read_analytics(
     call: SiteCall, query: RangeQuery, store: Store[TrafficStores], traffic: TrafficStore, terms: TrafficTerms
 ) -> SiteAnalytics:
-    """Read how a site's checks fare over a range, by default the last 24 hours.
+    """Read a site's challenge statistics for a time range. Default: the last 24 hours.
 
-    Numbers from events begin at `eventsFrom` when the range begins before their retention. Counters of siteverify and
-    of origins are kept by the hour: the range is rounded out to whole hours for them.
+    If the range starts before the retention of events, their numbers start at `eventsFrom`. Counters of siteverify and
+    origins are hourly: for them, the range is extended to whole hours.
     """
     span = analytics_range(query, call.now)
     number = await store.read.sites.find_number(call.site_id)

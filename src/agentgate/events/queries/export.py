@@ -97,6 +97,6 @@ WRITINGS = {
 }
 # Descriptions of the files in the OpenAPI documents.
 TEXTS = {
-    NDJSON: "One `Decision` in a line, as JSON",
-    "text/csv": f"A row of names, then a row for each decision: {', '.join(COLUMNS)}",
+    NDJSON: "One `Decision` per line, as JSON",
+    "text/csv": f"A header row, then one row per decision: {', '.join(COLUMNS)}",
 }

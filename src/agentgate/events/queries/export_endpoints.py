@@ -35,10 +35,10 @@ class ExportQuery(DecisionQuery, frozen=True, kw_only=True):
 async def export_decisions(
     call: SiteCall, query: ExportQuery, store: Store[TrafficStores], traffic: TrafficStore, keyring: Keyring
 ) -> Reply[Text]:
-    """Export decisions as a file, newest first; by default those of the last 24 hours.
+    """Export decisions as a file, newest first. Default: the last 24 hours.
 
-    `format` is `ndjson` (one decision on each line) or `csv` (with a row of column names, lists joined by spaces).
-    While more remain, the headers `X-Next-Cursor` and `Link: <...>; rel="next"` lead to them.
+    `format` is `ndjson` (one decision per line) or `csv` (with a row of column names, lists joined by spaces).
+    The headers `X-Next-Cursor` and `Link: <...>; rel="next"` lead to the next part.
     """
     page = read_page(query, call, Cursors(keyring, call.route, call.site_id, *cursor_scope(query)))
     site = SiteNumber(call.site_id, await store.read.sites.find_number(call.site_id))

@@ -9,7 +9,7 @@ from agentgate.lib.records import Record, SiteKey, VisitorId
 
 
 class OutcomeCounts(Record, frozen=True, kw_only=True):
-    """How often each outcome applied to a protected request, and what enforce mode would have done instead."""
+    """Number of protected requests by outcome, and by outcome in enforce mode."""
 
     requests: int
     allowed: int
@@ -39,7 +39,7 @@ class SeriesPoint(OutcomeCounts, frozen=True, kw_only=True):
 
 
 class ChallengeCounts(Record, frozen=True, kw_only=True):
-    """Challenges given out, and how they ended. `completionRate` is null when none was given out."""
+    """Issued challenges and their outcomes. `completionRate` is null if none was issued."""
 
     issued: int
     passed: int
@@ -48,7 +48,7 @@ class ChallengeCounts(Record, frozen=True, kw_only=True):
 
 
 class Latency(Record, frozen=True, kw_only=True):
-    """How long decisions took. The percentiles are of the newest `samples` requests."""
+    """Decision latency. The percentiles are of the newest `samples` requests."""
 
     mean_ms: float | None
     p50_ms: float | None
@@ -57,21 +57,21 @@ class Latency(Record, frozen=True, kw_only=True):
 
 
 class ErrorCounts(Record, frozen=True, kw_only=True):
-    """What went wrong in the service. `eventWriteFailures` counts since the process started; 0 in the console."""
+    """Failures in AgentGate. `eventWriteFailures` counts since the process started; 0 in the console."""
 
     service_errors: int
     event_write_failures: int
 
 
 class Retention(Record, frozen=True, kw_only=True):
-    """For how many days events and daily aggregates are kept."""
+    """Retention of events and daily aggregates, in days."""
 
     event_days: int
     metric_days: int
 
 
 class Metrics(Record, frozen=True, kw_only=True):
-    """A site's traffic over a range. `source` says whether exactly the range was counted, or whole UTC days."""
+    """A site's traffic in a time range. `source`: the exact range or whole UTC days were counted."""
 
     site_key: SiteKey
     mode: Mode
@@ -92,7 +92,7 @@ class Metrics(Record, frozen=True, kw_only=True):
 
 
 class VisitorSummary(Record, frozen=True, kw_only=True):
-    """A pseudonymous source and what it did within the range."""
+    """A pseudonymous visitor and its activity in the time range."""
 
     id: VisitorId
     first_seen: Moment
@@ -159,7 +159,8 @@ class DecisionPage(Record, frozen=True, kw_only=True):
 
 
 class SolveTypes(Record, frozen=True, kw_only=True):
-    """How challenges were solved. The fields are values of an enumeration, so they keep their spelling."""
+    """Number of challenges by kind of solution. The fields are values of an enumeration, so they keep their
+    spelling."""
 
     invisible: int
     managed: int
@@ -168,7 +169,7 @@ class SolveTypes(Record, frozen=True, kw_only=True):
 
 
 class AnalyticsChallenges(Record, frozen=True, kw_only=True):
-    """What became of challenges. Abandoned ones were given out and neither passed nor failed."""
+    """Outcomes of challenges. Abandoned challenges were issued and neither passed nor failed."""
 
     issued: int
     passed: int
@@ -180,7 +181,7 @@ class AnalyticsChallenges(Record, frozen=True, kw_only=True):
 
 
 class SiteverifyCounts(Record, frozen=True, kw_only=True):
-    """Calls of siteverify by result, and tokens given out and redeemed."""
+    """Calls of siteverify by result, and issued and redeemed tokens."""
 
     calls: int
     success: int
@@ -190,14 +191,14 @@ class SiteverifyCounts(Record, frozen=True, kw_only=True):
 
 
 class RefusedOrigin(Record, frozen=True, kw_only=True):
-    """A page origin that the browser API refused, and how often."""
+    """A page origin that the browser API rejected, and the number of rejections."""
 
     origin: str
     count: int
 
 
 class Origins(Record, frozen=True, kw_only=True):
-    """Page origins, most often refused first."""
+    """Page origins, most often rejected first."""
 
     refused: list[RefusedOrigin]
 
@@ -210,7 +211,8 @@ class NamedCount(Record, frozen=True, kw_only=True):
 
 
 class TopLists(Record, frozen=True, kw_only=True):
-    """The most frequent values, ten of each. `refusedPrograms` are those that a site's `wantedPrograms` could name."""
+    """The most frequent values, ten of each. `refusedPrograms` are blocked clients that `wantedPrograms` could
+    allow."""
 
     actions: list[NamedCount]
     routes: list[NamedCount]
@@ -230,7 +232,7 @@ class AnalyticsPoint(SeriesPoint, frozen=True, kw_only=True):
 
 
 class SiteAnalytics(Record, frozen=True, kw_only=True):
-    """How the check of a site fares. Events before `eventsFrom` and counters before `countersSince` are not known."""
+    """Challenge statistics of a site. Events before `eventsFrom` and counters before `countersSince` are unknown."""
 
     site_key: SiteKey
     from_: Moment = field(name="from")

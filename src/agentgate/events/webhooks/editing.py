@@ -52,9 +52,7 @@ async def create(stores: WebhookStores, call: SiteCall, body: WebhookInput, seal
     await stores.webhooks.lock_site(call.site_id)
     count = len(await stores.webhooks.list_webhooks(call.site_id))
     if count >= WEBHOOKS_PER_SITE:
-        raise Refused(
-            "invalid_state", f"The site has {count} webhooks of {WEBHOOKS_PER_SITE}; delete one before making more."
-        )
+        raise Refused("invalid_state", f"The site has {count} webhooks of {WEBHOOKS_PER_SITE}; delete one first.")
     webhook_id, secret = new_webhook_id(), new_secret()
     made = StoredWebhook(
         id=webhook_id,

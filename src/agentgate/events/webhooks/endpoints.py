@@ -36,9 +36,9 @@ async def list_webhooks(call: SiteCall, store: Store[WebhookStores]) -> WebhookL
 async def create_webhook(
     call: SiteCall, body: WebhookInput, stores: WebhookStores, sealer: Sealer, outbound: Outbound
 ) -> WebhookSecret:
-    """Have decisions or changes of health pushed to an address.
+    """Create a webhook for decisions or site health changes.
 
-    The secret that signs the deliveries is in this answer and never again. Decisions are pushed from now on.
+    The signing secret is only in this response. Deliveries start with new decisions.
     """
     editing.check_url(outbound, body.url)
     return await editing.create(stores, call, body, sealer)
@@ -47,7 +47,7 @@ async def create_webhook(
 async def change_webhook(call: SiteCall, body: WebhookPatch, stores: WebhookStores, outbound: Outbound) -> Webhook:
     """Change a webhook.
 
-    `enabled: true` makes a paused webhook go on where it stopped, or from the oldest decision that is kept.
+    `enabled: true` resumes a paused webhook at the last delivered decision, or at the oldest stored decision.
     """
     if isinstance(body.url, str):
         editing.check_url(outbound, body.url)
@@ -55,9 +55,9 @@ async def change_webhook(call: SiteCall, body: WebhookPatch, stores: WebhookStor
 
 
 async def rotate_webhook(call: SiteCall, stores: WebhookStores, sealer: Sealer) -> WebhookSecret:
-    """Replace a webhook's secret; for 24 hours, deliveries are signed with the old one too.
+    """Rotate a webhook's secret; for 24 hours, deliveries are signed with both secrets.
 
-    The new secret is in this answer and never again.
+    The new secret is only in this response.
     """
     return await editing.rotate(stores, call, call.params["webhookId"], sealer)
 
@@ -68,12 +68,12 @@ async def delete_webhook(call: SiteCall, stores: WebhookStores) -> None:
 
 
 async def test_webhook(call: SiteCall, store: Store[WebhookStores], push: Push, limiter: Limiter) -> WebhookDelivery:
-    """Send a sample to a webhook now, and say how it was answered.
+    """Send a test delivery to a webhook and return its result.
 
     It is sent once, even if the webhook is not enabled.
     """
     webhook = await editing.get(store.read, call.site_id, call.params["webhookId"])
-    await limiter.require(TESTS, call.site_id, "A site may be tested ten times a minute; wait a little.")
+    await limiter.require(TESTS, call.site_id, "A site can be tested ten times a minute. Try again in a minute.")
     message = sample_message(webhook, call.site_key, call.now)
     attempt = await push.attempt(webhook, message)
     delivery = delivery_of(webhook, message, attempt, now_ms=call.now, attempts=1)

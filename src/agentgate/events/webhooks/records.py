@@ -15,21 +15,21 @@ Url = Annotated[str, Meta(min_length=1, max_length=URL_CHARACTERS)]
 
 
 class WebhookEvent(StrEnum):
-    """What is pushed."""
+    """The kind of webhook content."""
 
     DECISIONS = "decisions"
     HEALTH = "health"
 
 
 class WebhookFormat(StrEnum):
-    """How decisions are written: one JSON object with a list, or a line for each."""
+    """Format of decisions: one JSON object with a list, or one line per decision."""
 
     JSON = "json"
     NDJSON = "ndjson"
 
 
 class WebhookStatus(StrEnum):
-    """Whether deliveries arrive, fail and are tried again, or are not made."""
+    """State of deliveries: successful, failing with retries, or paused."""
 
     OK = "ok"
     FAILING = "failing"
@@ -37,7 +37,7 @@ class WebhookStatus(StrEnum):
 
 
 class DeliveryKind(StrEnum):
-    """What a delivery carries."""
+    """The content of a delivery."""
 
     DECISIONS = "decisions"
     HEALTH = "health"
@@ -48,7 +48,7 @@ WebhookEvents = Annotated[list[WebhookEvent], Meta(min_length=1, max_length=len(
 
 
 class WebhookFilter(Input, frozen=True, kw_only=True):
-    """Which decisions are pushed: those with one of these outcomes and one of these kinds. Absent or empty: all."""
+    """The pushed decisions: with one of these outcomes and one of these kinds. Default: all."""
 
     outcomes: Annotated[list[Outcome], Meta(max_length=len(Outcome))] | UnsetType = UNSET
     kinds: Annotated[list[DecisionKind], Meta(max_length=len(DecisionKind))] | UnsetType = UNSET
@@ -72,7 +72,7 @@ class WebhookInput(Input, frozen=True, kw_only=True):
 
 
 class WebhookPatch(Input, frozen=True, kw_only=True):
-    """Changes to a webhook; what is absent stays. `filter: {}` takes the filter away."""
+    """Changes to a webhook; omitted fields are unchanged. `filter: {}` removes the filter."""
 
     refused_fields: ClassVar[dict[str, str]] = WebhookInput.refused_fields
 
@@ -106,14 +106,15 @@ class WebhookList(Record, frozen=True, kw_only=True):
 
 
 class WebhookSecret(Record, frozen=True, kw_only=True):
-    """A webhook and the secret that signs its deliveries, which is shown this once."""
+    """A webhook and the secret that signs its deliveries, which is shown only once."""
 
     webhook: Webhook
     secret: str
 
 
 class WebhookDelivery(Record, frozen=True, kw_only=True):
-    """One delivery. `status` is what the address answered, absent when it did not; `attempts` counts up to now."""
+    """One delivery. `status` is the response status, absent without a response; `attempts` is the number of attempts so
+    far."""
 
     id: str
     type: DeliveryKind

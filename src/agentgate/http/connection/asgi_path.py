@@ -43,7 +43,7 @@ class RequestCycle(RequestResponseCycle):
         await super().send(message)
 
     async def send_500_response(self) -> None:
-        """Answer a request that failed, or that was cancelled at the end of the drain time."""
+        """Answer a request that failed, or that was canceled at the end of the drain time."""
         self.keep_alive = False
         task = asyncio.current_task()
         reply = CANCELLED if task is not None and task.cancelling() else FAILED

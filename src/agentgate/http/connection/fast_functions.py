@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from agentgate.http.connection.loop_budget import LoopBudget
+from agentgate.http.request_guard import FIRST_STEP
 
 # A request with a longer body goes the cold way, and so does a chunked one.
 HOT_BODY_BYTES = 4 * 1024
@@ -205,17 +206,19 @@ def find_hot(hot_paths: HotPaths, method: bytes, path: bytes, headers: Mapping[b
     return hot_paths.get(method + b" " + path)
 
 
-def refusal_reply(status: int, code: str) -> HotReply:
+def refusal_reply(status: int, code: str, target: bytes) -> HotReply:
     """Return what a client is told whose request is not run."""
     too_large = status in {414, 431}
     message = "The request line or the headers are too large." if too_large else "The request is not valid HTTP."
-    return json_reply(status, code, message=message)
+    # nginx then sends the visitor's request to the second step, which is refused alike and is the final response.
+    headers = [(b"x-service-denial", b"none")] if target.startswith(FIRST_STEP) else None
+    return json_reply(status, code, message=message, headers=headers)
 
 
-FAILED = json_reply(500, "internal_error", message="The request could not be answered.")
+FAILED = json_reply(500, "internal_error", message="Internal error.")
 OVERLOADED = json_reply(
     503,
     "unavailable",
-    message="There is no room for this request now. Try again in 5 seconds.",
+    message="AgentGate is overloaded. Try again in 5 seconds.",
     headers=[(b"retry-after", b"5")],
 )

@@ -27,7 +27,7 @@ IDLE_GRACE_S = 2.0
 # The loop takes one new connection in a turn from each descriptor that it listens on. A turn at full load takes tens of
 # milliseconds, and a proxy that needs more connections then needs all of them at once.
 _ACCEPTORS = 16
-# After this long a cancelled request that still runs is left behind, because the process has to end.
+# After this long a canceled request that still runs is left behind, because the process has to end.
 _CANCEL_GRACE_S = 1.0
 
 
@@ -123,7 +123,7 @@ class Listener:
             connection.announce_close()
 
     async def drain(self, timeout_s: float) -> int:
-        """Stop accepting, let what runs finish, close the rest; return how many requests had to be cancelled.
+        """Stop accepting, let what runs finish, close the rest; return how many requests had to be canceled.
 
         An idle connection stays open for a while: a request may be on its way, and closing would lose it.
         """
@@ -151,7 +151,7 @@ class Listener:
     async def _cancel_rest(self) -> int:
         tasks = list(self._state.tasks)
         for task in tasks:
-            task.cancel("the time to drain is over")
+            task.cancel("the drain timeout has expired")
         if tasks:
             await asyncio.wait(tasks, timeout=_CANCEL_GRACE_S)
         for connection in self._connections():

@@ -452,6 +452,6 @@ class GateProtocol(DeferringConnection):
     def _send_refusal(self, refusal: RequestRefusal) -> None:
         if self.transport.is_closing():
             return
-        reply = fast_functions.refusal_reply(refusal.status, refusal.code)
+        reply = fast_functions.refusal_reply(refusal.status, refusal.code, self.url)
         self.transport.write(encode_reply(reply, self._state.date_line, with_body=True, keep_alive=False))
         self._linger()

@@ -208,7 +208,7 @@ def _responses(row: Endpoint, shape: HandlerSignature, surface: Surface, schemas
         }
     for status, kind in row.other_replies.items():
         responses[str(status)] = {
-            "description": "An answer of its own",
+            "description": "Response in this route's own format",
             "content": {"application/json": {"schema": schemas.reference(kind)}},
         }
     by_status: dict[int, list[str]] = defaultdict(list)
@@ -219,7 +219,7 @@ def _responses(row: Endpoint, shape: HandlerSignature, surface: Surface, schemas
         # A surface may refuse with the status of a success.
         earlier = responses.get(str(status), {}).get("content", {}) if status == row.status else {}
         responses[str(status)] = {
-            "description": f"{row.success}, or refused: {listed}" if status == row.status else listed,
+            "description": f"{row.success}, or an error: {listed}" if status == row.status else listed,
             "content": {**earlier, **_refusal_content(row, surface, schemas, status)},
         }
     return responses

@@ -65,7 +65,7 @@ async def read_page(call: Call, documents: Documents) -> Reply[Text]:
 
 
 async def read_style(call: Call) -> Text:  # noqa: ARG001 - every handler is given its call
-    """Read the style sheet of the pages."""
+    """Read the page's style sheets."""
     return Text(stylesheet(), "text/css; charset=utf-8")
 
 

@@ -17,7 +17,7 @@ from agentgate.http.openapi.schema_page import SchemaPage
 METHODS = ("get", "put", "post", "patch", "delete", "head", "options", "trace")
 # The schema of a refusal's body.
 REFUSAL = "ErrorBody"
-EXAMPLE_HINT = "In the examples, `$BASE` is the address of this listener and `$AGENTGATE_…` a credential of yours."
+EXAMPLE_HINT = "In the examples, `$BASE` is the address of this listener and `$AGENTGATE_…` your credential."
 
 _DOCTYPE = "<!doctype html>\n"
 
@@ -205,7 +205,7 @@ class _SurfacePage:
         shown = [
             joined(
                 [
-                    element("p", element("code", kind), None if body.get("required") else ", may be left out"),
+                    element("p", element("code", kind), None if body.get("required") else ", optional"),
                     self._schemas.body(media.get("schema", {})),
                 ]
             )

@@ -63,7 +63,7 @@ class SchemaPage:
             )
             for name, inner in properties.items()
         )
-        note = element("p", "Any other property is refused.", class_="note") if closed else None
+        note = element("p", "Other properties are rejected.", class_="note") if closed else None
         return joined([element("dl", *rows, class_="fields"), note])
 
     def field(self, name: str, schema: Schema, *, mark: str, above: tuple[str, ...] | None) -> Markup:

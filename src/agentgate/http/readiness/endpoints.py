@@ -12,24 +12,24 @@ from agentgate.lib.telemetry.metrics import MetricRegistry
 
 
 class Alive(Record, frozen=True, kw_only=True):
-    """The process answers."""
+    """The process runs."""
 
     status: Literal["ok"] = "ok"
 
 
 class ReadinessState(Record, frozen=True, kw_only=True):
-    """Whether decisions can be made."""
+    """Readiness to decide."""
 
     status: ReadinessLevel
 
 
 async def read_health(call: Call) -> Alive:  # noqa: ARG001 - every handler is given its call
-    """Say that the process lives."""
+    """Check that the process runs."""
     return Alive()
 
 
 async def read_readiness(call: Call, readiness: ReadinessChecks) -> Reply[ReadinessState]:  # noqa: ARG001
-    """Say whether decisions can be made: `ready`, or `degraded` when only optional data is missing."""
+    """Check whether AgentGate can decide: `ready`, or `degraded` if only optional data is missing."""
     report = await readiness.report()
     return _reply(report, ReadinessState(status=report.status))
 

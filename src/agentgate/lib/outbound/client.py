@@ -1,6 +1,6 @@
 """Requests that the service itself makes to addresses which customers or agents name.
 
-Such an address must not lead to the service's own neighbours: a name is resolved once, every address it has must be
+Such an address must not lead to the service's own neighbors: a name is resolved once, every address it has must be
 public, and the connection goes to an address that was checked. No redirect is followed; time and size are bounded.
 """
 
@@ -106,7 +106,7 @@ class Outbound:
         if target.scheme != "https":
             raise OutboundFailed("must start with https://")
         if _is_literal(target.name) and not is_public(target.name):
-            raise OutboundFailed("must lead to a public address")
+            raise OutboundFailed("must resolve to a public address")
         return target
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> OutboundAnswer:
@@ -138,11 +138,11 @@ class Outbound:
                     # Closing in good form would wait for the other side, which may never answer.
                     writer.transport.abort()
         except TimeoutError:
-            raise OutboundFailed(f"no answer within {self._whole_s:g} seconds") from None
+            raise OutboundFailed(f"no response within {self._whole_s:g} seconds") from None
         except (OSError, EOFError):
-            raise OutboundFailed("the connection was lost before the answer") from None
+            raise OutboundFailed("the connection was lost before the response") from None
         except h11.ProtocolError:
-            raise OutboundFailed("the answer is not HTTP") from None
+            raise OutboundFailed("the response is not HTTP") from None
 
     async def _connect(self, target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         try:
@@ -159,7 +159,7 @@ class Outbound:
         # One bad address among good ones is how a name is moved under us, so it counts for all. What is not public
         # looks like what does not exist: else names inside the operator's network could be found by trying.
         if not found or not (target.host in self._private_hosts or all(map(is_public, found))):
-            raise OutboundFailed("the name leads to no public address")
+            raise OutboundFailed("the name does not resolve to a public address")
         return found
 
     async def _connect_to_any(
@@ -171,10 +171,10 @@ class Outbound:
             except ssl.SSLCertVerificationError as failure:
                 raise OutboundFailed(f"the certificate is not accepted: {failure.verify_message}") from None
             except ssl.SSLError:
-                raise OutboundFailed("no TLS connection could be made") from None
+                raise OutboundFailed("the TLS handshake failed") from None
             except OSError:
                 continue
-        raise OutboundFailed("the connection was refused")
+        raise OutboundFailed("connection refused")
 
     async def _open(self, address: str, target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         tls = self._tls if target.scheme == "https" else None
@@ -265,7 +265,7 @@ async def _read_answer(reader: asyncio.StreamReader, connection: h11.Connection,
         event = connection.next_event()
         if event is h11.NEED_DATA:
             if read == most_bytes:
-                raise OutboundFailed(f"the answer is longer than {most_bytes} bytes")
+                raise OutboundFailed(f"the response is longer than {most_bytes} bytes")
             received = await reader.read(min(_READ_BYTES, most_bytes - read))
             if not received and head is None:
                 raise EOFError

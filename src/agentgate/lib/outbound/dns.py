@@ -48,14 +48,14 @@ class NameLookup:
     async def _ask(self, name: str, kind: dns.rdatatype.RdataType) -> tuple[str, ...]:
         # The library would ask for the root, and turn letters into others.
         if not name or not name.isascii():
-            raise LookupFailed(f"{name[:80]!r} is no name")
+            raise LookupFailed(f"{name[:80]!r} is not a host name")
         for server in self._servers * ROUNDS:
             try:
                 return await _exchange(server, name, kind)
             except (OSError, LookupFailed, dns.exception.DNSException):
                 # The next server may know.
                 continue
-        raise LookupFailed(f"no DNS server answered for {name}")
+        raise LookupFailed(f"no DNS server responded for {name}")
 
 
 def system_servers(path: Path = RESOLV_CONF) -> tuple[Server, ...]:
@@ -84,6 +84,6 @@ async def _exchange(server: Server, name: str, kind: dns.rdatatype.RdataType) ->
     if answer.rcode() == dns.rcode.NXDOMAIN:
         return ()
     if answer.rcode() != dns.rcode.NOERROR:
-        raise LookupFailed("the answer is an error")
+        raise LookupFailed("the DNS response is an error")
     found = [record.to_text() for records in answer.answer if records.rdtype == kind for record in records]
     return tuple(found[:MOST_RECORDS])

@@ -1,4 +1,4 @@
-"""Which addresses are on the public Internet, so that nobody can make the service call its own neighbours.
+"""Which addresses are on the public Internet, so that nobody can make the service call its own neighbors.
 
 A table of ours, not `is_global` of the library: that calls NAT64, 6to4 and IPv4-compatible forms of 127.0.0.1 global,
 and its answers change between versions. What only wraps an IPv4 address is refused, whatever it wraps.

@@ -23,13 +23,13 @@ PAGE = """\
 
 This page is generated from `src/agentgate/lib/settings/schema.py`: `agentgate check-config --page > docs/settings.md`.
 
-A setting is an environment variable or a line of `agentgate.toml` (in the working folder, or named by `--config`) under
-its name in small letters without `AGENTGATE_`: `workers = 2`. The environment wins. Lists have commas between their
-items, or are TOML lists. An unknown name is refused, and all problems are reported at once.
+A setting is an environment variable or a line of `agentgate.toml` (in the working directory, or the file of
+`--config`) under its lower-case name without `AGENTGATE_`: `workers = 2`. The environment takes precedence. Lists have
+commas between their items, or are TOML lists. Unknown names are errors, and all problems are reported together.
 
-A secret may lie in a file whose path is given instead: {secrets}.
+To keep a secret in a file, give its path instead: {secrets}.
 
-`agentgate check-config` prints what is in force and where it came from, with secrets hidden.
+`agentgate check-config` prints the effective settings and their sources, with secrets hidden.
 
 | Name | Meaning | Default | Accepted |
 | --- | --- | --- | --- |
@@ -63,19 +63,21 @@ class Settings(Struct, frozen=True, kw_only=True):
     """All settings. With the defaults the service runs."""
 
     data_dir: Annotated[
-        Path, Setting(values.folder(), "Folder of the embedded databases, the root secret and the admin key")
+        Path, Setting(values.folder(), "Data directory: embedded databases, root secret and admin key")
     ] = Path("data")
     database_url: Annotated[
         str,
         Setting(
-            values.url("postgresql", "postgres"), "PostgreSQL; when empty, databases in the data folder", secret=True
+            values.url("postgresql", "postgres"),
+            "PostgreSQL. Default: embedded databases in the data directory",
+            secret=True,
         ),
     ] = ""
     redis_url: Annotated[
         str,
         Setting(
             values.url("redis", "rediss", "unix", "redis+cluster", "rediss+cluster"),
-            "Redis or a Redis Cluster for rate windows; when empty, memory",
+            "Redis or a Redis Cluster for rate windows. Default: memory",
             secret=True,
         ),
     ] = ""
@@ -83,8 +85,9 @@ class Settings(Struct, frozen=True, kw_only=True):
         str,
         Setting(
             values.servers_url("clickhouse", "clickhouses"),
-            "ClickHouse for decision events, with commas between several servers (`clickhouses` over TLS); when empty,"
-            " events lie beside everything else",
+            "ClickHouse servers for decision events, comma-separated (`clickhouses` over TLS). Default: events"
+            " are stored"
+            " with everything else",
             secret=True,
         ),
     ] = ""
@@ -92,123 +95,128 @@ class Settings(Struct, frozen=True, kw_only=True):
         str,
         Setting(
             values.cluster_name(),
-            "ClickHouse's own name of the cluster whose shards and replicas hold the events; when empty, one server",
+            "Name of the ClickHouse cluster whose shards and replicas hold the events. Default: one server",
         ),
     ] = ""
     events_spool_mb: Annotated[
         int,
         Setting(
             values.number(1, 1_000_000),
-            "Megabytes of events that may wait in the data folder while ClickHouse is away, for all workers together",
+            "Megabytes of events, for all workers together, to keep in the data directory while ClickHouse is"
+            " unavailable",
         ),
     ] = 1024
     public_base_url: Annotated[
         str,
-        Setting(values.base_url(), "Address under which people reach the public listener", variable="PUBLIC_BASE_URL"),
+        Setting(values.base_url(), "Address at which visitors reach the public listener", variable="PUBLIC_BASE_URL"),
     ] = ""
-    public_listen: Annotated[ListenAddress, Setting(values.listen_address(), "Where the public listener is opened")] = (
+    public_listen: Annotated[ListenAddress, Setting(values.listen_address(), "Address of the public listener")] = (
         ListenAddress("127.0.0.1", 8080)
     )
     admin_listen: Annotated[
-        ListenAddress, Setting(values.listen_address(), "Where the private admin listener is opened")
+        ListenAddress, Setting(values.listen_address(), "Address of the private admin listener")
     ] = ListenAddress("127.0.0.1", 8081)
     admin_key: Annotated[
         str,
-        Setting(values.passphrase(24), "Operator credential; when empty, one is made in the data folder", secret=True),
+        Setting(values.passphrase(24), "Operator credential. Default: generated in the data directory", secret=True),
     ] = ""
     root_secret: Annotated[
         bytes,
-        Setting(values.root_secret(), "Opens the stored keys; when empty, one is made in the data folder", secret=True),
+        Setting(
+            values.root_secret(), "Decrypts the stored keys. Default: generated in the data directory", secret=True
+        ),
     ] = b""
     trusted_proxies: Annotated[
-        tuple[Network, ...], Setting(values.networks(), "Peers whose X-Forwarded-For is believed")
+        tuple[Network, ...], Setting(values.networks(), "Peers whose X-Forwarded-For is trusted")
     ] = LOOPBACK
     admin_hosts: Annotated[
-        tuple[str, ...], Setting(values.hosts(any_host=False), "Host names the admin listener answers to, on any port")
+        tuple[str, ...],
+        Setting(values.hosts(any_host=False), "Host names that the admin listener accepts, on any port"),
     ] = ("localhost", "127.0.0.1", "[::1]")
     workers: Annotated[int, Setting(values.number(1, 256), "Worker processes")] = 1
-    event_days: Annotated[int, Setting(values.number(1, 3650), "Days for which decision events are kept")] = 31
-    metric_days: Annotated[int, Setting(values.number(1, 3650), "Days for which daily aggregates are kept")] = 400
+    event_days: Annotated[int, Setting(values.number(1, 3650), "Retention of decision events, in days")] = 31
+    metric_days: Annotated[int, Setting(values.number(1, 3650), "Retention of daily aggregates, in days")] = 400
     token_seconds: Annotated[int, Setting(values.number(10, 3600), "Lifetime of a browser token")] = 120
-    clearance_seconds: Annotated[int, Setting(values.number(60, 86400), "Lifetime of a clearance")] = 1800
+    clearance_seconds: Annotated[int, Setting(values.number(60, 86400), "Lifetime of a clearance cookie")] = 1800
     access_site_key: Annotated[
         str,
         Setting(
             values.site_key(),
-            "The service's own site: its browser check (actions `request_access`, `sign_in`) stands before the form"
-            " that asks for an account, and before sign-ins during an attack; its account is protected. Empty for none",
+            "AgentGate's own site. Its browser check (actions `request_access`, `sign_in`) protects the form"
+            " that requests"
+            " an account, and sign-ins during an attack; its account cannot be deleted. Default: none",
         ),
     ] = ""
     smtp_url: Annotated[
         str,
-        Setting(values.url("smtp", "smtps"), "Mail server; when empty, messages wait in the outbox", secret=True),
+        Setting(
+            values.url("smtp", "smtps"), "Mail server. Default: none, messages are kept in the outbox", secret=True
+        ),
     ] = ""
     mail_from: Annotated[
         str,
-        Setting(values.mail_address(), "Sender of mail; when empty, `agentgate` at the host of the public address"),
+        Setting(values.mail_address(), "Sender of email. Default: `agentgate` at the host of the public address"),
     ] = ""
     otlp_endpoint: Annotated[
-        str, Setting(values.url("http", "https"), "OpenTelemetry collector (OTLP over HTTP); when empty, no traces")
+        str, Setting(values.url("http", "https"), "OpenTelemetry collector (OTLP over HTTP). Default: no traces")
     ] = ""
     trace_url_template: Annotated[
         str, Setting(values.url_template("{traceId}"), "Link from a decision to its trace in your tracing tool")
     ] = ""
     intel_dir: Annotated[
-        Path | None, Setting(values.optional_folder(), "Folder of threat data; when empty, only what is bundled")
+        Path | None, Setting(values.optional_folder(), "Folder of threat data. Default: bundled data only")
     ] = None
     probes_dir: Annotated[
         Path | None,
         Setting(
             values.optional_folder(),
-            "Folder of this installation's own pools of probes; when empty, `probes` in the data folder",
+            "Folder of private probe pools. Default: `probes` in the data directory",
         ),
     ] = None
     confirm_crawlers: Annotated[
         str,
         Setting(
             values.choice("on", "off"),
-            "Whether DNS is asked about addresses that say they are a search engine's crawler",
+            "Verify search engine crawlers with DNS lookups",
         ),
     ] = "on"
     dns_servers: Annotated[
         tuple[ListenAddress, ...],
-        Setting(values.name_servers(), "DNS servers to ask; when empty, those of the machine"),
+        Setting(values.name_servers(), "DNS servers. Default: the machine's servers"),
     ] = ()
     agent_directories: Annotated[
         tuple[str, ...],
-        Setting(values.hosts(any_host=True), "Hosts from which agent keys may be fetched; when empty, none"),
+        Setting(values.hosts(any_host=True), "Hosts from which agent keys may be fetched. Default: none"),
     ] = ()
     webhook_private_hosts: Annotated[
         tuple[str, ...],
         Setting(
             values.hosts(any_host=False),
-            "Hosts to which webhooks may also lead in clear or at addresses that are not public; when empty, none",
+            "Hosts to which webhooks may be sent over HTTP or to private addresses. Default: none",
         ),
     ] = ()
-    log_format: Annotated[str, Setting(values.choice("json", "console"), "How log lines look")] = "json"
+    log_format: Annotated[str, Setting(values.choice("json", "console"), "Log format")] = "json"
     log_level: Annotated[
-        str, Setting(values.choice("debug", "info", "warning", "error"), "The least severity that is logged")
+        str, Setting(values.choice("debug", "info", "warning", "error"), "Minimum severity of log lines")
     ] = "info"
     decision_log_every: Annotated[
         int,
-        Setting(values.number(0, 1_000_000), "One of so many decisions leaves a log line; 0 for none of them"),
+        Setting(values.number(0, 1_000_000), "Log one in this many decisions; 0 logs none"),
     ] = 0
     max_in_flight: Annotated[
         int,
-        Setting(
-            values.number(1, 100_000), "Requests that one listener of a worker handles at once before it refuses more"
-        ),
+        Setting(values.number(1, 100_000), "Concurrent requests per listener and worker; more are rejected"),
     ] = 512
     max_connections: Annotated[
         int,
         Setting(
             values.number(16, 1_000_000),
-            "Connections that one listener of a worker keeps open before it closes new ones; fewer when the process"
-            " may not open so many files",
+            "Open connections per listener and worker; more are closed. Limited by the number of files that the"
+            " process may open",
         ),
     ] = 10_000
     drain_seconds: Annotated[
-        int, Setting(values.number(0, 600), "How long open requests may take to finish when the service stops")
+        int, Setting(values.number(0, 600), "Time for open requests to finish when the service stops")
     ] = 10
 
     sources: tuple[tuple[str, str], ...] = ()
@@ -403,7 +411,7 @@ def _given_in_toml(
         text = _toml_text(value)
         if text is None:
             problems.append(
-                SettingProblem(name, f"has an unfit value in {path}", "write text, a whole number or a list")
+                SettingProblem(name, f"has an invalid value in {path}", "write text, a whole number or a list")
             )
         else:
             written[name] = text
@@ -432,7 +440,9 @@ def _match(
         if entry is None:
             problems.append(SettingProblem(name, f"unknown setting in {source}", _nearest(name, [*known, *in_files])))
         elif entry.field in given:
-            problems.append(SettingProblem(name, f"given beside {given[entry.field].name}", "give one of the two"))
+            problems.append(
+                SettingProblem(name, f"given together with {given[entry.field].name}", "give only one of them")
+            )
         else:
             secret = text if name in known else _secret_in_file(name, Path(text), problems)
             given[entry.field] = GivenSetting(name, source, secret)
@@ -473,7 +483,7 @@ def _parse(entry: SettingRow, given: GivenSetting, problems: list[SettingProblem
         return {entry.field: entry.setting.kind.parse(given.text)}
     except Unfit as unfit:
         shown = "its value" if entry.setting.secret else repr(given.text)
-        problems.append(SettingProblem(given.name, f"{shown} is refused, {unfit}", f"give {entry.setting.kind.right}"))
+        problems.append(SettingProblem(given.name, f"{shown} is invalid: {unfit}", f"give {entry.setting.kind.right}"))
         return {}
 
 
@@ -481,5 +491,5 @@ def _problems_between(settings: Settings) -> Iterator[SettingProblem]:
     if settings.public_listen == settings.admin_listen and settings.public_listen.port:
         # One socket for both would put the admin routes on the public side.
         yield SettingProblem(
-            PREFIX + "ADMIN_LISTEN", f"{settings.admin_listen} is the public listener too", "give another port"
+            PREFIX + "ADMIN_LISTEN", f"{settings.admin_listen} is also the public listener", "give another port"
         )

@@ -59,7 +59,7 @@ def number(least: int, most: int) -> ValueKind[int]:
             raise Unfit("it is not a whole number")
         value = int(text)
         if not least <= value <= most:
-            raise Unfit("it is out of bounds")
+            raise Unfit("it is out of range")
         return value
 
     return ValueKind(parse=parse, right=f"a whole number from {least} to {most}")
@@ -70,7 +70,7 @@ def choice(*allowed: str) -> ValueKind[str]:
 
     def parse(text: str) -> str:
         if text not in allowed:
-            raise Unfit("it is none of the allowed words")
+            raise Unfit("it is not one of the allowed words")
         return text
 
     return ValueKind(parse=parse, right="one of " + ", ".join(f"`{word}`" for word in allowed))
@@ -125,8 +125,8 @@ def servers_url(*schemes: str) -> ValueKind[str]:
 
 def cluster_name() -> ValueKind[str]:
     """Return the kind of names of a cluster; empty means none."""
-    check = _matching(r"[A-Za-z0-9_.-]{0,100}", "it has other characters than letters, digits, `_`, `.` and `-`")
-    return _text(check, "the name of a cluster, or nothing")
+    check = _matching(r"[A-Za-z0-9_.-]{0,100}", "it has characters other than letters, digits, `_`, `.` and `-`")
+    return _text(check, "the name of a cluster, or empty")
 
 
 def base_url() -> ValueKind[str]:
@@ -141,7 +141,7 @@ def base_url() -> ValueKind[str]:
             raise Unfit("it has a user name or a password")
         return text.rstrip("/")
 
-    return ValueKind(parse=parse, right="the address people use, such as `https://gate.example.com`")
+    return ValueKind(parse=parse, right="the address that visitors use, such as `https://gate.example.com`")
 
 
 def url_template(placeholder: str) -> ValueKind[str]:
@@ -169,7 +169,7 @@ def optional_folder() -> ValueKind[Path | None]:
     needed = folder()
     return ValueKind(
         parse=lambda text: needed.parse(text) if text else None,
-        right="the path of a folder, or nothing",
+        right="the path of a folder, or empty",
         show=lambda value: "" if value is None else str(value),
     )
 
@@ -183,7 +183,7 @@ def listen_address() -> ValueKind[ListenAddress]:
             raise Unfit("it does not end in a port number")
         bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
         if (":" in bare) != (bare != host) or not _is_host(bare.lower()):
-            raise Unfit("its host is neither an address nor a name")
+            raise Unfit("its host is neither an IP address nor a host name")
         return ListenAddress(bare.lower(), int(port))
 
     return ValueKind(parse=parse, right="host and port, such as `127.0.0.1:8080`, `0.0.0.0:8080` or `[::]:8080`")
@@ -200,9 +200,9 @@ def name_servers() -> ValueKind[tuple[ListenAddress, ...]]:
         try:
             return ListenAddress(str(ip_address(server.host)), server.port)
         except ValueError:
-            raise Unfit("one of its items is not an address") from None
+            raise Unfit("one of its items is not an IP address") from None
 
-    return _list(one, "addresses with or without a port, such as `192.0.2.53` or `127.0.0.1:5353`, with commas between")
+    return _list(one, "comma-separated IP addresses with or without a port, such as `192.0.2.53` or `127.0.0.1:5353`")
 
 
 def networks() -> ValueKind[tuple[Network, ...]]:
@@ -212,7 +212,7 @@ def networks() -> ValueKind[tuple[Network, ...]]:
         except ValueError:
             raise Unfit("one of its items is not a network (bits after the prefix must be zero)") from None
 
-    return _list(one, "networks with commas between, such as `10.0.0.0/8, ::1/128`")
+    return _list(one, "comma-separated networks, such as `10.0.0.0/8, ::1/128`")
 
 
 def hosts(*, any_host: bool) -> ValueKind[tuple[str, ...]]:
@@ -226,7 +226,7 @@ def hosts(*, any_host: bool) -> ValueKind[tuple[str, ...]]:
         # Compared with what a client sends, so an IPv6 address is kept in its shortest form.
         return f"[{ip_address(bare)}]" if ":" in bare else bare
 
-    named = _list(one, "host names without ports, with commas between")
+    named = _list(one, "comma-separated host names without ports")
     if not any_host:
         return named
     return ValueKind(
@@ -247,9 +247,9 @@ def mail_address() -> ValueKind[str]:
     def check(text: str) -> None:
         local, at, domain = text.rpartition("@")
         if not (at and MAIL_LOCAL_PART.match(local) and HOST_NAME.match(domain.lower())):
-            raise Unfit("it is not a mail address")
+            raise Unfit("it is not an email address")
 
-    return _text(check, "a mail address, such as `agentgate@example.com`")
+    return _text(check, "an email address, such as `agentgate@example.com`")
 
 
 def passphrase(least: int) -> ValueKind[str]:

@@ -22,7 +22,7 @@ class BackgroundTasks:
     def start(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
         """Begin the work a little later. What is too much is dropped: people ask again."""
         if len(self._tasks) >= MOST_WAITING:
-            structlog.get_logger().warning("background work dropped, too much of it waits", work=name)
+            structlog.get_logger().warning("background work dropped: the queue is full", work=name)
             return
         task = asyncio.create_task(self._run(name, work))
         self._tasks.add(task)

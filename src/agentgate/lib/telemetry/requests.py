@@ -44,7 +44,7 @@ class OutageLog:
             return
         told, self._count = self._count, 0
         line = {name: value for name, value in self._last.items() if value is not None}
-        self._logger.error("requests failed, a store is away", requests=told, **line)
+        self._logger.error("requests failed: a store is unavailable", requests=told, **line)
         self._timer = asyncio.get_running_loop().call_later(INTERVAL_S, self._tell)
 
 

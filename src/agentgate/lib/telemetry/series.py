@@ -1,4 +1,4 @@
-"""The series that `/metrics` shows: one list, from which come the families themselves, docs/metrics.md and deploy/."""
+"""The series that `/metrics` shows. From this list come the families themselves, docs/monitoring.md and deploy/."""
 
 from enum import StrEnum
 
@@ -64,90 +64,94 @@ DECISION_SECONDS = Series(
     "agentgate_decision_duration_seconds",
     _H,
     ("kind",),
-    "Time to decide, without reading the request and sending the answer",
+    "Time to decide, without reading the request and sending the response",
 )
 AGENT_DECISIONS = Series(
     "agentgate_agent_decisions",
     _C,
     ("agent", "outcome"),
-    "Decisions about requests of agents, by the agent that they named; past 500 combinations `agent` is `other`",
+    "Decisions about agent requests, by claimed agent; beyond 500 combinations `agent` is `other`",
 )
 CACHE_MISSES = Series(
     "agentgate_gateway_cache_misses",
     _C,
     ("cache",),
-    "Checks for which headers, a fingerprint, page, visitor or decision were worked out because nothing was cached",
+    "Checks without a cached result for headers, fingerprint, page, visitor or decision",
 )
 TOKENS = Series("agentgate_tokens", _C, ("what",), "Tokens `issued` by the browser check and `redeemed` by servers")
 SITEVERIFY = Series("agentgate_siteverify", _C, ("result",), "Calls of siteverify: `success`, or the code of the error")
-PROBES = Series("agentgate_probes_judged", _C, ("state",), "Verifications by what probes said")
+PROBES = Series("agentgate_probes_judged", _C, ("state",), "Verifications by probe result")
 PROBES_LEFT_OUT = Series(
-    "agentgate_probes_left_out", _G, (), "Families of probes that browsers drifted on", Merge.GREATEST
+    "agentgate_probes_left_out",
+    _G,
+    (),
+    "Probe families disabled because a browser update changed their results",
+    Merge.GREATEST,
 )
 HTTP_REQUESTS = Series(
     "agentgate_http_requests",
     _C,
     ("surface", "route", "status"),
-    "Requests answered, but for gateway checks and `/healthz`. `route` is the template, or `(unknown)`",
+    "Requests except gateway checks and `/healthz`. `route` is the template, or `(unknown)`",
 )
 HTTP_SECONDS = Series(
     "agentgate_http_request_duration_seconds",
     _H,
     ("surface", "route"),
-    "Time from the request line to the end of the answer",
+    "Time from the request line to the end of the response",
 )
-IN_FLIGHT = Series("agentgate_http_in_flight", _G, (), "Requests being answered")
+IN_FLIGHT = Series("agentgate_http_in_flight", _G, (), "Requests in progress")
 PUT_OFF = Series(
     "agentgate_http_put_off",
     _G,
     ("listener",),
-    "Requests that wait because more arrives than can be answered; above 0 for longer than a moment, add workers",
+    "Requests queued because the worker is saturated; if above 0 for more than a few seconds, add workers",
 )
 REFUSED = Series(
     "agentgate_requests_refused",
     _C,
     ("listener", "reason"),
-    "Requests refused before routing; `no_room` when too many ran at once, or a check waited for too long",
+    "Requests rejected before routing; `no_room`: too many concurrent requests, or a check queued for too long",
 )
-EVENTS_SENT = Series("agentgate_events_sent", _C, (), "Decision events made")
+EVENTS_SENT = Series("agentgate_events_sent", _C, (), "Decision events created")
 EVENTS_STORED = Series("agentgate_events_stored", _C, (), "Decision events committed")
 EVENTS_WAITING = Series(
     "agentgate_events_waiting",
     _G,
     (),
-    "Decision events to be written; grows while the store is away, up to 50,000 for each worker",
+    "Decision events queued for writing; grows while the store is unavailable, up to 50,000 per worker",
 )
 EVENTS_SPOOLED = Series(
     "agentgate_events_spooled",
     _G,
     (),
-    "Decision events of all workers that wait on disk because ClickHouse was away; they count as stored",
+    "Decision events of all workers spooled on disk because ClickHouse was unavailable; they count as stored",
     Merge.GREATEST,
 )
 SPOOL_BYTES = Series(
     "agentgate_events_spool_bytes",
     _G,
     (),
-    "Size of what waits on disk; at `AGENTGATE_EVENTS_SPOOL_MB` events wait in memory and are then lost",
+    "Size of the spool; above `AGENTGATE_EVENTS_SPOOL_MB`, events are queued in memory and then lost",
     Merge.GREATEST,
 )
 EVENT_FAILURES = Series(
     "agentgate_event_write_failures",
     _C,
     (),
-    "Decision events that will never be stored; anything above 0 is worth a look",
+    "Decision events that were lost; investigate any value above 0",
 )
 STORE_SECONDS = Series(
     "agentgate_store_duration_seconds",
     _H,
     ("store",),
-    "Time until a store had committed or answered a unit of work; `events` for a batch of decisions",
+    "Time until a store completed a unit of work; `events` for a batch of decisions",
 )
 STORE_UP = Series(
     "agentgate_store_up",
     _G,
     ("store",),
-    "1 while the store (`config`, `hot`, `stats`, `clickhouse`) answers, 0 while it does not, as of the last `/readyz`",
+    "1 if the store (`config`, `hot`, `stats`, `clickhouse`) responded at the last `/readyz`, otherwise 0",
     Merge.LEAST,
 )
 WEBHOOKS = Series(
@@ -156,25 +160,25 @@ WEBHOOKS = Series(
     ("type", "result"),
     "Attempts to deliver to a webhook: `delivered` or `failed`",
 )
-JOB_RUNS = Series("agentgate_job_runs", _C, ("task", "result"), "Runs of timed jobs: `done` or `failed`")
-JOB_SECONDS = Series("agentgate_job_seconds", _C, ("task",), "Time that timed jobs took, in seconds")
+JOB_RUNS = Series("agentgate_job_runs", _C, ("task", "result"), "Runs of scheduled jobs: `done` or `failed`")
+JOB_SECONDS = Series("agentgate_job_seconds", _C, ("task",), "Duration of scheduled jobs, in seconds")
 JOB_DONE = Series(
     "agentgate_job_last_done_timestamp_seconds",
     _G,
     ("task",),
-    "When a timed job was last done, by the process that did it",
+    "Time of the last completed run of a scheduled job, by process",
     Merge.GREATEST,
 )
-WORKERS = Series("agentgate_workers", _G, (), "Workers whose figures are in this answer")
-BUILD = Series("agentgate_build_info", _G, ("version",), "Always 1, with the version", Merge.GREATEST)
+WORKERS = Series("agentgate_workers", _G, (), "Workers included in these metrics")
+BUILD = Series("agentgate_build_info", _G, ("version",), "Always 1; the version is a label", Merge.GREATEST)
 
 _PROCESS = (
     ("process_cpu_seconds", _C, "CPU time used, in seconds"),
     ("process_resident_memory_bytes", _G, "Memory in use"),
     ("process_virtual_memory_bytes", _G, "Address space in use"),
     ("process_open_fds", _G, "Open files and connections"),
-    ("process_max_fds", _G, "Files and connections that may be open"),
-    ("process_start_time_seconds", _G, "When the process started"),
+    ("process_max_fds", _G, "Maximum number of open files and connections"),
+    ("process_start_time_seconds", _G, "Start time of the process"),
 )
 
 SERIES = (

@@ -52,5 +52,7 @@ async def _decide(stores: AccountStores, call: Call, request_id: str, status: Ac
     if request is None:
         raise Refused("not_found", "There is no access request with this ID.")
     if not is_decided:
-        raise Refused("invalid_state", f"The request is {request.status} already; only a pending one can be decided.")
+        raise Refused(
+            "invalid_state", f"The request is already {request.status}. Only a pending request can be decided."
+        )
     return request

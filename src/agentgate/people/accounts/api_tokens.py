@@ -22,12 +22,12 @@ def new_token(call: Call, body: ApiTokenInput, permissions: Collection[ConsolePe
     """Return the token that an input describes, or refuse one that its maker may not have."""
     name = check_name(body.name)
     if not body.scopes or len(set(body.scopes)) != len(body.scopes):
-        raise Refused("invalid_request", "scopes must name at least one scope, and each only once.")
+        raise Refused("invalid_request", "scopes must contain at least one scope, and each only once.")
     for scope in body.scopes:
         if ConsolePermission(scope.value) not in permissions:
-            raise Refused("forbidden", f"A token cannot be given what you do not have yourself: {scope}.")
+            raise Refused("forbidden", f"scopes may only contain your own permissions. You lack: {scope}.")
     if isinstance(body.expires_at, Moment) and body.expires_at <= call.now:
-        raise Refused("invalid_request", "expiresAt must lie in the future; leave it out for a token without end.")
+        raise Refused("invalid_request", "expiresAt must be in the future. Omit it for a token that never expires.")
     return ApiToken(
         id=new_api_token_id(),
         name=name,
@@ -45,7 +45,7 @@ async def create_token(stores: AccountStores, call: Call, account_id: str, token
     if usage.tokens >= account.limits.tokens:
         raise Refused(
             "token_limit",
-            f"The account has {usage.tokens} live API tokens of {account.limits.tokens}; revoke one first.",
+            f"The account has {usage.tokens} of {account.limits.tokens} active API tokens. Revoke one first.",
         )
     secret = new_secret(API_TOKEN_PREFIX)
     await stores.api_tokens.add_token(account_id, token, digest(secret))

@@ -136,7 +136,7 @@ async def _session_call(
         raise Refused("mfa_setup_required")
     permissions = PERMISSIONS[member.role]
     if permission not in permissions:
-        raise Refused("forbidden", f"Your role {member.role} lacks the permission {permission}; ask an owner.")
+        raise Refused("forbidden", f"Your role {member.role} lacks the permission {permission}. Ask an owner for it.")
     acting = call.acting_as(user_actor(user, account.id))
     return MemberCall(**_known(acting), account=account, role=member.role, user_id=user.id, permissions=permissions)
 
@@ -150,7 +150,7 @@ async def _token_call(
         raise Refused("account_suspended")
     permissions = frozenset(ConsolePermission(scope) for scope in token.scopes)
     if permission not in permissions:
-        raise Refused("forbidden", f"The API token lacks the permission {permission}; use one that has it.")
+        raise Refused("forbidden", f"The API token lacks the permission {permission}. Use a token that has it.")
     await _note_use(call, store, token)
     acting = call.acting_as(Actor(kind=ActorKind.TOKEN, name=token.id, account_id=account.id))
     return MemberCall(**_known(acting), account=account, role=None, user_id=None, permissions=permissions)
@@ -199,7 +199,7 @@ def _check_csrf(call: Call, sessions: UserSessions, session: UserSession) -> Non
         return
     token = call.request.header("x-csrf-token")
     if token is None or not sessions.is_csrf_token(session, token):
-        raise Refused("csrf", "X-CSRF-Token must carry the csrfToken of GET /v1/account/session.")
+        raise Refused("csrf", "X-CSRF-Token must be the csrfToken of GET /v1/account/session.")
 
 
 def user_actor(user: StoredUser, account_id: str | None) -> Actor:

@@ -18,7 +18,9 @@ from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.people.identity.links import INVITE_MS, IssuedLink
 
-SIGN_IN_FIRST = "You have a password already. Sign in with it, then accept the invitation on the page of your accounts."
+SIGN_IN_FIRST = (
+    "You have a password already. Sign in with it, then accept the invitation on the page with your accounts."
+)
 
 
 async def invite(

@@ -79,9 +79,9 @@ async def suspend_account(stores: AccountStores, call: Call, account_id: str, re
     """Close console and API to the members. The account's sites go on protecting."""
     account = await get_account(stores, account_id)
     if account.status != AccountStatus.ACTIVE:
-        raise Refused("invalid_state", f"The account is {account.status}; only an active one can be suspended.")
+        raise Refused("invalid_state", f"The account is {account.status}. Only an active account can be suspended.")
     if account.protected:
-        raise Refused("protected_account", "This account belongs to the service itself and cannot be suspended.")
+        raise Refused("protected_account", "This account belongs to AgentGate itself and cannot be suspended.")
     suspended = {"status": AccountStatus.SUSPENDED, "suspended_reason": reason}
     return await _change(stores, call, Action.ACCOUNT_SUSPEND, {"reason": reason}, account, **suspended)
 
@@ -90,10 +90,10 @@ async def reactivate_account(stores: AccountStores, call: Call, account_id: str)
     """Open a suspended account again, or bring a deleted one back. What was revoked stays revoked."""
     account = await get_account(stores, account_id)
     if account.status == AccountStatus.ACTIVE:
-        raise Refused("invalid_state", "The account is active already.")
+        raise Refused("invalid_state", "The account is already active.")
     if account.deleted_ms is not None and call.now >= account.deleted_ms + PURGE_MS:
         # The purge may not have run yet, but the promise that the data is gone holds from this moment on.
-        raise Refused("invalid_state", "The account was deleted too long ago to be brought back.")
+        raise Refused("invalid_state", "The account was deleted too long ago to be restored.")
     await stores.configuration.bump()
     active = {"status": AccountStatus.ACTIVE, "suspended_reason": None, "deleted_ms": None}
     return await _change(stores, call, Action.ACCOUNT_REACTIVATE, {"from": account.status.value}, account, **active)
@@ -121,11 +121,11 @@ async def transfer_ownership(
     """Make another member owner in place of the present one, who becomes admin."""
     account = await get_account(stores, account_id)
     if from_user_id == to_user_id:
-        raise Refused("invalid_request", "userId must name another member; you are the owner already.")
+        raise Refused("invalid_request", "userId must be another member. You are already the owner.")
     target = await get_membership(stores, account_id, to_user_id)
     if target.status != MemberStatus.ACTIVE:
         # Somebody who cannot sign in would leave the account without an owner in all but name.
-        raise Refused("not_found", "The account has no member with this ID who could sign in.")
+        raise Refused("not_found", "The account has no member with this ID who can sign in.")
     await stores.members.save_role(account_id, to_user_id, AccountRole.OWNER)
     await stores.members.save_role(account_id, from_user_id, AccountRole.ADMIN)
     detail = {"owner": {"from": from_user_id, "to": to_user_id}}
@@ -135,11 +135,11 @@ async def transfer_ownership(
 
 async def _check_deletion(stores: AccountStores, account: StoredAccount, confirm: str) -> None:
     if confirm != account.name:
-        raise Refused("confirm_mismatch", "confirm must be the account's name, exactly as it is written.")
+        raise Refused("confirm_mismatch", "confirm must match the account's name exactly.")
     if account.status != AccountStatus.ACTIVE:
-        raise Refused("invalid_state", f"The account is {account.status}; only an active one can be deleted.")
+        raise Refused("invalid_state", f"The account is {account.status}. Only an active account can be deleted.")
     if account.protected:
-        raise Refused("protected_account", "This account belongs to the service itself and cannot be deleted.")
+        raise Refused("protected_account", "This account belongs to AgentGate itself and cannot be deleted.")
     if await stores.accounts.has_enforcing_site(account.id):
         raise Refused("sites_enforcing")
 
@@ -179,12 +179,12 @@ async def invite_newcomer(
     """Add somebody who has no password yet; refuse somebody who has, for whom an invite link would be of no use."""
     user = await find_or_create_user(stores, call, email, name=name)
     if user.status is UserStatus.SUSPENDED:
-        raise Refused("invalid_state", "The address is that of a suspended user; reactivate the user first.")
+        raise Refused("invalid_state", "The address belongs to a suspended user. Reactivate the user first.")
     member, link = await add_member(stores, call, account, email, role)
     if link is None:
         raise Refused(
             "already_active",
-            "The address is that of a user who has a password already. Add them to an account as a member, or let"
+            "The address belongs to a user who already has a password. Add them to an account as a member, or let"
             " them create another account themselves.",
         )
     return Invited(account=account, member=member, link=link)

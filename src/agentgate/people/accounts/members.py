@@ -38,7 +38,7 @@ async def invite_member(
     if any(member.email == email for member in members):
         raise Refused("already_member", "This address belongs to a member of the account already.")
     if await stores.invitations.find_by_email(account.id, email) is not None:
-        raise Refused("already_member", "This address is invited already. Send the invitation again instead.")
+        raise Refused("already_member", "This address already has an invitation. Send the invitation again instead.")
     await _check_room(stores, call, current)
     return await invitations.invite(stores, call, account, email, role)
 
@@ -137,7 +137,7 @@ async def resend_invite(
     member = await get_membership(stores, account.id, user_id)
     user = await stores.users.find_user(user_id)
     if user is None or user.password_hash is not None:
-        raise Refused("already_active", "This member has set a password; there is nothing to invite to.")
+        raise Refused("already_active", "This member has already set a password, so an invitation is not needed.")
     issued = await issue_link(stores, call, LinkKind.INVITE, user_id, account_id=account.id)
     await record(
         stores,
@@ -176,7 +176,7 @@ async def lock_acting_role(
     await stores.accounts.lock_account(account_id)
     member = await stores.members.find_membership(account_id, user_id) if user_id is not None else None
     if member is None or permission not in PERMISSIONS[member.role]:
-        raise Refused("forbidden", f"This needs the permission {permission}, which you do not have.")
+        raise Refused("forbidden", f"You lack the permission {permission}.")
     return member.role
 
 
@@ -200,12 +200,14 @@ async def leave_account(stores: AccountStores, call: Call, account_id: str, user
 async def _check_room(stores: AccountStores, call: Call, account: StoredAccount) -> None:
     usage = await stores.accounts.read_usage(account.id, call.now)
     if usage.members >= account.limits.members:
-        raise Refused("member_limit", f"The account has {usage.members} members of {account.limits.members}.")
+        raise Refused(
+            "member_limit", f"The account has {usage.members} of {account.limits.members} members. Remove one first."
+        )
 
 
 async def _check_not_last_owner(stores: AccountStores, account_id: str, member: Member) -> None:
     if member.role == AccountRole.OWNER and await stores.members.count_owners(account_id) <= 1:
-        raise Refused("last_owner", "This is the account's only owner; make another member owner first.")
+        raise Refused("last_owner", "This member is the account's only owner. Promote another member to owner first.")
 
 
 def _subject(account: StoredAccount, member: Member) -> Subject:

@@ -22,7 +22,7 @@ from agentgate.lib.records import Input, Record
 
 
 class Limits(Record, frozen=True, kw_only=True):
-    """How much an account may have. An operator can change each of them."""
+    """The limits of an account. An operator can change each limit."""
 
     sites: int = limits.SITES_PER_ACCOUNT
     credentials_per_site: int = limits.LIVE_SECRETS_PER_SITE
@@ -32,7 +32,7 @@ class Limits(Record, frozen=True, kw_only=True):
 
 
 class Usage(Record, frozen=True, kw_only=True):
-    """How much an account has. Tokens are those that still work."""
+    """Usage of an account. Only active tokens are counted."""
 
     sites: int
     members: int
@@ -56,8 +56,8 @@ class StoredAccount(Record, frozen=True, kw_only=True):
 class Member(Record, frozen=True, kw_only=True):
     """A member of an account, or an invitation to become one.
 
-    `invited`: the person has not accepted yet, or, added by an operator, has set no password yet. `userId` of an
-    invitation is the invitation's own.
+    `invited`: the person has not accepted yet or, if added by an operator, has not set a password yet. An invitation
+    has its own `userId`.
     """
 
     user_id: str
@@ -112,7 +112,7 @@ class MemberList(Record, frozen=True, kw_only=True):
 
 
 class MemberInput(Input, frozen=True, kw_only=True):
-    """Whom to add, and as what."""
+    """The address to add and its role."""
 
     email: str
     role: AccountRole
@@ -125,7 +125,7 @@ class RoleInput(Input, frozen=True, kw_only=True):
 
 
 class MemberInviteResult(Record, frozen=True, kw_only=True):
-    """The new member, or the invitation. Only operators get the invite link, of a person who has no password yet."""
+    """The new member or the invitation. Only operators get the invite link, for a person without a password."""
 
     member: Member
     invite_url: str | UnsetType = UNSET
@@ -164,14 +164,14 @@ class ApiTokenInput(Input, frozen=True, kw_only=True):
 
 
 class ApiTokenSecret(Record, frozen=True, kw_only=True):
-    """A new API token and its secret, which is shown this once."""
+    """A new API token and its secret, which is shown only once."""
 
     token: ApiToken
     secret: str
 
 
 class OwnAccount(Record, frozen=True, kw_only=True):
-    """The account that the caller works in. `role` is absent for an API token."""
+    """The caller's active account. `role` is absent for an API token."""
 
     id: str
     name: str
@@ -184,7 +184,7 @@ class OwnAccount(Record, frozen=True, kw_only=True):
 
 
 class AccountChange(Input, frozen=True, kw_only=True):
-    """What a customer may change on its account."""
+    """Changes of an account by its owners."""
 
     refused_fields: ClassVar = dict.fromkeys(
         ("id", "status", "role", "limits", "usage", "createdAt"), "forbidden_field"
@@ -195,13 +195,13 @@ class AccountChange(Input, frozen=True, kw_only=True):
 
 
 class ConfirmInput(Input, frozen=True, kw_only=True):
-    """The account's name, typed to confirm."""
+    """The account's name as confirmation."""
 
     confirm: str
 
 
 class DeletedAccount(Record, frozen=True, kw_only=True):
-    """An account that is deleted, and when its data will be gone."""
+    """A deleted account and the time at which its data is purged."""
 
     id: str
     name: str
@@ -211,7 +211,7 @@ class DeletedAccount(Record, frozen=True, kw_only=True):
 
 
 class TransferInput(Input, frozen=True, kw_only=True):
-    """Who becomes owner."""
+    """The new owner."""
 
     user_id: str
 
@@ -235,7 +235,7 @@ class SessionAccount(Record, frozen=True, kw_only=True):
 
 
 class ActiveAccount(SessionAccount, frozen=True, kw_only=True):
-    """The account the user works in, and what they may do there."""
+    """The active account and the user's permissions in it."""
 
     limits: Limits
     permissions: list[ConsolePermission]
@@ -243,9 +243,9 @@ class ActiveAccount(SessionAccount, frozen=True, kw_only=True):
 
 
 class Session(Record, frozen=True, kw_only=True):
-    """Who is signed in, where, and the token that changing requests must carry. Or: a code is still needed.
+    """The signed-in user, the active account and the CSRF token, or a request for a code.
 
-    `invitations` is absent if the user has none to accept.
+    `invitations` is absent if there are none.
     """
 
     user: SessionUser | UnsetType = UNSET
@@ -271,7 +271,7 @@ PERMISSIONS: Mapping[AccountRole, frozenset[ConsolePermission]] = MappingProxyTy
 
 
 class AccessRequest(Record, frozen=True, kw_only=True):
-    """Somebody who asked for an account, and what became of it."""
+    """A request for an account and its state."""
 
     id: str
     email: str
@@ -300,7 +300,8 @@ CheckToken = Annotated[str, Meta(max_length=2048)]
 
 
 class Login(Input, frozen=True, kw_only=True):
-    """Who signs in. `token` is of the browser check, action `sign_in`; it is asked for during an attack only."""
+    """The credentials of a user. `token` is from the browser check with action `sign_in`, required only during an
+    attack."""
 
     email: Typed
     password: Typed
@@ -308,14 +309,14 @@ class Login(Input, frozen=True, kw_only=True):
 
 
 class CodeInput(Input, frozen=True, kw_only=True):
-    """A code of the authenticator app, or one of the recovery codes: exactly one of them."""
+    """Exactly one of a code of the authenticator app and a recovery code."""
 
     code: Typed | UnsetType = UNSET
     recovery_code: Typed | UnsetType = UNSET
 
 
 class SwitchInput(Input, frozen=True, kw_only=True):
-    """The account to work in."""
+    """The account to switch to."""
 
     account_id: Typed
 
@@ -327,9 +328,9 @@ class AccountInput(Input, frozen=True, kw_only=True):
 
 
 class InviteInfo(Record, frozen=True, kw_only=True):
-    """The address that an invite link is for, and the account that it lets them join.
+    """The recipient of an invite link and the account to join.
 
-    `hasPassword`: sign in and accept the invitation; the link sets no password.
+    `hasPassword`: sign in and accept the invitation; the link cannot set a password.
     """
 
     email: str
@@ -348,14 +349,14 @@ class AcceptInput(Input, frozen=True, kw_only=True):
 
 
 class ForgotInput(Input, frozen=True, kw_only=True):
-    """Whose password is forgotten. `token` is of the browser check, action `sign_in`, asked for in a flood only."""
+    """The user's address. `token` is from the browser check with action `sign_in`, required only during an attack."""
 
     email: Typed
     token: CheckToken | UnsetType = UNSET
 
 
 class Received(Record, frozen=True, kw_only=True):
-    """The answer to everybody, known or not."""
+    """The response to known and unknown addresses."""
 
     status: Literal["received"] = "received"
 
@@ -368,14 +369,14 @@ class ResetInput(Input, frozen=True, kw_only=True):
 
 
 class PasswordChange(Input, frozen=True, kw_only=True):
-    """The password as it is, and as it shall be."""
+    """The current and the new password."""
 
     current_password: Typed
     new_password: Typed
 
 
 class MfaState(Record, frozen=True, kw_only=True):
-    """Two-factor authentication of the user: on, being set up, demanded by one of their accounts."""
+    """The user's two-factor authentication: on, in setup, required by one of their accounts."""
 
     enabled: bool
     pending: bool
@@ -384,7 +385,7 @@ class MfaState(Record, frozen=True, kw_only=True):
 
 
 class MfaSetup(Record, frozen=True, kw_only=True):
-    """What an authenticator app needs to know."""
+    """The data for an authenticator app."""
 
     secret: str
     otpauth_url: str
@@ -397,7 +398,7 @@ class MfaEnableInput(Input, frozen=True, kw_only=True):
 
 
 class RecoveryCodes(Record, frozen=True, kw_only=True):
-    """Codes for when the authenticator app is lost, each for one use. They are shown this once."""
+    """Single-use codes for a lost authenticator app. They are shown only once."""
 
     recovery_codes: list[str]
 
@@ -426,7 +427,7 @@ class SessionList(Record, frozen=True, kw_only=True):
 
 
 class AccessRequestInput(Input, frozen=True, kw_only=True):
-    """Who asks for an account. `token` is what the browser check of the service's own site gave."""
+    """A request for an account. `token` is from the browser check of AgentGate's own site."""
 
     email: Typed
     name: Name

@@ -36,7 +36,7 @@ _TRAIL = """account_id = $1
 
 _OF_SITES = (
     *("site_rules", "rule_revision", "site_list_entry", "credential", "decision_label", "feature_capture"),
-    *("appeal", "webhook_delivery", "webhook"),
+    *("appeal", "suggestion", "webhook_delivery", "webhook"),
 )
 
 # Of members who stay, only what ties them to the account goes.

@@ -46,6 +46,8 @@ class Action(StrEnum):
     APPEAL_ANSWER = "appeal.answer"
     APPEAL_REOPEN = "appeal.reopen"
     APPEAL_LABEL = "appeal.label"
+    SUGGESTION_ACCEPT = "suggestion.accept"
+    SUGGESTION_WITHDRAW = "suggestion.withdraw"
     AGENT_POLICY_UPDATE = "agent_policy.update"
     AGENT_GRANT_CREATE = "agent_grant.create"
     AGENT_GRANT_REVOKE = "agent_grant.revoke"

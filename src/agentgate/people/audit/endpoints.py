@@ -41,14 +41,14 @@ async def list_site_changes(call: SiteCall, query: ChangesQuery, store: Store[Au
 
 
 async def list_own_audit(call: Call, query: AuditQuery, store: Store[AuditStores], keyring: Keyring) -> AuditPage:
-    """List what happened in the account, newest first."""
+    """List the account's audit trail, newest first."""
     account_id = call.actor.account_id
-    assert account_id is not None, "the guard lets in members of an account only"
+    assert account_id is not None, "the guard allows only members of an account"
     return await read_audit_page(store.read, keyring, call, query, account_id=account_id)
 
 
 async def list_operator_audit(call: Call, query: AuditQuery, store: Store[AuditStores], keyring: Keyring) -> AuditPage:
-    """List what operators did, newest first: in customers' accounts, with models, keys and sessions."""
+    """List operators' audit trail, newest first: customers' accounts, models, keys and sessions."""
     return await _read_page(keyring, call, query, scope="operator", read=store.read.audit.list_operator_events)
 
 

@@ -41,7 +41,7 @@ class ConfigChangeList(Record, frozen=True, kw_only=True):
 
 
 class AuditEvent(Record, frozen=True, kw_only=True):
-    """One entry of an account's audit trail. `address` is the same for the same source and leads back to nobody."""
+    """One entry of an account's audit trail. `address` is a keyed hash that does not identify a person."""
 
     id: int
     time: Moment

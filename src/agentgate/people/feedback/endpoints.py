@@ -19,7 +19,7 @@ PER_SOURCE = Window("docs-feedback", 20, HOUR_MS)
 async def add_feedback(
     call: Call, body: FeedbackInput, store: Store[FeedbackStores], limiter: Limiter
 ) -> FeedbackReceived:
-    """Say whether a page of the documentation was helpful."""
+    """Rate a page of the documentation as helpful or not."""
     await limiter.require(PER_SOURCE, source_of(call.request.address))
     day = call.now // DAY_MS
     await store.change(lambda stores: stores.feedback.add_answer(body.page, day, helpful=body.helpful))
@@ -27,6 +27,6 @@ async def add_feedback(
 
 
 async def read_report(call: Call, query: FeedbackQuery, store: Store[FeedbackStores]) -> DocsFeedbackReport:
-    """Count the answers per page over the last days, most answered first."""
+    """Count the feedback per page over the last days, most feedback first."""
     items = await store.read.feedback.list_counts(call.now // DAY_MS - query.days + 1)
     return DocsFeedbackReport(days=query.days, items=items)

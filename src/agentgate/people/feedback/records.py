@@ -9,14 +9,14 @@ from agentgate.lib.records import Input, Query, Record
 
 
 class FeedbackInput(Input, frozen=True, kw_only=True):
-    """One answer about one page of the documentation."""
+    """Feedback about one page of the documentation."""
 
     page: Annotated[str, Meta(pattern=r"^/docs/[a-z0-9/_-]{0,200}\Z")]
     helpful: bool
 
 
 class FeedbackReceived(Record, frozen=True, kw_only=True):
-    """The answer was received."""
+    """The feedback was stored."""
 
     status: Literal["received"] = "received"
 
@@ -30,7 +30,7 @@ class FeedbackQuery(Query, frozen=True, kw_only=True):
 
 
 class DocsFeedback(Record, frozen=True, kw_only=True):
-    """The answers about one page."""
+    """The feedback about one page."""
 
     page: str
     helpful: int
@@ -39,7 +39,7 @@ class DocsFeedback(Record, frozen=True, kw_only=True):
 
 
 class DocsFeedbackReport(Record, frozen=True, kw_only=True):
-    """The answers per page, most answered first."""
+    """The feedback per page, most feedback first."""
 
     days: int
     items: list[DocsFeedback]

@@ -43,7 +43,7 @@ async def log_out(call: Call, stores: IdentityStores) -> Reply[None]:
 
 
 async def read_session(call: Call, operators: Operators) -> SessionInfo:
-    """Read who is signed in, and the session's CSRF token."""
+    """Read the signed-in operator and the session's CSRF token."""
     secret = call.request.cookie(ADMIN_COOKIE)
     if call.request.header("x-admin-key") is not None or secret is None:
         return SessionInfo(operator=call.actor.name, via=OperatorVia.KEY)
@@ -51,7 +51,7 @@ async def read_session(call: Call, operators: Operators) -> SessionInfo:
 
 
 async def list_sessions(call: Call, store: Store[IdentityStores], operators: Operators) -> OperatorSessionList:
-    """List the live sessions of all operators, newest first."""
+    """List the active sessions of all operators, newest first."""
     current, found = _current_digest(call), await operators.list_sessions(store.read, call)
     return OperatorSessionList(
         items=[shown(each, OperatorSessionItem, current=each.secret_digest == current) for each in found]
@@ -59,10 +59,10 @@ async def list_sessions(call: Call, store: Store[IdentityStores], operators: Ope
 
 
 async def end_session(call: Call, stores: IdentityStores, operators: Operators) -> Reply[None]:
-    """End an operator's session, one's own or another's."""
+    """End an operator's session."""
     found = [each for each in await operators.list_sessions(stores, call) if each.id == call.params["id"]]
     if not found:
-        raise Refused("not_found", "There is no live operator session with this ID.")
+        raise Refused("not_found", "There is no active operator session with this ID.")
     ended = found[0]
     await stores.operator_sessions.end_session(ended.secret_digest, call.now)
     await record(stores, call, Action.OPERATOR_SESSION_END, Subject(target=ended.id), {"operator": ended.operator})
@@ -71,7 +71,7 @@ async def end_session(call: Call, stores: IdentityStores, operators: Operators) 
 
 
 async def end_other_sessions(call: Call, stores: IdentityStores, operators: Operators) -> None:
-    """End every operator's session but the caller's own; called with the key, every one."""
+    """End every operator session except the caller's own; with the key, every session."""
     current = _current_digest(call)
     others = [each for each in await operators.list_sessions(stores, call) if each.secret_digest != current]
     for session in others:

@@ -36,7 +36,7 @@ async def operator(call: Call, operators: Operators) -> Call:
     if call.request.method not in SAFE_METHODS:
         token = call.request.header("x-csrf-token")
         if token is None or not operators.is_csrf_token(session, token):
-            raise Refused("csrf", "X-CSRF-Token must carry the csrfToken of GET /v1/admin/session.")
+            raise Refused("csrf", "X-CSRF-Token must be the csrfToken of GET /v1/admin/session.")
     return call.acting_as(Actor(kind=ActorKind.OPERATOR, name=session.operator))
 
 

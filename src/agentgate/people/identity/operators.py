@@ -57,7 +57,9 @@ class Operators:
         if await self._limiter.count(PER_SOURCE, source_of(call.request.address)):
             raise Refused("unauthorized", "The operator credential is wrong.")
         await self._delay()
-        raise self._limiter.refusal(PER_SOURCE, "Too many wrong operator credentials. The right one is accepted.")
+        raise self._limiter.refusal(
+            PER_SOURCE, "Too many wrong operator credentials. The correct credential still works."
+        )
 
     async def _delay(self) -> None:
         if self._delayed >= DELAYED_AT_ONCE:

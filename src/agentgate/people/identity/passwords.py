@@ -29,7 +29,7 @@ AT_ONCE = 2
 MOST_WAITING = 20
 RETRY_AFTER_S = 1
 
-# A composed letter may come as up to four code points. What is longer is not even normalised, which takes time.
+# A composed letter may come as up to four code points. What is longer is not even normalized, which takes time.
 MOST_CODE_POINTS = 4 * PASSWORD_CHARACTERS.most
 # A shorter local part occurs in any text by chance.
 LEAST_LOCAL_PART_CHARACTERS = 3
@@ -96,7 +96,7 @@ class Passwords:
         if self._accepted[known] >= AT_ONCE + MOST_WAITING:
             raise Refused(
                 "rate_limited",
-                "Too many sign-ins at once; try again in a second.",
+                "Too many concurrent sign-ins. Try again in a second.",
                 headers={"retry-after": str(RETRY_AFTER_S)},
             )
         self._accepted[known] += 1
@@ -110,17 +110,17 @@ def weakness(password: str, *, email: str, common: frozenset[str]) -> str | None
     """Return what is wrong with a password and what would be right, or None."""
     length = len(_normalised(password)) if len(password) <= MOST_CODE_POINTS else len(password)
     if length < PASSWORD_CHARACTERS.least:
-        return f"The password has {length} characters; use at least {PASSWORD_CHARACTERS.least}."
+        return f"The password has {length} characters. Use at least {PASSWORD_CHARACTERS.least}."
     if length > PASSWORD_CHARACTERS.most:
-        return f"The password has {length} characters; use at most {PASSWORD_CHARACTERS.most}."
+        return f"The password has {length} characters. Use at most {PASSWORD_CHARACTERS.most}."
     if any(unicodedata.category(character) == "Cs" for character in password):
-        return "The password is not valid Unicode; use characters that can be typed."
+        return "The password is not valid Unicode. Use characters that can be typed."
     text = _normalised(password).casefold()
     if _is_guessable(text, common):
-        return "The password is a number or a common word, repeated or with digits; use several unrelated words."
+        return "The password is a number or a common word, repeated or with digits. Use several unrelated words."
     local_part = email.partition("@")[0].casefold()
     if len(local_part) >= LEAST_LOCAL_PART_CHARACTERS and local_part in text:
-        return "The password contains your e-mail address's name; use something that has nothing to do with it."
+        return "The password contains the name in your email address. Use words unrelated to it."
     return None
 
 
@@ -154,7 +154,7 @@ def _normalised(password: str) -> str:
 
 
 def _bytes(password: str) -> bytes:
-    # What is too long to have been accepted is wrong whatever it is; the empty text is too, and quickly normalised.
+    # What is too long to have been accepted is wrong whatever it is; the empty text is too, and quickly normalized.
     text = _normalised(password) if len(password) <= MOST_CODE_POINTS else ""
     return text.encode("utf-8", "surrogatepass")
 

@@ -15,7 +15,7 @@ OPERATOR_NAME_PATTERN = r"^[A-Za-z0-9._@-]+( [A-Za-z0-9._@-]+)*\Z"
 
 
 class LoginRequest(Input, frozen=True, kw_only=True):
-    """The operator credential, and the name under which the audit trail will show its bearer."""
+    """The operator credential and the operator's name in the audit trail."""
 
     key: Annotated[str, Meta(max_length=512)]
     operator: Annotated[str, Meta(max_length=OPERATOR_NAME_CHARACTERS, pattern=OPERATOR_NAME_PATTERN)] | UnsetType = (
@@ -24,7 +24,7 @@ class LoginRequest(Input, frozen=True, kw_only=True):
 
 
 class SessionInfo(Record, frozen=True, kw_only=True):
-    """Who is signed in, and the token that changing requests must carry."""
+    """The signed-in operator and the CSRF token."""
 
     operator: str
     via: OperatorVia
@@ -49,7 +49,7 @@ class OperatorSession(Struct, frozen=True, kw_only=True):
 
 
 class OperatorSessionItem(Record, frozen=True, kw_only=True):
-    """An operator's session as operators see it. The address is a keyed hash."""
+    """An operator's session. The address is a keyed hash."""
 
     id: str
     operator: str
@@ -61,7 +61,7 @@ class OperatorSessionItem(Record, frozen=True, kw_only=True):
 
 
 class OperatorSessionList(Record, frozen=True, kw_only=True):
-    """The live sessions of all operators, newest first."""
+    """The active sessions of all operators, newest first."""
 
     items: list[OperatorSessionItem]
 

@@ -21,10 +21,10 @@ from agentgate.people.identity.records import UserSession
 
 WINDOW_MS = limits.LOGIN_WINDOW_MINUTES * MINUTE_MS
 WAIT_MS = limits.LOGIN_WAIT_SECONDS * SECOND_MS
-TOO_MANY = "Too many failed sign-ins; try again after the time in Retry-After."
+TOO_MANY = "Too many failed sign-ins. Try again after the time in Retry-After."
 UNDER_ATTACK = (
-    "Many sign-ins are failing at present. Send it again after the time in Retry-After, from the same address; a"
-    " browser that has signed in before need not wait."
+    "Many sign-ins are failing at the moment. Try again after the time in Retry-After, from the same IP address. A"
+    " browser that has signed in before can try immediately."
 )
 
 

@@ -32,7 +32,9 @@ def canonical_email(text: str) -> str:
     if not at or "@" in domain:
         raise _refused("it does not have exactly one @")
     if len(local) > LOCAL_PART_CHARACTERS or not _LOCAL_PART.match(local):
-        raise _refused("before the @ go 1 to 64 ASCII letters, digits and signs, without spaces or quotes")
+        raise _refused(
+            "the part before the @ must have 1 to 64 ASCII letters, digits and signs, without spaces or quotes"
+        )
     email = f"{local.lower()}@{_canonical_domain(domain)}"
     if len(email) > EMAIL_CHARACTERS:
         raise _refused(f"it has more than {EMAIL_CHARACTERS} characters")
@@ -66,12 +68,12 @@ def _canonical_domain(domain: str) -> str:
         # Also checks that what claims to be an A-label (`xn--`) is one, and the only spelling of its name.
         encoded = idna.encode(plain, strict=True).decode("ascii")
     except (idna.IDNAError, UnicodeError):
-        raise _refused("what follows the @ is not a domain name") from None
+        raise _refused("the part after the @ is not a domain name") from None
     labels = encoded.split(".")
     if len(encoded) > DOMAIN_CHARACTERS or not all(_LABEL.match(label) for label in labels):
-        raise _refused("what follows the @ is not a domain name")
+        raise _refused("the part after the @ is not a domain name")
     if len(labels) < 2 or labels[-1].isdigit():
-        raise _refused("what follows the @ is not a full domain name, such as example.com")
+        raise _refused("the part after the @ is not a full domain name, such as example.com")
     return encoded
 
 
@@ -85,9 +87,9 @@ def _mapped(domain: str) -> str:
     except idna.IDNAError:
         agreed = False
     if becomes_ascii or not agreed:
-        raise _refused("what follows the @ is not a domain name in its plain spelling")
+        raise _refused("the part after the @ is not a domain name in its plain spelling")
     return lowered
 
 
 def _refused(why: str) -> Refused:
-    return Refused("invalid_request", f"This is not an e-mail address: {why}. Send one such as name@example.com.")
+    return Refused("invalid_request", f"This is not an email address: {why}. Send one such as name@example.com.")

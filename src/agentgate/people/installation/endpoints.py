@@ -51,7 +51,7 @@ def _state(key: StoredKey, now_ms: int, *, is_newest: bool) -> KeyState:
 async def read_installation(call: Call, installation: InstallationReader) -> InstallationState:
     """Read the state of the installation: stores, workers, jobs, keys, threat lists, mail.
 
-    Counts of events and of gateway checks are those of the worker that answers.
+    Counts of events and gateway checks are from the responding worker.
     """
     return await installation.report(call.now)
 
@@ -60,22 +60,24 @@ async def read_settings(
     call: Call,  # noqa: ARG001 - every handler is given its call
     installation: InstallationReader,
 ) -> InstallationSettings:
-    """List the settings in force and where each came from. Secrets are hidden."""
+    """List the effective settings and their sources. Secrets are hidden."""
     return installation.settings()
 
 
 async def rotate_key(call: Call, stores: KeyRotationStores, sealer: Sealer) -> InstallationKey:
-    """Make a new key for a purpose.
+    """Create a new key for a purpose.
 
-    It is used once every worker has read it, after six minutes. The old one goes on verifying what it made until that
-    has expired.
+    It becomes active after six minutes, when every worker has read it. The old key verifies its signatures until they
+    expire.
     """
     purpose = call.params["purpose"]
     if purpose not in PURPOSES:
-        raise Refused("not_found", f"There is no such purpose; there are {', '.join(PURPOSES)}.")
+        raise Refused("not_found", f"Unknown purpose. Use one of: {', '.join(PURPOSES)}.")
     if any(key.purpose == purpose and key.active_ms > call.now for key in await stores.keys.list_keys()):
         # Each rotation ends the keys before it: a second one would end a key that was never used.
-        raise Refused("invalid_state", "The next key of this purpose is not in use yet; rotate again after that.")
+        raise Refused(
+            "invalid_state", "The next key of this purpose is not active yet. Rotate again after its activation."
+        )
     made = await replace_key(stores, sealer, purpose, call.now)
     await record(stores, call, Action.SERVICE_KEY_ROTATE, Subject(target=made.id), {"purpose": purpose})
     return key_records([made], call.now)[0]

@@ -10,7 +10,7 @@ from agentgate.lib.records import Record
 
 
 class InstallationCheck(Record, frozen=True, kw_only=True):
-    """One check of the readiness answer. Without a required one nothing is decided."""
+    """One check of readiness. If a required check fails, AgentGate cannot decide."""
 
     name: str
     ok: bool
@@ -18,14 +18,14 @@ class InstallationCheck(Record, frozen=True, kw_only=True):
 
 
 class WorkerCounts(Record, frozen=True, kw_only=True):
-    """Worker processes: how many are set up on each machine, and how many are alive over all machines."""
+    """Worker processes: the configured number per machine and the active number on all machines."""
 
     configured: int
     alive: int
 
 
 class EventCounts(Record, frozen=True, kw_only=True):
-    """Decision events of the answering worker since its start. Sent is stored, failed and waiting together."""
+    """Decision events of the responding worker since its start. Sent is the total of stored, failed and waiting."""
 
     sent: int
     stored: int
@@ -34,7 +34,7 @@ class EventCounts(Record, frozen=True, kw_only=True):
 
 
 class GatewayCounts(Record, frozen=True, kw_only=True):
-    """Gateway checks of the answering worker since its start. `p95Ms` is the upper end of the histogram's bucket."""
+    """Gateway checks of the responding worker since its start. `p95Ms` is the upper end of the histogram's bucket."""
 
     answered: int
     errors: int
@@ -42,7 +42,7 @@ class GatewayCounts(Record, frozen=True, kw_only=True):
 
 
 class InstallationJob(Record, frozen=True, kw_only=True):
-    """A timed job: how often it runs, how its last run ended, and until when a jump of the clock holds it."""
+    """A scheduled job: interval, result of its last run, and the end of a delay after a clock jump."""
 
     name: str
     interval_seconds: int
@@ -54,7 +54,8 @@ class InstallationJob(Record, frozen=True, kw_only=True):
 
 
 class InstallationKey(Record, frozen=True, kw_only=True):
-    """A key of the service, never its material. Only the current one makes new things; a retired one still verifies."""
+    """A key without its material. Only the current key signs and encrypts; a retired key still verifies and
+    decrypts."""
 
     id: str
     purpose: str
@@ -65,7 +66,7 @@ class InstallationKey(Record, frozen=True, kw_only=True):
 
 
 class ThreatList(Record, frozen=True, kw_only=True):
-    """One source of threat data; without `importedAt` it is bundled with the program."""
+    """One source of threat data; `importedAt` is absent for bundled data."""
 
     name: str
     kind: str
@@ -75,7 +76,7 @@ class ThreatList(Record, frozen=True, kw_only=True):
 
 
 class MailCounts(Record, frozen=True, kw_only=True):
-    """The outbox. Without a mail server messages wait until somebody copies their links."""
+    """The outbox. Without a mail server, an operator must copy the links of messages."""
 
     configured: bool
     pending: int
@@ -84,7 +85,7 @@ class MailCounts(Record, frozen=True, kw_only=True):
 
 
 class InstallationState(Record, frozen=True, kw_only=True):
-    """The state of the installation now."""
+    """The current state of the installation."""
 
     version: str
     time: Moment
@@ -101,7 +102,7 @@ class InstallationState(Record, frozen=True, kw_only=True):
 
 
 class InstallationSetting(Record, frozen=True, kw_only=True):
-    """A setting in force. The value of a secret is never shown, only whether there is one."""
+    """An effective setting. The value of a secret is hidden; only its presence is shown."""
 
     name: str
     value: str
@@ -110,6 +111,6 @@ class InstallationSetting(Record, frozen=True, kw_only=True):
 
 
 class InstallationSettings(Record, frozen=True, kw_only=True):
-    """Every setting, in the order of their page."""
+    """All settings, in the order of the settings page."""
 
     items: list[InstallationSetting]

@@ -20,10 +20,10 @@ class OutboxQuery(Query, frozen=True, kw_only=True):
 
 
 async def list_messages(call: Call, query: OutboxQuery, store: Store[OutboxStores], messenger: Messenger) -> OutboxList:
-    """List messages that were sent or are to be sent, newest first.
+    """List sent and queued messages, newest first.
 
-    Bodies hold one-time links: whoever reads this can act as the recipient. Once a link is used, replaced or expired
-    the body is empty.
+    Bodies contain one-time links, with which a reader can act as the recipient. After a link is used, replaced or
+    expired, the body is empty.
     """
     items = [
         shown(message, OutboxMessage, to=message.recipient, body=messenger.read_text(message))

@@ -91,7 +91,7 @@ class MailDelivery:
             raise MailRefused("every attempt was interrupted", permanent=True)
         text = self.messenger.read_text(message)
         if not text:
-            raise MailRefused("its content was of no more use", permanent=True)
+            raise MailRefused("the message had expired", permanent=True)
         try:
             content = compose(message, text, mail_from=self.mail_from, now_ms=self.clock.now_ms())
         except (ValueError, MessageError):

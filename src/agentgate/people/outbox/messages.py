@@ -77,11 +77,11 @@ def invite_message(to: str, *, account_name: str, url: str, link_digest: bytes) 
         "invite",
         to,
         "Your invitation to AgentGate",
-        f"you have been invited to {_account(account_name)} on AgentGate. Open this link to join:",
+        f"you have been invited to {_account(account_name)} on AgentGate. To join, open this link:",
         url,
-        "If you have no password at AgentGate yet, choose one there. If you have one, sign in with it and accept the"
-        " invitation on the page of your accounts.",
-        f"The link works once, within {limits.INVITE_LINK_DAYS} days. If you do not know what this is about, ignore"
+        "If you do not have an AgentGate password yet, choose one there. If you have one, sign in with it and accept"
+        " the invitation on the accounts page.",
+        f"The link works once, within {limits.INVITE_LINK_DAYS} days. If you did not expect this invitation, ignore"
         " this message: you join only if you accept.",
         link_digest=link_digest,
     )
@@ -92,11 +92,11 @@ def reset_message(to: str, *, url: str, link_digest: bytes) -> MailMessage:
     return _message(
         "reset",
         to,
-        "Choose a new AgentGate password",
-        "somebody, hopefully you, asked for a new password for your AgentGate user. Open this link to choose one:",
+        "Reset your AgentGate password",
+        "we received a request to reset the password of your AgentGate user. To choose a new password, open this link:",
         url,
-        f"The link works once, within {limits.PASSWORD_RESET_LINK_HOURS} hour. If it was not you, ignore this message:"
-        " your password stays as it is.",
+        f"The link works once, within {limits.PASSWORD_RESET_LINK_HOURS} hour. If you did not request this, ignore this"
+        " message: your password does not change.",
         link_digest=link_digest,
     )
 
@@ -109,7 +109,7 @@ def added_message(to: str, *, account_name: str, url: str) -> MailMessage:
         "You were added to an account on AgentGate",
         f"you were added to {_account(account_name)} on AgentGate. Sign in as usual and switch to it:",
         url,
-        "If you do not want to belong to it, you can leave it on its page of members.",
+        "If you do not want to be a member, you can leave the account on its members page.",
     )
 
 
@@ -120,7 +120,7 @@ def password_changed_message(to: str) -> MailMessage:
         to,
         "Your AgentGate password was changed",
         "the password of your AgentGate user was changed.",
-        "If it was not you, ask for a new password on the sign-in page at once and tell the operator of the service.",
+        "If this was not you, reset your password on the sign-in page now and inform the operator of AgentGate.",
     )
 
 
@@ -130,9 +130,9 @@ def mfa_reset_message(to: str) -> MailMessage:
         "mfa_reset",
         to,
         "Two-factor authentication was turned off",
-        "an operator turned off two-factor authentication for your AgentGate user. From now on the password alone"
-        " is enough to sign in.",
-        "If you asked for this, set it up again soon. If you did not, tell the operator of the service at once.",
+        "an operator turned off two-factor authentication for your AgentGate user. You can now sign in with your"
+        " password alone.",
+        "If you requested this, set it up again soon. If you did not, inform the operator of AgentGate immediately.",
     )
 
 

@@ -68,7 +68,7 @@ class Admission:
     def message_of(self, call: Call) -> SignedMessage:
         message = self._address.message(call.request)
         if message is None:
-            raise _invalid("The request was sent to another host than the service's own.")
+            raise _invalid("The request was sent to a host that is not AgentGate's own.")
         return message
 
     async def identify_caller(self, call: Call, site: SiteView) -> Identity | None:
@@ -95,9 +95,9 @@ class Admission:
         if CONTENT_DIGEST not in identity.covered:
             return _invalid("The signature must cover Content-Digest.")
         if not matches(message.headers.get(CONTENT_DIGEST.encode(), b""), content):
-            return _invalid("The body is not the one that Content-Digest was made of.")
+            return _invalid("Content-Digest does not match the body.")
         if not await self.replays.is_new(identity, unsafe=True):
-            return _invalid("This signature was used before. Sign every request anew, with a nonce of its own.")
+            return _invalid("This signature was used before. Sign every request separately, with a new nonce.")
         return None
 
 

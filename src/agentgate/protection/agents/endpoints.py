@@ -50,23 +50,25 @@ from agentgate.protection.sites.repository import SiteStores
 
 
 async def read_agent_policy(call: SiteCall, store: Store[SiteStores]) -> Reply[AgentPolicy]:
-    """Read a site's agent policy; the defaults when none was ever set.
+    """Read a site's agent policy. Default: the default policy.
 
-    `ETag` names this version. Sent back with `If-Match`, a change replaces this version or is refused.
+    `ETag` is the version. With `If-Match`, a change succeeds only if this version is still current.
     """
     return _shown_policy(await _read_policy(call, store))
 
 
 async def replace_agent_policy(call: SiteCall, body: AgentPolicy, stores: SiteStores) -> Reply[AgentPolicy]:
-    """Replace a site's agent policy. Absent members get their defaults.
+    """Replace a site's agent policy. Omitted members get their defaults.
 
-    With `If-Match`, only the version that it names is replaced; otherwise the answer is 409 `revision_conflict`.
+    With `If-Match`, only that version is replaced; otherwise the response is 409 `revision_conflict`.
     """
     site = await locked_site(stores, call)
     check_policy(body, site)
     before, expected = stored_policy(site), call.request.header("if-match")
     if expected is not None and expected != tag_of(before):
-        raise Refused("revision_conflict", "The agent policy changed since it was loaded. Load it again, then save.")
+        raise Refused(
+            "revision_conflict", "The agent policy has changed since you loaded it. Load it again, then save."
+        )
     # An unchanged policy gets no audit entry.
     if before != body or isinstance(site.agent_policy, UnsetType):
         await stores.sites.save_agent_policy(call.site_id, to_builtins(body), call.now)
@@ -86,7 +88,7 @@ def _shown_policy(policy: AgentPolicy) -> Reply[AgentPolicy]:
 
 
 # The description in the API documents.
-TEXTS = {"text/csv": f"A row of names, then a row for each charge: {', '.join(COLUMNS)}"}
+TEXTS = {"text/csv": f"A header row, then one row per charge: {', '.join(COLUMNS)}"}
 
 
 async def read_agent_charges(
@@ -119,10 +121,10 @@ async def _statement(
 async def submit(
     call: Call, body: SubmissionInput, content: bytes, submissions: Submissions
 ) -> Reply[SubmissionAnswer]:
-    """Submit something as an agent, and get a receipt for the site.
+    """Submit content as an agent and get a receipt for the site.
 
-    The request is signed (RFC 9421, `tag="web-bot-auth"`) and the signature covers `Content-Digest`. `id` is the
-    agent's own; the same one with the same content gets the same answer and is charged once.
+    The request is signed (RFC 9421, `tag="web-bot-auth"`) and the signature covers `Content-Digest`. The agent
+    chooses `id`. A repeated `id` with the same content gets the same response and is charged once.
     """
     answer = await submissions.submit(call, body, content)
     charged = charged_in(answer)
@@ -143,7 +145,7 @@ async def read_site_tools(call: Call, manifests: ToolsManifests) -> Reply[ToolsM
 
 
 async def read_own_tools(call: Call, manifests: ToolsManifests) -> Reply[ToolsManifest | None]:
-    """Read the tools of the service itself, and where sites list theirs. No customer is listed."""
+    """Read AgentGate's own tools and the location of sites' tools, without any customer."""
     return _reply(call, await manifests.own())
 
 
@@ -167,8 +169,8 @@ HTML = "text/html; charset=utf-8"
 async def poll_handoff(call: Call, approvals: Approvals) -> Reply[HandoffAnswer]:
     """Poll the state of a handoff.
 
-    Signed by the agent that received it, with a fresh signature each time; for everybody else there is no such handoff.
-    The receipt of an approved one stays the same until it is redeemed.
+    The agent that received the handoff signs each request with a new signature; other callers get 404. The receipt of
+    an approved handoff does not change until it is redeemed.
     """
     answer = await approvals.poll(call, call.params["id"])
     wait = (("retry-after", str(answer.interval)),) if answer.status is HandoffStatus.PENDING else ()
@@ -176,25 +178,25 @@ async def poll_handoff(call: Call, approvals: Approvals) -> Reply[HandoffAnswer]
 
 
 async def read_handoff_page(call: Call, approvals: Approvals) -> Reply[Text]:
-    """Read the page at which a person decides about an agent's request."""
+    """Read the page on which a person decides about an agent's request."""
     return _page(call, await approvals.show(call, call.params["id"]))
 
 
 async def decide_handoff(call: Call, body: ChoiceInput, approvals: Approvals) -> Reply[Text]:
     """Approve or decline an agent's request.
 
-    Sent by the page's own form, with the token of the check that a person passed there.
+    The page's own form sends it, with the token of the browser check on that page.
     """
     return _page(call, await approvals.decide(call, call.params["id"], body))
 
 
 async def read_handoff_style(call: Call, static: StaticFiles) -> Reply[Text | None]:
-    """Read the style sheet of the page."""
+    """Read the page's style sheet."""
     return await read_file(call, static)
 
 
 async def list_agent_grants(call: SiteCall, store: Store[SiteStores], grants: GrantStore) -> AgentGrantList:
-    """List the grants that people gave agents at this site, the newest first."""
+    """List the pre-approvals of agents on this site, newest first."""
     number = await store.read.sites.find_number(call.site_id)
     return AgentGrantList(
         items=[shown(grant, AgentGrant, key_id=grant.keyid) for grant in await grants.list_grants(number)]
@@ -202,15 +204,15 @@ async def list_agent_grants(call: SiteCall, store: Store[SiteStores], grants: Gr
 
 
 async def revoke_agent_grant(call: SiteCall, store: Store[SiteStores], grants: GrantStore) -> None:
-    """End a grant now.
+    """Revoke a pre-approval now.
 
-    The agent's next request is challenged again. Ending it twice does nothing more.
+    The agent's next request is challenged again. Revoking it twice has no further effect.
     """
     number = await store.read.sites.find_number(call.site_id)
     grant_id = call.params["grantId"]
     revoked = await grants.revoke_grant(number, grant_id, now_ms=call.now)
     if revoked is None:
-        raise Refused("not_found", "The site has no such grant. List its grants for their IDs.")
+        raise Refused("not_found", "The site has no pre-approval with this ID. List its pre-approvals for their IDs.")
     if revoked:
         subject = Subject(account_id=call.account_id, site_id=call.site_id, target=grant_id)
         await store.change(lambda stores: record(stores, call, Action.AGENT_GRANT_REVOKE, subject))
@@ -251,7 +253,7 @@ def check_policy(policy: AgentPolicy, site: Site) -> None:
     if problem is not None:
         raise Refused("invalid_request", problem)
     if len(to_json(policy)) > MOST_BYTES:
-        raise Refused("invalid_request", f"The policy is too long; at most {MOST_BYTES // 1024} KiB are kept.")
+        raise Refused("invalid_request", f"The policy is too large. Send at most {MOST_BYTES // 1024} KiB.")
 
 
 def policy_diff(before: AgentPolicy, after: AgentPolicy) -> dict[str, Any]:
@@ -273,7 +275,7 @@ def _unknown_action(policy: AgentPolicy, site: Site) -> str | None:
             named += [(f"agents.{key}.actions.{action}", action) for action in entry.actions]
     unknown = next((where for where, action in named if action not in site.actions), None)
     known = ", ".join(site.actions)
-    return None if unknown is None else f"{unknown}: the site has no such action; it has {known}."
+    return None if unknown is None else f"{unknown}: the site does not have this action. Its actions are {known}."
 
 
 def _unusable_key(policy: AgentPolicy) -> str | None:
@@ -283,7 +285,7 @@ def _unusable_key(policy: AgentPolicy) -> str | None:
         for number, jwk in enumerate(entry.jwks.keys):
             if read_key(jwk) is None:
                 return (
-                    f"agents.{agent}.jwks.keys[{number}] is no Ed25519 public key for signatures; "
-                    'send {"kty": "OKP", "crv": "Ed25519", "x": "<43 characters>"}.'
+                    f"agents.{agent}.jwks.keys[{number}] is not an Ed25519 public key for signatures. "
+                    'Send {"kty": "OKP", "crv": "Ed25519", "x": "<43 characters>"}.'
                 )
     return None

@@ -32,7 +32,7 @@ class Identity(Struct, frozen=True, gc=False):
     # verified, and when a signature names an agent that could not be verified.
     agent: str | None = None
     keyid: str | None = None
-    # What the agent's key set says that it fetches pages for, in the words of the label catalogue.
+    # What the agent's key set says that it fetches pages for, in the words of the label catalog.
     purposes: tuple[str, ...] = ()
     # Names of the components that the signature covers, such as `@authority`, `content-digest`, `crawler-max-price`.
     covered: frozenset[str] = frozenset()

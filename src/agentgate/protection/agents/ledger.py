@@ -24,7 +24,7 @@ class StatementQuery(Query, frozen=True, kw_only=True):
 
 
 class ChargeTotal(Record, frozen=True, kw_only=True):
-    """What one agent owes in one currency. `amount` is `minorUnits` with two decimals."""
+    """One agent's total in one currency. `amount` is `minorUnits` with two decimals."""
 
     agent: str
     # The agent's present name in the site's policy.
@@ -36,14 +36,14 @@ class ChargeTotal(Record, frozen=True, kw_only=True):
 
 
 class ChargeItem(ChargeTotal, frozen=True, kw_only=True):
-    """The part of it for one action, at the gateway or by submission."""
+    """The share of one action, at the gateway or by submission."""
 
     source: ChargeSource
     action: str | UnsetType = UNSET
 
 
 class ChargeStatement(Record, frozen=True, kw_only=True):
-    """A month of charges at one site."""
+    """The charges of one site in a month."""
 
     site_key: str
     month: str

@@ -291,7 +291,10 @@ def _claim(identity: Identity, policy: AgentPolicy, claimed: str | None) -> Poli
     if policy.unverified is AgentPolicyDefault.ALLOW:
         return None
     outcome = Outcome.CHALLENGE if policy.unverified is AgentPolicyDefault.CHALLENGE else Outcome.BLOCK
-    why = identity.why or "The User-Agent names an agent and no signature proves it. Sign as Accept-Signature says."
+    why = (
+        identity.why
+        or "The User-Agent names an agent and no signature proves it. Sign as described in Accept-Signature."
+    )
     return PolicyRefusal(UNPROVEN, outcome, why)
 
 
@@ -311,7 +314,7 @@ def _offer(message: SignedMessage, price: Price | None, identity: Identity) -> P
 def _payment(offer: PriceOffer) -> PolicyRefusal | None:
     if offer.reason is None or offer.error is None:
         return None
-    return PolicyRefusal(offer.reason, Outcome.BLOCK, f"{offer.error.value}: the price stands in Crawler-Price.")
+    return PolicyRefusal(offer.reason, Outcome.BLOCK, f"{offer.error.value}: Crawler-Price contains the price.")
 
 
 def _digest_problem(
@@ -325,16 +328,16 @@ def _digest_problem(
     is_required = rules is not None and rules.require_content_digest is True
     is_covered = CONTENT_DIGEST in identity.covered
     if not is_covered:
-        return "This action needs a Content-Digest that the signature covers." if is_required else None
+        return "This action requires a Content-Digest that the signature covers." if is_required else None
     seen = headers.get(BODY_DIGEST)
     if seen is None:
         return None
     signed, actual = _digests(headers.get(CONTENT_DIGEST.encode(), b"")), _digests(seen)
     shared = signed.keys() & actual.keys()
     if any(signed[name] != actual[name] for name in shared):
-        return "The body is not the one that Content-Digest was made of."
+        return "Content-Digest does not match the body."
     if is_required and not shared:
-        return "This action needs a Content-Digest of the kind that the proxy makes (sha-256)."
+        return "This action requires a Content-Digest with the proxy's algorithm (sha-256)."
     return None
 
 
@@ -344,10 +347,10 @@ def _digests(value: bytes) -> dict[bytes, bytes]:
 
 
 _KEYS_UNDER_WAY = Identity(
-    verdict=AgentVerdict.UNVERIFIED, why="The key set of the agent is still being fetched. Ask again in a moment."
+    verdict=AgentVerdict.UNVERIFIED, why="The agent's key set is still being fetched. Try again in a moment."
 )
-_USED_BEFORE = "This signature was used before. Sign every request anew, with a nonce of its own."
-_DENIED = PolicyRefusal("agent_denied", Outcome.BLOCK, "The site's policy denies this agent this action.")
-_CHALLENGED = PolicyRefusal("policy", Outcome.CHALLENGE, "The site wants a person to confirm what this agent does.")
-_OVER_QUOTA = PolicyRefusal("rate_limited", Outcome.BLOCK, "The agent is over its quota for this minute.")
+_USED_BEFORE = "This signature was used before. Sign every request separately, with a new nonce."
+_DENIED = PolicyRefusal("agent_denied", Outcome.BLOCK, "The site's policy denies this action to this agent.")
+_CHALLENGED = PolicyRefusal("policy", Outcome.CHALLENGE, "The site requires a person to approve this agent's actions.")
+_OVER_QUOTA = PolicyRefusal("rate_limited", Outcome.BLOCK, "The agent exceeded its quota for this minute.")
 _RETRY_AFTER = (b"retry-after", b"%d" % AGENT_QUOTA_RETRY_AFTER_S)

@@ -190,7 +190,7 @@ def _tool(
     if price is not None:
         meta["agentgate/price"] = str(policy.actions[action].price)
     usual = {
-        "description": f"Does {action} at this site. One submission per id.",
+        "description": f"Performs {action} on this site. One submission per id.",
         "inputSchema": {"$schema": _JSON_SCHEMA, "type": "object"},
         "outputSchema": {
             "type": "object",

@@ -77,7 +77,7 @@ async def list_appeals(call: SiteCall, query: AppealsQuery, store: Store[AppealS
 
 
 async def read_appeal(call: SiteCall, store: Store[AppealStores]) -> AppealDetail:
-    """Read one appeal, and how many others are like it."""
+    """Read one appeal and the number of similar appeals."""
     found = await _find(store.read, call)
     rule, visitor = await store.read.appeals.count_like(found, since_ms=call.now - LIKE_DAYS * DAY_MS)
     return AppealDetail(appeal=show(found), same_rule=rule, same_visitor=visitor)
@@ -86,20 +86,20 @@ async def read_appeal(call: SiteCall, store: Store[AppealStores]) -> AppealDetai
 async def _find(stores: AppealStores, call: SiteCall) -> StoredAppeal:
     found = await stores.appeals.find_appeal(call.site_id, call.params["appealId"])
     if found is None:
-        raise Refused("not_found", "The site has no such appeal.")
+        raise Refused("not_found", "The site has no appeal with this ID.")
     return found
 
 
 async def answer_appeal(call: SiteCall, body: AppealAnswerInput, stores: AppealStores) -> Appeal:
-    """Answer an appeal; the person reads it at the link that they have.
+    """Resolve an appeal; the visitor reads the reply at their link.
 
-    `let_in` makes an entry of the site's lists that lets this visitor in for `hours`.
+    `let_in` adds an allowlist entry for this visitor for `hours`.
     """
     await stores.appeals.lock_appeals(call.site_id)
     found = await _find(stores, call)
     if not found.is_open:
         raise Refused(
-            "invalid_state", f"{found.answered_by} has answered this appeal already; take that answer back first."
+            "invalid_state", f"{found.answered_by} has already resolved this appeal. Undo that decision first."
         )
     entry_id = await _let_in(stores, call, found, body.hours) if body.answer is AppealAnswer.LET_IN else None
     made = replace(
@@ -121,11 +121,11 @@ async def answer_appeal(call: SiteCall, body: AppealAnswerInput, stores: AppealS
 
 
 async def reopen_appeal(call: SiteCall, stores: AppealStores) -> Appeal:
-    """Take an answer back: the appeal is open again, and the list entry of the answer is removed."""
+    """Reopen an appeal and remove the list entry of its resolution."""
     await stores.appeals.lock_appeals(call.site_id)
     found = await _find(stores, call)
     if found.is_open:
-        raise Refused("invalid_state", "Nobody has answered this appeal yet.")
+        raise Refused("invalid_state", "This appeal is not resolved yet.")
     if found.entry_id is not None and await stores.lists.find_entry(call.site_id, found.entry_id) is not None:
         await remove_entry(stores, call, found.entry_id)
     made = replace(found, state=AppealState.WAITING, answered_ms=None, answered_by=None, reply="", entry_id=None)
@@ -138,7 +138,7 @@ async def reopen_appeal(call: SiteCall, stores: AppealStores) -> Appeal:
 async def label_appeal(
     call: SiteCall, body: AppealLabelInput, store: Store[AppealStores], events: KeptEvents
 ) -> Appeal:
-    """Label the appealed decision, for models to learn from."""
+    """Label the appealed decision as training data for models."""
     value = body.label
     decision = (await _find(store.read, call)).decision
     evidence = await find_evidence(store, events, call, decision)
@@ -152,7 +152,7 @@ async def label_appeal(
         before = await stores.decision_labels.find_label(call.site_id, decision)
         # An operator's label is not replaced by an owner's.
         if before is not None and before.source is LabelSource.OPERATOR and not is_operator:
-            raise Refused("invalid_state", f"An operator has labelled this decision {before.label} already.")
+            raise Refused("invalid_state", f"An operator has already labeled this decision as {before.label}.")
         await save_label(stores, call, decision, given, evidence)
         await stores.appeals.save_answer(made)
         told = {"id": made.id, "label": value.value, "decisionId": write_id(made.decision)}
@@ -170,7 +170,7 @@ async def _let_in(stores: AppealStores, call: SiteCall, appeal: StoredAppeal, ho
             if before.outcome is not ListOutcome.ALLOW:
                 raise Refused(
                     "invalid_state",
-                    f"The site's lists keep this visitor out ({before.id}); delete that entry first.",
+                    f"The site's blocklist contains this visitor ({before.id}). Delete that entry first.",
                 )
             await remove_entry(stores, call, before.id)
     made = ListEntryInput(

@@ -16,7 +16,7 @@ ReplyText = Annotated[str, Meta(max_length=limits.APPEAL_REPLY_CHARACTERS)]
 
 
 class Appeal(Record, frozen=True, kw_only=True):
-    """An appeal of a refused person. `suspect` is open too, but looks like spam."""
+    """An appeal of a blocked visitor. `suspect` is also open but looks like spam."""
 
     id: AppealId
     state: AppealState
@@ -30,7 +30,7 @@ class Appeal(Record, frozen=True, kw_only=True):
     created_at: Moment
     # The rule that refused.
     rule: str | UnsetType = UNSET
-    # The owners' label of the decision, which models learn from.
+    # The owners' label of the decision, used as training data.
     label: DecisionLabelValue | UnsetType = UNSET
     answered_at: Moment | UnsetType = UNSET
     answered_by: str | UnsetType = UNSET
@@ -41,7 +41,7 @@ class Appeal(Record, frozen=True, kw_only=True):
 
 
 class AppealCounts(Record, frozen=True, kw_only=True):
-    """How many appeals of a site are in each state."""
+    """Number of a site's appeals in each state."""
 
     waiting: int = 0
     suspect: int = 0
@@ -51,7 +51,7 @@ class AppealCounts(Record, frozen=True, kw_only=True):
 
 
 class AppealPage(Record, frozen=True, kw_only=True):
-    """Appeals in one state, newest first, and how many there are in each."""
+    """Appeals in one state, newest first, and the number in each state."""
 
     items: list[Appeal]
     counts: AppealCounts
@@ -59,7 +59,7 @@ class AppealPage(Record, frozen=True, kw_only=True):
 
 
 class AppealDetail(Record, frozen=True, kw_only=True):
-    """An appeal, and how many others are like it."""
+    """An appeal and the number of similar appeals."""
 
     appeal: Appeal
     # Other appeals of the last 30 days against the same rule, and by the same visitor.
@@ -76,7 +76,7 @@ class AppealsQuery(Query, frozen=True, kw_only=True):
 
 
 class AppealAnswerInput(Input, frozen=True, kw_only=True):
-    """An answer. `hours` is how long `let_in` lets in; `reply` is one line that the person reads."""
+    """The resolution of an appeal. `hours` is the duration of `let_in`; `reply` is one line for the visitor."""
 
     answer: AppealAnswer
     hours: Hours = limits.APPEAL_LET_IN_HOURS
@@ -84,7 +84,7 @@ class AppealAnswerInput(Input, frozen=True, kw_only=True):
 
 
 class AppealLabelInput(Input, frozen=True, kw_only=True):
-    """The owners' label of the decision, which models learn from."""
+    """The owners' label of the decision, used as training data."""
 
     label: DecisionLabelValue
 

@@ -192,7 +192,7 @@ class CheckAdmission:
         await self._spend(budget.per_address, source_of(call.request.address))
         page = await pages.find_page(key, now_ms=call.now)
         if page is None:
-            raise Refused("site_invalid", "The page is over. Ask whoever sent you there for a new one.")
+            raise Refused("site_invalid", "This page has expired. Ask the sender for a new link.")
         if action != page.action:
             raise Refused("action_invalid")
         origin = page_origin(call.request)

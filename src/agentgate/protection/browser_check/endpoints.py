@@ -22,16 +22,16 @@ SCRIPT = "text/javascript; charset=utf-8"
 async def create_challenge(call: Call, body: ChallengeInput, issuer: ChallengeIssuer) -> Challenge:
     """Issue a challenge to a page.
 
-    It is bound to site, action, origin and visitor, and good for five minutes and four attempts.
+    It is bound to site, action, origin and visitor, and valid for five minutes and four attempts.
     """
     return await issuer.issue(call, body)
 
 
 async def read_challenge(call: Call, query: ChallengeQuery, issuer: ChallengeIssuer) -> Text:
-    """Issue a challenge to a page as a script that also has the program.
+    """Issue a challenge to a page as a script that includes the instrumentation program.
 
-    A classic script: it calls the function that the page has put under `agentgate:` and `hook` with an array of two,
-    the challenge as POST answers it and the program as a function that returns its answer.
+    A classic script. It calls the page's function under `agentgate:` and `hook` with an array of two: the challenge as
+    returned by POST, and the program as a function that returns its result.
     """
     if query.schema != SCHEMA:
         raise Refused("schema_unsupported")
@@ -40,10 +40,10 @@ async def read_challenge(call: Call, query: ChallengeQuery, issuer: ChallengeIss
 
 
 async def read_instrument(call: Call, query: InstrumentQuery, issuer: ChallengeIssuer) -> Reply[Text]:
-    """Return the program made for a challenge.
+    """Return the instrumentation program of a challenge.
 
-    Only an engine that runs it can find its answer. A classic script: it calls the function that the page has put
-    under `agentgate:` and the challenge's ID.
+    Only an engine that runs it can compute the result. A classic script. It calls the page's function under
+    `agentgate:` and the challenge's ID.
     """
     program, seconds_left = await issuer.program(call, query.challenge_id)
     # The worker fetches it a second time; it never changes.
@@ -52,18 +52,18 @@ async def read_instrument(call: Call, query: InstrumentQuery, issuer: ChallengeI
 
 
 async def redeem_private_token(call: Call, query: InstrumentQuery, issuer: ChallengeIssuer) -> PrivateTokenResult:
-    """Take a private token (Privacy Pass, RFC 9577) for a challenge.
+    """Accept a private token (Privacy Pass, RFC 9577) for a challenge.
 
-    Without `Authorization` the answer is 401 with a challenge for each issuer that the site trusts; browsers that can
-    come again with a token. It speaks for the visitor, and nobody needs one.
+    Without `Authorization` the response is 401 with a challenge for each issuer that the site trusts; browsers that
+    support private tokens retry with a token. The token is optional evidence for a human.
     """
     return await issuer.redeem_private_token(call, query.challenge_id)
 
 
 async def verify_challenge(call: Call, body: VerifyInput, verifier: ChallengeVerifier) -> VerifyResult:
-    """Verify the answers of a page; return a token or the check to show.
+    """Verify a page's solution; return a token or an interactive challenge.
 
-    Every call uses up one of the challenge's four attempts. In monitor mode everybody passes; what enforce mode would
-    have done is recorded.
+    Every call uses up one of the challenge's four attempts. In monitor mode every visitor passes, and the enforce mode
+    decision is recorded.
     """
     return await verifier.verify(call, body)

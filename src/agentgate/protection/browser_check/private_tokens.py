@@ -1,4 +1,4 @@
-"""Private tokens in the browser check: a device that an issuer vouches for. It only counts in favour of a visitor."""
+"""Private tokens in the browser check: a device that an issuer vouches for. It only counts in favor of a visitor."""
 
 import hashlib
 
@@ -27,7 +27,7 @@ class PrivateTokens:
         """Accept a token for a challenge; without one, refuse with the token challenges."""
         issuers, origin, context = site.private_token_issuers, _origin_of(call.request), context_of(challenge.id)
         if not issuers:
-            raise Refused("challenge_invalid", "The site trusts no issuer of private tokens.")
+            raise Refused("challenge_invalid", "The site does not trust any issuer of private tokens.")
         authorization = call.request.header("authorization")
         if authorization is None:
             asked = write_challenges(issuers, context, origin)
@@ -39,7 +39,7 @@ class PrivateTokens:
         if not await self._redemptions.spend(
             site.id, token.id, Redemption(), issued_ms=challenge.issued_ms, kept_until_ms=call.now + DAY_MS
         ):
-            raise Refused("private_token_invalid", "The private token was used before.")
+            raise Refused("private_token_invalid", "The private token was already used.")
         await self._shared_cache.put(_name(challenge), b"1", ttl_ms=challenge.expires_ms - call.now)
         return PrivateTokenResult(status="accepted")
 

@@ -46,14 +46,14 @@ class Work(Record, frozen=True, kw_only=True):
 
 
 class Probes(Record, frozen=True, kw_only=True):
-    """Programs that need a real engine, as `docs/probes.md` writes them; `draw` goes back with the answers."""
+    """Probe programs that need a real engine, as described in `docs/signals.md`. Return `draw` with the results."""
 
     draw: str
     programs: list[Any]
 
 
 class StepUp(Record, frozen=True, kw_only=True):
-    """The check that is shown to a person: a button pressed `steps` times, `wait_ms` apart, while more work is done."""
+    """The interactive challenge: a button to press `steps` times, `wait_ms` apart, during additional proof of work."""
 
     kind: str
     steps: int
@@ -66,7 +66,7 @@ class StepUp(Record, frozen=True, kw_only=True):
 
 
 class ChallengeInput(Input, frozen=True, kw_only=True):
-    """A page wants to run the check. `widget` may ask for more than the site does, never for less."""
+    """A request for a challenge. `widget` may be stricter than the site's setting, but not less strict."""
 
     shape_version: ClassVar = ("schema", SCHEMA, "schema_unsupported")
 
@@ -79,7 +79,7 @@ class ChallengeInput(Input, frozen=True, kw_only=True):
 
 
 class Challenge(Record, frozen=True, kw_only=True):
-    """A challenge: work, program and probes. `instrument` is the path of the program made for this challenge."""
+    """A challenge: proof of work, program and probes. `instrument` is the path of the challenge's program."""
 
     challenge_id: str
     schema: int
@@ -109,7 +109,7 @@ class ChallengeQuery(Query, frozen=True, kw_only=True):
 
 
 class PrivateTokenResult(Record, frozen=True, kw_only=True):
-    """The private token counts for the challenge."""
+    """The private token was accepted for the challenge."""
 
     status: Literal["accepted"]
 
@@ -121,16 +121,15 @@ class InstrumentQuery(Query, frozen=True, kw_only=True):
 
 
 class InstrumentInput(Input, frozen=True, kw_only=True):
-    """The answers of the program in the page and, where there is one, in the worker."""
+    """The results of the program in the page and, if available, in the worker."""
 
     page: ProgramAnswer
     worker: ProgramAnswer | UnsetType = UNSET
 
 
 class ProbesInput(Input, frozen=True, kw_only=True):
-    """A browser's answers to each program: numbers, null where its window is too small.
-
-    `none` where nothing is laid out, `error` where the page lets no program run.
+    """A browser's results of each program: numbers, or null if its window is too small. `none` if there is no layout,
+    `error` if the page's policy blocks the programs.
     """
 
     draw: Annotated[str, Meta(max_length=TICKET_CHARACTERS)]
@@ -138,7 +137,7 @@ class ProbesInput(Input, frozen=True, kw_only=True):
 
 
 class PressInput(Input, frozen=True, kw_only=True):
-    """How a press came about, in sums since the one before; 0 for values that the device does not report."""
+    """Input statistics between the previous press and this one; 0 for values that the device does not report."""
 
     moves: Annotated[int, Meta(ge=0, le=LARGEST_SUM)] = 0
     # The way of the pointer, and the distance between where it was pressed before and now.
@@ -147,7 +146,7 @@ class PressInput(Input, frozen=True, kw_only=True):
     # From the first of those moves to the press, and from the press to its end.
     travel_ms: Annotated[float, Meta(ge=0, le=LONGEST_STEP_MS)] = 0
     hold_ms: Annotated[float, Meta(ge=0, le=LONGEST_STEP_MS)] = 0
-    # From the button's centre.
+    # From the button's center.
     off_x: Annotated[float, Meta(ge=-LARGEST_SUM, le=LARGEST_SUM)] = 0
     off_y: Annotated[float, Meta(ge=-LARGEST_SUM, le=LARGEST_SUM)] = 0
     # How wide the finger is.
@@ -160,7 +159,8 @@ class PressInput(Input, frozen=True, kw_only=True):
 
 
 class StepInput(Input, frozen=True, kw_only=True):
-    """One press of the button: with what, how long after the one before, and whether the browser vouches for it."""
+    """One press of the button: input device, time since the previous press, and whether the browser marks it as
+    trusted."""
 
     input: Literal["pointer", "touch", "keyboard", "assistive"]
     after_ms: Annotated[float, Meta(ge=0, le=LONGEST_STEP_MS)]
@@ -170,7 +170,7 @@ class StepInput(Input, frozen=True, kw_only=True):
 
 
 class AnswerInput(Input, frozen=True, kw_only=True):
-    """The answer to a step-up."""
+    """The solution of an interactive challenge."""
 
     kind: Literal["confirm"]
     steps: Annotated[list[StepInput], Meta(max_length=MOST_STEPS)]
@@ -182,7 +182,7 @@ class AnswerInput(Input, frozen=True, kw_only=True):
 
 
 class VerifyInput(Input, frozen=True, kw_only=True):
-    """The page's answers. `signals` and `interaction` may have any shape; unknown parts are ignored."""
+    """The page's solution and evidence. `signals` and `interaction` may have any shape; unknown parts are ignored."""
 
     shape_version: ClassVar = ("schema", SCHEMA, "schema_unsupported")
 
@@ -209,7 +209,7 @@ class ClearanceCookie(Record, frozen=True, kw_only=True):
 
 
 class VerifyResult(Record, frozen=True, kw_only=True):
-    """A token (`passed`), or the check that has to be shown to a person first (`step_up`)."""
+    """A token (`passed`) or an interactive challenge (`step_up`)."""
 
     status: VerifyStatus
     token: str | UnsetType = UNSET

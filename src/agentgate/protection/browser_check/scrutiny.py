@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from agentgate.http.address import network_of
+from agentgate.http.address import network_of, source_of
 from agentgate.http.call import Call
 from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.enums import WidgetMode
@@ -33,6 +33,13 @@ from agentgate.protection.tokens.repository import RedemptionStore
 # down the neighbors.
 FAILED_BY_VISITOR = Window("browser-failed-visitor", 5, HOUR_MS)
 FAILED_BY_NETWORK = Window("browser-failed-network", 20, HOUR_MS)
+# Checks that an address, and a network, may pass within an hour at a site before the work is raised. Beyond twice that,
+# the check is shown.
+TOKENS_PER_HOUR, NETWORK_TOKENS_PER_HOUR = 60, 240
+TOKENS_OF_ADDRESS = Window("browser-tokens-address", TOKENS_PER_HOUR, HOUR_MS)
+TOKENS_OF_NETWORK = Window("browser-tokens-network", NETWORK_TOKENS_PER_HOUR, HOUR_MS)
+SILENT_OF_ADDRESS = Window(TOKENS_OF_ADDRESS.name, 2 * TOKENS_PER_HOUR, HOUR_MS)
+SILENT_OF_NETWORK = Window(TOKENS_OF_NETWORK.name, 2 * NETWORK_TOKENS_PER_HOUR, HOUR_MS)
 # Budgets of farms. A network with so many checks of clusters in which no person is gets the most work.
 CLUSTERED_CHECKS = Window("cluster-network", 5, HOUR_MS)
 # Answers to the shown check that count of such a cluster. One may be of the person whose input was copied.
@@ -43,7 +50,7 @@ SPENT = "cluster.spent"
 
 
 class Findings(Struct, frozen=True):
-    """The evidence as signals read it, and the judgement on the answers to probes."""
+    """The evidence as signals read it, and the judgment on the answers to probes."""
 
     evidence: dict[str, Any]
     probes: Judgement
@@ -69,12 +76,20 @@ class Scrutiny:
         if await self._limiter.is_over(CLUSTERED_CHECKS, network):
             return WorkLevel.HIGH
         is_raised = (
-            self._clusters.is_suspected(page.site.number, request)
+            await self._limiter.is_over(TOKENS_OF_ADDRESS, _at_site(page, source_of(request.address)))
+            or await self._limiter.is_over(TOKENS_OF_NETWORK, _at_site(page, network))
+            or self._clusters.is_suspected(page.site.number, request)
             or await self.probes.has_failed(request.address)
             or await self._limiter.is_over(FAILED_BY_VISITOR, page.binding.visitor)
             or await self._limiter.is_over(FAILED_BY_NETWORK, network)
         )
         return WorkLevel.RAISED if is_raised else WorkLevel.USUAL
+
+    async def may_be_silent(self, call: Call, page: AdmittedPage) -> bool:
+        """Count a check that passes; return whether address and network may pass it without a visible challenge."""
+        address, network = source_of(call.request.address), network_of(call.request.address)
+        of_address = await self._limiter.count(SILENT_OF_ADDRESS, _at_site(page, address))
+        return await self._limiter.count(SILENT_OF_NETWORK, _at_site(page, network)) and of_address
 
     async def inspect(
         self, call: Call, page: AdmittedPage, challenge: StoredChallenge, body: VerifyInput, proof: Proof
@@ -179,6 +194,10 @@ def is_displayed(body: VerifyInput) -> bool:
     screen = read_evidence(body.signals).part("screen")
     counted = counts_of(body.interaction) if isinstance(body.interaction, dict) else None
     return screen.is_true("isTop") or (counted is not None and sum(counted) > 0)
+
+
+def _at_site(page: AdmittedPage, subject: str) -> str:
+    return f"{page.site.number}:{subject}"
 
 
 def _shown(challenge: StoredChallenge) -> str:

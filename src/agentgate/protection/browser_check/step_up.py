@@ -28,7 +28,7 @@ COLUMNS = ((0, 34), (66, 100))
 WHOLE = 100
 
 # Traits of presses that no hand makes. One or two have innocent causes (a tapped touchpad, a remote desktop, a hand
-# that happens to hit the centre), so they are added up over all presses.
+# that happens to hit the center), so they are added up over all presses.
 FEWEST_MOVES = 4
 FEWEST_TRAVEL_MS = 60.0
 SHORTEST_HOLD_MS = 10.0
@@ -108,9 +108,9 @@ def judged(answer: AnswerInput, places: Sequence[ButtonPosition], interaction: M
     """Return why the presses are not a person's, or None."""
     steps = answer.steps
     if any(step.input != "assistive" and step.press is UNSET for step in steps):
-        return "a press by hand has no sums"
+        return "a trusted press has no input statistics"
     if not was_counted(steps, interaction):
-        return "the page's own sums lack the presses"
+        return "the page's input statistics lack the presses"
     pointers = [step for step in steps if step.input == "pointer"]
     if len(pointers) == STEPS and (wrong := _wrong_way(answer, places)):
         return wrong
@@ -120,12 +120,12 @@ def judged(answer: AnswerInput, places: Sequence[ButtonPosition], interaction: M
 def _unlike_hands(steps: Sequence[StepInput]) -> str | None:
     """Return why no hand makes such presses."""
     if pointer_traits(steps) > MOST_POINTER_TRAITS:
-        return "the pointer is not moved by a hand"
+        return "the pointer movement is not human-like"
     if sum(_touch_traits(step) for step in steps if step.input == "touch") > MOST_TOUCH_TRAITS:
-        return "no finger touches like this"
+        return "the touches are not human-like"
     keys = [step for step in steps if step.input == "keyboard"]
     if len(keys) == STEPS and all(_hold_ms(step) < SHORTEST_KEY_MS for step in keys):
-        return "no finger presses keys like this"
+        return "the key presses are not human-like"
     return None
 
 
@@ -153,14 +153,14 @@ def _wrong_way(answer: AnswerInput, places: Sequence[ButtonPosition]) -> str | N
     """Return the problem with the pointer's path between two presses, or None."""
     second = answer.steps[-1].press
     if second is UNSET or answer.field is UNSET:
-        return "a press by hand has no sums"
+        return "a trusted press has no input statistics"
     (x1, y1), (x2, y2) = places
     width, height = answer.field
     expected = math.hypot((x2 - x1) * width / WHOLE, (y2 - y1) * height / WHOLE)
     if abs(second.reach_px - expected) > TOLERANCE_PX:
         return "the second press is not where the button was"
     if second.way_px < second.reach_px * LEAST_WAY:
-        return "the pointer came without a way"
+        return "the pointer arrived without moving"
     return None
 
 

@@ -96,6 +96,10 @@ class ChallengeVerifier:
             if proof.answer and not findings.answer_holds:
                 proof = msgspec.structs.replace(proof, answer=False)
             trial = self._try(call, page, challenge, proof, findings.evidence)
+            if trial.verdict is CheckVerdict.PASSED and not page.test:
+                is_silent = await self._scrutiny.may_be_silent(call, page)
+                if not is_silent and not proof.answer:
+                    trial = msgspec.structs.replace(trial, verdict=self._shown_or_failed(challenge))
             self._scrutiny.learn(call, findings, trial.decision.labels)
             if trial.applied is CheckVerdict.STEP_UP:
                 return await self._step_up(trial)
@@ -117,7 +121,7 @@ class ChallengeVerifier:
         if found is None or msgspec.structs.replace(found.binding, origin=mine.origin) != mine:
             raise Refused("challenge_invalid")
         if found.binding.origin != mine.origin:
-            raise Refused("origin_denied", "The challenge was issued to another origin. Ask for a new one.")
+            raise Refused("origin_denied", "The challenge was issued to another origin. Request a new one.")
         if found.used:
             raise Refused("challenge_used")
         if call.now >= found.expires_ms:
@@ -132,10 +136,10 @@ class ChallengeVerifier:
         facts = facts_of(call, page, rates, evidence)
         decision = self._decider.decide(facts, page.site)
         verdict = judge(proof, decision.verdict.outcome, () if page.test else decision.labels)
-        has_more_attempts = challenge.attempts < limits.VERIFY_ATTEMPTS_PER_CHALLENGE
-        if page.site.site_key == ALWAYS_FAIL or (verdict is CheckVerdict.STEP_UP and not has_more_attempts):
-            # A check that can no longer be answered is not worth showing.
+        if page.site.site_key == ALWAYS_FAIL:
             verdict = CheckVerdict.FAILED
+        elif verdict is CheckVerdict.STEP_UP:
+            verdict = self._shown_or_failed(challenge)
         return Trial(
             call=call,
             page=page,
@@ -145,6 +149,11 @@ class ChallengeVerifier:
             verdict=verdict,
             answered=proof.answer,
         )
+
+    def _shown_or_failed(self, challenge: StoredChallenge) -> CheckVerdict:
+        """Return the verdict that shows the check. One that can no longer be answered is not worth showing."""
+        has_more_attempts = challenge.attempts < limits.VERIFY_ATTEMPTS_PER_CHALLENGE
+        return CheckVerdict.STEP_UP if has_more_attempts else CheckVerdict.FAILED
 
     async def _step_up(self, trial: Trial) -> VerifyResult:
         challenge = trial.challenge
@@ -191,4 +200,4 @@ def prove(challenge: StoredChallenge, body: VerifyInput, *, now_ms: int, by_hand
 
 def _check_length(place: str, work: Work, solutions: Sequence[int]) -> None:
     if len(solutions) != work.count:
-        raise Refused("bad_request", f"{place} must have {work.count} numbers, one for each puzzle.")
+        raise Refused("bad_request", f"{place} must have {work.count} numbers, one per puzzle.")

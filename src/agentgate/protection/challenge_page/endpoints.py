@@ -42,13 +42,13 @@ UNAVAILABLE = Ruling(Outcome.BLOCK, "service_unavailable")
 
 
 class ReturnTo(Record, frozen=True, kw_only=True):
-    """Where the visitor goes now."""
+    """The next address for the visitor."""
 
     return_: str = msgspec.field(name="return")
 
 
 class SeenRequest(Record, frozen=True, kw_only=True):
-    """The asker's own request, as the adapter described it. It says nothing that the asker's token would not say."""
+    """The caller's own request, as described by the adapter. It contains nothing beyond the caller's token."""
 
     origin: str
     # The pseudonym of the address at this site. When all have the same, the adapter sends one address for all.
@@ -66,7 +66,7 @@ class ReplayInput(Input, frozen=True, kw_only=True):
 
 
 class Replay(Record, frozen=True, kw_only=True):
-    """A form to send: where to, how, and the name and value of each field, in their order."""
+    """A form to send: address, method, and the name and value of each field, in order."""
 
     url: str
     enctype: str
@@ -92,9 +92,9 @@ def _denies(handler: Callable[..., Awaitable[Reply[Any]]]) -> Callable[..., Awai
 async def show_challenge(call: Call, calls: ProxiedCallReader, pages: ChallengePages) -> Reply[Text]:
     """Show the challenge page.
 
-    An adapter asks for it, with the headers of the gateway check, when the check has denied a navigation; the query
-    says what was decided: `reason`, `decision`, `decisionId`. To what is no navigation it answers with the denial, or
-    with `seen=1` under the page's own path with how the adapter described the request.
+    An adapter requests it with the headers of the gateway check after the check denied a navigation. The query contains
+    the decision: `reason`, `decision`, `decisionId`. Other requests get the denial; with `seen=1` under the page's own
+    path, they get the adapter's description of the request.
     """
     proxied = await calls.read(call)
     if first(call.request, "seen") is None or proxied.is_navigation or not is_own(proxied.original.path):
@@ -115,9 +115,10 @@ async def show_challenge_to_form(
 
 @_denies
 async def answer_denied(call: Call, calls: ProxiedCallReader, denied: DeniedResponses) -> Reply[Text]:
-    """Answer a visitor whose request the check has denied, by the seal `d` of `X-Service-Denial`.
+    """Return the final response to a request that the check denied, by the seal `d` of `X-Service-Denial`.
 
-    The response is final: page or JSON, with status and headers of the denial. Without a seal, the check has failed.
+    The response is a page or JSON with the status and headers of the denial. A missing seal means that the check
+    failed.
     """
     proxied = await calls.read(call, BY_LINE)
     return reply_of(await denied.answer(proxied, first(call.request, "d"), None))
@@ -127,7 +128,7 @@ async def answer_denied(call: Call, calls: ProxiedCallReader, denied: DeniedResp
 async def answer_denied_form(
     call: Call, body: RawBody, calls: ProxiedCallReader, denied: DeniedResponses
 ) -> Reply[Text]:
-    """Answer a visitor whose request with a body the check has denied, by the seal `d` of `X-Service-Denial`.
+    """Return the final response to a denied request with a body, by the seal `d` of `X-Service-Denial`.
 
     A form of up to 64 KiB without files, sent by a page of the site itself, is repeated after the challenge.
     """
@@ -137,12 +138,12 @@ async def answer_denied_form(
 
 @_denies
 async def pass_challenge(call: Call, body: RawBody, calls: ProxiedCallReader, passes: Passes) -> Reply[ReturnTo]:
-    """Turn a token into a clearance: `{token, return?, framed?}`.
+    """Redeem a token for a clearance cookie: `{token, return?, framed?}`.
 
-    The token is spent. The clearance is a cookie that scripts cannot read.
+    The token is redeemed. Scripts cannot read the clearance cookie.
     """
     proxied = await calls.read(call, same_origin=True)
-    sent = _decode(body, PassInput, "The body must be JSON with token.")
+    sent = _decode(body, PassInput, "The body must be JSON with the field token.")
     origin = proxied.original.origin
     url = within(origin, sent.return_ if isinstance(sent.return_, str) else None) or f"{origin}/"
     framed = sent.framed if isinstance(sent.framed, str) and sent.framed in FRAMES else ""
@@ -154,7 +155,8 @@ async def pass_challenge(call: Call, body: RawBody, calls: ProxiedCallReader, pa
 
 @_denies
 async def pass_by_waiting(call: Call, calls: ProxiedCallReader, passes: Passes, pages: ChallengePages) -> Reply[Any]:
-    """Give a low clearance for waiting, without JavaScript, for a `ticket` and its cookie."""
+    """Issue a low-trust clearance cookie to a client without JavaScript after a delay, for a `ticket` and its
+    cookie."""
     proxied = await calls.read(call)
     passed = await passes.wait_is_over(proxied, first(call.request, "ticket") or "")
     if isinstance(passed, str):
@@ -164,12 +166,12 @@ async def pass_by_waiting(call: Call, calls: ProxiedCallReader, passes: Passes, 
 
 @_denies
 async def replay_form(call: Call, body: RawBody, calls: ProxiedCallReader, passes: Passes) -> Reply[Replay]:
-    """Give a form back to the page that carried it: `{capsule}`. Once."""
+    """Return a stored form to its page: `{capsule}`. Works once."""
     proxied = await calls.read(call, same_origin=True)
-    sent = _decode(body, ReplayInput, "The body must be JSON with capsule.")
+    sent = _decode(body, ReplayInput, "The body must be JSON with the field capsule.")
     form = await passes.saved_forms.take(sent.capsule, proxied.holder, now_ms=call.now)
     if form is None:
-        raise Denied("invalid_request", "The form was sent already, or is too old. Send it again by hand.")
+        raise Denied("invalid_request", "The form was already sent or is too old. Fill it in and send it again.")
     return Reply(body=Replay(url=form.url, enctype=form.enctype, fields=[list(pair) for pair in form.fields]))
 
 
@@ -217,16 +219,16 @@ _WORDS: dict[str, tuple[str, str | None]] = {
 async def file_appeal(
     call: Call, body: RawBody, calls: ProxiedCallReader, pages: ChallengePages, filing: AppealFiling
 ) -> Reply[Any]:
-    """File an appeal from the form of the refusal's page: `ticket`, `text`.
+    """File an appeal from the form of the block page: `ticket`, `text`.
 
-    The answer leads to the page that says what becomes of it.
+    The response redirects to the page with the status of the appeal.
     """
     proxied = await calls.read(call)
     sent_by = call.request.header("origin")
     fields = _read_fields(body)
     # Without fetch metadata the origin is unknown; the ticket is bound to this visitor in any case.
     if fields is None or sent_by not in {None, proxied.original.origin}:
-        raise Denied("invalid_request", "Send the form of the page itself.")
+        raise Denied("invalid_request", "Send the form of the challenge page.")
     text = fields.get("text", "")
     ticket = pages.tickets.open(proxied, fields.get("ticket", ""))
     if ticket is None:

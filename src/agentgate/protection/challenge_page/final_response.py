@@ -72,7 +72,9 @@ class DeniedResponses:
         decision_id = None if denial.decision_id is None else write_id(denial.decision_id)
         told = StatedDecision(Ruling(denial.outcome, denial.reason), shown, decision_id)
         posted = denial.method not in {"GET", "HEAD"}
-        body = RawBody(content=request.body, content_type=_text(request, b"content-type")) if posted else None
+        # A page cannot repeat a compressed body.
+        content = None if b"content-encoding" in request.headers else request.body
+        body = RawBody(content=content, content_type=_text(request, b"content-type")) if posted else None
         return _reply(denial, await self._pages.answer(proxied, body, told))
 
 

@@ -89,8 +89,8 @@ SCRIPT_WORDS = (
 )
 
 OWNERS_HINT = (
-    "For the owner of this site: this action takes a token with every request, in the header X-AgentGate-Token. "
-    "Send it with agentgate.fetch(), or give the action `clearance` so that one check is good for a while."
+    "For the owner of this site: this action requires a token in the header X-AgentGate-Token of each request. Send it "
+    "with agentgate.fetch(), or turn on the action's `clearance` so that one check covers later requests."
 )
 
 

@@ -98,7 +98,7 @@ def _cipher(material: bytes) -> AESGCM:
 
 
 def _bound_to(kind: str, holder: PageHolder) -> bytes:
-    # Lengths go before the parts, so that bytes cannot be moved from one part into its neighbour.
+    # Lengths go before the parts, so that bytes cannot be moved from one part into its neighbor.
     parts = (kind, holder.site_key, holder.origin, holder.visitor)
     return b"".join(len(part.encode()).to_bytes(4, "big") + part.encode() for part in parts)
 

@@ -29,7 +29,7 @@ async def create_credential(
 ) -> CredentialSecret:
     """Create a backend credential.
 
-    The secret is in this answer and never again.
+    The secret is only in this response.
     """
     name = DEFAULT_NAME if isinstance(body.name, UnsetType) else check_name(body.name)
     await stores.credentials.lock_site(call.site_id)
@@ -38,7 +38,7 @@ async def create_credential(
     if len(current) >= limit:
         raise Refused(
             "credential_limit",
-            f"The site has {len(current)} live credentials of {limit}; revoke one before making more.",
+            f"The site has {len(current)} of {limit} active credentials. Revoke one first.",
         )
     made = await _add(stores, call, name)
     await _record(stores, call, Action.CREDENTIAL_CREATE, made.credential)
@@ -50,12 +50,12 @@ async def rotate_credential(
 ) -> CredentialSecret:
     """Replace a credential, keeping the old one valid for the overlap.
 
-    The replacement's secret is in this answer and never again.
+    The new secret is only in this response.
     """
     await stores.credentials.lock_site(call.site_id)
     old = await _find(stores, call, call.params["credId"])
     if not old.is_current():
-        raise Refused("invalid_state", "Only a credential that is neither revoked nor replaced can be rotated.")
+        raise Refused("invalid_state", "Only an active credential can be rotated. This one was revoked or replaced.")
     await _check_overlaps(stores, call)
     ends = Moment(call.now + body.overlap_seconds * SECOND_MS)
     await stores.credentials.save_end(replace(old, expires_at=ends))

@@ -36,13 +36,13 @@ class CredentialInput(Input, frozen=True, kw_only=True):
 
 
 class RotateInput(Input, frozen=True, kw_only=True):
-    """How long the replaced credential stays valid."""
+    """Validity of the replaced credential."""
 
     overlap_seconds: Annotated[int, Meta(ge=OVERLAP_SECONDS.least, le=OVERLAP_SECONDS.most)] = OVERLAP_SECONDS.default
 
 
 class CredentialSecret(Record, frozen=True, kw_only=True):
-    """A new credential and its secret, which is shown this once."""
+    """A new credential and its secret, which is shown only once."""
 
     credential: Credential
     secret: str

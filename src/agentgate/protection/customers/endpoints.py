@@ -133,14 +133,14 @@ async def list_access_requests(
 async def approve_access_request(call: Call, stores: CustomerStores, invitations: Invitations) -> InviteResult:
     """Approve a request: create a customer and invite its owner.
 
-    The customer is named by the request's company, else by its name. The link is good for 7 days and also goes out
-    by e-mail. Somebody who has a password already cannot be invited anew: the request stays pending.
+    The customer is named by the request's company, else by its name. The link is valid for 7 days and is also sent by
+    email. A user with a password cannot be invited again: the request remains pending.
     """
     return await invitations.send(stores, call, await access_requests.approve(stores, call, call.params["id"]))
 
 
 async def decline_access_request(call: Call, stores: CustomerStores) -> AccessRequest:
-    """Decline a request. No message goes out."""
+    """Decline a request without sending a message."""
     return await access_requests.decline(stores, call, call.params["id"])
 
 
@@ -167,7 +167,7 @@ async def read_customer(call: CustomerCall, store: Store[CustomerStores], activi
 async def change_customer(
     call: CustomerCall, body: CustomerPatch, store: Store[CustomerStores], activity: ActivityStore
 ) -> CustomerDetail:
-    """Rename a customer or change its limits; absent fields keep their value."""
+    """Rename a customer or change its limits; omitted fields are unchanged."""
     account_id = call.account.id
 
     async def change(stores: CustomerStores) -> None:
@@ -186,8 +186,9 @@ async def change_customer(
 async def delete_customer(call: CustomerCall, body: ConfirmInput, stores: CustomerStores) -> DeletedAccount:
     """Delete a customer.
 
-    `confirm` must be its name. No site may be in `enforce` mode. Credentials, sessions and API tokens end now, data
-    is purged 30 days later; until then the customer can be reactivated. Its sites stay, but issue no more challenges.
+    `confirm` must be its name. No site may be in `enforce` mode. Credentials, sessions and API tokens end immediately.
+    The data is purged after 30 days; until then the customer can be reactivated. Its sites remain but issue no
+    challenges.
     """
     # The sites are not touched: the browser check reads the account's status, so that they come back with it.
     return await lifecycle.delete_account(stores, call, call.account.id, body.confirm)
@@ -198,11 +199,11 @@ async def suspend_customer(
 ) -> CustomerDetail:
     """Suspend a customer.
 
-    Console and API refuse its members. Its sites go on protecting.
+    Its members cannot use console and API. Its sites remain protected.
     """
     reason = body.reason.strip()
     if not reason:
-        raise Refused("invalid_request", "reason must say something.")
+        raise Refused("invalid_request", "reason must not be empty.")
     await store.change(lambda stores: lifecycle.suspend_account(stores, call, call.account.id, reason))
     return await read_detail(store.read, activity, call.account.id, now=call.now)
 
@@ -212,7 +213,7 @@ async def reactivate_customer(
 ) -> CustomerDetail:
     """Reactivate a suspended customer, or one that was deleted less than 30 days ago.
 
-    Credentials and API tokens that were revoked stay revoked.
+    Revoked credentials and API tokens remain revoked.
     """
     await store.change(lambda stores: lifecycle.reactivate_account(stores, call, call.account.id))
     return await read_detail(store.read, activity, call.account.id, now=call.now)
@@ -221,7 +222,7 @@ async def reactivate_customer(
 async def create_customer_site(
     call: CustomerCall, body: CustomerSiteInput, store: Store[CustomerStores], activity: ActivityStore
 ) -> SiteDetail:
-    """Create a site for a customer, whose limits do not bind operators."""
+    """Create a site for a customer; the customer's limits do not apply to operators."""
     wanted = SiteInput(**given(body))
 
     async def work(stores: CustomerStores) -> str:
@@ -250,8 +251,8 @@ async def add_customer_member(
 ) -> MemberInviteResult:
     """Add a member to an account; operators may add owners.
 
-    A person who has a password gets a notice by e-mail. Anybody else gets an invite link, by e-mail and in this
-    answer, which is good for 7 days.
+    A user with a password gets a notice by email. Other people get an invite link, by email and in this response, which
+    is valid for 7 days.
     """
     check_not_deleted(call.account)
     member, link = await members.add_member(stores, call, call.account, body.email, body.role)
@@ -271,13 +272,13 @@ async def change_customer_member(call: CustomerCall, body: RoleInput, stores: Cu
 async def remove_customer_member(call: CustomerCall, stores: CustomerStores) -> None:
     """Remove a member.
 
-    The person's sessions in this account go on in another of theirs.
+    The person's sessions in this account switch to another of their accounts.
     """
     await members.remove_member(stores, call, call.account, call.params["userId"], actor_role=None)
 
 
 async def resend_customer_invite(call: CustomerCall, stores: CustomerStores, invitations: Invitations) -> InviteLink:
-    """Send a member who has no password yet a fresh invite link."""
+    """Send a new invite link to a member without a password."""
     check_not_deleted(call.account)
     membership, link = await members.resend_invite(stores, call, call.account, call.params["userId"])
     return InviteLink(invite_url=await invitations.send_link(stores, call, call.account, membership.email, link))
@@ -288,17 +289,17 @@ NO_REASON = SuspendUserInput()
 
 
 async def list_accounts(call: Call, store: Store[CustomerStores]) -> AccountList:  # noqa: ARG001 - every handler is given its call
-    """List users with their customers, one row for each membership, newest first."""
+    """List users with their customers, one row per membership, newest first."""
     return AccountList(items=await store.read.customers.list_accounts())
 
 
 async def invite_account(
     call: Call, body: InviteInput, stores: CustomerStores, invitations: Invitations
 ) -> InviteResult:
-    """Invite somebody into a new customer, or with `customerId` into an existing one.
+    """Invite a person into a new customer or, with `customerId`, into an existing one.
 
-    The link is good for 7 days and also goes out by e-mail. Somebody who has a password already needs no link and is
-    added with `POST /v1/admin/customers/{id}/members`.
+    The link is valid for 7 days and is also sent by email. A user with a password needs no link and is added with `POST
+    /v1/admin/customers/{id}/members`.
     """
     return await invitations.send(stores, call, await invite(stores, call, body))
 
@@ -307,7 +308,7 @@ async def suspend_user(call: Call, stores: CustomerStores, body: SuspendUserInpu
     """Suspend a user and end their sessions."""
     user = await _get_user(stores, call)
     if user.status is UserStatus.SUSPENDED:
-        raise Refused("invalid_state", "The user is suspended already.")
+        raise Refused("invalid_state", "The user is already suspended.")
     await stores.users.save_status(user.id, UserStatus.SUSPENDED)
     await stores.user_sessions.end_sessions(user.id, call.now)
     # They would outlive the suspension.
@@ -317,7 +318,7 @@ async def suspend_user(call: Call, stores: CustomerStores, body: SuspendUserInpu
 
 
 async def reactivate_user(call: Call, stores: CustomerStores) -> Account:
-    """Let a suspended user sign in again."""
+    """Reactivate a suspended user."""
     user = await _get_user(stores, call)
     if user.status is not UserStatus.SUSPENDED:
         raise Refused("invalid_state", "The user is not suspended.")
@@ -327,15 +328,15 @@ async def reactivate_user(call: Call, stores: CustomerStores) -> Account:
 
 
 async def create_reset_link(call: Call, stores: CustomerStores, urls: LinkUrls, messenger: Messenger) -> ResetLink:
-    """Make a link with which a user can set a new password.
+    """Create a password reset link for a user.
 
-    It is good once and for an hour, and also goes out by e-mail.
+    It works once within an hour and is also sent by email.
     """
     user = await _get_user(stores, call)
     if user.status is UserStatus.SUSPENDED:
-        raise Refused("invalid_state", "The user is suspended; reactivate them first.")
+        raise Refused("invalid_state", "The user is suspended. Reactivate them first.")
     if user.password_hash is None:
-        raise Refused("invalid_state", "The user has no password to reset; resend the invitation instead.")
+        raise Refused("invalid_state", "The user has no password to reset. Resend the invitation instead.")
     issued = await issue_link(stores, call, LinkKind.RESET, user.id)
     await _record_of_user(stores, call, Action.USER_RESET_LINK, user)
     url = urls.reset_url(issued.secret, operator_call=call)
@@ -344,13 +345,13 @@ async def create_reset_link(call: Call, stores: CustomerStores, urls: LinkUrls, 
 
 
 async def reset_mfa(call: Call, stores: CustomerStores, messenger: Messenger) -> Account:
-    """Turn a user's two-factor authentication off.
+    """Turn off a user's two-factor authentication.
 
-    The user signs in with the password alone and may set it up again; sessions go on.
+    The user then signs in with the password alone and may set it up again; sessions continue.
     """
     user = await _get_user(stores, call)
     if not await stores.users.disable_mfa(user.id):
-        raise Refused("mfa_not_enabled", "The user has not turned two-factor authentication on.")
+        raise Refused("mfa_not_enabled", "The user has not turned on two-factor authentication.")
     await _record_of_user(stores, call, Action.USER_MFA_RESET, user)
     await messenger.send(stores, call, mfa_reset_message(user.email))
     return await _show_user(stores, user.id)
@@ -400,15 +401,15 @@ async def invite(stores: AccountStores, call: Call, body: InviteInput) -> Invite
     name = None if isinstance(body.name, UnsetType) else check_name(body.name)
     if isinstance(body.customer_id, UnsetType):
         if body.role not in {AccountRole.OWNER, UNSET}:
-            raise Refused("invalid_request", "role must be owner, or left out: a new customer needs an owner.")
+            raise Refused("invalid_request", "role must be owner or omitted: a new customer needs an owner.")
         chosen = name or email if isinstance(body.customer_name, UnsetType) else body.customer_name
         account_name = check_name(chosen, what="customerName")
         return await found_account(stores, call, account_name, email=email, name=name)
     if not isinstance(body.customer_name, UnsetType):
-        raise Refused("invalid_request", "Give customerId or customerName, not both.")
+        raise Refused("invalid_request", "Send customerId or customerName, not both.")
     account = await stores.accounts.find_account(body.customer_id)
     if account is None or account.status is AccountStatus.DELETED:
-        raise Refused("invalid_request", "customerId names no customer.")
+        raise Refused("invalid_request", "customerId does not match a customer.")
     role = AccountRole.MEMBER if isinstance(body.role, UnsetType) else body.role
     return await invite_newcomer(stores, call, account, role, email=email, name=name)
 
@@ -452,4 +453,4 @@ async def change_limits(stores: AccountStores, call: Call, account_id: str, patc
 def check_not_deleted(account: StoredAccount) -> None:
     """Refuse to give a deleted account anything new."""
     if account.status is AccountStatus.DELETED:
-        raise Refused("invalid_state", "The customer is deleted; reactivate it first.")
+        raise Refused("invalid_state", "The customer is deleted. Reactivate it first.")

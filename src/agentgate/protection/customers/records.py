@@ -17,7 +17,7 @@ MOST_OF_A_LIMIT = 10_000
 
 
 class CustomerSummary(Record, frozen=True, kw_only=True):
-    """An account as a list shows it. The owner is the longest-standing one; the last sign-in is any member's."""
+    """An account in a list. `owner` is the longest-standing owner; the last sign-in is of any member."""
 
     id: str
     name: str
@@ -38,7 +38,7 @@ class CustomerList(Record, frozen=True, kw_only=True):
 
 
 class CustomerSite(Record, frozen=True, kw_only=True):
-    """A site of an account, as far as the account's page shows it. `degraded`: events are unavailable."""
+    """A site of an account, as shown on the account's page. `degraded`: events are unavailable."""
 
     site_key: SiteKey
     name: str
@@ -66,7 +66,7 @@ LimitValue = Annotated[int, Meta(ge=0, le=MOST_OF_A_LIMIT)]
 
 
 class LimitsPatch(Input, frozen=True, kw_only=True):
-    """The limits to change; an absent one keeps its value."""
+    """The limits to change; omitted limits are unchanged."""
 
     sites: LimitValue | UnsetType = UNSET
     credentials_per_site: LimitValue | UnsetType = UNSET
@@ -82,7 +82,7 @@ _SERVER_FIELDS = (
 
 
 class CustomerPatch(Input, frozen=True, kw_only=True):
-    """Changes of an account by an operator; absent fields keep their value."""
+    """Changes of an account by an operator; omitted fields are unchanged."""
 
     refused_fields: ClassVar = dict.fromkeys(_SERVER_FIELDS, "forbidden_field")
 
@@ -92,7 +92,7 @@ class CustomerPatch(Input, frozen=True, kw_only=True):
 
 
 class SuspendAccountInput(Input, frozen=True, kw_only=True):
-    """Why the account is suspended."""
+    """The reason for the suspension of an account."""
 
     reason: Annotated[
         str,
@@ -104,13 +104,13 @@ class SuspendAccountInput(Input, frozen=True, kw_only=True):
 
 
 class SuspendUserInput(Input, frozen=True, kw_only=True):
-    """Why the user is suspended."""
+    """The reason for the suspension of a user."""
 
     reason: Annotated[str, Meta(max_length=SUSPEND_USER_REASON_CHARACTERS.most)] | UnsetType = UNSET
 
 
 class CustomerSiteInput(SiteChange, frozen=True, kw_only=True):
-    """A new site of the account that the path names. `name` is needed; `siteKey` is generated when absent."""
+    """A new site of the account in the path. `name` is required. Default `siteKey`: generated."""
 
     refused_fields: ClassVar = {
         **SiteInput.refused_fields,
@@ -121,7 +121,7 @@ class CustomerSiteInput(SiteChange, frozen=True, kw_only=True):
 
 
 class Account(Record, frozen=True, kw_only=True):
-    """A user with one of their accounts; the account is absent only for a user who belongs to none."""
+    """A user with one of their accounts; the account is absent for a user without accounts."""
 
     user_id: str
     email: str
@@ -136,16 +136,14 @@ class Account(Record, frozen=True, kw_only=True):
 
 
 class AccountList(Record, frozen=True, kw_only=True):
-    """Users with their accounts, one row for each membership, newest first."""
+    """Users with their accounts, one row per membership, newest first."""
 
     items: list[Account]
 
 
 class InviteInput(Input, frozen=True, kw_only=True):
-    """Whom to invite: into the account that `customerId` names, else into a new one.
-
-    A new account is called `customerName`, else after the person, else after the address, and its first member is
-    its owner. In an existing one the role is `member` unless another is given.
+    """An invitation to the account of `customerId` or to a new account. A new account's name is `customerName`.
+    Default: the person's name or address. Its first member is its owner. Default role in an existing account: `member`.
     """
 
     email: str
@@ -156,7 +154,7 @@ class InviteInput(Input, frozen=True, kw_only=True):
 
 
 class InviteResult(Record, frozen=True, kw_only=True):
-    """The invited user and the account. The link also went out by e-mail."""
+    """The invited user and the account. The link was also sent by email."""
 
     customer_id: str
     user_id: str
@@ -166,13 +164,13 @@ class InviteResult(Record, frozen=True, kw_only=True):
 
 
 class InviteLink(Record, frozen=True, kw_only=True):
-    """A fresh invite link, which ended the ones before it."""
+    """A new invite link. Earlier links are revoked."""
 
     invite_url: str
 
 
 class ResetLink(Record, frozen=True, kw_only=True):
-    """A link with which the user can set a new password, once and within an hour."""
+    """A password reset link that works once within an hour."""
 
     reset_url: str
 

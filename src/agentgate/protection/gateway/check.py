@@ -26,6 +26,7 @@ from agentgate.protection.gateway.answers import Answers
 from agentgate.protection.gateway.decisions import CachedDecision, decide
 from agentgate.protection.gateway.denials import DenialWriter, SealedDenials
 from agentgate.protection.gateway.described_request import (
+    DENIAL,
     HOST,
     CheckForm,
     as_specified,
@@ -60,7 +61,8 @@ from agentgate.protection.signals.part_budget import PartState
 from agentgate.protection.signals.rates import NAME_PER_MINUTE, Counted
 from agentgate.protection.signals.request_class import RequestClass
 from agentgate.protection.sites.directory import SiteCaller, SiteDirectory, SiteView
-from agentgate.protection.sites.open_paths import OpenPath
+from agentgate.protection.sites.open_paths import SenderClaims
+from agentgate.protection.suggestions.collector import RefusedRequest
 
 # When the configuration was not read for this long, the cached one is too old to decide by.
 STALE_S = 15 * 60.0
@@ -188,6 +190,8 @@ class GatewayCheck:
         if self.budget.is_refusing:
             self._refused_unseen += 1
             return self._undecided.of_unseen(form, caller.site)
+        if caller.site.broken or self._is_stale_now:
+            return self._undecided.of_unseen(form, caller.site)
         try:
             return self._judge(fingerprint, caller, given, fields, now_ms)
         except Malformed as problem:
@@ -209,8 +213,6 @@ class GatewayCheck:
         methods, url, address = (fingerprint.methods, url, address) if fingerprint.is_complete else read_parts(fields)
         page = snapshot.pages.young.get((site, methods, url)) or self._find_page(site, methods, url)
         visitor = snapshot.visitors.young.get((site, address)) or self._find_visitor(site, address)
-        if view.broken or self._is_stale_now:
-            return self._undecided.of_unseen(fingerprint.kind.form, view)
         started_ns = perf_counter_ns()
         # The clearance or token that the request shows.
         shown: Shown | None = None
@@ -226,9 +228,9 @@ class GatewayCheck:
             (visitor_rate, network_rate), parts = self._count(counted, now_ms), COUNTED
         else:
             visitor_rate, network_rate, parts = self._count_part(fingerprint, kind, counted, now_ms)
-        if kind.open_path is not None and self._is_opened(fingerprint, kind.open_path, visitor, now_ms):
-            kind = kind.opened or kind
-            page = SitePage(page.target, kind)
+        if kind.open_path is not None:
+            page = self._open_path(fingerprint, page, visitor, now_ms)
+            kind = page.kind
         key = (
             kind,
             fingerprint.kind,
@@ -256,13 +258,16 @@ class GatewayCheck:
             cached = self._decide(pending, key)
         if cached.earns:
             self._earn(counted, fingerprint.tag, now_ms)
+        elif cached.may_be_suggested and fingerprint.is_nameable:
+            who = (fingerprint.observed.user_agent, fingerprint.signatures, visitor.address, visitor.labels)
+            self._event_log.suggest(view, RefusedRequest(fingerprint.kind.method, page.target, *who), now_ms)
         # The event, and the answer.
         duration_us = (perf_counter_ns() - started_ns) // 1000
         correlation = read_correlation(request_id, trace)
         decision_id = self._event_log.record_again(cached.pattern, visitor.number, duration_us, now_ms, correlation)
         if cached.is_whole:
             return cached.start, cached.middle + encode_id(decision_id) + cached.end
-        fields = fields or self._split(fingerprint.kind.form)
+        fields = self._fields_of_denial(fingerprint.kind.form, fields)
         pending = replace(cached.decided.pending, page=page, visitor=visitor, now_ms=now_ms, fields=fields)
         return self.denials.write(cached.ruling, decision_id, pending)
 
@@ -294,12 +299,24 @@ class GatewayCheck:
             return decider.count_fetch(counted, now_ms)
         return *self._count(counted, now_ms), COUNTED
 
-    def _is_opened(self, fingerprint: HeaderFingerprint, path: OpenPath, visitor: Visitor, now_ms: int) -> bool:
-        """Return whether the site opened the path to this sender, and the sender's ceiling has room."""
+    def _open_path(self, fingerprint: HeaderFingerprint, page: SitePage, visitor: Visitor, now_ms: int) -> SitePage:
+        """Return the page as it is for a sender that the site opened the path to, if the sender's budget has room."""
+        kind, path = page.kind, page.kind.open_path
+        if path is None or kind.opened is None:
+            return page
+        opened = SitePage(page.target, kind.opened)
         if path.is_sender(fingerprint.signatures, visitor.address):
-            return True
-        per_minute = 0 if fingerprint.is_browsers else path.per_minute
-        return per_minute > 0 and self._decider.has_room(visitor.site, path.name, per_minute, now_ms)
+            return opened
+        if not fingerprint.is_nameable:
+            return page
+        claims = SenderClaims(
+            fingerprint.signatures, fingerprint.observed.user_agent.programs, is_browsers=fingerprint.is_browsers
+        )
+        budget = path.find_budget(claims, has_named_route=kind.has_named_route)
+        if budget is None:
+            return page
+        has_room = self._decider.has_room(visitor.site, budget.counted_as, budget.per_minute, now_ms)
+        return opened if has_room else page
 
     # Caches that are filled on a miss.
 
@@ -335,6 +352,10 @@ class GatewayCheck:
         """Return the headers of the head that is being checked as it arrived."""
         fields = split(self._data) or _NO_FIELDS
         return describe(fields, form) if form.is_described else fields
+
+    def _fields_of_denial(self, form: CheckForm, fields: Fields) -> Fields:
+        """Return the headers that the denial is rendered with. A sealed one is rendered in the second step."""
+        return fields if fields or form.respond == DENIAL else self._split(form)
 
     def _keep_headers(self, key: HeaderSetKey, headers: HeaderSet) -> HeaderSet:
         self.misses["headers"] += 1

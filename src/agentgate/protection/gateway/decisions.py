@@ -15,6 +15,7 @@ from agentgate.protection.gateway.pending_check import DecidedCheck, PendingChec
 from agentgate.protection.gateway.receipts import Shown, fit
 from agentgate.protection.gateway.route_protection import Protection
 from agentgate.protection.gateway.ruling import PROVEN, refuse, rule
+from agentgate.protection.rules.effective import managed_members
 from agentgate.protection.rules.evaluate import STRICTNESS
 from agentgate.protection.scoring.score import ModelView
 from agentgate.protection.signals.facts import AgentFacts, Observation
@@ -34,12 +35,13 @@ class Views(Struct, frozen=True, gc=False):
 class CachedDecision:
     """The answer of checks of one kind, as bytes, and a template of their events."""
 
-    __slots__ = ("decided", "earns", "end", "is_whole", "middle", "pattern", "ruling", "start")
+    __slots__ = ("decided", "earns", "end", "is_whole", "may_be_suggested", "middle", "pattern", "ruling", "start")
 
     def __init__(self, decided: DecidedCheck, ruling: Ruling, answers: Answers, event_log: GatewayEventLog) -> None:
         self.decided = decided
         self.ruling = ruling
         self.earns = earns(decided, ruling)
+        self.may_be_suggested = may_be_suggested(decided, ruling)
         kind = decided.pending.fingerprint.kind
         # Whether the answer is these bytes. A denial for a described request may depend on more.
         self.is_whole = not kind.form.respond or ruling.outcome is Outcome.ALLOW
@@ -63,6 +65,25 @@ def earns(decided: DecidedCheck, ruling: Ruling) -> bool:
     if shown.reason is None or not PROVEN.isdisjoint(decided.decision.labels):
         return True
     return not decided.site.whole_site and decided.decision.verdict.rule is None and not decided.protection.opened
+
+
+# Programs that no suggestion offers to allow, and reasons that no open path removes.
+_NOT_OFFERED = frozenset(("ua.scanner", "ua.automation", "ua.headless", "ua.ai_agent", "agent.search_forged"))
+_NOT_OPENED = frozenset(("rate_limited", "invalid_request"))
+
+
+def may_be_suggested(decided: DecidedCheck, ruling: Ruling) -> bool:
+    """Return whether the request was refused, or would be, by a decision that an open path changes.
+
+    What the owner's own lists and rules refuse is not suggested.
+    """
+    decision, fingerprint = decided.decision, decided.pending.fingerprint
+    if (ruling.would or ruling.outcome) is Outcome.ALLOW or (ruling.cause or ruling.reason) in _NOT_OPENED:
+        return False
+    by_owner = decision.verdict.rule is not None and decision.verdict.rule not in managed_members()
+    if by_owner or decision.verdict.listed or fingerprint.kind.is_forged or decided.pending.page.kind.is_foreign:
+        return False
+    return _NOT_OFFERED.isdisjoint(decision.labels)
 
 
 def decide(pending: PendingCheck, views: Views) -> tuple[DecidedCheck, Ruling]:

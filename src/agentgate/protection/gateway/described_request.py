@@ -195,6 +195,7 @@ def _is_printed(said: DescribedRequest) -> bool:
     return said.host == printed or (said.host is not None and host_name(said.host) == host_name(printed))
 
 
+@lru_cache(maxsize=4_096)
 def _is_adapters(name: bytes) -> bool:
     """Return whether only an adapter may send this header, so that a visitor's is not read."""
     return name in (REQUEST_HEADER, JA4_HEADER) or name.startswith(b"x-original-") or name in FORWARDED_REQUEST

@@ -17,28 +17,29 @@ _ALLOW = (("allow", "GET, HEAD"),)
 
 
 class Denial(Struct, frozen=True, kw_only=True):
-    """The body of an answer to a proxy that must not let a request through."""
+    """The response to a proxy that must block or challenge a request."""
 
     decision: str
     reason: str
 
 
 async def check_request(call: Call, gate: GatewayCheck) -> Reply[None]:
-    """Ask for a decision about a request of a protected site.
+    """Decide about a request to a protected site.
 
     The proxy in front of the site calls this for each request, with the site's secret, the original request in
-    `X-Original-Method`, `X-Original-URL` and `X-Original-Address`, and the visitor's own headers. 204 lets through.
+    `X-Original-Method`, `X-Original-URL` and `X-Original-Address`, and the visitor's own headers. 204 allows the
+    request.
     """
     return await _ask(call, gate, b"")
 
 
 async def check_request_with_body(call: Call, body: RawBody, gate: GatewayCheck) -> Reply[Text]:
-    """Ask for the final response to a request, with `respond=visitor`.
+    """Return the final response to a request, with `respond=visitor`.
 
     Adapters that pass the original method and body to a check call this. A challenged form survives the challenge.
     """
     if not read_form(call.request.query_string).respond:
-        message = "This path does not have that method; it has: GET, HEAD."
+        message = "This path does not support the method. Use one of: GET, HEAD."
         return Reply(body=ErrorBody(error="invalid_request", message=message), status=405, headers=_ALLOW)  # type: ignore[arg-type]
     is_partial = call.request.header("x-envoy-auth-partial-body") == "true"
     return await _ask(call, gate, b"" if is_partial else body.content or b"")

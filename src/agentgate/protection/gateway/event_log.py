@@ -12,6 +12,7 @@ from agentgate.protection.decision.event import Answered, make_event
 from agentgate.protection.gateway.answers import Ruling
 from agentgate.protection.gateway.pending_check import DecidedCheck
 from agentgate.protection.sites.directory import SiteCaller, SiteView
+from agentgate.protection.suggestions.collector import SuggestionCollector
 from agentgate.protection.tokens.uses import CredentialUses
 
 # Reasons that the rules give. An event with one of these can be decided again from its labels.
@@ -25,8 +26,12 @@ SAME_MS = SECOND_MS
 class GatewayEventLog:
     """Records checks. It never waits."""
 
-    def __init__(self, recorder: Recorder, ids: DecisionIds, uses: CredentialUses) -> None:
+    def __init__(
+        self, recorder: Recorder, ids: DecisionIds, uses: CredentialUses, suggestions: SuggestionCollector
+    ) -> None:
         self._recorder = recorder
+        # Takes a refused request of a program.
+        self.suggest = suggestions.note
         self._ids = ids
         self._uses = uses
         # The last caller, and until when a further call of it only adds to a count.

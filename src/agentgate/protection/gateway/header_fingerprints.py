@@ -113,6 +113,7 @@ class HeaderFingerprint:
         "is_browsers",
         "is_complete",
         "is_counted",
+        "is_nameable",
         "is_plain",
         "is_program",
         "ja4",
@@ -144,6 +145,9 @@ class HeaderFingerprint:
         self.tag = _tag_of(user_agent, has_fetch_metadata=layout.has_fetch_metadata)
         # Whether a browser sent it, or a program with a browser's headers.
         self.is_browsers = bool(user_agent.engine) or layout.has_browser_headers
+        # Whether it can be a program by its own name: its headers are no browser's, and no plain browser's name stands
+        # in its User-Agent.
+        self.is_nameable = not layout.has_browser_headers and (not user_agent.engine or bool(user_agent.programs))
         self.is_complete = layout.is_complete
         self.is_agents = layout.is_signed or user_agent.claimed_agent is not None
         # Whether the check must wait for a signature or for a token to be spent.

@@ -78,7 +78,7 @@ class HeaderLayout:
         self.visitor_places = tuple(place for place, name in enumerate(names) if not name.startswith(ADAPTERS))
         self.visitor_names = tuple(names[place].decode("latin-1") for place in self.visitor_places)
         self.read_places = tuple(place for place in self.visitor_places if names[place] in READ_VALUES)
-        # Headers with the signatures of webhooks, by which their senders are recognised.
+        # Headers with the signatures of webhooks, by which their senders are recognized.
         self.signatures = signatures_of(name.decode("latin-1") for name in names)
         self.has_token = TOKEN_HEADER in places
         self.is_signed = not SIGNED.isdisjoint(places)

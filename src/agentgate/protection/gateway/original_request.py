@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Container, Mapping
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -24,11 +25,13 @@ FORWARDED = (
 FORWARDED_REQUEST = frozenset((b"x-forwarded-method", b"x-forwarded-uri"))
 LONGEST_METHOD = 32
 
-INCOMPLETE = "X-Original-Method, X-Original-URL and X-Original-Address must all be there"
+INCOMPLETE = "X-Original-Method, X-Original-URL and X-Original-Address must all be present"
 MISSING = "X-Original-Method, X-Original-URL and X-Original-Address are missing"
-CONTRADICTION = "X-Forwarded-* says another request than X-Original-*; the adapter must send one of the two sets"
-BAD_METHOD = "the original method is not one method"
-BAD_URL = "the original URL is not one absolute http or https URL of a well-formed host"
+CONTRADICTION = (
+    "X-Forwarded-* and X-Original-* describe different requests; the adapter must send only one of the two sets"
+)
+BAD_METHOD = "the original method is not a single method"
+BAD_URL = "the original URL is not an absolute http or https URL with a valid host"
 BAD_ADDRESS = "the original address is malformed"
 
 # A method is a token (RFC 9110 5.6.2). Two of them, joined because the header came twice, are none.
@@ -130,6 +133,7 @@ def split_url(url: bytes) -> tuple[bytes, bytes]:
     return match[1], match[2] or b"/"
 
 
+@lru_cache(maxsize=256)
 def read_origin(start: bytes) -> str:
     """Return scheme and authority in canonical form."""
     try:

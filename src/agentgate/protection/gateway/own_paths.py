@@ -55,7 +55,7 @@ class OwnPaths:
         elif path in OF_PAGE or path in OF_BROWSER:
             await self._serve(path, scope, receive, send)
         else:
-            await _send(send, json_reply(404, "not_found", message="There is nothing at this path."))
+            await _send(send, json_reply(404, "not_found", message="Path not found."))
 
     async def _serve(self, path: str, scope: Scope, receive: Any, send: Any) -> None:
         await self._sites.await_refresh_if_possible()

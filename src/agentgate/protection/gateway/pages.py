@@ -6,6 +6,8 @@ from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.protection.gateway.described_request import origin_at
 from agentgate.protection.gateway.original_request import check_method, read_origin, split_url
 from agentgate.protection.gateway.route_protection import (
+    ALL_PATHS,
+    ANY_ROUTE,
     OPENED,
     MethodClaims,
     Protection,
@@ -27,7 +29,18 @@ _KINDS, _ORIGINS = 4_096, 256
 class PageKind:
     """Pages of a site that clearances, rules and models cannot tell apart. There is one object of each."""
 
-    __slots__ = ("is_file", "is_foreign", "labels", "open_path", "opened", "origin", "protections", "target", "traits")
+    __slots__ = (
+        "has_named_route",
+        "is_file",
+        "is_foreign",
+        "labels",
+        "open_path",
+        "opened",
+        "origin",
+        "protections",
+        "target",
+        "traits",
+    )
 
     def __init__(
         self,
@@ -51,6 +64,8 @@ class PageKind:
         self.opened: PageKind | None = None
         # Each must let the request pass.
         self.protections = protections
+        # Whether the site has a route that names the page, which no claim opens.
+        self.has_named_route = any(each.route not in {ANY_ROUTE, ALL_PATHS} for each in protections)
         # The target of the first page of the kind: models read at most its length, and these all score alike.
         self.target = target
         # Results of the rules' predicates on method, path and host.
@@ -94,7 +109,8 @@ class Pages:
         # Another result of signals and counting on a target, beside its length.
         names_file = is_file(target)
         # A path is open to one sender. A request that may be another one is not.
-        open_path = None if claims.targets or is_foreign else view.open_paths.find(target)
+        is_bound = not (claims.overrides or claims.retargets)
+        open_path = None if claims.targets or is_foreign else view.open_paths.find(target, method if is_bound else "")
         length = self._lengths[len(target)]
         key = (site, origin, protections, length, labels, names_file, open_path, traits, is_foreign)
         kind = self._kinds.young.get(key) or self._kinds.promote(key)

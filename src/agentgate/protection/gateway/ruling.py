@@ -19,7 +19,7 @@ UNCOVERED = OPEN_LABELS | PROVEN | {"ua.wanted"}
 # Where the agent policy asks nobody to prove a name: standard paths, feeds, and programs that the owner named.
 NAME_SUFFICES = OPEN_LABELS | {"ua.wanted"}
 
-CANNOT_TELL = "Whose crawler this is could not be checked yet: DNS has not answered. Come again later."
+CANNOT_TELL = "The crawler could not be verified yet: DNS has not responded. Try again later."
 
 _ALLOWED = Ruling(Outcome.ALLOW, "allowed")
 

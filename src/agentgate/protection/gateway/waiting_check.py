@@ -17,7 +17,7 @@ from agentgate.protection.agents.identity import SignedMessage
 from agentgate.protection.agents.policy_checker import AgentPolicyChecker, AgentRuling
 from agentgate.protection.gateway.agent_requests import GatewayRequestContext, message_of
 from agentgate.protection.gateway.answers import Answers, Ruling
-from agentgate.protection.gateway.decisions import Views, decide_under, earns, observe, strictest
+from agentgate.protection.gateway.decisions import Views, decide_under, earns, may_be_suggested, observe, strictest
 from agentgate.protection.gateway.denials import DenialWriter
 from agentgate.protection.gateway.event_log import GatewayEventLog
 from agentgate.protection.gateway.pending_check import DecidedCheck, PendingCheck
@@ -27,6 +27,8 @@ from agentgate.protection.gateway.ruling import refuse, rule, unavailable
 from agentgate.protection.signals.part_budget import PartState
 from agentgate.protection.signals.rates import Counted
 from agentgate.protection.sites.directory import SiteView
+from agentgate.protection.suggestions.collector import RefusedRequest
+from agentgate.protection.suggestions.masking import sender_of_headers
 from agentgate.protection.tokens.receipts import Claims
 
 T = TypeVar("T")
@@ -150,7 +152,9 @@ class WaitingChecks:
     def _forget_late(self, future: "asyncio.Future[Any]") -> None:
         self._late.discard(future)
         if not future.cancelled() and future.exception() is not None:
-            structlog.get_logger().warning("work of an answered check failed", error=repr(future.exception()))
+            structlog.get_logger().warning(
+                "background work of a completed check failed", error=repr(future.exception())
+            )
 
     def _finish(
         self, check: DecidedCheck, ruling: Ruling, agent: AgentRuling | None = None
@@ -216,8 +220,17 @@ class WaitingChecks:
         """Record the decision and write it. The parts of an allowed page may be loaded."""
         if earns(check, ruling):
             self._earn(check.pending.counted, check.pending.fingerprint.tag, check.pending.now_ms)
+        self._suggest(check, ruling)
         decision_id = self._event_log.record(check, ruling, self._answers.status_of(ruling))
         return self._denials.write(ruling, decision_id, check.pending)
+
+    def _suggest(self, check: DecidedCheck, ruling: Ruling) -> None:
+        """Note a refused webhook whose sender's name is also a crawler's. Other agents prove themselves."""
+        pending, fingerprint = check.pending, check.pending.fingerprint
+        if fingerprint.is_nameable and sender_of_headers(fingerprint.signatures) and may_be_suggested(check, ruling):
+            who = (fingerprint.observed.user_agent, fingerprint.signatures, pending.visitor.address)
+            refused = RefusedRequest(check.method, pending.page.target, *who, pending.visitor.labels)
+            self._event_log.suggest(check.site, refused, pending.now_ms)
 
     async def _conclude_later(self, check: DecidedCheck, ruling: Ruling) -> HotReply:
         answer = self._conclude(check, ruling)

@@ -86,13 +86,13 @@ class ListBacktests:
     def _untold(self, entry: StoredEntry, span: TimeRange) -> str | None:
         """Return why stored events cannot be matched with an entry; None if they can."""
         if entry.kind is ListKind.PROGRAM:
-            return "Stored events have no User-Agent, so nobody can tell which of them this program sent."
+            return "Stored events have no User-Agent, so AgentGate cannot determine which events this client sent."
         if entry.kind is ListKind.AGENT:
             return None
         if entry.kind is not ListKind.VISITOR and _sources(read_strict_network(entry.value)) > MOST_VISITORS:
             return (
                 "Stored events have no address. Up to the size of an IPv4 /20 or an IPv6 /52 the visitors of a network"
-                " are known all the same; this one is larger."
+                " can be identified. This network is larger."
             )
         if self._visitors.named_since_ms() > span.from_ms:
             return (

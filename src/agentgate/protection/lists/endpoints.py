@@ -42,28 +42,26 @@ _AGENT = re.compile(r"[!-~](?:[ -~]{0,254}[!-~])?\Z")
 
 
 async def list_list_entries(call: SiteCall, store: Store[ListStores]) -> ListEntries:
-    """List the entries of a site's allow and block lists, newest first.
+    """List the entries of a site's allowlist and blocklist, newest first.
 
-    Entries whose term is over are among them; they decide nothing.
+    The list includes expired entries, which have no effect.
     """
     found = await store.read.lists.list_entries(call.site_id)
     return ListEntries(items=[_show(entry, call.now) for entry in found])
 
 
 async def create_list_entry(call: SiteCall, body: ListEntryInput, stores: ListStores) -> ListEntry:
-    """Add an entry that lets a client in, or keeps it out, before any rule.
+    """Add an allowlist or blocklist entry, which applies before the rules.
 
-    An address, network, agent or visitor that is let in needs no token or clearance either. A User-Agent proves
-    nothing: a program that is let in passes the rules, not the check that a route asks for.
+    An allowed address, network, agent or visitor needs no token or clearance cookie either. A User-Agent can be
+    spoofed, so an allowed User-Agent skips the rules but not a browser check that a route requires.
     """
     made = new_entry(call, body)
     await stores.lists.lock_lists(call.site_id)
     for before in await stores.lists.list_entries(call.site_id):
         if (before.kind, before.value) == (made.kind, made.value):
             if not before.is_over(call.now):
-                raise Refused(
-                    "invalid_state", f"There is an entry for {made.value} already, {before.id}; delete that one first."
-                )
+                raise Refused("invalid_state", f"{made.value} already has an entry ({before.id}). Delete it first.")
             # An expired entry is replaced by the new one.
             await stores.lists.delete_entry(call.site_id, before.id)
     await _make_room(stores, call, made)
@@ -79,9 +77,9 @@ async def end_list_entry(call: SiteCall, stores: ListStores) -> None:
 
 
 async def backtest_list_entry(call: SiteCall, body: ListBacktestInput, backtests: ListBacktests) -> ListBacktestReport:
-    """Show the effect that an entry would have had on stored decisions.
+    """Show the effect of an entry on stored decisions.
 
-    Where stored events do not tell whom the entry means, `told` is false and `why` says why.
+    If stored events cannot be matched with the entry, `told` is false and `why` has the reason.
     """
     entry = new_entry(call, body)
     span = read_range(
@@ -99,7 +97,7 @@ async def remove_entry(stores: ListStores, call: SiteCall, entry_id: str) -> Non
     await stores.lists.lock_lists(call.site_id)
     found = await stores.lists.find_entry(call.site_id, entry_id)
     if found is None:
-        raise Refused("not_found", "The site has no such entry in its lists.")
+        raise Refused("not_found", "The site's lists have no entry with this ID.")
     await stores.lists.delete_entry(call.site_id, entry_id)
     await stores.configuration.bump()
     await _record(stores, call, Action.LIST_REMOVE, found)
@@ -143,14 +141,14 @@ def _end(body: ListEntryInput, now_ms: int) -> int | None:
     if not isinstance(body.expires_at, Moment):
         return None
     if not now_ms < body.expires_at <= now_ms + MOST_TERM_DAYS * DAY_MS:
-        raise _bad("expiresAt must be in the future, within ten years; leave it out for an entry without a term.")
+        raise _bad("expiresAt must be in the future, within ten years. Omit it for an entry that never expires.")
     return int(body.expires_at)
 
 
 def _address(text: str) -> str:
     address = canonical_address(text.strip())
     if address is None:
-        raise _bad("value must be an IPv4 or IPv6 address, such as 203.0.113.7; a network has the kind network.")
+        raise _bad("value must be an IPv4 or IPv6 address, such as 203.0.113.7. For a network, use the kind network.")
     return address
 
 
@@ -162,7 +160,7 @@ def _network(text: str) -> str:
     if network.prefixlen < LEAST_PREFIX[network.version]:
         raise _bad(
             f"{network} is too large for a list: at least /{LEAST_PREFIX[4]} of IPv4 or /{LEAST_PREFIX[6]} of IPv6."
-            " A rule can name it where that is meant."
+            " To match a larger network, write a rule."
         )
     return network.with_prefixlen
 
@@ -172,19 +170,21 @@ def _program(text: str) -> str:
     if problem is not None:
         raise _bad(problem)
     if max(map(len, split_glob(text))) < LEAST_PROGRAM_CHARACTERS:
-        raise _bad(f"value needs at least {LEAST_PROGRAM_CHARACTERS} characters in a row beside stars, such as curl/*.")
+        raise _bad(
+            f"value needs at least {LEAST_PROGRAM_CHARACTERS} consecutive characters other than stars, such as curl/*."
+        )
     return text
 
 
 def _agent(text: str) -> str:
     if _AGENT.match(text) is None:
-        raise _bad("value must be an agent as decisions name it: printable ASCII characters.")
+        raise _bad("value must be an agent as shown in decisions: printable ASCII characters.")
     return text
 
 
 def _visitor(text: str) -> str:
     if read_visitor(text) is None:
-        raise _bad("value must be a visitor ID as decisions show it: 16 lower-case hex digits.")
+        raise _bad("value must be a visitor ID as shown in decisions: 16 lower-case hex digits.")
     return text
 
 
@@ -198,9 +198,11 @@ async def _make_room(stores: ListStores, call: SiteCall, made: StoredEntry) -> N
     alive = [each for each in found if not each.is_over(call.now)]
     programs = sum(each.kind is ListKind.PROGRAM for each in alive)
     if made.kind is ListKind.PROGRAM and programs >= LIST_PROGRAMS_PER_SITE:
-        raise Refused("invalid_state", f"The site lists {programs} programs, which is all it may; delete one first.")
+        raise Refused(
+            "invalid_state", f"The site has reached its limit of {programs} User-Agent entries. Delete one first."
+        )
     if len(alive) >= LIST_ENTRIES_PER_SITE:
-        raise Refused("invalid_state", f"The site has {len(alive)} entries, which is all it may; delete one first.")
+        raise Refused("invalid_state", f"The site has reached its limit of {len(alive)} entries. Delete one first.")
     if len(found) >= LIST_ENTRIES_PER_SITE:
         for each in found:
             if each.is_over(call.now):

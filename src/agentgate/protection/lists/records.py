@@ -15,7 +15,7 @@ ListNote = Annotated[str, Meta(max_length=LIST_NOTE_CHARACTERS)]
 
 
 class ListEntry(Record, frozen=True, kw_only=True):
-    """A list entry: lets in (`allow`) or keeps out (`block`) a client, for a reason, until `expiresAt` or for good."""
+    """A list entry: allows (`allow`) or blocks (`block`) a client until `expiresAt`, or permanently."""
 
     id: EntryId
     kind: ListKind
@@ -38,8 +38,8 @@ class ListEntries(Record, frozen=True, kw_only=True):
 class ListEntryInput(Input, frozen=True, kw_only=True):
     """A new entry.
 
-    `value` is an address, a network, a glob for the User-Agent (without a star, a text that may stand anywhere in it),
-    an agent as decisions name it, or a visitor's ID.
+    `value` is an address, a network, a glob for the User-Agent (without a star, a text anywhere in it), an agent as
+    shown in decisions, or a visitor ID.
     """
 
     kind: ListKind
@@ -50,7 +50,7 @@ class ListEntryInput(Input, frozen=True, kw_only=True):
 
 
 class ListBacktestInput(Input, frozen=True, kw_only=True):
-    """An entry to be tried on stored events. Without a range: the last seven days."""
+    """An entry to test on stored events. Default range: the last seven days."""
 
     kind: ListKind
     value: ListValue
@@ -60,7 +60,7 @@ class ListBacktestInput(Input, frozen=True, kw_only=True):
 
 
 class ListFlip(Record, frozen=True, kw_only=True):
-    """How many decisions an entry would turn from one outcome to another, and a few of them."""
+    """Number of decisions that an entry would change from one outcome to another, with examples."""
 
     from_: Outcome
     to: Outcome
@@ -69,7 +69,7 @@ class ListFlip(Record, frozen=True, kw_only=True):
 
 
 class ListBacktestReport(Record, frozen=True, kw_only=True):
-    """The effect of an entry. `told` is false where stored events cannot be matched with it (`why`)."""
+    """The effect of an entry. `told` is false if stored events cannot be matched with it (`why`)."""
 
     from_: Moment
     to: Moment

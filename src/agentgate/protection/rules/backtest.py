@@ -32,7 +32,7 @@ OF_ANY = frozenset((PATH, HOST, USER_AGENT))
 MOST_WAITING, MOST_OF_ACCOUNT = 4, 2
 BUSY_RETRY_S = 10
 # Replaces the rule where several could have decided with the same outcome.
-UNTOLD_RULE = "(cannot be told)"
+UNTOLD_RULE = "(unknown)"
 _ONE_OF_SEVERAL = {outcome: RuleVerdict(outcome, UNTOLD_RULE) for outcome in Outcome}
 # Conditions on parts that no event has: address, headers, path, host.
 UNTOLD_KEYS = frozenset(

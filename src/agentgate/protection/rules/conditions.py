@@ -75,7 +75,7 @@ def _of_labels(
     def check(match: PlainMatch) -> Iterator[MatchProblem]:
         values = match[key]
         if not isinstance(values, list) or not values:
-            yield (key,), f"{key} must be a list with at least one entry, such as [{example}]; leave it out otherwise."
+            yield (key,), f"{key} must be a list with at least one entry, such as [{example}], or omitted."
             return
         for index, value in enumerate(values):
             if not isinstance(value, str) or len(value) > LABEL_CHARACTERS or pattern.match(value) is None:
@@ -93,11 +93,11 @@ def _of_labels(
 def _check_score(match: PlainMatch) -> Iterator[MatchProblem]:
     kind, least = match.get("score"), match.get("min_score")
     if "score" not in match:
-        yield ("min_score",), "min_score needs score beside it, which names the model: " + ", ".join(_KINDS) + "."
+        yield ("min_score",), "min_score requires score, the kind of model:  " + ", ".join(_KINDS) + "."
     elif not isinstance(kind, str) or kind not in _KINDS:
-        yield ("score",), f"score must name a kind of model: {', '.join(_KINDS)}."
+        yield ("score",), f"score must be a kind of model: {', '.join(_KINDS)}."
     if "min_score" not in match:
-        yield ("score",), "score needs min_score beside it, a number from 0 to 1."
+        yield ("score",), "score requires min_score, a number from 0 to 1."
     elif isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1:
         yield ("min_score",), "min_score must be a number from 0 to 1."
 
@@ -112,11 +112,11 @@ def _miss_all(labels: list[str], seen: ConditionInput) -> str | None:
 
 
 def _miss_none(labels: list[str], seen: ConditionInput) -> str | None:
-    return next((f"{label} is there" for label in labels if label in seen.labels), None)
+    return next((f"{label} is present" for label in labels if label in seen.labels), None)
 
 
 def _miss_any(labels: list[str], seen: ConditionInput) -> str | None:
-    return None if seen.labels.intersection(labels) else f"none of {', '.join(labels)} is there"
+    return None if seen.labels.intersection(labels) else f"none of {', '.join(labels)} are present"
 
 
 def _miss_prefix(prefixes: list[str], seen: ConditionInput) -> str | None:
@@ -134,19 +134,19 @@ def _miss_score(match: PlainMatch, seen: ConditionInput) -> str | None:
 CONDITIONS: tuple[Condition, ...] = (
     _of_labels(
         "all_labels",
-        "Every one of these labels is there.",
+        "All of these labels are present.",
         lambda labels, terms: terms.needed.update(labels),
         _miss_all,
     ),
     _of_labels(
         "any_labels",
-        "At least one of these labels is there.",
+        "At least one of these labels is present.",
         lambda labels, terms: terms.choices.append(Choice(labels=frozenset(labels))),
         _miss_any,
     ),
     _of_labels(
         "none_labels",
-        "Not one of these labels is there.",
+        "None of these labels is present.",
         lambda labels, terms: terms.excluded.update(labels),
         _miss_none,
     ),
@@ -160,7 +160,7 @@ CONDITIONS: tuple[Condition, ...] = (
     ),
     Condition(
         keys=("score", "min_score"),
-        doc="The score of this kind of model (`agent`, `bot`, `content`) is there and at least `min_score`.",
+        doc="The score of this kind of model (`agent`, `bot`, `content`) is at least `min_score`.",
         check=_check_score,
         compile=_compile_score,
         miss=_miss_score,

@@ -22,28 +22,28 @@ HUMAN_DAYS = 7
 MOST_REFUSED_PERCENT = 5
 LEAST_REQUESTS = 200
 
-_UNAVAILABLE = "Stored requests are unavailable, so these rules were not compared with them."
+_UNAVAILABLE = "Stored requests are unavailable, so the rules were not replayed against them."
 
 
 async def guard_humans(call: SiteCall, draft: Draft, most: int, backtests: Backtests) -> None:
-    """Reject rules that would make more decisions labelled human stricter."""
-    assert draft.effective is not None, "only a valid draft is tried"
+    """Reject rules that would make more decisions labeled human stricter."""
+    assert draft.effective is not None, "only a valid draft is replayed"
     span = TimeRange(call.now - HUMAN_DAYS * DAY_MS, call.now)
     try:
         flips = human_flips(await backtests.run(call.site_id, draft.effective, span, call.account_id))
     except StoreUnavailable:
-        raise Refused("backtest_refused", f"{_UNAVAILABLE} To save them, leave out maxHumanFlips.") from None
+        raise Refused("backtest_refused", f"{_UNAVAILABLE} To save the rules, omit maxHumanFlips.") from None
     if flips > most:
         raise Refused(
             "backtest_refused",
-            f"These rules would make {flips} decisions labelled human of the last {HUMAN_DAYS} days stricter; "
+            f"These rules would make {flips} decisions labeled human of the last {HUMAN_DAYS} days stricter; "
             f"maxHumanFlips allows {most}.",
         )
 
 
 async def ask_to_confirm(call: SiteCall, draft: Draft, present: RuleSet, backtests: Backtests) -> None:
     """Reject rules with warnings, and rules that newly challenge or block many requests, unless acknowledged."""
-    assert draft.effective is not None, "only a valid draft is tried"
+    assert draft.effective is not None, "only a valid draft is replayed"
     warnings = await asyncio.to_thread(warnings_of, draft)
     reasons = [each.message for each in warnings]
     figures: dict[str, Any] = {}
@@ -61,5 +61,5 @@ async def ask_to_confirm(call: SiteCall, draft: Draft, present: RuleSet, backtes
                 f"hours that the present rules allow."
             )
     if reasons:
-        message = " ".join([*reasons, "Send acknowledge: true to save them."])
+        message = " ".join([*reasons, "To save them anyway, send acknowledge: true."])
         raise Refused("confirmation_required", message, **figures, warnings=to_builtins(warnings))

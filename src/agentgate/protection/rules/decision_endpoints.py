@@ -89,6 +89,6 @@ async def read_decision(
     site = SiteNumber(call.site_id, await store.read.sites.find_number(call.site_id))
     decision = None if decision_id is None else await traffic.decisions.find_decision(site, decision_id)
     if decision is None:
-        raise Refused("not_found", "No decision of this site has this ID, or it is past its retention.")
+        raise Refused("not_found", "The site has no decision with this ID, or its retention has ended.")
     template = terms.trace_url_template if call.actor.kind is ActorKind.OPERATOR else ""
     return await read_detail(store.read, call.site_id, decision, trace_template=template)

@@ -38,7 +38,7 @@ class Draft(Struct, frozen=True, kw_only=True):
 def check_one_form(body: DraftInput) -> None:
     """Refuse a set that is sent in two forms at once."""
     if body.rule_set is not None and not isinstance(body.rule_set, UnsetType) and isinstance(body.rule_set_text, str):
-        raise Refused("invalid_request", "Give ruleSet or ruleSetText, not both.")
+        raise Refused("invalid_request", "Send ruleSet or ruleSetText, not both.")
 
 
 def is_given(body: DraftInput) -> bool:

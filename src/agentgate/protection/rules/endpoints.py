@@ -73,8 +73,8 @@ async def replace_rules(
 ) -> Reply[RulesView]:
     """Replace a site's rules and overrides.
 
-    With neither `ruleSet` nor `ruleSetText` the site follows the server's rules. Rules that are not valid are answered
-    with 422 and everything that is wrong with them.
+    With neither `ruleSet` nor `ruleSetText` the site uses the server's rules. For invalid rules, the response is 422
+    with all errors.
     """
     draft = await _draft(body)
     if draft.effective is None:
@@ -107,7 +107,7 @@ async def test_rules(
 ) -> Reply[TestReport]:
     """Explain the outcome of one sample request under rules.
 
-    With neither `ruleSet` nor `ruleSetText` these are the site's present rules; `overrides` then replace its own.
+    Default: the site's current rules; `overrides` then replace the site's overrides.
     """
     check_one_form(body)
     stored = await store.read.rules.find_rules(call.site_id)
@@ -123,9 +123,9 @@ async def test_rules(
 
 
 async def backtest_rules(call: SiteCall, body: BacktestInput, backtests: Backtests) -> Reply[BacktestReport]:
-    """Decide stored events again by other rules, and show the changes.
+    """Replay stored events with other rules and show the changes.
 
-    With neither `ruleSet` nor `ruleSetText` these are the server's rules. Only decisions that rules made take part.
+    Default: the server's rules. Only decisions made by rules are replayed.
     """
     span = read_range(
         body.from_,

@@ -44,7 +44,7 @@ class _Reading(Struct, frozen=True):
 
     def holds(self, predicate: Predicate) -> bool | None:
         """Return whether a predicate holds; None when it may."""
-        assert self.rules.predicates is not None, "a predicate that is asked for was compiled"
+        assert self.rules.predicates is not None, "every condition was compiled"
         bit = self.rules.predicates.bits[predicate]
         return None if bit & self.traits.maybe else bool(bit & self.traits.sure)
 
@@ -60,7 +60,7 @@ def _trace(effective: RuleSet, sample: SampleFacts, reading: _Reading) -> Iterat
         is_unsure = reason is None and reading.is_unsure(item)
         because = reason or _matched(item)
         if is_unsure:
-            because = f"it could match, as method or path can be read in several ways; {because}"
+            because = f"it may match because the method or path is ambiguous; {because}"
         yield TracedRule(rule=item["name"], matched=reason is None, because=because)
         if reason is None and not is_unsure and item["action"] != RuleAction.COUNT:
             return
@@ -77,4 +77,8 @@ def _miss(item: Mapping[str, Any], sample: SampleFacts, reading: _Reading) -> st
 
 def _matched(item: Mapping[str, Any]) -> str:
     holds = "every condition holds" if item["match"] or item.get("scope_down") else "it matches every request"
-    return f"{holds}; it only counts" if item["action"] == RuleAction.COUNT else f"{holds}: {item['action']}"
+    return (
+        f"{holds}; its action is count, so evaluation continues"
+        if item["action"] == RuleAction.COUNT
+        else f"{holds}: {item['action']}"
+    )

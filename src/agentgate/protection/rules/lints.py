@@ -142,7 +142,7 @@ def _unreached(rules: list[_Placed]) -> dict[str, PlacedLint]:
     for index, rule in enumerate(rules):
         path: Path = ("rules", rule.entry)
         if rule.dead:
-            message = f"{rule.name} can never match: what it needs is also what it excludes."
+            message = f"{rule.name} can never match: it requires something that it also excludes."
             found[rule.name] = path, RuleLint(kind="dead", message=message, rule=rule.name)
             continue
         # A rule that never matches shadows nothing, and one that counts lets the request go on.
@@ -194,7 +194,7 @@ def _contradictory(rules: list[_Placed], unreached: Mapping[str, PlacedLint]) ->
         witness = find_shared_witness(earlier.asked, rule.asked)
         if witness is not None:
             message = (
-                f"{earlier.name} says {earlier.action} and {rule.name} says {rule.action} about the same request; "
+                f"{earlier.name} ({earlier.action}) and {rule.name} ({rule.action}) match the same requests; "
                 f"{earlier.name} comes first and wins."
             )
             lint = RuleLint(kind="contradictory", message=message, rule=rule.name, other=earlier.name, witness=witness)
@@ -210,7 +210,7 @@ def _unknown_labels(document: Mapping[str, Any]) -> Iterator[PlacedLint]:
         ):
             for index, label in enumerate(match.get(key, ())):
                 if not known(label):
-                    message = f"{label} is not in the catalogue of labels.{_nearest(label, names)}"
+                    message = f"{label} is not a known label.{_nearest(label, names)}"
                     yield (*path, key, index), RuleLint(kind="unknown_label", message=message, rule=optional(rule))
 
 
@@ -240,7 +240,7 @@ def _key_lint(path: Path, found: Mapping[str, Any], known: Iterable[str], rule: 
     known = tuple(known)
     for key in found:
         if key not in known:
-            message = f"{key[:40]} means nothing here and is ignored.{_nearest(key[:40], known)}"
+            message = f"{key[:40]} is unknown here and is ignored.{_nearest(key[:40], known)}"
             yield (*path, key), RuleLint(kind="unknown_key", message=message, rule=optional(rule))
 
 

@@ -95,7 +95,7 @@ _ITEM_SCHEMA = {
 }
 _SET_SCHEMA = {
     "title": "RuleSetDocument",
-    "description": "A rule set, with whatever else it carries.",
+    "description": "A rule set, with any additional fields.",
     "type": "object",
     "properties": {
         "version": {"type": "string", "examples": ["1"]},
@@ -142,7 +142,7 @@ class RuleMatch(Struct, frozen=True, kw_only=True):
 
 
 class RuleResponse(Struct, frozen=True, kw_only=True):
-    """The answer to a visitor instead of the usual refusal."""
+    """The response to a blocked visitor instead of the default."""
 
     status: int | UnsetType = UNSET
     message: str | UnsetType = UNSET
@@ -169,7 +169,7 @@ class ManagedGroupRef(Struct, frozen=True, kw_only=True):
 
 
 class RuleSet(Struct, frozen=True, kw_only=True):
-    """Rules in their order, and the default action."""
+    """Rules in order, and the default action."""
 
     version: str
     rules: list[RuleItem]
@@ -186,7 +186,7 @@ class ManagedGroupMember(Struct, frozen=True, kw_only=True):
 
 
 class ManagedGroup(Struct, frozen=True, kw_only=True):
-    """A group of rules that comes with the service. A version never changes; the digest is that of its members."""
+    """A group of rules that is part of AgentGate. A version never changes; the digest covers its members."""
 
     name: str
     version: int
@@ -210,19 +210,20 @@ class DraftInput(Input, frozen=True, kw_only=True):
 
 
 class RulesRequest(DraftInput, frozen=True, kw_only=True):
-    """Rules to be checked. With neither `ruleSet` nor `ruleSetText` they are the server's."""
+    """Rules to check. Default: the server's rules."""
 
     revision: Annotated[int, Meta(ge=0, le=MOST_REVISIONS)] | UnsetType = UNSET
 
 
 class RulesChange(RulesRequest, frozen=True, kw_only=True):
-    """Rules to be stored. `revision` is the one they were edited from, 0 when there was none.
+    """Rules to store. `revision` is the edited revision. Default: 0, no revision.
 
-    With `maxHumanFlips`, they are first tried on the last seven days, and refused when they would make more decisions
-    labelled human stricter.
+    With `maxHumanFlips`, the rules are first replayed on the last seven days and rejected if they would make more
+    decisions labeled human stricter.
 
-    With `guard`, the answer is 409 `confirmation_required` if the rules have warnings, or would refuse more than 5% of
-    the requests of the last 24 hours that the present rules allow. `acknowledge` confirms that and saves them.
+    With `guard`, the response is 409 `confirmation_required` if the rules have warnings or would challenge or block
+    more than 5% of the requests of the last 24 hours that the current rules allow. `acknowledge` confirms and saves
+    them.
     """
 
     max_human_flips: Annotated[int, Meta(ge=0, le=MOST_HUMAN_FLIPS)] | UnsetType = UNSET
@@ -231,7 +232,7 @@ class RulesChange(RulesRequest, frozen=True, kw_only=True):
 
 
 class RuleProblem(Record, frozen=True, kw_only=True):
-    """Why a rule set is not valid, and where: in `ruleSetText`, counted from 1."""
+    """An error in a rule set and its position in `ruleSetText`, counted from 1."""
 
     message: str
     line: int | UnsetType = UNSET
@@ -240,7 +241,7 @@ class RuleProblem(Record, frozen=True, kw_only=True):
 
 
 class ValidateResult(Record, frozen=True, kw_only=True):
-    """Whether rules are valid, all their problems, and the effective set."""
+    """Validity of rules, all errors, and the effective set."""
 
     valid: bool
     errors: list[RuleProblem]
@@ -293,14 +294,15 @@ class RulesView(Record, frozen=True, kw_only=True):
 
 
 class CheckedRules(ValidateResult, frozen=True, kw_only=True):
-    """The result of a validation, with its lints. `warnings` are the lints that saving with `guard` asks about."""
+    """The result of a validation, with its lints. `warnings` are the lints that require confirmation when saving with
+    `guard`."""
 
     lints: list[RuleLint]
     warnings: list[RuleLint]
 
 
 class RulesSummary(Record, frozen=True, kw_only=True):
-    """Where a site's rules come from and which version is in force."""
+    """Source and active version of a site's rules."""
 
     source: RulesSource
     effective_version: str

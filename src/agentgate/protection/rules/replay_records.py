@@ -28,7 +28,7 @@ class SampleRequest(Input, frozen=True, kw_only=True):
 
 
 class TestInput(DraftInput, frozen=True, kw_only=True):
-    """A sample request. With neither `ruleSet` nor `ruleSetText` the site's present rules are explained."""
+    """A sample request. Default: the site's current rules are explained."""
 
     # The name says so, but pytest need not look for tests in it.
     __test__ = False
@@ -37,7 +37,7 @@ class TestInput(DraftInput, frozen=True, kw_only=True):
 
 
 class TracedRule(Record, frozen=True, kw_only=True):
-    """One rule that was asked, and why it matched or did not."""
+    """One evaluated rule and the reason why it matched or did not match."""
 
     rule: str
     matched: bool
@@ -62,14 +62,14 @@ class TestReport(Record, frozen=True, kw_only=True):
 
 
 class BacktestInput(DraftInput, frozen=True, kw_only=True):
-    """Rules to decide stored events by. Without a range: the last 24 hours."""
+    """Rules for a replay of stored events. Default range: the last 24 hours."""
 
     from_: str | UnsetType = UNSET
     to: str | UnsetType = UNSET
 
 
 class BacktestFlip(Record, frozen=True, kw_only=True):
-    """How many decisions would turn from one outcome to another, how many of them are labelled, and a few of them."""
+    """Number of decisions that would change from one outcome to another, number of labeled ones, and examples."""
 
     from_: Outcome
     to: Outcome
@@ -122,6 +122,6 @@ class ReplayedEvent(Struct, frozen=True, gc=False):
     action: str | None
     # The outcome of enforce mode, applied or not.
     recorded: Outcome
-    # Labelled as a human or not; None without a label, or with one that is unsure.
+    # Labeled as a human or not; None without a label, or with one that is unsure.
     human: bool | None
     method: str = "OTHER"

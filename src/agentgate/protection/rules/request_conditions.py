@@ -74,7 +74,7 @@ def _escape_problem(text: str) -> str | None:
     try:
         split_glob(text)
     except ValueError:
-        return f"{shown(text)} has a backslash before something else than a star or a backslash."
+        return f"{shown(text)} has a backslash that is not followed by a star or a backslash."
     return None
 
 
@@ -96,10 +96,10 @@ def _path_problem(text: str) -> str | None:
     if len(text) > GLOB_CHARACTERS or _PATH.match(text) is None:
         return (
             f"{shown(text)} must begin with / or * and have at most {GLOB_CHARACTERS} characters, without blanks, ? and"
-            " #: /blog/* or *.php. A query is no part of a path."
+            " #: /blog/* or *.php. Omit the query."
         )
     if _STRAY_PERCENT.search(text):
-        return f"{shown(text)} has a % that begins no escape; write %25 for a percent sign."
+        return f"{shown(text)} has a % that does not start an escape. Write %25 for a percent sign."
     return _escape_problem(text)
 
 
@@ -110,7 +110,7 @@ def header_problem(name: str) -> str | None:
     lowered = name.lower()
     if lowered in _REFUSED_HEADERS or lowered.startswith(_REFUSED_STARTS):
         other = "; use hosts" if lowered == "host" else ""
-        return f"{shown(name)} is a header of the proxy's own question and says nothing of the visitor{other}."
+        return f"{shown(name)} is a header of the adapter and not of the visitor{other}."
     return None
 
 
@@ -192,8 +192,8 @@ def _compile_labels(key: str, match: PlainMatch, terms: Terms) -> None:
 def _miss_labels(key: str, match: PlainMatch, seen: ConditionInput) -> str | None:
     found = sorted(seen.labels & _labels(key, match))
     if key.startswith(NOT):
-        return f"{found[0]} is there" if found else None
-    return None if found else f"none of {', '.join(sorted(_labels(key, match))[:5])} is there"
+        return f"{found[0]} is present" if found else None
+    return None if found else f"none of {', '.join(sorted(_labels(key, match))[:5])} is present"
 
 
 _WORDS = {NETWORK: "address", USER_AGENT: "User-Agent", METHOD: "method", PATH: "path", HOST: "host"}
@@ -227,16 +227,16 @@ def _list(problem: Callable[[str], str | None], example: str) -> Callable[[str, 
 
 _program_problem = partial(glob_problem, example="curl/*")
 _CHECKS: dict[str, tuple[str, Callable[[str, PlainMatch], Iterator[MatchProblem]], str]] = {
-    "networks": (NETWORK, _list(network_problem, "203.0.113.0/24"), "The address is in one of these networks."),
-    "user_agents": (USER_AGENT, _list(_program_problem, "curl/*"), "The User-Agent fits one of these globs."),
-    "headers": (HEADER, _check_headers, "Each of these headers is there, and fits one of its globs."),
+    "networks": (NETWORK, _list(network_problem, "203.0.113.0/24"), "The IP address is in one of these networks."),
+    "user_agents": (USER_AGENT, _list(_program_problem, "curl/*"), "The User-Agent matches one of these globs."),
+    "headers": (HEADER, _check_headers, "Each of these headers is present and matches one of its globs."),
     "methods": (METHOD, _list(_method_problem, "POST"), "The method is one of these."),
-    "paths": (PATH, _list(_path_problem, "/blog/*"), "The path fits one of these globs."),
-    "hosts": (HOST, _list(_host_problem, "*.shop.example"), "The host name fits one of these globs."),
+    "paths": (PATH, _list(_path_problem, "/blog/*"), "The path matches one of these globs."),
+    "hosts": (HOST, _list(_host_problem, "*.shop.example"), "The host name matches one of these globs."),
 }
 _LABEL_CHECKS: dict[str, tuple[Callable[[str, PlainMatch], Iterator[MatchProblem]], str]] = {
-    "countries": (_list(_country_problem, "de"), "The address is of one of these countries."),
-    "asns": (_check_asns, "The address is announced by one of these networks."),
+    "countries": (_list(_country_problem, "de"), "The IP address is in one of these countries."),
+    "asns": (_check_asns, "One of these networks (ASN) announces the IP address."),
 }
 
 REQUEST_CONDITIONS: tuple[Condition, ...] = (

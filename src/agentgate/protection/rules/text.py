@@ -94,7 +94,7 @@ class _JsonReader:
             start = self.skip()
             key = self._string()
             if key in found:
-                raise TextProblem(f"The key {key[:40]} stands here twice; keep one.", self._place(start))
+                raise TextProblem(f"The key {key[:40]} occurs twice. Keep one.", self._place(start))
             self._expect(":")
             found[key] = self.value((*path, key), depth)
             if self._takes("}"):
@@ -174,9 +174,7 @@ def read_text(text: str) -> ReadText:
     """Read a text, or raise TextProblem."""
     # Characters have one to four bytes, so this alone bounds the work below.
     if len(text) > RULE_SET_TEXT_BYTES or len(text.encode("utf-8", "replace")) > RULE_SET_TEXT_BYTES:
-        raise TextProblem(
-            f"The text is too long; at most {RULE_SET_TEXT_BYTES // 1024} KiB are accepted.", LineColumn(1, 1)
-        )
+        raise TextProblem(f"The text is too large. Send at most {RULE_SET_TEXT_BYTES // 1024} KiB.", LineColumn(1, 1))
     if text.lstrip("\ufeff \t\r\n").startswith("{"):
         # YAML's readers do not know all of JSON's escapes, nor its tabs.
         read = read_json(text.removeprefix("\ufeff"))
@@ -194,12 +192,12 @@ def _read_yaml(text: str) -> ReadText:
         mark = problem.problem_mark or problem.context_mark
         raise TextProblem(f"This is not YAML: {problem.problem or problem.context}.", _place(mark)) from None
     except yaml.reader.ReaderError as problem:
-        raise TextProblem("Control characters are not allowed; remove them.", _at(text, problem.position)) from None
+        raise TextProblem("Control characters are not allowed. Remove them.", _at(text, problem.position)) from None
     except yaml.YAMLError:
         raise TextProblem("This is not YAML.", LineColumn(1, 1)) from None
     if not builder.done:
         raise TextProblem(
-            "The text is empty; write a rule set with version, rules and default_action.", LineColumn(1, 1)
+            "The text is empty. Write a rule set with version, rules and default_action.", LineColumn(1, 1)
         )
     return ReadText(builder.value, builder.places)
 
@@ -227,7 +225,7 @@ class _Builder:
         place = _place(event.start_mark)
         _check_plain(event, place)
         if isinstance(event, yaml.DocumentStartEvent) and self.done:
-            raise TextProblem("Only one document is allowed; remove what follows ---.", place)
+            raise TextProblem("Only one document is allowed. Remove everything after ---.", place)
         if isinstance(event, yaml.ScalarEvent):
             self._scalar(event, place)
         elif isinstance(event, yaml.MappingStartEvent):
@@ -242,7 +240,7 @@ class _Builder:
         top = self._open[-1] if self._open else None
         if top is not None and isinstance(top.value, dict) and top.key is None:
             if event.value in top.value:
-                raise TextProblem(f"The key {event.value[:40]} stands here twice; keep one.", place)
+                raise TextProblem(f"The key {event.value[:40]} occurs twice. Keep one.", place)
             top.key = event.value
             # The position of a key without a value; the value overwrites it.
             self.places[(*top.path, event.value)] = place
@@ -276,10 +274,10 @@ class _Builder:
 
 def _check_plain(event: yaml.Event, place: LineColumn) -> None:
     if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
-        raise TextProblem("Anchors (&) and aliases (*) are not allowed; write it out, or put text in quotes.", place)
+        raise TextProblem("Anchors (&) and aliases (*) are not allowed. Write out the value, or quote the text.", place)
     tags = getattr(event, "tags", None)
     if tags or getattr(event, "tag", None) is not None:
-        raise TextProblem("Tags (!) are not allowed; remove it, or put text in quotes.", place)
+        raise TextProblem("Tags (!) are not allowed. Remove the tag, or quote the text.", place)
 
 
 def _plain_value(text: str, place: LineColumn) -> Any:
@@ -290,7 +288,7 @@ def _plain_value(text: str, place: LineColumn) -> Any:
     if _FALSE.match(text):
         return False
     if _NOT_FINITE.match(text):
-        raise TextProblem("Infinity and not-a-number are not allowed; write a number.", place)
+        raise TextProblem("Infinity and not-a-number are not allowed. Write a number.", place)
     is_integer = _INTEGER.match(text) is not None
     if not is_integer and not _FLOAT.match(text):
         return text
@@ -299,7 +297,7 @@ def _plain_value(text: str, place: LineColumn) -> Any:
 
 def _number(text: str, place: LineColumn, *, is_integer: bool) -> int | float:
     if len(text) > NUMBER_CHARACTERS:
-        raise TextProblem(f"This number is too long; at most {NUMBER_CHARACTERS} characters are read.", place)
+        raise TextProblem(f"This number is too long. Write at most {NUMBER_CHARACTERS} characters.", place)
     if is_integer:
         # Zeros in front do not make it octal in YAML 1.2, and Python's base 0 would refuse them.
         return int(text, 0) if text[:2] in {"0o", "0x"} else int(text)
@@ -310,12 +308,12 @@ def _number(text: str, place: LineColumn, *, is_integer: bool) -> int | float:
 
 
 def _too_deep(place: LineColumn) -> TextProblem:
-    return TextProblem(f"This is nested too deeply; at most {RULE_SET_DEPTH} levels are allowed.", place)
+    return TextProblem(f"The text is nested too deeply: at most {RULE_SET_DEPTH} levels are allowed.", place)
 
 
 def _check_characters(text: str, place: LineColumn) -> None:
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        raise TextProblem("Half of a surrogate pair is no character; write the character itself.", place)
+        raise TextProblem("Half of a surrogate pair is not a character. Write the character itself.", place)
 
 
 def _place(mark: Any) -> LineColumn:

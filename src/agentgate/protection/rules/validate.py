@@ -59,10 +59,10 @@ def _problems(document: Any, overrides: Mapping[str, str]) -> Iterator[Problem]:
         yield Problem((), "A rule set is an object with version, rules and default_action.")
         return
     if _is_deep(document):
-        yield Problem((), f"The set is nested too deeply; at most {RULE_SET_DEPTH} levels are allowed.")
+        yield Problem((), f"The rule set is nested too deeply: at most {RULE_SET_DEPTH} levels are allowed.")
         return
     if len(canonical_json(document).encode("utf-8", "replace")) > RULE_SET_TEXT_BYTES:
-        yield Problem((), f"The set is too large; as JSON it may have at most {RULE_SET_TEXT_BYTES // 1024} KiB.")
+        yield Problem((), f"The rule set is too large. As JSON it may have at most {RULE_SET_TEXT_BYTES // 1024} KiB.")
         return
     yield from _check_top(document)
     names: dict[str, str] = {}
@@ -88,7 +88,7 @@ def _check_amounts(rules: list[Any]) -> Iterator[Problem]:
 def _check_top(document: Mapping[str, Any]) -> Iterator[Problem]:
     for key in ("version", "rules", "default_action"):
         if key not in document:
-            yield Problem((), f"{key} is missing; a rule set has version, rules and default_action.")
+            yield Problem((), f"{key} is missing. A rule set has version, rules and default_action.")
     version, rules = document.get("version", "1"), document.get("rules", [])
     if not isinstance(version, str) or _VERSION.match(version) is None:
         yield Problem(
@@ -100,7 +100,7 @@ def _check_top(document: Mapping[str, Any]) -> Iterator[Problem]:
     elif len(rules) > RULES_PER_SET:
         yield Problem(
             ("rules", RULES_PER_SET),
-            f"There are {len(rules)} entries in rules; at most {RULES_PER_SET} are allowed. A group counts as one.",
+            f"rules has {len(rules)} entries; at most {RULES_PER_SET} are allowed. A group counts as one.",
         )
     if not _is_one_of(document.get("default_action", Outcome.ALLOW), Outcome):
         yield Problem(("default_action",), f"default_action must be one of {_OUTCOMES}.")
@@ -108,7 +108,7 @@ def _check_top(document: Mapping[str, Any]) -> Iterator[Problem]:
 
 def _check_item(path: Path, item: Any, names: dict[str, str]) -> Iterator[Problem]:
     if not isinstance(item, dict):
-        yield Problem(path, "An entry of rules is an object: a rule with name, match and action, or a managed group.")
+        yield Problem(path, "An entry of rules must be a rule with name, match and action, or a managed group.")
     elif is_group(item):
         yield from _check_group(path, item, names)
     else:
@@ -124,14 +124,14 @@ def _check_rule(path: Path, item: Mapping[str, Any], names: dict[str, str]) -> I
         )
         name = None
     elif name in names:
-        yield Problem((*path, "name"), f"The name {name} is taken by {names[name]}; choose another.", name)
+        yield Problem((*path, "name"), f"The name {name} is taken by {names[name]}. Choose another.", name)
     else:
         names[name] = "another rule"
     if not _is_one_of(item.get("action"), RuleAction):
         where = (*path, "action") if "action" in item else path
         yield Problem(where, f"action must be one of {_ACTIONS}.", name)
     if "match" not in item:
-        yield Problem(path, "match is missing; write {} to match every request.", name)
+        yield Problem(path, "match is missing. Write {} to match every request.", name)
     for key in ("match", "scope_down"):
         if key in item:
             yield from _check_match((*path, key), item[key], name)
@@ -186,7 +186,7 @@ def _check_group(path: Path, item: Mapping[str, Any], names: dict[str, str]) -> 
     versions = group_versions(name) if isinstance(name, str) else []
     if not versions:
         known = ", ".join(dict.fromkeys(group for group, _ in managed_groups()))
-        yield Problem((*path, "group"), f"There is no such managed group; there are {known}.")
+        yield Problem((*path, "group"), f"Unknown managed group. Use one of {known}.")
         return
     if not isinstance(version, int) or isinstance(version, bool) or version not in versions:
         where = (*path, "version") if "version" in item else path

@@ -44,7 +44,7 @@ async def compare(
     active = await find_model(store.read, kind, ModelRole.ACTIVE)
     candidate = await find_model(store.read, kind, ModelRole.CANDIDATE)
     if active is None or candidate is None:
-        raise Refused("invalid_request", f"There is no candidate of kind {kind} to compare; install one first.")
+        raise Refused("invalid_request", f"There is no candidate of kind {kind} to compare. Install one first.")
     summaries = summarise(active), summarise(candidate)
     since = Moment(now - COMPARED_DAYS * DAY_MS)
     found = await samples.newest(

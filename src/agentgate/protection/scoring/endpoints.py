@@ -66,7 +66,7 @@ async def label_decision(
 ) -> DecisionLabel:
     """Label a decision, or replace its label.
 
-    The decision's evidence is copied with the first label, so that labels outlive the events.
+    The first label copies the decision's evidence, so labels outlive the events.
     """
     decision = parse_decision(call.params["decisionId"])
     given = LabelRequest(label=body.label, source=LabelSource.OPERATOR, note=body.note)
@@ -96,10 +96,10 @@ async def create_label(
     store: Store[ScoringStores],
     events: KeptEvents,
 ) -> DecisionLabel:
-    """Label a decision by its ID or its request's, and say where the label comes from."""
+    """Label a decision by its ID or request ID, with the label's source."""
     decision_id, request_id = body.decision_id, body.request_id
     if isinstance(decision_id, UnsetType) == isinstance(request_id, UnsetType):
-        raise Refused("invalid_request", "Give exactly one of decisionId and requestId.")
+        raise Refused("invalid_request", "Send exactly one of decisionId and requestId.")
     if isinstance(request_id, UnsetType):
         decision = parse_decision(str(decision_id))
     else:
@@ -109,11 +109,11 @@ async def create_label(
 
 
 def _unknown_request() -> NoReturn:
-    raise Refused("not_found", "There is no decision about this request ID in this site, or it is not kept any more.")
+    raise Refused("not_found", "The site has no decision with this request ID, or its retention has ended.")
 
 
 async def read_feature_capture(call: SiteCall, store: Store[ScoringStores], events: KeptEvents) -> FeatureCapture:
-    """Say whether a site's feature vectors are stored, for how long, and how many there are."""
+    """Read the feature capture of a site: state, retention and number of feature vectors."""
     return shown(
         await store.read.captures.find_capture(call.site_id) or NEVER_SET,
         FeatureCapture,
@@ -130,7 +130,7 @@ async def change_feature_capture(
     events: KeptEvents,
     event_store: EventStore,
 ) -> FeatureCapture:
-    """Turn feature capture on or off. Turning it off deletes the vectors that were stored."""
+    """Turn feature capture on or off. Turning it off deletes the stored vectors."""
     capture = await store.change(lambda stores: _save_capture(stores, call, body))
     if not capture.enabled:
         # The job deletes vectors that other workers still capture until they refresh.
@@ -175,17 +175,17 @@ async def read_model(call: Call, store: Store[ScoringStores]) -> ModelFile:
 
 
 async def install_model(call: Call, body: ModelFile, stores: ScoringStores) -> ModelSummary:
-    """Install a candidate: it scores traffic in shadow and decides nothing.
+    """Install a candidate, which scores traffic in shadow without affecting decisions.
 
     Only `candidate` can be installed; a model becomes active by being promoted.
     """
     kind = _candidate_of(call)
     check_model(body)
     if body.kind != kind:
-        raise Refused("invalid_request", f"kind is {body.kind}, but the path says {kind}; they must be the same.")
+        raise Refused("invalid_request", f"kind is {body.kind}, but the path has {kind}. They must be the same.")
     await stores.models.lock_models(kind)
     if _version(await models.find_model(stores, kind, ModelRole.ACTIVE)) == body.version:
-        message = f"version {body.version} is that of the active model; give the candidate another."
+        message = f"version {body.version} is used by the active model. Give the candidate another version."
         raise Refused("invalid_request", message)
     before = await stores.models.find_model(kind, ModelRole.CANDIDATE)
     model = StoredModel(
@@ -218,8 +218,8 @@ async def compare_models(
 ) -> CompareReport:
     """Compare the candidate with the active model on the traffic of the last 7 days.
 
-    `wouldChange` counts decisions that today's rules would make otherwise with the candidate's score. `perLabel` has
-    the share of labelled decisions that each model scores at 0.5 or above.
+    `wouldChange` counts decisions that the current rules would change with the candidate's score. `perLabel` has the
+    share of labeled decisions that each model scores at 0.5 or above.
     """
     return await compare.compare(store, samples, sites, _kind(call), call.now)
 
@@ -230,18 +230,18 @@ async def promote_model(call: Call, stores: ScoringStores) -> ModelSwap:
     await stores.models.lock_models(kind)
     candidate = await stores.models.find_model(kind, ModelRole.CANDIDATE)
     if candidate is None:
-        raise Refused("invalid_request", f"There is no candidate of kind {kind} to promote; install one first.")
+        raise Refused("invalid_request", f"There is no candidate of kind {kind} to promote. Install one first.")
     await stores.models.delete_model(kind, ModelRole.CANDIDATE)
     return await _swap(stores, call, Action.MODEL_PROMOTE, candidate)
 
 
 async def roll_back_model(call: Call, stores: ScoringStores) -> ModelSwap:
-    """Let the previous model decide again. The two change places, so a second rollback undoes the first."""
+    """Roll back to the previous model. The models swap places, so a second rollback undoes the first."""
     kind = _kind(call)
     await stores.models.lock_models(kind)
     previous = await stores.models.find_model(kind, ModelRole.PREVIOUS)
     if previous is None:
-        raise Refused("invalid_request", f"There is no previous model of kind {kind}; nothing was promoted yet.")
+        raise Refused("invalid_request", f"There is no previous model of kind {kind}. No model was promoted yet.")
     return await _swap(stores, call, Action.MODEL_ROLLBACK, previous)
 
 
@@ -280,14 +280,14 @@ def _kind(call: Call) -> ModelKind:
     try:
         return ModelKind(call.params["kind"])
     except ValueError:
-        raise Refused("not_found", f"There is no such kind of model; there are {', '.join(ModelKind)}.") from None
+        raise Refused("not_found", f"Unknown kind of model. Use one of {', '.join(ModelKind)}.") from None
 
 
 def _role(call: Call) -> ModelRole:
     try:
         return ModelRole(call.params["role"])
     except ValueError:
-        raise Refused("not_found", f"There is no such role; there are {', '.join(ModelRole)}.") from None
+        raise Refused("not_found", f"Unknown role. Use one of {', '.join(ModelRole)}.") from None
 
 
 def _candidate_of(call: Call) -> ModelKind:
@@ -375,7 +375,7 @@ def evidence_of(event: Event) -> LabelEvidence:
 
 
 def _unknown() -> Refused:
-    return Refused("not_found", "There is no such decision in this site, or it is not kept any more.")
+    return Refused("not_found", "The site has no decision with this ID, or its retention has ended.")
 
 
 NEVER_SET = StoredCapture()

@@ -33,9 +33,8 @@ Version = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}\Z")]
 
 
 class Tree(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A tree as parallel arrays, one entry per node; node 0 is the root and children stand behind their parent.
-
-    A node whose `feature` is -1 is a leaf: its `value` counts, `left` and `right` are -1. Any other node goes left
+    """A tree as parallel arrays, one entry per node; node 0 is the root, and children follow their parent. A node with
+    `feature` -1 is a leaf with a `value`; its `left` and `right` are -1. Any other node goes left
     when the feature's value is at most `threshold`, else right; `feature` is a position in the file's `features`.
     """
 
@@ -54,7 +53,7 @@ class Platt(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_f
 
 
 class Isotonic(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type", tag="isotonic"):
-    """The uncalibrated score is looked up between the points (x, y), in a straight line from one to the next."""
+    """The uncalibrated score is interpolated linearly between the points (x, y)."""
 
     x: list[float]
     y: list[float]
@@ -97,16 +96,16 @@ def check_model(model: ModelFile) -> None:
         raise _refusal(f"metadata may take at most {MOST_METADATA_BYTES // 1024} KiB.")
     # Over HTTP the body is limited before; a file is not.
     if len(to_json(model)) > MODEL_BODY_BYTES:
-        raise _refusal(f"The model is too large; at most {MODEL_BODY_BYTES // 1024} KiB are accepted.")
+        raise _refusal(f"The model is too large. Send at most {MODEL_BODY_BYTES // 1024} KiB.")
 
 
 def _check_features(names: list[str]) -> None:
     if len(set(names)) != len(names):
         twice = next(name for position, name in enumerate(names) if name in names[:position])
-        raise _refusal(f"features: {twice[:100]} stands twice; name each feature once.")
+        raise _refusal(f"features contains {twice[:100]} twice. Name each feature once.")
     for name in names:
         if not is_feature(name):
-            raise _refusal(f"features: {name[:100]} is no feature; use signal labels and figures of the catalogue.")
+            raise _refusal(f"features: {name[:100]} is not a feature. Use known signal labels and measurements.")
 
 
 def _check_weights(model: ModelFile) -> None:
@@ -161,7 +160,7 @@ def _check_isotonic(calibration: Isotonic) -> None:
     if len(x) != len(y) or not 1 <= len(x) <= MOST_POINTS:
         raise _refusal(f"calibration: x and y must have the same length, 1 to {MOST_POINTS}.")
     if not all(0 <= number <= 1 for number in (*x, *y)):
-        raise _refusal("calibration: x and y must lie between 0 and 1.")
+        raise _refusal("calibration: x and y must be between 0 and 1.")
     if any(former >= latter for former, latter in pairwise(x)):
         raise _refusal("calibration: x must rise from one point to the next.")
     if any(former > latter for former, latter in pairwise(y)):

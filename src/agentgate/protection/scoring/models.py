@@ -87,7 +87,7 @@ class ModelDirectory:
             view = await asyncio.to_thread(_make_view, files)
         except (Refused, msgspec.MsgspecError) as problem:
             reason = problem.message if isinstance(problem, Refused) else str(problem)
-            structlog.get_logger().error("stored model cannot be used, the last good ones go on", reason=reason)
+            structlog.get_logger().error("stored model is invalid: the last valid models stay active", reason=reason)
             return
         self._files, self._view = files, view
 

@@ -31,7 +31,7 @@ class LabelInput(Input, frozen=True, kw_only=True):
 
 
 class LabelRequest(Input, frozen=True, kw_only=True):
-    """A label of a decision, by the decision's ID or its request's, with the label's source."""
+    """A label of a decision, by its ID or request ID, with the label's source."""
 
     label: DecisionLabelValue
     source: LabelSource
@@ -48,7 +48,7 @@ class LabelPage(Record, frozen=True, kw_only=True):
 
 
 class FeatureCapture(Record, frozen=True, kw_only=True):
-    """Whether a site's feature vectors are stored, for how long, and how many there are."""
+    """Feature capture of a site: state, retention and number of feature vectors."""
 
     site_id: str
     site_key: str
@@ -60,7 +60,7 @@ class FeatureCapture(Record, frozen=True, kw_only=True):
 
 
 class FeatureCaptureInput(Input, frozen=True, kw_only=True):
-    """Whether to store feature vectors, and for how many days; absent days stay as they are."""
+    """Feature capture: on or off, and retention in days. Omitted days are unchanged."""
 
     enabled: bool
     retention_days: Annotated[int, Meta(ge=FEATURE_CAPTURE_LEAST_DAYS, le=FEATURE_CAPTURE_MOST_DAYS)] | UnsetType = (
@@ -96,7 +96,7 @@ class StoredModel(Struct, frozen=True, kw_only=True):
 
 
 class ModelSummary(Record, frozen=True, kw_only=True):
-    """A model in short; `features` counts them."""
+    """A model's summary; `features` is their number."""
 
     kind: ModelKind
     role: ModelRole
@@ -109,7 +109,7 @@ class ModelSummary(Record, frozen=True, kw_only=True):
 
 
 class ModelRoles(Record, frozen=True, kw_only=True):
-    """The models of one kind; null where there is none."""
+    """The models of one kind; null if there is none."""
 
     active: ModelSummary | None
     candidate: ModelSummary | None
@@ -129,7 +129,7 @@ class ClearedModel(Record, frozen=True, kw_only=True):
 
 
 class ModelSwap(Record, frozen=True, kw_only=True):
-    """The versions that are active from now on and were before."""
+    """The new and the previous active version."""
 
     kind: ModelKind
     active: ModelSummary
@@ -139,7 +139,7 @@ class ModelSwap(Record, frozen=True, kw_only=True):
 
 
 class WouldChange(Record, frozen=True, kw_only=True):
-    """How many decisions the candidate would change, and in which direction."""
+    """Number of decisions that the candidate would change, by direction."""
 
     total: int
     stricter: int
@@ -147,7 +147,7 @@ class WouldChange(Record, frozen=True, kw_only=True):
 
 
 class LabelRates(Record, frozen=True, kw_only=True):
-    """Of the decisions with one label: how many, and the shares that each model scores at 0.5 or above."""
+    """Number of decisions with one label, and the shares that each model scores at 0.5 or above."""
 
     samples: int
     active_rate: float

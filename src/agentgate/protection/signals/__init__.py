@@ -1,1 +1,1 @@
-"""From a request to labels: facts, detectors, the catalogue of labels."""
+"""From a request to labels: facts, detectors, the catalog of labels."""

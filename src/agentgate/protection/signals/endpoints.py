@@ -1,4 +1,4 @@
-"""The catalogue of signal labels over HTTP, for authors of rules."""
+"""The catalog of signal labels over HTTP, for authors of rules."""
 
 from agentgate.http.call import Call
 from agentgate.lib.records import Record
@@ -6,11 +6,11 @@ from agentgate.protection.signals.labels import LABELS, SignalLabel
 
 
 class SignalLabelList(Record, frozen=True, kw_only=True):
-    """Every label a decision may have."""
+    """All labels of decisions."""
 
     items: tuple[SignalLabel, ...]
 
 
 async def list_signal_labels(_call: Call) -> SignalLabelList:
-    """List the labels, by source. A name that ends in `.*` is a family whose last part varies."""
+    """List the labels by source. A name that ends in `.*` is a family with a variable last part."""
     return SignalLabelList(items=LABELS)

@@ -2,7 +2,7 @@
 
 One family alone never counts: an extension, a privacy browser, a remote desktop, voice control, an open debugger each
 explain one. What is in no family here is never a reason at all: drawing by software, no WebGL, languages, time zones,
-a keyboard alone, an address in a data centre, an embedded browser without plug-ins, one short and steady move, and
+a keyboard alone, an address in a data center, an embedded browser without plug-ins, one short and steady move, and
 input off the display server's clock, as Chromium has it on Wayland.
 """
 

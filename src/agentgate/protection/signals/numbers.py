@@ -4,15 +4,15 @@ from agentgate.protection.signals.detectors.content import count_links
 from agentgate.protection.signals.facts import RequestFacts
 
 NUMBERS: dict[str, str] = {
-    "header_count": "How many headers came",
-    "ua_length": "Characters of the User-Agent",
-    "accept_language_count": "Languages that Accept-Language names",
-    "cookie_count": "Cookies that came",
-    "target_length": "Characters of path and query",
+    "header_count": "Number of headers",
+    "ua_length": "Length of the User-Agent",
+    "accept_language_count": "Number of languages in Accept-Language",
+    "cookie_count": "Number of cookies",
+    "target_length": "Length of path and query",
     "rate_visitor": "Requests of the visitor within a minute",
     "rate_network": "Requests of the visitor's /24 or /64 within a minute",
-    "content_length": "Characters of submitted content",
-    "content_links": "Links in submitted content",
+    "content_length": "Length of submitted content",
+    "content_links": "Number of links in submitted content",
 }
 # Figures of content, 0 without any.
 OF_CONTENT = frozenset(("content_length", "content_links"))

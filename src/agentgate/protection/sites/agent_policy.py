@@ -40,7 +40,7 @@ class InlineKeys(Input, frozen=True, kw_only=True):
 
 
 class AgentEntry(Input, frozen=True, kw_only=True):
-    """What a policy says about one agent."""
+    """A policy's entry for one agent."""
 
     decision: AgentPolicyDecision
     # The name that people are shown instead of the URL.
@@ -53,7 +53,7 @@ class AgentEntry(Input, frozen=True, kw_only=True):
 
 
 class AgentActionTerms(Input, frozen=True, kw_only=True):
-    """What a policy asks of every agent for one action."""
+    """A policy's requirements for every agent and one action."""
 
     price: PriceText | UnsetType = UNSET
     # Beside the agent's own quota.
@@ -63,7 +63,7 @@ class AgentActionTerms(Input, frozen=True, kw_only=True):
 
 
 class AgentPolicy(Input, frozen=True, kw_only=True):
-    """A site's terms for agents. Absent members have their defaults."""
+    """A site's agent policy. Omitted members have their defaults."""
 
     # Of verified agents that `agents` does not name. `allow` leaves them to the rules.
     default: AgentPolicyDefault = AgentPolicyDefault.ALLOW
@@ -163,12 +163,12 @@ def _entry_problem(key: str, entry: AgentEntry) -> str | None:
     if canonical is None:
         return (
             f"agents.{key} is neither an https origin such as https://agent.example, nor the https URL of a key set "
-            "without user, query and fragment, nor a name."
+            "without user, query and fragment, nor an agent name."
         )
     if canonical != key:
         return f"agents.{key} must be written {canonical}."
     if not is_address(key) and not isinstance(entry.jwks, UnsetType):
-        return f"agents.{key}.jwks: keys belong to an origin or a key-set URL; a name proves nothing."
+        return f"agents.{key}.jwks: keys need an origin or a key-set URL. An agent name cannot be verified."
     if isinstance(entry.price, str) and read_price(entry.price) is None:
         return _price_problem(f"agents.{key}.price")
     if not isinstance(entry.actions, UnsetType) and len(entry.actions) > AGENT_POLICY_ACTIONS:

@@ -73,6 +73,8 @@ class SiteView(Struct, frozen=True, kw_only=True):
     matcher: RequestMatcher | None = None
     # Names and classes of programs that the site wants, as `ua.wanted` compares them.
     wanted_programs: frozenset[str] = frozenset()
+    # Whether paths of refused programs are collected for the owner.
+    suggestions: bool = True
     # Binding of its tokens to their holders.
     token_binding: TokenBinding = TokenBinding.NETWORK
     # Issuers of private tokens that it trusts.
@@ -167,7 +169,7 @@ class SiteDirectory:
             async with asyncio.timeout(REFRESH_S):
                 await self._refreshed.wait()
         except TimeoutError as error:
-            raise StoreUnavailable("the configuration could not be read anew") from error
+            raise StoreUnavailable("the configuration could not be reloaded") from error
 
     async def await_refresh_if_possible(self) -> None:
         """Likewise, but continue with the last good views if they cannot be reloaded."""
@@ -176,7 +178,7 @@ class SiteDirectory:
         try:
             await self.await_refresh()
         except StoreUnavailable:
-            structlog.get_logger().warning("a change could not be read back; going by the last good views")
+            structlog.get_logger().warning("a change could not be read back: the last valid configuration stays active")
 
     def compiled(self, site: int) -> CompiledRules | None:
         view = self._by_number.get(site)
@@ -301,6 +303,7 @@ class SiteDirectory:
             feeds=frozenset(site.feeds) or ROOT_FEEDS,
             matcher=make_matcher(compiled[key].predicates, SiteLists(read.entries) if read.entries else None),
             wanted_programs=frozenset(site.wanted_programs),
+            suggestions=site.suggestions,
             token_binding=site.token_binding,
             private_token_issuers=read_issuers(site.private_token_issuers),
         )

@@ -30,7 +30,7 @@ RESERVED_KEY_PREFIX = "site_test_"
 async def create_site(stores: SiteStores, call: Call, body: SiteInput, account: StoredAccount) -> Site:
     site = new_site(call, body, account.id)
     if not await stores.sites.add_site(site):
-        raise Refused("site_key_taken", f"A site with the key {site.site_key} exists already; choose another.")
+        raise Refused("site_key_taken", f"A site with the key {site.site_key} already exists. Choose another key.")
     detail = {"name": site.name, "siteKey": site.site_key, "mode": site.mode.value}
     await record(stores, call, Action.SITE_CREATE, _subject(site), detail)
     await stores.configuration.bump()
@@ -53,16 +53,21 @@ async def create_own_site(stores: SiteStores, call: Call, body: OwnSiteInput, ac
     _check_origin_limit(body, account)
     usage = await stores.accounts.read_usage(account_id, call.now)
     if usage.sites >= account.limits.sites:
-        raise Refused("site_limit", f"The account has {usage.sites} sites of {account.limits.sites}.")
+        raise Refused(
+            "site_limit",
+            f"The account has {usage.sites} of {account.limits.sites} sites. Ask the operator for a higher limit.",
+        )
     return await create_site(stores, call, SiteInput(**given(body)), account)
 
 
 def new_site(call: Call, body: SiteInput, account_id: str) -> Site:
     """Return the site that an input describes, with defaults for absent fields."""
     if isinstance(body.name, UnsetType):
-        raise Refused("invalid_site", "name is needed: what the site is called in the console.")
+        raise Refused("invalid_site", "name is required: the site's name in the console.")
     if isinstance(body.site_key, str) and body.site_key.startswith(RESERVED_KEY_PREFIX):
-        raise Refused("invalid_site", f"siteKey may not start with {RESERVED_KEY_PREFIX}, which marks test keys.")
+        raise Refused(
+            "invalid_site", f"siteKey may not start with {RESERVED_KEY_PREFIX}, which is reserved for test keys."
+        )
     site = Site(
         id=new_site_id(),
         customer_id=account_id,
@@ -92,10 +97,10 @@ async def find_or_create_account(stores: SiteStores, call: Call, body: SiteInput
             stores, call, check_name(body.customer_name, what="customerName", code="invalid_site")
         )
     if not isinstance(body.customer_name, UnsetType):
-        raise Refused("invalid_site", "Give customerId or customerName, not both.")
+        raise Refused("invalid_site", "Send customerId or customerName, not both.")
     account = await stores.accounts.find_account(body.customer_id)
     if account is None or account.status == AccountStatus.DELETED:
-        raise Refused("invalid_site", "customerId names no account.")
+        raise Refused("invalid_site", "customerId does not match an account.")
     return account
 
 
@@ -133,11 +138,11 @@ async def move_site(stores: SiteStores, call: SiteCall, customer_id: str) -> Non
     source = await stores.accounts.find_account(site.customer_id)
     target = await stores.accounts.find_account(customer_id)
     if target is None or target.status == AccountStatus.DELETED:
-        raise Refused("not_found", "customerId names no account.")
+        raise Refused("not_found", "customerId does not match an account.")
     if source is None or source.protected or target.protected:
-        raise Refused("protected_account", "The service's own sites cannot be moved.")
+        raise Refused("protected_account", "AgentGate's own sites cannot be moved.")
     if target.id == source.id:
-        raise Refused("invalid_state", "The site belongs to this account already.")
+        raise Refused("invalid_state", "The site already belongs to this account.")
     moved = replace(site, customer_id=target.id, updated_at=call.now)
     await stores.sites.save_site(moved)
     detail = {"customerId": {"from": source.id, "to": target.id}}

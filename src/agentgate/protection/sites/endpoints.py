@@ -30,7 +30,7 @@ from agentgate.protection.sites.repository import ActivityStore, SiteHealthStore
 
 MARKDOWN = "text/markdown; charset=utf-8"
 # The description in the API documents.
-PROMPT_TEXTS = {"text/markdown": "What to tell a coding agent so that it protects a form of this site, in Markdown"}
+PROMPT_TEXTS = {"text/markdown": "Instructions for a coding agent that protects a form of this site, in Markdown"}
 
 
 async def list_sites(call: Call, store: Store[SiteStores], activity: ActivityStore) -> SiteList:
@@ -42,8 +42,8 @@ async def list_sites(call: Call, store: Store[SiteStores], activity: ActivitySto
 async def create_site(call: Call, body: SiteInput, store: Store[SiteStores], activity: ActivityStore) -> SiteDetail:
     """Create a site.
 
-    With no `customerId`, a customer named `customerName` (default: the site's name) is created. Without `mode` the
-    site starts in `monitor`, without `actions` it has one, `submit`.
+    With no `customerId`, a customer named `customerName` (default: the site's name) is created. Defaults: `mode` is
+    `monitor`, `actions` has one action, `submit`.
     """
 
     async def work(stores: SiteStores) -> str:
@@ -62,7 +62,7 @@ async def read_site(call: SiteCall, store: Store[SiteStores], activity: Activity
 async def change_site(
     call: SiteCall, body: SiteChange, store: Store[SiteStores], activity: ActivityStore
 ) -> SiteDetail:
-    """Change a site; absent fields keep their value."""
+    """Change a site; omitted fields are unchanged."""
     await store.change(lambda stores: editing.change_site(stores, call, body))
     return await _read(call, store, activity)
 
@@ -78,11 +78,10 @@ async def create_own_site(
 ) -> SiteDetail:
     """Create a site in the account.
 
-    Without `mode` the site starts in `monitor`, without `widgetMode` in `invisible`; without `actions` it has one,
-    `submit`.
+    Defaults: `mode` is `monitor`, `widgetMode` is `invisible`, `actions` has one action, `submit`.
     """
     account_id = call.actor.account_id
-    assert account_id is not None, "the guard lets in members of an account only"
+    assert account_id is not None, "the guard allows only members of an account"
     site = await store.change(lambda stores: editing.create_own_site(stores, call, body, account_id))
     return await read_detail(store.read, activity, site.id, now=call.now, account_id=account_id)
 
@@ -90,7 +89,7 @@ async def create_own_site(
 async def change_own_site(
     call: SiteCall, body: SiteChange, store: Store[SiteStores], activity: ActivityStore
 ) -> SiteDetail:
-    """Change a site of the account; absent fields keep their value."""
+    """Change a site of the account; omitted fields are unchanged."""
     await store.change(lambda stores: editing.change_own_site(stores, call, body))
     return await _read(call, store, activity)
 
@@ -100,7 +99,7 @@ async def _read(call: SiteCall, store: Store[SiteStores], activity: ActivityStor
 
 
 async def read_install(call: SiteCall, store: Store[SiteStores], health: SiteHealthStore) -> InstallStatus:
-    """Say whether traffic was seen for the site: `waiting` until its first decision, then `live`."""
+    """Read whether the site received traffic: `waiting` until its first decision, then `live`."""
     return await read_install_status(health, call.site_key, await store.read.sites.find_number(call.site_id))
 
 
@@ -110,7 +109,7 @@ async def read_health(call: SiteCall, reader: HealthReader) -> SiteHealth:
 
 
 async def read_agent_prompt(call: SiteCall, store: Store[SiteStores], prompt: AgentPrompt, urls: LinkUrls) -> Text:
-    """Read a text that tells a coding agent how to add the check to the site. It never contains a secret."""
+    """Read instructions for a coding agent that adds the check to the site. They never contain a secret."""
     site = await store.read.sites.get_site(call.site_key, account_id=call.actor.account_id)
     # An operator is on the admin listener, where no browser of a site reaches the service.
     origin = urls.origin(call) if call.actor.kind is ActorKind.OPERATOR else request_origin(call)
@@ -118,9 +117,9 @@ async def read_agent_prompt(call: SiteCall, store: Store[SiteStores], prompt: Ag
 
 
 async def read_adapter(call: SiteCall, query: AdapterQuery, store: Store[SiteStores], writer: AdapterWriter) -> Adapter:
-    """Read the configuration of a proxy, filled in for the site. It never contains a secret.
+    """Read a proxy's configuration for the site. It never contains a secret.
 
-    `upstream` is where the site's own server listens, `origin` one of the site's origins; without it, the first one.
+    `upstream` is the address of the site's own server. `origin` is one of the site's origins. Default: the first.
     """
     site = await store.read.sites.get_site(call.site_key, account_id=call.actor.account_id)
     return writer.write(call.params["proxy"], site, query)

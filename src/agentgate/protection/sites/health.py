@@ -1,4 +1,4 @@
-"""A site's integration health: six checks over the last 24 hours, each a function of counts.
+"""A site's integration health: seven checks over the last 24 hours, each a function of counts.
 
 A new check is a function and an entry in CHECKS.
 """
@@ -24,6 +24,8 @@ from agentgate.protection.sites.repository import (
 
 WINDOW_MS = 24 * HOUR_MS
 ORIGINS_SHOWN = 10
+# Of siteverify calls with an address: visitors roam, and a server that sends its proxy's address is always wrong.
+LEAST_ADDRESSES, LEAST_MISMATCH_PERCENT = 20, 50
 
 
 class HealthFacts(NamedTuple):
@@ -48,7 +50,7 @@ def siteverify_missing(facts: HealthFacts) -> FailedCheck | None:
         return FailedCheck(
             check=HealthCheck.SITEVERIFY_MISSING,
             severity=HealthSeverity.CRITICAL,
-            message=f"{tokens} tokens were given out and none was validated. "
+            message=f"{tokens} tokens were issued and none was verified. "
             "Call POST /v1/siteverify from your backend, or check requests at your gateway.",
             detail=detail,
         )
@@ -56,7 +58,7 @@ def siteverify_missing(facts: HealthFacts) -> FailedCheck | None:
         return FailedCheck(
             check=HealthCheck.SITEVERIFY_MISSING,
             severity=HealthSeverity.WARNING,
-            message=f"{tokens} tokens were given out, but servers checked only {checks} times. "
+            message=f"{tokens} tokens were issued, but servers checked only {checks} times. "
             "Validate the token on every protected request.",
             detail=detail,
         )
@@ -70,7 +72,7 @@ def no_credential(facts: HealthFacts) -> FailedCheck | None:
     return FailedCheck(
         check=HealthCheck.NO_CREDENTIAL,
         severity=HealthSeverity.CRITICAL,
-        message="The site has no credential that is accepted. Create one and give its secret to your backend.",
+        message="The site has no active credential. Create one and give its secret to your backend.",
         detail={"credentials": len(facts.credentials)},
     )
 
@@ -94,6 +96,22 @@ def siteverify_errors(facts: HealthFacts) -> FailedCheck | None:
     )
 
 
+def address_mismatch(facts: HealthFacts) -> FailedCheck | None:
+    """The server sends another address than visitors have, such as that of its proxy."""
+    same, other = facts.counts.same_addresses, facts.counts.other_addresses
+    calls = same + other
+    if calls < LEAST_ADDRESSES or other * 100 < calls * LEAST_MISMATCH_PERCENT:
+        return None
+    percent = other * 100 // calls
+    return FailedCheck(
+        check=HealthCheck.ADDRESS_MISMATCH,
+        severity=HealthSeverity.WARNING,
+        message=f"Your server sends another address than visitors have: {percent}% mismatch in {calls} siteverify "
+        "calls. Send the visitor's address in remoteAddress (remoteip), not the address of your proxy or CDN.",
+        detail={"calls": calls, "mismatches": other},
+    )
+
+
 def origin_not_allowed(facts: HealthFacts) -> FailedCheck | None:
     """Origins that are not on the site's list: of pages with its key, and of hosts that the proxy routes to it.
 
@@ -105,7 +123,7 @@ def origin_not_allowed(facts: HealthFacts) -> FailedCheck | None:
     refused, routed = _most_frequent(origins), _most_frequent(hosts)
     sentences = []
     if refused:
-        sentences.append(f"Pages of {len(origins)} origins were refused, most often {refused[0][0]}.")
+        sentences.append(f"Pages of {len(origins)} unknown origins were rejected, most often {refused[0][0]}.")
     if routed:
         sentences.append(f"The proxy routes {len(hosts)} unknown hosts to the site, most often {routed[0][0]}.")
     return FailedCheck(
@@ -132,7 +150,7 @@ def no_traffic(facts: HealthFacts) -> FailedCheck | None:
     return FailedCheck(
         check=HealthCheck.NO_TRAFFIC,
         severity=HealthSeverity.WARNING,
-        message=f"Nothing arrived in 24 hours; the last decision was made at {last}. "
+        message=f"No requests in 24 hours. The last decision was at {last}. "
         "Look whether the widget or the gateway check was taken out.",
         detail={"lastSeenAt": last},
     )
@@ -155,6 +173,7 @@ CHECKS: tuple[Callable[[HealthFacts], FailedCheck | None], ...] = (
     siteverify_missing,
     no_credential,
     siteverify_errors,
+    address_mismatch,
     origin_not_allowed,
     no_traffic,
     not_installed,

@@ -128,7 +128,7 @@ def is_genuine(token: PrivateToken, issuers: Iterable[Issuer], context: bytes, o
 
 def _read_issuer(entry: SiteTokenIssuer) -> Issuer:
     if not _NAME.match(entry.name):
-        raise ValueError(f"{entry.name[:80]!r} is no host name, such as issuer.example.")
+        raise ValueError(f"{entry.name[:80]!r} is not a host name such as issuer.example.")
     wrong = f"tokenKey of {entry.name} must be the issuer's token-key: base64url of an RSA key of {KEY_BITS} bits."
     try:
         encoded = _decode(entry.token_key) if len(entry.token_key) <= KEY_CHARACTERS else b""

@@ -14,7 +14,7 @@ from agentgate.protection.rules.records import RulesSummary
 
 
 class SiteAction(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An action of a site: what visitors do there, and the check that it takes."""
+    """An action of a site, with its browser check."""
 
     browser_required: bool
     clearance: bool | UnsetType = UNSET
@@ -22,7 +22,7 @@ class SiteAction(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class SiteRoute(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which requests are protected, and as which action. Exactly one of `path` and `pathPrefix` is given."""
+    """Protected requests and their action. Exactly one of `path` and `pathPrefix` is given."""
 
     method: str
     action: str
@@ -31,14 +31,18 @@ class SiteRoute(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class SiteOpenPath(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A path that is open to one sender, whatever routes and rules say. A `path` that ends in `/*` has all below it.
+    """A path that AgentGate allows for one sender, independent of routes and rules. A `path` that ends in `/*` includes
+    everything below it.
 
-    `sender` is the name of a known service (`stripe`), an address or network (`203.0.113.0/24`), `programs`, or
-    `anyone`. `programs` are all senders that are not browsers; they share `perMinute` requests (default: 60).
+    `sender` is the name of a known service (`stripe`), an address or network (`203.0.113.0/24`), `programs`,
+    `name:NAME`, or `anyone`. `programs` are all senders that are not browsers; they share `perMinute` requests
+    (default: 60). `name:feedly` is every program with this name; they share `perMinute` requests (default: 20), and no
+    route that names the path is open to them. Default method: all.
     """
 
     path: str
     sender: str
+    method: str | UnsetType = UNSET
     # `open_paths` checks the exact range and explains it.
     per_minute: Annotated[int, Meta(ge=0, le=1_000_000)] | UnsetType = UNSET
     note: str | UnsetType = UNSET
@@ -63,7 +67,8 @@ class Site(Record, frozen=True, kw_only=True):
     clearance of the lowest level for waiting. With `wholeSite` every client needs a clearance or a proven identity.
     `wantedPrograms` are let in wherever they come from: `feeds`, `podcasts`, `monitors`, `previews`, `webhooks`, or a
     program's name. `tokenBinding` says who may spend a token: whoever is in the `network` that earned it, only who can
-    be compared with it (`strict`), or anybody who has it (`none`).
+    be compared with it (`strict`), or anybody who has it (`none`). With `suggestions`, masked paths of refused programs
+    are collected for the owner.
     """
 
     id: str
@@ -85,19 +90,20 @@ class Site(Record, frozen=True, kw_only=True):
     wanted_programs: list[str] = field(default_factory=list)
     token_binding: TokenBinding = TokenBinding.NETWORK
     private_token_issuers: list[SiteTokenIssuer] = field(default_factory=list)
+    suggestions: bool = True
     rule_set: str | UnsetType = UNSET
     agent_policy: dict[str, Any] | UnsetType = UNSET
 
 
 class CredentialCounts(Record, frozen=True, kw_only=True):
-    """How many credentials a site has, and how many of them are accepted now."""
+    """Number of a site's credentials and of its active credentials."""
 
     active: int
     total: int
 
 
 class SiteHealthSummary(Record, frozen=True, kw_only=True):
-    """Whether the site is set up and seen."""
+    """State of the site's setup and traffic."""
 
     status: SiteHealthStatus
     last_event_at: Moment | UnsetType = UNSET
@@ -106,7 +112,7 @@ class SiteHealthSummary(Record, frozen=True, kw_only=True):
 class SiteSummary(Site, frozen=True, kw_only=True):
     """A site as a list shows it. `today` counts protected requests by outcome since midnight UTC, and `monitored`.
 
-    `degraded`: events are unavailable, so `today` is 0 and `health` knows nothing of traffic.
+    `degraded`: events are unavailable, so `today` is 0 and `health` excludes traffic.
     """
 
     customer_name: str
@@ -149,7 +155,7 @@ _CREATE_ONLY = ("siteKey", "customerId", "customerName")
 
 
 class SiteChange(Input, frozen=True, kw_only=True):
-    """Changes of a site; an absent field keeps its value."""
+    """Changes of a site; an omitted field is unchanged."""
 
     refused_fields: ClassVar = {**_SET_BY_SERVER, **dict.fromkeys(_CREATE_ONLY, "immutable_field")}
     value_code: ClassVar = "invalid_site"
@@ -168,10 +174,11 @@ class SiteChange(Input, frozen=True, kw_only=True):
     wanted_programs: list[str] | UnsetType = UNSET
     token_binding: TokenBinding | UnsetType = UNSET
     private_token_issuers: list[SiteTokenIssuer] | UnsetType = UNSET
+    suggestions: bool | UnsetType = UNSET
 
 
 class SiteInput(SiteChange, frozen=True, kw_only=True):
-    """A new site. `name` is needed; `siteKey` is generated when absent."""
+    """A new site. `name` is required. Default `siteKey`: generated."""
 
     refused_fields: ClassVar = _SET_BY_SERVER
 
@@ -181,13 +188,13 @@ class SiteInput(SiteChange, frozen=True, kw_only=True):
 
 
 class OwnSiteInput(SiteChange, frozen=True, kw_only=True):
-    """A customer's new site. `name` is needed; the key is generated, and the account is the caller's."""
+    """A customer's new site. `name` is required. AgentGate generates the key; the account is the caller's."""
 
     refused_fields: ClassVar = {**_SET_BY_SERVER, **dict.fromkeys(_CREATE_ONLY, "forbidden_field")}
 
 
 class MoveInput(Input, frozen=True, kw_only=True):
-    """Which account the site goes to."""
+    """The account to move the site to."""
 
     customer_id: str
 
@@ -207,7 +214,7 @@ class AdapterFile(Record, frozen=True, kw_only=True):
 
 
 class AdapterLine(Record, frozen=True, kw_only=True):
-    """The line that decides about requests while AgentGate is unavailable, in each mode of the site."""
+    """The line that allows or blocks requests while AgentGate is unavailable, for each mode of the site."""
 
     file: str
     monitor: str
@@ -215,7 +222,7 @@ class AdapterLine(Record, frozen=True, kw_only=True):
 
 
 class Adapter(Record, frozen=True, kw_only=True):
-    """A proxy's configuration for a site. `placeholder` takes the place of the secret, which only the owner has."""
+    """A proxy's configuration for a site. Replace `placeholder` with the site's secret."""
 
     proxy: str
     files: list[AdapterFile]

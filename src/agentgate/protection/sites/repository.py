@@ -297,6 +297,9 @@ class HealthCounts(Struct, frozen=True, kw_only=True):
     siteverify_failures: Mapping[str, int]
     refused_origins: Mapping[str, int]
     unknown_hosts: Mapping[str, int]
+    # Tokens that a server showed with an address of the network that earned them, and of another network.
+    same_addresses: int = 0
+    other_addresses: int = 0
 
 
 class SeenCounts(CountStore, SightingStore, Protocol):
@@ -335,6 +338,8 @@ class SiteHealthStore:
             siteverify_failures=counted[CounterName.SITEVERIFY_FAILURE],
             refused_origins=counted[CounterName.ORIGIN_REFUSED],
             unknown_hosts=counted[CounterName.HOST_UNKNOWN],
+            same_addresses=counted[CounterName.ADDRESS_SAME].total(),
+            other_addresses=counted[CounterName.ADDRESS_OTHER].total(),
         )
 
     async def _count_passed(self, site: int, span: TimeRange) -> int:

@@ -18,7 +18,7 @@ MOST_ESCAPES = 1_024
 # Bytes of a target with an odd path, and of text that is not UTF-8 and has several readings.
 MOST_ODD_BYTES = 1_024
 MOST_OVERLONG = 64
-# Normalisation sorts combining marks, in time that grows with the square of their number.
+# Normalization sorts combining marks, in time that grows with the square of their number.
 MOST_NON_ASCII = 512
 _MOST_HIGH_BYTES = 4 * MOST_NON_ASCII
 
@@ -31,10 +31,10 @@ PERCENT = ord("%")
 _RUN = rb"""[!"$&-.0-:<->@-\[\]-~\x80-\xff]*(?![!"$&-.0-:<->@-\[\]-~\x80-\xff])"""
 _PLAIN_ESCAPE = rb"%(?:2[0-246-9A-Ca-c]|3[ACDEacde]|40|5[BDEbde]|60|7[B-Db-d]|[89A-Fa-f][0-9A-Fa-f])"
 _PLAIN = re.compile(rb"(?=/)(?:/(?![/+]|%%20|\Z)%b(?:%b%b)*(?<![.+])(?<!%%20))*/?\Z" % (_RUN, _PLAIN_ESCAPE, _RUN))
-# Controls and blanks that normalisation keeps.
+# Controls and blanks that normalization keeps.
 _ODD_TEXT = re.compile("[\x7f-\x9f\u1680\u2028\u2029]")
 
-# What ends a word. `+` may be a blank; normalisation turns the other blanks into the usual one.
+# What ends a word. `+` may be a blank; normalization turns the other blanks into the usual one.
 SEPARATORS = re.compile("[/\\\\;?#&=,:@.|+ \u1680\u2028\u2029]+")
 # Controls and what Unicode calls default ignorable. Some programs drop them, some end a word or the text there.
 _IGNORABLE = (

@@ -180,10 +180,11 @@ def _canonical_program(program: str) -> str:
     word = slug(program)
     if word == "unnamed" or len(program) > MOST_CHARACTERS:
         raise _invalid(
-            f"wantedPrograms: {program[:80]!r} is no name. Give one of {', '.join(CLASSES)}, or a program's name "
+            f"wantedPrograms: {program[:80]!r} is not a valid name. Use one of {', '.join(CLASSES)}, or a"
+            " client's name "
             f"such as UptimeRobot, of at most {MOST_CHARACTERS} characters."
         )
     word = CLASSES.get(word, word)
     if word in NEVER_WANTED:
-        raise _invalid(f"wantedPrograms: {program!r} would let in every {word}; name the one program that you want.")
+        raise _invalid(f"wantedPrograms: {program!r} would allow every {word}. Name the one client that you want.")
     return word

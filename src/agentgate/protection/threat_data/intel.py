@@ -177,7 +177,7 @@ def _bundled_flags(datacenters: tuple[str, ...], operators: tuple[SearchOperator
 def _bundled_sources(tokens: Sequence[Token], datacenters: Sequence[str]) -> tuple[SourceLine, ...]:
     return (
         SourceLine(file="bundled user agents", kind="user_agents", taken=len(tokens)),
-        SourceLine(file="bundled data centres", kind="datacenter", taken=len(datacenters)),
+        SourceLine(file="bundled data centers", kind="datacenter", taken=len(datacenters)),
     )
 
 
@@ -219,7 +219,7 @@ class IntelDirectory:
         self._stamp = stamp
         if stamp is None:
             # The file was removed; its data stays in force.
-            self._problem = "the imported set is gone; the last one stays in use"
+            self._problem = "the imported data is missing: the last data stays active"
             return False
         try:
             self._current = load_intel(self._folder, self._crawler_statuses)

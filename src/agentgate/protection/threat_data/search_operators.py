@@ -1,4 +1,4 @@
-"""Operators whose programs can be recognised: names in User-Agents, published networks, domains of their machines.
+"""Operators whose programs can be recognized: names in User-Agents, published networks, domains of their machines.
 
 Most are search engines. Of others (previews, monitors, scanners) only the proof counts: a link's preview is also
 fetched by people's own phones under the same name, so an address elsewhere forges nothing.

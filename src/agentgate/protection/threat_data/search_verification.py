@@ -212,7 +212,7 @@ class SearchConfirmer:
             try:
                 crawler_status = await self.confirm(claim)
             except Exception as failure:  # noqa: BLE001 - one odd name must not end the look-ups
-                structlog.get_logger().warning("a crawler could not be looked up", failure=type(failure).__name__)
+                structlog.get_logger().warning("a crawler could not be verified", failure=type(failure).__name__)
                 crawler_status = CrawlerStatus.UNKNOWN
             self._crawler_statuses.learn(claim, crawler_status, self._clock.now_ms())
 
@@ -245,7 +245,7 @@ class SearchVerdicts:
             unfinished.write_bytes(content)
             unfinished.replace(self._path)
         except OSError as problem:
-            structlog.get_logger().warning("answers about crawlers could not be kept", reason=str(problem))
+            structlog.get_logger().warning("crawler verifications could not be stored", reason=str(problem))
             return
         self._written = known
 
@@ -255,6 +255,6 @@ class SearchVerdicts:
         except FileNotFoundError:
             return []
         except (OSError, msgspec.DecodeError) as problem:
-            structlog.get_logger().warning("kept answers about crawlers cannot be read", reason=str(problem))
+            structlog.get_logger().warning("stored crawler verifications cannot be read", reason=str(problem))
             return []
         return [entry for entry in found if entry[2] in {"verified", "forged"}]

@@ -94,15 +94,14 @@ class Bindings:
             return Match.UNKNOWN
         return Match.SAME if self._is_tag(bound.network, claims, b"network", network) else Match.OTHER
 
-    def may_redeem(self, claims: Claims, address: str, site: SiteView, *, is_seen: bool = False) -> bool:
-        """Return whether a site's server may redeem a token for a visitor with this address.
+    def may_redeem(self, claims: Claims, match: Match, site: SiteView, *, is_seen: bool = False) -> bool:
+        """Return whether a site's server may redeem a token for a visitor whose address matches so.
 
         Only strict binding rejects another network: many servers send the address of their own proxy. `is_seen`: this
         service saw the address itself, so another network is rejected by default as well.
         """
         if claims.binding is UNSET or site.token_binding is TokenBinding.NONE:
             return True
-        match = self.compare_network(claims, address)
         if site.token_binding is TokenBinding.STRICT:
             return match is Match.SAME
         return match is not Match.OTHER or not is_seen

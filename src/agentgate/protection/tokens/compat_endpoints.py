@@ -36,7 +36,7 @@ Key = Annotated[str, Meta(max_length=REQUEST_ID_CHARACTERS.most)] | None | Unset
 
 
 class CompatInput(Input, frozen=True, kw_only=True, forbid_unknown_fields=False):
-    """A token to redeem, in the words of the other services. Fields that we have no use for are let pass."""
+    """A token to redeem, with the field names of the other service. Unused fields are ignored."""
 
     secret: Value = UNSET
     response: Value = UNSET
@@ -46,7 +46,7 @@ class CompatInput(Input, frozen=True, kw_only=True, forbid_unknown_fields=False)
 
 
 class CompatAnswer(Record, frozen=True, kw_only=True):
-    """What the other services answer. A refusal has `success: false` and says why in `error-codes`."""
+    """A response in the other service's format. A rejected token has `success: false` and `error-codes`."""
 
     success: bool
     error_codes: list[str] | UnsetType = field(default=UNSET, name="error-codes")
@@ -162,8 +162,8 @@ _success_decoder = json_decoder(SiteverifySuccess)
 async def verify_turnstile(call: Call, redeemer: Redeemer, body: CompatInput = NOTHING) -> CompatAnswer:
     """Redeem a token as Turnstile's siteverify does.
 
-    A form, JSON or query with `secret` and `response`. The same `idempotency_key` gets the same answer for 24 hours.
-    Compare `action` with the one you expect: a token of any action of the site is accepted.
+    A form, JSON or query with `secret` and `response`. The same `idempotency_key` gets the same response for 24 hours.
+    Compare `action` with the expected action: a token of any action of the site is accepted.
     """
     return await _verify(TURNSTILE, _with_query(body, call), redeemer, now_ms=call.now)
 
@@ -171,17 +171,17 @@ async def verify_turnstile(call: Call, redeemer: Redeemer, body: CompatInput = N
 async def verify_recaptcha(call: Call, redeemer: Redeemer, body: CompatInput = NOTHING) -> CompatAnswer:
     """Redeem a token as reCAPTCHA's siteverify does.
 
-    A form, JSON or query with `secret` and `response`. A token that is accepted has the `score` 0.9, or none if it is
-    of a widget that people see, as in version 2. Compare `action` with the one you expect: a token of any action of
-    the site is accepted.
+    A form, JSON or query with `secret` and `response`. An accepted token has the `score` 0.9, or no score if it is from
+    a visible widget, as in version 2. Compare `action` with the expected action: a token of any action of the site is
+    accepted.
     """
     return await _verify(RECAPTCHA, _with_query(body, call), redeemer, now_ms=call.now)
 
 
 async def verify_recaptcha_by_query(call: Call, redeemer: Redeemer) -> CompatAnswer:
-    """Redeem a token whose `secret` and `response` stand in the query.
+    """Redeem a token with `secret` and `response` in the query.
 
-    Some clients of reCAPTCHA ask with GET. A query is written into logs on its way: prefer POST.
+    Some reCAPTCHA clients use GET. Proxies log queries, so prefer POST.
     """
     return await _verify(RECAPTCHA, _with_query(NOTHING, call), redeemer, now_ms=call.now)
 
@@ -189,7 +189,7 @@ async def verify_recaptcha_by_query(call: Call, redeemer: Redeemer) -> CompatAns
 async def verify_hcaptcha(call: Call, redeemer: Redeemer, body: CompatInput = NOTHING) -> CompatAnswer:
     """Redeem a token as hCaptcha's siteverify does.
 
-    A form, JSON or query with `secret` and `response`. A `sitekey` must be that of the secret's site.
+    A form, JSON or query with `secret` and `response`. `sitekey` must match the secret's site.
     """
     return await _verify(HCAPTCHA, _with_query(body, call), redeemer, now_ms=call.now)
 

@@ -23,7 +23,7 @@ from agentgate.protection.tokens.siteverify import judge_receipt, verify
 
 
 class SiteverifyFailure(Record, frozen=True, kw_only=True):
-    """The token was not accepted, and is not spent by that. `error` is stable; `message` is for people."""
+    """The token was rejected and not redeemed. `error` is stable; `message` is for people."""
 
     success: bool
     error: str
@@ -33,8 +33,8 @@ class SiteverifyFailure(Record, frozen=True, kw_only=True):
 async def verify_site_token(call: Call, body: SiteverifyInput, redeemer: Redeemer) -> Reply[SiteverifySuccess]:
     """Redeem a browser token, agent receipt or handoff receipt, once.
 
-    The secret is a backend credential's, in `Authorization: Bearer` or in `secret`. Send a `requestId` of your own: the
-    same call may then be repeated, and gets the same answer for 24 hours. A refused token is not spent.
+    The secret is a backend credential's, in `Authorization: Bearer` or in `secret`. Send your own `requestId` to make
+    the call repeatable: a retry gets the same response for 24 hours. A rejected token is not redeemed.
     """
     authorization = call.request.header("authorization")
     answer = await verify(redeemer, body, authorization=authorization, now_ms=call.now)
@@ -43,9 +43,9 @@ async def verify_site_token(call: Call, body: SiteverifyInput, redeemer: Redeeme
 
 
 async def verify_receipt(call: Call, body: ReceiptInput, keys: SigningKeys) -> ReceiptVerdict:
-    """Look at a receipt without spending it.
+    """Inspect a receipt without redeeming it.
 
-    Anybody may ask. Whether the receipt was spent is not said: only redeeming it tells.
+    Public. The response does not show whether the receipt was redeemed.
     """
     return judge_receipt(body, keys, now_ms=call.now)
 
@@ -53,7 +53,7 @@ async def verify_receipt(call: Call, body: ReceiptInput, keys: SigningKeys) -> R
 async def read_keys(call: Call, keys: SigningKeys) -> Reply[KeySet]:  # noqa: ARG001 - every handler is given its call
     """Read the public keys that verify receipts (RFC 7517).
 
-    A new key is here before it signs, and an old one until its last receipt has expired.
+    The list contains a new key before it signs, and an old key until its last receipt has expired.
     """
     headers = (("cache-control", f"public, max-age={PUBLISHED_KEYS_MAX_AGE_S}"), *OPEN_TO_ALL)
     return Reply(body=KeySet(keys=keys.published()), headers=headers)

@@ -180,7 +180,7 @@ def read_receipt(text: str, keys: SigningKeys) -> SignedClaims:
     header, _, encoded_claims = signed.partition(b".")
     signature = _decode(encoded_signature)
     if len(signature) != SIGNATURE_BYTES:
-        raise NotAReceipt("it does not have the form of a token")
+        raise NotAReceipt("it is not in token format")
     found = keys.find(header)
     if found is None:
         raise NotAReceipt("it was not signed with a key of this service")
@@ -200,10 +200,10 @@ def _read_claims(text: bytes) -> Claims:
     try:
         claims: Claims = _claims_decoder.decode(data)
     except (msgspec.DecodeError, ValueError):
-        raise NotAReceipt("it does not have the form of a token") from None
+        raise NotAReceipt("it is not in token format") from None
     # Members that stand twice, and members that we do not know, are lost on the way back.
     if _encode_json(claims) != data:
-        raise NotAReceipt("it does not have the form of a token")
+        raise NotAReceipt("it is not in token format")
     return claims
 
 
@@ -211,7 +211,7 @@ def _decode(text: bytes) -> bytes:
     try:
         return base64url.decode_bytes(text)
     except ValueError:
-        raise NotAReceipt("it does not have the form of a token") from None
+        raise NotAReceipt("it is not in token format") from None
 
 
 class Grant(Struct, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ RequestId = Annotated[str, Meta(pattern=REQUEST_ID_PATTERN)]
 
 
 class SiteverifyInput(Input, frozen=True, kw_only=True, gc=False):
-    """A token to redeem, and what it must have been issued for."""
+    """A token to redeem, with its expected action and origin."""
 
     token: str
     expected_action: str
@@ -29,7 +29,7 @@ class SiteverifyInput(Input, frozen=True, kw_only=True, gc=False):
 
 
 class SiteverifySuccess(Record, frozen=True, kw_only=True, gc=False):
-    """The token was valid and is spent now."""
+    """The token was valid and is now redeemed."""
 
     success: bool
     site_key: str
@@ -47,7 +47,7 @@ class SiteverifySuccess(Record, frozen=True, kw_only=True, gc=False):
 
 
 class ReceiptInput(Input, frozen=True, kw_only=True):
-    """A receipt to inspect. Action, site and digest, where given, must match it."""
+    """A receipt to inspect. If given, action, site and digest must match it."""
 
     receipt: str
     site_key: str | UnsetType = UNSET
@@ -56,7 +56,7 @@ class ReceiptInput(Input, frozen=True, kw_only=True):
 
 
 class ReceiptVerdict(Record, frozen=True, kw_only=True):
-    """Whether the receipt is valid; its claims when it is, why not otherwise."""
+    """The result of an inspection: the claims of a valid receipt, or the reason why it is invalid."""
 
     valid: bool
     receipt: dict[str, Any] | UnsetType = UNSET

@@ -23,7 +23,7 @@ from agentgate.lib.limits import REDEMPTION_KEPT_HOURS
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import to_json
 from agentgate.protection.sites.directory import SiteCaller, SiteDirectory, SiteView
-from agentgate.protection.tokens.binding import Bindings
+from agentgate.protection.tokens.binding import Bindings, Match
 from agentgate.protection.tokens.receipts import Claims, NotAReceipt, SigningKeys, is_of_the_future, read_receipt
 from agentgate.protection.tokens.records import SiteverifySuccess
 from agentgate.protection.tokens.repository import Redemption, RedemptionStore, SpendOutcome
@@ -105,7 +105,7 @@ Done = Callable[[Outcome], None]
 
 
 class Demand(Struct, frozen=True, kw_only=True, gc=False):
-    """A token to redeem, and what it must have been issued for."""
+    """A token to redeem, with its expected action and origin."""
 
     token: str
     # None takes the action that the token names.
@@ -185,7 +185,7 @@ class Redeemer:
             async with asyncio.timeout(STORE_S):
                 await self._sites.await_refresh()
         except TimeoutError as late:
-            raise StoreUnavailable("the configuration could not be read anew in time") from late
+            raise StoreUnavailable("the configuration could not be reloaded in time") from late
         return self.recognise(secret, now_ms=now_ms)
 
     def recognise(self, secret: str, *, now_ms: int) -> SiteCaller | TestCaller:
@@ -224,7 +224,7 @@ class Redeemer:
         call = PendingRedemption(site, claims, demand.request_id, now_ms=now_ms, done=done)
         try:
             check_fits(claims, demand, site, now_ms=now_ms)
-            self._check_visitor(claims, demand, site)
+            self._check_visitor(claims, demand, site, now_ms=now_ms)
             self._spend(call)
         except Refused as misfit:
             # A repeated call gets the stored answer again, even if the token no longer fits.
@@ -237,17 +237,23 @@ class Redeemer:
     def _read_site_token(self, token: str, site: SiteView, *, now_ms: int) -> Claims:
         claims = read_token(token, self._keys, test=False, now_ms=now_ms)
         if claims.aud != site.site_key:
-            raise Refused("invalid_credential", "The secret belongs to another site than the token.")
+            raise Refused("invalid_credential", "The secret and the token belong to different sites.")
         return claims
 
-    def _check_visitor(self, claims: Claims, demand: Demand, site: SiteView) -> None:
+    def _check_visitor(self, claims: Claims, demand: Demand, site: SiteView, *, now_ms: int) -> None:
         if site.mode is Mode.ENFORCE and not self._bindings.is_proven(claims):
-            raise Refused("invalid_token", "Monitor mode issued the token for a check that enforce mode rejects.")
+            raise Refused(
+                "invalid_token", "The token was issued in monitor mode for a check that enforce mode rejects."
+            )
         address = demand.remote_address
         if address is None:
             return
-        if not self._bindings.may_redeem(claims, address, site, is_seen=demand.is_seen):
-            raise Refused("invalid_token", "The token was earned in another network than remoteAddress.")
+        match = self._bindings.compare_network(claims, address)
+        if not demand.is_seen and match is not Match.UNKNOWN:
+            name = CounterName.ADDRESS_SAME if match is Match.SAME else CounterName.ADDRESS_OTHER
+            self._recorder.count(site.number, name, now_ms=now_ms)
+        if not self._bindings.may_redeem(claims, match, site, is_seen=demand.is_seen):
+            raise Refused("invalid_token", "The token was issued to another network than remoteAddress.")
 
     def _spend(self, call: PendingRedemption) -> None:
         claims, request_id = call.claims, call.request_id
@@ -276,7 +282,7 @@ class Redeemer:
             call.done(call.answer)
         elif outcome is False:
             # Another call has spent the token. It may be a retry of this very call.
-            self._start_lookup(call, StoreUnavailable("a receipt was spent and is not there"))
+            self._start_lookup(call, StoreUnavailable("a redeemed token is missing"))
         else:
             self._finish(call, outcome)
 
@@ -293,12 +299,12 @@ class Redeemer:
             if earlier is not None:
                 outcome = _repeated(earlier, call)
         except Exception as failure:  # noqa: BLE001 - whatever it was, nobody knows whether the token is spent
-            outcome = StoreUnavailable(f"looking for a spent receipt: {failure!r}")
+            outcome = StoreUnavailable(f"looking up a redeemed token: {failure!r}")
             outcome.__cause__ = failure
         self._finish(call, outcome)
 
     def _give_up(self, call: PendingRedemption) -> None:
-        self._finish(call, StoreUnavailable("the store did not say in time"))
+        self._finish(call, StoreUnavailable("the store did not respond in time"))
 
     def _finish(self, call: PendingRedemption, outcome: Outcome) -> None:
         """Tell the caller of a token that it did not spend, unless it was told before."""
@@ -333,11 +339,11 @@ class Redeemer:
     def _try_out(self, caller: TestCaller, demand: Demand, *, now_ms: int) -> Outcome:
         """Answer as the test secret says. Nothing is spent, and nothing is counted."""
         if caller.secret == ALWAYS_FAIL:
-            return Refused("invalid_token", "This test secret refuses every token.")
+            return Refused("invalid_token", "This test secret rejects every token.")
         try:
             claims = read_token(demand.token, self._keys, test=True, now_ms=now_ms)
             if caller.secret == TOKEN_SPENT:
-                return Refused("token_used", "This test secret takes every test token for spent.")
+                return Refused("token_used", "This test secret treats every test token as already redeemed.")
             check_fits(claims, demand, None, now_ms=now_ms)
         except Refused as refused:
             return refused
@@ -362,8 +368,8 @@ def read_token(token: str, keys: SigningKeys, *, test: bool, now_ms: int) -> Cla
 
 def _wrong_ring(*, test: bool) -> Refused:
     if test:
-        return WrongRing("invalid_token", "This is a real token; a test secret accepts test tokens only.")
-    return WrongRing("invalid_token", "This is a test token; only a test secret accepts it.")
+        return WrongRing("invalid_token", "This is a real token. A test secret accepts only test tokens.")
+    return WrongRing("invalid_token", "This is a test token. Only a test secret accepts it.")
 
 
 def check_fits(claims: Claims, demand: Demand, site: SiteView | None, *, now_ms: int) -> None:
@@ -385,7 +391,7 @@ def _check_digest(claims: Claims, demand: Demand, site: SiteView | None) -> None
         return
     action = None if site is None else site.actions.get(claims.action)
     if action is not None and action.require_content_digest is True:
-        raise Refused("invalid_request", "contentDigest is needed: this action binds a token to its content.")
+        raise Refused("invalid_request", "contentDigest is required: this action binds a token to its content.")
 
 
 def _repeated(earlier: Redemption, call: PendingRedemption) -> bytes | Refused:
@@ -397,7 +403,7 @@ def _repeated(earlier: Redemption, call: PendingRedemption) -> bytes | Refused:
 
 
 def _fill(future: "asyncio.Future[bytes]", outcome: Outcome) -> None:
-    # Who wanted it may have been cancelled meanwhile.
+    # Who wanted it may have been canceled meanwhile.
     if future.done():
         return
     if isinstance(outcome, bytes):

@@ -2,7 +2,7 @@
 
 An embedded database whose journal was damaged opens without complaint, and without what it committed last; so does one
 that was put back from a backup. A standby of PostgreSQL takes over without what it was not sent. A mark is not
-synchronised with the disk: it outlives the process, and after a power cut it is an older one, which hides nothing else.
+synchronized with the disk: it outlives the process, and after a power cut it is an older one, which hides nothing else.
 """
 
 import os
@@ -71,7 +71,7 @@ class SpendMarks:
                 os.close(file)
         except OSError as failure:
             if not self._is_failing:
-                structlog.get_logger().warning("the last spend cannot be marked", why=str(failure))
+                structlog.get_logger().warning("the last redemption cannot be marked", why=str(failure))
             self._is_failing = True
         else:
             self._is_failing = False
@@ -119,12 +119,12 @@ class MarkedRows:
         for mark in filter(None, marks):
             self._marks.take_over(mark.lost_ms)
         if None in marks or await self._is_any_lost([*filter(None, (*marks, self._last))], new, now_ms):
-            structlog.get_logger().error("spent receipts were lost; tokens issued until now are not accepted")
+            structlog.get_logger().error("redeemed tokens were lost: tokens issued until now are rejected")
             await self.lose(now_ms)
         elif is_unmarked:
             structlog.get_logger().warning(
                 "the databases have no marks of earlier use: copied here, or last used by an older release;"
-                " tokens issued until now are not accepted"
+                " tokens issued until now are rejected"
             )
             await self.lose(now_ms)
 

@@ -36,14 +36,16 @@ def read_secret(authorization: str | None, field: str | UnsetType) -> str:
     if authorization is not None:
         shown = bearer_secret(authorization.encode("latin-1"))
         if not shown:
-            raise Refused("invalid_credential", "Authorization must be `Bearer` and the secret.")
+            raise Refused("invalid_credential", "Authorization must be `Bearer` followed by the secret.")
         given.append(shown.decode("latin-1"))
     if not given:
         raise Refused("invalid_credential")
     if len(given) > 1 and not same(
         given[0].encode("utf-8", "surrogatepass"), given[-1].encode("utf-8", "surrogatepass")
     ):
-        raise Refused("invalid_credential", "The secrets in Authorization and in the body differ; send one of them.")
+        raise Refused(
+            "invalid_credential", "The secrets in Authorization and in the body differ. Send only one of them."
+        )
     return given[0]
 
 
@@ -101,7 +103,7 @@ def _check(signed: SignedClaims, body: ReceiptInput, *, now_ms: int) -> None:
     claims = signed.claims
     if signed.test:
         # Anybody can get one, so it proves nothing; siteverify knows test secrets, and here are none.
-        raise Refused("invalid_token", "This is a test token; only siteverify with a test secret accepts it.")
+        raise Refused("invalid_token", "This is a test token. Only siteverify with a test secret accepts it.")
     if _differs(body.site_key, claims.aud):
         raise Refused("invalid_token", "The receipt was issued for another site than siteKey.")
     if is_of_the_future(claims, now_ms=now_ms):

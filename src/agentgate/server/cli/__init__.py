@@ -1,4 +1,4 @@
-"""The `agentgate` command: its list of subcommands, and how an error is told.
+"""The `agentgate` command: its list of subcommands, and how errors are printed.
 
 Each subcommand is a function, or a group of them, in a module beside this one. That module is imported when its
 command is asked for, and no other: a start takes as long as its imports do.
@@ -19,7 +19,7 @@ from agentgate.server.cli.command import command
 from agentgate.server.cli.parameters import make_command
 
 ERROR_EXIT_CODE = 2
-DESCRIPTION = "A self-hosted gate for web traffic: people pass, agents identify themselves, the rest is decided."
+DESCRIPTION = "Self-hosted bot protection for websites, forms and APIs, with access policies for signed AI agents."
 DEBUG_OPTION, VERSION_OPTION = "--debug", "--version"
 
 

@@ -26,7 +26,7 @@ def version() -> CommandAnswer:
 
 def check_config(
     settings: Settings,
-    page: Annotated[bool, Option("--page", help="Print the page docs/settings.md instead.")] = False,
+    page: Annotated[bool, Option("--page", help="Print the documentation page docs/settings.md.")] = False,
 ) -> CommandAnswer:
     """Check the settings and print them, secrets hidden. Exit code 2 lists every problem."""
     rows = describe(settings)

@@ -23,21 +23,21 @@ class AdapterOptions:
     """The arguments of the command; a function would have to take too many."""
 
     proxy: Annotated[str, Argument(help="One of " + ", ".join(FILES) + ".")]
-    site: Annotated[str, Option(help="The site's key.")] = EXAMPLE.site
-    service: Annotated[str, Option(help="Where AgentGate listens.")] = EXAMPLE.service
-    service_ca: Annotated[str, Option(help="File with the certificate authorities of a service with https://.")] = (
+    site: Annotated[str, Option(help="Site key.")] = EXAMPLE.site
+    service: Annotated[str, Option(help="Address of AgentGate's public listener.")] = EXAMPLE.service
+    service_ca: Annotated[str, Option(help="File with the certificate authorities for AgentGate behind https://.")] = (
         EXAMPLE.service_ca
     )
-    origin: Annotated[str, Option(help="The site as visitors see it.")] = EXAMPLE.origin
-    upstream: Annotated[str, Option(help="Where the site itself runs.")] = EXAMPLE.upstream
+    origin: Annotated[str, Option(help="The site's public address.")] = EXAMPLE.origin
+    upstream: Annotated[str, Option(help="Address of the application behind the proxy.")] = EXAMPLE.upstream
     secret_file: Annotated[
         Path | None, Option(help="File with a backend secret of the site. Default: a placeholder.")
     ] = None
-    listen: Annotated[str, Option(help="Where the proxy listens, such as 127.0.0.1:8000.")] = ""
+    listen: Annotated[str, Option(help="Address on which the proxy listens, such as 127.0.0.1:8000.")] = ""
     mode: Annotated[
         Mode,
         Option(
-            help="The site's mode: while AgentGate is unavailable, monitor lets requests through, enforce blocks them."
+            help="The site's mode. While AgentGate is unavailable, monitor allows requests and enforce blocks them."
         ),
     ] = Mode.MONITOR
     file: Annotated[str | None, Option(help="File to print. Default: the main file.")] = None
@@ -59,7 +59,7 @@ def adapter(options: AdapterOptions) -> CommandAnswer:
     text = render(options.proxy, installation, name)
     includes = options.proxy == "nginx" and name not in INCLUDES
     others = [] if options.proxy == "nginx" else [other for other in FILES[options.proxy] if other != name]
-    notes = [f"also needed: {other}; print it with --file {other}" for other in others]
+    notes = [f"{other} is also required. Print it with --file {other}" for other in others]
     notes += [f"for an existing nginx server: --file {' and --file '.join(INCLUDES)}"] if includes else []
     return CommandAnswer({"file": name, "text": text}, text.removesuffix("\n"), note="\n".join(notes))
 

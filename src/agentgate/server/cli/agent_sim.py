@@ -23,33 +23,31 @@ KEY_FILE = Path("agent-sim.key")
 SiteOption = Annotated[
     str,
     Option(
-        help="Page of the protected site to ask the service about, such as https://shop.example/news; its action may "
+        help="Page of the protected site to simulate, such as https://shop.example/news; an action may "
         "follow: https://shop.example/news#read."
     ),
 ]
-SecretOption = Annotated[
-    Path | None, Option("--secret-file", help="File with a backend secret of the site, as its proxy has one.")
-]
-SubmitOption = Annotated[
-    str, Option(help="Site key and action for which to submit something too, such as site_demo1/contact.")
-]
+SecretOption = Annotated[Path | None, Option("--secret-file", help="File with a backend secret of the site.")]
+SubmitOption = Annotated[str, Option(help="Site key and action for a test submission, such as site_demo1/contact.")]
 PolicyOption = Annotated[
     Path | None,
-    Option(help="File with the site's agent policy (JSON); without it, the printed entry is taken for granted."),
+    Option(help="File with the site's agent policy (JSON); Default: the printed entry is assumed to be set."),
 ]
 
 
 def agent_sim(
-    url: Annotated[str, Argument(help="The service, with --secret-file or --submit; else a page of the site.")],
+    url: Annotated[
+        str, Argument(help="Address of AgentGate with --secret-file or --submit, otherwise a page of the site.")
+    ],
     *,
     site: SiteOption = "",
     secret_file: SecretOption = None,
     submit: SubmitOption = "",
     policy: PolicyOption = None,
 ) -> CommandAnswer:
-    """Send every kind of good and bad agent request; exit with 1 when something is answered as it should not be.
+    """Send valid and invalid agent requests; exit code 1 if a response is wrong.
 
-    The key is kept in `agent-sim.key` in this folder and made when it is not there.
+    The key is stored in `agent-sim.key` in the current folder. Default: generated.
     """
     key = _own_key()
     results = []
@@ -64,9 +62,9 @@ def agent_sim(
 
 def _ask_gateway(url: str, site: str, secret_file: Path, *, policy: Path | None, key: AgentSigningKey) -> list[Result]:
     if not site:
-        raise CommandRefused("say which page to ask about, such as --site https://shop.example/news")
+        raise CommandRefused("give the page to simulate, such as --site https://shop.example/news")
     origin, path, action = _page(site)
-    secret = read_file(secret_file, "give a file with the secret alone").strip()
+    secret = read_file(secret_file, "give a file that contains only the secret").strip()
     writer = _writer(key, origin, path, policy=_read_policy(policy, key, action))
     cases = itertools.chain(page_cases(writer), digest_cases(writer))
     return simulate(cases, GatewayDoor(_address_of(url), origin=origin, secret=secret))
@@ -107,7 +105,7 @@ def _own_key() -> AgentSigningKey:
     try:
         return AgentSigningKey(bytes.fromhex(KEY_FILE.read_text().strip()))
     except (OSError, ValueError):
-        raise CommandRefused(f"{KEY_FILE} is no key of 32 bytes in hex; remove it, and a new one is made") from None
+        raise CommandRefused(f"{KEY_FILE} is not a key of 32 bytes in hex; delete it to generate a new one") from None
 
 
 def _read_policy(path: Path | None, key: AgentSigningKey, action: str | None) -> tuple[str, Policy]:
@@ -117,7 +115,7 @@ def _read_policy(path: Path | None, key: AgentSigningKey, action: str | None) ->
     try:
         policy = read_policy(msgspec.json.decode(read_file(path, "give a file with the policy")))
     except (msgspec.DecodeError, ValueError) as error:
-        raise CommandRefused(f"{path}: {error}; give what GET .../agent-policy answers") from None
+        raise CommandRefused(f"{path}: {error}; give the response of GET .../agent-policy") from None
     listed = (agent for agent, entry in policy.agents.items() if key.jwk["x"] in msgspec.json.encode(entry).decode())
     known = next(listed, None)
     agent = known or AGENT
@@ -137,7 +135,7 @@ def _page(url: str) -> tuple[str, str, str | None]:
     """Return origin, path with its query, and the action that the fragment names."""
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.netloc or "@" in parts.netloc:
-        raise CommandRefused(f"{url!r} is no page; give an address such as https://shop.example/news")
+        raise CommandRefused(f"{url!r} is not the address of a page; give one such as https://shop.example/news")
     query = f"?{parts.query}" if parts.query else ""
     return f"{parts.scheme}://{parts.netloc}", (parts.path or "/") + query, parts.fragment or None
 
@@ -165,8 +163,8 @@ def _answer(results: list[Result], key: AgentSigningKey) -> CommandAnswer:
         {"agent": AGENT, "jwk": key.jwk, "keyid": key.keyid, "policy": entry, "results": told},
         [
             PrintedTable("Agent requests", ("Result", "Request", "Should be", "Was answered", "Note"), rows),
-            f"{len(results)} requests, {wrong} answered as they should not be.",
-            f"The simulator's key, to be allowed in the site's agent policy:\n{json.dumps(entry)}",
+            f"{len(results)} requests, {wrong} with an unexpected response.",
+            f"Add the simulator's key to the site's agent policy:\n{json.dumps(entry)}",
         ],
         code=1 if wrong else 0,
     )

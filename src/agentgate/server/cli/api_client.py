@@ -17,10 +17,8 @@ from agentgate.server.cli.parameters import Argument, Option
 TIMEOUT_S = 60
 MOST_BYTES = 256 * 1024 * 1024
 
-UrlOption = Annotated[
-    str | None, Option("--url", help="Address of the admin listener; without it, that of the settings.")
-]
-SiteArgument = Annotated[str, Argument(help="The site's key, such as site_shop1.")]
+UrlOption = Annotated[str | None, Option("--url", help="Address of the admin listener. Default: from the settings.")]
+SiteArgument = Annotated[str, Argument(help="Site key, such as site_shop1.")]
 
 
 class NoRedirect(HTTPRedirectHandler):
@@ -60,13 +58,13 @@ class HttpApi:
         while True:
             page = self.get(path, **query, cursor=cursor)
             if not isinstance(page, dict) or not isinstance(page.get("items"), list):
-                raise CommandRefused(f"{self._base} did not answer with a list; {self.other}")
+                raise CommandRefused(f"{self._base} did not return a list; {self.other}")
             yield from page["items"]
             before, cursor = cursor, page.get("nextCursor")
             if cursor is None:
                 return
             if cursor == before:
-                raise CommandRefused("the service answered the same page twice; the rest was not read")
+                raise CommandRefused("AgentGate returned the same page twice; the remaining pages were not read")
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
         """Call a route; None for an answer without a body."""
@@ -87,7 +85,7 @@ class HttpApi:
             reason = getattr(error, "reason", error)
             raise CommandRefused(f"{request.host} cannot be reached ({reason}){self.unreachable}") from None
         except ValueError:
-            raise CommandRefused(f"{request.host} did not answer with JSON; {self.other}") from None
+            raise CommandRefused(f"{request.host} did not return JSON; {self.other}") from None
 
 
 class AdminApi(HttpApi):

@@ -24,20 +24,23 @@ CopyProgress = Callable[[str, int, int], None]
 
 
 def backup(
-    folder: Annotated[Path, Argument(help="An empty or new folder for the copies.")],
+    folder: Annotated[Path, Argument(help="An empty or new folder for the backup.")],
     settings: Settings,
 ) -> CommandAnswer:
-    """Copy every database into a folder and check each copy. The service may go on running.
+    """Back up every database into a folder and verify each copy. The service may keep running.
 
-    With PostgreSQL the copy is a dump, made by pg_dump.
+    With PostgreSQL, the copy is a dump created by pg_dump.
     """
     check_empty(folder)
     if settings.database_url:
         file = dump(settings, folder)
-        told = "Dumped and read once to the end. Not in it: the root secret and the admin key. Keep them elsewhere."
+        told = (
+            "Database dumped and verified. The dump does not contain the root secret and the admin key."
+            " Back them up separately."
+        )
         return CommandAnswer({"files": [str(file)]}, [str(file), told])
     if not settings.data_dir.is_dir():
-        raise CommandRefused(f"there is no data folder {settings.data_dir}; set AGENTGATE_DATA_DIR")
+        raise CommandRefused(f"there is no data directory {settings.data_dir}; set AGENTGATE_DATA_DIR")
     databases = _find_databases(settings)
 
     with Progress(transient=True) as progress:
@@ -52,9 +55,9 @@ def backup(
     files = [str(copy) for copy in copies]
     people = [
         *files,
-        f"{len(files)} databases copied and checked.",
+        f"{len(files)} databases copied and verified.",
         # Whoever had both could open every sealed key, so they belong in different places.
-        f"Not copied: the root secret and the admin key in {settings.data_dir}. Keep them elsewhere.",
+        f"Back up the root secret and the admin key in {settings.data_dir} separately. They are not in the backup.",
     ]
     return CommandAnswer({"files": files}, people)
 

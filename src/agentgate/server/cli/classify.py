@@ -23,11 +23,14 @@ SHOWN = 50
 
 
 def classify(
-    file: Annotated[Path, Argument(help="An access log (combined or JSON) or one User-Agent a line; - is stdin.")],
+    file: Annotated[
+        Path,
+        Argument(help="Access log (combined or JSON) or a list with one User-Agent per line; - reads standard input."),
+    ],
     settings: Settings,
-    most: Annotated[int, Option("--most", min=1, help="How many User-Agents the table shows.")] = SHOWN,
+    most: Annotated[int, Option("--most", min=1, help="Number of User-Agents in the table.")] = SHOWN,
 ) -> CommandAnswer:
-    """Say what each client of a log is, why, and whether it would pass. Only names and addresses are judged."""
+    """Classify the clients of a log, with reasons and outcomes. Uses only User-Agents and IP addresses."""
     if str(file) != "-" and not file.is_file():
         raise CommandRefused(f"there is no file {file}; give an access log or a list of User-Agents, or - for stdin")
     intel = load_intel(intel_folder(settings))

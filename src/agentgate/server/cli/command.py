@@ -24,9 +24,9 @@ UNLIMITED_COLUMNS = 400
 
 ConfigOption = Annotated[
     Path | None,
-    Option("--config", "-c", help="TOML file with settings; without it, ./agentgate.toml if there is one."),
+    Option("--config", "-c", help="TOML file with settings. Default: ./agentgate.toml if it exists."),
 ]
-JsonOption = Annotated[bool, Option("--json", help="Print JSON for programs.")]
+JsonOption = Annotated[bool, Option("--json", help="Print JSON.")]
 
 F = TypeVar("F", bound=Callable[..., Any])
 

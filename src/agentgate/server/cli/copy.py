@@ -27,26 +27,26 @@ CopiedRows = Callable[[str, int], None]
 
 def copy(
     settings: Settings,
-    to: Annotated[str, Option("--to", help="The target's address; better --to-file, it holds a password.")] = "",
-    to_file: Annotated[Path | None, Option("--to-file", help="A file with the target's address.")] = None,
+    to: Annotated[str, Option("--to", help="Address of the target. It contains a password, so prefer --to-file.")] = "",
+    to_file: Annotated[Path | None, Option("--to-file", help="File with the target's address.")] = None,
 ) -> CommandAnswer:
     """Copy the embedded databases to an empty PostgreSQL, or the events of either to an empty ClickHouse.
 
-    Stop the service first. Run it again to go on.
+    Stop the service first. If interrupted, run the command again to continue.
     """
     if bool(to) == (to_file is not None):
-        raise CommandRefused("give the target's address with --to-file or --to, and one of them only")
+        raise CommandRefused("give the target's address with either --to-file or --to")
     url = to if to_file is None else read_file(to_file).strip()
     if url.startswith(CLICKHOUSE):
         return _copy_events(settings, url)
     if settings.database_url:
-        raise CommandRefused("the store is PostgreSQL already; unset AGENTGATE_DATABASE_URL to copy the embedded one")
+        raise CommandRefused("the store is already PostgreSQL; unset AGENTGATE_DATABASE_URL to copy the embedded one")
     if not url.startswith(("postgresql://", "postgres://")):
         raise CommandRefused("the address begins with neither postgresql:// nor clickhouse://")
     _check_source(settings)
     rows = _run(copy_to, settings, url)
-    counted = f"{sum(rows.values())} rows in {len(rows)} tables and days copied and compared: counts and checksums."
-    following = "Now set AGENTGATE_DATABASE_URL, keep the root secret and the data folder as they are, and start the"
+    counted = f"{sum(rows.values())} rows in {len(rows)} tables and days copied and verified by counts and checksums."
+    following = "Now set AGENTGATE_DATABASE_URL, keep the root secret and the data directory unchanged, and start the"
     return CommandAnswer({"rows": rows}, [counted, f"{following} service."])
 
 
@@ -58,8 +58,8 @@ def _copy_events(settings: Settings, url: str) -> CommandAnswer:
     if not settings.database_url:
         _check_source(settings)
     rows = _run(copy_events_to, settings, url)
-    counted = f"{sum(rows.values())} rows of {len(rows)} days copied and compared: counts and checksums."
-    following = "Now set AGENTGATE_EVENTS_URL, leave everything else as it is, and start the service."
+    counted = f"{sum(rows.values())} rows of {len(rows)} days copied and verified by counts and checksums."
+    following = "Now set AGENTGATE_EVENTS_URL, keep the other settings unchanged, and start the service."
     return CommandAnswer({"rows": rows}, [counted, following])
 
 

@@ -65,7 +65,7 @@ class DemoShop:
             self._listener.close()
         if self._process is None:
             return
-        assert self._process.stdin is not None, "it was asked for"
+        assert self._process.stdin is not None, "stdin is a pipe"
         self._process.stdin.close()
         self._process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):

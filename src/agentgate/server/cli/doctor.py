@@ -21,32 +21,30 @@ FAILED_EXIT_CODE = 1
 class DoctorOptions:
     """The arguments of the command; a function would have to take too many."""
 
-    url: Annotated[str, Argument(help="The site's address, as visitors use it.")]
+    url: Annotated[str, Argument(help="The site's public address.")]
     protected_path: Annotated[str | None, Option(help="Protected path to test. Method: see --method.")] = None
-    method: Annotated[str, Option(help="Method of the protected path.")] = "POST"
+    method: Annotated[str, Option(help="HTTP method of the protected path.")] = "POST"
     token: Annotated[
-        list[str] | None, Option(help="Fresh token for the protected path; a second one of another action.")
+        list[str] | None, Option(help="New token for the protected path; repeat with a token of another action.")
     ] = None
-    port: Annotated[list[int] | None, Option(help="Where AgentGate might listen by mistake; repeatable.")] = None
+    port: Annotated[list[int] | None, Option(help="Further port to test for an exposed AgentGate; repeatable.")] = None
     upstream: Annotated[
-        str | None, Option(help="Address of the application itself: is it reachable, and under which paths?")
+        str | None, Option(help="Address of the application, to test whether it is reachable and under which paths.")
     ] = None
-    adapter: Annotated[
-        Path | None, Option(help="File of the adapter: is it open or closed while AgentGate is unavailable?")
-    ] = None
+    adapter: Annotated[Path | None, Option(help="File of the adapter, to test whether it fails open or closed.")] = None
 
 
 def doctor(options: DoctorOptions) -> CommandAnswer:
-    """Look at a site from outside: is it behind the gate, and does the gate hold? Exit code 1 when something fails.
+    """Test a site's protection from outside. Exit code 1 if a check fails.
 
-    It asks some hundred harmless requests. The address alone is enough; a protected route, tokens, the upstream's
-    address and the adapter's file allow for more.
+    It sends about a hundred harmless requests. Only the address is required; a protected route, tokens, the upstream's
+    address and the adapter's file enable further checks.
     """
     tokens, path = options.token or [], options.protected_path
     if len(tokens) > 2:
-        raise CommandRefused("give at most two tokens: one for the route, one of another action")
+        raise CommandRefused("give at most two tokens: one for the route and one of another action")
     if path is not None and not path.startswith("/"):
-        raise CommandRefused(f"the path {path!r} must begin with a slash, such as /login")
+        raise CommandRefused(f"the path {path!r} must start with a slash, such as /login")
     try:
         site = Site(options.url)
         behind = None if options.upstream is None else Site(options.upstream)

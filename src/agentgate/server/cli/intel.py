@@ -27,7 +27,7 @@ MOST_BYTES = 256 * 1024 * 1024
 LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
 
 intel = click.Group(
-    help="Import public lists of networks and crawlers, and show what is loaded.",
+    help="Import public lists of networks and crawlers, and show the loaded data.",
     epilog="Example: agentgate intel show",
 )
 
@@ -40,18 +40,18 @@ def intel_folder(settings: Settings) -> Path:
 @command(intel, "update", "agentgate intel update /var/lib/lists")
 def update(
     source: Annotated[
-        str, Argument(help="A folder with lists as their publishers offer them, one such file, or its https URL.")
+        str, Argument(help="Folder with lists in their published formats, a single list file, or its https URL.")
     ],
     settings: Settings,
     skip_refused: Annotated[
-        bool, Option("--skip-refused", help="Take the rest of a list when some of its lines cannot be read.")
+        bool, Option("--skip-refused", help="Import the rest of a list if some of its lines are malformed.")
     ] = False,
     as_json: JsonOption = False,
 ) -> CommandAnswer:
-    """Read lists and put them in force together. A running service takes them over within a minute.
+    """Import lists and activate them together. A running service loads them within a minute.
 
-    A folder replaces all that was imported. A single file or URL is kept in `lists` beside the set and replaces its
-    namesake there.
+    A folder replaces all imported lists. A single file or URL is stored in `lists` next to the imported data and
+    replaces a list with the same name.
     """
     folder = find_lists(source, intel_folder(settings))
     imported, reports = import_folder(folder, now_ms=SystemClock().now_ms())
@@ -63,7 +63,7 @@ def update(
     if refused and not skip_refused:
         if not as_json:
             print("\n".join(people))
-        raise CommandRefused(f"{refused} line(s) refused, nothing changed; mend the lists or add --skip-refused")
+        raise CommandRefused(f"{refused} malformed line(s): nothing changed; fix the lists or add `--skip-refused`")
     target = intel_folder(settings) / FILE_NAME
     write_set(target, imported)
     return CommandAnswer({"file": str(target), "lists": msgspec.to_builtins(reports)}, [*people, f"Written: {target}"])
@@ -71,7 +71,7 @@ def update(
 
 @command(intel, "show", "agentgate intel show --json")
 def show(settings: Settings) -> CommandAnswer:
-    """Print what a service with these settings loads: each source, its kind and how much it gave."""
+    """Print the data that a service with these settings loads: sources, kinds and number of entries."""
     folder = intel_folder(settings)
     loaded = load_intel(folder)
     rows = [{"source": line.file, "kind": line.kind, "taken": line.taken} for line in loaded.sources]
@@ -112,7 +112,7 @@ def _check_kept(folder: Path, lists: Path) -> None:
     missing = sorted({line.file for line in read_set(folder / FILE_NAME).sources} - kept)
     if missing:
         raise CommandRefused(
-            f"the set in force was made of {', '.join(missing)}, which are not kept in {lists}; "
+            f"the active data was imported from {', '.join(missing)}, which are not in {lists}; "
             "copy them there, or give the whole folder"
         )
 
@@ -122,10 +122,10 @@ def _download(url: str, lists: Path) -> None:
     name = parts.path.rpartition("/")[2]
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOCAL):
         raise CommandRefused(
-            f"{url} is not an https address; lists decide about visitors, so they are fetched safely only"
+            f"{url} is not an https address; lists affect decisions, so they are fetched only over https"
         )
     if not name or name.startswith("."):
-        raise CommandRefused(f"{url} names no file; its last part says what kind of list it is")
+        raise CommandRefused(f"{url} does not end in a file name, which determines the kind of list")
     try:
         with urlopen(url, timeout=TIMEOUT_S) as reply:  # noqa: S310 - the scheme was checked
             content = reply.read(MOST_BYTES + 1)

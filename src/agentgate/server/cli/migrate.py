@@ -15,13 +15,15 @@ from agentgate.storage import migrate as migrations
 
 def migrate(
     settings: Settings,
-    check: Annotated[bool, Option("--check", help="Only tell; exit code 1 when something is pending.")] = False,
+    check: Annotated[
+        bool, Option("--check", help="List pending migrations without applying them; exit 1 if any.")
+    ] = False,
 ) -> CommandAnswer:
-    """Show the migrations that are pending and apply them."""
+    """Show pending migrations and apply them."""
     pending = asyncio.run(_migrate(settings, check=check))
     people = [f"pending: {name}" for name in pending]
     if not pending:
-        people.append("nothing is pending")
+        people.append("no pending migrations")
     elif not check:
         people.append(f"{len(pending)} applied")
     value = {"pending": pending, "applied": bool(pending) and not check}

@@ -51,6 +51,9 @@ def make_parameters(run: Callable[..., Any]) -> Iterator[click.Parameter]:
         kind, declared = _unpack(each.annotation)
         required = each.default is inspect.Parameter.empty
         default = None if required else each.default
+        if isinstance(default, StrEnum):
+            # click would print the member's name in --help.
+            default = default.value
         is_list = get_origin(kind) is list
         (item,) = get_args(kind) if is_list else (kind,)
         given: dict[str, Any] = {"required": True} if required else {"default": default}

@@ -46,13 +46,12 @@ def load(settings: Settings, folder: Path, *, overwrite: bool) -> str:
     """Put a dump in place of what the database has; return the name under which that is kept, or nothing."""
     path = folder / DUMP
     if not path.is_file():
-        raise CommandRefused(f"{folder} has no {DUMP}; give a folder that `agentgate backup` made")
+        raise CommandRefused(f"{folder} has no {DUMP}; give a folder created by `agentgate backup`")
     _run(settings, "pg_restore", "--file", os.devnull, str(path), connects=False)
     schema, tables = asyncio.run(_read_schema(settings, alone=True))
     if tables and not overwrite:
         raise CommandRefused(
-            f"the schema {schema} has {tables} tables; with --overwrite it gets another name and the backup takes its"
-            " place"
+            f"the schema {schema} has {tables} tables; with --overwrite it is renamed and replaced by the backup"
         )
     aside = f"{schema}_replaced_{_stamp()}" if tables else ""
     _script(settings, f'ALTER SCHEMA "{schema}" RENAME TO "{aside}"; CREATE SCHEMA "{schema}"' if aside else "")
@@ -96,7 +95,7 @@ async def _read_schema(settings: Settings, *, alone: bool = False) -> tuple[str,
     assert row is not None
     schema, tables, others = row
     if schema is None:
-        raise CommandRefused("the database has no schema to put tables into")
+        raise CommandRefused("the database has no schema for the tables")
     if alone and others:
         raise CommandRefused(f"{others} connections use the database; stop the service on every machine first")
     return str(schema), int(str(tables))

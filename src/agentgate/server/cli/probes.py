@@ -28,7 +28,7 @@ PROGRAMS = 5_000
 LEAST_KEPT = 100
 
 probes = click.Group(
-    help="Make this installation's own pool of probes with the browsers on a machine, and show what is live.",
+    help="Generate a private probe pool with this machine's browsers, and show the active pools.",
     epilog="Example: agentgate probes make",
 )
 
@@ -42,22 +42,20 @@ def probes_folder(settings: Settings) -> Path:
 def make(
     settings: Settings,
     *,
-    programs: Annotated[int, Option(min=50, max=50_000, help="How many programs are tried.")] = PROGRAMS,
-    browser: Annotated[
-        list[str] | None, Option(help="A further browser's program; Chromium's or Firefox's. May be repeated.")
-    ] = None,
+    programs: Annotated[int, Option(min=50, max=50_000, help="Number of programs to try.")] = PROGRAMS,
+    browser: Annotated[list[str] | None, Option(help="Path of a further Chromium or Firefox; repeatable.")] = None,
     add: Annotated[
         Path | None,
-        Option(help="A pool of another machine: ask its programs of this machine's browsers and join both."),
+        Option(help="Pool from another machine: run its programs in this machine's browsers and merge the results."),
     ] = None,
     apart: Annotated[
-        bool, Option("--apart", help="Also keep programs on which only the kinds of engines differ.")
+        bool, Option("--apart", help="Also keep programs that distinguish only the kinds of engines.")
     ] = False,
-    out: Annotated[Path | None, Option(help="Where the pool is written; a new file of the pools' folder.")] = None,
+    out: Annotated[Path | None, Option(help="Output file. Default: a new file in the folder of probe pools.")] = None,
 ) -> CommandAnswer:
-    """Ask fresh programs of every browser on this machine, and keep those on which all agree.
+    """Generate programs, run them in every browser on this machine, and keep those with equal results.
 
-    A running service takes the pool over within a minute; the one before retires a day later. Only loopback is used.
+    A running service loads the pool within a minute; the previous pool retires a day later. Uses only loopback.
     """
     today = to_rfc3339(SystemClock().now_ms())[:10]
     found = _browsers(browser or [])
@@ -68,7 +66,7 @@ def make(
     # Told on standard error: it takes minutes, and standard output is for the answer.
     runs = making.run_all(found, making.ZOOMS, made, partial(click.echo, err=True))
     if not runs:
-        raise CommandRefused("no browser answered; nothing was written")
+        raise CommandRefused("no browser returned results; nothing was written")
     pool = making.join(before, runs, numbers) if before else making.choose(seed, made, runs, made=today, apart=apart)
     if len(pool.programs) < LEAST_KEPT and len(pool.programs) < len(numbers) // 4:
         raise CommandRefused(f"the browsers agree on {len(pool.programs)} of {len(numbers)} programs; nothing written")
@@ -88,7 +86,7 @@ def make(
 
 @command(probes, "show", "agentgate probes show --json")
 def show(settings: Settings) -> CommandAnswer:
-    """Print the pools that a service with these settings draws from now."""
+    """Print the active pools of a service with these settings."""
     live = Pools(probes_folder(settings)).live(SystemClock().now_ms())
     people: list[str | PrintedTable] = []
     for pool in live:
@@ -122,7 +120,7 @@ def _browsers(further: list[str]) -> list[Browser]:
     for path in further:
         one = browser_at(path)
         if one is None:
-            raise CommandRefused(f"{path} is no program of Chromium or Firefox; give the path of one")
+            raise CommandRefused(f"{path} is not an executable of Chromium or Firefox; give the path of one")
         found.append(one)
     if not found:
         raise CommandRefused("there is no browser on this machine; install chromium, firefox or WebKitGTK")

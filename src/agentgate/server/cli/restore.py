@@ -30,32 +30,30 @@ def restore(
     settings: Settings,
     folder: Annotated[
         Path | None,
-        Argument(help="What `agentgate backup` made. Leave it out after a restore by PostgreSQL's own tools."),
+        Argument(help="Folder created by `agentgate backup`. Omit it after a restore with PostgreSQL's own tools."),
     ] = None,
     overwrite: Annotated[
-        bool, Option("--overwrite", help="Move databases that are there aside and put the backup in their place.")
+        bool, Option("--overwrite", help="Move existing databases aside and replace them with the backup.")
     ] = False,
 ) -> CommandAnswer:
-    """Put a backup in place. The service must be stopped. No token that was issued until now can be spent any more.
+    """Restore a backup. Stop the service first. Tokens issued until now can no longer be redeemed.
 
-    With PostgreSQL that was put back by other tools (a base backup, a snapshot): run this without a folder afterwards.
+    After a restore of PostgreSQL by other tools (a base backup, a snapshot), run this command without a folder.
     """
     if settings.database_url:
         return _restore_postgres(settings, folder, overwrite=overwrite)
     if folder is None:
-        raise CommandRefused("give the folder that `agentgate backup` made")
+        raise CommandRefused("give the folder created by `agentgate backup`")
     names = find_copies(folder)
     _check_target(settings, folder, overwrite=overwrite)
     restored, aside = asyncio.run(_restore(settings, folder, names))
     files = [str(path) for path in restored]
     people = [
         *files,
-        f"{len(files)} databases restored. No token that was issued until now can be spent any more.",
+        f"{len(files)} databases restored. Tokens issued until now can no longer be redeemed.",
     ]
     if aside is not None:
-        people.insert(
-            0, f"The databases that were there are in {aside}. Delete them when you do not need them any more."
-        )
+        people.insert(0, f"The previous databases are in {aside}. Delete them when you no longer need them.")
     return CommandAnswer({"files": files, "replaced": None if aside is None else str(aside)}, people)
 
 
@@ -65,9 +63,9 @@ def _restore_postgres(settings: Settings, folder: Path | None, *, overwrite: boo
         _check_root_secret(settings)
         aside = load(settings, folder, overwrite=overwrite)
     asyncio.run(_raise_floor(settings))
-    people = ["No token that was issued until now can be spent any more, on any machine that uses this database."]
+    people = ["Tokens issued until now can no longer be redeemed on any machine that uses this database."]
     if aside:
-        people.insert(0, f"What was there is in the schema {aside}. Drop it when you do not need it any more.")
+        people.insert(0, f"The previous tables are in the schema {aside}. Drop it when you no longer need it.")
     return CommandAnswer({"files": [], "replaced": aside or None}, people)
 
 
@@ -75,33 +73,33 @@ def _check_root_secret(settings: Settings) -> None:
     # Without it the restored keys cannot be opened, and a start would make another one.
     if not settings.root_secret and not settings.root_secret_path.exists():
         raise CommandRefused(
-            f"{settings.root_secret_path} is missing; first put the root secret there with which the backup was made,"
-            " it is kept apart from backups"
+            f"{settings.root_secret_path} is missing; first put the root secret of the backup there,"
+            " which is not part of the backup"
         )
 
 
 def find_copies(folder: Path) -> list[str]:
     """Return the names of a backup's databases, or refuse a folder that is no whole backup."""
     if not folder.is_dir():
-        raise CommandRefused(f"there is no folder {folder}; give one that `agentgate backup` made")
+        raise CommandRefused(f"there is no folder {folder}; give one created by `agentgate backup`")
     missing = [name for name in NEEDED if not (folder / name).is_file()]
     if missing:
-        raise CommandRefused(f"{folder} is not a whole backup: {', '.join(missing)} is missing")
+        raise CommandRefused(f"{folder} is not a complete backup: {', '.join(missing)} is missing")
     return [*NEEDED, *(f"{EVENTS}/{path.name}" for path in sorted((folder / EVENTS).glob("*.db")))]
 
 
 def _check_target(settings: Settings, folder: Path, *, overwrite: bool) -> None:
     data = settings.data_dir
     if folder.resolve() == data.resolve():
-        raise CommandRefused(f"{folder} is the data folder itself; give a folder that `agentgate backup` made")
+        raise CommandRefused(f"{folder} is the data directory; give a folder created by `agentgate backup`")
     _check_root_secret(settings)
     present = _databases(data)
     if not present:
         return
     if not overwrite:
         raise CommandRefused(
-            f"{data} has databases ({present[0].name}); with --overwrite they are moved aside and the backup takes"
-            " their place"
+            f"{data} has databases ({present[0].name}); with --overwrite they are moved aside and replaced by"
+            " the backup"
         )
     for path in present:
         if path.suffix == ".db" and is_in_use(path):

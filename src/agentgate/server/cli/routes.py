@@ -14,9 +14,9 @@ from agentgate.server.cli.parameters import Argument, Option
 
 
 def routes(
-    surface: Annotated[str | None, Option("--surface", help="Only the routes of this surface.")] = None,
+    surface: Annotated[str | None, Option("--surface", help="Show only the routes of this surface.")] = None,
 ) -> CommandAnswer:
-    """Print every route: method, path, guard and the place of its handler."""
+    """Print every route: method, path, guard and the location of its handler."""
     rows = list(_rows(surface))
     headings = ("Surface", "Method", "Path", "Guard", "Handler")
     return CommandAnswer(rows, PrintedTable(f"{len(rows)} routes", headings, (row.values() for row in rows)))
@@ -24,7 +24,7 @@ def routes(
 
 def openapi(
     surface: Annotated[str, Argument(help="Name of a surface, such as public, account, console or admin.")],
-    out: Annotated[Path | None, Option("--out", help="Write to this file instead of the screen.")] = None,
+    out: Annotated[Path | None, Option("--out", help="Output file. Default: standard output.")] = None,
 ) -> CommandAnswer | None:
     """Print the OpenAPI 3.1 document of a surface."""
     described = document(_surface(surface), version=API_VERSION)

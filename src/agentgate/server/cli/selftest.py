@@ -5,7 +5,7 @@ from agentgate.server.selftest.check import WRONG_EXIT_CODE, FunctionResult, int
 
 
 def selftest() -> CommandAnswer:
-    """Compare functions that security depends on with known answers. Exit code 1 if a result is wrong.
+    """Test security-critical functions with known results. Exit code 1 if a result is wrong.
 
     `serve` does the same before it opens a listener, and does not start after a wrong result.
     """

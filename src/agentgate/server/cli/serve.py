@@ -34,12 +34,12 @@ DRAIN_MARGIN_S = 2.0
 
 def serve(
     config: ConfigOption = None,
-    demo: Annotated[bool, Option("--demo", help="Make a demo account and site, and run the demo shop.")] = False,
-    demo_port: Annotated[int, Option("--demo-port", help="Where the demo shop listens.")] = 8090,
+    demo: Annotated[bool, Option("--demo", help="Create a demo account and site, and run the demo shop.")] = False,
+    demo_port: Annotated[int, Option("--demo-port", help="Address of the demo shop.")] = 8090,
 ) -> int:
     """Open the public and the admin listener and serve until SIGTERM or Ctrl-C.
 
-    SIGUSR2 restarts the service: a new process takes the listening sockets over, and this one drains and ends.
+    SIGUSR2 restarts the service: a new process takes over the listening sockets, and this one drains and exits.
     """
     settings = read_process_settings(config)
     _configure_logs(settings)
@@ -183,11 +183,11 @@ def _announce(settings: Settings, sockets: Sockets) -> None:
     else:
         Console().print(_welcome(settings, public, admin), highlight=False)
     if not settings.public_base_url:
-        structlog.get_logger().warning("PUBLIC_BASE_URL is not set: links in messages lead to this machine")
+        structlog.get_logger().warning("PUBLIC_BASE_URL is not set: links in email point to this machine")
     admin_host = ip_address(sockets.admin.getsockname()[0].partition("%")[0])
     if admin_host.is_unspecified or admin_host.is_global:
         structlog.get_logger().warning(
-            "the admin listener is public: whoever reaches it may try operator credentials; "
+            "the admin listener is public, so anyone can try operator credentials; "
             "set ADMIN_LISTEN to 127.0.0.1 or to an address of a private network",
             admin_url=admin,
         )
@@ -197,7 +197,8 @@ async def _check_redis(settings: Settings) -> None:
     """Warn when Redis is away: the service starts without it, and takes it when it is there."""
     if problem := await redis_problem(settings.redis_url):
         structlog.get_logger().warning(
-            "Redis cannot be used: until it can, each worker counts rates by itself; check REDIS_URL", reason=problem
+            "Redis is unavailable: until it responds, each worker counts rates separately; check REDIS_URL",
+            reason=problem,
         )
 
 
@@ -206,10 +207,12 @@ def _open_shop(settings: Settings, sockets: Sockets, shop: DemoShop, seeded: _Se
     public, admin = _url(sockets.public), _url(sockets.admin)
     key = _key_lookup(settings)
     call = f'curl -H "X-Admin-Key: {key}" {admin}/v1/admin/sites/{seeded.site_key}'
-    print(f"Look at the demo site:\n{call}", flush=True)
+    print(f"Read the demo site through the API:\n{call}", flush=True)
     # Behind the `#`, which browsers send to nobody; the page fills its form with it.
-    print(f"Look at it in the console:\n{public}/console/sign-in#demo:{seeded.password}", flush=True)
-    problem = shop.problem or ("" if seeded.secret else "its site has no room for a credential; revoke one of them")
+    print(f"Open it in the console:\n{public}/console/sign-in#demo:{seeded.password}", flush=True)
+    problem = shop.problem or (
+        "" if seeded.secret else "its site has reached its limit of credentials; revoke one of them"
+    )
     if problem:
         print(f"The demo shop is not running: {problem}", flush=True)
         return

@@ -24,33 +24,31 @@ class TrainOptions:
     """The arguments of the command; a function would have to take too many."""
 
     labels: Annotated[str, Argument(help="File of exported decision labels; - reads standard input.")]
-    kind: Annotated[ModelKind, Option(help="What the model is to score.")]
-    type: Annotated[ModelType, Option(help="What is learned.")] = ModelType.TREES
-    out: Annotated[Path, Option(help="Where the model file is written.")] = Path("model.json")
-    report: Annotated[Path, Option(help="Where the report is written, an HTML page.")] = Path("report.html")
-    trees: Annotated[int, Option(min=1, max=500, help="How many trees.")] = 100
-    depth: Annotated[int, Option(min=1, max=10, help="How many questions deep a tree may be.")] = 4
-    folds: Annotated[int, Option(min=2, max=20, help="How many parts the labels are tested in.")] = 5
-    seed: Annotated[int, Option(min=0, max=2**31 - 1, help="The same seed makes the same model.")] = 1
-    min_labels: Annotated[int, Option(min=20, help="Refuse with fewer labels than this.")] = 100
+    kind: Annotated[ModelKind, Option(help="Kind of model.")]
+    type: Annotated[ModelType, Option(help="Learning algorithm.")] = ModelType.TREES
+    out: Annotated[Path, Option(help="Output file of the model.")] = Path("model.json")
+    report: Annotated[Path, Option(help="Output file of the report, an HTML page.")] = Path("report.html")
+    trees: Annotated[int, Option(min=1, max=500, help="Number of trees.")] = 100
+    depth: Annotated[int, Option(min=1, max=10, help="Maximum depth of a tree.")] = 4
+    folds: Annotated[int, Option(min=2, max=20, help="Number of cross-validation folds.")] = 5
+    seed: Annotated[int, Option(min=0, max=2**31 - 1, help="Random seed. The same seed produces the same model.")] = 1
+    min_labels: Annotated[int, Option(min=20, help="Minimum number of labels.")] = 100
     weight_synthetic: Annotated[
-        float, Option(min=0, max=1, help="How much a label of synthetic traffic counts; 0 leaves them out.")
+        float, Option(min=0, max=1, help="Weight of labels from synthetic traffic; 0 excludes them.")
     ] = 1.0
-    weight_probe: Annotated[
-        float, Option(min=0, max=1, help="How much a label of a probe counts; 0 leaves them out.")
-    ] = 1.0
-    exclude: Annotated[
-        str, Option(help="Features the model must not use: labels or their first parts, with commas between.")
-    ] = "net.country"
+    weight_probe: Annotated[float, Option(min=0, max=1, help="Weight of labels from probes; 0 excludes them.")] = 1.0
+    exclude: Annotated[str, Option(help="Features to exclude: comma-separated labels or label prefixes.")] = (
+        "net.country"
+    )
 
 
 def train(options: TrainOptions) -> CommandAnswer:
-    """Learn a model from decision labels, test it on visitors it has not seen, and write it with a report."""
+    """Train a model from decision labels, cross-validate it by visitor, and write the model and a report."""
     for path in (options.out, options.report):
         if not path.absolute().parent.is_dir():
-            raise CommandRefused(f"there is no folder {path.parent} for {path.name}; make it first")
+            raise CommandRefused(f"there is no folder {path.parent} for {path.name}; create it first")
     if options.out.absolute() == options.report.absolute():
-        raise CommandRefused("--out and --report name the same file; give two")
+        raise CommandRefused("--out and --report are the same file; give two files")
     text = _read(options.labels)
     trained, page = _train(options, text)
     from agentgate.lib.records import to_json  # noqa: PLC0415 - keeps the rest of the command line quick
@@ -92,7 +90,7 @@ def _train(options: TrainOptions, text: str) -> "tuple[Trained, str]":
 def _read(name: str) -> str:
     if name == STANDARD_INPUT:
         return sys.stdin.read()
-    return read_file(Path(name), "give the file that `agentgate labels export` wrote")
+    return read_file(Path(name), "give a file from `agentgate labels export`")
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -139,7 +137,7 @@ def _answer(options: TrainOptions, trained: "Trained") -> CommandAnswer:
     counted = f"{value['labels']} labels of {ground.visitors} visitors, {ground.features} features"
     people: list[str | PrintedTable] = [
         f"{value['version']}: {counted}, ROC AUC {area}",
-        PrintedTable("Figures by threshold", headings, rows),
+        PrintedTable("Metrics by threshold", headings, rows),
         *(f"Warning: {warning}" for warning in trained.warnings),
         recommendation(trained),
         f"Model: {options.out}",

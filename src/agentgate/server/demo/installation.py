@@ -96,7 +96,7 @@ async def seed_credential(store: Store[SiteStores], clock: Clock, path: Path) ->
 
     async def work(stores: SiteStores) -> CredentialSecret | None:
         site = await stores.sites.find_site(DEMO_SITE_KEY, account_id=None)
-        assert site is not None, "it was made before"
+        assert site is not None, "it already exists"
         call = _site_call(_system_call(clock), site)
         earlier = [each for each in await stores.credentials.list_credentials(site.id) if each.is_current()]
         if any(each.id == kept_id for each in earlier):
@@ -135,7 +135,7 @@ async def seed_owner(store: Store[SiteStores], clock: Clock, path: Path) -> str:
 
     async def work(stores: SiteStores) -> None:
         site = await stores.sites.find_site(DEMO_SITE_KEY, account_id=None)
-        assert site is not None, "it was made before"
+        assert site is not None, "it already exists"
         user = await find_or_create_user(stores, call, DEMO_EMAIL, name="Demo")
         if await stores.members.find_membership(site.customer_id, user.id) is None:
             await stores.members.add_membership(site.customer_id, user.id, AccountRole.OWNER, call.now)
@@ -184,7 +184,7 @@ async def seed_traffic(application: Application) -> int:
     await application.refresher.prepare()
     site = application.refresher.sites.find(DEMO_SITE_KEY)
     worker = application.refresher.ids.worker
-    assert site is not None, "it was made before"
+    assert site is not None, "it already exists"
     assert worker is not None, "the refresher is prepared"
     made = list(Traffic(application.refresher.decider, site, application.clock, worker=worker).events())
     made.sort(key=lambda event: event.id)

@@ -89,7 +89,7 @@ class JobRunner:
         try:
             await self._leadership.release()
         except StoreUnavailable:
-            structlog.get_logger().info("lease not released, it will run out")
+            structlog.get_logger().info("lease not released: it will expire")
 
     async def run_due(self) -> None:
         """Begin every job that is due, if this process may, and return when all of them are done."""
@@ -104,7 +104,7 @@ class JobRunner:
             try:
                 await self._begin_due()
             except StoreUnavailable:
-                structlog.get_logger().warning("jobs wait, the store is away")
+                structlog.get_logger().warning("jobs are delayed: the store is unavailable")
             except Exception:  # noqa: BLE001 - a runner that has died would be noticed weeks later
                 structlog.get_logger().exception("jobs could not begin")
             try:
@@ -147,12 +147,12 @@ class JobRunner:
         except StoreUnavailable as away:
             state.due_ms = now_ms + min(job.interval_ms, RETRY_MS)
             failure = type(away).__name__
-            log.warning("job will be tried again, the store is away")
+            log.warning("job will be retried: the store is unavailable")
         except Exception as mistake:
             # One job's mistake must not keep the others from running.
             state.due_ms = now_ms + RETRY_MS
             failure = type(mistake).__name__
-            log.exception("job failed and will be tried again")
+            log.exception("job failed and will be retried")
         took_s = time.monotonic() - began_s
         if self.metrics is not None:
             self.metrics.job_ran(job.name, done=not failure, duration_s=took_s, now_s=now_ms / 1000)
@@ -174,7 +174,9 @@ class JobRunner:
         previous = next((run for run in await self.store.read.jobs.list_runs() if run.name == job.name), None)
         run = next_run(job.name, previous, now_ms)
         if run.held_until_ms > now_ms:
-            structlog.get_logger().warning("job waits, the clock has jumped", job=job.name, until_ms=run.held_until_ms)
+            structlog.get_logger().warning(
+                "job is delayed: the clock has jumped", job=job.name, until_ms=run.held_until_ms
+            )
         elif previous is not None:
             await job.work()
         await self.store.change(lambda stores: stores.jobs.save_run(run))

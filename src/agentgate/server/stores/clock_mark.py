@@ -31,7 +31,7 @@ class _Seen(Struct, frozen=True):
 
 
 class ClockMark:
-    """The file. It is not synchronised with the disk: it outlives the process, and after a power cut it is older."""
+    """The file. It is not synchronized with the disk: it outlives the process, and after a power cut it is older."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / NAME
@@ -56,7 +56,7 @@ class ClockMark:
                 os.close(file)
         except OSError as failure:
             if not self._is_failing:
-                structlog.get_logger().warning("the highest time seen cannot be noted", why=str(failure))
+                structlog.get_logger().warning("the highest known time cannot be saved", why=str(failure))
             self._is_failing = True
         else:
             self._is_failing = False
@@ -69,7 +69,7 @@ class ClockMark:
         """Return that the machine's clock is right, or raise ClockRefused with how far it is behind."""
         ahead_ms = clock.ahead_ms if isinstance(clock, SystemClock) else 0
         if ahead_ms > CORRECTION_MS:
-            raise ClockRefused(f"the machine's clock is {ahead_ms // SECOND_MS} s behind the highest time seen")
+            raise ClockRefused(f"the machine's clock is {ahead_ms // SECOND_MS} s behind the highest known time")
         return "not behind"
 
 
@@ -81,12 +81,12 @@ def continue_clock(mark: ClockMark) -> SystemClock:
     if behind_ms > MOST_BEHIND_MS:
         raise ClockRefused(
             f"the machine's clock shows {to_rfc3339(now_ms)}, but the service has run until {to_rfc3339(seen_ms)};"
-            f" put the clock right. If that later time was the wrong one, delete {mark.path}: tokens that were issued"
-            " until now are then refused"
+            f" correct the clock. If the later time was wrong, delete {mark.path}: tokens issued until now"
+            " are then rejected"
         )
     if behind_ms > CORRECTION_MS:
         structlog.get_logger().error(
-            "the clock was put back; time goes on from the highest that was seen",
+            "the clock was set back: time continues from the highest known time",
             clock=to_rfc3339(now_ms),
             seen=to_rfc3339(seen_ms),
         )

@@ -23,8 +23,8 @@ def check_files(folder: Path, main: str, *others: str, days: str) -> None:
     if used is not None:
         state = "empty" if path.exists() else "missing"
         raise StoreRefused(
-            f"{path} is {state}, but {used} beside it was in use; put a backup in place with `agentgate restore`."
-            f" To begin anew without accounts, sites and rules, move everything else out of {folder}"
+            f"{path} is {state}, but {used} next to it was in use; restore a backup with `agentgate restore`."
+            f" To start without accounts, sites and rules, move everything else out of {folder}"
         )
 
 

@@ -111,7 +111,7 @@ def _segments(stores: Stores) -> SegmentDays:
 async def _check_target(target: Stores) -> None:
     used = await target.databases[CONFIG].one(f"SELECT count(*) FROM {KEYS}")  # noqa: S608 - a name of our own schema
     if used is not None and used[0]:
-        raise CopyRefused("the target is in use already, it has keys of its own; give an empty database")
+        raise CopyRefused("the target is already in use and has keys; give an empty database")
 
 
 async def _tables(database: Database) -> list[MovedTable]:
@@ -228,7 +228,9 @@ async def _go_on_counting(config: Database) -> None:
 def agreed(name: str, wanted: Sum, found: Sum) -> Sum:
     """Return what both have, or refuse the copy."""
     if found != wanted:
-        raise CopyRefused(f"{name} has {found.rows} rows in the target, which are not the {wanted.rows} of the source")
+        raise CopyRefused(
+            f"{name} has {found.rows} rows in the target, which differ from the {wanted.rows} in the source"
+        )
     return found
 
 
@@ -300,7 +302,7 @@ async def _copy_aggregates(stats: Reader, client: ClickhouseClient, day: int) ->
         day * 24,
     )
     if found != [tuple(row) for row in hours]:
-        raise CopyRefused(f"the aggregates of {day_name(day)} are not those of the source; give an empty database")
+        raise CopyRefused(f"the aggregates of {day_name(day)} differ from the source; give an empty database")
     return Sum(len(values) + len(visitors) + len(hours), 0)
 
 

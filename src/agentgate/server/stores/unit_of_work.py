@@ -23,6 +23,7 @@ from agentgate.protection.lists.repository import ListStore
 from agentgate.protection.rules.repositories import RuleStore
 from agentgate.protection.scoring.repository import CaptureStore, ModelStore
 from agentgate.protection.sites.repository import DirectoryStore, SiteStore
+from agentgate.protection.suggestions.repository import SuggestionStore
 from agentgate.server.scheduler.repository import JobStore
 
 T = TypeVar("T")
@@ -61,6 +62,7 @@ class SqlStores:
     outbox = _repository(OutboxStore)
     rules = _repository(RuleStore)
     sites = _repository(SiteStore)
+    suggestions = _repository(SuggestionStore)
     user_sessions = _repository(UserSessionStore)
     users = _repository(UserStore)
     webhooks = _repository(WebhookStore)

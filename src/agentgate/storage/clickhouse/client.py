@@ -158,7 +158,7 @@ class ClickhouseClient:
                 self._first = (number + 1) % len(servers)
                 if time.monotonic() >= until_s:
                     break
-        raise EventsUnavailable(f"ClickHouse does not answer ({why})")
+        raise EventsUnavailable(f"ClickHouse does not respond ({why})")
 
     def _ask(self, number: int, path: str, body: bytes, answer_s: float, encoding: str) -> bytes:
         connection = self._connection(number)
@@ -222,7 +222,7 @@ def _failure(status: int, answer: bytes) -> Exception:
     code = _CODE.search(text)
     if code is not None and int(code[1]) in _ROWS_REFUSED:
         return RowsRefused(text[:500])
-    return EventsUnavailable(f"ClickHouse answers {status}: {text[:500]}")
+    return EventsUnavailable(f"ClickHouse returned {status}: {text[:500]}")
 
 
 def _type_of(value: Value) -> str:

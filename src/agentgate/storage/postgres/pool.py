@@ -104,7 +104,7 @@ class PostgresPool:
             async with asyncio.timeout(self._acquire_timeout_s):
                 await self._places.acquire()
         except TimeoutError as error:
-            raise StoreUnavailable("too many units of work wait for PostgreSQL") from error
+            raise StoreUnavailable("too many units of work are queued for PostgreSQL") from error
 
     async def _acquire(self, pool: Any) -> Any:
         try:
@@ -183,15 +183,15 @@ def reason(error: Exception, url: str) -> str:
     place, user, database = parts.netloc.rpartition("@")[2] or "the socket", parts.username, parts.path.lstrip("/")
     match error:
         case asyncpg.InvalidPasswordError() | asyncpg.InvalidAuthorizationSpecificationError():
-            return f"{place} refuses the user {user!r}: {error}; check user and password in DATABASE_URL"
+            return f"{place} rejects the user {user!r}: {error}; check user and password in DATABASE_URL"
         case asyncpg.InvalidCatalogNameError():
-            return f"{place} has no database {database!r}; make it with `createdb --owner={user} {database}`"
+            return f"{place} has no database {database!r}; create it with `createdb --owner={user} {database}`"
         case gaierror():
             return f"no host is named {parts.hostname!r}; check DATABASE_URL"
         case TimeoutError():
-            return f"{place} did not answer in time"
+            return f"{place} did not respond in time"
         case OSError():
-            return f"nobody answers at {place} ({error.strerror or type(error).__name__}); is PostgreSQL running there?"
+            return f"no response from {place} ({error.strerror or type(error).__name__}); is PostgreSQL running there?"
     return f"{type(error).__name__}: {error}"
 
 

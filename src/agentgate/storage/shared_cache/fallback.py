@@ -1,4 +1,4 @@
-"""FallbackSharedCache: uses this process's memory while the shared store is away.
+"""FallbackSharedCache: uses this process's memory while the shared cache is unavailable.
 
 The local store counts for all workers, so that limits hold at about the same height, and counts all the time.
 """
@@ -98,7 +98,7 @@ class FallbackSharedCache:
     async def exchange(self, additions: Sequence[Addition], *, ttl_ms: int) -> list[int]:
         """Exchange with the primary store, or raise StoreUnavailable: the caller continues with its own counts."""
         if not self._may_ask_primary():
-            raise StoreUnavailable("the shared store is away")
+            raise StoreUnavailable("the shared cache is unavailable")
         try:
             counts = await self._primary.exchange(additions, ttl_ms=ttl_ms)
         except StoreUnavailable:

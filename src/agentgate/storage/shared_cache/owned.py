@@ -274,7 +274,7 @@ class OwnedSharedCache:
         start = 0
         for asked in under_way:
             end = start + len(asked.calls)
-            # A cancelled caller waits no more.
+            # A canceled caller waits no more.
             if not asked.results.done():
                 asked.results.set_result(results[start:end])
             start = end
@@ -284,7 +284,7 @@ class OwnedSharedCache:
         # The answer may have come while the event loop was busy.
         self._receive()
         if number == self._under_way_number:
-            self._fail_all("did not answer in time")
+            self._fail_all("did not respond in time")
 
     def _fail_all(self, reason: str) -> None:
         """Fail the calls under way and those behind them, which would wait as long again."""

@@ -30,7 +30,7 @@ WAL_KEPT_BYTES = 64 * 1024 * 1024
 # The page cache of a writer. With SQLite's own 2 MB, writing events to a large day takes a fifth longer.
 WRITER_CACHE_KIB = 16 * 1024
 STATEMENTS_CACHED = 512
-REMEDY = "put the databases of a backup in place with `agentgate restore`, or the right file back"
+REMEDY = "put the databases of a backup in place with `agentgate restore`, or restore the right file"
 
 CONFLICTS = frozenset(
     {

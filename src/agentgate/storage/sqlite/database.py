@@ -161,7 +161,7 @@ class SqliteDatabase:
             except apsw.Error as error:
                 raise translated(error) from error
             finally:
-                # On the same thread, hence after a step that may still be running when this was cancelled.
+                # On the same thread, hence after a step that may still be running when this was canceled.
                 thread.submit(copy.close)
         await asyncio.to_thread(partial.replace, path)
 

@@ -200,7 +200,7 @@ class SqliteWriter:
         if self._stopped:
             raise StoreUnavailable("the database is closed")
         if self._queue.qsize() >= self._queue_limit:
-            raise StoreUnavailable("too many units of work wait for the database")
+            raise StoreUnavailable("too many units of work are queued for the database")
         if self._thread is None:
             self._thread = threading.Thread(target=self._serve, name="sqlite-writer", daemon=True)
             self._thread.start()
@@ -357,7 +357,7 @@ def _commit_failure(error: Exception) -> Exception:
 
 def _tell(outcomes: Sequence[UnitOutcome]) -> None:
     for future, result, error in outcomes:
-        # The caller may have been cancelled meanwhile.
+        # The caller may have been canceled meanwhile.
         if future.done():
             continue
         if error is None:

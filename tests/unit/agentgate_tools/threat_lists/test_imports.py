@@ -82,7 +82,7 @@ def test_a_newer_list_of_crawlers_adds_its_names(tmp_path):
     assert [refusal.reason for refusal in report.refusals] == ["pattern 'a.*b' is not plain text, or too general"]
 
 
-def test_a_line_that_is_no_network_is_refused_with_its_number(tmp_path):
+def test_a_line_that_is_not_a_network_is_rejected_with_its_number(tmp_path):
     imported, report = read(tmp_path, "block.txt", "# mine\n192.0.2.1\n\nnonsense\n1.2.3.4/99\n")
 
     assert (report.taken, report.refused) == (1, 2)
@@ -91,7 +91,7 @@ def test_a_line_that_is_no_network_is_refused_with_its_number(tmp_path):
 
 
 @pytest.mark.parametrize("line", ["0.0.0.0/0", "64.0.0.0/2", "::/0", "2000::/3"])
-def test_a_network_that_is_half_the_internet_is_refused(tmp_path, line):
+def test_a_network_that_is_half_the_internet_is_rejected(tmp_path, line):
     _, report = read(tmp_path, "block.txt", line)
 
     assert report.taken == 0
@@ -110,20 +110,20 @@ def test_a_network_that_is_half_the_internet_is_refused(tmp_path, line):
         "192.0.2.0\t192.0.2.1\t-4\tDE\tX",
     ],
 )
-def test_a_line_that_is_no_range_with_a_number_is_refused(tmp_path, line):
+def test_a_line_that_is_not_a_range_with_a_number_is_rejected(tmp_path, line):
     _, report = read(tmp_path, "table.tsv", line)
 
     assert (report.taken, report.refused) == (0, 1)
 
 
-def test_a_file_of_no_known_kind_is_refused_and_the_reason_names_the_known(tmp_path):
+def test_a_file_of_no_known_kind_is_rejected_and_the_reason_names_the_known(tmp_path):
     _, report = read(tmp_path, "addresses.csv", "192.0.2.1\n")
 
     assert report.refused == 1
     assert "datacenter*.txt" in report.refusals[0].reason
 
 
-def test_a_licence_beside_the_lists_is_no_list(tmp_path):
+def test_a_licence_next_to_the_lists_is_not_a_list(tmp_path):
     (tmp_path / "LICENSE.txt").write_text("MIT")
 
     _, report = read(tmp_path, "vpn.txt", "192.0.2.1\n")
@@ -142,11 +142,11 @@ def test_a_licence_beside_the_lists_is_no_list(tmp_path):
         ("asn.mmdb", b"not a database"),
     ],
 )
-def test_a_file_that_is_not_what_its_name_says_is_refused_whole(tmp_path, name, content):
+def test_a_file_that_is_not_what_its_name_shows_is_rejected_whole(tmp_path, name, content):
     with pytest.raises(IntelRefused, match=f"{name} cannot be read"):
         read(tmp_path, name, content)
 
 
-def test_an_empty_folder_is_refused(tmp_path):
+def test_an_empty_folder_is_rejected(tmp_path):
     with pytest.raises(IntelRefused, match="has no files"):
         import_folder(tmp_path, now_ms=0)

@@ -48,11 +48,11 @@ def test_a_decision_that_was_labelled_again_counts_once_as_labelled_last():
         ('"x"', "line 3: expected a label object or a page of labels, not text"),
         ('{"items": {}}', "line 3: `items` of a page must be an array of labels"),
         ("{}", "line 3 is not a decision label: Object missing required field `decisionId`"),
-        ('{"score": NaN}', "line 3 is not JSON: NaN is no number"),
+        ('{"score": NaN}', "line 3 is not JSON: NaN is not a number"),
         ("[" * 100_000, "line 3 is not JSON: "),
     ],
 )
-def test_a_malformed_line_is_refused_with_its_number(broken, told):
+def test_a_malformed_line_is_rejected_with_its_number(broken, told):
     with pytest.raises(TrainingRefused) as refused:
         read_labels(lines(made_labels(2)) + broken + "\n")
 
@@ -68,7 +68,7 @@ def test_a_malformed_line_is_refused_with_its_number(broken, told):
         ({"evidence": {}}, "Object missing required field `time` - at `$.evidence`"),
     ],
 )
-def test_a_label_with_a_wrong_field_is_refused_and_the_field_named(fields, told):
+def test_a_label_with_a_wrong_field_is_rejected_and_the_field_named(fields, told):
     good, bad = made_labels(2)
 
     with pytest.raises(TrainingRefused) as refused:
@@ -77,10 +77,10 @@ def test_a_label_with_a_wrong_field_is_refused_and_the_field_named(fields, told)
     assert str(refused.value) == f"line 2 is not a decision label: {told}"
 
 
-def test_a_figure_that_is_infinite_is_refused():
+def test_a_figure_that_is_infinite_is_rejected():
     text = lines(made_labels(1)).replace('"rate_visitor": ', '"rate_visitor": 1e999, "x": ')
 
-    with pytest.raises(TrainingRefused, match="line 1: the figure rate_visitor must be at most"):
+    with pytest.raises(TrainingRefused, match="line 1: the measurement rate_visitor must be at most"):
         read_labels(text)
 
 
@@ -111,7 +111,7 @@ def test_only_decisions_with_content_teach_the_content_model():
     assert {example.decision.decision_id for example in examples} == {item["decisionId"] for item in with_content}
 
 
-def test_too_few_labels_are_refused_with_the_numbers():
+def test_too_few_labels_are_rejected_with_the_numbers():
     with pytest.raises(TrainingRefused) as refused:
         examples_for(ModelKind.BOT, read_labels(lines(made_labels(99))), least=100)
 
@@ -124,8 +124,8 @@ def test_too_few_labels_are_refused_with_the_numbers():
 @pytest.mark.parametrize(
     ("kind", "missing"), [(ModelKind.BOT, "human"), (ModelKind.AGENT, "agent"), (ModelKind.CONTENT, "human")]
 )
-def test_only_one_answer_is_refused_and_the_other_named(kind, missing):
+def test_only_one_response_is_rejected_and_the_other_named(kind, missing):
     items = made_labels(40, kinds=("bot",), extra=("content.many_links",))
 
-    with pytest.raises(TrainingRefused, match=rf"only 0 usable label\(s\) say {missing}; a model of kind {kind}"):
+    with pytest.raises(TrainingRefused, match=rf"only 0 usable label\(s\) are {missing}; a model of kind {kind}"):
         examples_for(kind, read_labels(lines(items)), least=20)

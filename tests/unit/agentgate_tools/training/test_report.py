@@ -67,7 +67,7 @@ def checked(page):
     return parser
 
 
-def test_the_page_is_sound_and_no_id_stands_twice(page):
+def test_the_page_is_sound_and_no_id_is_twice(page):
     found = checked(page)
 
     assert found.open == []
@@ -80,8 +80,8 @@ def test_the_page_has_every_part(page):
 
     for part in (
         "Recommendation.", "ROC AUC", "PR AUC", "Brier score", "Log loss", "Warnings", "ROC curve",
-        "Precision and recall", "Calibration", "Scores by answer", "Thresholds", "Top features",
-        "What it was learned from", "bot: 120, human: 120", "operator: 240", "net.datacenter",
+        "Precision and recall", "Calibration", "Scores by class", "Thresholds", "Top features",
+        "Training data", "bot: 120, human: 120", "operator: 240", "net.datacenter",
     ):  # fmt: skip
         assert part in text, part
 
@@ -96,7 +96,7 @@ def test_the_page_follows_the_readers_colour_scheme(page):
     assert "@media (prefers-color-scheme: dark)" in page
 
 
-def test_every_chart_is_sound_and_says_in_words_what_it_shows(page):
+def test_every_chart_is_sound_and_shows_in_plain_text_what_it_shows(page):
     charts = [ET.fromstring(text) for text in re.findall(r"<svg.*?</svg>", page, re.DOTALL)]
 
     assert len(charts) == 4
@@ -121,7 +121,7 @@ def test_every_mark_of_every_chart_lies_inside_it(page):
             assert float(bar.get("y")) + float(bar.get("height")) <= high
 
 
-def test_what_stands_in_labels_is_never_markup(trained):
+def test_what_is_in_labels_is_never_markup(trained):
     fact = replace(trained.features[0], name="<script>alert(1)</script>")
 
     page = report_page(replace(trained, features=(fact,), warnings=("<b>",)))
@@ -130,7 +130,7 @@ def test_what_stands_in_labels_is_never_markup(trained):
     assert "<b>" not in page
 
 
-def test_warnings_are_listed_and_their_absence_is_said(trained):
+def test_warnings_are_listed_and_their_absence_is_shown(trained):
     text = checked(report_page(replace(trained, warnings=()))).text
 
     assert "There are only 240 labels." in checked(report_page(trained)).text
@@ -138,7 +138,7 @@ def test_warnings_are_listed_and_their_absence_is_said(trained):
     assert "There are only" not in text
 
 
-def test_figures_that_no_fold_could_give_are_unknown(trained):
+def test_metrics_that_no_fold_could_give_are_unknown(trained):
     unknown = Figure(value=None, low=None, high=None)
 
     page = report_page(replace(trained, figures=replace(trained.figures, roc_auc=unknown)))
@@ -184,14 +184,14 @@ def test_the_lowest_threshold_that_spares_people_is_recommended(trained):
     assert "start with a min_score of 0.8:" in recommendation(at_rates(trained, 0.05, 0.01, 0.001))
 
 
-def test_a_model_that_spares_nobody_is_to_be_watched_only(trained):
+def test_a_model_that_spares_no_one_is_to_be_watched_only(trained):
     told = recommendation(at_rates(trained, 0.3, 0.2, 0.04))
 
-    assert "let no rule challenge or block by it yet" in told
+    assert "do not use it in rules yet" in told
     assert "wrong about 4.0 % of people" in told
 
 
-def test_a_model_that_tells_nothing_apart_is_not_to_be_installed(trained):
+def test_a_model_that_shows_nothing_apart_is_not_to_be_installed(trained):
     figures = replace(trained.figures, roc_auc=Figure(value=0.6, low=0.5, high=0.7))
 
     assert recommendation(replace(trained, figures=figures)).startswith("Do not install this model")

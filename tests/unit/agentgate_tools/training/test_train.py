@@ -61,7 +61,7 @@ def test_what_is_learned_separates_visitors_that_were_never_seen(name, request):
     assert np.mean(np.array(scores["human"]) >= 0.5) < 0.1
 
 
-def test_the_cross_validated_figures_come_true_on_new_visitors(trained):
+def test_the_cross_validated_metrics_come_true_on_new_visitors(trained):
     scorer = make_scorer(trained.model)
     unseen = read_labels(lines(made_labels(2000, seed=5)))
     found = [observation(decision) for decision in unseen]
@@ -115,7 +115,7 @@ def test_the_written_file_scores_as_the_learner_with_each_calibration(decisions,
         check_scores(model, rows, apply(fitted, margins) + 2e-4)
 
 
-def test_scores_of_trees_equal_those_of_the_library(decisions):
+def test_scores_of_trees_equal_the_ones_of_the_library(decisions):
     rows = rows_for(examples_for(ModelKind.BOT, decisions, least=100), plan().rows)
     answers = Answers(target=rows.target, weights=rows.weights)
     learned = fit(plan().learner, rows.names, rows.matrix, answers)
@@ -125,7 +125,7 @@ def test_scores_of_trees_equal_those_of_the_library(decisions):
     assert np.abs(sigmoid(learned.margins(rows.matrix)) - expected).max() < 1e-9
 
 
-def test_no_visitor_stands_on_both_sides_of_a_fold():
+def test_no_visitor_is_on_both_sides_of_a_fold():
     # Every visitor has a random habit of its own that says nothing about others: remembered, it would look like skill.
     chance = random.Random(3)
     items = made_labels(480, figures=True, visits=8)
@@ -137,7 +137,7 @@ def test_no_visitor_stands_on_both_sides_of_a_fold():
     trained = train(read_labels(lines(items)), plan())
 
     assert abs(trained.figures.roc_auc.value - 0.5) < 0.2
-    assert any("hardly told the two apart" in warning for warning in trained.warnings)
+    assert any("hardly distinguished the classes" in warning for warning in trained.warnings)
 
 
 def test_score_bands_and_excluded_labels_are_not_learned(decisions, trained):
@@ -154,7 +154,7 @@ def test_score_bands_and_excluded_labels_are_not_learned(decisions, trained):
     assert set(everything.model.features) == {*trained.model.features, "net.country.de"}
 
 
-def test_figures_are_used_only_where_nearly_all_labels_have_them(decisions):
+def test_metrics_are_used_only_where_nearly_all_labels_have_them(decisions):
     without = read_labels(lines(made_labels(480, figures=False)))
     few = [*decisions[:200], *without[200:]]
     most = [*decisions[:460], *without[460:]]
@@ -166,7 +166,7 @@ def test_figures_are_used_only_where_nearly_all_labels_have_them(decisions):
     assert by_few.ground.ones + by_few.ground.zeros == 480
     assert "rate_visitor" in by_most.model.features
     assert by_most.ground.ones + by_most.ground.zeros == 460
-    assert "20 labels were left out because their figures were not captured." in by_most.warnings
+    assert "20 labels were excluded because their measurements were not captured." in by_most.warnings
 
 
 def test_synthetic_labels_can_count_less_or_not_at_all(decisions):
@@ -192,7 +192,7 @@ def test_synthetic_labels_can_count_less_or_not_at_all(decisions):
     assert none.model.weights == train(decisions, plan(**logistic)).model.weights
 
 
-def test_the_metadata_says_what_was_used_and_nothing_about_anybody(trained):
+def test_the_metadata_shows_what_was_used_and_nothing_about_anyone(trained):
     metadata = trained.model.metadata
 
     assert metadata["labels"] == {"bot": 240, "human": 240}
@@ -215,26 +215,26 @@ def test_a_feature_that_separates_alone_is_pointed_out():
 
     trained = train(read_labels(lines(items)), plan())
 
-    assert trained.warnings[0].startswith("All but separates the answers alone: net.tor.")
-    assert recommendation(trained).startswith("Look into the first warning before anything else")
+    assert trained.warnings[0].startswith("These features alone almost separate the classes: net.tor.")
+    assert recommendation(trained).startswith("Resolve the first warning first")
 
 
-def test_answers_out_of_balance_are_pointed_out():
+def test_responses_out_of_balance_are_pointed_out():
     trained = train(read_labels(lines(made_labels(480, kinds=("bot", *["human"] * 11)))), plan())
 
     assert any(
-        warning.startswith("The answers are out of balance: 40 of bots, 440 of people.") for warning in trained.warnings
+        warning.startswith("The classes are imbalanced: 40 of bots, 440 of people.") for warning in trained.warnings
     )
 
 
-def test_fewer_visitors_than_folds_are_refused():
+def test_fewer_visitors_than_folds_are_blocked():
     decisions = read_labels(lines(made_labels(240, visits=40)))
 
     with pytest.raises(TrainingRefused, match=r"come from 3 visitor\(s\), and 4 folds need one each"):
         train(decisions, plan())
 
 
-def test_evidence_without_any_usable_feature_is_refused():
+def test_evidence_without_any_usable_feature_is_rejected():
     items = made_labels(200, figures=False)
     for item in items:
         item["evidence"]["labels"] = ["model.bot.likely"]
@@ -271,7 +271,7 @@ def test_an_isotonic_curve_rises_ends_short_of_certainty_and_keeps_its_points_ap
     assert all(after - before > 0.9e-6 for before, after in zip(curve.x, curve.x[1:], strict=False))
 
 
-def test_platt_stays_finite_where_the_answers_are_apart():
+def test_platt_stays_finite_where_the_responses_are_apart():
     margins = np.repeat([-9.0, 9.0], 50)
     curve = CALIBRATIONS["platt"](margins, Answers(target=(margins > 0).astype(np.int64), weights=np.ones(100)))
 
@@ -279,7 +279,7 @@ def test_platt_stays_finite_where_the_answers_are_apart():
     assert 0 < curve.a < 10
 
 
-def test_figures_over_folds_are_those_that_can_be_counted_by_hand():
+def test_metrics_over_folds_are_those_that_can_be_counted_by_hand():
     scores = np.array([0.1, 0.6, 0.9, 0.99, 0.2, 0.3, 0.4, 0.85])
     target = np.array([0, 0, 1, 1, 0, 0, 1, 1])
     figures = figures_of(

@@ -13,7 +13,7 @@ moments = st.one_of(st.integers(0, 4 * HOUR_MS), st.sampled_from([0, 1, HOUR_MS 
 
 
 @given(first=moments, second=moments)
-def test_whole_hours_and_edges_are_the_range_and_nothing_else(first: int, second: int) -> None:
+def test_whole_hours_and_edges_are_the_range_alone(first: int, second: int) -> None:
     span = TimeRange(START_MS + min(first, second), START_MS + max(first, second) + 1)
     counted_ms = 0
     for hour in range(-(-span.from_ms // HOUR_MS), span.to_ms // HOUR_MS):

@@ -29,7 +29,7 @@ def test_buckets_are_cut_at_whole_hours_and_clipped_to_the_range() -> None:
     assert bucket_spans(TimeRange(0, DAY_MS), MetricsBucket.DAY) == [TimeRange(0, DAY_MS)]
 
 
-def test_every_hour_is_added_to_the_one_bucket_it_lies_in() -> None:
+def test_every_hour_is_added_to_the_one_bucket_it_is_in() -> None:
     hours = {hour: Counts(requests=1, challenges_passed=hour) for hour in (0, 23, 24, 47)}
     points = series(hours, bucket_spans(TimeRange(HALF, 2 * DAY_MS - HALF), MetricsBucket.DAY))
 

@@ -44,7 +44,7 @@ def test_many_visitors_are_estimated_within_a_few_percent(number: int) -> None:
 
 @pytest.mark.parametrize("days", [1, 2, 31, 92])
 @pytest.mark.parametrize("different", [300, KEPT, 9_000])
-def test_the_estimate_is_that_of_the_smallest_numbers_of_all_days(days: int, different: int) -> None:
+def test_the_estimate_matches_the_smallest_numbers_of_all_days(days: int, different: int) -> None:
     chance = random.Random(days * different)
     everybody = sorted(visitors(chance, different))
     # Quiet days tell all of their visitors, busy ones only the smallest; most visitors come on several days.

@@ -43,7 +43,7 @@ async def test_each_line_is_a_decision_in_the_other_format(scene: Scene) -> None
     assert [json.loads(line)["id"] for line in request.body.splitlines()] == made
 
 
-async def test_what_was_told_is_not_told_again(scene: Scene) -> None:
+async def test_what_was_reported_is_not_reported_again(scene: Scene) -> None:
     await scene.create()
     await scene.decide()
     await scene.deliver()
@@ -54,7 +54,7 @@ async def test_what_was_told_is_not_told_again(scene: Scene) -> None:
     assert [ids_of(request) for request in scene.server.received][1:] == [later]
 
 
-async def test_only_decisions_after_its_making_are_told(scene: Scene) -> None:
+async def test_only_decisions_after_its_making_are_reported(scene: Scene) -> None:
     await scene.decide()
     scene.clock.advance(ms=1)
     await scene.create()
@@ -64,7 +64,7 @@ async def test_only_decisions_after_its_making_are_told(scene: Scene) -> None:
     assert [ids_of(request) for request in scene.server.received] == [later]
 
 
-async def test_a_decision_is_left_alone_for_three_seconds(scene: Scene) -> None:
+async def test_a_decision_is_unchanged_for_three_seconds(scene: Scene) -> None:
     await scene.create()
     made = await scene.decide()
 
@@ -107,7 +107,7 @@ async def test_a_filter_chooses_by_outcome_and_kind(scene: Scene) -> None:
     assert [ids_of(request) for request in scene.server.received] == [blocked + dropped]
 
 
-async def test_what_nobody_wants_is_passed_over_once(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_no_one_wants_is_passed_over_once(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deliver, "MOST_SCANNED", 1000)
     webhook_id, _ = await scene.create(filter=WebhookFilter(outcomes=[Outcome.DROP]))
     await scene.decide(2500)
@@ -120,7 +120,7 @@ async def test_what_nobody_wants_is_passed_over_once(scene: Scene, monkeypatch: 
     assert [ids_of(request) for request in scene.server.received] == [wanted]
 
 
-async def test_a_quiet_webhook_writes_nothing_but_once_a_day(scene: Scene) -> None:
+async def test_a_quiet_webhook_writes_only_once_a_day(scene: Scene) -> None:
     webhook_id, _ = await scene.create()
     before = await scene.stored(webhook_id)
     await scene.deliver()
@@ -130,7 +130,7 @@ async def test_a_quiet_webhook_writes_nothing_but_once_a_day(scene: Scene) -> No
     assert (await scene.stored(webhook_id)).progress.revision == before.progress.revision + 1
 
 
-async def test_a_disabled_webhook_goes_on_where_it_stopped(scene: Scene) -> None:
+async def test_a_disabled_webhook_continues_where_it_stopped(scene: Scene) -> None:
     webhook_id, _ = await scene.create()
     await scene.change(webhook_id, enabled=False)
     made = await scene.decide()
@@ -155,7 +155,7 @@ async def test_nothing_is_pushed_for_an_account_that_is_suspended(scene: Scene) 
     assert scene.server.received == []
 
 
-async def test_a_moved_site_pushes_nothing_until_its_new_account_says_so(scene: Scene) -> None:
+async def test_a_moved_site_pushes_nothing_until_its_new_account_shows_it(scene: Scene) -> None:
     webhook_id, _ = await scene.create()
     site = await scene.stores.store.read.sites.find_site("site_key_st_1", account_id=None)
     await scene.stores.store.change(lambda stores: stores.sites.save_site(replace(site, customer_id="acc_2")))
@@ -191,7 +191,7 @@ async def test_another_filter_takes_another_id(scene: Scene) -> None:
     assert first.headers["webhook-id"] != second.headers["webhook-id"]
 
 
-async def test_decisions_asked_for_later_are_told_from_then_on(scene: Scene) -> None:
+async def test_decisions_asked_for_later_are_reported_from_then_on(scene: Scene) -> None:
     webhook_id, _ = await scene.create(events=[WebhookEvent.HEALTH])
     await scene.decide()
     scene.clock.advance(ms=1)
@@ -202,7 +202,7 @@ async def test_decisions_asked_for_later_are_told_from_then_on(scene: Scene) -> 
     assert [ids_of(request) for request in scene.server.received] == [made]
 
 
-async def test_deliveries_are_listed_with_their_attempts_and_the_oldest_forgotten(scene: Scene) -> None:
+async def test_deliveries_are_listed_with_their_attempts_and_the_oldest_discarded(scene: Scene) -> None:
     webhook_id, _ = await scene.create()
     scene.server.answer = saying(500, 200)
     await scene.decide(2)

@@ -43,7 +43,7 @@ def told(scene: Scene) -> list[tuple[str, str]]:
     return [(body["previous"], body["status"]) for body in (json.loads(each.body) for each in scene.server.received)]
 
 
-async def test_a_change_is_told_once_with_its_checks(scene: Scene) -> None:
+async def test_a_change_is_shown_once_with_its_checks(scene: Scene) -> None:
     _, secret = await scene.create(events=HEALTH)
     await look(scene, "ok")
     await scene.deliver()
@@ -64,7 +64,7 @@ async def test_a_change_is_told_once_with_its_checks(scene: Scene) -> None:
     assert is_signed(request, secret)
 
 
-async def test_each_change_is_told_from_what_was_told_before(scene: Scene) -> None:
+async def test_each_change_is_reported_from_what_was_reported_before(scene: Scene) -> None:
     await scene.create(events=HEALTH)
     for status in ("ok", "warning", "critical", "ok"):
         await look(scene, status)
@@ -73,7 +73,7 @@ async def test_each_change_is_told_from_what_was_told_before(scene: Scene) -> No
     assert told(scene) == [("ok", "warning"), ("warning", "critical"), ("critical", "ok")]
 
 
-async def test_a_change_that_could_not_be_told_is_repeated_with_the_same_id(scene: Scene) -> None:
+async def test_a_change_that_could_not_be_reported_is_repeated_with_the_same_id(scene: Scene) -> None:
     await scene.create(events=HEALTH)
     await look(scene, "ok")
     scene.server.answer = saying(500, 200)
@@ -87,7 +87,7 @@ async def test_a_change_that_could_not_be_told_is_repeated_with_the_same_id(scen
     assert first.body == second.body
 
 
-async def test_what_changed_again_before_it_was_told_is_told_as_it_is(scene: Scene) -> None:
+async def test_what_changed_again_before_it_was_reported_is_reported_as_it_is(scene: Scene) -> None:
     await scene.create(events=HEALTH)
     for status in ("ok", "warning", "critical"):
         await look(scene, status)
@@ -112,7 +112,7 @@ async def test_health_and_decisions_reach_the_same_webhook(scene: Scene) -> None
     assert ids_of(scene.server.received[1]) == made
 
 
-async def test_only_sites_with_such_a_webhook_are_looked_at_and_each_once(scene: Scene) -> None:
+async def test_only_sites_with_such_a_webhook_are_inspected_and_each_once(scene: Scene) -> None:
     await scene.create()
     assert await look(scene, "ok") == []
     await scene.create(events=HEALTH)
@@ -122,7 +122,7 @@ async def test_only_sites_with_such_a_webhook_are_looked_at_and_each_once(scene:
     assert await look(scene, "ok") == ["site_key_st_1"]
 
 
-async def test_health_asked_for_anew_begins_anew(scene: Scene) -> None:
+async def test_health_asked_for_again_begins_again(scene: Scene) -> None:
     webhook_id, _ = await scene.create(events=HEALTH)
     await look(scene, "ok")
     await look(scene, "critical")

@@ -11,7 +11,7 @@ from agentgate.events.webhooks.signing import new_secret, signed_headers
 DOCUMENT = Path(__file__).parents[4] / "docs" / "webhooks.md"
 
 
-def test_a_signature_is_that_of_the_published_example() -> None:
+def test_a_signature_matches_the_published_example() -> None:
     headers = signed_headers(
         "msg_p5jXN8AQM9LWM0D4loKWxJek",
         b'{"test": 2432232314}',

@@ -173,7 +173,7 @@ POST = (
 
 
 @pytest.mark.parametrize("cut", bodies())
-def test_the_head_of_a_post_is_cut_and_says_how_long_its_body_is(cut):
+def test_the_head_of_a_post_is_cut_and_shows_how_long_its_body_is(cut):
     assert cut(POST)[1] == b"Bearer ags_x"
     assert cut(POST.replace(b"POST /", b"POST  /")) is None
     assert read_length(POST) == 7

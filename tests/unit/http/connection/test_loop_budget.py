@@ -24,7 +24,7 @@ def ask_often(budget: LoopBudget, requests: int, each_s: float) -> list[bool]:
     return found
 
 
-def test_after_too_much_work_a_turn_is_over():
+def test_after_too_much_work_a_turn_has_ended():
     async def one_turn() -> list[bool]:
         return ask_often(LoopBudget(LONG_S), 20 * ASKED_EVERY, LONG_S / ASKED_EVERY)
 
@@ -61,7 +61,7 @@ def test_pauses_in_one_turn_after_the_other_do():
     assert asyncio.run(turns()) == [False, True, True, False, False, True]
 
 
-def test_the_next_turn_begins_anew():
+def test_the_next_turn_begins_again():
     async def turns() -> tuple[list[bool], list[bool], bool]:
         budget = LoopBudget(LONG_S)
         budget.is_refreshed = True
@@ -77,7 +77,7 @@ def test_the_next_turn_begins_anew():
     assert not is_refreshed
 
 
-def test_what_was_looked_at_is_known_until_the_loops_clock_goes_on():
+def test_what_was_inspected_is_known_until_the_loops_clock_continues():
     async def turns() -> list[bool]:
         budget, found = LoopBudget(LONG_S), []
         for pause_s in (0, 0, 2 * SAME_TURN_S, 0):
@@ -90,7 +90,7 @@ def test_what_was_looked_at_is_known_until_the_loops_clock_goes_on():
     assert asyncio.run(turns()) == [False, True, False, True]
 
 
-def test_few_requests_in_a_row_are_asked_about_once_more_when_they_are_several():
+def test_few_requests_in_a_row_are_queried_about_once_more_when_they_are_several():
     async def turns() -> list[bool]:
         budget, found = LoopBudget(LONG_S), []
         for _ in range(ASKED_FROM):
@@ -138,7 +138,7 @@ def doors(budget: LoopBudget, count: int, told: list[str]) -> list[Door]:
     return [Door(budget, str(number), told) for number in range(count)]
 
 
-def test_whoever_is_held_goes_on_in_the_next_turn_with_time_and_the_newest_first():
+def test_anyone_who_is_held_continues_in_the_next_turn_with_time_and_the_newest_first():
     async def turns() -> list[str]:
         budget, told = LoopBudget(LONG_S), []
         for door in doors(budget, 3, told):
@@ -151,7 +151,7 @@ def test_whoever_is_held_goes_on_in_the_next_turn_with_time_and_the_newest_first
     assert asyncio.run(turns()) == ["2", "1", "0"]
 
 
-def test_whoever_is_held_waits_while_others_come():
+def test_anyone_who_is_held_waits_while_others_come():
     async def turns() -> list[list[str]]:
         budget, told = LoopBudget(LONG_S), []
         budget.enqueue(doors(budget, 1, told)[0])
@@ -165,7 +165,7 @@ def test_whoever_is_held_waits_while_others_come():
     assert asyncio.run(turns()) == [[], [], ["0"], ["0"]]
 
 
-def test_those_who_are_held_have_the_time_of_a_turn_and_no_more():
+def test_users_who_are_held_have_the_time_of_a_turn_only():
     class Slow(Door):
         def resume(self) -> None:
             super().resume()
@@ -187,7 +187,7 @@ def test_those_who_are_held_have_the_time_of_a_turn_and_no_more():
     assert after[-1] == 20 * ASKED_EVERY
 
 
-def test_whoever_was_held_for_too_long_is_refused_the_oldest_first_and_a_few_at_a_time():
+def test_anyone_who_was_held_for_too_long_is_rejected_the_oldest_first_and_a_few_at_a_time():
     async def turns() -> list[list[str]]:
         budget, told = LoopBudget(LONG_S, 2 * LONG_S), []
         for door in doors(budget, 2 * REFUSED_PART, told):
@@ -213,7 +213,7 @@ def test_whoever_was_held_for_too_long_is_refused_the_oldest_first_and_a_few_at_
     assert third[3:] == [str(number) for number in range(2 * REFUSED_PART - 1, 6, -1)]
 
 
-def test_whoever_is_delayed_goes_on_in_order_when_the_turn_ends_whatever_else_comes():
+def test_anyone_who_is_delayed_continues_in_order_when_the_turn_ends_whatever_else_comes():
     async def turns() -> list[str]:
         budget, told = LoopBudget(LONG_S), []
         for door in doors(budget, 3, told):
@@ -226,7 +226,7 @@ def test_whoever_is_delayed_goes_on_in_order_when_the_turn_ends_whatever_else_co
     assert asyncio.run(turns()) == ["0", "1", "2"]
 
 
-def test_one_that_cannot_go_on_keeps_nobody_waiting():
+def test_one_that_cannot_continue_keeps_no_one_waiting():
     async def turns() -> tuple[list[str], bool]:
         budget, told = LoopBudget(LONG_S, 0.0), []
         for enqueue in (budget.defer, budget.enqueue):
@@ -242,7 +242,7 @@ def test_one_that_cannot_go_on_keeps_nobody_waiting():
     assert not is_refusing
 
 
-def test_what_was_looked_at_for_those_who_were_held_is_looked_at_again():
+def test_what_was_inspected_for_users_who_were_held_is_inspected_again():
     class Looking(Door):
         def resume(self) -> None:
             super().resume()

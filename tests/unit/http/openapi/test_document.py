@@ -40,7 +40,7 @@ def test_a_document_is_valid_openapi(described):
     assert [error.message for error in OPENAPI_31_VALIDATOR.iter_errors(described)] == []
 
 
-def test_the_validator_refuses_what_is_not_openapi():
+def test_the_validator_rejects_what_is_not_openapi():
     broken = json.loads(json.dumps(DOCUMENTS["admin"]))
     del broken["info"]["version"]
 
@@ -80,7 +80,7 @@ def test_the_admin_document_has_patterns_at_all():
 
 
 @every_row
-def test_every_row_is_described_in_words(surface, row):
+def test_every_row_is_described_in_plain_text(surface, row):
     operation = operation_of(surface, row)
 
     assert operation["summary"]
@@ -104,7 +104,7 @@ def test_operation_ids_are_unique_over_all_documents():
 
 
 @every_row
-def test_every_code_that_a_row_declares_stands_with_its_status(surface, row):
+def test_every_code_that_a_row_declares_is_with_its_status(surface, row):
     responses = operation_of(surface, row)["responses"]
     codes = refusals(row, shape_of(row.handler), surface)
     listed = {

@@ -78,7 +78,7 @@ def test_an_example_keeps_to_the_limits(schema, value):
     assert example(schema, {}) == value
 
 
-def test_the_last_word_of_a_name_says_what_a_text_is_about():
+def test_the_last_word_of_a_name_shows_what_a_text_is_about():
     schema = {"type": "array", "items": {"type": "string"}}
 
     assert example(schema, {}, name="allowedOrigins") == ["https://shop.example"]

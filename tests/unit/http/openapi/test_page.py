@@ -84,7 +84,7 @@ def test_ids_are_unique_and_every_link_on_the_page_leads_to_one(page):
 
 
 @every_page
-def test_a_page_loads_nothing_but_its_style_sheet(page):
+def test_a_page_loads_only_its_style_sheet(page):
     reader = read(page)
 
     assert [attributes for tag, attributes in reader.elements if tag == "link"] == [
@@ -105,7 +105,7 @@ def test_headings_skip_no_level(page):
 
 
 @every_page
-def test_a_page_says_its_language_and_lets_the_keyboard_skip_to_the_content(page):
+def test_a_page_shows_its_language_and_lets_the_keyboard_skip_to_the_content(page):
     reader = read(page)
     links = [attributes for tag, attributes in reader.elements if tag == "a"]
 
@@ -145,14 +145,14 @@ def test_every_schema_is_shown_with_its_properties(name):
             assert value in reader.text
 
 
-def test_an_operation_says_how_to_get_in():
+def test_an_operation_shows_how_to_get_in():
     text = read(PAGES["admin"]).text
 
     assert "Send the header X-Admin-Key, or the cookie ag_admin together with the header X-CSRF-Token." in text
     assert "Open to everyone." in read(PAGES["public"]).text
 
 
-def test_a_parameter_says_its_type_limits_and_default():
+def test_a_parameter_shows_its_type_limits_and_default():
     text = read(PAGES["admin"]).text
 
     assert "limitinteger 1 to 500 default 50" in text
@@ -189,7 +189,7 @@ def page_of(schemas, operation=None):
         ({"type": "integer", "exclusiveMinimum": 0, "multipleOf": 5}, "integer more than 0 a multiple of 5"),
     ],
 )
-def test_a_schema_is_put_in_words(schema, words):
+def test_a_schema_is_put_in_plain_text(schema, words):
     text = Reader(page_of({"Thing": {"type": "object", "properties": {"part": schema}, "required": ["part"]}})).text
 
     assert f"part{words}" in text
@@ -228,7 +228,7 @@ def test_nested_records_can_be_unfolded():
     assert text.count("Properties of Item") == 1
 
 
-def test_hostile_text_stays_text_wherever_it_stands():
+def test_hostile_text_stays_text_wherever_it_is():
     def poisoned(node):
         if isinstance(node, dict):
             return {
@@ -250,7 +250,7 @@ def test_hostile_text_stays_text_wherever_it_stands():
 
 
 def colours(dark):
-    """Return the custom properties that hold colours, as the colour scheme sets them."""
+    """Return the custom properties that hold colors, as the color scheme sets them."""
     blocks = re.findall(r":root \{(.*?)\}", stylesheet().decode(), re.DOTALL)
     assert len(blocks) == 2
     found = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", blocks[0]))
@@ -278,7 +278,7 @@ def test_every_text_has_the_contrast_that_wcag_aa_asks_for(dark):
     assert [pair for pair in pairs if contrast(found[pair[0]], found[pair[1]]) < 4.5] == []
 
 
-def test_the_style_sheet_asks_nothing_of_anybody():
+def test_the_style_sheet_asks_nothing_of_anyone():
     text = stylesheet().decode()
 
     assert "url(" not in text

@@ -39,7 +39,7 @@ async def test_a_failure_is_named_by_its_kind_and_never_by_its_text() -> None:
     assert report.checks == {"a": "fine", "b": "failed: OSError"}
 
 
-async def test_a_check_that_does_not_answer_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_check_that_does_not_respond_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "CHECK_S", 0.05)
 
     async def silent() -> str:
@@ -51,7 +51,7 @@ async def test_a_check_that_does_not_answer_fails(monkeypatch: pytest.MonkeyPatc
     assert (report.status, report.checks) == ("unavailable", {"a": "failed: TimeoutError"})
 
 
-async def test_a_service_that_stops_is_unavailable_and_says_why() -> None:
+async def test_a_service_that_stops_is_unavailable_and_shows_why() -> None:
     readiness = ReadinessChecks((ReadinessCheck("a", True, fine),))
     readiness.draining = True
 
@@ -73,7 +73,7 @@ class Counted:
         return "fine"
 
 
-async def test_those_who_ask_at_once_share_one_look_and_the_next_has_a_new_one() -> None:
+async def test_users_who_ask_at_once_share_one_look_and_the_next_has_a_new_one() -> None:
     counted = Counted()
     readiness = ReadinessChecks((ReadinessCheck("a", True, counted.probe),))
 

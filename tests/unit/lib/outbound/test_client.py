@@ -67,7 +67,7 @@ async def test_tls_is_checked_against_the_name_and_the_connection_goes_to_the_re
         assert len(server.received) == 1
 
 
-async def test_a_certificate_of_an_unknown_authority_is_refused(tmp_path: Path) -> None:
+async def test_a_certificate_of_an_unknown_authority_is_rejected(tmp_path: Path) -> None:
     _authority, certificate = make_certificate(tmp_path, "localhost")
     with receiver(certificate) as server:
         assert "certificate is not accepted" in await reason_of(Outbound(LOCAL), server.url())
@@ -75,7 +75,7 @@ async def test_a_certificate_of_an_unknown_authority_is_refused(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-async def test_a_redirect_is_an_answer_and_not_followed(server: Receiver, status: int) -> None:
+async def test_a_redirect_is_a_response_and_not_followed(server: Receiver, status: int) -> None:
     with receiver() as other:
         server.answer = lambda _request: Answering(status=status, headers=(("location", other.url()),))
 
@@ -113,7 +113,7 @@ async def test_a_redirect_is_an_answer_and_not_followed(server: Receiver, status
         "",
     ],
 )
-def test_a_url_that_is_never_asked_is_refused_at_once(url: str) -> None:
+def test_a_url_that_is_never_asked_is_rejected_at_once(url: str) -> None:
     with pytest.raises(OutboundFailed):
         Outbound(LOCAL - {"127.0.0.1"}).check(url)
 
@@ -149,7 +149,7 @@ def test_a_url_is_read(url: str, host: str, port: int, path: str) -> None:
         [],
     ],
 )
-async def test_a_name_with_one_address_that_is_not_public_is_refused_like_one_that_does_not_exist(
+async def test_a_name_with_one_address_that_is_not_public_is_rejected_like_one_that_does_not_exist(
     server: Receiver, addresses: list[str]
 ) -> None:
     async def lying(_name: str, _port: int) -> list[str]:
@@ -157,7 +157,7 @@ async def test_a_name_with_one_address_that_is_not_public_is_refused_like_one_th
 
     reason = await reason_of(Outbound(resolve=lying), f"https://lying.example:{server.port}/")
 
-    assert reason == "the name leads to no public address"
+    assert reason == "the name does not resolve to a public address"
     assert server.received == []
 
 
@@ -165,12 +165,17 @@ async def test_an_unknown_name_has_no_address() -> None:
     async def unknown(_name: str, _port: int) -> list[str]:
         raise socket.gaierror(-2, "Name or service not known")
 
-    assert await reason_of(Outbound(resolve=unknown), "https://x.example/") == "the name leads to no public address"
+    assert (
+        await reason_of(Outbound(resolve=unknown), "https://x.example/")
+        == "the name does not resolve to a public address"
+    )
 
 
 @pytest.mark.parametrize("host", ["2130706433", "127.1", "0x7f000001", "017700000001", "localhost", "localhost."])
-async def test_other_spellings_of_this_machine_are_refused(server: Receiver, host: str) -> None:
-    assert await reason_of(Outbound(), f"https://{host}:{server.port}/") == "the name leads to no public address"
+async def test_other_spellings_of_this_machine_are_rejected(server: Receiver, host: str) -> None:
+    assert (
+        await reason_of(Outbound(), f"https://{host}:{server.port}/") == "the name does not resolve to a public address"
+    )
     assert server.received == []
 
 
@@ -194,14 +199,14 @@ async def test_a_private_host_is_meant_by_its_exact_name(server: Receiver) -> No
     assert server.received == []
 
 
-async def test_a_refused_connection_is_told() -> None:
+async def test_a_rejected_connection_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
 
-    assert await reason_of(Outbound(LOCAL), f"http://127.0.0.1:{port}/") == "the connection was refused"
+    assert await reason_of(Outbound(LOCAL), f"http://127.0.0.1:{port}/") == "connection refused"
 
 
-async def test_an_address_that_refuses_is_passed_over_for_the_next(server: Receiver) -> None:
+async def test_an_address_that_rejects_is_passed_over_for_the_next(server: Receiver) -> None:
     async def two(_name: str, _port: int) -> list[str]:
         return ["127.0.0.2", "127.0.0.1"]
 
@@ -210,13 +215,13 @@ async def test_an_address_that_refuses_is_passed_over_for_the_next(server: Recei
     assert answer.status == 200
 
 
-async def test_no_answer_in_time_is_told(server: Receiver) -> None:
+async def test_no_response_in_time_is_reported(server: Receiver) -> None:
     server.answer = lambda _request: Answering(hold_s=5)
 
-    assert await reason_of(Outbound(LOCAL, whole_s=0.3), server.url()) == "no answer within 0.3 seconds"
+    assert await reason_of(Outbound(LOCAL, whole_s=0.3), server.url()) == "no response within 0.3 seconds"
 
 
-async def test_a_name_server_that_does_not_answer_is_told() -> None:
+async def test_a_name_server_that_does_not_respond_is_reported() -> None:
     async def stuck(_name: str, _port: int) -> list[str]:
         await asyncio.sleep(5)
         return []
@@ -226,13 +231,13 @@ async def test_a_name_server_that_does_not_answer_is_told() -> None:
     assert await reason_of(outbound, "https://x.example/") == "no connection within 0.1 seconds"
 
 
-async def test_a_server_that_hangs_up_is_told(server: Receiver) -> None:
+async def test_a_server_that_hangs_up_is_reported(server: Receiver) -> None:
     server.answer = lambda _request: Answering(hang_up=True)
 
-    assert await reason_of(Outbound(LOCAL), server.url()) == "the connection was lost before the answer"
+    assert await reason_of(Outbound(LOCAL), server.url()) == "the connection was lost before the response"
 
 
-async def test_a_long_answer_is_cut(server: Receiver) -> None:
+async def test_a_long_response_is_cut(server: Receiver) -> None:
     server.answer = lambda _request: Answering(body=b"x" * (MOST_BODY_BYTES + 1))
 
     answer = await Outbound(LOCAL).post(server.url(), {}, b"x")
@@ -243,14 +248,14 @@ async def test_a_long_answer_is_cut(server: Receiver) -> None:
 @pytest.mark.parametrize(
     ("sent", "reason"),
     [
-        (b"SSH-2.0-OpenSSH_9\r\n\r\n", "the answer is not HTTP"),
-        (b"HTTP/1.1 100 Continue\r\n\r\n" * 20_000, "the answer is longer than 262144 bytes"),
-        (b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 20_000, "the answer is not HTTP"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc", "the answer is not HTTP"),
-        (b"", "the connection was lost before the answer"),
+        (b"SSH-2.0-OpenSSH_9\r\n\r\n", "the response is not HTTP"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" * 20_000, "the response is longer than 262144 bytes"),
+        (b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 20_000, "the response is not HTTP"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc", "the response is not HTTP"),
+        (b"", "the connection was lost before the response"),
     ],
 )
-async def test_what_is_no_answer_is_told(sent: bytes, reason: str) -> None:
+async def test_what_is_not_a_response_is_reported(sent: bytes, reason: str) -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             await reader.readuntil(b"x")

@@ -47,7 +47,7 @@ def test_a_server_that_fails_is_followed_by_the_next(server: DnsServer) -> None:
         assert names(lookup_at(server, second), "192.0.2.1") == ("host.example",)
 
 
-def test_servers_that_all_fail_are_told_apart_from_no_names(server: DnsServer) -> None:
+def test_servers_that_all_fail_are_distinguished_from_no_names(server: DnsServer) -> None:
     server.code = 5
 
     with pytest.raises(LookupFailed):
@@ -65,7 +65,7 @@ def test_a_closed_port_and_no_server_at_all_fail(server: DnsServer) -> None:
         names(NameLookup(()), "192.0.2.1")
 
 
-def test_answers_to_other_questions_are_not_taken(server: DnsServer) -> None:
+def test_responses_to_other_questions_are_not_taken(server: DnsServer) -> None:
     server.point("192.0.2.1", "true.example")
     server.noise = [
         b"",

@@ -88,12 +88,12 @@ def test_a_public_address_passes(address):
 
 
 @pytest.mark.parametrize("address", NOT_PUBLIC)
-def test_an_address_that_is_not_public_is_refused(address):
+def test_an_address_that_is_not_public_is_rejected(address):
     assert not is_public(address)
 
 
 @pytest.mark.parametrize(
     "text", ["", "localhost", "127.1", "2130706433", "0x7f.0.0.1", "1.1.1.1 ", "010.8.8.8", "[::1]"]
 )
-def test_what_is_no_plain_address_is_refused(text):
+def test_what_is_not_a_plain_address_is_rejected(text):
     assert not is_public(text)

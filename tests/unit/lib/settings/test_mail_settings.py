@@ -39,6 +39,6 @@ def test_a_given_sender_wins() -> None:
         "x" * 65 + "@example.com",
     ],
 )
-def test_what_is_no_plain_address_is_refused(text: str) -> None:
+def test_what_is_not_a_plain_address_is_rejected(text: str) -> None:
     with pytest.raises(SettingsRefused, match="AGENTGATE_MAIL_FROM"):
         read_settings({"AGENTGATE_MAIL_FROM": text})

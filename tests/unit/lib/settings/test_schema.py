@@ -31,7 +31,7 @@ def test_without_anything_given_the_defaults_hold():
     assert read_settings({}) == Settings()
 
 
-def test_the_defaults_are_those_of_the_contract():
+def test_the_defaults_are_the_ones_of_the_contract():
     settings = Settings()
 
     assert settings.data_dir == Path("data")
@@ -56,24 +56,24 @@ def test_the_public_base_url_has_no_prefix_and_loses_its_final_slash():
     assert read_settings({"PUBLIC_BASE_URL": "https://gate.example/"}).public_base_url == "https://gate.example"
 
 
-def test_the_prefixed_public_base_url_is_refused_with_the_right_name():
+def test_the_prefixed_public_base_url_is_rejected_with_the_right_name():
     problems = problems_of({"AGENTGATE_PUBLIC_BASE_URL": "https://gate.example"})
 
     assert problems["AGENTGATE_PUBLIC_BASE_URL"].endswith("did you mean PUBLIC_BASE_URL?")
 
 
-def test_an_unknown_name_is_refused_with_the_nearest_known_one():
+def test_an_unknown_name_is_rejected_with_the_nearest_known_one():
     assert "did you mean AGENTGATE_WORKERS?" in problems_of({"AGENTGATE_WORKER": "2"})["AGENTGATE_WORKER"]
 
 
-def test_an_unknown_name_in_the_file_is_refused_with_the_nearest_known_one(tmp_path):
+def test_an_unknown_name_in_the_file_is_rejected_with_the_nearest_known_one(tmp_path):
     toml = tmp_path / "agentgate.toml"
     toml.write_text("worker = 2\n")
 
     assert "did you mean workers?" in problems_of({}, toml)["worker"]
 
 
-def test_variables_of_other_programs_are_left_alone():
+def test_variables_of_other_programs_are_unchanged():
     assert read_settings({"PATH": "/bin", "AGENT": "x", "DATABASE_URL": "mysql://x"}) == Settings()
 
 
@@ -129,7 +129,7 @@ def test_all_problems_are_reported_at_once():
         ("AGENTGATE_CONFIRM_CRAWLERS", "yes"),
     ],
 )
-def test_an_unfit_value_is_refused(variable, text):
+def test_an_unfit_value_is_rejected(variable, text):
     assert variable in problems_of({variable: text})
 
 
@@ -156,7 +156,7 @@ def test_a_fit_value_is_read(variable, text, field, value):
     assert getattr(read_settings({variable: text}), field) == value
 
 
-def test_a_secret_may_lie_in_a_file(tmp_path):
+def test_a_secret_may_be_in_a_file(tmp_path):
     file = tmp_path / "key"
     file.write_text(KEY + "\n")
 
@@ -182,7 +182,7 @@ def test_a_secret_in_the_environment_wins_over_a_secret_file_in_the_toml_file(tm
 
 
 @pytest.mark.parametrize("content", [None, b"", b"\n", b"\xff\xfe", b"x" * 70_000])
-def test_an_unusable_secret_file_is_refused(tmp_path, content):
+def test_an_unusable_secret_file_is_rejected(tmp_path, content):
     file = tmp_path / "key"
     if content is not None:
         file.write_bytes(content)
@@ -190,7 +190,7 @@ def test_an_unusable_secret_file_is_refused(tmp_path, content):
     assert "AGENTGATE_ADMIN_KEY_FILE" in problems_of({"AGENTGATE_ADMIN_KEY_FILE": str(file)})
 
 
-def test_a_secret_given_directly_and_as_a_file_is_refused(tmp_path):
+def test_a_secret_given_directly_and_as_a_file_is_rejected(tmp_path):
     file = tmp_path / "key"
     file.write_text(KEY)
 
@@ -204,7 +204,7 @@ def test_what_is_no_secret_has_no_file_variant():
 
 
 @pytest.mark.parametrize("text", ["workers = true", "workers = 1.5", "[workers]\na = 1", "trusted_proxies = [1]"])
-def test_an_unfit_kind_of_toml_value_is_refused(tmp_path, text):
+def test_an_unfit_kind_of_toml_value_is_rejected(tmp_path, text):
     toml = tmp_path / "agentgate.toml"
     toml.write_text(text)
 
@@ -212,7 +212,7 @@ def test_an_unfit_kind_of_toml_value_is_refused(tmp_path, text):
 
 
 @pytest.mark.parametrize("content", [None, b"workers =", b"\xff"])
-def test_an_unreadable_toml_file_is_refused_by_its_path(tmp_path, content):
+def test_an_unreadable_toml_file_is_rejected_by_its_path(tmp_path, content):
     toml = tmp_path / "agentgate.toml"
     if content is not None:
         toml.write_bytes(content)
@@ -220,11 +220,11 @@ def test_an_unreadable_toml_file_is_refused_by_its_path(tmp_path, content):
     assert list(problems_of({}, toml)) == [str(toml)]
 
 
-def test_both_listeners_on_one_address_are_refused():
+def test_both_listeners_on_one_address_are_rejected():
     assert "AGENTGATE_ADMIN_LISTEN" in problems_of({"AGENTGATE_ADMIN_LISTEN": "127.0.0.1:8080"})
 
 
-def test_any_free_port_may_be_asked_for_twice():
+def test_any_free_port_may_be_requested_twice():
     settings = read_settings({"AGENTGATE_ADMIN_LISTEN": "127.0.0.1:0", "AGENTGATE_PUBLIC_LISTEN": "127.0.0.1:0"})
 
     assert settings.admin_listen.port == 0
@@ -240,7 +240,7 @@ SECRETS = {
 }
 
 
-def test_every_secret_of_the_table_stands_in_this_test():
+def test_every_secret_of_the_table_is_in_this_test():
     assert set(SECRETS) == {entry.variable for entry in settings_table() if entry.setting.secret}
 
 
@@ -252,7 +252,7 @@ def test_no_secret_is_shown_in_the_description_or_the_representation():
     assert "@db.example/gate" in repr(settings)
 
 
-def test_no_secret_is_repeated_when_it_is_refused():
+def test_no_secret_is_repeated_when_it_is_rejected():
     refused = dict.fromkeys(SECRETS, "CANARY \x7f")
 
     problems = problems_of(refused)

@@ -112,7 +112,7 @@ def test_only_what_is_severe_enough_is_written(level, expected):
     assert len(lines_of("json", write, level)) == 2 * expected
 
 
-def test_bound_context_stands_in_the_line_and_is_scrubbed():
+def test_bound_context_is_in_the_line_and_is_scrubbed():
     with structlog.contextvars.bound_contextvars(request_id="r1", session_token="x"):
         (line,) = lines_of("json", lambda log: log.info("request"))
 

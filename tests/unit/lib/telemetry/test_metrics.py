@@ -59,7 +59,7 @@ def test_requests_in_flight_go_up_and_down(metrics):
     assert value_of(metrics, "agentgate_http_in_flight") == 1
 
 
-def test_what_a_listener_refused_is_shown_by_reason(metrics):
+def test_what_a_listener_rejected_is_shown_by_reason(metrics):
     counts = {"bad_host": 0}
     metrics.watch(series.REFUSED, lambda: {("public", reason): count for reason, count in counts.items()})
     counts["bad_host"] += 1
@@ -67,7 +67,7 @@ def test_what_a_listener_refused_is_shown_by_reason(metrics):
     assert value_of(metrics, "agentgate_requests_refused_total", listener="public", reason="bad_host") == 1
 
 
-def test_what_a_listener_has_put_off_is_shown(metrics):
+def test_what_a_listener_has_deferred_is_shown(metrics):
     waiting = [1, 2, 3]
     metrics.watch(series.PUT_OFF, lambda: {("public",): len(waiting)})
     waiting.pop()
@@ -95,7 +95,7 @@ def test_the_version_is_shown(metrics):
     assert value_of(metrics, "agentgate_build_info", version="9.9.9") == 1
 
 
-def test_creation_times_are_left_out(metrics):
+def test_creation_times_are_omitted(metrics):
     metrics.watch(series.REFUSED, lambda: {("public", "bad_host"): 1})
 
     assert b"_created" not in metrics.exposition()[0]

@@ -22,13 +22,13 @@ CALL = Call(
 READS = {ConsolePermission.SITES_READ, ConsolePermission.TOKENS_WRITE}
 
 
-def test_a_token_has_what_was_asked_and_its_makers_name() -> None:
+def test_a_token_has_what_was_queried_and_its_makers_name() -> None:
     token = new_token(CALL, ApiTokenInput(name=" CI ", scopes=[ApiTokenScope.SITES_READ]), READS)
 
     assert (token.name, token.scopes, token.created_by) == ("CI", [ApiTokenScope.SITES_READ], "ann@acme.example")
 
 
-def test_a_scope_that_its_maker_lacks_is_refused_by_name() -> None:
+def test_a_scope_that_its_maker_lacks_is_rejected_by_name() -> None:
     body = ApiTokenInput(name="CI", scopes=[ApiTokenScope.SITES_READ, ApiTokenScope.SITES_WRITE])
 
     with pytest.raises(Refused) as refused:

@@ -30,7 +30,7 @@ def test_nothing_changed_is_an_empty_difference() -> None:
     assert diff(Thing(name="a"), Thing(name="a"), FIELDS) == {}
 
 
-def test_only_what_changed_is_told_under_its_wire_name() -> None:
+def test_only_what_changed_is_reported_under_its_wire_name() -> None:
     before, after = Thing(name="a", seen_at=Moment(0)), Thing(name="a", seen_at=Moment(1))
 
     assert diff(before, after, FIELDS) == {
@@ -62,7 +62,7 @@ def test_nested_records_and_enumerations_become_plain_json() -> None:
     }
 
 
-def test_the_order_is_that_of_the_fields_asked_for() -> None:
+def test_the_order_matches_the_fields_asked_for() -> None:
     before, after = Thing(name="a"), Thing(name="b", mode=Mode.ENFORCE)
 
     assert list(diff(before, after, ("mode", "name"))) == ["mode", "name"]

@@ -92,7 +92,7 @@ async def test_looking_at_a_link_does_not_use_it(store, issue, ann):
 
 
 @pytest.mark.anyio
-async def test_a_link_can_be_spent_once(store, issue, ann):
+async def test_a_link_can_be_redeemed_once(store, issue, ann):
     issued = await issue(RESET, ann)
 
     assert await spend(store, RESET, issued.secret) == issued.link
@@ -111,7 +111,7 @@ async def test_of_many_who_spend_a_link_at_once_one_succeeds(store, issue, ann):
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(("kind", "lasts_ms"), [(INVITE, 7 * DAY_MS), (RESET, HOUR_MS)])
-async def test_a_link_lasts_as_long_as_its_kind_says(store, issue, ann, kind, lasts_ms):
+async def test_a_link_lasts_as_long_as_its_kind_shows(store, issue, ann, kind, lasts_ms):
     issued = await issue(kind, ann)
 
     assert not await is_invalid(peek_link(store.read, make_call(after_ms=lasts_ms - 1), kind, issued.secret))
@@ -131,7 +131,7 @@ async def test_a_link_of_one_kind_is_none_of_the_other(store, issue, ann):
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("secret", ["", "x", "\ud800", "x" * 10_000])
-async def test_a_secret_that_nobody_was_sent_is_invalid(store, issue, ann, secret):
+async def test_a_secret_that_no_one_was_sent_is_invalid(store, issue, ann, secret):
     await issue(RESET, ann)
 
     assert await is_invalid(spend(store, RESET, secret))
@@ -172,7 +172,7 @@ async def test_of_many_links_issued_at_once_one_is_left(store, issue, ann):
 
 
 @pytest.mark.anyio
-async def test_spending_a_link_ends_every_other_of_the_user_and_nobody_elses(store, issue, ann, bob, kept_bodies):
+async def test_redeeming_a_link_ends_every_other_of_the_user_and_no_one_elses(store, issue, ann, bob, kept_bodies):
     spent = await issue(INVITE, ann, account_id="acc_1")
     others = [(INVITE, await issue(INVITE, ann, account_id="acc_2")), (RESET, await issue(RESET, ann))]
     of_bob = await issue(INVITE, bob, account_id="acc_1")
@@ -186,7 +186,7 @@ async def test_spending_a_link_ends_every_other_of_the_user_and_nobody_elses(sto
 
 
 @pytest.mark.anyio
-async def test_a_refused_attempt_ends_nothing(store, issue, ann, kept_bodies):
+async def test_a_rejected_attempt_ends_nothing(store, issue, ann, kept_bodies):
     issued = await issue(INVITE, ann)
 
     assert await is_invalid(spend(store, INVITE, issued.secret, after_ms=7 * DAY_MS))
@@ -227,7 +227,7 @@ class LateStores:
 
 
 @pytest.mark.anyio
-async def test_a_link_that_somebody_spends_between_the_look_and_the_spending_is_spent_once(store, issue, ann):
+async def test_a_link_that_someone_redeems_between_the_look_and_the_redeeming_is_redeemed_once(store, issue, ann):
     issued = await issue(RESET, ann)
     await spend(store, RESET, issued.secret)
 
@@ -240,7 +240,7 @@ def host_call(host, caller=None, secure=False, **headers):
     return make_call(headers={"host": host, **headers}, caller=caller, secure=secure)
 
 
-def test_the_public_address_stands_in_every_link():
+def test_the_public_address_is_in_every_link():
     urls = LinkUrls("https://gate.example.com", "127.0.0.1:8080")
     call = host_call("localhost:8081", OPERATOR)
 
@@ -256,7 +256,7 @@ def test_a_public_address_may_have_a_path_and_a_final_slash():
 
 
 @pytest.mark.parametrize("host", ["localhost:8081", "GATE.internal:8081", "gate.internal", "[::1]:8081"])
-def test_without_one_a_link_leads_to_the_public_listener_whoever_asks(host):
+def test_without_one_a_link_leads_to_the_public_listener_anyone_who_asks(host):
     call = host_call(host, OPERATOR)
     urls = LinkUrls("", "127.0.0.1:8080")
 
@@ -282,7 +282,7 @@ def test_a_public_listener_on_all_addresses_has_the_name_that_the_operator_uses(
 
 
 @pytest.mark.parametrize("kind", [None, ActorKind.USER, ActorKind.TOKEN, ActorKind.SYSTEM])
-def test_nobody_else_decides_where_a_link_goes(kind):
+def test_no_one_else_decides_where_a_link_goes(kind):
     caller = Actor(kind=kind, name="x") if kind else None
     forwarded = {"x-forwarded-host": "evil.example", "forwarded": "host=evil.example", "origin": "https://evil.example"}
     call = host_call("evil.example", caller, **forwarded)

@@ -107,7 +107,7 @@ async def test_a_code_of_the_new_secret_turns_it_on_with_ten_recovery_codes(pers
 
 
 @pytest.mark.anyio
-async def test_a_wrong_code_turns_nothing_on_and_the_setup_goes_on(person):
+async def test_a_wrong_code_turns_nothing_on_and_the_setup_continues(person):
     await person.begin()
 
     assert await refusal_of(person.enable(person.code(STEP + 7))) == "invalid_code"
@@ -170,7 +170,7 @@ async def test_the_code_that_turned_it_on_is_used_up(person):
 
 
 @pytest.mark.anyio
-async def test_a_code_can_be_spent_once(person):
+async def test_a_code_can_be_redeemed_once(person):
     await person.turn_on()
     after_ms = STEP_MS
 
@@ -190,7 +190,7 @@ async def test_of_many_who_spend_a_code_at_once_one_succeeds(person):
 
 
 @pytest.mark.anyio
-async def test_once_a_newer_code_was_spent_an_older_one_is_refused(person):
+async def test_once_a_newer_code_was_spent_an_older_one_is_rejected(person):
     await person.turn_on()
     after_ms = 3 * STEP_MS
 
@@ -201,7 +201,7 @@ async def test_once_a_newer_code_was_spent_an_older_one_is_refused(person):
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("code", ["", "000000", "abcdef", "12345", "\ud800"])
-async def test_a_wrong_code_is_refused(person, code):
+async def test_a_wrong_code_is_rejected(person, code):
     await person.turn_on()
 
     assert code != person.code(STEP + 1)
@@ -209,7 +209,7 @@ async def test_a_wrong_code_is_refused(person, code):
 
 
 @pytest.mark.anyio
-async def test_each_recovery_code_can_be_spent_once(person):
+async def test_each_recovery_code_can_be_redeemed_once(person):
     codes = await person.turn_on()
 
     for number, code in enumerate(codes):
@@ -264,7 +264,7 @@ async def test_where_it_is_not_on_no_code_is_right(person):
 
 
 @pytest.mark.anyio
-async def test_turning_it_off_forgets_the_secret_and_the_recovery_codes(person):
+async def test_turning_it_off_discards_the_secret_and_the_recovery_codes(person):
     codes = await person.turn_on()
 
     await person.disable()

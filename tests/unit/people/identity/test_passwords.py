@@ -78,22 +78,22 @@ def test_a_password_that_is_hard_to_guess_passes(passwords, password):
         ("xyzxyzxyzxyz", "common"),
         ("!!!!!!!!!!!!", "common"),
         ("                ", "common"),
-        ("my name is annabel", "e-mail"),
-        ("MY-ANNABEL-4711-x", "e-mail"),
-        ("annabel@example.com", "e-mail"),
+        ("my name is annabel", "email"),
+        ("MY-ANNABEL-4711-x", "email"),
+        ("annabel@example.com", "email"),
         ("valid until \ud800 here", "Unicode"),
     ],
 )
-def test_a_password_that_is_easy_to_guess_is_refused_with_the_reason(passwords, password, why):
+def test_a_password_that_is_easy_to_guess_is_rejected_with_the_reason(passwords, password, why):
     with pytest.raises(Refused) as refused:
         passwords.check_password(password, email=EMAIL)
 
     assert refused.value.code == "weak_password"
     assert why in refused.value.message
-    assert ";" in refused.value.message
+    assert "Use " in refused.value.message
 
 
-def test_a_name_of_two_letters_may_stand_in_a_password(passwords):
+def test_a_name_of_two_letters_may_be_in_a_password(passwords):
     passwords.check_password(GOOD, email="se@example.com")
 
 
@@ -168,7 +168,7 @@ async def test_without_a_hash_no_password_is_right(passwords):
 
 
 @pytest.mark.anyio
-async def test_without_a_hash_the_work_is_that_of_a_real_one(passwords):
+async def test_without_a_hash_the_work_matches_a_real_one(passwords):
     real = argon2.extract_parameters(await passwords.hash(GOOD))
 
     assert argon2.extract_parameters(DUMMY_HASH) == real
@@ -183,7 +183,7 @@ async def test_what_is_far_too_long_is_wrong_and_not_an_error(passwords):
 
 
 @pytest.mark.anyio
-async def test_a_hash_with_older_parameters_still_verifies_and_is_to_be_made_anew(passwords):
+async def test_a_hash_with_older_parameters_still_verifies_and_is_to_be_made_again(passwords):
     older = argon2.PasswordHasher(time_cost=1, memory_cost=64, parallelism=1).hash(GOOD)
 
     assert await passwords.verify(older, GOOD) is True
@@ -192,7 +192,7 @@ async def test_a_hash_with_older_parameters_still_verifies_and_is_to_be_made_ane
 
 
 @pytest.mark.anyio
-async def test_two_are_hashed_at_once_twenty_wait_and_one_more_is_refused(passwords):
+async def test_two_are_hashed_at_once_twenty_wait_and_one_more_is_rejected(passwords):
     outcomes = await asyncio.gather(*(passwords.verify(None, GOOD) for _ in range(23)), return_exceptions=True)
 
     refused = [outcome for outcome in outcomes if isinstance(outcome, Refused)]

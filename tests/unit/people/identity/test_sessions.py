@@ -58,7 +58,7 @@ async def test_the_secret_itself_is_not_stored(store, start):
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("secret", ["", "nobody's", "x" * 10_000, "\ud800"])
-async def test_a_secret_that_nobody_was_given_is_unauthorized(store, sessions, secret):
+async def test_a_secret_that_no_one_was_given_is_unauthorized(store, sessions, secret):
     assert await refusal_of(sessions.find(store, make_call(), secret)) == "unauthorized"
 
 
@@ -114,7 +114,7 @@ async def test_use_is_noted_at_most_once_a_minute(store, sessions, start):
 
 
 @pytest.mark.anyio
-async def test_a_replaced_session_goes_on_under_a_new_secret_alone(store, sessions, start):
+async def test_a_replaced_session_continues_under_a_new_secret_alone(store, sessions, start):
     secret, session = await start()
     call = make_call(after_ms=HOUR_MS)
 

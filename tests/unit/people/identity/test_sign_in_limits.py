@@ -120,7 +120,7 @@ async def test_all_addresses_of_one_ipv6_network_are_one_source(sign_in_limits):
     assert await refusal(sign_in_limits, make_call(address="2001:db8:0:1::1")) is None
 
 
-async def test_an_email_under_attack_makes_unknown_devices_wait_and_nobody_else(sign_in_limits, devices):
+async def test_an_email_under_attack_makes_unknown_devices_wait_and_no_one_else(sign_in_limits, devices):
     await attack(sign_in_limits, failures=19)
     assert await refusal(sign_in_limits, make_call()) is None
     await attack(sign_in_limits, failures=1)
@@ -134,7 +134,7 @@ async def test_an_email_under_attack_makes_unknown_devices_wait_and_nobody_else(
     assert await refusal(sign_in_limits, make_call(), BOB) is None
 
 
-async def test_who_has_waited_gets_one_attempt_and_waits_anew(sign_in_limits, clock):
+async def test_who_has_waited_gets_one_attempt_and_is_delayed_again(sign_in_limits, clock):
     await attack(sign_in_limits)
     assert (await refusal(sign_in_limits, make_call())).headers["retry-after"] == "60"
     clock.advance(seconds=59)
@@ -160,7 +160,7 @@ async def test_the_browser_check_spares_the_waiting(limiter, devices):
     assert await refusal(sign_in_limits, make_call(), token="passed") is not None
 
 
-async def test_a_hundred_failures_in_a_minute_make_unknown_devices_wait(sign_in_limits, devices, clock):
+async def test_a_hundred_failures_in_a_minute_make_unknown_devices_are_delayed(sign_in_limits, devices, clock):
     for number in range(100):
         assert await refusal(sign_in_limits, make_call()) is None
         await fail(sign_in_limits, make_call(address=f"198.51.100.{number}"), f"user{number}@example.com")
@@ -178,7 +178,7 @@ async def test_strangers_at_the_same_address_do_not_lock_a_known_device(sign_in_
     assert await refusal(sign_in_limits, known(devices)) is None
 
 
-async def test_a_known_device_has_five_failures_of_its_own_wherever_it_is(sign_in_limits, devices):
+async def test_a_known_device_has_five_its_own_failures_wherever_it_is(sign_in_limits, devices):
     device = known(devices)
     cookie = {"cookie": device.request.header("cookie")}
     for number in range(5):
@@ -189,7 +189,7 @@ async def test_a_known_device_has_five_failures_of_its_own_wherever_it_is(sign_i
     assert await refusal(sign_in_limits, known(devices)) is None
 
 
-async def test_failures_of_known_devices_are_no_attack(sign_in_limits, devices):
+async def test_failures_of_known_devices_are_not_an_attack(sign_in_limits, devices):
     for _ in range(25):
         await fail(sign_in_limits, known(devices))
 
@@ -210,7 +210,7 @@ async def test_a_session_counts_for_itself_and_changing_accounts_makes_it_no_oth
     await sign_in_limits.check(sign_in_limits.attempt(make_call(), ANN, session=later))
 
 
-async def test_failures_are_forgotten_with_their_window_and_the_answer_says_when(sign_in_limits, clock):
+async def test_failures_are_discarded_with_their_window_and_the_response_shows_when(sign_in_limits, clock):
     clock.advance(seconds=61)
     await fail(sign_in_limits, make_call(), times=5)
 
@@ -254,7 +254,7 @@ async def test_codes_are_counted_apart_from_passwords(sign_in_limits):
     assert await refusal(sign_in_limits, make_call()) is None
 
 
-async def test_who_has_signed_in_starts_anew_with_both_factors(sign_in_limits):
+async def test_who_has_signed_in_starts_again_with_both_factors(sign_in_limits):
     attempt = sign_in_limits.attempt(make_call(), "Ann@Example.com")
     for factor in Factor:
         for _ in range(5):
@@ -281,7 +281,7 @@ async def test_that_the_owner_got_in_does_not_end_an_attack(sign_in_limits, devi
     assert await refusal(sign_in_limits, make_call()) is not None
 
 
-async def test_what_is_no_address_is_refused_before_it_is_counted(sign_in_limits):
+async def test_what_is_not_an_address_is_rejected_before_it_is_counted(sign_in_limits):
     with pytest.raises(Refused) as refused:
         sign_in_limits.attempt(make_call(), "ann")
 

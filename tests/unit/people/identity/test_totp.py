@@ -25,16 +25,16 @@ NOW_MS = 1_794_744_015_000
 
 
 @pytest.mark.parametrize(("seconds", "code"), RFC_CODES)
-def test_the_codes_are_those_of_rfc_6238(seconds, code):
+def test_the_codes_are_the_ones_of_rfc_6238(seconds, code):
     assert code_of(RFC_SECRET, step_at(seconds * 1000), digits=8) == code
     assert code_of(RFC_SECRET, step_at(seconds * 1000)) == code[2:]
 
 
-def test_the_codes_are_those_of_rfc_4226():
+def test_the_codes_are_the_ones_of_rfc_4226():
     assert [code_of(RFC_SECRET, step) for step in range(10)] == COUNTED_CODES
 
 
-def test_the_codes_are_those_of_another_implementation():
+def test_the_codes_are_the_ones_of_another_implementation():
     source = random.Random(6238)
     for _ in range(2_000):
         secret = source.randbytes(20)
@@ -50,7 +50,7 @@ def test_a_step_is_thirty_seconds(moment_ms, step):
 
 
 @pytest.mark.parametrize(("behind", "matches"), [(-2, False), (-1, True), (0, True), (1, True), (2, False)])
-def test_a_code_counts_in_its_own_step_and_in_those_beside_it(behind, matches):
+def test_a_code_counts_in_its_own_step_and_in_those_next_to_it(behind, matches):
     step = step_at(NOW_MS) + behind
 
     assert matching_step(RFC_SECRET, code_of(RFC_SECRET, step), NOW_MS) == (step if matches else None)

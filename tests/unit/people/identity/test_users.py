@@ -102,7 +102,7 @@ REFUSED = [
     "ann@.example.com",
     "ann@example..com",
     "ann@.",
-    # Letters that lower-casing or normalisation would turn into others: before the @ only ASCII is taken.
+    # Letters that lower-casing or normalization would turn into others: before the @ only ASCII is taken.
     "m\u0131ke@example.com",
     "M\u0130KE@example.com",
     "mi\u212ae@example.com",
@@ -171,7 +171,7 @@ def test_an_address_has_one_spelling(text, canonical):
 
 
 @pytest.mark.parametrize("text", REFUSED, ids=shown)
-def test_what_is_no_plain_address_is_refused(text):
+def test_what_is_not_a_plain_address_is_rejected(text):
     with pytest.raises(Refused) as refused:
         canonical_email(text)
 

@@ -48,7 +48,7 @@ class Page(HTMLParser):
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.kind)
-def test_a_message_says_the_same_in_text_and_in_html(message) -> None:
+def test_a_message_shows_the_same_in_text_and_in_html(message) -> None:
     page = Page(to_html(message.subject, message.text))
 
     words = re.findall(r"\S+", message.text)
@@ -58,7 +58,7 @@ def test_a_message_says_the_same_in_text_and_in_html(message) -> None:
 
 
 @pytest.mark.parametrize("message", MESSAGES[:3], ids=lambda message: message.kind)
-def test_a_link_stands_on_a_line_of_its_own(message) -> None:
+def test_a_link_is_on_its_own_line(message) -> None:
     assert URL in message.text.splitlines()
 
 
@@ -79,7 +79,7 @@ def test_a_name_is_escaped_in_html() -> None:
     "name",
     ["Win at https://evil.example", "www.evil.example", "evil.co/x", "mail me@evil", "\n\nhttp://evil.example\n\n"],
 )
-def test_a_name_that_would_become_a_link_is_left_out(name: str) -> None:
+def test_a_name_that_would_become_a_link_is_omitted(name: str) -> None:
     message = added_message("ann@example.com", account_name=name, url=URL)
 
     assert "evil" not in message.text
@@ -87,7 +87,7 @@ def test_a_name_that_would_become_a_link_is_left_out(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["Acme", "Söhne & Co.", "A/B Tests", "Acme, Inc."])
-def test_an_ordinary_name_is_told(name: str) -> None:
+def test_an_ordinary_name_is_reported(name: str) -> None:
     assert f'the account "{name}"' in added_message("ann@example.com", account_name=name, url=URL).text
 
 

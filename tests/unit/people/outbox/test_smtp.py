@@ -91,7 +91,7 @@ async def test_a_password_in_the_address_is_decoded_and_used() -> None:
     assert len(server.received) == 1
 
 
-async def test_a_refused_password_is_no_fault_of_the_letter_and_is_not_repeated() -> None:
+async def test_a_rejected_password_is_not_a_fault_of_the_letter_and_is_not_repeated() -> None:
     with mail_server() as server, pytest.raises(MailRefused) as caught:
         await hand_in(read_mail_url(f"smtp://gate:wrong-one@127.0.0.1:{server.port}"), LETTER)
 
@@ -110,7 +110,7 @@ async def test_encryption_is_used_when_it_is_offered(certificate: Path, monkeypa
     assert [received.encrypted for received in server.received] == [True]
 
 
-async def test_a_certificate_that_nobody_signed_is_refused_and_tried_again_later(certificate: Path) -> None:
+async def test_a_certificate_that_no_one_signed_is_rejected_and_tried_again_later(certificate: Path) -> None:
     with mail_server(tls=server_context(certificate)) as server, pytest.raises(MailRefused) as caught:
         await hand_in(read_mail_url(server.url), LETTER)
 
@@ -130,7 +130,7 @@ async def test_a_letter_without_a_password_goes_unencrypted_where_no_encryption_
     ("answer", "permanent"),
     [("550 5.1.1 No such user", True), ("451 Try later", False), ("421 Going away", False), ("552 Too much", True)],
 )
-async def test_the_servers_answer_says_whether_to_try_again(answer: str, permanent: bool) -> None:
+async def test_the_servers_respond_shows_whether_to_try_again(answer: str, permanent: bool) -> None:
     with mail_server() as server:
         server.answer = lambda _recipient: answer
         with pytest.raises(MailRefused) as caught:
@@ -150,7 +150,7 @@ async def test_a_reason_is_one_short_line_without_links() -> None:
     assert len(caught.value.reason) <= 200
 
 
-async def test_an_address_that_would_break_the_envelope_is_refused_for_good() -> None:
+async def test_an_address_that_would_break_the_envelope_is_rejected_permanently() -> None:
     letter = Letter(sender="gate@example.com", recipient="ann@example.com>\r\nRCPT TO:<eve@example.com", content=b"x")
 
     with mail_server() as server, pytest.raises(MailRefused) as caught:

@@ -86,7 +86,7 @@ class World:
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.tasks.add(asyncio.current_task())
         writer.transport.set_write_buffer_limits(0)
-        # Cancelled when the test is over.
+        # Canceled when the test is over.
         with contextlib.suppress(OSError, EOFError, asyncio.IncompleteReadError, asyncio.CancelledError):
             head = await reader.readuntil(b"\r\n\r\n")
             host = head.lower().partition(b"host: ")[2].partition(b"\r\n")[0].decode()

@@ -43,12 +43,12 @@ def test_names_are_sorted_by_utf_16_units() -> None:
 
 
 @pytest.mark.parametrize("content", [2**53, -(2**53), float("inf"), [float("nan")], "\ud800", {"a": ["\udfff"]}])
-def test_what_has_no_canonical_form_is_refused(content) -> None:
+def test_what_has_no_canonical_form_is_rejected(content) -> None:
     with pytest.raises(NotCanonical):
         content_bytes(content)
 
 
-def test_what_is_nested_too_deeply_is_refused() -> None:
+def test_what_is_nested_too_deeply_is_rejected() -> None:
     content: list = []
     for _ in range(33):
         content = [content]

@@ -73,10 +73,10 @@ def test_a_parameter_that_comes_twice_is_invalid() -> None:
     assert "twice" in (by_hand(HOST_LINE, AGENT_LINE, parameters=times).why or "")
 
 
-def test_of_two_agents_in_one_header_the_signature_must_say_which() -> None:
+def test_of_two_agents_in_one_header_the_signature_must_state_which() -> None:
     two = f'a="{AGENT}", b="https://other.example"'
     identity = by_hand(HOST_LINE, f'"signature-agent": {two}', signature_agent=two)
-    assert "which member" in (identity.why or "")
+    assert "member of Signature-Agent" in (identity.why or "")
     named = by_hand(HOST_LINE, f'"signature-agent";key="a": "{AGENT}"', signature_agent=two)
     assert (named.verdict, named.agent) == (VERIFIED, AGENT)
     labelled = two.replace("a=", "sig1=", 1)
@@ -84,7 +84,7 @@ def test_of_two_agents_in_one_header_the_signature_must_say_which() -> None:
     assert (by_label.verdict, by_label.agent) == (VERIFIED, AGENT)
 
 
-def test_the_host_is_the_one_that_was_asked_for_whatever_the_header_says() -> None:
+def test_the_host_is_the_one_that_was_requested_whatever_the_header_shows() -> None:
     identity = by_hand(HOST_LINE, '"host": shop.example', AGENT_LINE, host="gate.internal")
     assert identity.verdict is VERIFIED, identity.why
 
@@ -113,7 +113,7 @@ def test_what_could_be_taken_for_other_lines_cannot_be_covered(target: str, acce
         'a=("@path");created=1; nonce="y"',
     ],
 )
-def test_a_nonce_is_read_where_it_stands_and_nowhere_else(written):
+def test_a_nonce_is_read_where_it_is_alone(written):
     read = read_inputs(written.encode())
     expected = http_sf.parse(written.encode(), tltype="dictionary")
 
@@ -124,6 +124,6 @@ def test_a_nonce_is_read_where_it_stands_and_nowhere_else(written):
 
 
 @pytest.mark.parametrize("after", ["1", ",b=1", '"', " ;x", '(";tag="'])
-def test_what_follows_a_nonce_without_a_semicolon_is_refused(after):
+def test_what_follows_a_nonce_without_a_semicolon_is_rejected(after):
     with pytest.raises(Unreadable):
         read_inputs(f'a=("@path");nonce="y"{after}'.encode())

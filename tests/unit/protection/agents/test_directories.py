@@ -71,7 +71,7 @@ async def test_without_the_setting_nothing_is_fetched(place):
     assert place.asked_names == []
 
 
-async def test_a_host_of_the_list_is_asked(place):
+async def test_a_host_of_the_list_is_queried(place):
     assert await look(place.directories("x.example", HOST)) is True
 
 
@@ -130,7 +130,7 @@ async def test_one_who_leaves_does_not_take_the_fetch_along(place):
         ("s-maxage=5", HOUR_MS),
     ],
 )
-async def test_a_key_set_holds_as_long_as_it_says_within_a_minute_and_a_day(place, control, lifetime_ms):
+async def test_a_key_set_holds_as_long_as_documented_within_a_minute_and_a_day(place, control, lifetime_ms):
     place.serves(HOST, KEY.jwks, headers=f"Cache-Control: {control}\r\n")
     directories = place.directories()
     await look(directories)
@@ -142,7 +142,7 @@ async def test_a_key_set_holds_as_long_as_it_says_within_a_minute_and_a_day(plac
     await pending
 
 
-async def test_a_key_set_is_renewed_before_its_time_while_requests_go_on(place):
+async def test_a_key_set_is_renewed_before_its_time_while_requests_continue(place):
     directories = place.directories()
     await look(directories)
 
@@ -167,7 +167,7 @@ async def test_a_failure_does_not_take_a_good_key_away(place):
     assert await look(directories, now_ms=NOW_MS + HOUR_MS + STALE_MS) == "the key set could not be fetched"
 
 
-async def test_while_a_stale_key_set_fails_it_is_asked_once_a_minute(place):
+async def test_while_a_stale_key_set_fails_it_is_queried_once_a_minute(place):
     directories = place.directories()
     await look(directories)
     place.fails(HOST)
@@ -180,7 +180,7 @@ async def test_while_a_stale_key_set_fails_it_is_asked_once_a_minute(place):
     assert len(place.peers) == 3
 
 
-async def test_a_key_that_was_taken_out_is_refused_once_the_set_was_fetched_again(place):
+async def test_a_key_that_was_taken_out_is_rejected_once_the_set_was_fetched_again(place):
     directories = place.directories()
     await look(directories)
     place.serves(HOST, OTHER.jwks)
@@ -244,7 +244,7 @@ async def test_at_most_four_are_fetched_at_once_and_strangers_leave_a_place_for_
 
     assert most == STRANGERS_FETCHES == MOST_FETCHES - 1
     # Who had its time and did not use it has failed; who only waited for others has not.
-    assert sum("no answer within 0.6 seconds" in reason for reason in reasons) == STRANGERS_FETCHES
+    assert sum("no response within 0.6 seconds" in reason for reason in reasons) == STRANGERS_FETCHES
     assert reasons.count(BUSY) == len(names) - STRANGERS_FETCHES
     assert len(directories._failures) == STRANGERS_FETCHES
 
@@ -291,4 +291,4 @@ async def test_the_shipped_directories_ask_the_machines_own_names():
 
     directories = open_directories(("*",))
 
-    assert "no public address" in await look(directories, "https://localhost/keys")
+    assert "does not resolve to a public address" in await look(directories, "https://localhost/keys")

@@ -94,7 +94,7 @@ def test_every_connection_went_to_a_public_address(outcomes):
     assert all(map(is_public, dialled))
 
 
-def test_a_name_that_changes_its_mind_is_asked_once_and_the_first_answer_holds(tmp_path):
+def test_a_name_that_changes_its_mind_is_queried_once_and_the_first_response_holds(tmp_path):
     async def rebind():
         async with world(tmp_path, "rebinding.example") as place:
             place.serves("rebinding.example", KEY.jwks)

@@ -39,7 +39,7 @@ def test_content_becomes_plain_lines(content, lines):
     assert read_summary(summarise(content)) == lines
 
 
-def test_what_is_too_long_or_too_much_is_cut_and_says_so():
+def test_what_is_too_long_or_too_much_is_cut_and_shows_it():
     lines = read_summary(summarise({f"{'n' * 99}{number}": "v" * 999 for number in range(20)}))
 
     assert lines[0] == ("n" * (NAME_CHARACTERS - 1) + "…", "v" * (VALUE_CHARACTERS - 1) + "…")

@@ -28,7 +28,7 @@ def test_both_names_of_the_algorithm_are_right(alg: str) -> None:
     assert read_key({**JWK, "alg": alg}) is not None
 
 
-def test_a_second_spelling_of_a_key_is_refused() -> None:
+def test_a_second_spelling_of_a_key_is_rejected() -> None:
     # The last character carries two bits that belong to no byte.
     last = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     other = last[last.index(JWK["x"][-1]) + 1]

@@ -48,7 +48,7 @@ def test_a_key_is_found_by_its_thumbprint(document):
         {"keys": [{**KEY.jwk, "d": "c2VjcmV0"}]},
     ],
 )
-def test_what_lists_no_key_says_so(document):
+def test_what_lists_no_key_shows_it(document):
     with pytest.raises(NotAKeySet) as caught:
         read(document)
 
@@ -120,5 +120,5 @@ def test_purposes_become_words_of_ours_or_nothing(said, purposes):
         ({"cache-control": "x-max-age=5, max-age"}, 3600),
     ],
 )
-def test_a_key_set_says_how_long_it_holds(headers, seconds):
+def test_a_key_set_shows_how_long_it_holds(headers, seconds):
     assert kept_s(headers) == seconds

@@ -20,7 +20,7 @@ def test_our_own_address_has_one_spelling(host):
 
 
 @pytest.mark.parametrize("host", [b"evil.example", b"gate.example:8443", b"gate.example.evil.example", b""])
-def test_a_signature_for_another_host_is_not_looked_at(host):
+def test_a_signature_for_another_host_is_not_inspected(host):
     assert OwnAddress("https://gate.example").message(request(host)) is None
 
 

@@ -56,12 +56,12 @@ def test_a_site_without_a_policy_has_the_default() -> None:
         {"tools": [{}] * 51},
     ],
 )
-def test_what_is_no_policy_is_refused(stored) -> None:
+def test_what_is_not_a_policy_is_rejected(stored) -> None:
     with pytest.raises(ValueError, match="not an agent policy"):
         read_policy(stored)
 
 
-def test_what_is_wrong_is_said_with_what_would_be_right() -> None:
+def test_what_is_wrong_is_shown_with_what_would_be_right() -> None:
     given = msgspec.convert({"agents": {"HTTPS://Agent.Example:443/": {"decision": "deny"}}}, AgentPolicy)
 
     assert find_problem(given) == "agents.HTTPS://Agent.Example:443/ must be written https://agent.example."
@@ -100,7 +100,7 @@ def test_an_agent_has_one_spelling(key, canonical) -> None:
         ({"agents": entry(actions={"submit": "deny"})}, None, "allow", True),
     ],
 )
-def test_a_policy_stands_to_an_agent_as_it_says(parts, action, decision, named) -> None:
+def test_a_policy_is_to_an_agent_as_documented(parts, action, decision, named) -> None:
     decided = policy_decision(policy(**parts), AGENT, action)
 
     assert (decided.decision.value, decided.is_named) == (decision, named)

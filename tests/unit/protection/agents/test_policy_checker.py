@@ -138,7 +138,7 @@ async def test_an_unsigned_request_that_claims_nothing_is_nobodys_business(check
         ("allow", None),
     ],
 )
-async def test_a_claim_without_proof_is_treated_as_the_policy_says(checked: CheckedSite, unverified, expected) -> None:
+async def test_a_claim_without_proof_is_treated_as_in_the_policy(checked: CheckedSite, unverified, expected) -> None:
     claim = await checked.with_policy(unverified=unverified).check(message(), claimed="GPTBot")
     nobody_can_check = await checked.with_policy(unverified=unverified).check(
         signed(agent=SigningAgent("https://b.example"))
@@ -149,13 +149,13 @@ async def test_a_claim_without_proof_is_treated_as_the_policy_says(checked: Chec
     assert not claim.waives_receipt
 
 
-async def test_a_person_who_passed_the_check_may_claim_what_he_likes(checked: CheckedSite) -> None:
+async def test_a_person_who_passed_the_check_may_claim_what_they_likes(checked: CheckedSite) -> None:
     claim = await checked.check(message(), claimed="GPTBot")
 
     assert against(claim, has_receipt=True) is None
 
 
-async def test_a_name_can_be_denied_and_let_through_but_proves_nothing(checked: CheckedSite) -> None:
+async def test_a_name_can_be_denied_and_allowed_but_proves_nothing(checked: CheckedSite) -> None:
     names = {"GPTBot": {"decision": "deny"}, "FeedBot": {"decision": "allow"}}
     checked.with_policy(agents=names, unverified="block")
 
@@ -169,7 +169,7 @@ async def test_a_name_can_be_denied_and_let_through_but_proves_nothing(checked: 
     assert not let_through.waives_receipt
 
 
-async def test_a_bad_signature_is_refused_and_proves_nothing(checked: CheckedSite) -> None:
+async def test_a_bad_signature_is_rejected_and_proves_nothing(checked: CheckedSite) -> None:
     tampered = signed()
     other = SignedMessage(method="POST", scheme="https", authority="shop.example", target="/", headers=tampered.headers)
 
@@ -181,7 +181,7 @@ async def test_a_bad_signature_is_refused_and_proves_nothing(checked: CheckedSit
     assert ACCEPT_SIGNATURE in ruling.headers
 
 
-async def test_a_request_that_is_repeated_is_refused(checked: CheckedSite) -> None:
+async def test_a_request_that_is_repeated_is_rejected(checked: CheckedSite) -> None:
     request = signed()
 
     first, second = await checked.check(request), await checked.check(request)
@@ -193,7 +193,7 @@ async def test_a_request_that_is_repeated_is_refused(checked: CheckedSite) -> No
     assert (second.facts.verdict, second.facts.agent) == (AgentVerdict.INVALID, None)
 
 
-async def test_of_64_equal_requests_at_once_one_is_let_through(checked: CheckedSite) -> None:
+async def test_of_64_equal_requests_at_once_one_is_allowed(checked: CheckedSite) -> None:
     request = signed()
     checked.with_policy(quotaPerMinute=64)
 
@@ -222,7 +222,7 @@ async def test_a_verified_agent_that_is_not_named_follows_the_default(
     assert not ruling.waives_receipt
 
 
-async def test_what_is_said_about_an_action_counts_for_it_alone(checked: CheckedSite) -> None:
+async def test_what_is_shown_about_an_action_counts_for_it_alone(checked: CheckedSite) -> None:
     entry = {"decision": "allow", "jwks": AGENT.jwks, "actions": {"submit": "challenge", "upload": "deny"}}
     checked.with_policy(agents={AGENT.url: entry})
 
@@ -250,7 +250,7 @@ async def test_the_quota_of_one_site_is_not_used_up_at_another(checked: CheckedS
     assert against(await checked.check(signed())) == ("rate_limited", Outcome.BLOCK)
 
 
-async def test_a_priced_action_asks_for_its_price_and_settles_it_once_let_through(checked: CheckedSite) -> None:
+async def test_a_priced_action_asks_for_its_price_and_settles_it_once_allowed(checked: CheckedSite) -> None:
     checked.with_policy(actions={"submit": {"price": "USD 0.05"}})
 
     unpaid = await checked.check(signed(), action="submit")
@@ -267,7 +267,7 @@ async def test_a_priced_action_asks_for_its_price_and_settles_it_once_let_throug
     assert (charged.source, charged.action) == (ChargeSource.GATEWAY, "submit")
 
 
-async def test_monitor_mode_charges_nobody(checked: CheckedSite) -> None:
+async def test_monitor_mode_charges_no_one(checked: CheckedSite) -> None:
     checked.with_policy(actions={"submit": {"price": "USD 0.05"}})
     paid = await checked.check(signed(headers={"crawler-max-price": "USD 0.10"}), action="submit")
     watched = replace(checked.site, mode=Mode.MONITOR)
@@ -330,7 +330,7 @@ async def test_the_body_must_be_the_signed_one(
     assert (None if found is None else found[0]) == expected
 
 
-async def test_a_key_set_that_takes_its_time_makes_nobody_wait_for_long(
+async def test_a_key_set_that_takes_its_time_makes_no_one_wait_for_long(
     checked: CheckedSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agentgate.protection.agents.policy_checker.KEYS_WAIT_S", 0.05)

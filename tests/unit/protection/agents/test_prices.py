@@ -67,7 +67,7 @@ def test_every_amount_is_read_as_it_was_written(minor_units) -> None:
     assert read_price(Price("USD", minor_units).text()) == Price("USD", minor_units)
 
 
-def test_a_free_request_needs_no_offer_and_looks_at_none() -> None:
+def test_a_free_request_needs_no_offer_and_inspects_none() -> None:
     assert read_offer(None, {EXACT: b"nonsense", MOST: b"USD 1.00"}, UNSIGNED) == PriceOffer()
 
 
@@ -91,7 +91,7 @@ def test_an_offer_that_will_do_costs_the_price_and_not_the_offer() -> None:
         ({EXACT: b"USD 0.05", MOST: b"USD 0.05"}, CrawlerError.CONFLICTING_PRICE_HEADERS, "payment_invalid"),
     ],
 )
-def test_an_offer_that_will_not_do_says_why(offers, error, reason) -> None:
+def test_an_offer_that_will_not_do_shows_why(offers, error, reason) -> None:
     assert outcome(offers) == (error, reason)
 
 
@@ -102,7 +102,7 @@ def test_an_offer_counts_only_when_the_signature_covers_it() -> None:
     assert outcome(offer, UNSIGNED) == (CrawlerError.STRONG_AUTH_REQUIRED, "payment_required")
 
 
-def test_a_refused_offer_is_answered_with_price_and_error() -> None:
+def test_a_rejected_offer_gets_price_and_error() -> None:
     assert read_offer(PRICE, {}, UNSIGNED).headers == [
         (b"crawler-price", b"USD 0.05"),
         (b"crawler-error", b"MissingCrawlerPrice"),

@@ -187,7 +187,7 @@ def test_what_only_looks_like_a_nonce_is_none(parameters: str) -> None:
     ],
     ids=["lists", "backslashes", "parameters", "spaces", "string", "labels", "base64", "header"],
 )
-def test_no_header_takes_long_to_be_refused(make: Any) -> None:
+def test_no_header_takes_long_to_be_rejected(make: Any) -> None:
     headers = AGENT.headers("GET", URL, created=NOW) | make(8_000)
     message = message_of("GET", URL, headers)
     best_s = 1.0

@@ -115,7 +115,7 @@ def test_a_published_signature_of_a_request_is_valid_or_not(case: dict[str, Any]
 
 
 @pytest.mark.parametrize("case", RESPONSES, ids=lambda case: case["name"])
-def test_a_signature_made_for_a_response_is_refused_in_a_request(case: dict[str, Any]) -> None:
+def test_a_signature_made_for_a_response_is_rejected_in_a_request(case: dict[str, Any]) -> None:
     _, found = one_input(case["signature_input"])
     message = message_of("GET", "https://example.com/", dict(case["message"]["headers"]))
     with pytest.raises(Unreadable, match="cannot cover"):

@@ -74,7 +74,7 @@ def test_every_form_of_signature_agent_is_read(form: AgentForm) -> None:
         ("https://agent.example:8443", DIRECTORY.replace("example/", "example:8443/"), "https://agent.example:8443"),
     ],
 )
-def test_the_key_set_is_looked_for_where_the_agent_says(value: str, url: str, name: str) -> None:
+def test_the_key_set_is_looked_for_where_the_agent_shows(value: str, url: str, name: str) -> None:
     keys = known(url)
     identity = identify(signed(agent=value), keys=keys)
     assert (identity.verdict, identity.agent) == (VERIFIED, name)
@@ -129,7 +129,7 @@ def test_the_profile_is_kept(how: dict[str, Any], verdict: AgentVerdict, said: s
     assert (said or "") in (identity.why or "")
 
 
-def test_a_short_window_is_kept_where_it_is_asked_for() -> None:
+def test_a_short_window_is_kept_where_it_is_requested() -> None:
     assert identify(signed(expires=NOW + 600), longest_s=600).verdict is VERIFIED
     assert identify(signed(expires=NOW + 601), longest_s=600).verdict is INVALID
 
@@ -271,7 +271,7 @@ def test_a_signature_that_is_not_checked_here_does_not_spoil_one_that_is() -> No
     assert identify(both(other, signed(label="a"))).verdict is VERIFIED
 
 
-def test_a_wrong_signature_beside_a_right_one_makes_the_request_invalid() -> None:
+def test_a_wrong_signature_next_to_a_right_one_makes_the_request_invalid() -> None:
     stranger = SigningAgent(seed=b"s" * 32).headers("GET", URL, created=NOW, keyid=agent.keyid, label="b")
     assert identify(both(signed(label="a"), stranger)).verdict is INVALID
 
@@ -286,7 +286,7 @@ def test_signatures_in_the_name_of_two_agents_are_invalid_and_nothing_is_looked_
     assert keys.asked == []
 
 
-def test_a_signature_of_another_protocol_beside_that_of_the_agent_is_ignored() -> None:
+def test_a_signature_of_another_protocol_next_to_the_one_of_the_agent_is_ignored() -> None:
     other = signed(label="b", tag="something-else")
     assert identify(both(other, signed(label="a"))).verdict is VERIFIED
 
@@ -319,7 +319,7 @@ def test_headers_that_say_too_little_give_a_verdict(changes: dict[str, str], ver
     assert identify(signed() | changes).verdict is verdict
 
 
-def test_the_header_of_an_older_protocol_is_no_signature_of_an_agent() -> None:
+def test_the_header_of_an_older_protocol_is_not_a_signature_of_an_agent() -> None:
     headers = {"signature": 'keyId="https://social.example/actor#key",headers="host date",signature="AAAA"'}
     assert identify(headers).verdict is UNSIGNED
 
@@ -343,7 +343,7 @@ def test_a_component_that_no_request_has_makes_the_signature_invalid(component: 
     assert "cannot cover" in (identify({**headers, "signature-input": changed}).why or "")
 
 
-def test_what_is_too_large_is_refused_before_it_is_read() -> None:
+def test_what_is_too_large_is_rejected_before_it_is_read() -> None:
     headers = signed()
     for name in ("signature", "signature-input", "signature-agent"):
         assert identify({**headers, name: headers[name] + " " * 8192}).verdict is INVALID

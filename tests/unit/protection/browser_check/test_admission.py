@@ -69,7 +69,7 @@ def test_an_origin_is_compared_in_its_canonical_form(sent, origin):
         "https://" + "a" * 300 + ".example",
     ],
 )
-def test_what_no_site_can_have_is_no_origin(sent):
+def test_what_no_site_can_have_is_not_an_origin(sent):
     assert page_origin(request(origin=sent)) is None
 
 

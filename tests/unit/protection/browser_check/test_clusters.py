@@ -136,7 +136,7 @@ def computer(draw: random.Random) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("phones", [0.3, 1.0])
-async def test_people_with_popular_computers_and_phones_are_no_cluster(phones: float) -> None:
+async def test_people_with_popular_computers_and_phones_are_not_a_cluster(phones: float) -> None:
     draw, clusters, labelled = random.Random(33), Clusters(MemorySharedCache(SystemClock())), []
     for _ in range(PEOPLE if phones < 1 else 2_000):
         has_phone = draw.random() < phones
@@ -150,7 +150,7 @@ async def test_people_with_popular_computers_and_phones_are_no_cluster(phones: f
     assert not clusters.is_suspected(1, request("203.0.113.1"))
 
 
-async def test_nobody_of_the_population_who_types_has_a_label() -> None:
+async def test_no_one_of_the_population_who_types_has_a_label() -> None:
     draw, clusters, labelled = random.Random(34), Clusters(MemorySharedCache(SystemClock())), []
     for visitor in population(seed=34, visitors=10_000, pages=1):
         agent = visitor.browser.user_agent
@@ -174,7 +174,7 @@ async def test_people_with_one_browser_behind_a_carriers_network_have_no_label()
 
 
 @pytest.mark.parametrize(("most", "before"), [(0.0, 5), (0.02, 60), (0.05, 400)])
-async def test_one_recording_changed_a_little_is_told_among_people(most: float, before: int) -> None:
+async def test_one_recording_changed_a_little_is_reported_among_people(most: float, before: int) -> None:
     draw, clusters = random.Random(36), Clusters(MemorySharedCache(SystemClock()))
     recorded, farm, others = rhythm(draw), [], []
     for number in range(1_000):
@@ -191,7 +191,7 @@ async def test_one_recording_changed_a_little_is_told_among_people(most: float, 
     assert any(member.is_replayed for member in farm) == (not most)
 
 
-async def test_a_page_that_stays_open_behind_a_carriers_pool_is_no_replay() -> None:
+async def test_a_page_that_stays_open_behind_a_carriers_pool_is_not_a_replay() -> None:
     draw, clusters = random.Random(40), Clusters(MemorySharedCache(SystemClock()))
     typed, labelled = rhythm(draw), []
     for number in range(60):
@@ -225,7 +225,7 @@ async def test_one_handshake_under_the_names_of_two_engines_is_a_cluster() -> No
     assert clusters.is_suspected(1, request("203.0.113.1", FIREFOX))
 
 
-async def test_a_new_release_whose_handshake_nobody_knows_is_none() -> None:
+async def test_a_new_release_whose_handshake_no_one_knows_is_none() -> None:
     draw, clusters, seen = random.Random(39), Clusters(MemorySharedCache(SystemClock())), []
     for _ in range(400):
         sent = request(somewhere(draw), CHROME, LIBRARY)
@@ -248,7 +248,7 @@ async def test_a_farm_among_people_is_one_and_they_stay_none() -> None:
     assert next(number for number, labels in enumerate(farm) if labels) < 60
 
 
-async def test_a_farm_alone_is_asked_before_its_hundredth_token() -> None:
+async def test_a_farm_alone_is_challenged_before_its_hundredth_token() -> None:
     draw, clusters = random.Random(6), Clusters(MemorySharedCache(SystemClock()))
     members = [await clusters.observe(1, request(somewhere(draw)), SIGNALS, NOTHING, NOON_MS) for _ in range(400)]
     seen = [member.labels for member in members]
@@ -259,7 +259,7 @@ async def test_a_farm_alone_is_asked_before_its_hundredth_token() -> None:
     assert all("cluster.farm" in labels for labels in seen[120:])
 
 
-async def test_a_companys_laptops_come_again_and_are_no_farm() -> None:
+async def test_a_companys_laptops_come_again_and_are_not_a_farm() -> None:
     draw, clusters = random.Random(7), Clusters(MemorySharedCache(SystemClock()))
     homes = [somewhere(draw) for _ in range(120)]
     seen = [
@@ -304,7 +304,7 @@ async def test_workers_count_addresses_together() -> None:
 
 
 @pytest.mark.parametrize(("with_input", "labels"), [(0, ["cluster.shape", "cluster.farm"]), (20, ["cluster.shape"])])
-async def test_computers_at_which_somebody_types_are_no_farm(with_input: int, labels: list[str]) -> None:
+async def test_computers_at_which_someone_types_are_not_a_farm(with_input: int, labels: list[str]) -> None:
     draw = random.Random(10)
     cluster = Cluster(with_input=with_input)
     for _ in range(100):

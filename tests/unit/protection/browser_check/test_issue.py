@@ -39,7 +39,7 @@ def test_what_no_challenge_was_ever_called_is_not_looked_up(text):
     assert not CHALLENGE_ID.match(text)
 
 
-async def test_those_who_verify_one_challenge_take_turns():
+async def test_users_who_verify_one_challenge_take_turns():
     turns = KeyedLocks()
     order = []
 

@@ -38,7 +38,7 @@ def test_what_the_rules_allow_or_challenge(outcome, given, labels, verdict):
 
 
 @pytest.mark.parametrize("label", sorted(DEFINITE))
-def test_somebody_who_is_certainly_no_person_is_still_challenged_after_a_right_answer(label):
+def test_someone_who_is_certainly_no_person_is_still_challenged_after_a_right_response(label):
     assert is_label(label)
     assert judge(proof(answer=True), CHALLENGE, ("behavior.none", label)) is FAILED
 

@@ -79,7 +79,7 @@ def test_an_ordinary_browser_passes(case, interaction, intel, shop):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_nobody_is_asked_for_more_work_before_there_is_evidence(case, intel, shop):
+def test_no_one_must_give_more_proof_of_work_before_there_is_evidence(case, intel, shop):
     facts = RequestFacts(
         now_ms=0,
         method="POST",

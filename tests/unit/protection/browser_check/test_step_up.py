@@ -109,7 +109,7 @@ def test_other_steps_are_wrong(work, steps):
     assert not right(work, steps=steps)
 
 
-def test_an_answer_that_comes_before_anybody_could_have_given_it_is_wrong(work):
+def test_a_response_that_comes_before_anyone_could_have_given_it_is_wrong(work):
     assert not right(work, after_ms=WAIT_MS - 1)
 
 
@@ -118,11 +118,11 @@ def test_wrong_work_is_wrong(work):
     assert not right(work[:-1])
 
 
-def test_an_answer_that_nobody_asked_for_is_wrong(work):
+def test_a_response_that_no_one_asked_for_is_wrong(work):
     assert not right(work, challenge=change(CHALLENGE, stepped_ms=None))
 
 
-def test_the_answer_to_another_challenge_is_wrong(work):
+def test_the_response_to_another_challenge_is_wrong(work):
     other = next(seed for seed in (bytes([n]) * 16 for n in range(256)) if places_of(seed)[0][0] // 50 != X1 // 50)
 
     assert not right(work, challenge=change(CHALLENGE, seed=other))
@@ -131,7 +131,7 @@ def test_the_answer_to_another_challenge_is_wrong(work):
 @pytest.mark.parametrize(
     ("means", "press"),
     [
-        # What the usual drivers send: one move to the very centre, pressed and released at once.
+        # What the usual drivers send: one move to the very center, pressed and released at once.
         ("pointer", change(HAND, moves=1, way_px=REACH, travel_ms=0, hold_ms=0.2, off_x=0.3, off_y=0)),
         # Twenty steps on a line, at once.
         ("pointer", change(HAND, moves=20, way_px=REACH, travel_ms=20, hold_ms=0.2)),
@@ -154,7 +154,7 @@ def test_presses_that_no_hand_makes_are_wrong(work, means, press):
 @pytest.mark.parametrize(
     ("means", "press"),
     [
-        # A tapped touchpad; a remote desktop that sends the end of the way only; a slow hand; one that hits the centre.
+        # A tapped touchpad; a remote desktop that sends the end of the way only; a slow hand; one that hits the center.
         ("pointer", change(HAND, hold_ms=2)),
         ("pointer", change(HAND, moves=1, travel_ms=0, way_px=REACH * 1.001)),
         ("pointer", change(HAND, travel_ms=60_000, moves=900, way_px=REACH * 9)),
@@ -187,7 +187,7 @@ def test_what_both_presses_have_in_common_counts():
     assert pointer_traits(by("keyboard", KEY)) == 0
 
 
-def test_sums_that_have_not_grown_since_the_check_was_asked_for_are_a_replay():
+def test_statistics_that_have_not_grown_since_the_check_was_requested_are_a_replay():
     steps, sums = by("pointer", HAND), {"pointerMoves": 60, "clicks": 5}
 
     assert was_counted(steps, sums, (30, 3))
@@ -195,7 +195,7 @@ def test_sums_that_have_not_grown_since_the_check_was_asked_for_are_a_replay():
     assert not was_counted(steps, sums, (50, 3))
 
 
-def test_the_button_changes_sides_and_stands_elsewhere_for_each_challenge():
+def test_the_button_changes_sides_and_is_elsewhere_for_each_challenge():
     drawn = [places_of(bytes([n]) * 16) for n in range(256)]
 
     assert all(abs(x1 - x2) >= 32 for (x1, _), (x2, _) in drawn)

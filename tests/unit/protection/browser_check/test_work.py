@@ -79,14 +79,14 @@ def test_the_bits_are_counted_to_the_last_one():
     assert not is_solved(work, [zero_bits[work.bits - 1], *rest], SEED)
 
 
-def test_raised_levels_need_a_quarter_of_a_mebibyte():
+def test_raised_levels_need_25_percent_of_a_mebibyte():
     hard = (AMOUNTS[WorkLevel.RAISED], AMOUNTS[WorkLevel.HIGH], STEP_UP_AMOUNT)
 
     assert {(amount.algorithm, 128 << amount.bits) for amount in hard} == {(SCRYPT, 256 * 1024)}
     assert AMOUNTS[WorkLevel.USUAL].algorithm == SHA_256
 
 
-def test_more_is_asked_at_each_level():
+def test_more_is_challenged_at_each_level():
     seconds = [_slow_phone_s(AMOUNTS[level]) for level in WorkLevel]
 
     assert seconds == sorted(set(seconds))
@@ -109,7 +109,7 @@ def hard():
     return work, [scrypt_answer(work, index) for index in range(work.count)]
 
 
-def test_a_memory_hard_answer_is_that_of_rfc_7914():
+def test_a_memory_hard_response_is_that_of_rfc_7914():
     # The first vector of section 12 has r = 1; only N and the salt are others' to choose.
     assert hashlib.scrypt(b"", salt=b"", n=16, r=1, p=1, dklen=64).hex().startswith("77d6576238657b203b19ca42c18a0497")
     work = Work(algorithm=SCRYPT, salt="ab", count=1, bits=11)
@@ -148,7 +148,7 @@ def test_a_further_attempt_checks_more_puzzles(hard):
     assert found[0] < found[1] < found[2] < found[3]
 
 
-def test_completing_the_work_after_a_failed_attempt_saves_at_most_a_tenth():
+def test_completing_the_work_after_a_failed_attempt_saves_at_most_10_percent():
     # A client solves the share h, and after a failed attempt the rest.
     costs = [h + (1 - h**DRAWN) * (1 - h) for h in (n / 100 for n in range(101))]
 

@@ -11,13 +11,13 @@ ROOT = Path(__file__).parents[4]
 LANGUAGES = Languages()
 
 
-def test_the_page_speaks_every_language_of_the_sdk() -> None:
+def test_the_page_uses_every_language_of_the_sdk() -> None:
     packs = {path.stem for path in (ROOT / "src/agentgate/http/static/sdk/v1/i18n").glob("*.json")}
 
     assert {language.tag for language in LANGUAGES.all()} == packs | {"en"}
 
 
-def test_every_language_has_every_word_of_its_own() -> None:
+def test_every_language_has_its_own_word_for_everything() -> None:
     english = LANGUAGES.choose("en").words
     for language in LANGUAGES.all():
         assert english.keys() <= language.words.keys(), language.tag

@@ -12,7 +12,7 @@ def original(target: str = "/.agentgate/v1/gateway/challenge", method: str = "GE
     return Original(method, ORIGIN, target, target.partition("?")[0], "203.0.113.9")
 
 
-def test_a_page_in_place_of_another_leads_to_that_one_whatever_is_asked() -> None:
+def test_a_page_instead_of_another_leads_to_that_one_whatever_is_challenged() -> None:
     assert return_of(original("/cart?id=7&x=%2f"), "https://evil.example/") == f"{ORIGIN}/cart?id=7&x=%2f"
 
 
@@ -21,7 +21,7 @@ def test_bytes_past_ascii_are_kept_as_they_came() -> None:
 
 
 @pytest.mark.parametrize("asked", ["/cart?a=b#c", f"{ORIGIN}/cart?a=b#c", "HTTPS://SHOP.example:443/cart?a=b#c"])
-def test_a_page_opened_by_itself_leads_to_what_was_asked(asked: str) -> None:
+def test_a_page_opened_by_itself_leads_to_what_was_challenged(asked: str) -> None:
     assert return_of(original(), asked) == f"{ORIGIN}/cart?a=b#c"
 
 

@@ -41,7 +41,7 @@ def facts(headers: tuple[tuple[str, str], ...], *, target: str = "/login") -> Re
     )
 
 
-def test_enforce_mode_applies_what_the_rules_say():
+def test_enforce_mode_applies_what_the_rules_show():
     decision = decide(facts(CURL), site(), MODELS, INTEL)
     assert (decision.outcome, decision.would) == (Outcome.BLOCK, None)
     assert decision.reasons == ("policy",)
@@ -51,7 +51,7 @@ def test_enforce_mode_applies_what_the_rules_say():
     assert decision.verdict.response.retry_after == 30
 
 
-def test_monitor_mode_lets_through_and_says_what_it_would_have_done():
+def test_monitor_mode_allows_and_shows_what_it_would_have_done():
     decision = decide(facts(CURL), site(mode=Mode.MONITOR), MODELS, INTEL)
     assert (decision.outcome, decision.would) == (Outcome.ALLOW, Outcome.BLOCK)
 
@@ -91,7 +91,7 @@ def test_the_event_keeps_features_only_where_the_site_captures_them():
     assert kept["ua.http_library"] == 1.0
 
 
-def test_a_method_nobody_knows_is_not_remembered_by_its_name():
+def test_a_method_no_one_knows_is_not_remembered_by_its_name():
     odd = replace(facts(CURL), method="X" * 2000)
     decision = decide(odd, site(), MODELS, INTEL)
     event = make_event(odd, site(), decision, Answered(id=1, visitor=2, status=403, kind=DecisionKind.REQUEST))
@@ -112,7 +112,7 @@ def test_a_visitor_differs_from_site_to_site_and_is_the_same_over_one_network_of
     assert visitors.find("site_aaaa", "2001:db8::1") != visitors.find("site_aaaa", "2001:db8:0:1::1")
 
 
-def test_a_rotated_key_gives_everybody_another_pseudonym_at_once():
+def test_a_rotated_key_gives_everyone_another_pseudonym_at_once():
     ring = keyring(b"k" * 32)
     visitors = Visitors(ring)
     before = visitors.find("site_aaaa", "203.0.113.7")

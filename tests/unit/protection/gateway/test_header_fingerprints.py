@@ -200,14 +200,14 @@ def test_signals_read_no_value_that_a_key_does_not_hold():
     assert not any(name.startswith(ADAPTERS) for name in KEPT if not name.endswith((b"-method", b"-ja4")))
 
 
-def test_the_adapters_own_headers_say_nothing_about_the_visitor():
+def test_the_adapters_own_headers_show_nothing_about_the_visitor():
     fingerprint = read(new_fingerprints(), {**ADAPTER, b"user-agent": b"curl/8", b"accept": b"*/*"})
 
     # The host is that of the service, and adapters send it all the same.
     assert fingerprint.observed.header_count == 3
 
 
-def test_visitors_share_a_fingerprint_and_keep_the_figures_that_are_captured():
+def test_visitors_share_a_fingerprint_and_keep_the_metrics_that_are_captured():
     fingerprints = new_fingerprints()
     agents, languages = (b"SomeProgram/1.0", b"SomeProgram/1." + b"0" * 30), (b"de,en;q=0.5", b"fr,en;q=0.5,it;q=0.1")
     headers = fingerprints.read_fields(b"/", {**ADAPTER, b"user-agent": b"x", b"accept-language": b"x"})
@@ -234,7 +234,7 @@ def test_only_what_is_read_of_user_agent_and_languages_tells_them_apart():
     assert fingerprints.find_user_agent(b"curl/8.1").view != one.view
 
 
-def test_names_tell_what_must_be_waited_for_or_read_again():
+def test_names_show_what_must_be_waited_for_or_read_again():
     fingerprints = new_fingerprints()
 
     def read_with(more):
@@ -255,7 +255,7 @@ def is_fit(target, fields):
     return HeaderLayout(tuple(fields)).is_fit(target, tuple(fields.values()))
 
 
-def test_what_says_something_about_the_connection_is_left_to_the_parser():
+def test_what_shows_something_about_the_connection_is_left_to_the_parser():
     assert is_fit(b"/v1/gateway/check", ADAPTER)
     for name in (
         b"connection",

@@ -39,7 +39,7 @@ def test_the_three_headers_make_the_request() -> None:
         (b"https://shop.example/voil\xc3\xa0?\xc3\x85", "https://shop.example", "/voil\xc3\xa0?\xc3\x85"),
     ],
 )
-def test_the_origin_is_canonical_and_the_target_is_left_alone(url: bytes, origin: str, target: str) -> None:
+def test_the_origin_is_canonical_and_the_target_is_unchanged(url: bytes, origin: str, target: str) -> None:
     found = read(url=url)
 
     assert (found.origin, found.target) == (origin, target)
@@ -62,19 +62,19 @@ def test_the_origin_is_canonical_and_the_target_is_left_alone(url: bytes, origin
         b"",
     ],
 )
-def test_what_is_no_single_absolute_url_is_refused(url: bytes) -> None:
+def test_what_is_not_a_single_absolute_url_is_blocked(url: bytes) -> None:
     with pytest.raises(Malformed):
         read(url=url)
 
 
 @pytest.mark.parametrize("method", [b"", b"GET, GET", b"G ET", b"GET\t", b"x" * 33])
-def test_what_is_no_single_method_is_refused(method: bytes) -> None:
+def test_what_is_not_a_single_method_is_blocked(method: bytes) -> None:
     with pytest.raises(Malformed):
         read(method=method)
 
 
 @pytest.mark.parametrize("address", [b"", b"203.0.113.9, 203.0.113.9", b"203.0.113.9:80", b"host", b"fe80::1%eth0"])
-def test_what_is_no_single_address_is_refused(address: bytes) -> None:
+def test_what_is_not_a_single_address_is_blocked(address: bytes) -> None:
     with pytest.raises(Malformed):
         read(address=address)
 
@@ -97,7 +97,7 @@ def test_each_header_is_needed_and_no_other_set_fills_the_gap(missing: bytes) ->
         read_original(headers)
 
 
-def test_the_forwarded_set_stands_in_where_no_original_header_came() -> None:
+def test_the_forwarded_set_is_in_where_no_original_header_came() -> None:
     found = read_original(TRAEFIK)
 
     assert found == Original("GET", "https://shop.example", "/search?q=a", "/search", "203.0.113.9")
@@ -120,7 +120,7 @@ AGREEING = {
 }
 
 
-def test_a_second_set_that_says_the_same_is_accepted() -> None:
+def test_a_second_set_that_shows_the_same_is_accepted() -> None:
     assert read_original({**GOOD, **AGREEING}) == read()
 
 
@@ -136,7 +136,7 @@ def test_a_second_set_that_says_the_same_is_accepted() -> None:
         ("method", b"GET, GET"),
     ],
 )
-def test_a_second_set_that_says_another_request_is_refused(name: str, value: bytes) -> None:
+def test_a_second_set_that_shows_another_request_is_blocked(name: str, value: bytes) -> None:
     with pytest.raises(Malformed, match="one of the two sets"):
         read_original({**GOOD, **AGREEING, f"x-forwarded-{name}".encode(): value})
 
@@ -147,7 +147,7 @@ def test_a_part_of_a_second_set_is_enough_to_contradict(name: str, value: bytes)
         read_original({**GOOD, f"x-forwarded-{name}".encode(): value})
 
 
-def test_what_a_proxy_on_the_way_says_of_its_own_connection_contradicts_nothing() -> None:
+def test_what_a_proxy_on_the_way_reports_its_own_connection_contradicts_nothing() -> None:
     own = {b"x-forwarded-for": b"10.0.0.3", b"x-forwarded-host": b"gate.internal", b"x-forwarded-proto": b"http"}
 
     assert read_original({**GOOD, **own}) == read()

@@ -69,7 +69,7 @@ def test_a_clearance_opens_nothing_at_another_origin_or_for_another_visitor():
     assert inspect(reading(ring), shown, visitor=2).reason == "invalid_clearance"
 
 
-def test_what_a_visitor_is_known_to_have_shown_is_what_would_be_found_anew():
+def test_what_a_visitor_is_known_to_have_shown_is_what_would_be_found_again():
     chance, ring = random.Random(2), keyring()
     genuine = [
         cookie(ring, site=site, origin=origin, visitor=visitor, level=level)
@@ -160,7 +160,7 @@ def test_a_clearance_made_with_a_key_that_was_replaced_is_worth_nothing_at_once(
     assert inspect(receipts, cookies).reason == "invalid_clearance"
 
 
-def test_a_bad_clearance_beside_a_good_one_does_no_harm_wherever_it_stands():
+def test_a_bad_clearance_next_to_a_good_one_does_no_harm_wherever_it_is():
     ring = keyring()
     good, low = cookie(ring), cookie(ring, level=ClearanceLevel.LOW)
     bad = good[:-1] + (b"A" if good[-1:] != b"A" else b"B")
@@ -185,7 +185,7 @@ def test_what_counts_among_clearances_of_which_none_is_good_does_not_depend_on_t
     assert inspect(reading(ring), expired + b"; " + bad).reason == "expired_clearance"
 
 
-def test_no_more_than_eight_clearances_are_looked_at():
+def test_no_more_than_eight_clearances_are_inspected():
     ring = keyring()
     name, _, _ = cookie(ring).partition(b"=")
     bad = [name + b"=agc2." + str(number).encode() for number in range(MOST_CLEARANCES)]

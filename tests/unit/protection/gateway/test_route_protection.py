@@ -100,7 +100,7 @@ def test_an_override_adds_a_method_and_one_that_is_not_understood_adds_all() -> 
     assert actions_of("GET", "/login", x_method_override=b"PUT") == [None]
 
 
-def test_a_form_may_carry_another_method_unless_the_site_says_that_it_cannot() -> None:
+def test_a_form_may_carry_another_method_unless_the_site_shows_that_it_cannot() -> None:
     form = {"content_type": b"application/x-www-form-urlencoded"}
     assert actions_of("POST", "/items/7", **form) == ["delete"]
     assert actions_of("POST", "/items/7", content_type=b"application/json") == ["delete"]

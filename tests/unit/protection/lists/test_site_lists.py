@@ -59,7 +59,7 @@ def reference(entries: list[StoredEntry], address: str, visitor: int) -> str | N
     return None if not ranked else "block" if max(ranked)[1] else "allow"
 
 
-def test_the_entry_that_says_most_counts_as_the_reference_says_it() -> None:
+def test_the_entry_that_shows_most_counts_as_the_reference_shows_it() -> None:
     chance = Random(31)
     found = set()
     for _ in range(500):

@@ -29,7 +29,7 @@ def read(path: Path) -> Any:
 
 
 @pytest.mark.parametrize("path", files("rules"))
-def test_rules_decide_as_the_case_says(path: Path) -> None:
+def test_rules_decide_as_in_the_case(path: Path) -> None:
     case = read(path)
     assert check_rules(case["rule_set"], case["overrides"]) == []
     compiled = compile_rules(effective_set(read_set(case["rule_set"]), case["overrides"]))
@@ -53,7 +53,7 @@ def test_every_condition_has_its_case() -> None:
 
 
 @pytest.mark.parametrize("path", files("text/good"))
-def test_a_good_text_is_read_as_the_case_says(path: Path) -> None:
+def test_a_good_text_is_read_as_in_the_case(path: Path) -> None:
     case = read(path)
 
     value = read_text(case["text"]).value
@@ -63,7 +63,7 @@ def test_a_good_text_is_read_as_the_case_says(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", files("text/bad"))
-def test_a_bad_text_is_refused_where_the_case_says(path: Path) -> None:
+def test_a_bad_text_is_blocked_where_the_case_shows(path: Path) -> None:
     case = read(path)
 
     with pytest.raises(TextProblem) as refused:
@@ -97,7 +97,7 @@ def test_a_published_version_of_a_group_never_changes() -> None:
     assert {f"{group.name}-{group.version}": group.digest for group in managed_groups().values()} == locked
 
 
-def test_the_digest_is_that_of_the_file_whatever_the_order_of_its_keys() -> None:
+def test_the_digest_matches_the_file_whatever_the_order_of_its_keys() -> None:
     members = read(MANAGED / "rate-2.json")["rules"]
 
     assert managed_groups()["rate", 2].digest == members_digest([dict(reversed(each.items())) for each in members])
@@ -109,7 +109,7 @@ def test_every_file_is_named_after_its_group_and_version() -> None:
     assert {path.stem for path in MANAGED.glob("*.json")} == {f"{name}-{version}" for name, version in managed_groups()}
 
 
-def test_the_groups_that_the_contract_asks_for_are_there() -> None:
+def test_the_groups_that_the_contract_asks_for_exist() -> None:
     wanted = ["automation", "impersonation", "ai-agents", "low-harm-clients", "datacenter", "rate", "content-spam"]
 
     assert {name for name, _ in managed_groups()} >= set(wanted)

@@ -47,7 +47,7 @@ def test_the_order_of_properties_does_not_matter() -> None:
         RULES | {"rules": [RULE | {"action": "drop"}]},
     ],
 )
-def test_whatever_the_set_says_otherwise_changes_the_version(changed: dict[str, Any]) -> None:
+def test_whatever_the_set_differs_changes_the_version(changed: dict[str, Any]) -> None:
     assert effective_version(changed) != effective_version(RULES)
 
 
@@ -64,7 +64,7 @@ def test_overrides_change_the_version_and_the_action_only() -> None:
     assert after.version != before.version
 
 
-def test_what_an_override_says_already_changes_nothing() -> None:
+def test_what_an_override_shows_already_changes_nothing() -> None:
     assert effective_set(read_set(RULES), {"a": "block"}) == effective_set(read_set(RULES), {})
 
 
@@ -85,18 +85,18 @@ def test_members_keep_their_names_and_carry_what_narrows_their_group_down() -> N
     assert rules[1]["group"] == "rate"
 
 
-def test_an_effective_set_is_a_set_that_says_the_same() -> None:
+def test_an_effective_set_is_a_set_that_shows_the_same() -> None:
     group = {"group": "rate", "version": 2, "scope_down": {"any_labels": ["net.tor"]}}
     rules = effective([RULE, group])
 
     assert effective(rules) == rules
 
 
-def test_keys_that_nobody_knows_stay_on_their_rules() -> None:
+def test_keys_that_no_one_knows_stay_on_their_rules() -> None:
     assert effective([RULE]) == [RULE]
 
 
-def test_a_site_without_rules_of_its_own_follows_the_servers() -> None:
+def test_a_site_without_its_own_rules_follows_the_servers() -> None:
     summary = summary_of(None)
 
     assert (summary.source, summary.overrides, summary.revision) == (RulesSource.SERVER, 0, 0)
@@ -113,13 +113,13 @@ def test_a_site_with_overrides_only_follows_the_servers_set_as_it_is_now() -> No
     assert summary.effective_version == effective_set(server_rule_set(), stored.overrides).version
 
 
-def test_an_override_of_a_rule_that_the_server_no_longer_has_is_left_out() -> None:
+def test_an_override_of_a_rule_that_the_server_no_longer_has_is_omitted() -> None:
     stored = StoredRules(effective_version="", overrides={"gone": "drop"}, revision=1)
 
     assert effective_of(stored) == effective_of(None)
 
 
-def test_a_site_with_a_set_of_its_own_has_that() -> None:
+def test_a_site_with_its_own_set_has_that() -> None:
     stored = StoredRules(effective_version="", overrides={}, revision=1, rule_set=RULES)
 
     assert to_json(effective_of(stored)) == to_json(effective_set(read_set(RULES), {}))

@@ -81,18 +81,18 @@ def test_a_glob_that_covers_another_matches_all_that_the_other_does() -> None:
         ("[ab]", "a", False),
     ],
 )
-def test_nothing_but_a_star_is_special(glob: str, text: str, *, fits: bool) -> None:
+def test_only_a_star_is_special(glob: str, text: str, *, fits: bool) -> None:
     assert exact_glob(glob).matches(text) is fits
 
 
-def test_case_does_not_matter_in_headers_and_a_program_may_stand_anywhere() -> None:
+def test_case_does_not_matter_in_headers_and_a_program_may_be_anywhere() -> None:
     assert read_folded_glob("Text/*").matches("text/html")
     assert read_program_glob("GPTBot").matches("mozilla/5.0 (compatible; gptbot/1.2)")
     assert not read_program_glob("curl/*").matches("libcurl/8")
 
 
 @pytest.mark.parametrize("text", ["\\", "a\\b", "**\\"])
-def test_a_backslash_that_escapes_nothing_is_refused(text: str) -> None:
+def test_a_backslash_that_escapes_nothing_is_blocked(text: str) -> None:
     with pytest.raises(ValueError, match="backslash"):
         split_glob(text)
 

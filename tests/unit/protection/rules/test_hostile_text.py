@@ -44,7 +44,7 @@ BLOCK = "version: '1'\nrules:\n"
 
 @pytest.mark.parametrize("piece", PIECES)
 @pytest.mark.parametrize("start", ["", "{", BLOCK])
-def test_a_repeated_piece_is_read_or_refused_soon(piece: str, start: str) -> None:
+def test_a_repeated_piece_is_read_or_blocked_soon(piece: str, start: str) -> None:
     room = RULE_SET_TEXT_BYTES - len(start)
     text = start + piece * (room // len(piece.encode()))
 
@@ -60,9 +60,9 @@ def test_a_text_of_the_full_length_is_read_and_one_byte_more_is_not() -> None:
     text = "# " + "x" * (RULE_SET_TEXT_BYTES - 8) + "\na: 1\n"
 
     assert read_text(text).value == {"a": 1}
-    with pytest.raises(TextProblem, match="too long"):
+    with pytest.raises(TextProblem, match=r"too (long|large)"):
         read_text(text + "\n")
-    with pytest.raises(TextProblem, match="too long"):
+    with pytest.raises(TextProblem, match=r"too (long|large)"):
         read_text("#" + "é" * (RULE_SET_TEXT_BYTES // 2))
 
 
@@ -85,7 +85,7 @@ def test_the_largest_valid_set_is_checked_soon() -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(st.text(alphabet=st.sampled_from("ab1:-?,[]{}\"'&*!|>%@`#~ \n\t\\/.0xé\u2028"), max_size=60))
-def test_any_text_is_read_or_refused(text: str) -> None:
+def test_any_text_is_read_or_blocked(text: str) -> None:
     result = checked(read_draft(RulesRequest(rule_set_text=text)))
 
     assert not result.valid

@@ -103,7 +103,7 @@ def test_routes_decide_whether_a_rule_is_shadowed(first: list[str], second: list
     assert kinds(found) == ([("shadowed", "b", "a")] if shadowed else [])
 
 
-def test_a_last_rule_that_says_what_the_default_says_is_redundant() -> None:
+def test_a_last_rule_that_shows_what_the_default_shows_is_redundant() -> None:
     found = lints(rule("a", "challenge", TOR), rule("b", "allow", {"all_labels": ["ua.git"]}))
 
     assert kinds(found) == [("redundant", "b", None)]
@@ -145,13 +145,13 @@ def test_a_group_behind_a_rule_for_everything_is_unreachable() -> None:
     assert "rate" in found[0].message
 
 
-def test_a_single_member_out_of_reach_is_no_lint() -> None:
+def test_a_single_member_out_of_reach_is_not_a_lint() -> None:
     assert (
         kinds(lints(rule("a", "block", {"all_labels": ["rate.visitor.high"]}), {"group": "rate", "version": 2})) == []
     )
 
 
-def test_an_unknown_label_is_told_with_the_nearest_one() -> None:
+def test_an_unknown_label_is_reported_with_the_nearest_one() -> None:
     found = placed(rule("a", "block", {"any_labels": ["net.torr", "net.asn.64500"], "any_prefix": ["nett", "net"]}))
 
     assert [(lint.kind, path) for path, lint in found] == [
@@ -161,7 +161,7 @@ def test_an_unknown_label_is_told_with_the_nearest_one() -> None:
     assert "Did you mean net.tor?" in found[0][1].message
 
 
-def test_an_unknown_key_is_told_with_the_nearest_one() -> None:
+def test_an_unknown_key_is_reported_with_the_nearest_one() -> None:
     found = placed(rule("a", "block", {"any_label": ["net.tor"]}, respose={}))
 
     assert [(lint.kind, path) for path, lint in found] == [

@@ -25,7 +25,7 @@ from tests.support.request_traits import traits_of
 
 pytestmark = pytest.mark.anyio
 
-DOCS = Path(__file__).parents[4] / "docs" / "rules.md"
+DOCS = Path(__file__).parents[4] / "docs" / "write-rules.md"
 FIRST = first_id(1_794_744_000_000)
 SPAN = TimeRange(1_794_744_000_000, 1_794_745_000_000)
 
@@ -56,20 +56,20 @@ def document(*matches: dict[str, Any], action: str = "block", default: str = "al
         ({"headers": {"accept": []}}, "must be a list"),
         ({"headers": {"accept": "x"}}, "must be a list"),
         ({"headers": {"a b": ["*"]}}, "name of a header"),
-        ({"headers": {"Authorization": ["*"]}}, "proxy's own question"),
-        ({"headers": {"X-Forwarded-For": ["*"]}}, "proxy's own question"),
+        ({"headers": {"Authorization": ["*"]}}, "header of the adapter"),
+        ({"headers": {"X-Forwarded-For": ["*"]}}, "header of the adapter"),
         ({"headers": {"Host": ["*"]}}, "use hosts"),
         ({"methods": ["post"]}, "capital letters"),
         ({"paths": ["blog/*"]}, "begin with /"),
-        ({"paths": ["/a?b"]}, "no part of a path"),
+        ({"paths": ["/a?b"]}, "Omit the query"),
         ({"paths": ["/a b"]}, "without blanks"),
-        ({"paths": ["/100%"]}, "begins no escape"),
+        ({"paths": ["/100%"]}, "does not start an escape"),
         ({"hosts": ["shop.example:80"]}, "without a port"),
         ({"hosts": ["https://shop.example"]}, "without a port"),
         ({"not_paths": ["x"]}, "begin with /"),
     ],
 )
-def test_a_condition_that_is_not_valid_says_what_would_be_right(match: dict[str, Any], says: str) -> None:
+def test_a_condition_that_is_not_valid_shows_what_would_be_right(match: dict[str, Any], says: str) -> None:
     problems = check_rules(document(match), {})
 
     assert len(problems) == 1
@@ -93,7 +93,7 @@ def test_a_set_has_no_more_patterns_than_it_may(match: dict[str, Any], says: str
     assert [f"{says}; at most" in problem.message for problem in problems] == [True]
 
 
-def test_the_examples_of_the_documents_are_valid_and_decide_as_they_say() -> None:
+def test_the_examples_of_the_documents_are_valid_and_decide_as_they_show() -> None:
     texts = re.findall(r"```yaml\n(version:.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
     assert len(texts) == 2
     for text in texts:
@@ -139,7 +139,7 @@ def test_an_explanation_names_the_condition_that_does_not_hold_and_what_could() 
         ("r3", True),
     ]
     assert report.trace[0].because == "the address is not among 203.0.113.0/24"
-    assert report.trace[1].because.startswith("it could match, as method or path can be read in several ways")
+    assert report.trace[1].because.startswith("it may match because the method or path is ambiguous")
     assert report.trace[2].because == "the header x-probe is not among 1"
     assert (report.outcome, report.rule) == ("block", "r1")
 
@@ -156,7 +156,7 @@ def event(number: int, recorded: Outcome, *labels: str, method: str = "GET") -> 
     return ReplayedEvent(FIRST + number, labels, {}, "*", None, recorded, None, method)
 
 
-async def test_a_backtest_says_what_stored_events_do_not_tell_and_guesses_nothing() -> None:
+async def test_a_backtest_shows_what_stored_events_do_not_tell_and_guesses_nothing() -> None:
     rules = RuleSet(
         version="1",
         rules=[
@@ -184,4 +184,4 @@ async def test_a_backtest_says_what_stored_events_do_not_tell_and_guesses_nothin
         ("allow", "challenge"): 1,
         ("allow", "drop"): 1,
     }
-    assert report.by_rule == {"posts": 1, "de": 1, "(cannot be told)": 1, "(default)": 1}
+    assert report.by_rule == {"posts": 1, "de": 1, "(unknown)": 1, "(default)": 1}

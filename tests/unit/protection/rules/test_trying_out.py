@@ -86,7 +86,7 @@ async def test_every_stricter_decision_about_a_person_counts_as_a_flip() -> None
     assert human_flips(await Backtests(stored).run("st_1", RULES, SPAN, "acc_1")) == 1
 
 
-async def test_a_backtest_that_reached_its_limit_says_so() -> None:
+async def test_a_backtest_that_reached_its_limit_shows_it() -> None:
     stored = Stored([event(number, Outcome.ALLOW) for number in range(9)])
 
     report = await Backtests(stored, most_events=5).run("st_1", RULES, SPAN, "acc_1")
@@ -94,7 +94,7 @@ async def test_a_backtest_that_reached_its_limit_says_so() -> None:
     assert (report.evaluated, report.complete) == (5, False)
 
 
-async def test_backtests_run_one_at_a_time_and_only_a_few_wait() -> None:
+async def test_backtests_run_one_at_a_time_and_only_a_few_are_delayed() -> None:
     gate = asyncio.Event()
     stored = Stored([event(0, Outcome.ALLOW)], gate)
     backtests = Backtests(stored)
@@ -148,7 +148,7 @@ def test_an_explanation_follows_the_rules_to_the_one_that_decides() -> None:
     assert report.trace[1].because == "neither the route /x nor its action is among /api/*, pay"
 
 
-def test_an_explanation_says_why_rules_do_not_match() -> None:
+def test_an_explanation_shows_why_rules_do_not_match() -> None:
     report = explain(RULES, SampleFacts(labels=("ua.git",), scores={"bot": 0.5}, route="*", action=None))
 
     assert (report.outcome, report.rule is report.action) == ("allow", True)
@@ -165,13 +165,13 @@ def test_an_explanation_agrees_with_the_compiled_rules_about_routes(route: str, 
 @pytest.mark.parametrize(
     ("match", "because"),
     [
-        ({"any_labels": ["net.tor", "net.vpn"]}, "none of net.tor, net.vpn is there"),
-        ({"none_labels": ["ua.git"]}, "ua.git is there"),
+        ({"any_labels": ["net.tor", "net.vpn"]}, "none of net.tor, net.vpn are present"),
+        ({"none_labels": ["ua.git"]}, "ua.git is present"),
         ({"any_prefix": ["net", "rate"]}, "no label starts with net or rate"),
         ({"score": "agent", "min_score": 0}, "there is no agent score"),
     ],
 )
-def test_each_condition_says_why_it_does_not_hold(match: dict[str, object], because: str) -> None:
+def test_each_condition_shows_why_it_does_not_hold(match: dict[str, object], because: str) -> None:
     rules = RuleSet(version="1", rules=[{"name": "a", "match": match, "action": "block"}], default_action="allow")
 
     report = explain(rules, SampleFacts(labels=("ua.git",), scores={"bot": 1.0}, route="*", action=None))

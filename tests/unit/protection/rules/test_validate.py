@@ -32,7 +32,7 @@ def test_every_action_is_valid(action: str) -> None:
     assert problems(with_rule(action=action), {"a": action}) == []
 
 
-def test_keys_that_nobody_knows_are_valid_everywhere() -> None:
+def test_keys_that_no_one_knows_are_valid_everywhere() -> None:
     match = {"all_labels": ["net.tor"], "later": 1}
     rule = {**RULE, "match": match, "response": {"status": 429, "later": {}}, "note": "for the team"}
     group = {"group": "rate", "version": 2, "later": [], "name": "", "action": ""}
@@ -61,7 +61,7 @@ def test_keys_that_nobody_knows_are_valid_everywhere() -> None:
         ({**SET, "long": "x" * 65_536}, ()),
     ],
 )
-def test_a_wrong_set_is_told(document: Any, path: Any) -> None:
+def test_a_wrong_set_is_reported(document: Any, path: Any) -> None:
     assert problems(document) == [(path, None)]
 
 
@@ -106,16 +106,16 @@ def test_a_wrong_set_is_told(document: Any, path: Any) -> None:
         ({"response": {"retry_after": 1.5}}, ("response", "retry_after")),
     ],
 )
-def test_a_wrong_part_of_a_rule_is_told_with_the_rule(changes: dict[str, Any], path: Any) -> None:
+def test_a_wrong_part_of_a_rule_is_reported_with_the_rule(changes: dict[str, Any], path: Any) -> None:
     assert problems(with_rule(**changes)) == [(("rules", 0, *path), "a")]
 
 
 @pytest.mark.parametrize("name", ["", "-a", "a b", "a" * 65, "é", "a\n", 3])
-def test_a_wrong_name_is_told(name: Any) -> None:
+def test_a_wrong_name_is_reported(name: Any) -> None:
     assert problems(with_rule(name=name)) == [(("rules", 0, "name"), None)]
 
 
-def test_a_rule_without_name_match_or_action_is_told() -> None:
+def test_a_rule_without_name_match_or_action_is_reported() -> None:
     assert [path for path, _ in problems({**SET, "rules": [{}]})] == [("rules", 0)] * 3
 
 
@@ -132,7 +132,7 @@ def test_a_rule_without_name_match_or_action_is_told() -> None:
         ({"group": "rate", "version": 2, "overrides": []}, ("overrides",)),
     ],
 )
-def test_a_wrong_group_is_told(group: dict[str, Any], path: Any) -> None:
+def test_a_wrong_group_is_reported(group: dict[str, Any], path: Any) -> None:
     assert problems({**SET, "rules": [group]}) == [(("rules", 0, *path), None)]
 
 
@@ -152,7 +152,7 @@ def test_an_override_names_a_rule_of_the_set_or_a_member() -> None:
     assert problems(rules, {"b": "allow", "a": "off"}) == [(None, "b"), (None, "a")]
 
 
-def test_a_name_that_is_taken_is_told() -> None:
+def test_a_name_that_is_taken_is_reported() -> None:
     group = {"group": "rate", "version": 2}
     member = {**RULE, "name": "rate-visitor-high"}
 
@@ -196,7 +196,7 @@ def test_a_problem_in_a_value_has_no_place() -> None:
     assert [(each.line, each.column, each.rule) for each in result.errors] == [(UNSET, UNSET, "a")]
 
 
-def test_text_and_value_together_are_refused() -> None:
+def test_text_and_value_together_are_blocked() -> None:
     with pytest.raises(Refused, match="invalid_request"):
         check_one_form(RulesRequest(rule_set=SET, rule_set_text="x"))
     check_one_form(RulesRequest(rule_set=None, rule_set_text="x"))

@@ -24,7 +24,7 @@ STUMP = {
 
 
 def logistic(**changes: Any) -> dict[str, Any]:
-    """Return a model file that says yes to data centres."""
+    """Return a model file that says yes to data centers."""
     usual = {
         "version": "test-1",
         "kind": "bot",

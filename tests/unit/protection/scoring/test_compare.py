@@ -1,4 +1,4 @@
-"""Comparing two models: agreement, what would change, and who is right about labelled decisions."""
+"""Comparing two models: agreement, what would change, and who is right about labeled decisions."""
 
 from typing import Any
 
@@ -105,7 +105,7 @@ def test_both_models_score_the_evidence_of_each_label() -> None:
     }
 
 
-def test_content_models_are_asked_only_about_decisions_with_content() -> None:
+def test_content_models_are_queried_only_about_decisions_with_content() -> None:
     scorer = make_scorer(parsed(logistic(kind="content")))
     labels = [stored(DecisionLabelValue.BOT), stored(DecisionLabelValue.BOT, scores={"bot": 0.2, "content": 0.4})]
 

@@ -49,10 +49,10 @@ def test_a_sound_model_is_read_and_written_back_unchanged(file: dict[str, Any]) 
 @pytest.mark.parametrize(
     ("file", "words"),
     [
-        (logistic(features=["net.datacenter", "net.datacenter"]), "stands twice"),
-        (logistic(features=["net.datacenter", "no.such.label"]), "no.such.label is no feature"),
-        (logistic(features=["net.datacenter", "model.bot.likely"]), "model.bot.likely is no feature"),
-        (logistic(features=["net.datacenter", "net.*"]), "is no feature"),
+        (logistic(features=["net.datacenter", "net.datacenter"]), "twice"),
+        (logistic(features=["net.datacenter", "no.such.label"]), "no.such.label is not a feature"),
+        (logistic(features=["net.datacenter", "model.bot.likely"]), "model.bot.likely is not a feature"),
+        (logistic(features=["net.datacenter", "net.*"]), "is not a feature"),
         (logistic(weights=[1.0]), "one entry per feature: 2, not 1"),
         (logistic(weights=None), "has weights and no trees"),
         (logistic(trees=[LEAF]), "has weights and no trees"),
@@ -80,7 +80,7 @@ def test_a_sound_model_is_read_and_written_back_unchanged(file: dict[str, Any]) 
         (logistic(calibration={"type": "isotonic", "x": [0.1, 1.5], "y": [0.0, 1.0]}), "between 0 and 1"),
     ],
 )
-def test_a_model_that_could_not_score_is_refused_with_the_reason(file: dict[str, Any], words: str) -> None:
+def test_a_model_that_could_not_score_is_rejected_with_the_reason(file: dict[str, Any], words: str) -> None:
     with pytest.raises((Refused, msgspec.ValidationError)) as refused:
         check_model(parsed(file))
 
@@ -89,7 +89,7 @@ def test_a_model_that_could_not_score_is_refused_with_the_reason(file: dict[str,
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
-def test_what_is_not_a_finite_number_is_refused(number: float) -> None:
+def test_what_is_not_a_finite_number_is_rejected(number: float) -> None:
     with pytest.raises(Refused) as refused:
         check_model(parsed(logistic(weights=[number, 1.0])))
 

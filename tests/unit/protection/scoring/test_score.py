@@ -109,7 +109,7 @@ def test_isotonic_calibration_draws_straight_lines_between_its_points() -> None:
     assert scored({**file, "bias": 3.0}) == 0.9
 
 
-def test_a_full_memory_is_forgotten_and_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_memory_is_discarded_and_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(score, "MOST_CACHED", 2)
     scorer = TreeScorer(parsed(forest(features=SIGNALS, trees=[STUMP])))
     seen = [(), ("net.datacenter",), ("net.tor", "net.datacenter")]
@@ -136,7 +136,7 @@ def view_of(active: dict[str, Any], candidates: dict[str, Any] | None = None) ->
 DATACENTER = Observation(labels=("net.datacenter",), numbers={})
 
 
-def test_candidates_score_beside_and_not_among_the_active_models() -> None:
+def test_candidates_score_next_to_and_not_among_the_active_models() -> None:
     view = view_of({"bot": logistic()}, {"bot": forest(trees=[STUMP], bias=0.0)})
 
     found = view.score(DATACENTER, content=False)

@@ -54,7 +54,7 @@ def of(*labels: str, **numbers: float) -> Observation:
 
 
 @pytest.mark.parametrize("kind", ModelKind)
-def test_every_kind_ships_an_active_model_that_says_how_it_was_made(kind: ModelKind) -> None:
+def test_every_kind_ships_an_active_model_that_shows_how_it_was_made(kind: ModelKind) -> None:
     shipped = shipped_model(kind)
     summary = summarise(shipped)
 
@@ -63,7 +63,7 @@ def test_every_kind_ships_an_active_model_that_says_how_it_was_made(kind: ModelK
     assert "no training data" in summary.metadata["note"]
 
 
-def test_a_person_with_chrome_is_no_bot_and_no_agent() -> None:
+def test_a_person_with_chrome_is_not_a_bot_and_no_agent() -> None:
     found = scores(seen(*PAGE_LOAD))
 
     assert found["bot"] < 0.2
@@ -117,5 +117,5 @@ def test_well_known_visitors_have_sane_scores(observation: Observation, kind: st
         ),
     ],
 )
-def test_content_is_told_from_spam(text: str, least: float, most: float) -> None:
+def test_content_is_reported_from_spam(text: str, least: float, most: float) -> None:
     assert least <= scores(seen(*PAGE_LOAD, content=text), content=True)["content"] <= most

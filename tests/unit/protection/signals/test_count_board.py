@@ -38,7 +38,7 @@ def test_a_count_is_known_in_its_slot_and_the_next_one():
     assert [sums(other, VISITOR, SLOT + later) for later in range(4)] == [(5, 0), (7, 5), (0, 7), (0, 0)]
 
 
-def test_whoever_takes_the_place_of_a_worker_that_died_adds_to_its_counts():
+def test_anyone_who_takes_the_place_of_a_worker_that_died_adds_to_its_counts():
     memory = memoryview(bytearray(2 * PART_BYTES))
     add(CountBoard(memory, own=1), VISITOR, SLOT, 3)
     add(CountBoard(memory, own=1), VISITOR, SLOT)

@@ -149,7 +149,7 @@ def test_a_network_in_front_writes_the_encodings_itself(in_front):
         assert "http.unlike_browser" not in changed(browser, without_encodings), browser
 
 
-def test_a_navigation_for_nobody_is_one_that_chromiums_worker_passed_on():
+def test_a_navigation_for_no_one_is_one_that_chromiums_worker_passed_on():
     def for_nobody(headers):
         kept = [pair for pair in headers if pair[0] != "sec-fetch-user"]
         return [(name, "empty" if name == "sec-fetch-dest" else value) for name, value in kept]
@@ -163,7 +163,7 @@ def test_a_navigation_for_nobody_is_one_that_chromiums_worker_passed_on():
     assert "http.fetch_metadata_mismatch" in changed("Chrome/", for_nobody)
 
 
-def test_nothing_but_a_page_accepts_one():
+def test_only_a_page_accepts_one():
     def picture(accept):
         values = {"sec-fetch-dest": "image", "sec-fetch-mode": "no-cors", "accept": accept}
         dropped = {"sec-fetch-user", "upgrade-insecure-requests"}

@@ -1,4 +1,4 @@
-"""Signals of the browser check, of behaviour, receipts, agents and content: one trait, one label."""
+"""Signals of the browser check, of behavior, receipts, agents and content: one trait, one label."""
 
 import pytest
 
@@ -86,7 +86,7 @@ INSIDE = {"innerWidth": 1920, "innerHeight": 940, "screenX": 0, "screenY": 0, "i
             True,
         ),
         ({"outerWidth": 2400, "outerHeight": 1400}, True),
-        # The whole screen on purpose; over two screens; maximised over the edges; zoomed; in a frame.
+        # The whole screen on purpose; over two screens; maximized over the edges; zoomed; in a frame.
         ({"outerHeight": 1080, "innerHeight": 1080, "isWhole": True}, False),
         ({"outerWidth": 3840, "innerWidth": 3840}, False),
         ({"outerWidth": 1936, "outerHeight": 1056}, False),
@@ -114,7 +114,7 @@ def test_a_phone_without_touch_is_found():
 
 
 @pytest.mark.parametrize("answer", [False, "failed"])
-def test_a_wrong_answer_of_the_instrument_is_found(answer):
+def test_a_wrong_response_of_the_instrument_is_found(answer):
     assert found("browser", evidence={"signals": SOUND, "instrument": answer}) == {"evidence", "instrument_failed"}
 
 
@@ -156,7 +156,7 @@ def test_the_verdict_on_a_signature_gives_its_label(verdict, labels):
     assert found("agent", agent=AgentFacts(verdict=verdict)) == labels
 
 
-def test_an_agent_says_its_purpose_in_known_words_only():
+def test_an_agent_shows_its_purpose_in_known_words_only():
     agent = AgentFacts(verdict=AgentVerdict.VERIFIED, purposes=("search", "world peace"))
 
     assert found("agent", agent=agent) == {"verified", "purpose.search"}

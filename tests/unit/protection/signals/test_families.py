@@ -49,18 +49,18 @@ def test_what_people_have_is_in_no_family():
 
 
 @pytest.mark.parametrize("pair", list(combinations(FAMILIES, 2)))
-def test_two_families_ask_and_do_not_refuse(pair):
+def test_two_families_ask_and_do_not_block(pair):
     assert evidence_labels(FAMILIES[name][0] for name in pair) == ["evidence.doubtful"]
 
 
-def test_three_families_refuse_where_no_extension_explains_them():
+def test_three_families_block_where_no_extension_explains_them():
     for three in combinations(FAMILIES, 3):
         said = evidence_labels(FAMILIES[name][0] for name in three)
         refused = not OF_PROGRAMS.isdisjoint(three)
         assert said == ["evidence.doubtful", *(["evidence.contradictory"] if refused else [])], three
 
 
-def test_patched_functions_with_contradictions_are_asked():
+def test_patched_functions_with_contradictions_are_challenged():
     labels = ("browser.patched", "browser.platform_mismatch", "browser.worker_mismatch")
 
     assert evidence_labels(labels) == ["evidence.doubtful"]
@@ -83,5 +83,5 @@ def test_no_tool_that_people_use_is_a_reason(tools):
 
 
 @pytest.mark.parametrize("label", sorted(MISSING))
-def test_missing_evidence_is_said(label):
+def test_missing_evidence_is_shown(label):
     assert evidence_labels((label,)) == ["evidence.missing"]

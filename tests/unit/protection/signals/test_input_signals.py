@@ -61,14 +61,14 @@ def test_a_hand_gets_no_label():
     assert found() == set()
 
 
-def test_a_page_that_nobody_touched_gets_no_label():
+def test_a_page_that_no_one_touched_gets_no_label():
     nothing = dict.fromkeys(POINTER, 0)
 
     assert found(pointerMoves=0, keys=0, clicks=0, pointer=nothing, typed={}, clock={"events": 0, "off": 0}) == set()
 
 
 @pytest.mark.parametrize("interaction", [None, [], {}, {"pointerMoves": "many"}])
-def test_sums_that_did_not_come_are_missing(interaction):
+def test_statistics_that_did_not_come_are_missing(interaction):
     evidence = {"signals": SOUND, "interaction": interaction}
 
     labels = observe(make_facts(evidence=evidence), INTEL).labels
@@ -125,7 +125,7 @@ def test_each_trait_gives_its_label(changes, labels):
         (MAC, {"clock": {"events": 30, "off": 25}}),
         (MAC, {"pointer": {"fractional": 12}}),
         (PHONE, {"typed": {"bare": 22}}),
-        # One straight stroke, one press in the centre, a few keys: chance.
+        # One straight stroke, one press in the center, a few keys: chance.
         (LINUX, {"pointer": {"strokes": 1, "straight": 1}}),
         (LINUX, {"pointer": {"presses": 1, "centred": 1, "jumps": 1}}),
         (LINUX, {"typed": {"presses": 3, "short": 3, "holdMs": 1}}),

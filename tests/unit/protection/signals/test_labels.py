@@ -1,11 +1,9 @@
-"""The catalogue of labels, and its page in the documentation."""
-
-from pathlib import Path
+"""The catalog of labels."""
 
 import pytest
 
 from agentgate.protection.signals.detectors.rate import NETWORK_EXTREME, NETWORK_HIGH, VISITOR_EXTREME, VISITOR_HIGH
-from agentgate.protection.signals.labels import LABELS, is_label, labels_page
+from agentgate.protection.signals.labels import LABELS, is_label
 
 SOURCES = {
     *("net", "http", "path", "ua", "browser", "behavior", "input", "probes", "evidence", "cluster", "privacy_pass"),
@@ -13,7 +11,7 @@ SOURCES = {
 }
 
 
-def test_every_label_stands_once_under_its_source():
+def test_every_label_is_once_under_its_source():
     assert len({label.name for label in LABELS}) == len(LABELS)
     assert {label.source for label in LABELS} == SOURCES
     assert all(label.name.startswith(label.source + ".") and label.meaning for label in LABELS)
@@ -31,17 +29,11 @@ def test_a_label_of_the_catalogue_or_of_a_family_is_known(text):
     "text",
     ["", "net", "net.asn", "net.asn.", "net.asn.*", "net.asn.1.2", "net.datacentre", "NET.TOR", "agent.name.a b"],
 )
-def test_any_other_text_is_no_label(text):
+def test_any_other_text_is_not_a_label(text):
     assert not is_label(text)
 
 
-def test_the_page_has_the_catalogue():
-    page = (Path(__file__).parents[4] / "docs/labels.md").read_text("utf-8")
-
-    assert labels_page() in page
-
-
-def test_the_meanings_name_the_limits_in_force():
+def test_the_meanings_name_the_limits_active():
     meanings = {label.name: label.meaning for label in LABELS}
 
     assert f"{VISITOR_HIGH} " in meanings["rate.visitor.high"]

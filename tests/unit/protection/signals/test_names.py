@@ -110,7 +110,7 @@ def test_brands_of_small_browsers_are_fine(brands):
         (("sec-ch-ua", '"Chromium";v="119"'), ("sec-ch-ua-platform", '"Windows"')),
     ],
 )
-def test_hints_that_contradict_version_or_platform_are_asked(hints):
+def test_hints_that_contradict_version_or_platform_are_challenged(hints):
     user_agent = CHROME.format(PHONE.format(10, "K"), 119, "Mobile ")
 
     assert decide(page_load(user_agent, *hints)) == "challenge"
@@ -148,7 +148,7 @@ LIBRARIES = {
 
 @pytest.mark.parametrize("user_agent", CURRENT)
 @pytest.mark.parametrize("shape", LIBRARIES)
-def test_a_browsers_name_with_a_librarys_headers_is_asked_and_its_clearance_believed(shape, user_agent):
+def test_a_browsers_name_with_a_librarys_headers_is_challenged_and_its_clearance_believed(shape, user_agent):
     headers = [("host", "shop.example")]
     for written in LIBRARIES[shape]:
         name, _, value = written.partition("=")
@@ -188,7 +188,7 @@ def test_a_sorting_proxy_does_not_make_people_suspect():
         "archive.org_bot",
     ],
 )
-def test_who_says_he_is_a_bot_is_asked_and_may_be_wanted(user_agent):
+def test_who_shows_they_is_a_bot_is_challenged_and_may_be_wanted(user_agent):
     assert decide(program(user_agent)) == "challenge"
     name = INTEL.user_agents.get(user_agent).programs
     assert decide(program(user_agent), wanted=frozenset(name[:1]), address=DATACENTER) == "allow"
@@ -201,14 +201,14 @@ def test_scanners_are_blocked(user_agent):
     assert decide(program(user_agent)) == "block"
 
 
-def test_a_single_word_beside_a_browsers_engine_never_blocks_for_good():
+def test_a_single_word_next_to_a_browsers_engine_never_blocks_permanently():
     user_agent = CURRENT[0] + " sqlmap-scanner"
 
     assert decide(page_load(user_agent)) == "challenge"
     assert decide(page_load(user_agent), receipt=("clearance",)) == "allow"
 
 
-def test_a_driver_that_says_so_itself_is_blocked_even_with_a_clearance():
+def test_a_driver_that_shows_it_itself_is_blocked_even_with_a_clearance():
     headless = CURRENT[0].replace("Chrome/", "HeadlessChrome/")
 
     assert decide(page_load(headless), receipt=("clearance",)) == "block"
@@ -242,7 +242,7 @@ def test_the_bundled_names_are_none_of_peoples():
     assert [token.text for token in tokens if is_build_or_model(token.text)] == []
 
 
-def test_the_build_refuses_builds_models_and_peoples_words_and_ties_others_to_the_start():
+def test_the_build_blocks_builds_models_and_peoples_words_and_ties_others_to_the_start():
     names = ("ap3a.240617.008", "sm-g991b", "katana", "speedy", "acmebot")
     tokens = [Token(name, "scanner", Boundary.WORD, name) for name in names]
     people = ["Mozilla/5.0 (X11) speedy", "speedy/1 Mozilla/5.0", "Mozilla/5.0 (X11) my katana"]

@@ -1,4 +1,4 @@
-"""observe over any request at all: labels of the catalogue only, never an error, time in proportion to the size."""
+"""observe over any request at all: labels of the catalog only, never an error, time in proportion to the size."""
 
 import time
 
@@ -111,7 +111,7 @@ def test_the_same_request_is_seen_the_same_the_second_time():
     assert observe(facts, intel) == observe(facts, intel)
 
 
-def test_the_figures_count_what_they_name():
+def test_the_metrics_count_what_they_name():
     headers = (("user-agent", "x"), ("accept-language", "de,en;q=0.5,fr"), ("cookie", "a=1; b=2"))
     numbers = observe(make_facts(headers=headers, target="/abc?d", content="see https://a.example"), INTEL).numbers
 

@@ -58,7 +58,7 @@ def test_workers_that_stop_in_the_middle_of_a_burst_hide_little(workers, each):
     assert 1_140 <= passed <= 1_260
 
 
-def test_rates_far_from_every_mark_are_known_but_for_a_third():
+def test_rates_far_from_every_mark_are_known_except_a_third():
     windows = fleet(2)
 
     seen = [count(windows[number % 2])[0].visitor for number in range(160)]
@@ -67,7 +67,7 @@ def test_rates_far_from_every_mark_are_known_but_for_a_third():
     assert all(number * 2 // 3 - 3 <= rate <= number for number, rate in enumerate(seen, start=1))
 
 
-def test_visitors_of_a_network_count_together_whoever_serves():
+def test_visitors_of_a_network_count_together_anyone_who_serves():
     one, other = fleet(2)
     for visitor in range(100):
         count(one, 4, visitor=visitor)
@@ -77,7 +77,7 @@ def test_visitors_of_a_network_count_together_whoever_serves():
     assert 720 <= rates.network <= 800
 
 
-def test_whoever_is_met_again_is_counted_like_everybody():
+def test_anyone_who_is_met_again_is_counted_like_everyone():
     counting, again, chance = fleet(2), fleet(2), random.Random(3)
     met = [Counted(1, 7, "192.0.2.7", NO_WINDOW) for _ in range(2)]
 
@@ -87,7 +87,7 @@ def test_whoever_is_met_again_is_counted_like_everybody():
         assert [rates] == count(counting[number], now_ms=now_ms)
 
 
-def test_the_minute_before_is_known_to_those_who_were_not_asked_in_it():
+def test_the_minute_before_is_known_to_users_who_were_not_asked_in_it():
     one, other = fleet(2)
     count(one, 1_100)
     count(other, 90)

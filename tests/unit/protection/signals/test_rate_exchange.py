@@ -60,7 +60,7 @@ async def test_a_burst_between_two_syncs_keeps_the_limit(workers):
     assert 1_140 <= passed <= 1_260
 
 
-async def test_a_visitor_far_from_every_limit_is_told_with_the_others():
+async def test_a_visitor_far_from_every_limit_is_reported_with_the_others():
     shared = Shared(FixedClock(START_MS))
     workers = fleet(shared, 4)
 
@@ -74,7 +74,7 @@ async def test_a_visitor_far_from_every_limit_is_told_with_the_others():
     assert shared.told == 0
 
 
-async def test_past_the_limit_hardly_anything_is_told():
+async def test_past_the_limit_hardly_anything_is_reported():
     shared = Shared(FixedClock(START_MS))
     workers = fleet(shared, 2)
     await allowed(workers[0], 2_500)
@@ -99,7 +99,7 @@ async def test_the_minute_before_is_completed_after_its_end():
     assert all(1_180 <= rate <= 1_182 for rate in rates)
 
 
-async def test_a_flushed_store_forgets_nobody():
+async def test_a_flushed_store_discards_no_one():
     shared = Shared(FixedClock(START_MS))
     workers = fleet(shared, 2)
     assert await allowed(workers[0], 800) + await allowed(workers[1], 300) == 1_100
@@ -123,7 +123,7 @@ async def test_telling_a_flushed_store_counts_nothing_twice():
     assert (count.told, count.total, count.others) == (30, 30, 5)
 
 
-async def test_requests_that_are_being_told_are_not_told_twice():
+async def test_requests_that_are_being_told_are_not_reported_twice():
     class Slow(Shared):
         async def exchange(self, additions, *, ttl_ms):
             counts = await super().exchange(additions, ttl_ms=ttl_ms)

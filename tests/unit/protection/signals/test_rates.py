@@ -68,21 +68,21 @@ def test_the_minute_slides():
     assert counted(windows, 1, now_ms=START_MS + MINUTE_MS + MINUTE_MS // 2).visitor == 1 + 30
 
 
-def test_two_minutes_later_all_is_forgotten():
+def test_two_minutes_later_all_is_discarded():
     windows = RateWindows()
     counted(windows, 60)
 
     assert counted(windows, 1, now_ms=START_MS + 2 * MINUTE_MS) == Rates()
 
 
-def test_a_clock_that_was_set_back_goes_on_counting():
+def test_a_clock_that_was_set_back_continues_counting():
     windows = RateWindows()
     counted(windows, 5)
 
     assert counted(windows, 1, now_ms=START_MS - MINUTE_MS).visitor == 6
 
 
-def test_who_was_met_before_is_counted_as_everybody():
+def test_who_was_observed_before_is_counted_as_everyone():
     chance, now_ms = random.Random(3), START_MS
     one, other = RateWindows(most_keys=20), RateWindows(most_keys=20)
     met = {}
@@ -198,7 +198,7 @@ async def test_rare_visitors_are_not_worth_a_call():
 
 
 @pytest.mark.anyio
-async def test_a_store_that_is_away_is_told_the_next_time():
+async def test_a_store_that_is_unavailable_is_reported_the_next_time():
     class Shared(MemorySharedCache):
         is_away = True
 

@@ -35,12 +35,12 @@ def fetch(dest: str, mode: str = "no-cors", site: str = "same-origin", accept: s
         ("GET", {"accept": "*/*"}, False, RequestClass.PROGRAM),
     ],
 )
-def test_a_request_says_what_it_is_for_and_doubt_makes_it_a_page(method, headers, is_browser, expected):
+def test_a_request_shows_what_it_is_for_and_doubt_makes_it_a_page(method, headers, is_browser, expected):
     assert class_of(method, headers, is_browser=is_browser) is expected
 
 
 @pytest.mark.parametrize("target", ["/a.png", "/x/y/app.min.js?v=3", "/img/a%20b.JPG", "/f/text.woff2", "/p.tar.gz"])
-def test_a_file_is_told_by_its_name(target):
+def test_a_file_is_shown_by_its_name(target):
     assert is_file(target)
 
 
@@ -51,7 +51,7 @@ def test_a_file_is_told_by_its_name(target):
         *("//a.png", "/index.php/a.png", "/page.aspx/a.css", "/png", "/.png/", "/a.png/"),
     ],
 )
-def test_what_could_run_a_program_is_no_file(target):
+def test_what_could_run_a_program_is_not_a_file(target):
     assert not is_file(target)
 
 

@@ -61,7 +61,7 @@ def test_a_name_of_the_operator_that_leads_back_confirms(server: DnsServer) -> N
 
 
 @pytest.mark.parametrize("name", ["host.example", "googlebot.com.evil.example", "notgooglebot.com", "googlebot.com"])
-def test_a_name_of_somebody_else_is_a_forgery(server: DnsServer, name: str) -> None:
+def test_a_name_of_another_user_is_a_forgery(server: DnsServer, name: str) -> None:
     server.point(ADDRESS, name)
 
     assert standing_of(server) is CrawlerStatus.FORGED
@@ -79,7 +79,7 @@ def test_an_address_without_a_name_is_a_forgery(server: DnsServer) -> None:
     assert standing_of(server) is CrawlerStatus.FORGED
 
 
-def test_a_server_that_fails_or_is_silent_says_nothing(server: DnsServer) -> None:
+def test_a_server_that_fails_or_is_silent_shows_nothing(server: DnsServer) -> None:
     server.code = 2
     assert standing_of(server) is CrawlerStatus.UNKNOWN
 
@@ -94,7 +94,7 @@ def test_one_of_several_names_is_enough(server: DnsServer) -> None:
     assert standing_of(server) is CrawlerStatus.VERIFIED
 
 
-def test_the_first_request_is_unconfirmed_and_later_ones_have_the_answer(server: DnsServer) -> None:
+def test_the_first_request_is_unconfirmed_and_later_ones_have_the_response(server: DnsServer) -> None:
     server.point(ADDRESS, NAME)
 
     async def play() -> tuple[list[str], list[str], list[str]]:
@@ -126,7 +126,7 @@ def listening(crawler_statuses: CrawlerStatuses) -> list[CrawlerClaim]:
 @pytest.mark.parametrize(
     ("crawler_status", "lasts_ms"), [(CrawlerStatus.VERIFIED, VERIFIED_MS), (CrawlerStatus.FORGED, FORGED_MS)]
 )
-def test_an_answer_is_remembered_for_its_time_and_then_asked_for_again(
+def test_a_response_is_remembered_for_its_time_and_then_asked_for_again(
     crawler_status: CrawlerStatus, lasts_ms: int
 ) -> None:
     crawler_statuses = CrawlerStatuses()
@@ -140,7 +140,7 @@ def test_an_answer_is_remembered_for_its_time_and_then_asked_for_again(
     assert claims == [CrawlerClaim(ADDRESS, GOOGLE)]
 
 
-def test_whoever_lets_our_questions_time_out_is_unconfirmed_only_once() -> None:
+def test_anyone_who_lets_our_questions_time_out_is_unconfirmed_only_once() -> None:
     crawler_statuses = CrawlerStatuses()
     listening(crawler_statuses)
 
@@ -182,7 +182,7 @@ def test_forged_claims_from_many_networks_hardly_pass() -> None:
     assert found.count(CrawlerStatus.UNCONFIRMED) / len(found) <= 0.02
 
 
-def test_a_network_in_which_the_operator_has_crawlers_has_a_budget_of_its_own() -> None:
+def test_a_network_in_which_the_operator_has_crawlers_has_its_own_budget() -> None:
     crawler_statuses = CrawlerStatuses()
     listening(crawler_statuses)
     crawler_statuses.learn(CrawlerClaim("203.0.113.1", GOOGLE), CrawlerStatus.VERIFIED, 0)
@@ -194,7 +194,7 @@ def test_a_network_in_which_the_operator_has_crawlers_has_a_budget_of_its_own() 
     assert crawler_statuses.find("203.0.113.39", GOOGLE, HOUR_MS) is CrawlerStatus.UNCONFIRMED
 
 
-def test_answers_survive_a_restart_and_an_outage_of_dns(tmp_path) -> None:
+def test_responses_survive_a_restart_and_an_outage_of_dns(tmp_path) -> None:
     before = CrawlerStatuses()
     before.learn(CrawlerClaim(ADDRESS, GOOGLE), CrawlerStatus.VERIFIED, 0)
     before.learn(CrawlerClaim("198.51.100.7", GOOGLE), CrawlerStatus.FORGED, 0)
@@ -211,7 +211,7 @@ def test_answers_survive_a_restart_and_an_outage_of_dns(tmp_path) -> None:
     assert after.find("198.51.100.7", GOOGLE, 1) is CrawlerStatus.FORGED
 
 
-def test_a_damaged_file_of_answers_is_passed_over(tmp_path) -> None:
+def test_a_damaged_file_of_responses_is_passed_over(tmp_path) -> None:
     (tmp_path / "search-verdicts.json").write_bytes(b"[[")
     crawler_statuses = CrawlerStatuses()
     SearchVerdicts(tmp_path, crawler_statuses).load()
@@ -236,7 +236,7 @@ def test_the_same_address_may_be_one_operators_and_not_anothers() -> None:
     assert crawler_statuses.find(ADDRESS, BING, 0) is CrawlerStatus.UNCONFIRMED
 
 
-def test_without_dns_and_without_networks_nobody_can_tell() -> None:
+def test_without_dns_and_without_networks_no_one_can_tell() -> None:
     assert searched(load_intel(None), GOOGLEBOT, ADDRESS) == ["agent.search_unknown"]
 
 
@@ -287,7 +287,7 @@ def test_published_networks_confirm_without_a_question(tmp_path) -> None:
     assert not any(label.startswith("net.") for label in observe(make_facts(address="192.178.5.9"), intel).labels)
 
 
-def test_a_list_of_an_unknown_operator_is_refused(tmp_path) -> None:
+def test_a_list_of_an_unknown_operator_is_blocked(tmp_path) -> None:
     (tmp_path / "search-nobody.txt").write_text("192.0.2.1\n")
 
     _, [report] = import_folder(tmp_path, now_ms=0)

@@ -36,7 +36,7 @@ def listed(*, active: int = 1, total: int = 1, routes: bool = True) -> ListedSit
 
 
 @pytest.mark.parametrize(("active", "routes", "seen"), list(itertools.product((0, 1), (False, True), (False, True))))
-def test_what_must_be_done_first_is_what_the_health_says(active: int, routes: bool, seen: bool) -> None:
+def test_what_must_be_done_first_is_what_the_health_shows(active: int, routes: bool, seen: bool) -> None:
     expected = SiteHealthStatus.OK
     if not seen:
         expected = SiteHealthStatus.NO_TRAFFIC

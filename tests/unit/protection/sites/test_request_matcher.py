@@ -60,7 +60,7 @@ def test_no_spelling_of_a_path_gets_past_a_block(path: str) -> None:
 @pytest.mark.parametrize(
     "path", ["/public/../admin", "/public/..%2fadmin", "/PUBLIC/x", "//public/x", "/public;/x", "/public"]
 )
-def test_an_allow_opens_a_path_only_as_it_stands(path: str) -> None:
+def test_an_allow_opens_a_path_only_as_it_is(path: str) -> None:
     assert decide(ALLOW_PUBLIC, default="block", path=path).outcome is Outcome.BLOCK
     assert decide(ALLOW_PUBLIC, default="block", path="/public/x").outcome is Outcome.ALLOW
 

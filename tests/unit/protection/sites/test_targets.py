@@ -176,7 +176,7 @@ def test_an_odd_path_is_found_in_linear_time(repeated: bytes, end: bytes):
         (b"/pa\xc2\xady", ["pay"]),
     ],
 )
-def test_a_plain_target_is_matched_as_it_stands_and_folded(target: bytes, expected: list[str]):
+def test_a_plain_target_is_matched_as_it_is_and_folded(target: bytes, expected: list[str]):
     assert is_plain(target.partition(b"?")[0])
     assert actions(target) == expected
 
@@ -288,7 +288,7 @@ def test_an_odd_target_could_be_the_route_that_it_names(target: bytes):
         (b"/a//b;c", []),
     ],
 )
-def test_an_odd_target_is_held_against_whole_words_in_their_order(target: bytes, expected: list[str]):
+def test_an_odd_target_is_compared_with_whole_words_in_their_order(target: bytes, expected: list[str]):
     assert actions(target) == expected
 
 
@@ -380,7 +380,7 @@ def test_a_named_method_goes_before_any_method_and_an_unknown_one_could_be_each(
     ],
 )
 @pytest.mark.parametrize("is_prefix", [False, True])
-def test_a_route_is_met_by_its_own_spelling(path: bytes, is_prefix: bool):
+def test_a_route_is_observed_by_its_own_spelling(path: bytes, is_prefix: bool):
     kind = "path_prefix" if is_prefix else "path"
     table = RouteTable([SiteRoute(method="*", action="own", **{kind: path.decode()})])
 

@@ -187,7 +187,7 @@ def test_an_origin_gets_the_one_spelling_that_browsers_send(origin: str, canonic
 
 
 @pytest.mark.parametrize("origin", BAD)
-def test_what_is_no_origin_is_refused_with_an_example_of_one(origin: str) -> None:
+def test_what_is_not_an_origin_is_rejected_with_an_example_of_one(origin: str) -> None:
     with pytest.raises(Refused) as caught:
         canonical_origin(origin)
 
@@ -221,7 +221,7 @@ _PIECES = st.sampled_from([*_ASCII, *_ODD])
 
 @given(st.text() | st.lists(_PIECES, max_size=8).map("".join))
 @settings(deadline=None, max_examples=400)
-def test_no_text_does_anything_but_become_canonical_or_be_refused(text: str) -> None:
+def test_no_text_does_anything_but_become_canonical_or_be_rejected(text: str) -> None:
     try:
         origin = canonical_origin(text)
     except Refused as refused:
@@ -241,7 +241,7 @@ def test_equal_origins_are_kept_once_and_in_order() -> None:
     ]
 
 
-def test_more_origins_than_a_site_may_have_are_refused_before_each_is_looked_at() -> None:
+def test_more_origins_than_a_site_may_have_are_rejected_before_each_is_inspected() -> None:
     with pytest.raises(Refused, match="invalid_site") as caught:
         canonical_origins(["no origin at all"] * 101)
 
@@ -310,7 +310,7 @@ def test_a_route_that_fits(good: SiteRoute) -> None:
         (route(action="Login"), "routes[1].action"),
     ],
 )
-def test_a_route_that_does_not_fit_is_refused_with_its_place(bad: SiteRoute, part: str) -> None:
+def test_a_route_that_does_not_fit_is_rejected_with_its_place(bad: SiteRoute, part: str) -> None:
     with pytest.raises(Refused) as caught:
         check_site(replace(SITE, routes=[route(), bad]))
 

@@ -62,7 +62,7 @@ def test_the_bundled_data_are_small_and_have_their_licences():
     }
 
 
-def test_an_imported_set_says_what_its_lists_say(tmp_path, imported):
+def test_an_imported_set_shows_what_its_lists_show(tmp_path, imported):
     write_set(tmp_path / FILE_NAME, imported)
     intel = load_intel(tmp_path)
 
@@ -82,7 +82,7 @@ def test_a_written_set_is_read_back_the_same(tmp_path, imported):
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith("unfinished")] == []
 
 
-def test_a_damaged_set_is_refused_wherever_the_damage_is(tmp_path, imported):
+def test_a_damaged_set_is_rejected_wherever_the_damage_is(tmp_path, imported):
     sound = encode_set(imported)
     path = tmp_path / FILE_NAME
     refused = 0
@@ -98,7 +98,7 @@ def test_a_damaged_set_is_refused_wherever_the_damage_is(tmp_path, imported):
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"not an archive", b"\0" * 1000])
-def test_what_is_no_set_is_refused_with_advice(tmp_path, content):
+def test_what_is_not_a_set_is_rejected_with_advice(tmp_path, content):
     (tmp_path / FILE_NAME).write_bytes(content)
 
     with pytest.raises(IntelRefused, match="run `agentgate intel update` again"):
@@ -118,7 +118,7 @@ def test_a_directory_takes_over_a_new_set(tmp_path, imported):
     assert directory.status() == (True, "set of 2026-09-21T14:13:20.000Z")
 
 
-def test_a_damaged_set_leaves_the_last_one_in_force(tmp_path, imported):
+def test_a_damaged_set_leaves_the_last_one_active(tmp_path, imported):
     write_set(tmp_path / FILE_NAME, imported)
     directory = IntelDirectory(tmp_path)
     before = directory.current
@@ -132,7 +132,7 @@ def test_a_damaged_set_leaves_the_last_one_in_force(tmp_path, imported):
     assert "cannot be read" in line
 
 
-def test_a_set_that_is_gone_stays_in_force_and_is_reported(tmp_path, imported):
+def test_a_set_that_is_gone_stays_active_and_is_reported(tmp_path, imported):
     write_set(tmp_path / FILE_NAME, imported)
     directory = IntelDirectory(tmp_path)
 

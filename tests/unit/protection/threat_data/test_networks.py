@@ -48,7 +48,7 @@ def expected_flags(entries, address):
 
 
 @given(st.lists(st.tuples(V4, FLAGS), max_size=12), st.lists(V4_ADDRESSES, min_size=1, max_size=20))
-def test_a_table_of_ipv4_says_what_its_networks_say(entries, addresses):
+def test_a_table_of_ipv4_shows_what_its_networks_show(entries, addresses):
     table = table_of(entries)
 
     for address in addresses:
@@ -56,7 +56,7 @@ def test_a_table_of_ipv4_says_what_its_networks_say(entries, addresses):
 
 
 @given(st.lists(st.tuples(V6, FLAGS), max_size=12), st.lists(V6_ADDRESSES, min_size=1, max_size=20))
-def test_a_table_of_ipv6_says_what_its_networks_say(entries, addresses):
+def test_a_table_of_ipv6_shows_what_its_networks_show(entries, addresses):
     moved = [
         (ip_network(((1 << 127) | int(network.network_address), network.prefixlen)), flag) for network, flag in entries
     ]

@@ -68,7 +68,7 @@ def test_a_plain_pattern_becomes_text_and_another_is_dropped(pattern, texts):
     assert plain_texts(pattern) == texts
 
 
-def test_a_list_of_crawlers_gives_tokens_and_says_what_it_dropped():
+def test_a_list_of_crawlers_gives_tokens_and_shows_what_it_dropped():
     read = read_crawlers(
         [
             {"pattern": "AcmeBot", "tags": ["seo"], "instances": ["AcmeBot/1.0"]},

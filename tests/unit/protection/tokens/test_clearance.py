@@ -58,7 +58,7 @@ GOOD = issue().value
 
 
 @pytest.mark.parametrize("level", ClearanceLevel)
-def test_what_was_issued_reads_back_until_its_time_is_over(level):
+def test_what_was_issued_reads_back_until_its_time_has_ended(level):
     issued = issue(level=level)
 
     read = CLEARANCES.read(issued.value, site_key=SITE, now_ms=NOW_MS + 1_800_000 - 1)
@@ -91,7 +91,7 @@ def test_the_clearance_of_one_site_is_none_of_another():
     assert refusal(GOOD, site_key="site_other", now_ms=NOW_MS + 10**9) == "invalid_clearance"
 
 
-def test_a_clearance_made_under_another_key_is_refused():
+def test_a_clearance_made_under_another_key_is_rejected():
     assert refusal(GOOD, clearances=Clearances(keyring(b"b"), 1800)) == "invalid_clearance"
     assert CLEARANCES.read(GOOD, site_key=SITE, now_ms=NOW_MS)
 
@@ -102,7 +102,7 @@ def test_a_clearance_outlives_the_rotation_of_its_key():
     assert rotated.read(GOOD, site_key=SITE, now_ms=NOW_MS).site_key == SITE
 
 
-def test_a_tag_made_for_another_purpose_is_refused():
+def test_a_tag_made_for_another_purpose_is_rejected():
     fields, _ = unpacked(GOOD)
 
     assert refusal(packed(*fields, tag=KEYRING.mac("challenge", *fields))) == "invalid_clearance"
@@ -140,7 +140,7 @@ def test_the_fields_of_two_clearances_cannot_be_mixed():
 
 
 @pytest.mark.parametrize("count", [0, 1, 6, 8, 9])
-def test_another_number_of_fields_is_refused_even_when_we_authenticated_it(count):
+def test_another_number_of_fields_is_rejected_even_when_we_authenticated_it(count):
     fields = (unpacked(GOOD)[0] * 2)[:count]
 
     assert refusal(packed(*fields, tag=KEYRING.mac("clearance", *fields))) == "invalid_clearance"
@@ -150,7 +150,7 @@ def test_another_number_of_fields_is_refused_even_when_we_authenticated_it(count
     ("place", "content"),
     [(4, b"high"), (4, b""), (0, b"\xff"), (6, b"\0" * 7), (6, b"\0" * 9), (2, b"A" * 21), (3, b"t"), (3, b"T.A")],
 )
-def test_a_field_of_another_form_is_refused_even_when_we_authenticated_it(place, content):
+def test_a_field_of_another_form_is_rejected_even_when_we_authenticated_it(place, content):
     fields = unpacked(GOOD)[0]
     fields[place] = content
 
@@ -166,12 +166,12 @@ def test_a_field_of_another_form_is_refused_even_when_we_authenticated_it(place,
         *("agc2." + "A" * 2000, "agc2." + "_" * 300, GOOD[:40] + "\n" + GOOD[40:], GOOD.swapcase()),
     ],
 )
-def test_another_spelling_is_refused(value):
+def test_another_spelling_is_rejected(value):
     assert refusal(value) == "invalid_clearance"
 
 
 @given(st.integers(0, len(GOOD) - 1), st.sampled_from("ABCabc019_-=.+/ \n\u0660"))
-def test_a_clearance_with_one_character_changed_is_refused(place, character):
+def test_a_clearance_with_one_character_changed_is_rejected(place, character):
     changed = GOOD[:place] + character + GOOD[place + 1 :]
 
     if changed != GOOD:
@@ -179,7 +179,7 @@ def test_a_clearance_with_one_character_changed_is_refused(place, character):
 
 
 @given(st.text(max_size=200))
-def test_any_text_is_refused_without_a_failure(text):
+def test_any_text_is_rejected_without_a_failure(text):
     assert refusal(PREFIX + text) == "invalid_clearance"
     assert refusal(text) == "invalid_clearance"
 

@@ -42,7 +42,7 @@ def test_every_code_has_a_name_that_the_service_documents_and_every_name_is_used
 
 
 @pytest.mark.parametrize("key", ["k", "5a1f3c1e-7d2b-4c7f-9b58-0f2a0c6a7d11", "a b", "ä", "x\n", "k" * 128])
-def test_every_key_stands_for_a_request_id_of_its_own(key):
+def test_every_key_represents_its_own_request_id(key):
     found = request_id_of(key)
 
     assert found is not None

@@ -46,13 +46,13 @@ def test_there_are_many_malformed_texts():
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_malformed_text_is_no_receipt(name):
+def test_a_malformed_text_is_not_a_receipt(name):
     with pytest.raises(NotAReceipt):
         read_receipt(CASES[name], KEYS)
 
 
 @given(st.integers(0, len(RECEIPT) - 1), st.sampled_from("ABCabc019_-=.+/ \n\u0660"))
-def test_a_token_with_one_character_changed_is_refused(place, character):
+def test_a_token_with_one_character_changed_is_rejected(place, character):
     changed = RECEIPT[:place] + character + RECEIPT[place + 1 :]
     if changed == RECEIPT:
         return
@@ -62,7 +62,7 @@ def test_a_token_with_one_character_changed_is_refused(place, character):
 
 
 @given(st.text(max_size=300))
-def test_any_text_is_refused_without_a_failure(text):
+def test_any_text_is_rejected_without_a_failure(text):
     with pytest.raises(NotAReceipt):
         read_receipt(text, KEYS)
 

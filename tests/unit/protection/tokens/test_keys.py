@@ -72,7 +72,7 @@ def test_what_a_worker_issued_itself_reads_as_it_does_on_every_other(changes):
     assert read_receipt(receipt_text, keys) == read_receipt(receipt_text, SigningKeys(keyring()))
 
 
-def test_a_receipt_that_differs_in_one_character_from_an_issued_one_is_refused():
+def test_a_receipt_that_differs_in_one_character_from_an_issued_one_is_rejected():
     keys = SigningKeys(keyring())
     receipt_text = issued(keys)
 
@@ -82,7 +82,7 @@ def test_a_receipt_that_differs_in_one_character_from_an_issued_one_is_refused()
             read_receipt(receipt_text[:place] + other + receipt_text[place + 1 :], keys)
 
 
-def test_an_issued_receipt_is_refused_once_its_key_is_retired():
+def test_an_issued_receipt_is_rejected_once_its_key_is_retired():
     ring = Keyring([key(b"a" * 32)], NOW_MS)
     keys = SigningKeys(ring)
     receipt_text = issued(keys)
@@ -106,7 +106,7 @@ def test_a_receipt_is_checked_with_the_public_key(monkeypatch, test):
         read_receipt(text, keys)
 
 
-def test_a_receipt_under_a_key_that_is_nobodys_is_refused():
+def test_a_receipt_under_a_key_that_is_nobodys_is_rejected():
     with pytest.raises(NotAReceipt, match="not signed with a key"):
         read_receipt(receipt(keys=SigningKeys(keyring(b"b"))), SigningKeys(keyring(b"a")))
 

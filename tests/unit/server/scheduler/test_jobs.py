@@ -115,7 +115,7 @@ async def test_a_job_that_is_still_under_way_is_not_begun_again_and_holds_up_no_
     await running.stop()
 
 
-async def test_the_runner_goes_on_when_the_store_was_away(store: SqlStore, clock: FixedClock) -> None:
+async def test_the_runner_continues_when_the_store_was_unavailable(store: SqlStore, clock: FixedClock) -> None:
     work = Counted()
     running = runner(store, clock, job("a", work, interval_ms=0), tick_s=0.01)
     work.failure = StoreUnavailable("away")
@@ -261,7 +261,7 @@ async def test_after_a_jump_nothing_is_deleted_for_two_days(store: SqlStore, clo
     assert work.times == 1
 
 
-async def test_when_the_clock_is_put_right_work_goes_on(store: SqlStore, clock: FixedClock) -> None:
+async def test_when_the_clock_is_put_right_work_continues(store: SqlStore, clock: FixedClock) -> None:
     work = Counted()
     running = runner(store, clock, job("a", work, guarded=True))
     await running.run_due()

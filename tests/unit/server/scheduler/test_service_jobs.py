@@ -190,7 +190,7 @@ async def test_an_account_that_cannot_be_purged_keeps_no_other_from_it(store: Sq
     assert await store.read.accounts.list_purgeable(clock.now_ms()) == ["stuck"]
 
 
-async def test_a_body_is_forgotten_when_its_link_expires_and_every_body_after_eight_days(
+async def test_a_body_is_discarded_when_its_link_expires_and_every_body_after_eight_days(
     store: SqlStore, clock: FixedClock, service_jobs: JobRunner
 ) -> None:
     now_ms = clock.now_ms()
@@ -215,7 +215,7 @@ async def test_a_body_is_forgotten_when_its_link_expires_and_every_body_after_ei
     assert await readable() == set()
 
 
-async def test_links_are_forgotten_long_after_they_expired(
+async def test_links_are_discarded_long_after_they_expired(
     store: SqlStore, clock: FixedClock, service_jobs: JobRunner
 ) -> None:
     async def fill(stores):
@@ -230,7 +230,7 @@ async def test_links_are_forgotten_long_after_they_expired(
     assert await store.read.links.find_link(b"young") is not None
 
 
-async def test_sessions_are_forgotten_eight_days_after_they_began(
+async def test_sessions_are_discarded_eight_days_after_they_began(
     store: SqlStore, clock: FixedClock, service_jobs: JobRunner
 ) -> None:
     of_operator = OperatorSession(

@@ -51,7 +51,7 @@ async def spent(tmp_path: Path) -> AsyncIterator[Spent]:
         yield await Spent(store, clock).begin()
 
 
-async def test_what_was_used_is_forgotten_after_its_time_and_not_before(spent: Spent) -> None:
+async def test_what_was_used_is_discarded_after_its_time_and_not_before(spent: Spent) -> None:
     await pass_time(spent.running, spent.clock, hours=25)
     assert await spent.use() == (False, False)
 
@@ -59,7 +59,7 @@ async def test_what_was_used_is_forgotten_after_its_time_and_not_before(spent: S
     assert await spent.use() == (True, True)
 
 
-async def test_after_a_jump_of_the_clock_nothing_is_forgotten_that_may_come_again(spent: Spent) -> None:
+async def test_after_a_jump_of_the_clock_nothing_is_discarded_that_may_come_again(spent: Spent) -> None:
     spent.clock.advance(days=10)
     await spent.running.run_due()
     spent.clock.advance(days=-10)

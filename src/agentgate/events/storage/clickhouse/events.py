@@ -115,7 +115,9 @@ class ClickhouseEvents(EventEncoding):
             try:
                 await self._client.insert("event", WIDE_COLUMNS, rows, token=token)
             except StoreUnavailable as failure:
-                structlog.get_logger().warning("ClickHouse is away, events go to the spool", why=str(failure))
+                structlog.get_logger().warning(
+                    "ClickHouse is unavailable: events are written to the spool", why=str(failure)
+                )
                 self._is_away, away = True, failure
             else:
                 return
@@ -124,7 +126,7 @@ class ClickhouseEvents(EventEncoding):
         except OSError as failure:
             raise StoreUnavailable(f"the spool of events cannot be written: {failure.strerror}") from failure
         if not is_kept:
-            raise StoreUnavailable("ClickHouse is away and the spool of events is full") from away
+            raise StoreUnavailable("ClickHouse is unavailable and the spool of events is full") from away
 
     async def _deliver(self, batch: Spooled) -> int:
         try:

@@ -215,7 +215,7 @@ async def pending(client: ClickhouseClient, cluster: str) -> list[str]:
     wanted = {name: _checksum(made) for name, made in migrations(cluster).items()}
     for name, checksum in applied.items():
         if wanted.get(name) != checksum:
-            raise MigrationRefused(f"ClickHouse has {name} as another release or for another cluster made it")
+            raise MigrationRefused(f"ClickHouse has {name} as created by another release or for another cluster")
     return [name for name in wanted if name not in applied]
 
 

@@ -40,7 +40,7 @@ async def read_own_account(call: MemberCall, store: Store[AccountStores]) -> Own
 
 
 async def change_own_account(call: MemberCall, body: AccountChange, stores: AccountStores) -> OwnAccount:
-    """Rename the account, or ask two-factor authentication of all members."""
+    """Rename the account, or require two-factor authentication of all members."""
     role = await lock_acting_role(stores, call.account.id, call.user_id, ConsolePermission.ACCOUNT_WRITE)
     account = await lifecycle.get_account(stores, call.account.id)
     if not isinstance(body.name, UnsetType):
@@ -55,15 +55,15 @@ async def change_own_account(call: MemberCall, body: AccountChange, stores: Acco
 async def delete_own_account(call: MemberCall, body: ConfirmInput, stores: AccountStores) -> DeletedAccount:
     """Delete the account.
 
-    `confirm` is the account's name. No site may be in `enforce` mode. Credentials and API tokens end at once, the data
-    is purged 30 days later.
+    `confirm` is the account's name. No site may be in `enforce` mode. Credentials and API tokens end immediately. The
+    data is purged after 30 days.
     """
     await lock_acting_role(stores, call.account.id, call.user_id, ConsolePermission.ACCOUNT_DELETE)
     return await lifecycle.delete_account(stores, call, call.account.id, body.confirm)
 
 
 async def transfer_own_account(call: MemberCall, body: TransferInput, stores: AccountStores) -> OwnAccount:
-    """Make another member owner; the caller becomes admin."""
+    """Transfer the account to another member; the caller becomes admin."""
     await lock_acting_role(stores, call.account.id, call.user_id, ConsolePermission.ACCOUNT_DELETE)
     assert call.user_id is not None, "only a user passes the lines above"
     account = await lifecycle.transfer_ownership(
@@ -76,7 +76,9 @@ async def _check_has_mfa(stores: AccountStores, call: MemberCall) -> None:
     # A caller without two-factor authentication would be locked out with the next request.
     user = await stores.users.find_user(call.user_id) if call.user_id is not None else None
     if user is None or not user.has_mfa:
-        raise Refused("mfa_not_enabled", "Turn two-factor authentication on for yourself before asking it of others.")
+        raise Refused(
+            "mfa_not_enabled", "Turn on two-factor authentication for yourself before you require it of others."
+        )
 
 
 async def _own_account(
@@ -89,11 +91,11 @@ async def _own_account(
 # Each of these sends a mail to an address of the caller's choice, so that none becomes a nuisance to a stranger.
 INVITES = Window("invite", 200, HOUR_MS)
 INVITES_TO_ONE = Window("invite-again", 5, HOUR_MS)
-TOO_MANY = "Too many invitations were sent; try again later."
+TOO_MANY = "Too many invitations were sent. Try again later."
 
 
 async def list_members(call: MemberCall, store: Store[AccountStores]) -> MemberList:
-    """List the members, longest-standing first, then invitations that were not accepted yet."""
+    """List the members, longest-standing first, then pending invitations."""
     return MemberList(items=await members.list_members(store.read, call.account.id))
 
 
@@ -108,8 +110,8 @@ async def invite_member(
 ) -> MemberInviteResult:
     """Invite a person by email.
 
-    The person becomes a member by accepting. Until then the answers are the same whether or not AgentGate knows the
-    address. Only owners invite owners.
+    The person becomes a member by accepting. Until then the response is the same for known and unknown addresses. Only
+    owners can invite owners.
     """
     await limiter.require(INVITES, call.account.id, TOO_MANY)
     # By address, because an invitation that is removed and sent again has another ID.
@@ -129,7 +131,7 @@ async def invite_member(
 async def change_member(call: MemberCall, body: RoleInput, stores: AccountStores) -> Member:
     """Change a member's role.
 
-    Only owners change owners or make them. An account keeps at least one.
+    Only owners can add or change owners. An account has at least one owner.
     """
     role = await lock_acting_role(stores, call.account.id, call.user_id, ConsolePermission.MEMBERS_WRITE)
     return await members.change_role(stores, call, call.account, call.params["userId"], body.role, actor_role=role)
@@ -138,12 +140,13 @@ async def change_member(call: MemberCall, body: RoleInput, stores: AccountStores
 async def remove_member(call: MemberCall, stores: AccountStores) -> None:
     """Remove a member, or an invitation.
 
-    Removing others needs `members:write`; anybody may leave. Only owners remove owners. An account keeps at least one.
+    Removing others requires `members:write`; every member can leave. Only owners can remove owners. An account has at
+    least one owner.
     """
     user_id = call.params["userId"]
     needed = ConsolePermission.MEMBERS_READ if user_id == call.user_id else ConsolePermission.MEMBERS_WRITE
     if needed not in call.permissions:
-        raise Refused("forbidden", f"You lack the permission {needed}; without it you can remove only yourself.")
+        raise Refused("forbidden", f"You lack the permission {needed}, so you can remove only yourself.")
 
     role = await lock_acting_role(stores, call.account.id, call.user_id, needed)
     await members.remove_member(stores, call, call.account, user_id, actor_role=role)
@@ -152,7 +155,7 @@ async def remove_member(call: MemberCall, stores: AccountStores) -> None:
 async def resend_invite(
     call: MemberCall, store: Store[AccountStores], messenger: Messenger, urls: LinkUrls, limiter: Limiter
 ) -> MemberInviteResult:
-    """Send a fresh link for an invitation, or to a member who has no password yet."""
+    """Send a new link for an invitation or to a member without a password."""
     await limiter.require(INVITES_TO_ONE, f"{call.account.id}:{call.params['userId']}", TOO_MANY)
 
     async def work(stores: AccountStores) -> tuple[Member, IssuedLink]:
@@ -182,7 +185,7 @@ async def list_tokens(call: MemberCall, store: Store[AccountStores]) -> ApiToken
 async def create_token(call: MemberCall, body: ApiTokenInput, stores: AccountStores) -> ApiTokenSecret:
     """Create an API token.
 
-    The secret is in this answer and never again.
+    The secret is only in this response.
     """
     token = api_tokens.new_token(call, body, call.permissions)
 

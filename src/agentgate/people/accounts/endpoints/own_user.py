@@ -65,7 +65,7 @@ async def set_up_mfa(call: UserCall, stores: AccountStores, second_factor: Secon
 async def enable_mfa(
     call: UserCall, body: MfaEnableInput, stores: AccountStores, second_factor: SecondFactor
 ) -> RecoveryCodes:
-    """Turn two-factor authentication on with a code; the recovery codes are shown this once."""
+    """Turn on two-factor authentication with a code; the response shows the recovery codes once."""
     codes = await second_factor.enable(stores, call, call.user, body.code)
     await record_of_user(stores, call, Action.USER_MFA_ON, call.user, account_id=call.session.account_id)
     return RecoveryCodes(recovery_codes=codes)
@@ -79,7 +79,7 @@ async def disable_mfa(
     proofs: SignInProofs,
     second_factor: SecondFactor,
 ) -> None:
-    """Turn two-factor authentication off with the password and a code or recovery code."""
+    """Turn off two-factor authentication with the password and a code or recovery code."""
     one_of(body)
     user = call.user
     await _check_may_disable(store.read, user.id, enabled=user.has_mfa)
@@ -147,7 +147,7 @@ async def _live_sessions(stores: AccountStores, call: UserCall) -> list[UserSess
 async def switch_account(
     call: UserCall, body: SwitchInput, stores: AccountStores, sessions: UserSessions
 ) -> Reply[Session]:
-    """Work in another of the user's accounts. Cookie and CSRF token change with it."""
+    """Switch to another of the user's accounts. Changes cookie and CSRF token."""
     memberships = await stores.members.list_memberships(call.user.id)
     if not any(each.account.id == body.account_id for each in memberships):
         raise Refused("not_member")
@@ -157,7 +157,7 @@ async def switch_account(
 async def found_account(
     call: UserCall, body: AccountInput, stores: AccountStores, sessions: UserSessions
 ) -> Reply[Session]:
-    """Create another account, owned by the caller, and work in it."""
+    """Create another account, owned by the caller, and switch to it."""
     # Before the limit: a malformed name is refused as malformed.
     name = check_name(body.name)
     # The lock makes counting and creating one step: two requests at once cannot both be the third.
@@ -181,7 +181,7 @@ async def _go_to(stores: AccountStores, call: UserCall, sessions: UserSessions, 
 
 
 async def accept_own_invitation(call: UserCall, stores: AccountStores, sessions: UserSessions) -> Reply[Session]:
-    """Accept an invitation to your own address, and work in its account. Cookie and CSRF token change with it."""
+    """Accept an invitation and switch to its account. Changes cookie and CSRF token."""
     return await accept_invitation(call, call.params["id"], stores, sessions)
 
 
@@ -191,7 +191,9 @@ async def accept_invitation(
     """Make the caller a member by an invitation to their own address."""
     invitation = await stores.invitations.find_open(call.user.email, invitation_id, call.now)
     if invitation is None:
-        raise Refused("not_found", "You have no invitation with this ID: it expired, or was taken back or accepted.")
+        raise Refused(
+            "not_found", "You have no invitation with this ID. It may have expired, been withdrawn or been accepted."
+        )
     await invitations.accept(stores, call, invitation, call.user.id)
     await record_of_user(stores, call, Action.MEMBER_JOIN, call.user, account_id=invitation.account_id)
     return await _go_to(stores, call, sessions, invitation.account_id)
@@ -206,7 +208,7 @@ ANSWER_S = 0.1
 async def request_access(
     call: Call, body: AccessRequestInput, store: Store[AccountStores], browser_check: BrowserCheck, limiter: Limiter
 ) -> Received:
-    """Ask for an account. The answer is the same for every address."""
+    """Request an account. The response is the same for every address."""
     loop = asyncio.get_running_loop()
     answer_s = loop.time() + ANSWER_S
     request = new_request(call, body)

@@ -48,10 +48,10 @@ from agentgate.people.outbox.messages import Messenger, password_changed_message
 async def log_in(
     call: Call, body: Login, store: Store[AccountStores], proofs: SignInProofs, sessions: UserSessions
 ) -> Reply[Session]:
-    """Sign in; sets the cookie `ag_account`, and one that makes the browser a known device.
+    """Sign in; sets the cookie `ag_account` and a cookie that makes the browser a known device.
 
-    With two-factor authentication on, the answer is `{mfaRequired: true}` and the cookie is good for five minutes, to
-    send a code to `/v1/account/login/mfa`.
+    With two-factor authentication, the response is `{mfaRequired: true}`. Send a code to `/v1/account/login/mfa` within
+    five minutes.
     """
     email = canonical_email(body.email)
     user = await store.read.users.find_user_by_email(email)
@@ -88,7 +88,7 @@ async def finish_log_in(
     """Finish signing in with a code or a recovery code."""
     begun = call.session
     if begun.stage is not SessionStage.PASSWORD:
-        raise Refused("invalid_state", "This session is signed in; no code is needed.")
+        raise Refused("invalid_state", "This session is already signed in. No code is needed.")
     code, _ = one_of(body)
     method = "recovery_code" if code is None else "code"
     user = await store.read.users.find_user(begun.user_id)
@@ -126,7 +126,7 @@ async def log_out(call: SessionCall, stores: AccountStores, sessions: UserSessio
 
 
 async def read_session(call: UserCall, store: Store[AccountStores], sessions: UserSessions) -> Session:
-    """Read who is signed in, their accounts, what they may do in the active one, and the CSRF token."""
+    """Read the signed-in user, their accounts, their permissions in the active account and the CSRF token."""
     memberships = await store.read.members.list_memberships(call.user.id)
     to_accept = await list_open_invitations(store.read, call, call.user)
     return session_record(sessions, call.session, call.user, memberships, to_accept)
@@ -136,7 +136,7 @@ async def _count_attempt(call: SessionCall, store: Store[AccountStores]) -> None
     """Use up one of the pre-session's attempts."""
     digest = call.session.secret_digest
     if not await store.change(lambda stores: stores.user_sessions.count_code_attempt(digest, CODE_ATTEMPTS)):
-        raise Refused("session_expired", "Too many codes were tried; sign in again.")
+        raise Refused("session_expired", "Too many wrong codes. Sign in again.")
 
 
 async def _record_success(stores: AccountStores, call: Call, started: StartedSession, method: str) -> None:
@@ -145,7 +145,7 @@ async def _record_success(stores: AccountStores, call: Call, started: StartedSes
 
 
 async def read_invite(call: Call, store: Store[AccountStores]) -> InviteInfo:
-    """Read who an invite link is for, without using it."""
+    """Read the recipient of an invite link without using it."""
     return (await _peek_invite(store.read, call, call.params["token"])).info
 
 
@@ -154,7 +154,7 @@ async def accept_invite(
 ) -> Reply[Session]:
     """Set the first password with an invite link, and sign in.
 
-    A user who has a password signs in and accepts the invitation with `/v1/account/invitations/{id}/accept`.
+    A user with a password signs in and accepts the invitation with `/v1/account/invitations/{id}/accept`.
     """
     name = None if isinstance(body.name, UnsetType) else check_name(body.name)
     peeked = await _peek_invite(store.read, call, body.token)
@@ -234,7 +234,7 @@ async def _spend_invite(stores: AccountStores, call: Call, secret: str) -> tuple
 
 
 async def forgot_password(call: Call, body: ForgotInput, password_reset: PasswordReset) -> Received:
-    """Have a reset link e-mailed, if an account uses the address. The answer is the same for every address."""
+    """Send a password reset link if a user has the address. The response is the same for every address."""
     token = body.token or None
     await password_reset.ask(call, canonical_email(body.email), token=token)
     return Received()
@@ -251,7 +251,7 @@ async def reset_password(
 ) -> Reply[Session]:
     """Set a new password with a reset link; ends the user's other sessions and signs in.
 
-    With two-factor authentication on, a code is still needed: the answer is `{mfaRequired: true}`.
+    With two-factor authentication, the response is `{mfaRequired: true}` and a code is required.
     """
     link = await peek_link(store.read, call, LinkKind.RESET, body.token)
     user = await store.read.users.find_user(link.user_id)
@@ -283,7 +283,7 @@ async def change_password(
     sessions: UserSessions,
     messenger: Messenger,
 ) -> Reply[None]:
-    """Change the password; ends the user's other sessions. Cookie and CSRF token change with it."""
+    """Change the password; ends the user's other sessions. Changes cookie and CSRF token."""
     user = call.user
     new_hash = await proofs.new_hash(body.new_password, email=user.email)
     attempt = proofs.limits.attempt(call, user.email, session=call.session)

@@ -22,7 +22,7 @@ class HandoffRequest(Struct, frozen=True, kw_only=True):
     content_digest: str
     # The decision that asked for a person.
     decision_id: str
-    # Summarised for the person, and deleted once the person has decided.
+    # Summarized for the person, and deleted once the person has decided.
     content: Any
 
 
@@ -43,7 +43,7 @@ class Handoff(Record, frozen=True, kw_only=True):
 
 
 class HandoffAnswer(Record, frozen=True, kw_only=True):
-    """State of a handoff. `receipt` is present when a person approved; the same one until it is redeemed."""
+    """State of a handoff. `receipt` is present after approval and does not change until it is redeemed."""
 
     id: str
     status: HandoffStatus
@@ -54,7 +54,7 @@ class HandoffAnswer(Record, frozen=True, kw_only=True):
 
 
 class ChoiceInput(Input, frozen=True, kw_only=True, rename={"token": "agentgate-token"}):
-    """The form of the page. The token is the check's; `remember` allows further uses beforehand."""
+    """The form of the page. The token is from the browser check; `remember` pre-approves further uses."""
 
     choice: Literal["approve", "decline"]
     token: Annotated[str, Meta(max_length=RECEIPT_CHARACTERS)] = ""
@@ -64,7 +64,7 @@ class ChoiceInput(Input, frozen=True, kw_only=True, rename={"token": "agentgate-
 
 
 class AgentGrant(Record, frozen=True, kw_only=True):
-    """What a person allowed an agent beforehand: uses of one action, with one key, until a moment."""
+    """A pre-approval by a person: uses of one action, with one key, until a moment."""
 
     id: str
     agent: str
@@ -81,7 +81,7 @@ class AgentGrant(Record, frozen=True, kw_only=True):
 
 
 class AgentGrantList(Record, frozen=True, kw_only=True):
-    """A site's grants, the newest first."""
+    """A site's pre-approvals, newest first."""
 
     items: list[AgentGrant]
 

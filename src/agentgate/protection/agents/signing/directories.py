@@ -41,7 +41,7 @@ STALE_MS = 7 * DAY_MS
 PORT = 443
 HEADERS = {"accept": "application/http-message-signatures-directory+json, application/json;q=0.9, */*;q=0.1"}
 
-NOT_ALLOWED = "this service does not fetch key sets from that host; its operator can allow it"
+NOT_ALLOWED = "AgentGate does not fetch key sets from that host. Its operator can allow the host."
 BUSY = "too many key sets are being fetched; try again in a few seconds"
 
 
@@ -121,7 +121,7 @@ class KeyDirectories:
     def _check(self, url: str) -> Target:
         target = self._outbound.check(url)
         if target.scheme != "https" or target.port != PORT:
-            raise OutboundFailed("must start with https:// and have no port of its own")
+            raise OutboundFailed("must start with https:// and have no port")
         return target
 
     def _wait(self, url: str, keyid: str, *, now_ms: int) -> Awaitable[KeyFound]:
@@ -129,7 +129,7 @@ class KeyDirectories:
         return self._await(self._fetch(url, now_ms), url, keyid, now_ms=now_ms)
 
     async def _await(self, fetch: asyncio.Task[KeyFound | None], url: str, keyid: str, *, now_ms: int) -> KeyFound:
-        # A caller may be cancelled; the others keep waiting.
+        # A caller may be canceled; the others keep waiting.
         busy = await asyncio.shield(fetch)
         return busy or self._answer(url, keyid, now_ms=now_ms)
 
@@ -141,7 +141,7 @@ class KeyDirectories:
             return KeyFound(None, failure.reason if failure else "the key set could not be fetched")
         listed = known.keys.get(keyid)
         if listed is None:
-            return KeyFound(None, "the key set does not list the key that `keyid` names; it is its thumbprint")
+            return KeyFound(None, "the key set does not list the key of `keyid`, which must be the key's thumbprint")
         return listed.found(now_ms=now_ms)
 
     def _fetch(self, url: str, now_ms: int) -> asyncio.Task[KeyFound | None]:
@@ -177,7 +177,7 @@ class KeyDirectories:
             if now_s() - began_s < OWN_TIME * FETCH_S:
                 # Most of the time was spent waiting for others, so the failure is not cached.
                 return KeyFound(None, BUSY) if known is None else None
-            self._note_failure(url, f"no answer within {FETCH_S:g} seconds", now_ms)
+            self._note_failure(url, f"no response within {FETCH_S:g} seconds", now_ms)
         return None
 
     async def _fetch_now(self, url: str, now_ms: int) -> None:
@@ -237,9 +237,9 @@ def _is_recent(then_ms: int, now_ms: int) -> bool:
 
 def _keys_of(answer: OutboundAnswer) -> dict[str, ListedKey]:
     if answer.status != 200:
-        raise NotAKeySet(f"it answered with status {answer.status}, and a key set comes with 200")
+        raise NotAKeySet(f"it returned status {answer.status} instead of 200")
     if answer.headers.get("content-encoding", "identity").lower() != "identity":
-        raise NotAKeySet("it is encoded, which was not asked for")
+        raise NotAKeySet("it has a Content-Encoding that was not requested")
     return read_key_set(answer.body)
 
 

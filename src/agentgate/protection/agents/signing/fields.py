@@ -83,7 +83,7 @@ def read_inputs(value: bytes) -> dict[str, SignatureInput]:
     parameters = found.parameters
     if parts.nonce is not None:
         if "nonce" in parameters:
-            raise Unreadable("the parameter nonce comes twice")
+            raise Unreadable("the parameter nonce occurs twice")
         parameters = {**parameters, "nonce": parts.nonce}
     return {label: SignatureInput(found.coverage, parameters, parts.text[len(label) + 1 :])}
 
@@ -145,7 +145,7 @@ _cached_dictionary = functools.lru_cache(maxsize=CACHED)(_dictionary)
 
 
 def rewrite(value: bytes) -> str:
-    """Return a structured field of any of the three kinds in its strict serialisation (RFC 9421 2.1.1)."""
+    """Return a structured field of any of the three kinds in its strict serialization (RFC 9421 2.1.1)."""
     for kind in ("item", "list"):
         try:
             return _serialise(_parse(value, kind))
@@ -155,7 +155,7 @@ def rewrite(value: bytes) -> str:
 
 
 def write_member(member: object) -> str:
-    """Return the value of a dictionary's member in its strict serialisation (RFC 9421 2.1.2)."""
+    """Return the value of a dictionary's member in its strict serialization (RFC 9421 2.1.2)."""
     if isinstance(member, tuple) and isinstance(member[0], list):
         return ser_innerlist(member)
     if isinstance(member, tuple) and type(member[0]) is str and not member[1] and _UNESCAPED.match(member[0]):
@@ -177,7 +177,7 @@ def _read_every_input(value: bytes) -> dict[str, SignatureInput]:
         for item in items:
             name, of_item = item if isinstance(item, tuple) else (item, _NO_PARAMETERS)
             if not isinstance(name, str):
-                raise Unreadable(f"what {label} covers must be names in double quotes")
+                raise Unreadable(f"the components of {label} must be names in double quotes")
             components.append(Component(name, of_item, ser_item((name, dict(of_item)))))
         text = ser_innerlist((items, parameters))
         inputs[label] = SignatureInput(_coverage(tuple(components)), parameters, text)
@@ -200,14 +200,14 @@ def _parse(value: bytes, kind: str) -> StructuredType:
     except Unreadable:
         raise
     except ValueError as problem:
-        raise Unreadable(f"it is no structured field: {problem}") from None
+        raise Unreadable(f"it is not a structured field: {problem}") from None
 
 
 def _serialise(structure: StructuredType) -> str:
     try:
         return http_sf.ser(structure)
     except ValueError as problem:
-        raise Unreadable(f"it is no structured field: {problem}") from None
+        raise Unreadable(f"it is not a structured field: {problem}") from None
 
 
 def _refuse_twice(name: str, where: str) -> None:

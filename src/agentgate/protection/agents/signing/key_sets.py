@@ -18,7 +18,7 @@ class KeyFound(Struct, frozen=True, gc=False):
 
     key: PublicKey | None
     why: str | None = None
-    # What the key set says that its agent fetches pages for, in the words of the label catalogue.
+    # What the key set says that its agent fetches pages for, in the words of the label catalog.
     purposes: tuple[str, ...] = ()
 
 

@@ -93,7 +93,7 @@ def _value(sent: bytes, label: str, by_key: BareItemType | None) -> str | None:
     # Without a key the whole header is covered. Then the label tells, or there is nothing to tell apart.
     name = by_key if by_key is not None else label if label in members else next(iter(members), "")
     if not isinstance(name, str) or name not in members or (by_key is None and name != label and len(members) > 1):
-        raise Unreadable("the signature must say which member of Signature-Agent it is made for")
+        raise Unreadable("the signature must name its member of Signature-Agent")
     return _member_value(members[name])
 
 

@@ -33,7 +33,7 @@ def signed_text(message: SignedMessage, signature: SignatureInput) -> bytes:
 
 
 def text_over(message: SignedMessage, coverage: Coverage, parameters: str) -> bytes:
-    """Return the signature base, given the covered components and the serialised parameters."""
+    """Return the signature base, given the covered components and the serialized parameters."""
     lines, headers, others = [], message.headers, None
     for component in coverage.components:
         name = component.name
@@ -50,7 +50,7 @@ def text_over(message: SignedMessage, coverage: Coverage, parameters: str) -> by
     text = "\n".join(lines)
     # A value with a line break could forge other lines.
     if not text.isascii() or text.count("\n") >= len(lines):
-        raise Unreadable("what a signature covers may only have ASCII characters and no line breaks")
+        raise Unreadable("covered components may contain only ASCII characters and no line breaks")
     return text.encode("ascii")
 
 

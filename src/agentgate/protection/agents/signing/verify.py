@@ -39,7 +39,7 @@ from agentgate.protection.sites.agent_policy import AgentPolicy, InlineKeys
 
 # Key sets written in policies, each read once: they stay the same objects as long as a site's settings do.
 MOST_INLINE_KEY_SETS = 1_000
-NOT_SIGNED = "the signature is not one of this request by this key"
+NOT_SIGNED = "the signature does not match this request and key"
 
 
 class _Claim(Struct, frozen=True):
@@ -131,7 +131,7 @@ class AgentVerifier:
             return _other_algorithm(algorithm, address, keyid)
         if address is None:
             return _refused(
-                AgentVerdict.UNVERIFIED, "no Signature-Agent says where the key is to be found", keyid=keyid
+                AgentVerdict.UNVERIFIED, "the request has no Signature-Agent with the location of the key", keyid=keyid
             )
         form = SignatureForm(signature.label, coverage, created_s, expires_s, keyid, address)
         return _claim_of(form, signature.input.parameters.get("nonce"), text, signature.value)
@@ -141,7 +141,7 @@ class AgentVerifier:
         if not isinstance(keyid, str) or not is_thumbprint(keyid):
             raise Unreadable("keyid must be the base64url SHA-256 thumbprint of the key (RFC 7638)")
         if keyid in self._refused_keys:
-            raise Unreadable("the key is printed in a standard, so everybody can sign with it")
+            raise Unreadable("the key is published in a standard, so anyone can sign with it")
         return keyid
 
     def _identify(
@@ -222,7 +222,7 @@ def _time_problem(created_s: int, expires_s: int, now_ms: int, longest_s: int) -
 def _other_algorithm(algorithm: object, address: AgentAddress | None, keyid: str) -> Identity:
     agent = None if address is None else address.agent
     if algorithm in OTHER_ALGORITHMS:
-        return _refused(AgentVerdict.UNVERIFIED, "only ed25519 is checked here", agent=agent, keyid=keyid)
+        return _refused(AgentVerdict.UNVERIFIED, "alg must be ed25519", agent=agent, keyid=keyid)
     return _refused(AgentVerdict.INVALID, "alg must be ed25519", agent=agent, keyid=keyid)
 
 
@@ -233,7 +233,7 @@ def _read_keys(keys: InlineKeys) -> dict[str, _InlineKey]:
 
 def _judged(claim: _Claim, found: KeyFound) -> Identity:
     if found.key is None:
-        why = found.why or "the key is not known"
+        why = found.why or "the key is unknown"
         return _refused(AgentVerdict.UNVERIFIED, why, agent=claim.agent, keyid=claim.keyid)
     if not found.key.has_signed(claim.text, claim.signature):
         return _refused(AgentVerdict.INVALID, NOT_SIGNED, agent=claim.agent, keyid=claim.keyid)

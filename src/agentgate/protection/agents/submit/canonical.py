@@ -26,7 +26,7 @@ def content_bytes(content: Any) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise NotCanonical("content has half of a surrogate pair; text must be Unicode.") from None
+        raise NotCanonical("content has half of a surrogate pair. Send valid Unicode.") from None
 
 
 def submission_hash(site_key: str, action: str, tool: str | None, content: Any) -> bytes:
@@ -48,7 +48,7 @@ def texts(content: Any) -> Iterator[str]:
 
 def _write(value: Any, depth: int) -> str:
     if depth > DEEPEST:
-        raise NotCanonical(f"content is nested too deeply; at most {DEEPEST} levels are accepted.")
+        raise NotCanonical(f"content is nested too deeply. Send at most {DEEPEST} levels.")
     if isinstance(value, dict):
         # By UTF-16 code units, as RFC 8785 3.2.3 has it.
         names = sorted(value, key=lambda name: name.encode("utf-16-be", "surrogatepass"))
@@ -71,10 +71,10 @@ def _number(value: float) -> str:
     """Return a number as ECMAScript writes it."""
     if isinstance(value, int):
         if abs(value) > LARGEST_INTEGER:
-            raise NotCanonical("content has a whole number beyond 2^53 - 1; send it as text.")
+            raise NotCanonical("content has a whole number beyond 2^53 - 1. Send it as text.")
         return str(value)
     if not math.isfinite(value):
-        raise NotCanonical("content has a number beyond what a double holds; send it as text.")
+        raise NotCanonical("content has a number that does not fit in a double. Send it as text.")
     if value == 0:
         return "0"
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()

@@ -43,7 +43,7 @@ from agentgate.protection.tokens.receipts import Grant, ReceiptIssuer
 
 
 class SubmissionInput(Input, frozen=True, kw_only=True):
-    """What an agent submits. `id` is the agent's own: the same one again is the same submission."""
+    """A submission of an agent. The agent chooses `id`; the same `id` is the same submission."""
 
     site_key: Annotated[str, Meta(max_length=100)]
     action: Annotated[str, Meta(max_length=100)]
@@ -58,7 +58,7 @@ class SubmissionInput(Input, frozen=True, kw_only=True):
 
 
 class SubmittingAgent(Record, frozen=True, kw_only=True):
-    """Who submitted: the agent by its verified key, and what the site calls it."""
+    """The submitting agent: its verified key and its name in the site's policy."""
 
     id: str
     key_id: str
@@ -66,7 +66,7 @@ class SubmittingAgent(Record, frozen=True, kw_only=True):
 
 
 class SubmissionAnswer(Record, frozen=True, kw_only=True):
-    """An accepted submission. The receipt goes to the site, whose server redeems it with siteverify."""
+    """An accepted submission. Send the receipt to the site, whose server redeems it with siteverify."""
 
     status: Literal["accepted"]
     id: str
@@ -213,8 +213,8 @@ def as_stranger(identity: Identity, code: str) -> Identity:
 
 
 def _about(offer: PriceOffer) -> str:
-    assert offer.price is not None and offer.error is not None, "an offer is refused for a reason"  # noqa: PT018 - one thought
-    return f"{offer.error.value}. The price is {offer.price.text()}: offer it in a header that the signature covers."
+    assert offer.price is not None and offer.error is not None, "a rejected offer has an error"  # noqa: PT018 - one thought
+    return f"{offer.error.value}. The price is {offer.price.text()}: Offer it in a header that the signature covers."
 
 
 def _headers(call: Call) -> tuple[tuple[str, str], ...]:
@@ -311,9 +311,9 @@ class Submissions:
         if result is HandoffRedemption.REDEEMED:
             return None
         if result is HandoffRedemption.UNKNOWN:
-            raise Refused("invalid_request", "handoffId names no handoff of this agent for this submission.")
+            raise Refused("invalid_request", "handoffId does not match a handoff of this agent for this submission.")
         if result is HandoffRedemption.DECLINED:
-            return Obstacle("agent_denied", Outcome.BLOCK, "A person was asked and declined.")
+            return Obstacle("agent_denied", Outcome.BLOCK, "A person declined this action.")
         # Pending, expired, or used for another request: a person has to confirm, perhaps once more.
         return obstacle
 
@@ -335,7 +335,7 @@ class Submissions:
         # Another worker accepted the same submission first.
         earlier = await self._earlier(case.site, case.agent, given)
         if earlier is None:
-            raise StoreUnavailable("a submission was kept and is not there")
+            raise StoreUnavailable("a stored submission is missing")
         return earlier
 
     def _answer(self, case: SubmissionCase, given: GivenSubmission, charged: Price | None) -> bytes:

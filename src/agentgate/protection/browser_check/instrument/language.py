@@ -196,7 +196,7 @@ def classes(maker: Maker) -> Piece:
 
 
 def evaluation_order(maker: Maker) -> Piece:
-    """Operands that change what their neighbours read."""
+    """Operands that change what their neighbors read."""
     draw, name, place = maker.begin()
     one, other = draw.names(2)
     value, literal = draw.constant()

@@ -11,7 +11,7 @@ from typing import Final, Literal
 from agentgate.protection.browser_check.instrument.draw import MASK, Piece, ProgramState
 from agentgate.protection.browser_check.instrument.state import Maker
 
-# Beyond ASCII: one, two, three and four bytes in UTF-8, some with another form when normalised.
+# Beyond ASCII: one, two, three and four bytes in UTF-8, some with another form when normalized.
 MARKS: Final = ("\u00e9", "\u00f1", "\u212b", "\ufb01", "\u1e69", "\u20ac", "\U0001f600", "\uac00", "\u00bd", "\u0130")
 FORMS: Final[tuple[Literal["NFC", "NFD", "NFKC", "NFKD"], ...]] = ("NFC", "NFD", "NFKC", "NFKD")
 DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"

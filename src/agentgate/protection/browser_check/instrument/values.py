@@ -138,7 +138,7 @@ def typed_values(maker: Maker) -> Piece:
     )
     if number < 0:
         return Piece(script, lambda state: -_signed(state[place] >> shift, 8))
-    # A half goes to the even neighbour.
+    # A half goes to the even neighbor.
     clamped = min(255, number + (number & 1))
     return Piece(script, lambda state: clamped * factor + _signed(state[place] >> shift, 16))
 

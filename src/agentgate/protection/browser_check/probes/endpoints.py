@@ -10,7 +10,7 @@ from agentgate.protection.browser_check.probes.pool import count_families
 
 
 class ProbePool(Record, frozen=True, kw_only=True):
-    """A pool that is live: how many programs each family has, and which versions of each engine it has seen."""
+    """An active probe pool: number of programs per family, and the tested versions of each engine."""
 
     key: str
     made: str
@@ -21,7 +21,7 @@ class ProbePool(Record, frozen=True, kw_only=True):
 
 
 class LeftOut(Record, frozen=True, kw_only=True):
-    """A family of programs that a version has begun to answer otherwise."""
+    """A probe family with changed results in a browser version."""
 
     family: str
     engine: str
@@ -29,7 +29,7 @@ class LeftOut(Record, frozen=True, kw_only=True):
 
 
 class ProbesState(Record, frozen=True, kw_only=True):
-    """State of the worker that answers: each learns and counts by itself."""
+    """State of the responding worker. Each worker learns and counts separately."""
 
     pools: list[ProbePool]
     # Programs that visitors taught within the day, by engine.
@@ -42,7 +42,7 @@ class ProbesState(Record, frozen=True, kw_only=True):
 
 
 async def read_probes(call: Call, probes: ProbeChecker) -> ProbesState:
-    """Show the live pools of probes, the learned programs, and the families that browsers answer differently by now."""
+    """Show the active probe pools, the learned programs, and the families that browser updates changed."""
     return ProbesState(
         pools=[
             ProbePool(

@@ -57,7 +57,7 @@ class Vote(Struct, frozen=True):
 
 
 class Judgement(Struct, frozen=True, kw_only=True):
-    """Judgement on the answers to a draw."""
+    """Judgment on the answers to a draw."""
 
     state: ProbeState
     right: int = 0

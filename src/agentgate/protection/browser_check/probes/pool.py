@@ -124,13 +124,13 @@ def read_pool(path: Path, *, shipped: bool = False) -> Pool:
         file = msgspec.json.decode(text, type=_File)
         seed = bytes.fromhex(file.seed)
     except (OSError, EOFError, ValueError, msgspec.DecodeError) as error:
-        raise PoolRefused(f"{path} is no pool of probes: {error}") from error
+        raise PoolRefused(f"{path} is not a probe pool: {error}") from error
     if len(text) > MOST_FILE_BYTES or not packed:
-        raise PoolRefused(f"{path} is larger than a pool of probes can be")
+        raise PoolRefused(f"{path} is larger than the maximum size of a probe pool")
     if (file.format, file.generator) != (FORMAT, GENERATOR):
-        raise PoolRefused(f"{path} is of another release; make it anew with `agentgate probes make`")
+        raise PoolRefused(f"{path} is from another release. Generate a new pool with `agentgate probes make`.")
     if len(seed) < LEAST_SEED_BYTES:
-        raise PoolRefused(f"{path} has a seed of fewer than {LEAST_SEED_BYTES} bytes")
+        raise PoolRefused(f"{path} has a seed shorter than {LEAST_SEED_BYTES} bytes")
     return Pool(
         seed=seed,
         made=file.made,
@@ -157,7 +157,7 @@ def _known(path: Path, line: _Line) -> AnsweredProgram:
     try:
         answers = {engine: _unpacked(text) for engine, text in given.items()}
     except (ValueError, struct.error) as error:
-        raise PoolRefused(f"{path}: the answer to program {line.number} cannot be read") from error
+        raise PoolRefused(f"{path}: the expected result of program {line.number} cannot be read") from error
     return AnsweredProgram(line.number, line.family, answers)
 
 
@@ -226,7 +226,7 @@ class Pools:
                 self._read[found] = read_pool(found[0])
             except PoolRefused as error:
                 # The other pools still serve; a broken file must not stop the check.
-                structlog.get_logger().error("a pool of probes is not used", path=str(found[0]), reason=str(error))
+                structlog.get_logger().error("a probe pool is ignored", path=str(found[0]), reason=str(error))
                 self._read[found] = None
         return self._read[found]
 

@@ -60,7 +60,7 @@ def split_glob(text: str) -> list[str]:
         elif letter == ESCAPE:
             escaped = next(letters, "")
             if escaped not in (STAR, ESCAPE):
-                raise ValueError("a backslash stands before a star or another backslash")
+                raise ValueError("a backslash must be followed by a star or another backslash")
             parts[-1] += escaped
         else:
             parts[-1] += letter

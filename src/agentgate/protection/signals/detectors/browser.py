@@ -1,6 +1,6 @@
 """What the browser check found in page and worker: traits of automation, and whether its parts agree with each other.
 
-It looks at `signals` of the evidence and at `instrument`; the catalogue says what each label means.
+It looks at `signals` of the evidence and at `instrument`; the catalog says what each label means.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ SOFTWARE_RENDERERS = ("swiftshader", "llvmpipe", "softpipe", "microsoft basic re
 WORKER_FACTS = ("userAgent", "platform", "hardwareConcurrency", "language", "timezone")
 # A frame of the page's own also has the page's languages, all of them.
 FRAME_FACTS = (*WORKER_FACTS, "languages")
-# A window's frame may reach over the screen's edges by so much when it is maximised.
+# A window's frame may reach over the screen's edges by so much when it is maximized.
 FRAME_PX = 32
 
 Check = Callable[[EvidencePart, SignalInput], bool]
@@ -103,7 +103,7 @@ def _window_mismatch(signals: EvidencePart, request: SignalInput) -> bool:
     sizes = [screen.number(name) for name in ("width", "height", "innerWidth", "innerHeight", "outerWidth")]
     width, height, inner_width, inner_height, outer_width = (size or 0 for size in sizes)
     outer_height, ratio = screen.number("outerHeight") or 0, screen.number("ratio")
-    # Firefox gives the page's size as the screen's where it is told to resist being recognised; televisions and apps
+    # Firefox gives the page's size as the screen's where it is told to resist being recognized; televisions and apps
     # have no window.
     claimed = request.user_agent
     if claimed.engine != "chromium" or claimed.mobile or claimed.device or not screen.is_true("isTop") or ratio != 1:

@@ -19,10 +19,10 @@ def apply(
     file: Annotated[Path, Argument(help="YAML or JSON: siteKey, name, allowedOrigins, mode, ...")],
     api: AdminApi,
     *,
-    yes: Annotated[bool, Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, Option("--yes", help="Skip the confirmation.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a site be as a file says: create it, or change what differs. Fields that the file leaves out stay."""
+    """Apply a site's configuration file: create the site or change the differences. Omitted fields are unchanged."""
     wanted = _read(file)
     present = _present(api, wanted["siteKey"])
     plan = _plan(api, wanted, present)
@@ -45,7 +45,7 @@ def _read(file: Path) -> dict[str, Any]:
     except yaml.YAMLError as error:
         raise CommandRefused(f"{file} cannot be read: {error}") from None
     if not isinstance(wanted, dict) or not isinstance(wanted.get("siteKey"), str):
-        raise CommandRefused(f"{file} must have a siteKey, such as `siteKey: site_shop1`, and what is to be set")
+        raise CommandRefused(f"{file} must have a siteKey, such as `siteKey: site_shop1`, and the fields to set")
     if not isinstance(wanted.get(POLICY, {}), dict):
         raise CommandRefused(f"{POLICY} in {file} must have fields, such as `default: allow`")
     return wanted
@@ -88,7 +88,7 @@ def _print_plan(plan: dict[str, Any], *, exists: bool) -> None:
     for name, change in plan.items():
         print(f"~ {name}: {change['before']!r} -> {change['after']!r}" if exists else f"+ {name}: {change['after']!r}")
     if not plan:
-        print("nothing to do")
+        print("no changes")
 
 
 def _carry_out(api: AdminApi, site_key: str, plan: dict[str, Any], *, exists: bool, yes: bool) -> None:
@@ -97,16 +97,16 @@ def _carry_out(api: AdminApi, site_key: str, plan: dict[str, Any], *, exists: bo
     try:
         if not exists:
             api.call("POST", "/sites", {"siteKey": site_key, **fields})
-            done.append("the site is there")
+            done.append("the site exists")
         # What can be refused for most reasons comes first.
         if RULES in plan:
             revision = api.get(site_path(site_key, "rules"))["revision"]
             save_rules(api, site_key, {"ruleSet": plan[RULES]["after"], "revision": revision}, yes=yes)
-            done.append("rules are in force")
+            done.append("rules are active")
         if POLICY in plan:
             path = site_path(site_key, "agent-policy")
             api.call("PUT", path, {**api.get(path), **plan[POLICY]["after"]})
-            done.append("the agent policy is in force")
+            done.append("the agent policy is active")
         if exists and fields:
             api.call("PATCH", site_path(site_key), fields)
     except CommandRefused as refused:

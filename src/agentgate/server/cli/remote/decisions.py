@@ -17,14 +17,14 @@ PAUSE_S = 1.0
 PAGE = 100
 
 _EXPORT = "agentgate labels export --site-key site_shop1 > labels.ndjson"
-labels = click.Group(help="Get decision labels out of a running service.", epilog=f"Example: {_EXPORT}")
+labels = click.Group(help="Export decision labels from a running AgentGate.", epilog=f"Example: {_EXPORT}")
 
 
 @command(labels, "export", _EXPORT)
 def export(
-    site_key: Annotated[str, Option("--site-key", help="The site whose labels to export.")], api: AdminApi
+    site_key: Annotated[str, Option("--site-key", help="Site key of the site whose labels to export.")], api: AdminApi
 ) -> Lines:
-    """Print every decision label of a site, oldest update first, for `agentgate train`: one JSON object a line."""
+    """Print every decision label of a site for `agentgate train`, oldest update first: one JSON object per line."""
 
     def items() -> Iterator[Any]:
         count = 0
@@ -39,15 +39,15 @@ def export(
 def tail(
     api: AdminApi,
     *,
-    site_key: Annotated[str | None, Argument(help="The site's key; not needed where there is one only.")] = None,
+    site_key: Annotated[str | None, Argument(help="Site key. Optional if there is only one site.")] = None,
     outcome: Annotated[
         Literal["allow", "challenge", "block", "drop"] | None, Option(help="Only decisions with this outcome.")
     ] = None,
     label: Annotated[str | None, Option(help="Only decisions with this label.")] = None,
-    last: Annotated[int, Option(help="How many of those before to show first.", min=0, max=PAGE)] = 10,
-    once: Annotated[bool, Option("--once", help="Show those before and end.")] = False,
+    last: Annotated[int, Option(help="Number of earlier decisions to show first.", min=0, max=PAGE)] = 10,
+    once: Annotated[bool, Option("--once", help="Show the earlier decisions and exit.")] = False,
 ) -> Lines:
-    """Show decisions as they are made, until Ctrl-C."""
+    """Follow decisions live, until Ctrl-C."""
     query = {"siteKey": site_key or _only_site(api), "outcome": outcome, "label": label}
     return Lines(_follow(api, query, last, once=once), _line)
 
@@ -61,16 +61,16 @@ def _follow(api: AdminApi, query: dict[str, str | None], last: int, *, once: boo
         page = _newest(api, query)
         yield from (decision for decision in page if decision["id"] not in seen)
         if len(page) == PAGE and seen and not seen & {decision["id"] for decision in page}:
-            click.secho(f"... more than {PAGE} in a second; not all are shown", err=True)
+            click.secho(f"... more than {PAGE} in a second; some are not shown", err=True)
         seen = {decision["id"] for decision in page} or seen
 
 
 def explain(
-    decision_id: Annotated[str, Argument(help="The decision's number, as the challenge page shows it: dec_...")],
+    decision_id: Annotated[str, Argument(help="Decision ID from the challenge page: dec_...")],
     api: AdminApi,
-    site_key: Annotated[str | None, Option(help="The site's key; without it, every site is asked.")] = None,
+    site_key: Annotated[str | None, Option(help="Site key. Default: search all sites.")] = None,
 ) -> CommandAnswer:
-    """Say why a decision was made: rule, labels by source, scores."""
+    """Explain a decision: rule, labels by source, scores."""
     detail = _find(api, decision_id, site_key)
     decision = detail["decision"]
     rows = [(source, ", ".join(labels)) for source, labels in detail["labelsBySource"].items()]
@@ -89,7 +89,7 @@ def explain(
 def _only_site(api: AdminApi) -> str:
     keys = [each["siteKey"] for each in api.items("/sites")]
     if len(keys) != 1:
-        raise CommandRefused(f"say which site: {', '.join(keys) or 'there is none yet'}")
+        raise CommandRefused(f"give the site key: {', '.join(keys) or 'there is none yet'}")
     return str(keys[0])
 
 
@@ -100,7 +100,7 @@ def _find(api: AdminApi, decision_id: str, site_key: str | None) -> Any:
             return api.get(f"/decisions/{quote(decision_id, safe='')}", siteKey=key)
         except NotThere:
             continue
-    raise CommandRefused(f"no site has a decision {decision_id}; it may be older than events are kept")
+    raise CommandRefused(f"no site has a decision {decision_id}; its retention may have ended")
 
 
 def _newest(api: AdminApi, query: dict[str, str | None]) -> list[Any]:
@@ -120,9 +120,9 @@ def _line(decision: Any) -> str:
 
 def _sentence(detail: Any) -> str:
     decision = detail["decision"]
-    what = f"{decision['method']} {decision['route']} at {decision['time']} was answered with {decision['outcome']}"
+    what = f"{decision['method']} {decision['route']} at {decision['time']} has the outcome {decision['outcome']}"
     if "wouldDecision" in decision:
-        what += f"; enforce mode would have said {decision['wouldDecision']}"
+        what += f"; in enforce mode: {decision['wouldDecision']}"
     if "matchedRule" in decision:
         changed = "" if detail.get("ruleCurrent", True) else ", which has changed since"
         what += f", by the rule {decision['matchedRule']}{changed}"

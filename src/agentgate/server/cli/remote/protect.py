@@ -1,7 +1,9 @@
 """`agentgate protect`: from a site's address to a gate before it, in one command that can be run again."""
 
+import shlex
 import time
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -9,11 +11,14 @@ from urllib.parse import urlsplit
 import click
 
 from agentgate.lib.settings.schema import Settings
+from agentgate.protection.signals.paths import ROOT_FEEDS
 from agentgate.server.adapter_texts import listener_for_proxies
 from agentgate.server.cli.api_client import AdminApi, site_path
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, JsonOption
 from agentgate.server.cli.parameters import Argument, Option
 from agentgate_tools.adapters.render import EXAMPLE, FILES, INCLUDES, Installation, render, unavailable_line
+from agentgate_tools.doctor.asking import Site
+from agentgate_tools.doctor.feeds import feeds_of
 
 PAUSE_S = 1.0
 # So many decisions say something about what enforce mode would do.
@@ -24,17 +29,15 @@ ENOUGH = 100
 class ProtectOptions:
     """The arguments of the command; a function would have to take too many."""
 
-    address: Annotated[str, Argument(help="The site as visitors see it, such as https://shop.example.")]
+    address: Annotated[str, Argument(help="The site's public address, such as https://shop.example.")]
     proxy: Annotated[str, Option(help="One of " + ", ".join(FILES) + ".")]
-    upstream: Annotated[str, Option(help="Where the site itself runs.")] = EXAMPLE.upstream
+    upstream: Annotated[str, Option(help="Address of the application behind the proxy.")] = EXAMPLE.upstream
     gate: Annotated[
         str | None,
-        Option("--service", help="AgentGate's public listener, as the proxy reaches it; else that of settings."),
+        Option("--service", help="AgentGate's public listener, as the proxy reaches it. Default: from the settings."),
     ] = None
-    listen: Annotated[str, Option(help="Where the proxy listens, such as 127.0.0.1:8000.")] = ""
-    site_key: Annotated[
-        str | None, Option(help="A key of your own choice for a new site; without it, one is made.")
-    ] = None
+    listen: Annotated[str, Option(help="Address on which the proxy listens, such as 127.0.0.1:8000.")] = ""
+    site_key: Annotated[str | None, Option(help="Key for a new site. Default: generated.")] = None
     out: Annotated[Path, Option(help="Folder for the proxy's files.")] = Path("agentgate-proxy")
     watch: Annotated[bool, Option(help="Wait for the first requests, and offer to switch to enforce.")] = True
 
@@ -42,12 +45,12 @@ class ProtectOptions:
 def protect(
     options: ProtectOptions, api: AdminApi, settings: Settings, as_json: JsonOption = False
 ) -> CommandAnswer | None:
-    """Put AgentGate before a site: make the site and a secret, write the proxy's files, watch the first requests.
+    """Protect a site: create it and a secret, write the proxy's files, watch the first requests.
 
-    Run it again to go on watching: a site with this origin, and files that are there, are taken as they are.
+    Run it again to continue watching: an existing site with this origin and existing files are reused.
     """
     if options.proxy not in FILES:
-        raise CommandRefused(f"there are no files for {options.proxy!r}; take one of {', '.join(FILES)}")
+        raise CommandRefused(f"there are no files for {options.proxy!r}; use one of {', '.join(FILES)}")
     origin = _origin(options.address)
     service = options.gate or listener_for_proxies(settings)
     found = _find(api, origin)
@@ -63,12 +66,36 @@ def protect(
     if found is None:
         print(f"Created {site_key} in monitor mode. AgentGate blocks no requests, also while it is unavailable.")
     if written:
-        print(f"Wrote {_shown(paths)}. To install: {service}/docs/adapters")
+        print(f"Wrote {_shown(paths)}. To install: {service}/docs/reverse-proxies")
     else:
         print(f"Kept existing files: {_shown(paths)}")
+    _offer_feeds(api, site, options)
     if options.watch:
         _watch(api, site_key, options.proxy)
     return None
+
+
+def _offer_feeds(api: AdminApi, site: Any, options: ProtectOptions) -> None:
+    """Offer to declare the feeds that the front page links, unless they are open already."""
+    site_key, known, linked = site["siteKey"], site["feeds"], _feeds(options.upstream)
+    if set(linked) <= set(known or ROOT_FEEDS):
+        return
+    # All of them: declared feeds replace the root feeds.
+    print(f"The front page links feeds that are not all open in enforce mode: {', '.join(linked)}")
+    if options.watch and click.confirm("Declare these feeds?"):
+        api.call("PATCH", site_path(site_key), {"feeds": list(dict.fromkeys([*known, *linked]))})
+    else:
+        print(f"To declare them: agentgate site feeds {site_key} {shlex.join(linked)}")
+
+
+def _feeds(upstream: str) -> list[str]:
+    """Return the feeds that the site's front page links; none if the site does not respond."""
+    try:
+        page = Site(upstream)
+    except ValueError:
+        return []
+    home = page.try_asking("GET", page.path)
+    return [] if home is None or home.status != HTTPStatus.OK else feeds_of(page.origin + page.path, home.body)
 
 
 def _install(api: AdminApi, site: Any, service: str, options: ProtectOptions, *, origin: str) -> None:
@@ -144,6 +171,6 @@ def _watch(api: AdminApi, site_key: str, proxy: str) -> None:
 def _how_to_close(proxy: str, site_key: str) -> str:
     line = unavailable_line(proxy, Installation(site=site_key))
     return (
-        "While AgentGate is unavailable, the files for monitor mode let all requests through. To block them, change "
+        "While AgentGate is unavailable, the files for monitor mode allow all requests. To block them, change "
         f"this line of {line.file} and reload {proxy}:\n  from: {line.monitor}\n  to:   {line.enforce}"
     )

@@ -16,7 +16,7 @@ from agentgate.server.cli.parameters import Argument, Option
 WRONG_EXIT_CODE = 1
 
 rules = click.Group(
-    help="A site's rules as a file: check, try, compare, replay, put in force.",
+    help="Lint, test, compare, replay and activate a site's rules from a file.",
     epilog="Example: agentgate rules lint site_shop1 rules.json",
 )
 FileArgument = Annotated[Path, Argument(help="A rule set as YAML or JSON.", exists=True, dir_okay=False)]
@@ -24,7 +24,7 @@ FileArgument = Annotated[Path, Argument(help="A rule set as YAML or JSON.", exis
 
 @command(rules, "show", "agentgate rules show site_shop1 > rules.json")
 def show(site_key: SiteArgument, api: AdminApi) -> CommandAnswer:
-    """Print the rule set that a site follows, ready to be edited; with --json also its revision and overrides."""
+    """Print a site's active rule set for editing; with --json also its revision and overrides."""
     found = api.get(site_path(site_key, "rules"))
     note = f"revision {found['revision']}, of the {found['source']}"
     return CommandAnswer(found, json.dumps(found["ruleSet"], indent=2), note=note)
@@ -32,7 +32,7 @@ def show(site_key: SiteArgument, api: AdminApi) -> CommandAnswer:
 
 @command(rules, "lint", "agentgate rules lint site_shop1 rules.json")
 def lint(site_key: SiteArgument, file: FileArgument, api: AdminApi) -> CommandAnswer:
-    """Check a file: errors with line and column, and rules that can never matter. Exit code 1 when it is not valid."""
+    """Check a file: errors with line and column, and rules without effect. Exit code 1 if it is invalid."""
     checked = api.call("POST", site_path(site_key, "rules", "validate"), _body(file))
     people = [f"{file}{_place(problem)}: {problem['message']}" for problem in checked["errors"]]
     people += [f"{file}{_place(found)}: {found['kind']}: {found['message']}" for found in checked.get("lints", ())]
@@ -45,26 +45,26 @@ def lint(site_key: SiteArgument, file: FileArgument, api: AdminApi) -> CommandAn
 class TriedRequest:
     """The options of `rules test`: the request."""
 
-    target: Annotated[str, Option(help="The address that is asked for, with scheme and host.")]
-    method: Annotated[str, Option(help="The request's method.")] = "GET"
+    target: Annotated[str, Option(help="URL of the request, with scheme and host.")]
+    method: Annotated[str, Option(help="Method of the request.")] = "GET"
     header: Annotated[list[str] | None, Option(help="`Name: value`; repeatable.")] = None
-    address: Annotated[str, Option(help="The visitor's address.")] = "198.51.100.7"
+    address: Annotated[str, Option(help="The visitor's IP address.")] = "198.51.100.7"
 
 
 @command(rules, "test", "agentgate rules test site_shop1 rules.json --target https://shop.example/login")
 def try_request(site_key: SiteArgument, file: FileArgument, given: TriedRequest, api: AdminApi) -> CommandAnswer:
-    """Try one request: what would be said, by which rule, and why not by those before it."""
+    """Test one request: the outcome, the matching rule, and why earlier rules do not match."""
     headers = _headers(given.header or ())
     request = {"method": given.method, "url": given.target, "headers": headers, "address": given.address}
     report = api.call("POST", site_path(site_key, "rules", "test"), {**_body(file), "request": request})
     told = f"{report['outcome']}, by {report.get('rule', 'the default')}; labels: {', '.join(report['labels'])}"
     rows = [(each["rule"], "yes" if each["matched"] else "no", each.get("because", "")) for each in report["trace"]]
-    return CommandAnswer(report, [told, PrintedTable("Rules in their order", ("Rule", "Matched", "Because"), rows)])
+    return CommandAnswer(report, [told, PrintedTable("Rules in order", ("Rule", "Matched", "Because"), rows)])
 
 
 @command(rules, "diff", "agentgate rules diff site_shop1 rules.json")
 def diff(site_key: SiteArgument, file: FileArgument, api: AdminApi) -> CommandAnswer:
-    """Compare a file with what is in force. Exit code 1 when they differ."""
+    """Compare a file with the active rules. Exit code 1 if they differ."""
     changes = _changes(api.get(site_path(site_key, "rules"))["ruleSet"], file)
     text = "".join(changes)
     value, code = {"differs": bool(changes), "diff": text}, WRONG_EXIT_CODE if changes else 0
@@ -73,14 +73,14 @@ def diff(site_key: SiteArgument, file: FileArgument, api: AdminApi) -> CommandAn
 
 @command(rules, "backtest", "agentgate rules backtest site_shop1 rules.json")
 def backtest(site_key: SiteArgument, file: FileArgument, api: AdminApi) -> CommandAnswer:
-    """Replay recent traffic by a file: whom would it treat otherwise?"""
+    """Replay recent traffic with a file's rules and show changed outcomes."""
     report = api.call("POST", site_path(site_key, "rules", "backtest"), _body(file))
     return CommandAnswer(report, _replayed(report))
 
 
 def _replayed(report: Any) -> list[str | PrintedTable]:
     people: list[str | PrintedTable] = [
-        f"{report['evaluated']} requests replayed, {report['changed']} would be treated otherwise"
+        f"{report['evaluated']} requests replayed, {report['changed']} would have another outcome"
     ]
     rows = [
         (f"{flip['from']} -> {flip['to']}", str(flip["count"]), str(flip["humanLabelled"]), ", ".join(flip["examples"]))
@@ -89,7 +89,7 @@ def _replayed(report: Any) -> list[str | PrintedTable]:
     if rows:
         people.append(PrintedTable("Changes", ("Outcome", "Requests", "People among them", "Examples"), rows))
     if not report["complete"]:
-        people.append("not all of the range was replayed: it has too many requests")
+        people.append("the range has too many requests, so only a part was replayed")
     return people
 
 
@@ -99,17 +99,17 @@ def push(
     file: FileArgument,
     api: AdminApi,
     *,
-    yes: Annotated[bool, Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, Option("--yes", help="Skip the confirmation.")] = False,
     acknowledge: Annotated[
-        bool, Option("--acknowledge", help="Save rules with warnings, or that refuse many more requests.")
+        bool, Option("--acknowledge", help="Save rules that have warnings or block many more requests.")
     ] = False,
-    as_json: Annotated[bool, Option("--json", help="Print JSON for programs; needs --yes.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print JSON; requires --yes.")] = False,
 ) -> CommandAnswer | int:
-    """Put a file in force, after its difference and a backtest were shown; refused when somebody was quicker."""
+    """Activate a file's rules after a diff and a backtest. Fails if the rules changed in the meantime."""
     present = api.get(site_path(site_key, "rules"))
     changes = _changes(present["ruleSet"], file)
     if as_json and not yes:
-        raise CommandRefused("--json asks nothing, so it needs --yes; `agentgate rules diff` shows what would change")
+        raise CommandRefused("--json requires --yes; `agentgate rules diff` shows what would change")
     if not changes:
         return CommandAnswer(present, "no difference")
     checked = api.call("POST", site_path(site_key, "rules", "validate"), _body(file))
@@ -120,10 +120,10 @@ def push(
     if not as_json:
         show_people(["".join(changes), *_replayed(backtest(site_key, file, api).value)])
     if not yes:
-        click.confirm("Put it in force?", abort=True)
+        click.confirm("Activate the rules?", abort=True)
     body = {**_body(file), "revision": present["revision"], "acknowledge": acknowledge}
     made = save_rules(api, site_key, body, yes=yes)
-    return CommandAnswer(made, f"revision {made['revision']} is in force")
+    return CommandAnswer(made, f"revision {made['revision']} is active")
 
 
 def save_rules(api: AdminApi, site_key: str, body: dict[str, Any], *, yes: bool) -> Any:
@@ -155,7 +155,7 @@ def _changes(present: Any, file: Path) -> list[str]:
     except TextProblem as problem:
         raise CommandRefused(f"{file}:{problem.place.line}:{problem.place.column}: {problem}") from None
     before, after = (json.dumps(each, indent=2, sort_keys=True).splitlines(keepends=True) for each in (present, wanted))
-    lines = difflib.unified_diff(before, after, "in force", str(file))
+    lines = difflib.unified_diff(before, after, "active", str(file))
     return [line if line.endswith("\n") else line + "\n" for line in lines]
 
 

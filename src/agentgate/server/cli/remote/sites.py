@@ -11,16 +11,16 @@ from agentgate.server.cli.parameters import Argument, Option
 
 site = click.Group(help="List, show, create and switch sites.", epilog="Example: agentgate site list")
 credential = click.Group(
-    help="The secrets with which a site's own servers prove themselves.",
+    help="Manage the secrets of a site's servers.",
     epilog="Example: agentgate credential create site_shop1 --name nginx",
 )
 CredentialArgument = Annotated[str, Argument(help="The credential's ID, cred_...")]
-PathArgument = Annotated[str, Argument(help="A path, such as /hooks/stripe, or /hooks/* for all below it.")]
+PathArgument = Annotated[str, Argument(help="A path such as /hooks/stripe, or /hooks/* for everything below it.")]
 
 
 @command(site, "list", "agentgate site list --json")
 def list_sites(api: AdminApi) -> CommandAnswer:
-    """List the sites with what happened today."""
+    """List the sites with today's statistics."""
     items = list(api.items("/sites"))
     rows = [
         (each["siteKey"], each["name"], each["mode"], ", ".join(each["allowedOrigins"]), _plain(each["today"]))
@@ -31,7 +31,7 @@ def list_sites(api: AdminApi) -> CommandAnswer:
 
 @command(site, "show", "agentgate site show site_shop1")
 def show_site(site_key: SiteArgument, api: AdminApi) -> CommandAnswer:
-    """Show a site: settings, credentials, rules in force, health."""
+    """Show a site: settings, credentials, active rules, health."""
     found = api.get(site_path(site_key))
     shown = {name: value for name, value in found.items() if name not in {"changes", "credentialList"}}
     return CommandAnswer(found, [*_lines("", shown), _credentials(found["credentialList"])])
@@ -39,23 +39,25 @@ def show_site(site_key: SiteArgument, api: AdminApi) -> CommandAnswer:
 
 @command(site, "create", "agentgate site create Shop --origin https://shop.example")
 def create_site(
-    name: Annotated[str, Argument(help="What people call it.")],
+    name: Annotated[str, Argument(help="Name of the site.")],
     api: AdminApi,
     *,
-    origin: Annotated[list[str], Option(help="The site as visitors see it; repeatable.")],
-    site_key: Annotated[str | None, Option(help="A key of your own choice; without it, one is made.")] = None,
+    origin: Annotated[list[str], Option(help="The site's public address; repeatable.")],
+    site_key: Annotated[str | None, Option(help="Site key. Default: generated.")] = None,
 ) -> CommandAnswer:
-    """Create a site in monitor mode: it refuses nobody until you switch it."""
+    """Create a site in monitor mode, which blocks no requests."""
     body = {"name": name, "allowedOrigins": origin, "mode": "monitor"} | ({"siteKey": site_key} if site_key else {})
     made = api.call("POST", "/sites", body)
     key = made["siteKey"]
-    return CommandAnswer(made, f"{key} is there, in monitor mode. Next: agentgate credential create {key}")
+    return CommandAnswer(made, f"Created {key} in monitor mode. Next: agentgate credential create {key}")
 
 
 @command(site, "mode", "agentgate site mode site_shop1 enforce")
 def switch_mode(
     site_key: SiteArgument,
-    mode: Annotated[Literal["monitor", "enforce"], Argument(help="monitor: record only. enforce: refuse too.")],
+    mode: Annotated[
+        Literal["monitor", "enforce"], Argument(help="monitor: record only. enforce: block and challenge.")
+    ],
     api: AdminApi,
 ) -> CommandAnswer:
     """Switch a site between monitor and enforce."""
@@ -67,13 +69,13 @@ def switch_mode(
 def protect_site(
     site_key: SiteArgument,
     api: AdminApi,
-    off: Annotated[bool, Option("--off", help="Ask browsers on the site's routes only, as before.")] = False,
+    off: Annotated[bool, Option("--off", help="Check browsers only on the site's routes.")] = False,
 ) -> CommandAnswer:
-    """Make every browser prove itself once, whatever it asks for. Programs are left to the rules."""
+    """Require a browser check of every browser on the whole site. The rules decide about other clients."""
     found = api.call("PATCH", site_path(site_key), {"wholeSite": not off})
     told = f"{site_key}: whole-site protection is {'off' if off else 'on'}, mode {found['mode']}"
     if not off and found["mode"] == "monitor":
-        told += "\nIn monitor mode nobody is asked yet; the decisions show who would be."
+        told += "\nIn monitor mode no visitor is challenged; the decisions show which visitors would be."
     return CommandAnswer(found, told)
 
 
@@ -83,29 +85,90 @@ def open_path(
     path: PathArgument,
     api: AdminApi,
     *,
-    to: Annotated[str, Option("--to", help="A service's name, an address or network, or anyone.")],
-    note: Annotated[str | None, Option("--note", help="What it is for.")] = None,
+    to: Annotated[str, Option("--to", help="Name of a service, an IP address or network, or anyone.")],
+    note: Annotated[str | None, Option("--note", help="Note on the purpose.")] = None,
 ) -> CommandAnswer:
-    """Open a path to one sender, whatever routes and rules say."""
+    """Allow a path for one sender, independent of routes and rules."""
     entry = {"path": path, "sender": to} | ({} if note is None else {"note": note})
     known = api.get(site_path(site_key))["openPaths"]
     kept = [each for each in known if (each["path"], each["sender"]) != (path, to)]
     found = api.call("PATCH", site_path(site_key), {"openPaths": [*kept, entry]})
-    return CommandAnswer(found, f"{site_key}: {path} is open to {to}")
+    return CommandAnswer(found, f"{site_key}: {path} allows {to}")
 
 
 @command(site, "close", "agentgate site close site_shop1 /hooks/stripe")
 def close_path(site_key: SiteArgument, path: PathArgument, api: AdminApi) -> CommandAnswer:
-    """Close a path again, to everybody it was opened to."""
+    """Remove an allowed path, for all senders."""
     before = api.get(site_path(site_key))["openPaths"]
     after = [each for each in before if each["path"] != path]
     found = api.call("PATCH", site_path(site_key), {"openPaths": after})
-    return CommandAnswer(found, f"{site_key}: {path} {'is closed' if len(after) < len(before) else 'was not open'}")
+    return CommandAnswer(
+        found,
+        f"{site_key}: {path}"
+        f" {'is no longer an allowed path' if len(after) < len(before) else 'was not an allowed path'}",
+    )
+
+
+@command(site, "feeds", "agentgate site feeds site_shop1 /blog/feed '/?feed=rss2'")
+def declare_feeds(
+    site_key: SiteArgument,
+    feeds: Annotated[list[str], Argument(help="Exact paths, with their exact query if they have one.")],
+    api: AdminApi,
+) -> CommandAnswer:
+    """Declare feeds of a site, in addition to those that it has."""
+    known = api.get(site_path(site_key))["feeds"]
+    found = api.call("PATCH", site_path(site_key), {"feeds": list(dict.fromkeys([*known, *feeds]))})
+    return CommandAnswer(found, f"{site_key}: open feeds are {', '.join(found['feeds'])}")
+
+
+@command(site, "suggestions", "agentgate site suggestions site_shop1 --accept sug_0123456789abcdef")
+def list_suggestions(
+    site_key: SiteArgument,
+    api: AdminApi,
+    *,
+    accept: Annotated[str | None, Option(help="Open the path of this suggestion to its sender.")] = None,
+    withdraw: Annotated[str | None, Option(help="Close the path that this suggestion opened.")] = None,
+    path: Annotated[str | None, Option(help="Exact path, if the suggestion has a masked one.")] = None,
+    note: Annotated[str, Option(help="Purpose of the open path.")] = "",
+) -> CommandAnswer:
+    """List refused programs with the open paths that would allow them; accept or withdraw one."""
+    if accept is not None and withdraw is not None:
+        raise CommandRefused("Give --accept or --withdraw, not both.")
+    if accept is not None:
+        body = {"note": note} | ({} if path is None else {"path": path})
+        found = api.call("POST", site_path(site_key, "suggestions", accept, "accept"), body)
+        return CommandAnswer(found, f"{site_key}: {_opened(found)} is open")
+    if withdraw is not None:
+        found = api.call("DELETE", site_path(site_key, "suggestions", withdraw, "accept"))
+        return CommandAnswer(found, f"{site_key}: {found['method']} {found['path']} is closed again")
+    found = api.get(site_path(site_key, "suggestions"))
+    rows = [
+        (
+            each["id"],
+            f"{each['method']} {each['path']}",
+            each.get("sender") or each.get("program", ""),
+            "yes" if each["proven"] else "no",
+            each.get("owner", ""),
+            str(each["networks"]),
+            str(each["perDay"]),
+            "accepted" if "acceptedAt" in each else each.get("problem") or _opened(each),
+        )
+        for each in found["items"]
+    ]
+    columns = ("ID", "Request", "Sender", "Proven", "Network", "Networks", "A day", "Opens")
+    switched_off = "" if found["enabled"] else "The site collects no suggestions (setting `suggestions`)."
+    return CommandAnswer(found, PrintedTable("Suggestions", columns, rows), note=switched_off)
+
+
+def _opened(suggestion: Any) -> str:
+    opens = suggestion["opens"]
+    budget = f", {opens['perMinute']} a minute" if "perMinute" in opens else ""
+    return f"{opens['method']} {opens['path']} to {opens['sender']}{budget}"
 
 
 @command(credential, "list", "agentgate credential list site_shop1")
 def list_credentials(site_key: SiteArgument, api: AdminApi) -> CommandAnswer:
-    """List a site's credentials. Secrets are shown once, when they are made."""
+    """List a site's credentials, without their secrets."""
     found = api.get(site_path(site_key))["credentialList"]
     return CommandAnswer(found, _credentials(found))
 
@@ -114,61 +177,59 @@ def list_credentials(site_key: SiteArgument, api: AdminApi) -> CommandAnswer:
 def create_credential(
     site_key: SiteArgument,
     api: AdminApi,
-    name: Annotated[str, Option(help="Where the secret will be used.")] = "server",
+    name: Annotated[str, Option(help="Name, such as the server that uses the secret.")] = "server",
 ) -> CommandAnswer:
-    """Make a credential and print its secret, this once."""
+    """Create a credential and print its secret, which is shown only once."""
     return _secret(api.call("POST", site_path(site_key, "credentials"), {"name": name}))
 
 
 @command(credential, "rotate", "agentgate credential rotate site_shop1 cred_0123456789abcdef")
 def rotate_credential(site_key: SiteArgument, credential_id: CredentialArgument, api: AdminApi) -> CommandAnswer:
-    """Replace a credential; the old secret works for the overlap more."""
+    """Rotate a credential; the old secret works during the overlap."""
     return _secret(api.call("POST", site_path(site_key, "credentials", credential_id, "rotate"), {}))
 
 
 @command(credential, "revoke", "agentgate credential revoke site_shop1 cred_0123456789abcdef")
 def revoke_credential(site_key: SiteArgument, credential_id: CredentialArgument, api: AdminApi) -> CommandAnswer:
-    """End a credential at once."""
+    """Revoke a credential immediately."""
     ended = api.call("POST", site_path(site_key, "credentials", credential_id, "revoke"), {})
     return CommandAnswer(ended, f"{credential_id} is revoked")
 
 
 def invite(
-    email: Annotated[str, Argument(help="Who is invited.")],
+    email: Annotated[str, Argument(help="Email address to invite.")],
     api: AdminApi,
     *,
-    customer: Annotated[str | None, Option(help="The name of a new customer, or the ID of one.")] = None,
+    customer: Annotated[str | None, Option(help="Name of a new customer or ID of an existing one.")] = None,
     another: Annotated[
-        bool, Option("--another", help="Make a new customer, also when one has this name already.")
+        bool, Option("--another", help="Create a new customer even if the name is already used.")
     ] = False,
     role: Annotated[
         Literal["owner", "admin", "member", "readonly"] | None,
-        Option(help="Without it: owner of a new customer, member of an existing one."),
+        Option(help="Default: owner of a new customer, member of an existing one."),
     ] = None,
 ) -> CommandAnswer:
-    """Invite somebody, into a new customer's account or an existing one, and print the link."""
+    """Invite a person into a new or existing customer's account, and print the link."""
     given = customer or email
     is_id = given.startswith("acc_")
     if not is_id and not another:
         _check_unknown(api, given)
     body = {"email": email, "customerId" if is_id else "customerName": given} | ({"role": role} if role else {})
     made = api.call("POST", "/accounts", body)
-    return CommandAnswer(
-        made, f"{made['inviteUrl']}\n({email}, good until {made['expiresAt']}; it is in the outbox too)"
-    )
+    return CommandAnswer(made, f"{made['inviteUrl']}\n({email}, valid until {made['expiresAt']}; also in the outbox)")
 
 
 def _check_unknown(api: AdminApi, name: str) -> None:
     for each in api.items("/customers"):
         if each["name"] == name:
             raise CommandRefused(
-                f"there is a customer {name} already: give --customer {each['id']} to invite into it,"
-                " or --another to make a second one of this name"
+                f"a customer named {name} already exists: give --customer {each['id']} to invite into it,"
+                " or --another to create a second one"
             )
 
 
 def _secret(made: Any) -> CommandAnswer:
-    return CommandAnswer(made, made["secret"], note=f"{made['credential']['id']}: the secret is shown this once")
+    return CommandAnswer(made, made["secret"], note=f"{made['credential']['id']}: the secret is shown only once")
 
 
 def _credentials(found: list[Any]) -> PrintedTable:

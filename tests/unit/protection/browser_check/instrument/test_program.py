@@ -51,7 +51,7 @@ def is_name(token: str) -> bool:
     return KEYWORD.match(token) is None and re.match(r"[A-Za-z_$]", token) is not None
 
 
-def test_one_seed_gives_one_program_and_one_answer():
+def test_one_seed_gives_one_program_and_one_result():
     assert make_program(seed(1), CHALLENGE) == make_program(seed(1), CHALLENGE)
     assert right_answer(seed(1), CHALLENGE) == right_answer(seed(1), CHALLENGE)
 
@@ -70,7 +70,7 @@ def test_two_thousand_programs_are_within_the_bound():
     assert max(len(make_program(seed(number), CHALLENGE)) for number in range(2000)) <= MOST_BYTES
 
 
-def test_the_answers_of_two_thousand_challenges_are_all_different_and_well_formed():
+def test_the_results_of_two_thousand_challenges_are_all_different_and_well_formed():
     answers = [right_answer(seed(number), CHALLENGE) for number in range(2000)]
     texts = [text for answer in answers for text in (answer.page, answer.worker)]
 
@@ -78,7 +78,7 @@ def test_the_answers_of_two_thousand_challenges_are_all_different_and_well_forme
     assert all(re.fullmatch(r"[0-9a-f]{32}", text) for text in texts)
 
 
-def test_the_answer_does_not_stand_in_the_program():
+def test_the_result_does_not_be_in_the_program():
     for number in range(100):
         program, answer = make_program(seed(number), CHALLENGE), right_answer(seed(number), CHALLENGE)
 
@@ -87,7 +87,7 @@ def test_the_answer_does_not_stand_in_the_program():
             assert str(int(answer.page[start : start + 8], 16)) not in program
 
 
-def test_the_bits_of_answers_are_even():
+def test_the_bits_of_results_are_even():
     ones = Counter[int]()
     for number in range(1000):
         bits = int(right_answer(seed(number), CHALLENGE).page, 16)
@@ -105,14 +105,14 @@ def test_programs_differ_in_structure_and_not_in_names_and_constants_only():
     assert sum(likeness) / len(likeness) < 0.55
 
 
-def test_the_right_answer_is_accepted_with_and_without_a_worker():
+def test_the_right_result_is_accepted_with_and_without_a_worker():
     right = right_answer(seed(1), CHALLENGE)
 
     assert check_answer(seed(1), CHALLENGE, right)
     assert check_answer(seed(1), CHALLENGE, InstrumentAnswer(page=right.page))
 
 
-def test_an_answer_with_one_character_changed_is_refused():
+def test_an_return_one_character_changed_is_rejected():
     right = right_answer(seed(1), CHALLENGE)
     assert right.worker is not None
 
@@ -121,14 +121,14 @@ def test_an_answer_with_one_character_changed_is_refused():
         assert not check_answer(seed(1), CHALLENGE, replace(right, worker=changed(right.worker, at)))
 
 
-def test_an_answer_to_another_challenge_is_refused():
+def test_a_result_to_another_challenge_is_rejected():
     right = right_answer(seed(1), CHALLENGE)
 
     assert not check_answer(seed(2), CHALLENGE, right)
     assert not check_answer(seed(1), CHALLENGE + "x", right)
 
 
-def test_page_and_worker_cannot_stand_in_for_each_other():
+def test_page_and_worker_cannot_be_in_for_each_other():
     right = right_answer(seed(1), CHALLENGE)
     assert right.worker is not None
 
@@ -142,20 +142,20 @@ def test_page_and_worker_cannot_stand_in_for_each_other():
 
 
 @pytest.mark.parametrize("given_text", ["", "failed", "0" * 32, "\ud800", "\U0001f600" * 8, "A" * 100_000])
-def test_what_is_no_answer_is_refused(given_text):
+def test_what_is_not_a_result_is_rejected(given_text):
     right = right_answer(seed(1), CHALLENGE)
 
     assert not check_answer(seed(1), CHALLENGE, InstrumentAnswer(page=given_text))
     assert not check_answer(seed(1), CHALLENGE, InstrumentAnswer(page=right.page, worker=given_text))
 
 
-def test_upper_case_is_another_answer():
+def test_upper_case_is_another_result():
     right = right_answer(seed(1), CHALLENGE)
 
     assert not check_answer(seed(1), CHALLENGE, replace(right, page=right.page.upper()))
 
 
 @pytest.mark.parametrize("challenge_id", ["", 'ch_"];alert(1)//', "ch_\u00e9", "ch_a b", "ch_</script>", "ch_\n"])
-def test_an_id_that_could_break_out_of_its_text_is_refused(challenge_id):
+def test_an_id_that_could_break_out_of_its_text_is_rejected(challenge_id):
     with pytest.raises(ValueError, match="letters, digits"):
         make_program(seed(1), challenge_id)

@@ -26,7 +26,7 @@ def draws_of(name):
 
 
 @pytest.mark.parametrize("name", STORED)
-def test_the_model_of_an_engine_gives_its_answers(name):
+def test_the_model_of_an_engine_gives_its_results(name):
     engine, _, zoom = name.partition("@")
     pairs = [pair for chains, answers in draws_of(name) for pair in zip(chains, answers, strict=True)]
     model = gecko_answer if engine == "gecko" else lambda chain: blink_answer(chain, float(zoom))
@@ -64,7 +64,7 @@ def test_blink_at_an_odd_zoom_is_never_taken_for_gecko(zoom):
         assert not is_mismatch("blink", chains, [blink_answer(chain, zoom) for chain in chains])
 
 
-def test_without_an_answer_to_each_chain_nothing_is_said():
+def test_without_a_result_to_each_chain_nothing_is_shown():
     chains = DRAWS[0]
     zeros = [[0] * len(gecko_answer(chain)) for chain in chains]
 

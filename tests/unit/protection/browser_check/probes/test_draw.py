@@ -64,7 +64,7 @@ def test_an_exhausted_family_gives_what_the_network_has_had():
     assert len(draw(1, had=All())) == 8
 
 
-def test_families_that_drifted_are_left_out():
+def test_families_that_drifted_are_omitted():
     families = {one.known.family for number in range(50) for one in draw(number, left_out={"mix", "svg", "anim"})}
     without_deep = [one.known.family for one in draw(1, left_out={"deep"})]
 

@@ -20,7 +20,7 @@ def programs(count):
     return [make_program(SEED, number) for number in range(count)]
 
 
-def test_a_number_gives_the_same_program_for_ever():
+def test_a_number_gives_the_same_program_forever():
     written = msgspec.json.encode(programs(280))
 
     assert hashlib.sha256(written).hexdigest()[:32] == GOLDEN[GENERATOR]
@@ -58,7 +58,7 @@ def test_only_steady_words_are_used():
         assert not UNSTEADY.search(text.replace("grid-template-columns:", "").replace("grid-column:", "")), text
 
 
-def test_every_measure_names_a_box_that_is_there():
+def test_every_measure_names_a_box_that_exists():
     for program in programs(280):
         tree, measures = program
         for measure in measures:

@@ -1,4 +1,4 @@
-"""The table of judgements, and who never is right."""
+"""The table of judgments, and who never is right."""
 
 import pytest
 
@@ -115,13 +115,13 @@ def test_who_lays_nothing_out_has_no_program_right(number):
     assert {judged(constant, number=seed).right for seed in range(300)} == {0}
 
 
-def test_not_one_program_of_the_pool_is_answered_by_a_constant():
+def test_not_one_program_of_the_pool_is_solved_by_a_constant():
     for known in POOL.programs.values():
         for number in range(-64, 512, 16):
             assert not is_right(known.answers[""], [number] * len(known.answers[""])), known
 
 
-def test_answers_of_another_challenge_are_wrong():
+def test_results_of_another_challenge_are_wrong():
     result = judged(right_answers, number=1, sealed_for=challenge(2))
 
     assert result.state is ProbeState.WRONG
@@ -149,7 +149,7 @@ def test_a_ticket_gives_nothing_away_and_opens_for_its_challenge_alone():
     assert unseal(sealed[:-4] + "AAAA", asked.seed, asked.id) is None
 
 
-def test_other_numbers_of_answers_are_wrong():
+def test_other_numbers_of_results_are_wrong():
     assert judged(lambda asked, ticket: right_answers(asked, ticket)[:-1]).state is ProbeState.WRONG
     assert judged(lambda _asked, _ticket: []).state is ProbeState.WRONG
 
@@ -188,7 +188,7 @@ def test_the_shown_checks_programs_are_others():
     assert ticket_of(fresh_of(asked), CHROME) != ticket_of(asked, CHROME)
 
 
-def test_a_small_window_leaves_out_hit_tests_and_nothing_else():
+def test_a_small_window_omits_hit_tests_alone():
     def without(*families):
         def answers(asked, ticket):
             own, chains = right_answers(asked, ticket)[:8], right_answers(asked, ticket)[8:]

@@ -43,20 +43,20 @@ def taught(answers, **fields):
     return pools[0].programs[0].answer_of("webkit") if pools else None
 
 
-def test_twenty_voters_who_agree_teach_an_answer():
+def test_twenty_voters_who_agree_teach_a_result():
     assert taught([TRUTH] * 19) is None
     assert taught([TRUTH] * 20) == TRUTH
     # Within half a pixel they agree.
     assert taught([TRUTH, (104, 200, 308)] * 10) == TRUTH
 
 
-def test_a_tenth_of_liars_stops_nothing_and_more_only_stop_it():
+def test_10_percent_of_liars_stops_nothing_and_more_only_stop_it():
     assert taught([LIE, LIE, *[TRUTH] * 18]) == TRUTH
     assert taught([LIE, LIE, LIE, *[TRUTH] * 17]) is None
 
 
 @pytest.mark.parametrize("liars", [0.2, 0.4])
-def test_below_half_of_the_voters_nobody_teaches_a_lie(liars):
+def test_below_half_of_the_voters_no_one_teaches_a_lie(liars):
     drawn = random.Random(7)
     for _ in range(150):
         votes = [LIE if drawn.random() < liars else TRUTH for _ in range(MOST_VOTES)]
@@ -110,7 +110,7 @@ def test_fresh_programs_are_the_first_that_are_open_and_new_each_hour():
     assert PROGRAMS == 200
 
 
-def test_a_network_is_asked_a_fresh_program_again_only_where_there_is_no_other():
+def test_a_network_is_challenged_a_fresh_program_again_only_where_there_is_no_other():
     learner, had = Learner(), set()
     for number in range(OPEN):
         pool, fresh = learner.fresh(SAFARI, bytes([number]), 0, had)
@@ -167,7 +167,7 @@ def drifted(families, *, wrong_every, networks=200, **fields):
     return guard
 
 
-def test_a_family_with_more_than_two_percent_wrong_is_left_out_for_its_version():
+def test_a_family_with_more_than_two_percent_wrong_is_omitted_for_its_version():
     guard = drifted(["mix"], wrong_every=40)
 
     assert guard.left_out("blink", 150) == {"mix"}
@@ -176,7 +176,7 @@ def test_a_family_with_more_than_two_percent_wrong_is_left_out_for_its_version()
     assert not drifted(["mix"], wrong_every=2, networks=199).all_left_out()
 
 
-def test_sessions_with_wrong_answers_and_repeated_networks_do_not_count():
+def test_sessions_with_wrong_results_and_repeated_networks_do_not_count():
     assert not drifted(["mix"], wrong_every=1, state=ProbeState.WRONG).all_left_out()
     guard = DriftGuard()
     for _ in range(500):
@@ -184,7 +184,7 @@ def test_sessions_with_wrong_answers_and_repeated_networks_do_not_count():
     assert not guard.all_left_out()
 
 
-def test_at_most_three_families_a_day_are_left_out():
+def test_at_most_three_families_a_day_are_omitted():
     guard = drifted(["mix", "svg", "anim", "grid"], wrong_every=2)
 
     assert len(guard.all_left_out()) == 3

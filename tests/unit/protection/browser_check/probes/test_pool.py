@@ -69,14 +69,14 @@ def test_the_file_has_the_documented_form(tmp_path):
     ("change", "says"),
     [
         ({"generator": 99}, "another release"),
-        ({"seed": "00"}, "fewer than"),
+        ({"seed": "00"}, "shorter than"),
         ({"programs": [[7, "grid", "AQA="]]}, "family"),
         ({"programs": [[7, "deep", "A"]]}, "cannot be read"),
         ({"programs": [[7, "deep", {"presto": "AQA="}]]}, "engine"),
-        ({"programs": 5}, "no pool"),
+        ({"programs": 5}, "not a probe pool"),
     ],
 )
-def test_a_file_that_is_no_pool_is_refused_with_a_reason(tmp_path, change, says):
+def test_a_file_that_is_not_a_pool_is_rejected_with_a_reason(tmp_path, change, says):
     path = tmp_path / f"a{FILE_SUFFIX}"
     write_pool(path, a_pool())
     written = json.loads(gzip.decompress(path.read_bytes()))
@@ -120,7 +120,7 @@ def test_own_pools_are_preferred_and_the_older_of_two_retires_after_a_day(tmp_pa
     assert [pool.seed[:1] for pool in pools.live(now_ms)] == [b"a"]
 
 
-def test_a_broken_file_is_left_out_and_a_new_one_found_within_a_minute(tmp_path):
+def test_a_broken_file_is_omitted_and_a_new_one_found_within_a_minute(tmp_path):
     (tmp_path / f"broken{FILE_SUFFIX}").write_bytes(b"nothing")
     pools = Pools(tmp_path)
     assert pools.live(0)[0].shipped
@@ -134,7 +134,7 @@ def run(answers, engine="blink", version=156):
     return Run(engine=engine, zoom=1, version=version, answers=answers)
 
 
-def test_what_all_runs_agree_on_is_kept_and_its_middle_is_the_answer():
+def test_what_all_runs_agree_on_is_kept_and_its_middle_is_the_result():
     programs = programs_of(SEED, range(7, 8)) * 3
     first = [[100, 200, 300], [100, 200, 300], [0, 1, 2]]
     second = [[104, 200, 308], [100, 200, 309], [0, 1, 2]]
@@ -145,7 +145,7 @@ def test_what_all_runs_agree_on_is_kept_and_its_middle_is_the_answer():
     assert pool.seen == {"blink": [156], "gecko": [140], "webkit": []}
 
 
-def test_where_only_engines_differ_each_has_its_answer_if_wanted():
+def test_where_only_engines_differ_each_has_its_result_if_wanted():
     programs = programs_of(SEED, range(7, 8))
     runs = [run([[100, 200, 300]]), run([[900, 200, 300]], "gecko", 140)]
 
@@ -155,7 +155,7 @@ def test_where_only_engines_differ_each_has_its_answer_if_wanted():
     assert kept.answer_of("webkit") is None
 
 
-def test_a_joined_pool_loses_what_the_other_browsers_answer_otherwise():
+def test_a_joined_pool_loses_what_the_other_browsers_result_otherwise():
     answer = {"": (100, 200, 300)}
     pool = a_pool(programs={number: AnsweredProgram(number, family_of(number), answer) for number in (7, 8, 9)})
     joined = join(pool, [run([[103, 200, 300], [100, 200, 310], [100, 200]], version=170)], [7, 8, 9])
@@ -176,7 +176,7 @@ def test_points_with_an_edge_nearby_are_not_kept(number):
     assert narrowed(program, [*steady[:-1], 0]) is None
 
 
-def test_answers_of_different_lengths_or_too_large_are_not_kept():
+def test_results_of_different_lengths_or_too_large_are_not_kept():
     assert middle_of([(1, 2), (1,)]) is None
     assert middle_of([(40_000,)]) is None
     assert middle_of([]) is None

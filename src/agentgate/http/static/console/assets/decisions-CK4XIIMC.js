@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-4O4KHDON.js";import"./chunk-MLID5JEX.js";import"./chunk-NVUG4XB5.js";import"./chunk-5ENUMZMP.js";import"./chunk-O75TYQUT.js";import"./chunk-7XXEC7CD.js";import"./chunk-DZOM5GAA.js";import"./chunk-7FZ6QB4J.js";import"./chunk-TMLVTRKV.js";import"./chunk-FUGCZFET.js";import"./chunk-B6MBHCFO.js";export{a as FILTERS,c as default,b as worst};

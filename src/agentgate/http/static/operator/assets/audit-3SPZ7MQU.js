@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-UGGYXUXN.js";import"./chunk-UOLGIHZ4.js";import"./chunk-BRJTMVPD.js";import"./chunk-KCLF7ZXL.js";import"./chunk-VMXPTVHA.js";import"./chunk-JSJCHVY3.js";import"./chunk-L33RCA4Q.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};

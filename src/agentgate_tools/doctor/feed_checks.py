@@ -1,0 +1,26 @@
+"""Checks of feeds: can a feed reader load the feeds that the front page links?"""
+
+import shlex
+
+from agentgate_tools.doctor.asking import Asked
+from agentgate_tools.doctor.checks import REFUSED, Installation
+from agentgate_tools.doctor.feeds import feeds_of
+from agentgate_tools.doctor.findings import Finding, passed, warned
+
+# A reader that no list knows: only an open feed answers it.
+READER = (("User-Agent", "FeedCheck/1.0"), ("Accept", "application/rss+xml, application/atom+xml, */*;q=0.5"))
+
+
+def check_feeds(installation: Installation, home: Asked) -> Finding:
+    """Request each feed of the page as a feed reader."""
+    site = installation.site
+    found = feeds_of(site.origin + site.path, home.body)
+    if not found:
+        return passed("feeds", "the page links no feed")
+    answers = {feed: site.try_asking("GET", feed, *READER) for feed in found}
+    closed = [feed for feed, answer in answers.items() if answer is not None and answer.status in REFUSED]
+    if closed:
+        # All of them: declared feeds replace the root feeds.
+        fix = f"Declare all feeds of the page: agentgate site feeds SITE_KEY {shlex.join(found)}"
+        return warned("feeds", f"feed readers are blocked or challenged at {', '.join(closed)}", fix)
+    return passed("feeds", f"feed readers can load {', '.join(found)}")

@@ -1,0 +1,39 @@
+"""Feeds that a page links: exact targets of its own origin, with their query, as `feeds` of a site takes them."""
+
+from html.parser import HTMLParser
+from urllib.parse import urljoin, urlsplit
+
+FEED_TYPES = frozenset(("application/rss+xml", "application/atom+xml", "application/feed+json"))
+MOST_FEEDS = 20
+TARGET_CHARACTERS = 1_024
+
+
+def feeds_of(url: str, page: bytes) -> list[str]:
+    """Return the feeds of a page at an address: each once, in the order of the page."""
+    reader = _LinkReader()
+    reader.feed(page.decode("utf-8", "replace"))
+    own = urlsplit(url)
+    found = []
+    for link in reader.links:
+        try:
+            parts = urlsplit(urljoin(url, link))
+        except ValueError:
+            continue
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        if (parts.scheme, parts.netloc) == (own.scheme, own.netloc) and len(target) <= TARGET_CHARACTERS:
+            found.append(target)
+    return list(dict.fromkeys(target for target in found if target != "/"))[:MOST_FEEDS]
+
+
+class _LinkReader(HTMLParser):
+    """Collects the addresses of `<link rel="alternate">` with a feed's type."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attrs}
+        is_alternate = "alternate" in values.get("rel", "").lower().split()
+        if tag == "link" and is_alternate and values.get("type", "").strip().lower() in FEED_TYPES:
+            self.links.append(values.get("href", "").strip())

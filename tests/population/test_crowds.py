@@ -1,0 +1,25 @@
+"""People behind one address are challenged once, and reach their pages."""
+
+import sys
+
+import pytest
+
+from tests.population.crowds import run_crowd
+
+pytestmark = pytest.mark.timeout(300)
+
+MOST_CHALLENGED = 0.05
+
+
+@pytest.mark.parametrize(("people", "minutes", "pages", "most"), [(300, 30, 5, MOST_CHALLENGED), (200, 2, 1, 1.0)])
+def test_each_browser_behind_one_address_is_challenged_at_most_once_and_reaches_its_pages(
+    people: int, minutes: int, pages: int, most: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    crowd = run_crowd(people, minutes=minutes, pages=pages)
+
+    with capsys.disabled():
+        sys.stdout.write(f"\n{people} people, {minutes} minutes, {pages} pages each: {crowd.share:.1%} challenged\n")
+    assert crowd.pages == people * pages
+    assert crowd.share <= most
+    assert crowd.most_of_a_browser <= 1
+    assert crowd.broken == 0
