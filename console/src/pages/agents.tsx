@@ -30,6 +30,7 @@ interface Edited {
   default: string;
   unverified: string;
   quota: string;
+  directories: string;
   agents: RowValue[];
   actions: RowValue[];
 }
@@ -40,6 +41,7 @@ function editedOf(policy: AgentPolicy, actions: string[]): Edited {
     default: policy.default ?? "allow",
     unverified: policy.unverified ?? "challenge",
     quota: policy.quotaPerMinute === undefined ? "" : String(policy.quotaPerMinute),
+    directories: (policy.agentDirectories ?? []).join("\n"),
     agents: Object.entries(policy.agents ?? {}).map(([agent, entry]) => ({ from: agent, agent, name: entry.name ?? "", decision: entry.decision, price: entry.price ?? "", quota: entry.quotaPerMinute === undefined ? "" : String(entry.quotaPerMinute) })),
     actions: names.map((action) => {
       const terms = policy.actions?.[action];
@@ -49,6 +51,10 @@ function editedOf(policy: AgentPolicy, actions: string[]): Edited {
   };
 }
 
+const lines = (text: string) => {
+  const found = text.split("\n").map((line) => line.trim()).filter(Boolean);
+  return found.length ? found : undefined;
+};
 const given = (value: unknown) => (value === "" || value === undefined ? undefined : value);
 const number = (value: unknown) => (value === "" || value === undefined ? undefined : Number(value));
 
@@ -66,7 +72,7 @@ function policyOf(edited: Edited, before: AgentPolicy): AgentPolicy {
       .filter((row) => row["action"] && (row["price"] || row["quota"] || row["handoff"] || before.actions?.[String(row["from"])]))
       .map((row) => [String(row["action"]), { ...before.actions?.[String(row["from"])], price: given(row["price"]) as string | undefined, quotaPerMinute: number(row["quota"]), handoff: row["handoff"] ? row["handoff"] === "always" : undefined }]),
   );
-  return { ...before, default: edited.default as "allow", unverified: edited.unverified as "allow", quotaPerMinute: number(edited.quota), agents, actions } as AgentPolicy;
+  return { ...before, default: edited.default as "allow", unverified: edited.unverified as "allow", quotaPerMinute: number(edited.quota), agentDirectories: lines(edited.directories), agents, actions } as AgentPolicy;
 }
 
 /** "USD 0.05" -> [USD, 0.05]; what is no price earns nothing. */
@@ -180,6 +186,7 @@ function Policy({ siteKey }: { siteKey: string }) {
                 { name: "quota", label: t("agents.perMinute"), kind: "text", placeholder: "600" },
               ]}
             />
+          <Field id="directories" label={t("agents.directories")} help={t("agents.directoriesHelp")} rows={3} value={value.directories} readOnly={readOnly} onText={(directories) => edited.set({ ...value, directories })} />
           <RowEditor
               label={t("agents.actions")}
               readOnly={readOnly}

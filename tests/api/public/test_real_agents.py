@@ -2,8 +2,11 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -11,6 +14,7 @@ from tests.api.public.signed_agents import set_policy
 from tests.support.agent_client import SigningAgent
 from tests.support.gateway import ORIGIN, VISITOR, Gate, said
 from tests.support.service import RunningService
+from tests.unit.protection.agents.key_server import World, world
 
 FILE = Path(__file__).parents[2] / "vectors" / "agent_header_sets.json"
 SETS: dict[str, dict[str, Any]] = {each["name"]: each for each in json.loads(FILE.read_text("utf-8"))["agents"]}
@@ -64,14 +68,58 @@ def browse(agent: CapturedAgent, gate: Gate) -> Counter[tuple[int, str, str]]:
     return answers
 
 
-@pytest.mark.parametrize("name", CAPTURES)
-def test_a_verified_agent_browses_with_all_parts_of_its_pages(service: RunningService, name: str) -> None:
-    gate, agent = Gate(service), CapturedAgent(name)
-    set_policy(gate, default="allow", agents={agent.agent.url: {"decision": "allow", "jwks": agent.agent.jwks}})
+@contextmanager
+def directories(service: RunningService, folder: Path, *agents: CapturedAgent) -> Iterator[World]:
+    """Serve the key sets of these agents over TLS; their hosts resolve to a public address that leads there."""
+    hosts = [urlsplit(agent.agent.url).netloc for agent in agents]
+    made = world(folder, *hosts)
+    place = service.run(made.__aenter__())
+    for host, agent in zip(hosts, agents, strict=True):
+        place.serves(host, agent.agent.jwks, headers="Cache-Control: max-age=3600\r\n")
+    service.application.data_plane.key_directories._outbound = place.outbound()
+    try:
+        yield place
+    finally:
+        service.run(made.__aexit__(None, None, None))
 
-    answers = browse(agent, gate)
+
+@pytest.mark.parametrize("whole_site", [False, True])
+@pytest.mark.parametrize("name", CAPTURES)
+def test_a_verified_agent_browses_a_new_site_with_all_parts_of_its_pages(
+    service: RunningService, tmp_path: Path, name: str, *, whole_site: bool
+) -> None:
+    gate, agent = Gate(service), CapturedAgent(name)
+    service.operator.patch(f"/v1/admin/sites/{gate.site_key}", json={"wholeSite": whole_site})
+
+    with directories(service, tmp_path, agent) as place:
+        answers = browse(agent, gate)
+
+    assert len(place.peers) == 1
 
     assert answers == {(204, "allow", "allowed"): PAGES * (1 + len(PARTS))}
+
+
+@pytest.mark.parametrize("name", CAPTURES)
+def test_the_same_headers_with_a_key_that_the_directory_does_not_list_are_challenged_or_blocked(
+    service: RunningService, tmp_path: Path, name: str
+) -> None:
+    gate, agent, other = Gate(service), CapturedAgent(name), CapturedAgent(name, seed=bytes([8] * 32))
+
+    with directories(service, tmp_path, agent):
+        assert said(other.load(gate, "/")) == (401, "challenge", "agent_unverified")
+        other.how["keyid"] = agent.agent.keyid
+        assert said(other.load(gate, "/")) == (403, "block", "agent_signature_invalid")
+
+
+def test_a_site_reads_the_key_set_of_an_agent_that_it_names(service: RunningService, tmp_path: Path) -> None:
+    gate, elsewhere, agent = Gate(service), Gate(service), CapturedAgent("chatgpt-agent")
+    agent.agent.url = "https://agent.example"
+    set_policy(gate, default="allow", agents={}, agentDirectories=["agent.example"])
+
+    with directories(service, tmp_path, agent):
+        assert said(agent.load(elsewhere, "/")) == (401, "challenge", "agent_unverified")
+        assert said(agent.load(gate, "/")) == (204, "allow", "allowed")
+        assert said(agent.load(elsewhere, "/")) == (401, "challenge", "agent_unverified")
 
 
 @pytest.mark.parametrize("name", CAPTURES)

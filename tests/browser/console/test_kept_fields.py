@@ -45,6 +45,7 @@ def policy(console: Console) -> dict[str, Any]:
             "GPTBot": {"decision": "deny"},
         },
         "actions": {action: terms},
+        "agentDirectories": ["agent.example"],
         "tools": [{"name": "search", "inputSchema": {"type": "object"}}],
     }
     reply = console.service.operator.put(f"{AT}/agent-policy", json=given)

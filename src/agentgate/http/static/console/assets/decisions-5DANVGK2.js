@@ -1,0 +1,1 @@
+import{a,b,c}from"./chunk-RUU3KLWX.js";import"./chunk-CABA5TKI.js";import"./chunk-GZ4JVVR6.js";import"./chunk-5RIBJUXP.js";import"./chunk-HCJ46AR4.js";import"./chunk-M4RWAJAP.js";import"./chunk-6MUZTIIA.js";import"./chunk-5V2XH5OJ.js";import"./chunk-BUIUVRK4.js";import"./chunk-65KGAKJV.js";import"./chunk-B6MBHCFO.js";export{a as FILTERS,c as default,b as worst};

@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-PL6IT3XK.js";import"./chunk-TQ2BT7EO.js";import"./chunk-A2MHUWGQ.js";import"./chunk-W37NKGPJ.js";import"./chunk-KCKSDAWN.js";import"./chunk-O535HIVQ.js";import"./chunk-54D25T72.js";import"./chunk-O232YP4J.js";import"./chunk-EPPKZLQL.js";import"./chunk-F5APFFDL.js";import"./chunk-B6MBHCFO.js";export{a as FILTERS,c as default,b as worst};

@@ -1,0 +1,1 @@
+import{a,b}from"./chunk-N3JLE4GP.js";import"./chunk-XN3TORJQ.js";import"./chunk-BRJTMVPD.js";import"./chunk-VPD56DZW.js";import"./chunk-JV2G4IPJ.js";import"./chunk-BVSKGBQ3.js";import"./chunk-RTUR7QRE.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-7RHS4GUD.js";import"./chunk-MFON4D64.js";import"./chunk-BRJTMVPD.js";import"./chunk-6MRLRRTI.js";import"./chunk-TU7RKF3W.js";import"./chunk-ELX6CMAW.js";import"./chunk-IL66TG3T.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
