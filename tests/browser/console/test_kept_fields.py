@@ -68,7 +68,7 @@ def test_an_agent_whose_address_is_corrected_keeps_its_keys(
     signed_in: Page, console: Console, policy: dict[str, Any]
 ) -> None:
     open_page(signed_in, console.page("agents"), "Agents")
-    signed_in.get_by_label("Named agents: Agent 1").fill("https://www.agent.example")
+    signed_in.get_by_label("Specific agents: Agent 1").fill("https://www.agent.example")
     save(signed_in)
 
     agents = read(console, f"{AT}/agent-policy")["agents"]
@@ -90,7 +90,7 @@ def test_an_absent_default_is_shown_as_what_the_server_does(signed_in: Page, con
     assert console.service.operator.put(f"{AT}/agent-policy", json={}).status_code == 200
     open_page(signed_in, console.page("agents"), "Agents")
 
-    group = signed_in.get_by_role("group", name="Agents that are not named here")
+    group = signed_in.get_by_role("group", name="Other signed agents")
     expect(group.get_by_role("radio", name="allow")).to_be_checked()
     expect(signed_in.get_by_label("Terms by action: May ask a person 1")).to_have_value("")
 
@@ -156,7 +156,7 @@ def test_the_form_of_a_webhook_keeps_the_kinds_of_its_filter(signed_in: Page, co
     reply = console.service.operator.post(f"{AT}/webhooks", json=hook)
     assert reply.status_code == 201, reply.text
     open_page(signed_in, console.page("webhooks"), "Webhooks")
-    signed_in.get_by_role("button", name="Change", exact=True).click()
+    signed_in.get_by_role("button", name="Edit", exact=True).click()
     signed_in.locator("dialog #url").fill("https://hooks.example.com/two")
     signed_in.get_by_role("dialog").get_by_role("button", name="Save").click()
     signed_in.get_by_text("hooks.example.com/two").wait_for()
