@@ -159,6 +159,7 @@ export interface AgentPolicy {
   agents?: Record<string, AgentEntry>;
   actions?: Record<string, AgentActionTerms>;
   tools?: Record<string, unknown>[];
+  agentDirectories?: string[];
 }
 
 /** An agent policy's rule for one agent and one action. */

@@ -23,11 +23,14 @@ const TABS = ["policy", "charges", "grants"] as const;
 const DEFAULTS = ["allow", "challenge", "block"] as const;
 const MONTH_MS = 30 * 86_400_000;
 
-/** What is edited: the policy as rows. What the page does not know (keys, tools) is kept as it came. */
+const HANDOFFS = ["", "always", "never"];
+
+/** The policy as rows. What the page does not show (keys, actions of an agent, tools) is kept; `from` is the row's stored key. */
 interface Edited {
   default: string;
   unverified: string;
   quota: string;
+  directories: string;
   agents: RowValue[];
   actions: RowValue[];
 }
@@ -35,17 +38,23 @@ interface Edited {
 function editedOf(policy: AgentPolicy, actions: string[]): Edited {
   const names = [...new Set([...actions, ...Object.keys(policy.actions ?? {})])];
   return {
-    default: policy.default ?? "challenge",
+    default: policy.default ?? "allow",
     unverified: policy.unverified ?? "challenge",
     quota: policy.quotaPerMinute === undefined ? "" : String(policy.quotaPerMinute),
-    agents: Object.entries(policy.agents ?? {}).map(([agent, entry]) => ({ agent, name: entry.name ?? "", decision: entry.decision, price: entry.price ?? "", quota: entry.quotaPerMinute === undefined ? "" : String(entry.quotaPerMinute) })),
+    directories: (policy.agentDirectories ?? []).join("\n"),
+    agents: Object.entries(policy.agents ?? {}).map(([agent, entry]) => ({ from: agent, agent, name: entry.name ?? "", decision: entry.decision, price: entry.price ?? "", quota: entry.quotaPerMinute === undefined ? "" : String(entry.quotaPerMinute) })),
     actions: names.map((action) => {
       const terms = policy.actions?.[action];
-      return { action, price: terms?.price ?? "", quota: terms?.quotaPerMinute === undefined ? "" : String(terms.quotaPerMinute), handoff: terms?.handoff ?? false };
+      const handoff = terms?.handoff === undefined ? "" : terms.handoff ? "always" : "never";
+      return { from: action, action, price: terms?.price ?? "", quota: terms?.quotaPerMinute === undefined ? "" : String(terms.quotaPerMinute), handoff };
     }),
   };
 }
 
+const lines = (text: string) => {
+  const found = text.split("\n").map((line) => line.trim()).filter(Boolean);
+  return found.length ? found : undefined;
+};
 const given = (value: unknown) => (value === "" || value === undefined ? undefined : value);
 const number = (value: unknown) => (value === "" || value === undefined ? undefined : Number(value));
 
@@ -54,16 +63,16 @@ function policyOf(edited: Edited, before: AgentPolicy): AgentPolicy {
     edited.agents
       .filter((row) => row["agent"])
       .map((row) => {
-        const known: Partial<AgentEntry> = before.agents?.[String(row["agent"])] ?? {};
+        const known: Partial<AgentEntry> = before.agents?.[String(row["from"])] ?? {};
         return [String(row["agent"]), { ...known, decision: row["decision"], name: given(row["name"]), price: given(row["price"]), quotaPerMinute: number(row["quota"]) } as AgentEntry];
       }),
   );
   const actions = Object.fromEntries(
     edited.actions
-      .filter((row) => row["price"] || row["quota"] || row["handoff"] || before.actions?.[String(row["action"])])
-      .map((row) => [String(row["action"]), { price: given(row["price"]) as string | undefined, quotaPerMinute: number(row["quota"]), handoff: row["handoff"] === true || undefined }]),
+      .filter((row) => row["action"] && (row["price"] || row["quota"] || row["handoff"] || before.actions?.[String(row["from"])]))
+      .map((row) => [String(row["action"]), { ...before.actions?.[String(row["from"])], price: given(row["price"]) as string | undefined, quotaPerMinute: number(row["quota"]), handoff: row["handoff"] ? row["handoff"] === "always" : undefined }]),
   );
-  return { ...before, default: edited.default as "allow", unverified: edited.unverified as "allow", quotaPerMinute: number(edited.quota), agents, actions } as AgentPolicy;
+  return { ...before, default: edited.default as "allow", unverified: edited.unverified as "allow", quotaPerMinute: number(edited.quota), agentDirectories: lines(edited.directories), agents, actions } as AgentPolicy;
 }
 
 /** "USD 0.05" -> [USD, 0.05]; what is no price earns nothing. */
@@ -174,9 +183,10 @@ function Policy({ siteKey }: { siteKey: string }) {
                 { name: "agent", label: t("lists.kind.agent"), kind: "text", placeholder: "https://agent.example" },
                 { name: "name", label: t("newSite.name"), kind: "text" },
                 { name: "price", label: t("agents.price"), kind: "text", placeholder: "USD 0.05" },
-                { name: "quota", label: t("agents.perMinute"), kind: "text", placeholder: "60" },
+                { name: "quota", label: t("agents.perMinute"), kind: "text", placeholder: "600" },
               ]}
             />
+          <Field id="directories" label={t("agents.directories")} help={t("agents.directoriesHelp")} rows={3} value={value.directories} readOnly={readOnly} onText={(directories) => edited.set({ ...value, directories })} />
           <RowEditor
               label={t("agents.actions")}
               readOnly={readOnly}
@@ -187,8 +197,8 @@ function Policy({ siteKey }: { siteKey: string }) {
               columns={[
                 { name: "action", label: t("filter.action"), kind: "text" },
                 { name: "price", label: t("agents.price"), kind: "text", placeholder: "USD 0.05" },
-                { name: "quota", label: t("agents.perMinute"), kind: "text", placeholder: "60" },
-                { name: "handoff", label: t("agents.handoff"), kind: "switch" },
+                { name: "quota", label: t("agents.perMinute"), kind: "text", placeholder: "600" },
+                { name: "handoff", label: t("agents.handoff"), kind: "select", options: HANDOFFS, word: (each) => t(`agents.handoff.${each || "default"}`) },
               ]}
             />
         </div>

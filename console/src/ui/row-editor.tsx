@@ -8,6 +8,8 @@ export interface Column {
   label: string;
   kind: "text" | "select" | "switch";
   options?: string[];
+  /** The word that is shown for an option. Default: the option. */
+  word?: (option: string) => string;
   placeholder?: string;
 }
 export type RowValue = Record<string, string | boolean>;
@@ -61,7 +63,7 @@ export function RowEditor({ label, lead, columns, rows, onChange, empty, add, re
                           <select aria-label={name} value={String(row[column.name] ?? "")} disabled={readOnly} onChange={(event) => set(at, column.name, event.currentTarget.value)}>
                             {column.options?.map((option) => (
                               <option key={option} value={option}>
-                                {option || "–"}
+                                {column.word ? column.word(option) : option || "–"}
                               </option>
                             ))}
                           </select>

@@ -139,7 +139,7 @@ class DataPlane:
         pools = Pools(settings.probes_dir or settings.data_dir / FOLDER)
         self.probes = ProbeChecker(pools, shared_cache=stores.shared_cache, limiter=limiter)
         # Agents: who they are, and the people that they ask.
-        self.key_directories = open_directories(settings.agent_directories)
+        self.key_directories = open_directories(settings.agent_directories, refresher.intel.agent_hosts)
         self.agent_verifier = AgentVerifier(self.key_directories)
         self.agent_replays = Replays(stores.agent_replays)
         self.handoffs = Handoffs(

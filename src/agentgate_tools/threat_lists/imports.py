@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from agentgate.protection.threat_data.intel import search_kind
 from agentgate.protection.threat_data.intel_file import ImportedSet, IntelRefused, SourceLine
+from agentgate.protection.threat_data.known_agents import KnownAgent, read_known_agents
 from agentgate.protection.threat_data.networks import (
     ALLOW,
     BLOCK,
@@ -40,8 +41,8 @@ from agentgate_tools.threat_lists.name_lists import read_lines, read_names
 FLAG_OF_KIND = {"allow": ALLOW, "block": BLOCK, "tor": TOR, "vpn": VPN, "datacenter": DATACENTER}
 KNOWN_NAMES = (
     "allow*.txt, block*.txt, tor*.txt, vpn*.txt, datacenter*.txt, search-<operator>*.txt or .json (such as "
-    "search-google.json), names-<class>*.txt (such as names-scanner.txt), *.json (AWS, Google, Azure ranges, "
-    "crawler-user-agents, ai.robots.txt, well-known-bots or opawg's user-agents), "
+    "search-google.json), known_agents.json, names-<class>*.txt (such as names-scanner.txt), *.json (AWS, Google, "
+    "Azure ranges, crawler-user-agents, ai.robots.txt, well-known-bots or opawg's user-agents), "
     "*.tsv or *.tsv.gz (iptoasn), *.mmdb (ASN or country)"
 )
 NAME_KINDS = (
@@ -87,6 +88,7 @@ class Gathered:
         self.asn: tuple[list[Range], list[Range]] = ([], [])
         self.country: tuple[list[Range], list[Range]] = ([], [])
         self.tokens: list[Token] = []
+        self.agents: dict[str, KnownAgent] = {}
         self.taken = 0
         self.refused = 0
         self.refusals: list[Refusal] = []
@@ -132,6 +134,7 @@ def import_folder(folder: Path, *, now_ms: int) -> tuple[ImportedSet, list[FileR
         created_ms=now_ms,
         sources=sources,
         tokens=tuple(gathered.tokens),
+        agents=tuple(gathered.agents.values()),
         flags=make_flags(*gathered.flags),
         asn=make_values(*gathered.asn) if any(gathered.asn) else None,
         country=make_values(*gathered.country) if any(gathered.country) else None,
@@ -171,7 +174,7 @@ def kind_of(path: Path) -> tuple[str, Callable[[Path, Gathered], None]]:
     if name.startswith(("names-", "search-")):
         return _kind_of_names(name) if name.startswith("names-") else _kind_of_search(name)
     if name.endswith(".json"):
-        return "json", _read_json
+        return ("known_agents", _read_agents) if name == "known_agents.json" else ("json", _read_json)
     if name.endswith(".txt"):
         for kind, flag in FLAG_OF_KIND.items():
             if name.startswith(kind):
@@ -209,6 +212,16 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             if unpacked > MOST_FILE_BYTES:
                 raise IntelRefused(f"{path.name} unpacks to more than {MOST_FILE_BYTES} bytes; give a smaller one")
             yield number, line.decode("utf-8", "replace").strip()
+
+
+def _read_agents(path: Path, gathered: Gathered) -> None:
+    try:
+        agents = read_known_agents(path.read_bytes())
+    except ValueError as problem:
+        raise IntelRefused(f"{path.name} is not a list of known agents: {problem}") from problem
+    for agent in agents:
+        gathered.agents[agent.origin] = agent
+        gathered.count()
 
 
 def _refuse_file(_path: Path, gathered: Gathered) -> None:

@@ -29,7 +29,7 @@ def test_a_new_site_has_the_default_policy(shop: AgentShop) -> None:
     assert reply.json() == {
         "default": "allow",
         "unverified": "challenge",
-        "quotaPerMinute": 60,
+        "quotaPerMinute": 600,
         "agents": {},
         "actions": {},
     }
@@ -61,6 +61,10 @@ def test_a_policy_is_replaced_whole_and_shown_with_the_site(shop: AgentShop) -> 
         ({"actions": {"fly": {}}}, "actions.fly"),
         ({"actions": {"submit": {"price": "0.05 USD"}}}, "USD 0.05"),
         ({"tools": [{"name": "x" * 131_072}]}, "128 KiB"),
+        ({"agentDirectories": [f"a{number}.example" for number in range(11)]}, "agentDirectories"),
+        ({"agentDirectories": ["https://agent.example"]}, "agentDirectories"),
+        ({"agentDirectories": ["*"]}, "agentDirectories"),
+        ({"agentDirectories": ["localhost"]}, "agentDirectories"),
     ],
 )
 def test_a_policy_that_cannot_be_is_rejected_with_what_would_be_right(shop: AgentShop, policy, words) -> None:

@@ -47,14 +47,15 @@ function Deliveries({ siteKey, hook }: { siteKey: string; hook: Webhook }) {
   );
 }
 
-/** What a webhook is told of, from the form: all outcomes when none is chosen. */
-function read(form: FormData): Record<string, unknown> {
+/** A webhook as the form describes it: all outcomes if none is chosen. The form does not show the kinds of the filter and keeps them. */
+function read(form: FormData, before?: Webhook): Record<string, unknown> {
   const outcomes = form.getAll("outcome");
+  const { kinds } = before?.filter ?? {};
   return {
     url: String(form.get("url")).trim(),
     events: form.getAll("event"),
     format: form.get("format"),
-    filter: outcomes.length && outcomes.length < OUTCOMES.length ? { outcomes } : {},
+    filter: { ...(kinds && { kinds }), ...(outcomes.length && outcomes.length < OUTCOMES.length && { outcomes }) },
   };
 }
 
@@ -167,7 +168,7 @@ function Hook({ siteKey, hook, reload, onSecret, open, onOpen }: { siteKey: stri
         action={t("cust.save")}
         onClose={() => setAsked(null)}
         onSubmit={async (form) => {
-          await api.patch(`/sites/${siteKey}/webhooks/${base}`, read(form));
+          await api.patch(`/sites/${siteKey}/webhooks/${base}`, read(form, hook));
           setAsked(null);
           toast(t("cust.saved"));
           reload();

@@ -131,7 +131,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     ] = LOOPBACK
     admin_hosts: Annotated[
         tuple[str, ...],
-        Setting(values.hosts(any_host=False), "Host names that the admin listener accepts, on any port"),
+        Setting(values.hosts(), "Host names that the admin listener accepts, on any port"),
     ] = ("localhost", "127.0.0.1", "[::1]")
     workers: Annotated[int, Setting(values.number(1, 256), "Worker processes")] = 1
     event_days: Annotated[int, Setting(values.number(1, 3650), "Retention of decision events, in days")] = 31
@@ -186,12 +186,14 @@ class Settings(Struct, frozen=True, kw_only=True):
     ] = ()
     agent_directories: Annotated[
         tuple[str, ...],
-        Setting(values.hosts(any_host=True), "Hosts from which agent keys may be fetched. Default: none"),
-    ] = ()
+        Setting(
+            values.key_hosts(), "Hosts from which AgentGate fetches agent keys. `known`: the bundled list of agents"
+        ),
+    ] = (values.KNOWN_HOSTS,)
     webhook_private_hosts: Annotated[
         tuple[str, ...],
         Setting(
-            values.hosts(any_host=False),
+            values.hosts(),
             "Hosts to which webhooks may be sent over HTTP or to private addresses. Default: none",
         ),
     ] = ()

@@ -21,6 +21,8 @@ Network = IPv4Network | IPv6Network
 
 ROOT_SECRET_BYTES = 32
 HIDDEN = "(hidden)"
+# In a list of hosts: all, and those of known agents.
+ANY_HOST, KNOWN_HOSTS = "*", "known"
 HOST_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*\Z")
 MAIL_LOCAL_PART = re.compile(r"(?=.{1,64}\Z)[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*\Z")
 HEX = re.compile(r"([0-9a-fA-F]{2})+\Z")
@@ -215,8 +217,8 @@ def networks() -> ValueKind[tuple[Network, ...]]:
     return _list(one, "comma-separated networks, such as `10.0.0.0/8, ::1/128`")
 
 
-def hosts(*, any_host: bool) -> ValueKind[tuple[str, ...]]:
-    """Return the kind of lists of host names without ports; with `any_host`, `*` alone means all of them."""
+def hosts() -> ValueKind[tuple[str, ...]]:
+    """Return the kind of lists of host names without ports."""
 
     def one(text: str) -> str:
         lowered = text.lower()
@@ -226,13 +228,17 @@ def hosts(*, any_host: bool) -> ValueKind[tuple[str, ...]]:
         # Compared with what a client sends, so an IPv6 address is kept in its shortest form.
         return f"[{ip_address(bare)}]" if ":" in bare else bare
 
-    named = _list(one, "comma-separated host names without ports")
-    if not any_host:
-        return named
+    return _list(one, "comma-separated host names without ports")
+
+
+def key_hosts() -> ValueKind[tuple[str, ...]]:
+    """Return the kind of `none`, `known`, `any`, and lists of host names, in which `known` can be one."""
+    named = hosts()
+    words = {"none": (), "": (), "any": (ANY_HOST,), ANY_HOST: (ANY_HOST,)}
     return ValueKind(
-        parse=lambda text: ("*",) if text.strip() == "*" else named.parse(text),
-        right=f"{named.right}, or `*` for every host",
-        show=named.show,
+        parse=lambda text: words[text.strip()] if text.strip() in words else named.parse(text),
+        right=f"`known`, `none`, `any` (also `{ANY_HOST}`), or {named.right}; `known` can be one of them",
+        show=lambda value: named.show(value) if value else "none",
     )
 
 

@@ -231,7 +231,7 @@ def _page(call: Call, view: HandoffView) -> Reply[Text]:
 
 # Larger policies would slow down the reading of all sites.
 MOST_BYTES = 128 * 1024
-FIELDS = ("default", "unverified", "quota_per_minute", "actions", "tools")
+FIELDS = ("default", "unverified", "quota_per_minute", "actions", "tools", "agent_directories")
 
 
 def tag_of(policy: AgentPolicy) -> str:

@@ -65,11 +65,16 @@ class PolicyRefusal(Struct, frozen=True, gc=False):
 
 
 class AgentRequestContext(Protocol):
-    """The action and the claimed agent of a request. The claim is computed on demand, for unproven requests only."""
+    """Input about a request. The claimed agent is computed on demand, for unproven requests only."""
 
     @property
     def action(self) -> str | None:
         """The action of the route; None where there is none."""
+        ...
+
+    @property
+    def is_part(self) -> bool:
+        """Whether an allowed page paid for the request. As with rates, no quota counts it."""
         ...
 
     @property
@@ -138,7 +143,7 @@ class AgentPolicyChecker:
         return (
             _signature_invalid(identity, why)
             if why is not None
-            else self._apply_policy(identity, message, site, context.action)
+            else self._apply_policy(identity, message, site, context)
         )
 
     def rule_unidentified(self, message: SignedMessage, site: SiteView, context: AgentRequestContext) -> AgentRuling:
@@ -184,26 +189,28 @@ class AgentPolicyChecker:
             return _signature_invalid(identity, why)
         unsafe = message.method.upper() not in SAFE
         if self._replays.must_remember(identity, unsafe=unsafe):
-            return self._check_replay(identity, message, site, context.action, unsafe=unsafe)
-        return self._apply_policy(identity, message, site, context.action)
+            return self._check_replay(identity, message, site, context, unsafe=unsafe)
+        return self._apply_policy(identity, message, site, context)
 
     async def _check_replay(
-        self, identity: Identity, message: SignedMessage, site: SiteView, action: str | None, *, unsafe: bool
+        self, identity: Identity, message: SignedMessage, site: SiteView, context: AgentRequestContext, *, unsafe: bool
     ) -> AgentRuling:
         if not await self._replays.is_new(identity, unsafe=unsafe):
             return _signature_invalid(identity, _USED_BEFORE)
-        ruling = self._apply_policy(identity, message, site, action)
+        ruling = self._apply_policy(identity, message, site, context)
         return ruling if isinstance(ruling, AgentRuling) else await ruling
 
     def _apply_policy(
-        self, identity: Identity, message: SignedMessage, site: SiteView, action: str | None
+        self, identity: Identity, message: SignedMessage, site: SiteView, context: AgentRequestContext
     ) -> AgentRuling | Awaitable[AgentRuling]:
         """Rule on a request of a verified agent."""
-        policy, agent = site.agent_policy, identity.agent or ""
+        policy, agent, action = site.agent_policy, identity.agent or "", context.action
         decided = policy_decision(policy, agent, action)
         if decided.decision is AgentPolicyAction.DENY:
             return AgentRuling(identity=identity, facts=facts_of(identity), refusal=_DENIED)
         offer = _offer(message, policy.price_for(agent, action), identity)
+        if context.is_part:
+            return _rule_counted(identity, decided, offer, is_within=True)
         if self._quotas.is_local:
             return _rule_counted(identity, decided, offer, is_within=self._quotas.is_within_now(site, agent, action))
         return _count_first(self._quotas.is_within(site, agent, action), identity, decided, offer)

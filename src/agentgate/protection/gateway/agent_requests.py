@@ -22,6 +22,7 @@ class GatewayRequestContext(Struct, frozen=True, gc=False):
     """The action of a request. Signals run only when the claim matters, which is when no signature proves it."""
 
     action: str | None
+    is_part: bool
     observe: Callable[[], Observation]
 
     @property

@@ -102,7 +102,9 @@ class GatewayCheck:
         self._answers = Answers()
         self._undecided = UndecidedAnswers(self._answers)
         self.denials = DenialWriter(self._answers, SealedDenials(receipts.keyring))
-        self._waiting = WaitingChecks(policy_checker, receipts, event_log, self._answers, self.denials)
+        self._waiting = WaitingChecks(
+            policy_checker, receipts, event_log, answers=self._answers, denials=self.denials, earn=decider.earn
+        )
         self._generation = -1
         # The changes of the configuration by this worker, as they were when the snapshot was last refreshed.
         self._changes = -1
@@ -259,7 +261,7 @@ class GatewayCheck:
             rates, traits = Rates(visitor_rate, network_rate, parts), key[-1] or NO_TRAITS
             own = _with_own_figures(fingerprint, given, view)
             pending = PendingCheck(
-                view, own, page, visitor, rates, shown, cookie_count, now_ms, started_ns, fields, traits
+                view, own, page, visitor, counted, rates, shown, cookie_count, now_ms, started_ns, fields, traits
             )
             if fingerprint.waits:
                 return self._waiting.answer(pending, snapshot.views)

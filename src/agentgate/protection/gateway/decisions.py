@@ -40,7 +40,7 @@ class CachedDecision:
     def __init__(self, decided: DecidedCheck, ruling: Ruling, answers: Answers, event_log: GatewayEventLog) -> None:
         self.decided = decided
         self.ruling = ruling
-        self.earns = _earns(decided, ruling)
+        self.earns = earns(decided, ruling)
         self.may_be_suggested = may_be_suggested(decided, ruling)
         kind = decided.pending.fingerprint.kind
         # Whether the answer is these bytes. A denial for a described request may depend on more.
@@ -54,7 +54,7 @@ class CachedDecision:
         self.pattern = Pattern(event_log.event_of(decided, ruling, answers.status_of(ruling), 0))
 
 
-def _earns(decided: DecidedCheck, ruling: Ruling) -> bool:
+def earns(decided: DecidedCheck, ruling: Ruling) -> bool:
     """Return whether the request was an allowed navigation, whose parts may be loaded; in monitor mode likewise."""
     pending, shown = decided.pending, decided.shown
     # A program whose name shares a budget is counted as such, and opens no page.

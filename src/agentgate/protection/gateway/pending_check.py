@@ -15,6 +15,7 @@ from agentgate.protection.gateway.route_protection import Protection
 from agentgate.protection.gateway.visitors import Visitor
 from agentgate.protection.rules.evaluate import NO_TRAITS, Traits
 from agentgate.protection.signals.facts import AgentFacts, Rates, RequestFacts
+from agentgate.protection.signals.rates import Counted
 from agentgate.protection.sites.directory import SiteView
 
 
@@ -25,6 +26,8 @@ class PendingCheck(Struct, frozen=True, gc=False):
     fingerprint: HeaderFingerprint
     page: SitePage
     visitor: Visitor
+    # Under what the request was counted, and the result: the address or the clearance.
+    counted: Counted
     rates: Rates
     # The state of the clearance or token; None for neither.
     shown: Shown | None

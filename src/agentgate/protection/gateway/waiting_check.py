@@ -17,13 +17,15 @@ from agentgate.protection.agents.identity import SignedMessage
 from agentgate.protection.agents.policy_checker import AgentPolicyChecker, AgentRuling
 from agentgate.protection.gateway.agent_requests import GatewayRequestContext, message_of
 from agentgate.protection.gateway.answers import Answers, Ruling
-from agentgate.protection.gateway.decisions import Views, decide_under, may_be_suggested, observe, strictest
+from agentgate.protection.gateway.decisions import Views, decide_under, earns, may_be_suggested, observe, strictest
 from agentgate.protection.gateway.denials import DenialWriter
 from agentgate.protection.gateway.event_log import GatewayEventLog
 from agentgate.protection.gateway.pending_check import DecidedCheck, PendingCheck
 from agentgate.protection.gateway.receipts import OTHERS_TOKEN, TOKEN_HEADER, Receipts, Shown, fit
 from agentgate.protection.gateway.route_protection import Protection
 from agentgate.protection.gateway.ruling import refuse, rule, unavailable
+from agentgate.protection.signals.part_budget import PartState
+from agentgate.protection.signals.rates import Counted
 from agentgate.protection.sites.directory import SiteView
 from agentgate.protection.suggestions.collector import RefusedRequest
 from agentgate.protection.suggestions.masking import sender_of_headers
@@ -51,14 +53,17 @@ class WaitingChecks:
         policy_checker: AgentPolicyChecker | None,
         receipts: Receipts,
         event_log: GatewayEventLog,
+        *,
         answers: Answers,
         denials: DenialWriter,
+        earn: Callable[[Counted, int, int], None],
     ) -> None:
         self._policy_checker = policy_checker
         self._receipts = receipts
         self._event_log = event_log
         self._answers = answers
         self._denials = denials
+        self._earn = earn
         # What continues after the answer was due.
         self._late: set[asyncio.Future[Any]] = set()
         self._spending = 0
@@ -97,7 +102,10 @@ class WaitingChecks:
     ) -> HotReply | Awaitable[HotReply]:
         """Verify the signature, and apply the site's agent policy for each route that could match."""
         message = message_of(pending)
-        contexts = [GatewayRequestContext(each[0].action, partial(observe, pending, *each, views)) for each in routes]
+        is_part = pending.rates.parts == PartState.PAID
+        contexts = [
+            GatewayRequestContext(each[0].action, is_part, partial(observe, pending, *each, views)) for each in routes
+        ]
         found = policy_checker.check(message, pending.site, contexts[0], now_ms=pending.now_ms)
         decide = partial(_decide_for_agent, pending, routes, views)
         if isinstance(found, AgentRuling) and len(contexts) == 1:
@@ -202,12 +210,16 @@ class WaitingChecks:
             charged = None
         if charged is None:
             return await self._conclude_later(check, unavailable(site))
+        if earns(check, ruling):
+            self._earn(check.pending.counted, check.pending.fingerprint.tag, check.pending.now_ms)
         self._event_log.record(check, ruling, self._answers.status_of(ruling), decision_id)
         ruling = msgspec.structs.replace(ruling, headers=tuple(charged))
         return self._answers.write(ruling, decision_id, ok=ok_of(check.pending))
 
     def _conclude(self, check: DecidedCheck, ruling: Ruling) -> HotReply | Awaitable[HotReply]:
-        """Record the decision and write it."""
+        """Record the decision and write it. The parts of an allowed page may be loaded."""
+        if earns(check, ruling):
+            self._earn(check.pending.counted, check.pending.fingerprint.tag, check.pending.now_ms)
         self._suggest(check, ruling)
         decision_id = self._event_log.record(check, ruling, self._answers.status_of(ruling))
         return self._denials.write(ruling, decision_id, check.pending)

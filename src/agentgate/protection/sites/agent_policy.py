@@ -14,6 +14,7 @@ from agentgate.lib.enums import AgentPolicyAction, AgentPolicyDecision, AgentPol
 from agentgate.lib.limits import (
     AGENT_POLICY_ACTIONS,
     AGENT_POLICY_AGENTS,
+    AGENT_POLICY_DIRECTORIES,
     AGENT_POLICY_TOOLS,
     AGENT_QUOTA_DEFAULT_PER_MINUTE,
     AGENT_QUOTA_MOST_PER_MINUTE,
@@ -30,6 +31,9 @@ AGENT_NAME_CHARACTERS = 100
 ActionName = Annotated[str, Meta(pattern=ACTION_PATTERN)]
 PerMinute = Annotated[int, Meta(ge=1, le=AGENT_QUOTA_MOST_PER_MINUTE)]
 PriceText = Annotated[str, Meta(max_length=17)]
+HostName = Annotated[
+    str, Meta(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+\Z", max_length=253)
+]
 AgentKey = Annotated[str, Meta(min_length=1, max_length=AGENT_CHARACTERS)]
 
 
@@ -74,6 +78,8 @@ class AgentPolicy(Input, frozen=True, kw_only=True):
     agents: dict[AgentKey, AgentEntry] = field(default_factory=dict)
     actions: dict[ActionName, AgentActionTerms] = field(default_factory=dict)
     tools: list[dict[str, Any]] | UnsetType = UNSET
+    # Hosts whose key sets are fetched for this site, beside those of the service.
+    agent_directories: Annotated[list[HostName], Meta(max_length=AGENT_POLICY_DIRECTORIES)] | UnsetType = UNSET
 
     def entry_for(self, agent: str) -> AgentEntry | None:
         """Return the entry for a verified agent, by its origin or key-set URL."""

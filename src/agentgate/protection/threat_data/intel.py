@@ -14,6 +14,7 @@ from msgspec import Struct
 from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.lib.clock import to_rfc3339
 from agentgate.protection.threat_data.intel_file import FILE_NAME, ImportedSet, IntelRefused, SourceLine, read_set
+from agentgate.protection.threat_data.known_agents import bundled_agents, hosts_of
 from agentgate.protection.threat_data.networks import (
     DATACENTER,
     PRIVATE,
@@ -86,6 +87,8 @@ class Intel(Struct, frozen=True, kw_only=True):
     # Operators of search engines by the names of their crawlers, and those whose networks were imported, as bits.
     operators: Mapping[str, SearchOperator]
     published: int = 0
+    # Hosts of the key sets of known agents.
+    agent_hosts: frozenset[str]
     # Results of DNS for claims; None if DNS is not used.
     crawler_statuses: CrawlerStatuses | None = None
     # Cached results of this data, dropped with it.
@@ -119,6 +122,7 @@ def make_intel(imported: ImportedSet | None, crawler_statuses: CrawlerStatuses |
         imported_ms=0 if imported is None else imported.created_ms,
         operators=by_token(operators),
         published=0 if imported is None else _published(imported.sources, operators),
+        agent_hosts=hosts_of((() if imported is None else imported.agents) or bundled_agents()),
         crawler_statuses=crawler_statuses,
         user_agents=BoundedCache(USER_AGENTS),
         addresses=BoundedCache(ADDRESSES),
@@ -178,6 +182,7 @@ def _bundled_sources(tokens: Sequence[Token], datacenters: Sequence[str]) -> tup
     return (
         SourceLine(file="bundled user agents", kind="user_agents", taken=len(tokens)),
         SourceLine(file="bundled data centers", kind="datacenter", taken=len(datacenters)),
+        SourceLine(file="bundled known agents", kind="known_agents", taken=len(bundled_agents())),
     )
 
 
@@ -210,6 +215,10 @@ class IntelDirectory:
     def current(self) -> Intel:
         """The data in force; ask anew for each request."""
         return self._current
+
+    def agent_hosts(self) -> frozenset[str]:
+        """Return the hosts of the key sets of known agents."""
+        return self._current.agent_hosts
 
     def refresh(self) -> bool:
         """Take over the folder's set if it has changed, and say whether. It may take a second: call it in a thread."""

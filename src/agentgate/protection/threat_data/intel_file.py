@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from agentgate.protection.threat_data.known_agents import KnownAgent
 from agentgate.protection.threat_data.networks import (
     EIGHT_BYTES,
     FOUR_BYTES,
@@ -50,6 +51,7 @@ class ImportedSet(Struct, frozen=True, kw_only=True):
     created_ms: int
     sources: tuple[SourceLine, ...] = ()
     tokens: tuple[Token, ...] = ()
+    agents: tuple[KnownAgent, ...] = ()
     flags: AddressTable = msgspec.field(default_factory=lambda: make_flags([], []))
     asn: AddressTable | None = None
     country: AddressTable | None = None
@@ -62,6 +64,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
     created_ms: int
     sources: tuple[SourceLine, ...]
     tokens: tuple[Token, ...]
+    agents: tuple[KnownAgent, ...] = ()
     # Upper half of IPv6 as text -> ranges of the lower half.
     narrow: Mapping[str, tuple[Range, ...]]
 
@@ -84,6 +87,7 @@ def encode_set(imported: ImportedSet) -> bytes:
         created_ms=imported.created_ms,
         sources=imported.sources,
         tokens=imported.tokens,
+        agents=imported.agents,
         narrow={str(high): ranges for high, ranges in imported.flags.narrow.items()},
     )
     content = io.BytesIO()
@@ -123,6 +127,7 @@ def _read(archive: zipfile.ZipFile, path: Path) -> ImportedSet:
         created_ms=manifest.created_ms,
         sources=manifest.sources,
         tokens=manifest.tokens,
+        agents=manifest.agents,
         flags=AddressTable(v4=flags.v4, v6=flags.v6, narrow=narrow),
         asn=_read_table(archive, "asn"),
         country=_read_table(archive, "country"),

@@ -6,7 +6,8 @@ import json
 import pytest
 
 from agentgate.protection.signals.detectors.address import country_text
-from agentgate.protection.threat_data.intel_file import IntelRefused
+from agentgate.protection.threat_data.intel import load_intel
+from agentgate.protection.threat_data.intel_file import FILE_NAME, IntelRefused, write_set
 from agentgate.protection.threat_data.networks import BLOCK, DATACENTER, TOR, read_address
 from agentgate_tools.threat_lists.imports import import_folder
 from tests.unit.protection.threat_data.mmdb import make_mmdb
@@ -114,6 +115,34 @@ def test_a_line_that_is_not_a_range_with_a_number_is_rejected(tmp_path, line):
     _, report = read(tmp_path, "table.tsv", line)
 
     assert (report.taken, report.refused) == (0, 1)
+
+
+AGENT = {
+    "origin": "https://agent.example",
+    "name": "Example",
+    "operator": "Example",
+    "purpose": "agent",
+    "source": "https://agent.example/docs",
+    "date": "2026-11-19",
+    "status": "confirmed",
+}
+
+
+def test_a_list_of_known_agents_replaces_the_bundled_one(tmp_path):
+    assert "chatgpt.com" in load_intel(None).agent_hosts
+    imported, report = read(tmp_path, "known_agents.json", json.dumps({"note": "", "agents": [AGENT]}))
+
+    assert (report.kind, report.taken) == ("known_agents", 1)
+    write_set(tmp_path / FILE_NAME, imported)
+    assert load_intel(tmp_path).agent_hosts == {"agent.example"}
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://agent.example", "https://agent.example/", "https://agent.example:8443", "*"]
+)
+def test_a_list_of_known_agents_with_another_origin_is_refused_whole(tmp_path, origin):
+    with pytest.raises(IntelRefused):
+        read(tmp_path, "known_agents.json", json.dumps({"note": "", "agents": [{**AGENT, "origin": origin}]}))
 
 
 def test_a_file_of_no_known_kind_is_rejected_and_the_reason_names_the_known(tmp_path):

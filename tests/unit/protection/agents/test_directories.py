@@ -6,6 +6,7 @@ import inspect
 import pytest
 
 from agentgate.lib.clock import DAY_MS, HOUR_MS, MINUTE_MS
+from agentgate.lib.settings.values import KNOWN_HOSTS
 from agentgate.protection.agents.signing.directories import (
     BUSY,
     MOST_FAILURES,
@@ -13,9 +14,11 @@ from agentgate.protection.agents.signing.directories import (
     MOST_KEY_SETS,
     MOST_OF_HOST,
     MOST_WAITING,
+    NEVER_ALLOWED,
     NOT_ALLOWED,
     STALE_MS,
     STRANGERS_FETCHES,
+    KeyDirectories,
 )
 from agentgate_tools.agent_simulator.sign import AgentSigningKey
 from tests.unit.protection.agents.key_server import world
@@ -40,9 +43,9 @@ async def place(tmp_path):
         yield place
 
 
-async def look(directories, url=URL, key=KEY, *, now_ms=NOW_MS):
+async def look(directories, url=URL, key=KEY, *, now_ms=NOW_MS, hosts=()):
     """Return what is found: True for the key, else why not."""
-    found = directories.find(url, key.keyid, now_ms=now_ms)
+    found = directories.find(url, key.keyid, now_ms=now_ms, hosts=hosts)
     found = await found if inspect.isawaitable(found) else found
     assert (found.key is None) != (found.why is None)
     return True if found.key is not None else found.why
@@ -69,6 +72,36 @@ async def test_without_the_setting_nothing_is_fetched(place):
     assert at_once(place.directories("other.example")) == NOT_ALLOWED
     assert at_once(place.directories("agent.example.evil.example", "sub.agent.example")) == NOT_ALLOWED
     assert place.asked_names == []
+
+
+async def test_hosts_of_known_agents_are_asked_as_the_list_is_now(place):
+    known = set()
+    directories = KeyDirectories(place.outbound(), hosts=(KNOWN_HOSTS,), known=lambda: known)
+
+    assert await look(directories) == NOT_ALLOWED
+    known.add(HOST)
+    assert await look(directories) is True
+    known.clear()
+    assert await look(directories) == NOT_ALLOWED
+
+
+async def test_a_site_adds_hosts_for_itself_alone_also_when_the_key_set_is_cached(place):
+    directories = place.directories("other.example")
+
+    assert await look(directories) == NOT_ALLOWED
+    assert await look(directories, hosts=(HOST,)) is True
+    assert await look(directories) == NOT_ALLOWED
+    place.fails("failing.many.example")
+    url = URL.replace(HOST, "failing.many.example")
+    assert "status 503" in await look(directories, url, hosts=("failing.many.example",))
+    assert await look(directories, url) == NOT_ALLOWED
+
+
+async def test_a_service_that_fetches_nothing_fetches_nothing_for_a_site(place):
+    directories = KeyDirectories(place.outbound(), hosts=(), known=lambda: {HOST})
+
+    assert await look(directories, hosts=(HOST,)) == NEVER_ALLOWED
+    assert place.dialled == []
 
 
 async def test_a_host_of_the_list_is_queried(place):
@@ -289,6 +322,6 @@ async def test_what_waits_and_what_is_remembered_is_bounded(place, monkeypatch):
 async def test_the_shipped_directories_ask_the_machines_own_names():
     from agentgate.protection.agents.signing.directories import open_directories
 
-    directories = open_directories(("*",))
+    directories = open_directories(("*",), known=tuple)
 
     assert "does not resolve to a public address" in await look(directories, "https://localhost/keys")

@@ -30,7 +30,7 @@ def test_a_site_without_a_policy_has_the_default() -> None:
     assert read_policy(UNSET) is DEFAULT_POLICY
     assert policy() == DEFAULT_POLICY
     assert DEFAULT_POLICY.unverified is AgentPolicyDefault.CHALLENGE
-    assert DEFAULT_POLICY.quota_per_minute == 60
+    assert DEFAULT_POLICY.quota_per_minute == 600
     assert policy_decision(DEFAULT_POLICY, AGENT, "submit").decision is AgentPolicyAction.ALLOW
 
 

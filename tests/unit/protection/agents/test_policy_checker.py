@@ -1,7 +1,7 @@
 """The policy checker: what the gateway is told about signed, claimed and priced requests, in the contract's order."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,6 +49,7 @@ class RequestContext(NamedTuple):
 
     action: str | None = None
     claimed: str | None = None
+    is_part: bool = False
 
 
 class CheckedSite:
@@ -337,10 +338,10 @@ async def test_a_key_set_that_takes_its_time_makes_no_one_wait_for_long(
     is_there = asyncio.Event()
 
     class LateKeys:
-        def find(self, url: str, keyid: str, *, now_ms: int) -> Awaitable[KeyFound]:
+        def find(self, url: str, keyid: str, *, now_ms: int, hosts: Collection[str] = ()) -> Awaitable[KeyFound]:
             async def wait() -> KeyFound:
                 await is_there.wait()
-                return known.find(url, keyid, now_ms=now_ms)
+                return known.find(url, keyid, now_ms=now_ms, hosts=hosts)
 
             return wait()
 

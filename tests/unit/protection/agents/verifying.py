@@ -1,7 +1,7 @@
 """What tests of signatures share: requests as the verifier gets them, and keys that are found at once."""
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Collection, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -27,7 +27,7 @@ class KnownKeys:
         self._late = late
         self.asked: list[tuple[str, str]] = []
 
-    def find(self, url: str, keyid: str, *, now_ms: int) -> KeyFound | Awaitable[KeyFound]:
+    def find(self, url: str, keyid: str, *, now_ms: int, hosts: Collection[str] = ()) -> KeyFound | Awaitable[KeyFound]:
         assert now_ms > 0
         self.asked.append((url, keyid))
         found = self._keys.get((url, keyid), KeyFound(None, "no such key"))

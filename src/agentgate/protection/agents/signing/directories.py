@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import math
 from collections import Counter
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from agentgate.lib.clock import DAY_MS, MINUTE_MS
 from agentgate.lib.outbound.client import Outbound, OutboundAnswer, OutboundFailed, Target, look_up
+from agentgate.lib.settings.values import ANY_HOST, KNOWN_HOSTS
 from agentgate.protection.agents.signing.key_sets import KeyFound, ListedKey, NotAKeySet, kept_s, read_key_set
 
 FETCH_S = 3.0
@@ -41,13 +42,15 @@ STALE_MS = 7 * DAY_MS
 PORT = 443
 HEADERS = {"accept": "application/http-message-signatures-directory+json, application/json;q=0.9, */*;q=0.1"}
 
-NOT_ALLOWED = "AgentGate does not fetch key sets from that host. Its operator can allow the host."
+NOT_ALLOWED = "AgentGate does not fetch key sets from that host. The site can add the host to agentDirectories."
+NEVER_ALLOWED = "AgentGate fetches no key sets. The site can list the agent's keys in its policy."
 BUSY = "too many key sets are being fetched; try again in a few seconds"
 
 
 class KnownDirectory(Struct):
     """A key set that was fetched, and until when it is fresh."""
 
+    host: str
     keys: Mapping[str, ListedKey]
     fresh_until_ms: int
     renewed_from_ms: int
@@ -64,11 +67,14 @@ class Failure(Struct, frozen=True):
 
 
 class KeyDirectories:
-    """Implements KeySource. `hosts` are the ones that may be asked, `*` stands for all; none is the usual setting."""
+    """Implements KeySource. `hosts` are asked for every site; ANY_HOST means all, KNOWN_HOSTS those of `known`."""
 
-    def __init__(self, outbound: Outbound, *, hosts: tuple[str, ...]) -> None:
+    def __init__(
+        self, outbound: Outbound, *, hosts: tuple[str, ...], known: Callable[[], Collection[str]] = tuple
+    ) -> None:
         self._outbound = outbound
         self._hosts = frozenset(hosts)
+        self._known = known
         # Both in the order of use, the longest unused first.
         self._key_sets: dict[str, KnownDirectory] = {}
         self._failures: dict[str, Failure] = {}
@@ -78,11 +84,18 @@ class KeyDirectories:
         self._places = asyncio.Semaphore(MOST_FETCHES)
         self._strangers_places = asyncio.Semaphore(STRANGERS_FETCHES)
 
-    def find(self, url: str, keyid: str, *, now_ms: int) -> KeyFound | Awaitable[KeyFound]:
-        """Return a cached key; else an awaitable, which takes three seconds at most."""
+    def find(self, url: str, keyid: str, *, now_ms: int, hosts: Collection[str] = ()) -> KeyFound | Awaitable[KeyFound]:
+        """Return a cached key; else an awaitable, which takes three seconds at most.
+
+        `hosts` are those that a site adds. They count for this site only, also when the key set is cached.
+        """
+        if not self._hosts:
+            return KeyFound(None, NEVER_ALLOWED)
         known = self._key_sets.get(url)
         if known is None:
-            return self._find_new(url, keyid, now_ms=now_ms)
+            return self._find_new(url, keyid, hosts, now_ms=now_ms)
+        if not self._is_allowed(known.host, hosts):
+            return KeyFound(None, NOT_ALLOWED)
         self._key_sets[url] = self._key_sets.pop(url)
         listed = known.keys.get(keyid)
         may_ask = not _is_recent(known.asked_ms, now_ms)
@@ -101,18 +114,26 @@ class KeyDirectories:
             fetch.cancel()
         await asyncio.gather(*fetches, return_exceptions=True)
 
-    def _find_new(self, url: str, keyid: str, *, now_ms: int) -> KeyFound | Awaitable[KeyFound]:
+    def _is_allowed(self, host: str, added: Collection[str]) -> bool:
+        return (
+            host in self._hosts
+            or ANY_HOST in self._hosts
+            or host in added
+            or (KNOWN_HOSTS in self._hosts and host in self._known())
+        )
+
+    def _find_new(self, url: str, keyid: str, added: Collection[str], *, now_ms: int) -> KeyFound | Awaitable[KeyFound]:
+        try:
+            target = self._check(url)
+        except OutboundFailed as refused:
+            return KeyFound(None, f"the key set's URL cannot be used: it {refused.reason}")
+        if not self._is_allowed(target.host, added):
+            return KeyFound(None, NOT_ALLOWED)
         failure = self._failures.get(url)
         if failure is not None and _is_recent(failure.until_ms - RETRY_MS, now_ms):
             return KeyFound(None, failure.reason)
         if url in self._fetches:
             return self._wait(url, keyid, now_ms=now_ms)
-        try:
-            target = self._check(url)
-        except OutboundFailed as refused:
-            return KeyFound(None, f"the key set's URL cannot be used: it {refused.reason}")
-        if "*" not in self._hosts and target.host not in self._hosts:
-            return KeyFound(None, NOT_ALLOWED)
         self._drop_failures(now_ms)
         if self._of_host[target.host] >= MOST_OF_HOST or len(self._fetches) >= MOST_WAITING:
             return KeyFound(None, BUSY)
@@ -191,6 +212,7 @@ class KeyDirectories:
         self._drop_failure(url)
         self._key_sets.pop(url, None)
         self._key_sets[url] = KnownDirectory(
+            host=self._check(url).host,
             keys=keys,
             fresh_until_ms=now_ms + lifetime_ms,
             renewed_from_ms=now_ms + round(lifetime_ms * RENEWED_AFTER),
@@ -243,8 +265,11 @@ def _keys_of(answer: OutboundAnswer) -> dict[str, ListedKey]:
     return read_key_set(answer.body)
 
 
-def open_directories(hosts: tuple[str, ...]) -> KeyDirectories:
-    """Return the key directories of a worker. Slow name servers block threads of their own only."""
+def open_directories(hosts: tuple[str, ...], known: Callable[[], Collection[str]]) -> KeyDirectories:
+    """Return the key directories of a worker. Slow name servers block only their own threads.
+
+    `known` returns the hosts of known agents.
+    """
     threads = ThreadPoolExecutor(MOST_FETCHES, thread_name_prefix="key-set-names")
     outbound = Outbound(
         resolve=partial(look_up, threads=threads),
@@ -252,4 +277,4 @@ def open_directories(hosts: tuple[str, ...]) -> KeyDirectories:
         whole_s=FETCH_S,
         most_read_bytes=MOST_READ_BYTES,
     )
-    return KeyDirectories(outbound, hosts=hosts)
+    return KeyDirectories(outbound, hosts=hosts, known=known)

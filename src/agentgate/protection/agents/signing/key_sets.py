@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Awaitable, Iterator, Mapping
+from collections.abc import Awaitable, Collection, Iterator, Mapping
 from typing import Any, Protocol
 
 import msgspec
@@ -25,8 +25,8 @@ class KeyFound(Struct, frozen=True, gc=False):
 class KeySource(Protocol):
     """Keys of agents, by the URL of their key set and the key's thumbprint. Never by the thumbprint alone."""
 
-    def find(self, url: str, keyid: str, *, now_ms: int) -> KeyFound | Awaitable[KeyFound]:
-        """Return a cached key, or an awaitable."""
+    def find(self, url: str, keyid: str, *, now_ms: int, hosts: Collection[str] = ()) -> KeyFound | Awaitable[KeyFound]:
+        """Return a cached key, or an awaitable. `hosts` are those that the site adds to the service's."""
         ...
 
 

@@ -159,7 +159,9 @@ class AgentVerifier:
         if entry is not None and not isinstance(entry.jwks, UnsetType):
             # The policy lists the agent's keys. No key set elsewhere adds to them.
             return self._inline_key(entry.jwks, keyid, now_ms=now_ms)
-        return self._keys.find(address.key_url, keyid, now_ms=now_ms)
+        added = policy.agent_directories
+        hosts = () if isinstance(added, UnsetType) else added
+        return self._keys.find(address.key_url, keyid, now_ms=now_ms, hosts=hosts)
 
     def _inline_key(self, keys: InlineKeys, keyid: str, *, now_ms: int) -> KeyFound:
         known = self._inline.get(id(keys))

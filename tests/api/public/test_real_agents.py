@@ -1,0 +1,155 @@
+"""Agents as they come: published header sets of ChatGPT and Google-Agent, signed, at a site with default rules."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.api.public.signed_agents import set_policy
+from tests.support.agent_client import SigningAgent
+from tests.support.gateway import ORIGIN, VISITOR, Gate, said
+from tests.support.service import RunningService
+from tests.unit.protection.agents.key_server import World, world
+
+FILE = Path(__file__).parents[2] / "vectors" / "agent_header_sets.json"
+SETS: dict[str, dict[str, Any]] = {each["name"]: each for each in json.loads(FILE.read_text("utf-8"))["agents"]}
+CAPTURES = ("chatgpt-agent", "google-agent-desktop")
+PAGES = 20
+PARTS = (
+    *[("style", "text/css,*/*;q=0.1", f"/static/{number}.css") for number in range(6)],
+    *[("script", "*/*", f"/static/{number}.js") for number in range(14)],
+    *[("image", "image/avif,image/webp,*/*;q=0.8", f"/pictures/{number}.webp") for number in range(24)],
+    *[("font", "*/*", f"/fonts/{number}.woff2") for number in range(4)],
+    *[("image", "image/avif,image/webp,*/*;q=0.8", f"/image/{number}") for number in range(10)],
+    *[("empty", "*/*", f"/data/{number}") for number in range(2)],
+)
+
+
+class CapturedAgent:
+    """An agent with published headers and a key of this test."""
+
+    def __init__(self, name: str, *, seed: bytes = bytes([7] * 32)) -> None:
+        captured = SETS[name]
+        self.headers = {header.lower(): value for header, value in captured["headers"]}
+        label, _, quoted = captured["signature_agent"].rpartition("=")
+        self.how: dict[str, Any] = {"form": "member", "label": label} if label else {"form": "string"}
+        self.cover = tuple(each.partition(";")[0] for each in captured["covered"])
+        self.agent = SigningAgent(quoted.strip('"'), seed=seed)
+
+    def load(self, gate: Gate, path: str, destination: str = "document", accept: str | None = None):
+        """Ask about a signed request."""
+        headers = dict(self.headers)
+        if destination != "document":
+            headers |= {"accept": str(accept), "sec-fetch-dest": destination, "sec-fetch-site": "same-origin"}
+            headers["sec-fetch-mode"] = "cors" if destination in {"empty", "font"} else "no-cors"
+            for name in ("sec-fetch-user", "upgrade-insecure-requests"):
+                headers.pop(name, None)
+        created = gate.service.clock.now_ms() // 1000
+        sent = self.agent.headers("GET", ORIGIN + path, headers=headers, created=created, cover=self.cover, **self.how)
+        # Without the headers of the usual visitor, whose names differ in case.
+        unset = {name.replace("-", "_"): None for name in VISITOR}
+        given = {name.replace("-", "_"): value for name, value in sent.items()}
+        return gate.check("GET", path, **{**unset, **given})
+
+
+def browse(agent: CapturedAgent, gate: Gate) -> Counter[tuple[int, str, str]]:
+    """Load 20 pages in a minute, each with its 60 parts; return the answers."""
+    answers: Counter[tuple[int, str, str]] = Counter()
+    for page in range(PAGES):
+        answers[said(agent.load(gate, f"/page/{page}"))] += 1
+        for destination, accept, path in PARTS:
+            answers[said(agent.load(gate, path, destination, accept))] += 1
+        gate.service.clock.advance(ms=2_900)
+    return answers
+
+
+@contextmanager
+def directories(service: RunningService, folder: Path, *agents: CapturedAgent) -> Iterator[World]:
+    """Serve the key sets of these agents over TLS; their hosts resolve to a public address that leads there."""
+    hosts = [urlsplit(agent.agent.url).netloc for agent in agents]
+    made = world(folder, *hosts)
+    place = service.run(made.__aenter__())
+    for host, agent in zip(hosts, agents, strict=True):
+        place.serves(host, agent.agent.jwks, headers="Cache-Control: max-age=3600\r\n")
+    service.application.data_plane.key_directories._outbound = place.outbound()
+    try:
+        yield place
+    finally:
+        service.run(made.__aexit__(None, None, None))
+
+
+@pytest.mark.parametrize("whole_site", [False, True])
+@pytest.mark.parametrize("name", CAPTURES)
+def test_a_verified_agent_browses_a_new_site_with_all_parts_of_its_pages(
+    service: RunningService, tmp_path: Path, name: str, *, whole_site: bool
+) -> None:
+    gate, agent = Gate(service), CapturedAgent(name)
+    service.operator.patch(f"/v1/admin/sites/{gate.site_key}", json={"wholeSite": whole_site})
+
+    with directories(service, tmp_path, agent) as place:
+        answers = browse(agent, gate)
+
+    assert len(place.peers) == 1
+
+    assert answers == {(204, "allow", "allowed"): PAGES * (1 + len(PARTS))}
+
+
+@pytest.mark.parametrize("name", CAPTURES)
+def test_the_same_headers_with_a_key_that_the_directory_does_not_list_are_challenged_or_blocked(
+    service: RunningService, tmp_path: Path, name: str
+) -> None:
+    gate, agent, other = Gate(service), CapturedAgent(name), CapturedAgent(name, seed=bytes([8] * 32))
+
+    with directories(service, tmp_path, agent):
+        assert said(other.load(gate, "/")) == (401, "challenge", "agent_unverified")
+        other.how["keyid"] = agent.agent.keyid
+        assert said(other.load(gate, "/")) == (403, "block", "agent_signature_invalid")
+
+
+def test_a_site_reads_the_key_set_of_an_agent_that_it_names(service: RunningService, tmp_path: Path) -> None:
+    gate, elsewhere, agent = Gate(service), Gate(service), CapturedAgent("chatgpt-agent")
+    agent.agent.url = "https://agent.example"
+    set_policy(gate, default="allow", agents={}, agentDirectories=["agent.example"])
+
+    with directories(service, tmp_path, agent):
+        assert said(agent.load(elsewhere, "/")) == (401, "challenge", "agent_unverified")
+        assert said(agent.load(gate, "/")) == (204, "allow", "allowed")
+        assert said(agent.load(elsewhere, "/")) == (401, "challenge", "agent_unverified")
+
+
+@pytest.mark.parametrize("name", CAPTURES)
+def test_the_same_headers_with_another_key_are_refused(service: RunningService, name: str) -> None:
+    gate, agent, other = Gate(service), CapturedAgent(name), CapturedAgent(name, seed=bytes([8] * 32))
+    set_policy(gate, default="allow", agents={agent.agent.url: {"decision": "allow", "jwks": agent.agent.jwks}})
+
+    assert said(other.load(gate, "/")) == (401, "challenge", "agent_unverified")
+    other.how["keyid"] = agent.agent.keyid
+    assert said(other.load(gate, "/")) == (403, "block", "agent_signature_invalid")
+
+
+def test_an_agent_that_calls_pages_pictures_uses_up_its_quota(service: RunningService) -> None:
+    gate, agent = Gate(service), CapturedAgent("chatgpt-agent")
+    set_policy(gate, quotaPerMinute=30, agents={agent.agent.url: {"decision": "allow", "jwks": agent.agent.jwks}})
+
+    answers: Counter[tuple[int, str, str]] = Counter()
+    for number in range(12):
+        gate.address = f"198.51.100.{number}"
+        for page in range(5):
+            answers[said(agent.load(gate, f"/article/{number}/{page}", "image", "image/webp"))] += 1
+
+    assert answers[204, "allow", "allowed"] == 30
+    assert answers[403, "block", "rate_limited"] == 30
+
+
+def test_files_without_a_page_use_up_the_quota_too(service: RunningService) -> None:
+    gate, agent = Gate(service), CapturedAgent("chatgpt-agent")
+    set_policy(gate, quotaPerMinute=10, agents={agent.agent.url: {"decision": "allow", "jwks": agent.agent.jwks}})
+
+    answers = [said(agent.load(gate, f"/{number}.png", "image", "image/webp")) for number in range(12)]
+
+    assert answers[9:] == [(204, "allow", "allowed"), *[(403, "block", "rate_limited")] * 2]
