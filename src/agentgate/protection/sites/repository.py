@@ -69,6 +69,9 @@ _LAST_DAY = """SELECT site, max(last_event_ms), 0, 0, 0, 0, 0
     FROM site_day WHERE site >= $1 AND site <= $2 GROUP BY site"""
 
 
+# Values of one statement.
+IDS_AT_ONCE = 500
+
 # Removes everything that was recorded about the site of a number.
 ForgetSite = Callable[[int], Awaitable[None]]
 
@@ -212,12 +215,13 @@ class ActivityStore:
             found += [await self._days.session(day).all(_ACTIVITY, *bounds) for day in (today - 1, today)]
         return found
 
-    async def _numbers(self, site_ids: Sequence[str]) -> list[Any]:
-        if len(site_ids) == 1:
-            return await self._config.all("SELECT number, id FROM site WHERE id = $1", site_ids[0])
-        wanted = set(site_ids)
-        rows = await self._config.all("SELECT number, id FROM site")
-        return [row for row in rows if row[1] in wanted]
+    async def _numbers(self, site_ids: Sequence[str]) -> list[Row]:
+        found: list[Row] = []
+        for start in range(0, len(site_ids), IDS_AT_ONCE):
+            page = site_ids[start : start + IDS_AT_ONCE]
+            sql = f"SELECT number, id FROM site WHERE id IN ({places(page)})"  # noqa: S608 - places
+            found += await self._config.all(sql, *page)
+        return found
 
 
 def _listed(row: Row) -> ListedSite:
