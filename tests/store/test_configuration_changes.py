@@ -174,6 +174,9 @@ async def test_a_site_that_is_gone_is_forgotten_with_its_secrets(seen: Seen) -> 
     assert seen.directory.find("site_key_st_38") is None
     assert not seen.is_open("st_38")
     assert seen.is_open("st_1")
+    # Others share its origin.
+    assert seen.directory.find_by_origin("https://shop.example") is not None
+    assert seen.directory.find_by_origin("https://other.example") is None
 
 
 async def test_an_entry_ends_at_its_site_alone_and_without_the_store(seen: Seen) -> None:
