@@ -53,7 +53,6 @@ def bench_site() -> SiteView:
         number=1,
         site_key="site_bench",
         account_id="acc_bench",
-        disabled=False,
         mode=Mode.ENFORCE,
         widget_mode=WidgetMode.INVISIBLE,
         origins=frozenset(),

@@ -91,3 +91,25 @@ async def test_a_site_between_two_others_that_was_not_asked_for_is_omitted(opene
     found = await opened.activity.list_activity(["st_1", "st_3"], now_ms=NOW_MS)
 
     assert set(found) == {"st_1", "st_3"}
+
+
+async def test_only_the_asked_sites_are_read_in_pages(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    await add_two_tenants(opened.store)
+    await opened.store.change(lambda stores: stores.sites.add_site(new_site("st_3", "acc_1")))
+    for number in (1, 2, 3):
+        await add(opened, number, NOON, number, 0, 0, 0, 0, 0, 0)
+    monkeypatch.setattr("agentgate.protection.sites.repository.IDS_AT_ONCE", 1)
+    read: list[Any] = []
+    read_all = opened.database.all
+
+    async def noted(sql: str, *values: Any) -> list[Any]:
+        rows = await read_all(sql, *values)
+        if "FROM site " in sql:
+            read.append(rows)
+        return rows
+
+    monkeypatch.setattr(opened.database, "all", noted)
+    found = await opened.activity.list_activity(["st_1", "st_3"], now_ms=NOW_MS)
+
+    assert {site_id: activity.today["allow"] for site_id, activity in found.items()} == {"st_1": 1, "st_3": 3}
+    assert read == [[(1, "st_1")], [(3, "st_3")]]

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from agentgate.protection.rules.records import StoredRules
+from agentgate.protection.rules.repositories import stored_rules
 from tests.store.sql_objects import NOW_MS, Opened, add_two_tenants, migrated
 
 pytestmark = pytest.mark.anyio
@@ -50,7 +51,12 @@ async def test_rules_of_all_sites_are_listed_by_site(opened: Opened) -> None:
     await save(opened, RULES)
     await save(opened, server, "st_2")
 
-    assert await opened.store.read.rules.list_rules() == {"st_1": RULES, "st_2": server}
+    stored = opened.store.read.rules
+    both = await stored.list_rows(["st_1", "st_2", "st_3"])
+    assert {row[-1]: stored_rules(row) for row in both} == {"st_1": RULES, "st_2": server}
+    assert [row[-1] for row in await stored.list_rows(["st_2"])] == ["st_2"]
+    assert [row[-1] for row in await stored.list_own("", 1)] == ["st_1"]
+    assert [row[-1] for row in await stored.list_own("st_1", 2)] == ["st_2"]
 
 
 async def test_every_revision_is_kept(opened: Opened) -> None:

@@ -163,6 +163,11 @@ class Store(Protocol[Stores]):
         """Run a unit of work on the repositories in one transaction."""
 
 
+def places(values: Sequence[object]) -> str:
+    """Return the places of the values of an `IN` list that starts at `$1`."""
+    return ", ".join(f"${number}" for number in range(1, len(values) + 1))
+
+
 class Repository:
     """The SQL of one concept, over a transaction or a database."""
 

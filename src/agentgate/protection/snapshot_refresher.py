@@ -4,7 +4,6 @@
 """
 
 import asyncio
-from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
@@ -69,9 +68,6 @@ class SnapshotRefresher:
         self.intel = IntelDirectory(
             folder, expected=settings.intel_dir is not None, crawler_statuses=crawler_statuses if asks_dns else None
         )
-        self._models_due = True
-        # Called with the configuration's version after each poll.
-        self.on_refreshed: Callable[[int], None] | None = None
         self._refreshing = asyncio.Lock()
         # Alone, or as one of several workers: of this machine, or of those with the same Redis.
         exchange: RateExchange | None = None
@@ -136,14 +132,7 @@ class SnapshotRefresher:
     async def refresh(self) -> None:
         """Load changes. A call during a refresh waits for it, and refreshes once more."""
         async with self._refreshing:
-            # A flag, because the store may become unavailable between the two reads.
-            if await self.sites.refresh(self._store, self._clock.now_ms()):
-                self._models_due = True
-            if self._models_due:
-                await self.models.refresh(self._store)
-                self._models_due = False
-            if self.on_refreshed is not None:
-                self.on_refreshed(self.sites.version)
+            await self.sites.refresh(self._store, self._clock.now_ms(), partial(self.models.refresh, self._store))
 
     async def _refresh_intel(self) -> None:
         await asyncio.to_thread(self.intel.refresh)

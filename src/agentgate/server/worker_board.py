@@ -47,7 +47,7 @@ def open_board(
     except OSError as failure:
         structlog.get_logger().warning("workers cannot wait for each other", why=str(failure))
         return None
-    refresher.on_refreshed = board.show
+    refresher.sites.on_version = board.show
 
     async def until_in_force() -> None:
         await refresher.sites.await_refresh_if_possible()

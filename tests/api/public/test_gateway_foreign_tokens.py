@@ -34,7 +34,7 @@ def test_the_secret_of_a_deleted_account_is_not_a_credential_even_if_no_one_revo
     assert said(gate.check()) == PASSED
     database = gate.service.application.stores.databases["config"]
     gate.service.run(database.run("UPDATE account SET status = 'deleted', deleted_ms = 1"))
-    # Whatever is changed makes the directory read anew.
-    gate.service.change(lambda stores: stores.configuration.bump())
+    [(account_id,)] = gate.service.run(database.all("SELECT account_id FROM site WHERE site_key = $1", gate.site_key))
+    gate.service.change(lambda stores: stores.configuration.bump_account(account_id))
 
     assert said(gate.check()) == (403, "block", "invalid_credential")

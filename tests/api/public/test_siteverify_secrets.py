@@ -108,8 +108,9 @@ def test_a_secret_of_a_deleted_account_opens_nothing_even_if_it_was_not_revoked(
     service.run(
         service.application.stores.databases["config"].run("UPDATE account SET status = 'deleted', deleted_ms = 1")
     )
-    # Whatever is changed makes the directory read anew.
-    service.change(lambda stores: stores.configuration.bump())
+    config = service.application.stores.databases["config"]
+    [(account_id,)] = service.run(config.all("SELECT account_id FROM site WHERE site_key = $1", shop.site_key))
+    service.change(lambda stores: stores.configuration.bump_account(account_id))
 
     assert code(shop.verify(token)) == REFUSED
 

@@ -94,7 +94,7 @@ async def reactivate_account(stores: AccountStores, call: Call, account_id: str)
     if account.deleted_ms is not None and call.now >= account.deleted_ms + PURGE_MS:
         # The purge may not have run yet, but the promise that the data is gone holds from this moment on.
         raise Refused("invalid_state", "The account was deleted too long ago to be restored.")
-    await stores.configuration.bump()
+    await stores.configuration.bump_account(account_id)
     active = {"status": AccountStatus.ACTIVE, "suspended_reason": None, "deleted_ms": None}
     return await _change(stores, call, Action.ACCOUNT_REACTIVATE, {"from": account.status.value}, account, **active)
 
@@ -111,7 +111,7 @@ async def delete_account(stores: AccountStores, call: Call, account_id: str, con
         await end_links(stores, call, LinkKind.INVITE, member.user_id, account_id=account.id)
     for invitation in await stores.invitations.list_of_account(account.id):
         await invitations.end(stores, invitation)
-    await stores.configuration.bump()
+    await stores.configuration.bump_account(account_id)
     return shown(deleted, DeletedAccount, purge_at=Moment(call.now + PURGE_MS))
 
 

@@ -79,6 +79,12 @@ async def _purge(session: Transaction, account_id: str) -> None:
             f"DELETE FROM {table} WHERE site_id IN (SELECT id FROM site WHERE account_id = $1)",  # noqa: S608
             account_id,
         )
+    # The rows themselves are kept: a worker counts them.
+    await session.run(
+        """UPDATE configuration_change SET target = ''
+            WHERE target = $1 OR target IN (SELECT id FROM site WHERE account_id = $1)""",
+        account_id,
+    )
     await _remember_numbers(session)
     await session.run("DELETE FROM site WHERE account_id = $1", account_id)
     for sql in _OF_ACCOUNT:

@@ -72,7 +72,7 @@ async def replace_agent_policy(call: SiteCall, body: AgentPolicy, stores: SiteSt
     # An unchanged policy gets no audit entry.
     if before != body or isinstance(site.agent_policy, UnsetType):
         await stores.sites.save_agent_policy(call.site_id, to_builtins(body), call.now)
-        await stores.configuration.bump()
+        await stores.configuration.bump_site(call.site_id)
         subject = Subject(account_id=call.account_id, site_id=call.site_id, target=call.site_key)
         await record(stores, call, Action.AGENT_POLICY_UPDATE, subject, policy_diff(before, body))
     return _shown_policy(body)

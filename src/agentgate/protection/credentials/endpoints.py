@@ -115,4 +115,4 @@ async def _record(
 ) -> None:
     subject = Subject(account_id=call.account_id, site_id=call.site_id, target=credential.id)
     await record(stores, call, action, subject, {"name": credential.name, **detail})
-    await stores.configuration.bump()
+    await stores.configuration.bump_site(call.site_id)

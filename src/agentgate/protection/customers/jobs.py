@@ -37,8 +37,11 @@ async def _purge_account(store: Store[AccountStores], account_id: str, before_ms
         return await stores.accounts.purge_trail(account_id, before_ms, most=ENTRIES_PER_UNIT)
 
     async def purge(stores: AccountStores) -> bool:
-        await stores.configuration.bump()
-        return await stores.accounts.purge_account(account_id, before_ms)
+        is_purged = await stores.accounts.purge_account(account_id, before_ms)
+        if is_purged:
+            # After it, because a purge removes the account from what earlier versions name.
+            await stores.configuration.bump_account(account_id)
+        return is_purged
 
     while await store.change(purge_trail) == ENTRIES_PER_UNIT:
         pass

@@ -66,7 +66,7 @@ async def create_list_entry(call: SiteCall, body: ListEntryInput, stores: ListSt
             await stores.lists.delete_entry(call.site_id, before.id)
     await _make_room(stores, call, made)
     await stores.lists.add_entry(made)
-    await stores.configuration.bump()
+    await stores.configuration.bump_site(call.site_id)
     await _record(stores, call, Action.LIST_ADD, made)
     return _show(made, call.now)
 
@@ -99,7 +99,7 @@ async def remove_entry(stores: ListStores, call: SiteCall, entry_id: str) -> Non
     if found is None:
         raise Refused("not_found", "The site's lists have no entry with this ID.")
     await stores.lists.delete_entry(call.site_id, entry_id)
-    await stores.configuration.bump()
+    await stores.configuration.bump_site(call.site_id)
     await _record(stores, call, Action.LIST_REMOVE, found)
 
 

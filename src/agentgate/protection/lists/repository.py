@@ -1,7 +1,7 @@
 """Lists in SQL, and stored decisions as backtests of an entry read them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -11,7 +11,7 @@ from agentgate.events.storage.codes import KIND_CODES, OUTCOMES, unsigned
 from agentgate.events.storage.days.days import EventDays, read_newest_rows
 from agentgate.events.storage.dictionary import OTHER_TEXT, KnownWords
 from agentgate.lib.configuration_version import ConfigurationStores
-from agentgate.lib.database import Database, LockingRepository, RecordTable, Row
+from agentgate.lib.database import Database, LockingRepository, RecordTable, Row, places
 from agentgate.lib.decision_ids import first_id
 from agentgate.lib.enums import DecisionKind, Outcome
 from agentgate.people.audit.repository import AuditStores
@@ -34,7 +34,7 @@ class ClientEvent(Struct, frozen=True, gc=False):
     reasons: frozenset[str]
 
 
-_ENTRIES = RecordTable("site_list_entry", StoredEntry)
+ENTRIES = RecordTable("site_list_entry", StoredEntry)
 
 
 class ListStore(LockingRepository):
@@ -46,21 +46,19 @@ class ListStore(LockingRepository):
 
     async def list_entries(self, site_id: str) -> list[StoredEntry]:
         """Return a site's entries, newest first, expired ones included."""
-        return await _ENTRIES.find_all(self._session, "site_id = $1 ORDER BY created_ms DESC, id", site_id)
+        return await ENTRIES.find_all(self._session, "site_id = $1 ORDER BY created_ms DESC, id", site_id)
 
-    async def list_all_entries(self) -> dict[str, tuple[StoredEntry, ...]]:
-        """Return the entries of all sites, by site ID; sites without any are absent."""
-        found: dict[str, list[StoredEntry]] = {}
-        for entry in await _ENTRIES.find_all(self._session, "TRUE ORDER BY site_id, id"):
-            found.setdefault(entry.site_id, []).append(entry)
-        return {site_id: tuple(entries) for site_id, entries in found.items()}
+    async def list_rows(self, site_ids: Sequence[str]) -> list[Row]:
+        """Return the rows of some sites' entries, for `ENTRIES`."""
+        condition = f"site_id IN ({places(site_ids)}) ORDER BY site_id, id"
+        return await self._session.all(f"{ENTRIES.select} WHERE {condition}", *site_ids)
 
     async def find_entry(self, site_id: str, entry_id: str) -> StoredEntry | None:
         """Return a site's entry; None when the site has none of this ID, even if another site has."""
-        return await _ENTRIES.find(self._session, "site_id = $1 AND id = $2", site_id, entry_id)
+        return await ENTRIES.find(self._session, "site_id = $1 AND id = $2", site_id, entry_id)
 
     async def add_entry(self, entry: StoredEntry) -> None:
-        await _ENTRIES.add(self._session, entry)
+        await ENTRIES.add(self._session, entry)
 
     async def delete_entry(self, site_id: str, entry_id: str) -> None:
         await self._session.run("DELETE FROM site_list_entry WHERE site_id = $1 AND id = $2", site_id, entry_id)

@@ -4,7 +4,7 @@ The most specific entry counts: its address or visitor ID before a network, a lo
 shorter, then a network before an agent, and an agent before a program. Of two equally specific ones, `block` counts.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from ipaddress import IPv4Network, IPv6Network
 
 from agentgate.lib.enums import ListKind, ListOutcome, Outcome
@@ -103,16 +103,14 @@ def verdict_of(entry: StoredEntry) -> RuleVerdict:
     )
 
 
-def in_force(entries: Mapping[str, tuple[StoredEntry, ...]], now_ms: int) -> dict[str, tuple[StoredEntry, ...]]:
-    """Return the unexpired entries of each site; sites without any are absent."""
-    found = {site: tuple(each for each in of_site if not each.is_over(now_ms)) for site, of_site in entries.items()}
-    return {site: of_site for site, of_site in found.items() if of_site}
+def in_force(entries: Iterable[StoredEntry], now_ms: int) -> tuple[StoredEntry, ...]:
+    """Return the unexpired entries of a site."""
+    return tuple(each for each in entries if not each.is_over(now_ms))
 
 
-def next_end_ms(entries: Mapping[str, tuple[StoredEntry, ...]]) -> int | None:
+def next_end_ms(entries: Iterable[StoredEntry]) -> int | None:
     """Return when the first of these entries ends, or None when none does."""
-    ends = (each.expires_ms for of_site in entries.values() for each in of_site)
-    return min((end for end in ends if end is not None), default=None)
+    return min((each.expires_ms for each in entries if each.expires_ms is not None), default=None)
 
 
 def _traits(entry: StoredEntry, rank: int) -> Traits:

@@ -177,7 +177,7 @@ async def _save_draft(stores: RuleStores, call: SiteCall, draft: Draft, *, revis
     after = _stored(draft, call, revision=revision + 1)
     if not await stores.rules.save_rules(call.site_id, after):
         raise Refused("revision_conflict")
-    await stores.configuration.bump()
+    await stores.configuration.bump_site(call.site_id)
     subject = Subject(account_id=call.account_id, site_id=call.site_id, target=call.site_key)
     await record(stores, call, Action.RULES_UPDATE, subject, rules_diff(before, after))
 

@@ -85,6 +85,7 @@ class CompiledRules:
     """A compiled rule set. It is immutable but for its cache of verdicts."""
 
     __slots__ = (
+        "__weakref__",
         "_default",
         "_labels",
         "_places",

@@ -152,7 +152,7 @@ async def _save_capture(stores: ScoringStores, call: SiteCall, body: FeatureCapt
     detail = {wire[field]: change for field, change in changes.items()}
     subject = Subject(account_id=call.account_id, site_id=call.site_id, target=call.site_key)
     await record(stores, call, Action.FEATURE_CAPTURE_UPDATE, subject, detail)
-    await stores.configuration.bump()
+    await stores.configuration.bump_site(call.site_id)
     return after
 
 
@@ -273,7 +273,7 @@ async def _record(
     detail = {"kind": kind.value, field: {"from": versions[0], "to": versions[1]}}
     # Models belong to no site and no account: the entry is in the trail of the service itself.
     await record(stores, call, action, Subject(target=f"model/{kind}"), detail)
-    await stores.configuration.bump()
+    await stores.configuration.bump_models()
 
 
 def _kind(call: Call) -> ModelKind:

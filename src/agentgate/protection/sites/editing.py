@@ -33,7 +33,7 @@ async def create_site(stores: SiteStores, call: Call, body: SiteInput, account: 
         raise Refused("site_key_taken", f"A site with the key {site.site_key} already exists. Choose another key.")
     detail = {"name": site.name, "siteKey": site.site_key, "mode": site.mode.value}
     await record(stores, call, Action.SITE_CREATE, _subject(site), detail)
-    await stores.configuration.bump()
+    await stores.configuration.bump_site(site.id)
     return site
 
 
@@ -116,7 +116,7 @@ async def change_site(stores: SiteStores, call: SiteCall, body: SiteChange) -> N
     await stores.sites.save_site(replace(after, updated_at=call.now))
     action = Action.SITE_MODE if set(given(body)) == {"mode"} else Action.SITE_UPDATE
     await record(stores, call, action, _subject(before), changes)
-    await stores.configuration.bump()
+    await stores.configuration.bump_site(before.id)
 
 
 async def change_own_site(stores: SiteStores, call: SiteCall, body: SiteChange) -> None:
@@ -148,7 +148,7 @@ async def move_site(stores: SiteStores, call: SiteCall, customer_id: str) -> Non
     detail = {"customerId": {"from": source.id, "to": target.id}}
     await record(stores, call, Action.SITE_MOVE_OUT, _subject(site), detail)
     await record(stores, call, Action.SITE_MOVE, _subject(moved), detail)
-    await stores.configuration.bump()
+    await stores.configuration.bump_site(site.id)
 
 
 def _check_origin_limit(body: SiteChange, account: StoredAccount) -> None:

@@ -1,19 +1,21 @@
 """The timed job of sites: warn of stored rules with unknown conditions, which match nothing."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable
 from functools import partial
 
 import structlog
 
 from agentgate.lib.clock import DAY_MS
-from agentgate.lib.database import Store
+from agentgate.lib.database import Row, Store
 from agentgate.lib.tasks.job import Job
 from agentgate.protection.rules.lints import find_warnings
-from agentgate.protection.rules.records import RuleLint, StoredRules
-from agentgate.protection.sites.repository import SiteStores
+from agentgate.protection.rules.records import RuleLint
+from agentgate.protection.rules.repositories import stored_rules
+from agentgate.protection.sites.repository import SiteStores, directory_site
 
 MOST_WARNINGS = 100
+ROWS_AT_ONCE = 100
 
 
 def site_jobs(store: Store[SiteStores]) -> tuple[Job, ...]:
@@ -23,12 +25,17 @@ def site_jobs(store: Store[SiteStores]) -> tuple[Job, ...]:
 
 async def warn_of_rules(store: Store[SiteStores]) -> None:
     """Log each stored rule that has an unknown condition, with its site."""
-    stored = await store.read.rules.list_rules()
-    # Names for misspelled conditions take too long for the event loop.
-    found = await asyncio.to_thread(_find_all, stored)
+    found: list[tuple[str, RuleLint]] = []
+    after_id = ""
+    while rows := await store.read.rules.list_own(after_id, ROWS_AT_ONCE):
+        # Decoding, and names for misspelled conditions, take too long for the event loop.
+        found += await asyncio.to_thread(_find_all, rows)
+        after_id = rows[-1][-1]
     if not found:
         return
-    site_keys = {each.site.id: each.site.site_key for each in await store.read.directory.list_directory()}
+    shown = [site_id for site_id, _ in found[:MOST_WARNINGS]]
+    rows = await store.read.directory.list_sites(sorted(set(shown)))
+    site_keys = {each.site.id: each.site.site_key for each in map(directory_site, rows)}
     log = structlog.get_logger()
     for site_id, lint in found[:MOST_WARNINGS]:
         log.warning("a stored rule matches nothing", site=site_keys.get(site_id), why=lint.message)
@@ -36,10 +43,10 @@ async def warn_of_rules(store: Store[SiteStores]) -> None:
         log.warning("more stored rules match nothing", count=len(found) - MOST_WARNINGS)
 
 
-def _find_all(stored: Mapping[str, StoredRules]) -> list[tuple[str, RuleLint]]:
+def _find_all(rows: Iterable[Row]) -> list[tuple[str, RuleLint]]:
     return [
-        (site_id, lint)
-        for site_id, rules in stored.items()
-        if rules.rule_set is not None
-        for _, lint in find_warnings(rules.rule_set)
+        (row[-1], lint)
+        for row in rows
+        if (rule_set := stored_rules(row).rule_set) is not None
+        for _, lint in find_warnings(rule_set)
     ]

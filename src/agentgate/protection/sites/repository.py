@@ -10,7 +10,7 @@ from agentgate.events.queries.ports import CountStore, SightingStore
 from agentgate.events.records import CounterName
 from agentgate.events.storage.days.days import EventDays
 from agentgate.lib.clock import DAY_MS, HOUR_MS
-from agentgate.lib.database import LockingRepository, Reader, RecordTable, Repository, Row, SqlSession
+from agentgate.lib.database import LockingRepository, Reader, RecordTable, Repository, Row, SqlSession, places
 from agentgate.lib.enums import AccountStatus, Outcome
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
@@ -68,6 +68,9 @@ _ACTIVITY = """SELECT site, max(last_event_ms),
 _LAST_DAY = """SELECT site, max(last_event_ms), 0, 0, 0, 0, 0
     FROM site_day WHERE site >= $1 AND site <= $2 GROUP BY site"""
 
+
+# Values of one statement.
+IDS_AT_ONCE = 500
 
 # Removes everything that was recorded about the site of a number.
 ForgetSite = Callable[[int], Awaitable[None]]
@@ -212,12 +215,13 @@ class ActivityStore:
             found += [await self._days.session(day).all(_ACTIVITY, *bounds) for day in (today - 1, today)]
         return found
 
-    async def _numbers(self, site_ids: Sequence[str]) -> list[Any]:
-        if len(site_ids) == 1:
-            return await self._config.all("SELECT number, id FROM site WHERE id = $1", site_ids[0])
-        wanted = set(site_ids)
-        rows = await self._config.all("SELECT number, id FROM site")
-        return [row for row in rows if row[1] in wanted]
+    async def _numbers(self, site_ids: Sequence[str]) -> list[Row]:
+        found: list[Row] = []
+        for start in range(0, len(site_ids), IDS_AT_ONCE):
+            page = site_ids[start : start + IDS_AT_ONCE]
+            sql = f"SELECT number, id FROM site WHERE id IN ({places(page)})"  # noqa: S608 - places
+            found += await self._config.all(sql, *page)
+        return found
 
 
 def _listed(row: Row) -> ListedSite:
@@ -248,34 +252,76 @@ class DirectorySecret(Struct, frozen=True, kw_only=True):
     expires_ms: int | None
 
 
+class DirectoryRows(Struct, frozen=True):
+    """All rows of some sites. Reading them into records takes longer than fetching them, and needs no event loop."""
+
+    sites: Sequence[Row]
+    secrets: Sequence[Row]
+    rules: Sequence[Row]
+    entries: Sequence[Row]
+
+
+_DIRECTORY = f"""SELECT {_SITES.qualified}, site.number, account.status, coalesce(feature_capture.enabled, 0)
+    FROM site JOIN account ON account.id = site.account_id
+    LEFT JOIN feature_capture ON feature_capture.site_id = site.id"""  # noqa: S608 - constants
+
+
 class DirectoryStore(Repository):
-    """All sites at once."""
+    """Sites with everything that decides for them. Lists are read in pages, each after the last one's end."""
 
-    async def list_secrets(self) -> list[DirectorySecret]:
-        """Return every credential that is not revoked, including those past their overlap."""
-        rows = await self._session.all(
-            "SELECT secret_digest, id, site_id, expires_ms FROM credential WHERE revoked_ms IS NULL"
-        )
-        return [
-            DirectorySecret(secret_digest=bytes(digest), credential_id=credential, site_id=site, expires_ms=expires_ms)
-            for digest, credential, site, expires_ms in rows
-        ]
+    async def list_sites(self, site_ids: Sequence[str]) -> list[Row]:
+        """Return the rows of some sites, for `directory_site`."""
+        return await self._session.all(f"{_DIRECTORY} WHERE site.id IN ({places(site_ids)})", *site_ids)
 
-    async def list_directory(self) -> list[DirectorySite]:
-        rows = await self._session.all(
-            f"""SELECT {_SITES.qualified}, site.number, account.status, coalesce(feature_capture.enabled, 0)
-                FROM site JOIN account ON account.id = site.account_id
-                LEFT JOIN feature_capture ON feature_capture.site_id = site.id"""  # noqa: S608 - constants
+    async def list_secrets(self, site_ids: Sequence[str]) -> list[Row]:
+        """Return the credentials of some sites that are not revoked, including those past their overlap."""
+        return await self._session.all(
+            f"""SELECT secret_digest, id, site_id, expires_ms FROM credential
+                WHERE site_id IN ({places(site_ids)}) AND revoked_ms IS NULL""",  # noqa: S608 - places
+            *site_ids,
         )
-        return [
-            DirectorySite(
-                site=_SITES.read(tuple(site)),
-                number=number,
-                account_status=AccountStatus(status),
-                captures_features=bool(captures),
-            )
-            for *site, number, status, captures in rows
-        ]
+
+    async def list_ids(self, after_id: str, most: int) -> list[str]:
+        """Return the IDs of the sites after one."""
+        rows = await self._session.all("SELECT id FROM site WHERE id > $1 ORDER BY id LIMIT $2", after_id, most)
+        return [site_id for (site_id,) in rows]
+
+    async def list_digests(self, after: bytes, most: int) -> list[bytes]:
+        """Return the digests after one of all secrets that are not revoked."""
+        rows = await self._session.all(
+            """SELECT secret_digest FROM credential WHERE secret_digest > $1 AND revoked_ms IS NULL
+                ORDER BY secret_digest LIMIT $2""",
+            after,
+            most,
+        )
+        return [bytes(digest) for (digest,) in rows]
+
+    async def list_deleted_accounts(self) -> set[str]:
+        """Return the accounts that are deleted and not yet removed for good."""
+        rows = await self._session.all("SELECT id FROM account WHERE status = $1", AccountStatus.DELETED.value)
+        return {account_id for (account_id,) in rows}
+
+    async def is_deleted(self, account_id: str) -> bool:
+        """Return whether an account is deleted or gone."""
+        row = await self._session.one("SELECT status FROM account WHERE id = $1", account_id)
+        return row is None or row[0] == AccountStatus.DELETED
+
+
+def directory_site(row: Row) -> DirectorySite:
+    """Return the record of a row."""
+    *site, number, status, captures = row
+    return DirectorySite(
+        site=_SITES.read(tuple(site)),
+        number=number,
+        account_status=AccountStatus(status),
+        captures_features=bool(captures),
+    )
+
+
+def directory_secret(row: Row) -> DirectorySecret:
+    """Return the record of a row."""
+    digest, credential, site, expires_ms = row
+    return DirectorySecret(secret_digest=bytes(digest), credential_id=credential, site_id=site, expires_ms=expires_ms)
 
 
 class Sighting(Struct, frozen=True):

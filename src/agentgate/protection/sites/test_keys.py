@@ -33,7 +33,6 @@ def _view(
         number=number,
         site_key=site_key,
         account_id="",
-        disabled=False,
         mode=mode,
         widget_mode=widget_mode,
         origins=frozenset(),

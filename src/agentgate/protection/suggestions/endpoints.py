@@ -34,7 +34,7 @@ FORGET_EVERY_MS = HOUR_MS
 
 
 async def list_suggestions(call: SiteCall, store: Store[SuggestionStores]) -> SuggestionList:
-    """List what enforce mode refuses, or would refuse, of programs: at most 100 groups of the last 7 days.
+    """List groups of client requests that enforce mode blocks or would block: at most 100 groups of the last 7 days.
 
     Each has the open path that would allow exactly these requests.
     """

@@ -30,7 +30,6 @@ def site(*, mode: Mode = Mode.ENFORCE, captures: bool = False) -> SiteView:
         number=7,
         site_key="site_abcdefgh",
         account_id="acc_0123456789abcdef",
-        disabled=False,
         mode=mode,
         widget_mode=WidgetMode.INVISIBLE,
         origins=frozenset(),

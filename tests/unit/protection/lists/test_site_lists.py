@@ -78,18 +78,15 @@ def test_the_entry_that_shows_most_counts_as_the_reference_shows_it() -> None:
 
 
 def test_entries_end_at_their_term_and_the_next_end_is_known() -> None:
-    entries = {
-        "st_1": (
-            entry(1, ListKind.ADDRESS, "203.0.113.7", ListOutcome.BLOCK, 100),
-            entry(2, ListKind.ADDRESS, "203.0.113.8", ListOutcome.BLOCK, 200),
-            entry(3, ListKind.ADDRESS, "203.0.113.9", ListOutcome.BLOCK),
-        ),
-        "st_2": (entry(4, ListKind.PROGRAM, "curl", ListOutcome.BLOCK, 100),),
-    }
+    entries = (
+        entry(1, ListKind.ADDRESS, "203.0.113.7", ListOutcome.BLOCK, 100),
+        entry(2, ListKind.ADDRESS, "203.0.113.8", ListOutcome.BLOCK, 200),
+        entry(3, ListKind.ADDRESS, "203.0.113.9", ListOutcome.BLOCK),
+    )
 
-    assert [len(of_site) for of_site in in_force(entries, 99).values()] == [3, 1]
+    assert in_force(entries, 99) == entries
     assert next_end_ms(in_force(entries, 99)) == 100
     after = in_force(entries, 100)
-    assert {site: len(of_site) for site, of_site in after.items()} == {"st_1": 2}
+    assert after == entries[1:]
     assert next_end_ms(after) == 200
     assert next_end_ms(in_force(entries, 200)) is None

@@ -1,11 +1,12 @@
 """Rules and their earlier revisions in SQL."""
 
 import json
+from collections.abc import Sequence
 from typing import Protocol
 
 from agentgate.events.queries.ports import TrafficStores
 from agentgate.lib.configuration_version import ConfigurationStores
-from agentgate.lib.database import Repository, Row, Value
+from agentgate.lib.database import Repository, Row, Value, places
 from agentgate.people.audit.repository import AuditStores
 from agentgate.protection.rules.records import StoredRules
 
@@ -21,7 +22,7 @@ class RuleStore(Repository):
             f"SELECT {_COLUMNS} FROM site_rules WHERE site_id = $1",  # noqa: S608 - our own column names
             site_id,
         )
-        return None if row is None else _stored(row)
+        return None if row is None else stored_rules(row)
 
     async def find_revision(self, site_id: str, effective_version: str) -> StoredRules | None:
         """Return the newest revision that was in force under a version, or None."""
@@ -31,12 +32,22 @@ class RuleStore(Repository):
             site_id,
             effective_version,
         )
-        return None if row is None else _stored(row)
+        return None if row is None else stored_rules(row)
 
-    async def list_rules(self) -> dict[str, StoredRules]:
-        """Return all stored rules, by site ID; sites that never had rules of their own are absent."""
-        rows = await self._session.all(f"SELECT {_COLUMNS}, site_id FROM site_rules")  # noqa: S608 - likewise
-        return {row[6]: _stored(row[:6]) for row in rows}
+    async def list_rows(self, site_ids: Sequence[str]) -> list[Row]:
+        """Return the rows of some sites, for `stored_rules`, and the site's ID at the end of each."""
+        return await self._session.all(
+            f"SELECT {_COLUMNS}, site_id FROM site_rules WHERE site_id IN ({places(site_ids)})",  # noqa: S608 - likewise
+            *site_ids,
+        )
+
+    async def list_own(self, after_id: str, most: int) -> list[Row]:
+        """Likewise return the rows of the sites after an ID, in the order of IDs."""
+        return await self._session.all(
+            f"SELECT {_COLUMNS}, site_id FROM site_rules WHERE site_id > $1 ORDER BY site_id LIMIT $2",  # noqa: S608 - likewise
+            after_id,
+            most,
+        )
 
     async def save_rules(self, site_id: str, rules: StoredRules) -> bool:
         """Insert a revision; False, and no change, unless it follows the present one."""
@@ -64,8 +75,9 @@ class RuleStore(Repository):
         return True
 
 
-def _stored(row: Row) -> StoredRules:
-    rule_set, overrides, effective_version, revision, updated_ms, updated_by = row
+def stored_rules(row: Row) -> StoredRules:
+    """Return the record of a row."""
+    rule_set, overrides, effective_version, revision, updated_ms, updated_by = row[:6]
     return StoredRules(
         overrides=json.loads(overrides),
         effective_version=effective_version,

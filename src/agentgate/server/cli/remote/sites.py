@@ -141,9 +141,9 @@ def list_suggestions(
     accept: Annotated[str | None, Option(help="Open the path of this suggestion to its sender.")] = None,
     withdraw: Annotated[str | None, Option(help="Close the path that this suggestion opened.")] = None,
     path: Annotated[str | None, Option(help="Exact path, if the suggestion has a masked one.")] = None,
-    note: Annotated[str, Option(help="Purpose of the open path.")] = "",
+    note: Annotated[str, Option(help="Purpose of the allowed path.")] = "",
 ) -> CommandAnswer:
-    """List refused programs with the open paths that would allow them; accept or withdraw one."""
+    """List blocked clients with the allowed paths that would allow them; accept or withdraw one."""
     if accept is not None and withdraw is not None:
         raise CommandRefused("Give --accept or --withdraw, not both.")
     if accept is not None:
