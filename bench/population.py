@@ -1,8 +1,9 @@
 """What becomes of the population: `python -m bench.population --page-views 20000 --way process`.
 
 Prints, for each kind of traffic, how many requests were let through and refused or challenged, and for people how many
-page views were whole; then, for page loads that were changed in one way, how many of each kind were asked. `--out`
-writes the tables as Markdown; docs/traffic-outcomes.md keeps them.
+page views were challenged, and broken: not reached after the challenge, which a person passes. Then, for page loads
+that were changed in one way, how many of each kind were asked. `--out` writes the tables as
+Markdown; docs/traffic-outcomes.md keeps them.
 """
 
 import argparse
@@ -27,7 +28,7 @@ def main() -> int:
     parser.add_argument("--changed", type=int, default=500, help="people whose page loads are changed in one way")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--way", choices=("process", "nginx", "caddy", "haproxy"), default="process")
-    parser.add_argument("--whole-site", action="store_true", help="with whole-site protection: nobody has a clearance")
+    parser.add_argument("--whole-site", action="store_true", help="with whole-site protection")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     outcomes, changes, started_s = Outcomes(), ChangeOutcomes(), time.monotonic()
