@@ -152,6 +152,44 @@ def test_a_network_of_a_hundred_addresses_opens_no_more_than_its_limit(site: Sit
     assert got <= PER_NETWORK
 
 
+@pytest.mark.parametrize("name", ["plain browser headers", "page and four files", "fetches", "everything"])
+def test_no_minute_of_three_opens_more_pages_than_the_limit(site: Site, name: str) -> None:
+    client, minutes = Client(site, "81.2.84.1"), []
+    for _ in range(3):
+        client.got = 0
+        for _ in range(250):
+            CLAIMS[name](client)
+            site.service.clock.advance(ms=240)
+        minutes.append(client.got)
+
+    assert max(minutes) <= 180, minutes
+
+
+def test_a_network_opens_no_more_than_its_limit_within_a_minute(site: Site) -> None:
+    clients = [Client(site, f"81.2.85.{number}") for number in range(1, 101)]
+    for _ in range(20):
+        run(CLAIMS["page and four files"], clients, 1)
+        site.service.clock.advance(seconds=3)
+
+    assert sum(client.got for client in clients) <= PER_NETWORK
+
+
+def test_a_clearance_opens_600_pages_a_minute_with_files_and_as_many_calls(site: Site) -> None:
+    client = Client(site, "81.2.84.2")
+    clearance = site.clearance(client.visitor)
+    for number in range(700):
+        client.open("/p/{}", client.visitor.navigation(1, clearance).headers)
+        for file in range(4):
+            path = f"/{number}-{file}.js"
+            client.ask(path, client.visitor.part("script", path, clearance=clearance).headers)
+    pages, client.got = client.got, 0
+    for _ in range(700):
+        client.open("/p/{}", client.visitor.part("empty", "/x", clearance=clearance).headers)
+
+    assert pages <= 600
+    assert client.got <= 600
+
+
 def test_asking_twice_opens_no_page_more(site: Site) -> None:
     """Repetitions of what was loaded are free; those of what a limit refused are not."""
     clients = [Client(site, f"81.2.83.{number}") for number in range(1, 11)]
