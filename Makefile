@@ -12,7 +12,7 @@ run: $(VENV)/run.stamp  ## set up, then start the service on the embedded store 
 test:  ## set up everything, then run every check and test
 	PYTHON="$(PYTHON)" scripts/test
 
-check: $(VENV)/dev.stamp  ## formatting, lint, types and prose only
+check: $(VENV)/dev.stamp  ## formatting, lint, types, generated files and prose
 	scripts/check
 
 soak: $(VENV)/dev.stamp  ## the long runs: crashes, floods, fuzzing, long walks
@@ -44,7 +44,7 @@ fresh:  ## both README commands on bare Debian 12 and 13
 matrix:  ## unit, store and API tests on Python 3.11 to 3.14
 	scripts/matrix
 
-generate: $(VENV)/dev.stamp  ## OpenAPI documents, TypeScript types, settings page and map, from the code
+generate: $(VENV)/dev.stamp  ## OpenAPI documents, TypeScript types and reference pages, from the code
 	$(BIN)/python tools/generate.py
 
 lock: $(VENV)/dev.stamp  ## resolve the dependencies anew and write the lock files

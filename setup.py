@@ -13,6 +13,7 @@ ROOT = Path(__file__).parent
 PAGES = "agentgate/http/documentation/pages"
 DOCUMENTS = (
     "docs/*.md",
+    "docs/contributing/*.md",
     "docs/decisions/*.md",
     "docs/openapi/*.json",
     "docs/screenshots/*.webp",

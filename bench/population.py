@@ -1,9 +1,9 @@
-"""What becomes of the population: `python -m bench.population --page-views 20000 --way process`.
+"""Outcomes of simulated traffic: `python -m bench.population --page-views 20000 --way process`.
 
-Prints, for each kind of traffic, how many requests were let through and refused or challenged, and for people how many
-page views were challenged, and broken: not reached after the challenge, which a person passes. Then, for page loads
-that were changed in one way, how many of each kind were asked. `--out` writes the tables as
-Markdown; docs/traffic-outcomes.md keeps them.
+Prints how many requests of each kind of traffic were allowed, and how many were blocked or challenged; for people, how
+many page views were challenged, and how many were broken: not reached after the challenge, which people pass; and how
+many page loads with one changed header were challenged. `--out` writes the tables as Markdown for
+docs/contributing/benchmarks.md.
 """
 
 import argparse

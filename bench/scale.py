@@ -63,7 +63,7 @@ class Costs:
     # What a second worker adds to each request on its machine, as measured, and each doubling after it, which is an
     # assumption: smaller turns of the event loop, two writers of one file of events, rates that are told.
     shared: float = 0.2
-    # What one server takes: docs/events.md and docs/scaling.md say where the figures come from.
+    # What one server takes: docs/contributing/events.md and docs/scaling.md say where the figures come from.
     event_bytes: float = 100.0
     store_events_per_s: float = 60_000.0
     store_commits_per_s: float = 8_000.0

@@ -19,8 +19,11 @@ from agentgate.http.openapi.document import API_VERSION, documents
 from agentgate.http.surface import Surface
 from agentgate.lib.settings.schema import settings_page
 from agentgate.routes import SURFACES
-from tools.observability import alert_rules, dashboard, metrics_page
-from tools.reference_pages import errors_page
+from tools.api_page import api_page
+from tools.cli_page import cli_page
+from tools.monitoring_page import monitoring_page
+from tools.observability import alert_rules, dashboard
+from tools.reference_pages import errors_page, labels_page
 from tools.typescript import types
 
 ROOT = Path(__file__).parents[1]
@@ -39,11 +42,14 @@ def generated_files() -> dict[str, str]:
         **{f"docs/openapi/{name}.json": document_text(document) for name, document in described.items()},
         "console/src/api/types.gen.ts": f"// {NOTICE}\n\n{types(described)}",
         "docs/settings.md": settings_page(),
-        "docs/metrics.md": metrics_page(),
+        "docs/cli.md": cli_page(NOTICE),
+        "docs/http-apis.md": api_page(NOTICE, described),
+        "docs/labels.md": labels_page(NOTICE),
+        "docs/monitoring.md": monitoring_page(NOTICE),
         "deploy/grafana/agentgate.json": dashboard(),
         "deploy/prometheus/alerts.yaml": alert_rules(),
         "docs/errors.md": errors_page(NOTICE),
-        "docs/map.md": map_page(SURFACES, Path(agentgate.__file__).parent),
+        "docs/contributing/map.md": map_page(SURFACES, Path(agentgate.__file__).parent),
     }
 
 
@@ -75,24 +81,24 @@ def map_page(surfaces: tuple[Surface, ...], package: Path) -> str:
 
 
 def _endpoints(surfaces: tuple[Surface, ...]) -> Iterator[str]:
-    yield from ("## Where each endpoint is handled", "")
+    yield from ("## Endpoints", "")
     for surface in surfaces:
         yield from (f"### {surface.title}", "", "| Endpoint | Handler | File |", "| --- | --- | --- |")
         for row in surface.rows:
             handler = inspect.unwrap(row.handler)
             # The module's name gives the path without asking where the package happens to be installed.
             path = f"src/{handler.__module__.replace('.', '/')}.py"
-            yield f"| `{row.method} {row.path}` | `{handler.__name__}` | [{path}](../{path}) |"
+            yield f"| `{row.method} {row.path}` | `{handler.__name__}` | [{path}](../../{path}) |"
         yield ""
 
 
 def _packages(package: Path) -> Iterator[str]:
-    yield from ("## What each package is for", "", "| Package | Purpose |", "| --- | --- |")
+    yield from ("## Packages", "", "| Package | Purpose |", "| --- | --- |")
     for room in ROOMS:
         for opening in (package / room / "__init__.py", *sorted((package / room).glob("*/__init__.py"))):
             purpose = (ast.get_docstring(ast.parse(opening.read_text(encoding="utf-8"))) or "").partition("\n")[0]
             name = opening.parent.relative_to(package).as_posix()
-            yield f"| [`{name}`](../src/agentgate/{name}) | {purpose} |"
+            yield f"| [`{name}`](../../src/agentgate/{name}) | {purpose} |"
 
 
 def _text_of(path: Path) -> str | None:

@@ -1,22 +1,20 @@
 # ruff: noqa: INP001 - beside the package, for `generate.py`
-"""The page of series, a Grafana dashboard and alert rules for Prometheus, all made from the list of series."""
+"""The Grafana dashboard and alert rules for Prometheus, made from the list of series."""
 
 import json
-import re
 from typing import Any, NamedTuple
 
 from agentgate.lib.telemetry import series as s
-from agentgate.lib.telemetry.series import SERIES, Merge
 
 REQUESTS = f'{s.DECISIONS.shown}{{kind="request"}}'
 UNAVAILABLE = f'{s.DECISIONS.shown}{{kind="request",reason="service_unavailable"}}'
 SHED = f'{s.REFUSED.shown}{{listener="public",reason="no_room"}}'
-# The share of checks that may fail: 99.95 % of a month are answered by a decision.
+# The share of checks that may fail: 99.95% of the checks of a month get a decision.
 BUDGET = 0.0005
 
 
 class Alert(NamedTuple):
-    """A rule: when it holds for so long, somebody is told."""
+    """An alert rule: it fires when the expression holds for the given time."""
 
     name: str
     severity: str
@@ -35,8 +33,8 @@ class Panel(NamedTuple):
 
 
 def failed_checks(window: str) -> str:
-    """Return the share of checks without a decision of the rules: refused unseen, or decided without the stores."""
-    # Where nothing failed, there may be no series.
+    """Return the share of checks without a decision of the rules: shed under load, or decided without the stores."""
+    # A series is missing until its first failure.
     unavailable, shed = (f"(sum(rate({each}[{window}])) or vector(0))" for each in (UNAVAILABLE, SHED))
     return f"({unavailable} + {shed}) / (sum(rate({REQUESTS}[{window}])) + {shed})"
 
@@ -60,71 +58,71 @@ ALERTS = (
         "page",
         'up{job="agentgate"} == 0',
         "1m",
-        "{{ $labels.instance }} does not answer",
-        "Look at its log; the proxies of enforced sites refuse visitors while no node answers.",
+        "{{ $labels.instance }} does not respond",
+        "Read its log. If no node responds, the proxies of sites in enforce mode block visitors.",
     ),
     Alert(
         "AgentGateChecksFailFast",
         "page",
         _burning(14.4, "5m", "1h"),
         "2m",
-        "Checks fail so fast that two days use up the month's budget",
-        "Look at AgentGateStoreDown and agentgate_requests_refused_total: a store is away, or workers are too few.",
+        "Checks fail at a rate that uses up the monthly error budget in two days",
+        "See AgentGateStoreDown and agentgate_requests_refused_total: a store is unavailable, or workers are too few.",
     ),
     Alert(
         "AgentGateChecksFail",
         "ticket",
         _burning(6.0, "30m", "6h"),
         "15m",
-        "Checks fail so often that five days use up the month's budget",
-        "As above, with less haste.",
+        "Checks fail at a rate that uses up the monthly error budget in five days",
+        "As for AgentGateChecksFailFast, less urgent.",
     ),
     Alert(
         "AgentGateStoreDown",
         "page",
         f"min by (instance, store) ({s.STORE_UP.name}) == 0",
         "1m",
-        "The store {{ $labels.store }} does not answer {{ $labels.instance }}",
-        "Checks go on by what is known for 15 minutes; tokens cannot be spent. Look at the database and the disk.",
+        "The store {{ $labels.store }} does not respond to {{ $labels.instance }}",
+        "Checks use cached configuration for 15 minutes; tokens cannot be redeemed. Check the database and the disk.",
     ),
     Alert(
         "AgentGateStoreSlow",
         "ticket",
         f"{_quantile(0.99, s.STORE_SECONDS, 'instance, store')} > 0.5",
         "10m",
-        "The store {{ $labels.store }} takes half a second and more",
-        "Look at the disk of the database, at long transactions, and at the number of connections.",
+        "The p99 latency of the store {{ $labels.store }} exceeds 0.5 s",
+        "Check the disk of the database, long transactions, and the number of connections.",
     ),
     Alert(
         "AgentGateEventsLost",
         "page",
         f"increase({s.EVENT_FAILURES.shown}[10m]) > 0",
         "0m",
-        "Decisions of {{ $labels.instance }} were not stored and never will be",
-        "The store of events was away for too long, or its disk is full.",
+        "{{ $labels.instance }} has lost decision events",
+        "The event store was unavailable for too long, or its disk is full.",
     ),
     Alert(
         "AgentGateEventsWaiting",
         "ticket",
         f"{s.EVENTS_WAITING.name} > 10000",
         "2m",
-        "{{ $value }} decisions wait to be stored on {{ $labels.instance }}",
-        "Past 50,000 for each worker they are lost. Look at the store of events.",
+        "{{ $value }} decision events are queued on {{ $labels.instance }}",
+        "Above 50,000 for each worker, events are lost. Check the event store.",
     ),
     Alert(
         "AgentGateSpoolGrows",
         "ticket",
         f"{s.SPOOL_BYTES.name} > 100e6",
         "10m",
-        "Decisions wait on the disk of {{ $labels.instance }} for ClickHouse, over 100 MB of them",
-        "Full (AGENTGATE_EVENTS_SPOOL_MB), decisions wait in memory and are then lost. Look at ClickHouse.",
+        "More than 100 MB of events for ClickHouse are queued on the disk of {{ $labels.instance }}",
+        "If the queue reaches AGENTGATE_EVENTS_SPOOL_MB, events are queued in memory and then lost. Check ClickHouse.",
     ),
     Alert(
         "AgentGateNoRoom",
         "page",
         f"sum by (instance) (rate({SHED}[5m])) > 1",
         "5m",
-        "{{ $labels.instance }} refuses checks because more arrive than it can answer",
+        "{{ $labels.instance }} sheds checks because it is overloaded",
         "Add workers or nodes (docs/scaling.md).",
     ),
     Alert(
@@ -132,8 +130,8 @@ ALERTS = (
         "ticket",
         f"{_quantile(0.99, s.DECISION_SECONDS, 'instance, kind')} > 0.005",
         "10m",
-        "One in a hundred decisions takes longer than 5 ms",
-        "Look at the cache misses: a flood of strangers, or rules that change all the time.",
+        "The p99 decision time exceeds 5 ms",
+        "Check the cache misses: a flood of new visitors, or rules that change often.",
     ),
     Alert(
         "AgentGateApiErrors",
@@ -141,16 +139,16 @@ ALERTS = (
         f'sum by (instance) (rate({s.HTTP_REQUESTS.shown}{{status=~"5.."}}[5m]))'
         f" / sum by (instance) (rate({s.HTTP_REQUESTS.shown}[5m])) > 0.01",
         "10m",
-        "More than one in a hundred API calls of {{ $labels.instance }} fails",
-        "The log has the request IDs and tracebacks.",
+        "More than 1% of the API calls to {{ $labels.instance }} fail",
+        "Find the request IDs and tracebacks in the log.",
     ),
     Alert(
         "AgentGateNotAsked",
         "ticket",
         f"sum by (instance) (rate({REQUESTS}[15m])) == 0 and sum by (instance) (rate({REQUESTS}[15m] offset 1h)) > 0.1",
         "15m",
-        "No proxy asks {{ $labels.instance }} any more",
-        "Look at the proxies: a site without checks is a site without protection. agentgate doctor says what is wrong.",
+        "{{ $labels.instance }} no longer receives checks",
+        "Check the proxies: a site without checks is not protected. Run agentgate doctor to find the cause.",
     ),
     Alert(
         "AgentGateWorkerMissing",
@@ -158,23 +156,23 @@ ALERTS = (
         f"{s.WORKERS.name} < max_over_time({s.WORKERS.name}[1h])",
         "5m",
         "{{ $labels.instance }} has fewer workers than an hour ago",
-        "The supervisor's log says why they die.",
+        "Find the cause in the supervisor's log.",
     ),
     Alert(
         "AgentGateJobFails",
         "ticket",
         f'sum by (task) (increase({s.JOB_RUNS.shown}{{result="failed"}}[1h])) > 3',
         "0m",
-        "The job {{ $labels.task }} fails again and again",
-        "The log has the traceback: `job failed and will be retried`.",
+        "The job {{ $labels.task }} fails repeatedly",
+        "Find the traceback in the log: `job failed and will be retried`.",
     ),
     Alert(
         "AgentGateDaysNotClosed",
         "ticket",
         f'time() - max({s.JOB_DONE.name}{{task="close-days"}}) > 7200',
         "10m",
-        "No node has rolled up events for two hours",
-        "Look for the lease of the jobs and the store of events.",
+        "No node has aggregated events for two hours",
+        "Check the job lease and the event store.",
     ),
     Alert(
         "AgentGateWebhooksFail",
@@ -183,15 +181,15 @@ ALERTS = (
         f" / sum by (type) (rate({s.WEBHOOKS.shown}[30m])) > 0.5",
         "30m",
         "More than half of the {{ $labels.type }} deliveries fail",
-        "The webhook's own page says what the receiver answered.",
+        "The page of the webhook shows the responses of the receiver.",
     ),
     Alert(
         "AgentGateFilesRunOut",
         "ticket",
         "process_open_fds / process_max_fds > 0.8",
         "10m",
-        "{{ $labels.worker }} on {{ $labels.instance }} has opened four fifths of the files it may",
-        "Raise LimitNOFILE, or find who keeps so many connections open.",
+        "{{ $labels.worker }} on {{ $labels.instance }} uses more than 80% of its open-file limit",
+        "Raise LimitNOFILE, or find out which clients keep connections open.",
     ),
 )
 
@@ -217,7 +215,7 @@ PANELS = (
         ),
     ),
     Panel(
-        "Share of checks that were worked out anew, by cache",
+        "Cache miss rate, by cache",
         "percentunit",
         (
             (
@@ -235,20 +233,20 @@ PANELS = (
     Panel("Tokens", "reqps", ((_rate(s.TOKENS, "what"), "{{what}}"),)),
     Panel("Siteverify", "reqps", ((_rate(s.SITEVERIFY, "result"), "{{result}}"),)),
     Panel("Probes", "reqps", ((_rate(s.PROBES, "state"), "{{state}}"),)),
-    Panel("Families of probes left out", "short", ((f"max({s.PROBES_LEFT_OUT.name})", "left out"),)),
+    Panel("Excluded probe families", "short", ((f"max({s.PROBES_LEFT_OUT.name})", "excluded"),)),
     Panel("API calls by status", "reqps", ((_rate(s.HTTP_REQUESTS, "surface, status"), "{{surface}} {{status}}"),)),
     Panel("API calls: p99", "s", ((_quantile(0.99, s.HTTP_SECONDS, "surface", "$__rate_interval"), "{{surface}}"),)),
     Panel(
-        "Being answered, and put off",
+        "In flight and queued",
         "short",
-        ((f"sum({s.IN_FLIGHT.name})", "in flight"), (f"sum by (listener) ({s.PUT_OFF.name})", "put off, {{listener}}")),
+        ((f"sum({s.IN_FLIGHT.name})", "in flight"), (f"sum by (listener) ({s.PUT_OFF.name})", "queued, {{listener}}")),
     ),
-    Panel("Refused before routing", "reqps", ((_rate(s.REFUSED, "listener, reason"), "{{listener}} {{reason}}"),)),
+    Panel("Rejected before routing", "reqps", ((_rate(s.REFUSED, "listener, reason"), "{{listener}} {{reason}}"),)),
     Panel(
         "Events",
         "reqps",
         (
-            (f"sum(rate({s.EVENTS_SENT.shown}[$__rate_interval]))", "made"),
+            (f"sum(rate({s.EVENTS_SENT.shown}[$__rate_interval]))", "created"),
             (f"sum(rate({s.EVENTS_STORED.shown}[$__rate_interval]))", "stored"),
             (f"sum(rate({s.EVENT_FAILURES.shown}[$__rate_interval]))", "lost"),
         ),
@@ -258,14 +256,16 @@ PANELS = (
         "Events on disk for ClickHouse", "short", ((f"max by (instance) ({s.EVENTS_SPOOLED.name})", "{{instance}}"),)
     ),
     Panel("Stores: p99", "s", ((_quantile(0.99, s.STORE_SECONDS, "store", "$__rate_interval"), "{{store}}"),)),
-    Panel("Stores answer", "short", ((f"min by (instance, store) ({s.STORE_UP.name})", "{{instance}} {{store}}"),)),
+    Panel(
+        "Store availability", "short", ((f"min by (instance, store) ({s.STORE_UP.name})", "{{instance}} {{store}}"),)
+    ),
     Panel("Webhooks", "reqps", ((_rate(s.WEBHOOKS, "type, result"), "{{type}} {{result}}"),)),
     Panel(
         "Jobs",
         "short",
         (
             (f"sum by (task, result) (increase({s.JOB_RUNS.shown}[1h]))", "{{task}} {{result}} in an hour"),
-            (f"time() - max by (task) ({s.JOB_DONE.name})", "{{task}}: seconds since it was done"),
+            (f"time() - max by (task) ({s.JOB_DONE.name})", "{{task}}: seconds since the last run"),
         ),
     ),
     Panel("Time in jobs", "percentunit", ((_rate(s.JOB_SECONDS, "task"), "{{task}}"),)),
@@ -288,63 +288,8 @@ PANELS = (
 )
 
 
-def metrics_page() -> str:
-    """Return docs/metrics.md."""
-    rows = [
-        f"| `{each.shown}` | {each.kind.value} | {', '.join(f'`{name}`' for name in each.labels)} | {each.meaning}"
-        f"{' (one for each worker)' if each.merge is Merge.EACH else ''} |"
-        for each in SERIES
-    ]
-    alerts = [
-        f"| `{each.name}` | {each.severity} | {each.lasting} | {_TEMPLATE.sub(_named, each.summary)}. {each.action} |"
-        for each in ALERTS
-    ]
-    return _METRICS.format(series="\n".join(rows), alerts="\n".join(alerts))
-
-
-# What Prometheus fills in, as `$labels.store`.
-_TEMPLATE = re.compile(r"\{\{ \$(?:labels\.)?(\w+) \}\}")
-
-
-def _named(match: re.Match[str]) -> str:
-    return f"*{match[1]}*"
-
-
-_METRICS = """<!-- Generated by `python tools/generate.py`. Do not edit. -->
-
-# Series and alerts
-
-`/metrics` on the admin listener, for Prometheus, has the figures of all workers of the machine in one answer, whichever
-of them answers: counters and gauges are added up. A worker that has ended counts on in the sums until the service is
-restarted, so that no counter falls. `/metrics?of=worker` shows the one that answers. A worker that hangs is shown with
-the figures of the scrape before. From the same list come the [dashboard](../deploy/grafana/agentgate.json) for Grafana
-and the [alert rules](../deploy/prometheus/alerts.yaml); [slo.md](slo.md) says which promises they watch.
-
-```yaml
-scrape_configs:
-  - job_name: agentgate
-    static_configs: [{{targets: ["127.0.0.1:8081"]}}]
-rule_files: [alerts.yaml]
-```
-
-| Series | Type | Labels | Meaning |
-| --- | --- | --- | --- |
-{series}
-
-The hit rate of a cache is 1 - `agentgate_gateway_cache_misses_total` / `agentgate_decisions_total{{kind="request"}}`.
-
-## Alerts
-
-`page` wakes somebody, `ticket` waits for the morning.
-
-| Alert | Severity | Lasting | What, and what to do |
-| --- | --- | --- | --- |
-{alerts}
-"""
-
-
 def alert_rules() -> str:
-    """Return deploy/prometheus/alerts.yaml. It is JSON, which every reader of YAML reads, but for the first line."""
+    """Return deploy/prometheus/alerts.yaml: JSON, which is valid YAML, after a comment line."""
     recorded = [{"record": name, "expr": failed_checks(window)} for name, window in RECORDED]
     alerts = [
         {

@@ -1,18 +1,27 @@
 # ruff: noqa: INP001 - beside the package and not a part of one
-"""Reference pages that are made from the code: error codes."""
+"""Reference pages that are made from the code: error codes and labels."""
 
 from collections.abc import Iterator
 
 from agentgate.lib import errors
+from agentgate.protection.signals.labels import LABELS
 
 # Each table with where a client meets it.
 TABLES = (
-    (errors.SITEVERIFY, "Siteverify", "`POST /v1/siteverify`; see [On your server](server-side.md)."),
-    (errors.RECEIPTS, "Receipts", "`POST /v1/receipts/verify`; see [Tokens](tokens.md)."),
-    (errors.BROWSER, "Browser check", "`/v1/browser/...`, and the SDK's error callback; see [the SDK](sdk.md)."),
-    (errors.COMPAT, "Drop-in verify routes", "`error-codes` of the other services' forms; see [Moving](migrate.md)."),
-    (errors.GATEWAY, "Gateway", "`X-Service-Reason` of the [gateway check](gateway.md): decision and status of each."),
-    (errors.AGENTS, "Agents", "`/agent/submit` and handoff; see [Submitting as an agent](agent-submit.md)."),
+    (errors.SITEVERIFY, "Siteverify", "`POST /v1/siteverify`; see [Verify tokens](verify-tokens.md)."),
+    (errors.RECEIPTS, "Receipts", "`POST /v1/receipts/verify`; see [Verify tokens](verify-tokens.md)."),
+    (errors.BROWSER, "Browser check", "`/v1/browser/...`, and the SDK's error callback; see [Browser SDK](sdk.md)."),
+    (
+        errors.COMPAT,
+        "Drop-in verify routes",
+        "`error-codes` in the formats of other services; see [Migrate](migrate-captcha.md).",
+    ),
+    (
+        errors.GATEWAY,
+        "Gateway",
+        "`X-Service-Reason` of the [gateway check](gateway.md), with the decision and status of each reason.",
+    ),
+    (errors.AGENTS, "Agents", "`/agent/submit` and handoff; see [Submit forms as an agent](agent-actions.md)."),
     (errors.CONSOLE, "Admin, account and console API", "All routes below `/v1/admin`, `/v1/account`, `/v1/console`."),
 )
 
@@ -24,8 +33,10 @@ def errors_page(notice: str) -> str:
         "",
         "# Error codes",
         "",
-        "Every refusal is JSON with `error`, which is stable, and `message`, which is for people and may change.",
-        "A code may have another status in another API. Codes marked with a star are beyond the specification.",
+        "All error codes by API, with status and default message.",
+        "",
+        "An error is JSON with `error`, a stable code for programs, and `message`, a text for people that may change.",
+        "The same code can have different statuses in different APIs. A star marks codes that the specification lacks.",
     ]
     for table, title, about in TABLES:
         lines += ["", f"## {title}", "", about, "", *_rows(table)]
@@ -44,3 +55,41 @@ def _rows(table: errors.ErrorTable) -> Iterator[str]:
         wait = f" `Retry-After: {row.retry_after_s}`." if row.retry_after_s is not None else ""
         message = row.message.replace("|", "\\|")
         yield f"| `{row.code}`{'*' if row.added else ''} | {row.status} | {message}{wait} |"
+
+
+SOURCES = {
+    "net": "Network",
+    "http": "Request headers",
+    "path": "Path",
+    "ua": "User-Agent",
+    "browser": "Browser",
+    "behavior": "Behavior",
+    "input": "Input",
+    "probes": "Probes",
+    "evidence": "Combined evidence",
+    "cluster": "Clusters",
+    "privacy_pass": "Private access tokens",
+    "rate": "Rates",
+    "agent": "Agents",
+    "receipt": "Tokens and clearances",
+    "content": "Content",
+    "list": "Site lists",
+    "model": "Models",
+}
+
+
+def labels_page(notice: str) -> str:
+    """Return the page of all labels, by source."""
+    lines = [
+        f"<!-- {notice} -->",
+        "",
+        "# Labels",
+        "",
+        "A label is one finding about a request. Rules match labels, decisions list them, and models use them. The",
+        "part before the first dot is the source. A name that ends in `.*` is a family: its last part is data, such as",
+        "a country. [Signals](signals.md) explains how the labels are made.",
+    ]
+    for source, title in SOURCES.items():
+        lines += ["", f"## {title}", "", "| Label | Meaning |", "| --- | --- |"]
+        lines += [f"| `{label.name}` | {label.meaning} |" for label in LABELS if label.source == source]
+    return "\n".join(lines) + "\n"

@@ -30,7 +30,7 @@ def notes(changelog: str, version: str) -> str:
     if found is None:
         raise SystemExit(f"CHANGELOG.md has no part for {version}")
     # Outside of the repository its files are found in the documentation of the release.
-    text = re.sub(r"\]\(docs/([\w-]+)\.md(#[\w-]+)?\)", r"](/docs/\1\2)", found[1].strip())
+    text = re.sub(r"\]\(docs/([\w/-]+)\.md(#[\w-]+)?\)", r"](/docs/\1\2)", found[1].strip())
     return f"# AgentGate {version}\n\n{text}\n"
 
 

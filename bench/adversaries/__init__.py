@@ -1,1 +1,1 @@
-"""The lab: real automation and people-like visitors against the real service, on loopback. See docs/lab.md."""
+"""The lab: real automation and human-like visitors against the service on loopback. See docs/contributing/lab.md."""

@@ -30,7 +30,7 @@ def read_options() -> argparse.Namespace:
         "--least", type=int, default=training.LEAST_LABELS, help="train with no fewer labels than this, 20 at least"
     )
     parser.add_argument("--shadow", default="chromium curved,firefox curved,nodriver", help="who comes again in shadow")
-    parser.add_argument("--report", type=Path, default=ROOT / "docs/bot-model.md")
+    parser.add_argument("--report", type=Path, default=ROOT / "docs/contributing/bot-model.md")
     parser.add_argument("--model", type=Path, default=training.SHIPPED, help="replaced if the new one is better")
     return parser.parse_args()
 

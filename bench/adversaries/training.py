@@ -236,8 +236,8 @@ model is that at which at most 0.5% of the tuning half's people are found.
 {rows}
 
 A candidate is promoted if it finds more held-out bots at {asked} than the shipped one, no more than 0.5% of all people
-at {possible}, nobody at {possible} by one label of evidence alone, which has innocent causes, and every known program
-that the shipped one finds.
+at {possible}, no person at {possible} by one label of evidence alone, which can have a benign cause, and every known
+program that the shipped one finds.
 
 | model | highest score by one label | known programs that it would lose |
 | --- | --- | --- |
@@ -249,14 +249,14 @@ Of `GET /v1/admin/models/bot/compare`, after the gateway's requests and a few se
 
 {compared}
 
-## What it does not know
+## Limits
 
 - A few dozen people in browsers prove little about one in two hundred: none found among *n* leaves up to 3 / *n*.
 - Features and conditions were chosen among some dozen variants that were judged on the same held-out half, and bots
-  that only rates, headers or networks tell were left out of the gateway's part: the held-out figures are optimistic.
-- Sizes, rates, cookies, paths, headers, networks and crawlers' names are left out: they would be the lab's own. Rates,
-  headers and lists act by rules of their own, and so do the scrapers that only these tell.
-- Traits that are never a reason (drawing by software, a keyboard alone, no input, apps, old releases) are left out.
+  that only rates, headers or networks reveal were excluded from the gateway's part: held-out results are optimistic.
+- Sizes, rates, cookies, paths, headers, networks and crawlers' names are excluded: they are specific to the lab. Rates,
+  headers and lists have separate rules, as do the scrapers that only these reveal.
+- Traits that are never a reason (software rendering, keyboard only, no input, apps, old releases) are excluded.
 - The model scores labels. A client that shows none, such as a copy of a person's evidence with a real engine, scores
   like a person.
 """

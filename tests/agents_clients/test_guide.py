@@ -1,4 +1,4 @@
-"""The programs that docs/agents.md prints make requests that are verified."""
+"""The programs that docs/build-agent.md prints make requests that are verified."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from agentgate.protection.agents.signing.verify import AgentVerifier
 from tests.unit.protection.agents.verifying import AGENT, KnownKeys, message_of, policy_with, verify
 
 ROOT = Path(__file__).parents[2]
-GUIDE = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "docs" / "build-agent.md").read_text(encoding="utf-8")
 PROGRAMS = dict(re.findall(r"^```(?:python|js)\n(?:#|//) (\S+)\n(.*?)^```$", GUIDE, re.DOTALL | re.MULTILINE))
 BODY = '{"message": "Good day"}'
 LONGEST_S = 60

@@ -17,7 +17,7 @@ def opened(page: Page, site: ProtectedSite) -> Iterator[Page]:
     complaints: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-    page.goto(f"{site.gate}/docs/rules")
+    page.goto(f"{site.gate}/docs/write-rules")
     yield page
     assert {urlsplit(url).netloc for url in asked} == {urlsplit(site.gate).netloc}
     assert complaints == []
@@ -30,13 +30,13 @@ def test_a_reader_finds_a_page_with_the_keyboard_alone(opened: Page) -> None:
     opened.keyboard.press("ArrowDown")
     opened.keyboard.press("Enter")
 
-    expect(opened).not_to_have_url("**/docs/rules")
+    expect(opened).not_to_have_url("**/docs/write-rules")
     expect(opened.locator("article")).to_contain_text("requestId")
 
 
 def test_the_theme_is_kept_from_page_to_page(opened: Page) -> None:
     opened.get_by_role("button", name="Dark").click()
-    opened.get_by_role("link", name="Signals", exact=True).first.click()
+    opened.get_by_role("link", name="Settings", exact=True).first.click()
 
     expect(opened.locator("html")).to_have_attribute("data-theme", "dark")
     ground = opened.evaluate("getComputedStyle(document.documentElement).backgroundColor")
@@ -48,7 +48,7 @@ def test_a_response_about_a_page_is_counted(opened: Page, site: ProtectedSite) -
 
     expect(opened.get_by_text("Thank you.")).to_be_visible()
     items = site.service.operator.get("/v1/admin/docs-feedback").json()["items"]
-    assert items == [{"page": "/docs/rules", "helpful": 1, "notHelpful": 0, "total": 1}]
+    assert items == [{"page": "/docs/write-rules", "helpful": 1, "notHelpful": 0, "total": 1}]
 
 
 def test_it_fits_a_narrow_screen_and_its_pages_can_be_opened(opened: Page) -> None:
@@ -56,7 +56,7 @@ def test_it_fits_a_narrow_screen_and_its_pages_can_be_opened(opened: Page) -> No
 
     assert opened.evaluate("document.documentElement.scrollWidth") == 360
     opened.get_by_role("button", name="Pages").click()
-    expect(opened.get_by_role("link", name="Webhooks and export")).to_be_visible()
+    expect(opened.get_by_role("link", name="Receive webhooks and export decisions")).to_be_visible()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

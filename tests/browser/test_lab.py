@@ -1,4 +1,4 @@
-"""A handful of the lab's sessions: the tools that must get no token, and a person who must. See docs/lab.md."""
+"""Some of the lab's sessions: tools that must get no token, and a person who must. See docs/contributing/lab.md."""
 
 import shutil
 import sys

@@ -1,4 +1,4 @@
-"""docs/two-nodes.md, followed to the letter: real PostgreSQL, Redis, nginx, Prometheus and two nodes.
+"""docs/databases.md, followed to the letter: real PostgreSQL, Redis, nginx, Prometheus and two nodes.
 
 Files lie under a temporary folder in place of `/`, ports are free ones, and systemd does not run: `sudo`, `apt-get` and
 `systemctl` are stand-ins, the last of which starts what the unit files say.
@@ -161,7 +161,7 @@ class Machine:
 
 
 def test_the_page_leads_to_two_nodes_with_a_front_metrics_and_a_backup(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "two-nodes.md").read_text()
+    page = (ROOT / "docs" / "databases.md").read_text()
     [packages] = re.findall(r"apt-get install -y ([a-z][^\n.]+)\n", page)
     shown = subprocess.run(["dpkg-query", "--show", *packages.split()], capture_output=True, text=True, check=False)
     if shown.returncode != 0:

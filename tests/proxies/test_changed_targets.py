@@ -1,4 +1,4 @@
-"""What each proxy makes of a target by itself, as docs/adapters.md tells it: everything else goes on as it came."""
+"""How each proxy changes targets, as docs/reverse-proxies.md lists it; everything else is passed on unchanged."""
 
 import pytest
 

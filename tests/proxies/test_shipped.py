@@ -102,10 +102,10 @@ def test_a_proxy_with_two_files_shows_it(tmp_path: Path) -> None:
     [
         (("iis",), "give one of nginx, caddy, haproxy, apache, traefik, envoy"),
         (("nginx", "--file", "x"), "it has agentgate.conf"),
-        (("nginx", "--service", "127.0.0.1:8080"), "must begin with http://"),
+        (("nginx", "--service", "127.0.0.1:8080"), "must start with http://"),
         (("nginx", "--service", "https://gate.example", "--service-ca", "x;"), "full path of a file"),
         (("nginx", "--service", "http://127.0.0.1:99999"), "is not an address"),
-        (("nginx", "--origin", "ftp://shop.example"), "must begin with http:// or https://"),
+        (("nginx", "--origin", "ftp://shop.example"), "must start with http:// or https://"),
         (("nginx", "--origin", "https://shop.example/path"), "scheme, host and port only"),
         (("nginx", "--origin", "https://user@shop.example"), "scheme, host and port only"),
         (("nginx", "--origin", 'https://shop.example";return 200'), "scheme, host and port only"),

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "docs" / "security-tests.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "contributing" / "security-tests.md").read_text(encoding="utf-8")
 FAMILIES = (("C", 15), ("N", 12), ("D", 11), ("V", 10))
 THREATS = [f"{family}{number}" for family, last in FAMILIES for number in range(1, last + 1)]
 # Of these, one line may be about several, and several about one.

@@ -1,4 +1,4 @@
-"""What docs/server-side.md prints does what it says."""
+"""What docs/verify-tokens.md prints does what it says."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "server-side.md").read_text(encoding="utf-8")
+GUIDE = (Path(__file__).parents[2] / "docs" / "verify-tokens.md").read_text(encoding="utf-8")
 
 
 def blocks(language):

@@ -79,7 +79,7 @@ def parameters(row: Endpoint, scene: Scene, things: Things) -> dict[str, str]:
     # The pages of the consoles: the same shell whatever the address says.
     known |= {"page": "sites", "name": things.site, "part": "overview"}
     if path.startswith("/docs/"):
-        known |= {"page": "appeals"} if "{folder}" not in path else {"folder": "decisions", "page": "0041-appeals"}
+        known |= {"page": "webhooks"} if "{folder}" not in path else {"folder": "decisions", "page": "0041-appeals"}
     if "/assets/" in path:
         known["file"] = "icon.svg"
     known |= {"decisionId": things.decision, "visitorId": things.visitor}

@@ -1,4 +1,4 @@
-"""Conditions on the request itself as docs/rules.md words them, slowly; and random ones to hold against the service.
+"""A slow reference of the request conditions in docs/write-rules.md, and random conditions to compare with the service.
 
 Paths here are plain and in lower case, and none is another's with a closing slash: what odd ones could be is tested
 elsewhere.

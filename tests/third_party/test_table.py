@@ -1,4 +1,4 @@
-"""The table in docs/migrate.md names each package that is run here, and how it is told the address."""
+"""The table in docs/migrate-captcha.md names each package that is run here, and how its host is configured."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from tests.third_party.browser_packages import PACKAGES
 from tests.third_party.install import HERE
 from tests.third_party.server_packages import DEBIAN, NODE, PYTHON
 
-PAGE = HERE.parents[1] / "docs" / "migrate.md"
+PAGE = HERE.parents[1] / "docs" / "migrate-captcha.md"
 SERVICES = {"turnstile": "Turnstile", "recaptcha": "reCAPTCHA", "hcaptcha": "hCaptcha"}
 
 

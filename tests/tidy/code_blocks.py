@@ -19,7 +19,7 @@ from jsonschema import Draft202012Validator
 from agentgate.server.cli import command_line
 from tests.tidy.sources import ROOT, sources
 
-PAGES = re.compile(r"README\.md|docs/[^/]+\.md|(?:packages|deploy)/[^/]+/README\.md")
+PAGES = re.compile(r"README\.md|docs/(?:contributing/)?[^/]+\.md|(?:packages|deploy)/[^/]+/README\.md")
 FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)\n(?P<code>.*?)^(?P=indent)```$", re.DOTALL | re.MULTILINE)
 SURFACES = ("public", "account", "console", "admin")
 # Stands for what a page leaves out: a name that is yours, the rest of a list, of a text.

@@ -21,64 +21,55 @@ RUN = {
     ("docs/start-proxy.md", "sh"): f"{GUIDES}::test_a_site_behind_a_proxy",
     ("docs/start-form.md", "sh"): f"{GUIDES}::test_a_form",
     ("docs/start-form.md", "python"): f"{GUIDES}::test_a_form",
-    ("docs/start-operator.md", "sh"): f"{GUIDES}::test_running_the_service",
+    ("docs/install.md", "sh"): f"{GUIDES}::test_running_the_service",
     ("docs/start-agent.md", "sh"): f"{GUIDES}::test_an_agent_that_is_welcome",
-    ("docs/two-nodes.md", "sh"): (
+    ("docs/databases.md", "sh"): (
         "tests/deploy/test_two_nodes_page.py::test_the_page_leads_to_two_nodes_with_a_front_metrics_and_a_backup"
     ),
-    ("docs/admin-api.md", "sh"): "tests/examples/test_api_pages.py::test_the_admin_api",
-    ("docs/account-api.md", "sh"): "tests/examples/test_api_pages.py::test_the_account_api_and_the_console_api",
-    ("docs/console-api.md", "sh"): "tests/examples/test_api_pages.py::test_the_account_api_and_the_console_api",
-    ("docs/agents.md", "python"): "tests/agents_clients/test_guide.py::test_a_program_of_the_guide_is_verified",
-    ("docs/agents.md", "js"): "tests/agents_clients/test_guide.py::test_a_program_of_the_guide_is_verified",
-    ("docs/agent-submit.md", "python"): "tests/api/public/test_agent_submit_docs.py::test_the_example_submits_and_pays",
-    ("docs/server-side.md", "sh"): "tests/site_server/test_guide.py::test_the_call_with_curl_works",
+    ("docs/http-apis.md", "sh"): "tests/examples/test_api_pages.py::test_the_page_of_the_apis",
+    ("docs/build-agent.md", "python"): "tests/agents_clients/test_guide.py::test_a_program_of_the_guide_is_verified",
+    ("docs/build-agent.md", "js"): "tests/agents_clients/test_guide.py::test_a_program_of_the_guide_is_verified",
+    ("docs/agent-actions.md", "python"): (
+        "tests/api/public/test_agent_submit_docs.py::test_the_example_submits_and_pays"
+    ),
+    ("docs/verify-tokens.md", "sh"): "tests/site_server/test_guide.py::test_the_call_with_curl_works",
     ("docs/webhooks.md", "python"): (
         "tests/unit/events/webhooks/test_signing.py::test_the_code_in_the_document_knows_genuine_deliveries"
     ),
-    ("docs/aliases.md", "json"): (
+    ("docs/allow-webhooks.md", "json"): (
         "tests/unit/protection/sites/test_aliases.py::test_the_routes_of_the_page_cover_the_names_that_it_lists"
     ),
     ("docs/contract.md", ""): "tests/contract/test_contract_records.py::test_a_record_has_the_fields_of_the_contract",
 }
 # JSON -> the component of an OpenAPI document that it is one of.
 ANSWERS = {
-    "docs/account-api.md#3": ("admin", "InviteResult"),
-    "docs/account-api.md#6": ("account", "InviteInfo"),
-    "docs/account-api.md#16": ("account", "SessionList"),
-    "docs/admin-api.md#3": ("admin", "SessionInfo"),
-    "docs/admin-api.md#5": ("admin", "SessionInfo"),
-    "docs/admin-api.md#9": ("admin", "OperatorSessionList"),
-    "docs/admin-api.md#19": ("admin", "ConfigChangeList"),
-    "docs/admin-api.md#21": ("admin", "InviteResult"),
-    "docs/admin-api.md#27": ("admin", "ErrorBody"),
     "docs/agent-policy.md#3": ("admin", "ChargeStatement"),
-    "docs/agent-sim.md#1": ("admin", "AgentPolicy"),
-    "docs/agent-submit.md#3": ("public", "SubmissionAnswer"),
-    "docs/agent-tools.md#3": ("admin", "AgentPolicy"),
-    "docs/aliases.md#2": ("admin", "SiteChange"),
+    "docs/test-installation.md#2": ("admin", "AgentPolicy"),
+    "docs/agent-actions.md#3": ("public", "SubmissionAnswer"),
+    "docs/agent-actions.md#9": ("admin", "AgentPolicy"),
+    "docs/allow-webhooks.md#4": ("admin", "SiteChange"),
     "docs/browser-check.md#1": ("public", "ChallengeInput"),
     "docs/browser-check.md#2": ("public", "Challenge"),
     "docs/browser-check.md#4": ("public", "VerifyInput"),
     "docs/browser-check.md#5": ("public", "VerifyResult"),
     "docs/browser-check.md#6": ("public", "VerifyResult"),
-    "docs/console-api.md#3": ("console", "OwnAccount"),
-    "docs/console-api.md#10": ("console", "AuditPage"),
-    "docs/handoff.md#1": ("public", "ErrorBody"),
-    "docs/migrate.md#2": ("public", "CompatAnswer"),
-    "docs/models.md#2": ("admin", "ModelFile"),
-    "docs/models.md#3": ("admin", "Tree"),
-    "docs/tokens.md#2": ("public", "SiteverifySuccess"),
+    "docs/agent-actions.md#5": ("public", "ErrorBody"),
+    "docs/http-apis.md#5": ("admin", "InviteResult"),
+    "docs/http-apis.md#8": ("admin", "ErrorBody"),
+    "docs/migrate-captcha.md#2": ("public", "CompatAnswer"),
+    "docs/train-model.md#5": ("admin", "ModelFile"),
+    "docs/train-model.md#6": ("admin", "Tree"),
+    "docs/verify-tokens.md#2": ("public", "SiteverifySuccess"),
     "docs/webhooks.md#2": ("console", "WebhookSecret"),
 }
 # What is only shown, and why.
 SHOWN = {
     "README.md#3": "a drawing",
-    "docs/architecture.md#1": "a drawing; tests/tidy/test_imports.py holds the source against the same order",
-    "docs/agent-tools.md#2": "shortened; tests/api/public/test_agent_tools.py has the whole of it",
+    "docs/contributing/architecture.md#1": "a drawing; tests/tidy/test_imports.py compares the source with it",
+    "docs/agent-actions.md#8": "shortened; tests/api/public/test_agent_tools.py has the whole of it",
     "docs/browser-check.md#3": "shortened; tests/api/public/test_browser_script.py runs such a script",
     "docs/browser-check.md#7": "a part of a body; tests/api/public/test_browser_step_up.py sends such answers",
-    "docs/events.md#1": "the form of a query; tests/store/test_events.py reads days by such",
+    "docs/contributing/events.md#1": "the form of a query; tests/store/test_events.py reads days by such",
     "docs/sdk.md#1": "markup; tests/browser/sdk/test_widgets.py opens such pages",
     "docs/sdk.md#2": "markup; tests/browser/sdk/test_widgets.py opens such pages",
     "docs/sdk.md#5": "a header; tests/browser/test_policies.py sends it",
@@ -105,7 +96,7 @@ def recipe_problems(block: Block) -> Iterator[str]:
 
 def python_problems(block: Block) -> Iterator[str]:
     yield from code_blocks.python_problems(block)
-    if block.page == "docs/recipes.md":
+    if block.page == "docs/contributing/recipes.md":
         yield from recipe_problems(block)
 
 
@@ -115,7 +106,7 @@ def json_problems(block: Block) -> Iterator[str]:
     if block.name in ANSWERS:
         surface, name = ANSWERS[block.name]
         yield from schema_problems(value, surface, component(name))
-    elif block.page == "docs/mcp.md":
+    elif block.page == "docs/cli.md":
         [server] = value["mcpServers"].values()
         assert server["command"] == "agentgate"
         yield from code_blocks.command_problems(server["args"])

@@ -70,7 +70,7 @@ def test_every_relative_link_leads_somewhere():
 
 def test_every_test_that_the_list_of_attacks_names_exists():
     documents = sources(".md")
-    named = NAMED_TEST.findall(documents["docs/security-tests.md"] + documents["docs/guarantees.md"])
+    named = NAMED_TEST.findall(documents["docs/contributing/security-tests.md"] + documents["docs/security-privacy.md"])
     tests = sources(".py", under="tests/")
     texts = [(f"{path}::{name}", tests.get(f"tests/{path}"), f"def {name}(" if name else "") for path, name in named]
     missing = [shown for shown, text, definition in texts if text is None or definition not in text]
@@ -130,7 +130,7 @@ def test_no_page_reports_what_is_not_there():
 
 
 def test_the_architecture_names_every_folder_of_the_rooms():
-    page = sources(".md")["docs/architecture.md"]
+    page = sources(".md")["docs/contributing/architecture.md"]
     folders = {
         parts[3]
         for path in sources(".py", under="src/agentgate/")

@@ -1505,7 +1505,7 @@ export interface ProbePool {
   seen: Record<string, number[]>;
 }
 
-/** Probe programs that need a real engine, as described in `docs/probes.md`. Return `draw` with the results. */
+/** Probe programs that need a real engine, as described in `docs/signals.md`. Return `draw` with the results. */
 export interface Probes {
   draw: string;
   programs: unknown[];

@@ -1,4 +1,4 @@
-/** Probe programs as a challenge carries them, and what goes back. `docs/probes.md` says what each measure means. */
+/** Probe programs of a challenge, and their results. `docs/contributing/detection-internals.md` explains the measures. */
 
 /** A box's CSS, or its CSS and its children. */
 export type Box = string | readonly (string | Box)[];

@@ -1,1 +1,1 @@
-"""Words everybody uses: records, enumerations, time, identifiers, cursors. Imports nothing of ours."""
+"""Shared vocabulary: records, enumerations, time, identifiers, cursors. Imports nothing of ours."""

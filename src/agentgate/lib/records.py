@@ -1,4 +1,4 @@
-"""The two kinds of typed record, and the field types that several concepts share.
+"""The three kinds of typed record, and the field types that several concepts share.
 
 A record is the only description of a shape: decoding, checks, OpenAPI and TypeScript types all come from it.
 Required fields have no default; optional ones are `T | UnsetType = UNSET` and are absent on the wire.

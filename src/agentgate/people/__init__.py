@@ -1,1 +1,1 @@
-"""Who uses the service: identity, accounts; audit (what they did), outbox (what they are told), feedback."""
+"""Users of the service: identity, accounts, audit trail, outbox, feedback."""

@@ -54,7 +54,9 @@ def examine(installation: Installation) -> list[Finding]:
         check_feeds(installation, home),
         *check_caches(installation, home),
         *check_upstream(installation),
-        skipped("unseen", f"not testable from outside: {UNSEEN}", "Read docs/doctor.md, and check these manually."),
+        skipped(
+            "unseen", f"not testable from outside: {UNSEEN}", "Read docs/test-installation.md and check these manually."
+        ),
     ]
 
 

@@ -66,7 +66,7 @@ def _aliases(installation: Installation, upstream: Site) -> Finding:
     ]
     opened = [alias for alias in answered if _is_open(installation.site.try_asking(method, alias))]
     if opened:
-        fix = "Add them as routes of the site (docs/aliases.md), or remove them from the application."
+        fix = "Add them as routes of the site (docs/allow-webhooks.md), or remove them from the application."
         found = f"the application also serves {path} as {', '.join(opened)}, which is not protected"
         return failed("aliases", found, fix)
     if answered:

@@ -162,7 +162,7 @@ def test_a_malformed_invitation_is_rejected(service: RunningService) -> None:
 
     for body, part in (
         ({}, "email"),
-        ({"email": "nonsense"}, "e-mail"),
+        ({"email": "nonsense"}, "email address"),
         ({"email": "a@b.example", "name": "two\nlines"}, "name"),
         ({"email": "a@b.example", "customerName": ""}, "customerName"),
         ({"email": "a@b.example", "customerName": "x" * 101}, "customerName"),

@@ -92,7 +92,7 @@ def test_a_bad_model_is_rejected_with_the_reason_and_changes_nothing(service: Ru
     before = configuration(service)
 
     for body, words in (
-        (logistic(features=["net.datacenter", "nonsense"]), "nonsense is no feature"),
+        (logistic(features=["net.datacenter", "nonsense"]), "nonsense is not a feature"),
         (logistic(weights=[1.0]), "one entry per feature"),
         (logistic(kind="agent"), "kind is agent"),
         (logistic(code="1"), "code is not a known property"),

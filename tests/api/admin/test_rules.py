@@ -353,6 +353,6 @@ def test_rules_that_would_turn_too_many_people_away_are_blocked(service: Running
     stored = replace(service, ruleSet=SET, maxHumanFlips=2)
 
     assert refusal(refused) == (409, "backtest_refused")
-    assert "2 decisions labelled human" in refused.json()["message"]
+    assert "2 decisions labeled human" in refused.json()["message"]
     assert refusal(stale) == (409, "revision_conflict")
     assert (stored.status_code, stored.json()["revision"]) == (200, 1)

@@ -199,7 +199,7 @@ def test_a_backtest_of_addresses_knows_them_by_their_visitors(
 def test_the_example_of_the_documents_works_and_a_sample_shows_which_entry_decides(
     people: Cast, path: str, site_key: str
 ) -> None:
-    text = (Path(__file__).parents[3] / "docs" / "rules.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[3] / "docs" / "write-rules.md").read_text(encoding="utf-8")
     example = re.search(r"list-entries\".*?-d '(\{.*?\})'", text, re.DOTALL)
     assert example is not None
 

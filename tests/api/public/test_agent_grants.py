@@ -49,7 +49,7 @@ def trail(scene: HandoffScene, action: str) -> list[dict[str, Any]]:
 
 
 def test_a_grant_is_listed_used_up_and_left_in_the_trail(scene: HandoffScene) -> None:
-    assert "without asking" in allow(scene, "given", uses="3", hours="24")
+    assert "without approval" in allow(scene, "given", uses="3", hours="24")
     [grant] = grants(scene)
 
     assert (grant["agent"], grant["keyId"], grant["action"]) == (scene.agent.url, scene.agent.keyid, "submit")
@@ -97,7 +97,7 @@ def test_without_the_policys_word_no_one_can_give_a_grant_or_use_one(scene: Hand
         handoff = scene.open(submission_id="unoffered")
         page = scene.service.public.get(f"/handoff/{handoff.id}").text
         assert "remember" not in page
-        assert "without asking" not in allow(scene, "not-offered")
+        assert "without approval" not in allow(scene, "not-offered")
         assert len(grants(scene)) == known
         assert use(scene) is None
     finally:

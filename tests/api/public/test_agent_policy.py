@@ -57,7 +57,7 @@ def test_a_policy_is_replaced_whole_and_shown_with_the_site(shop: AgentShop) -> 
         ({"agents": {"http://agent.example": {"decision": "allow"}}}, "https origin"),
         ({"agents": {"https://Agent.example": {"decision": "allow"}}}, "must be written https://agent.example"),
         ({"agents": {AGENT.url: {"decision": "allow", "jwks": {"keys": [{"kty": "RSA"}]}}}}, "Ed25519"),
-        ({"agents": {AGENT.url: {"decision": "allow", "actions": {"fly": "allow"}}}}, "it has submit, search"),
+        ({"agents": {AGENT.url: {"decision": "allow", "actions": {"fly": "allow"}}}}, "Its actions are submit, search"),
         ({"actions": {"fly": {}}}, "actions.fly"),
         ({"actions": {"submit": {"price": "0.05 USD"}}}, "USD 0.05"),
         ({"tools": [{"name": "x" * 131_072}]}, "128 KiB"),

@@ -1,4 +1,4 @@
-"""The examples of docs/agent-submit.md do what the page says."""
+"""The examples of docs/agent-actions.md do what the page says."""
 
 import base64
 import json
@@ -19,7 +19,7 @@ from tests.support.agent_client import SEED
 from tests.support.agent_steps import AgentShop
 from tests.support.service import ADMIN_KEY, RunningService, running_service
 
-PAGE = Path(__file__).parents[3] / "docs" / "agent-submit.md"
+PAGE = Path(__file__).parents[3] / "docs" / "agent-actions.md"
 
 
 def snippets() -> list[str]:

@@ -175,7 +175,7 @@ def test_a_body_that_cannot_be_read_is_a_bad_request(shop: Shop, route: str, con
 
 
 def test_only_turnstile_explains_a_rejection_in_plain_text(shop: Shop):
-    assert "another site" in shop.verify(TURNSTILE, response=shop.token(site_key="site_another1"))["messages"][0]
+    assert "different sites" in shop.verify(TURNSTILE, response=shop.token(site_key="site_another1"))["messages"][0]
     assert "messages" not in shop.verify(RECAPTCHA, response="x")
 
 

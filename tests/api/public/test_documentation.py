@@ -11,6 +11,7 @@ import pytest
 
 from agentgate.http.documentation import endpoints
 from agentgate.http.documentation.library import Library
+from agentgate.http.documentation.moved import MOVED
 from agentgate.http.documentation.search import Section, find
 from tests.support.service import RunningService
 
@@ -95,7 +96,7 @@ def test_every_link_of_every_page_leads_somewhere(listener):
 
 
 def test_a_page_is_html_under_a_strict_policy_and_markdown_under_its_other_name(shared_service: RunningService) -> None:
-    page, twin = shared_service.public.get("/docs/rules"), shared_service.public.get("/docs/rules.md")
+    page, twin = shared_service.public.get("/docs/write-rules"), shared_service.public.get("/docs/write-rules.md")
 
     policy = page.headers["content-security-policy"]
     assert "default-src 'none'" in policy
@@ -103,40 +104,72 @@ def test_a_page_is_html_under_a_strict_policy_and_markdown_under_its_other_name(
     assert not re.search(r"unsafe|https?:|\*|data:", policy)
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     assert twin.headers["content-type"] == "text/markdown; charset=utf-8"
-    assert twin.text.startswith("# Rules\n")
-    assert shared_service.public.get("/docs/rules", headers={"If-None-Match": page.headers["etag"]}).status_code == 304
+    assert twin.text.startswith("# Write and test rules\n")
+    cached = shared_service.public.get("/docs/write-rules", headers={"If-None-Match": page.headers["etag"]})
+    assert cached.status_code == 304
 
 
-def test_the_list_for_programs_names_every_page_of_the_index_as_markdown(shared_service: RunningService) -> None:
+def test_llms_txt_lists_every_page_of_the_index_as_markdown(shared_service: RunningService) -> None:
     told = shared_service.public.get("/llms.txt")
     named = re.findall(r"\]\((/docs/[^)]+)\)", told.text)
 
     assert told.headers["content-type"] == "text/plain; charset=utf-8"
-    assert len(named) > 60
-    assert "/docs/server-side.md" in named
+    assert len(named) > 35
+    assert "/docs/verify-tokens.md" in named
     assert [address for address in named if shared_service.public.get(address).status_code != 200] == []
 
 
 @pytest.mark.parametrize("path", ["gone", "..%2fsetup.py", "decisions/gone", "openapi/..%2f..%2fsetup", "x/y"])
-def test_what_is_no_page_is_not_found(shared_service: RunningService, path: str) -> None:
+def test_an_unknown_page_returns_404(shared_service: RunningService, path: str) -> None:
     reply = shared_service.public.get(f"/docs/{path}")
 
     assert (reply.status_code, reply.json()["error"]) in {(404, "not_found"), (400, "invalid_request")}
 
 
-def test_the_search_works_without_script_and_shows_a_question_as_text(shared_service: RunningService) -> None:
+def test_search_works_without_javascript_and_escapes_the_query(shared_service: RunningService) -> None:
     found = shared_service.public.get("/docs/search", params={"q": "requestId siteverify"})
     odd = shared_service.public.get("/docs/search", params={"q": "<script>alert(1)</script>"})
 
-    assert re.search(r'<li><a href="/docs/(server-side|tokens)', found.text)
+    assert re.search(r'<li><a href="/docs/(verify-tokens|http-apis)', found.text)
     assert "<script>alert" not in odd.text
     assert "&lt;script&gt;" in odd.text
 
 
 def test_readers_must_give_feedback_only_where_they_can_give_it(shared_service: RunningService) -> None:
-    assert 'data-page="/docs/rules"' in shared_service.public.get("/docs/rules").text
-    assert "data-page" not in shared_service.operator.get("/docs/rules").text
+    assert 'data-page="/docs/write-rules"' in shared_service.public.get("/docs/write-rules").text
+    assert "data-page" not in shared_service.operator.get("/docs/write-rules").text
     assert shared_service.public.post("/v1/docs/feedback", json={"page": "/docs/", "helpful": True}).status_code == 202
+
+
+def test_a_moved_page_redirects_to_the_page_that_replaced_it(shared_service: RunningService) -> None:
+    pages = Library().pages
+    for old, new in MOVED.items():
+        assert old not in pages, old
+        assert new in pages, f"{old} redirects to {new}, which does not exist"
+
+    page, twin = shared_service.public.get("/docs/rules?x=1"), shared_service.public.get("/docs/rules.md")
+    assert (page.status_code, page.headers["location"]) == (308, "/docs/write-rules")
+    assert (twin.status_code, twin.headers["location"]) == (308, "/docs/write-rules.md")
+
+
+def test_the_front_page_links_to_the_documentation(listener):
+    assert "/docs/" in Links(listener.get("/").text).targets
+
+
+def test_user_pages_exclude_contributor_pages_from_search_and_sidebar(shared_service: RunningService) -> None:
+    def results(**query: str) -> list[str]:
+        html = shared_service.public.get("/docs/search", params=query).text
+        return re.findall(r'<li><a href="(/docs/[^"#]*)', html.partition("<main")[2])
+
+    internal = ("/docs/decisions/", "/docs/contributing/", "/docs/gaps", "/docs/contract", "/docs/spec")
+    assert [each for each in results(q="decision record") if each.startswith(internal)] == []
+    assert [each for each in results(q="package layout", all="1") if each.startswith("/docs/decisions/")] != []
+    users = shared_service.public.get("/docs/search.json").json()
+    everything = shared_service.public.get("/docs/search-all.json").json()
+    assert [row[0] for row in users if row[0].startswith(internal)] == []
+    assert len(everything) > len(users)
+    sidebar = Links(shared_service.public.get("/docs/").text.partition("<main")[0]).targets
+    assert [each for each in sidebar if each.startswith("/docs/decisions/")] == []
 
 
 def test_the_bare_address_leads_to_the_first_page(shared_service: RunningService) -> None:

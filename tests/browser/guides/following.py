@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 BLOCK = re.compile(r"^```(?P<language>\w+)\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE)
 FILE_NAME = re.compile(r"(?:#|//) (\S+\.\w+)\n")
-INSTALLED = {"agentgate-server", "agentgate-client", "flask", "requests", "requests-http-signature"}
+INSTALLED = {"flask"}
 LONGEST_S = 100
 
 PIP = f"""#!{sys.executable}

@@ -67,7 +67,7 @@ def test_a_form(tmp_path: Path, page: Page) -> None:
 
 @pytest.mark.soak
 def test_running_the_service(tmp_path: Path) -> None:
-    with guide("start-operator.md", tmp_path) as start:
+    with guide("install.md", tmp_path) as start:
         told = start.follow()
 
     assert "/console/invite#" in told

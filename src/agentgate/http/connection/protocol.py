@@ -82,6 +82,8 @@ class GateProtocol(DeferringConnection):
         self._head: RequestHead | None = None
         self._hot: HotFunction | None = None
         self._hot_body = b""
+        # The parser sets it; a request that is held until its body arrives never reaches the parser.
+        self.url = b""
 
     # The transport's callbacks.
 

@@ -1,1 +1,1 @@
-"""The documentation at `/docs/`: Markdown pages as HTML, search, `llms.txt`. Nothing is asked of other hosts."""
+"""The documentation at `/docs/`: Markdown pages as HTML, search, `llms.txt`. No requests to other hosts."""

@@ -11,27 +11,44 @@ if (kept === "light" || kept === "dark") root.dataset.theme = kept;
 const MOST_RESULTS = 12;
 const FIELDS = /** @type {const} */ ([[2, 8], [1, 4], [3, 1]]);
 
-/** @param {Section} section @param {string[]} words */
-function score(section, words) {
-  let total = 0;
-  for (const word of words) {
+const STOP_WORDS = new Set(
+  "a an and are be by can do does for from how i if in is it my of on or the to what when where which why with".split(" "));
+
+/** Removes a plural or verb ending: words match by their beginning. @param {string} word */
+const stem = (word) => word.endsWith("ss") ? word : word.replace(/(?<=[\p{L}\p{N}_]{3})(?:ies|ing|ed|y|s)$/u, "");
+
+/**
+ * Returns how many of the words a section contains, and the sum of their weights. A word within another counts little.
+ * A heading counts more if the words are most of it.
+ * @param {Section} section @param {string[]} words @param {RegExp[]} patterns
+ */
+function rank(section, words, patterns) {
+  const texts = FIELDS.map(([field]) => ` ${section[field].toLowerCase()}`);
+  let count = 0;
+  let score = 0;
+  let share = 0;
+  words.forEach((word, place) => {
     let found = 0;
-    for (const [field, weight] of FIELDS) {
-      const text = section[field].toLowerCase();
-      if (text.includes(word)) found += weight * (text.startsWith(word) || text.includes(` ${word}`) ? 2 : 1);
-    }
-    if (!found) return 0;
-    total += found;
-  }
-  return total;
+    FIELDS.forEach(([, weight], field) => {
+      if (texts[field].includes(word)) found += patterns[place].test(texts[field]) ? 4 * weight : 1;
+    });
+    count += Number(found > 0);
+    score += found;
+    if (patterns[place].test(texts[0])) share += word.length;
+  });
+  return { count, score: score + Math.floor(32 * share / texts[0].length) };
 }
 
 /** @param {Section[]} index @param {string} question */
 function find(index, question) {
-  const words = [...new Set(question.toLowerCase().match(/[\p{L}\p{N}_.-]+/gu) ?? [])].slice(0, 8);
-  if (!words.length) return [];
-  const scored = index.map((section, place) => ({ section, place, score: score(section, words) }));
-  return scored.filter((each) => each.score > 0).sort((a, b) => b.score - a.score || a.place - b.place).slice(0, MOST_RESULTS);
+  const asked = [...new Set(question.toLowerCase().match(/[\p{L}\p{N}_.-]+/gu) ?? [])];
+  const telling = asked.filter((word) => !STOP_WORDS.has(word));
+  const words = [...new Set((telling.length ? telling : asked).map(stem))].slice(0, 8);
+  // Words consist of letters, digits and `_ . -`.
+  const patterns = words.map((word) => new RegExp(`(?<![\\p{L}\\p{N}])${word.replaceAll(".", "\\.")}`, "u"));
+  const ranked = index.map((section, place) => ({ section, place, ...rank(section, words, patterns) }));
+  return ranked.filter((each) => 2 * each.count > words.length)
+    .sort((a, b) => b.count - a.count || b.score - a.score || a.place - b.place).slice(0, MOST_RESULTS);
 }
 
 /** @param {string} name @param {Record<string, string>} attributes @param {...(Node | string)} children */
@@ -45,9 +62,15 @@ function make(name, attributes, ...children) {
 function search() {
   const input = /** @type {HTMLInputElement} */ (document.getElementById("q"));
   const hits = /** @type {HTMLElement} */ (document.getElementById("hits"));
-  /** @type {Promise<Section[]> | undefined} */
-  let loading;
-  const load = () => (loading ??= fetch("/docs/search.json").then((reply) => reply.json()));
+  const all = /** @type {HTMLInputElement} */ (document.getElementById("all"));
+  /** @type {Map<string, Promise<Section[]>>} */
+  const loading = new Map();
+  const load = () => {
+    const address = all.checked ? "/docs/search-all.json" : "/docs/search.json";
+    const begun = loading.get(address) ?? fetch(address).then((reply) => reply.json());
+    loading.set(address, begun);
+    return begun;
+  };
   const show = async () => {
     const question = input.value.trim();
     if (!question) { hits.hidden = true; return; }
@@ -55,11 +78,12 @@ function search() {
     if (question !== input.value.trim()) return;
     const rows = found.map(({ section: [address, page, heading] }) =>
       make("a", { href: address }, heading, make("small", {}, page)));
-    hits.replaceChildren(...(rows.length ? rows : [make("p", {}, "No page has these words. Try fewer.")]));
+    hits.replaceChildren(...(rows.length ? rows : [make("p", {}, "No page contains these words. Try fewer.")]));
     hits.hidden = false;
   };
   input.addEventListener("focus", load);
   input.addEventListener("input", show);
+  all.addEventListener("change", show);
   document.addEventListener("keydown", (event) => {
     const typing = event.target instanceof HTMLElement && /^(INPUT|TEXTAREA)$/.test(event.target.tagName);
     if (event.key === "/" && !typing) { event.preventDefault(); input.focus(); }
@@ -113,7 +137,7 @@ function feedback() {
       const body = JSON.stringify({ page: box.dataset.page, helpful: button.dataset.helpful === "true" });
       const headers = { "Content-Type": "application/json" };
       const reply = await fetch("/v1/docs/feedback", { method: "POST", headers, body }).catch(() => undefined);
-      told.textContent = reply?.ok ? "Thank you." : "Your answer could not be sent. Try again later.";
+      told.textContent = reply?.ok ? "Thank you." : "Your feedback could not be sent. Try again later.";
       if (reply?.ok) for (const each of box.querySelectorAll("button")) each.hidden = true;
     });
   }

@@ -8,6 +8,7 @@ from importlib.resources import files
 from agentgate.http.call import Call
 from agentgate.http.documentation.layout import article_page, llms_text, search_page
 from agentgate.http.documentation.library import DocumentPage, Library
+from agentgate.http.documentation.moved import MOVED
 from agentgate.http.documentation.search import Section, find, index, index_json
 from agentgate.http.replies import Reply, Text
 from agentgate.http.static_files import StaticFile, made_file, serve_file
@@ -28,6 +29,7 @@ _ASSETS = {
     "docs.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
+_INDEXES = ("search.json", "search-all.json")
 
 
 class Documentation:
@@ -37,12 +39,16 @@ class Documentation:
         self._feedback = feedback
         self._library = library or Library()
         self._made: dict[str, StaticFile] = {}
-        # One thread at a time renders or searches. The index, which takes longest, is made once.
+        # One thread at a time renders or searches. The indexes, which take longest, are made once.
         self._working = asyncio.Lock()
 
     @cached_property
-    def _index(self) -> tuple[Section, ...]:
-        return index(self._library)
+    def _user_index(self) -> tuple[Section, ...]:
+        return index(self._library, everything=False)
+
+    @cached_property
+    def _whole_index(self) -> tuple[Section, ...]:
+        return index(self._library, everything=True)
 
     async def file(self, path: str) -> StaticFile | None:
         """Return the file at a path below `/docs/`, or None."""
@@ -55,18 +61,22 @@ class Documentation:
                     self._made[path] = await asyncio.to_thread(make)
         return self._made[path]
 
-    async def search(self, question: str) -> bytes:
-        """Return the page with the results of a search."""
+    async def search(self, question: str, *, everything: bool = False) -> bytes:
+        """Return the page with the results of a search in the user pages, or in all pages."""
         async with self._working:
-            found = await asyncio.to_thread(lambda: find(self._index, question))
-        return search_page(question, found, self._library).encode()
+            found = await asyncio.to_thread(
+                lambda: find(self._whole_index if everything else self._user_index, question)
+            )
+        return search_page(question, found, self._library, everything=everything).encode()
 
     def _maker(self, path: str) -> Callable[[], StaticFile] | None:
         """Return the function that renders a file; None for paths that do not exist, so that the cache is bounded."""
         if path in _ASSETS:
             return lambda: made_file(files(__package__).joinpath(path).read_bytes(), _ASSETS[path])
-        if path == "search.json":
-            return lambda: made_file(index_json(self._index), "application/json")
+        if path in _INDEXES:
+            return lambda: made_file(
+                index_json(self._user_index if path == "search.json" else self._whole_index), "application/json"
+            )
         if path == "llms.txt":
             return lambda: made_file(llms_text(self._library).encode(), "text/plain; charset=utf-8")
         if path.startswith("openapi/"):
@@ -95,27 +105,31 @@ class Documentation:
 
 
 async def read_page(call: Call, documentation: Documentation) -> Reply[Text | None]:
-    """Read a page of the documentation; with `.md` at its end, as Markdown."""
+    """Read a page of the documentation; with `.md` at its end, as Markdown. A moved page is a redirect."""
     path = call.request.path.removeprefix("/docs/")
     found = await documentation.file(path)
     if found is None:
+        if (slug := path.removesuffix(".md")) in MOVED:
+            return Reply(body=None, status=308, headers=(("location", f"/docs/{MOVED[slug]}{path[len(slug) :]}"),))
         raise Refused("not_found", "Page not found. /docs/ lists all pages.")
     return serve_file(call, found, PAGE_HEADERS)
 
 
 async def read_start(call: Call) -> Reply[None]:  # noqa: ARG001 - every handler is given its call
-    """Lead from `/docs` to the first page."""
+    """Redirect from `/docs` to the first page."""
     return Reply(body=None, status=308, headers=(("location", "/docs/"),))
 
 
 async def read_llms(call: Call, documentation: Documentation) -> Reply[Text | None]:
-    """Read the list of pages for programs."""
+    """Read the list of pages for programs (llms.txt)."""
     found = await documentation.file("llms.txt")
     assert found is not None
     return serve_file(call, found, ())
 
 
 async def read_search(call: Call, documentation: Documentation) -> Reply[Text]:
-    """Search the documentation without script: `?q=` has the words."""
-    question = (call.request.query().get("q") or "")[:MOST_QUESTION]
-    return Reply(body=Text(await documentation.search(question), HTML), headers=PAGE_HEADERS)
+    """Search the documentation without JavaScript: `q` holds the words, `all=1` includes contributor pages."""
+    query = call.request.query()
+    question = (query.get("q") or "")[:MOST_QUESTION]
+    found = await documentation.search(question, everything=query.get("all") == "1")
+    return Reply(body=Text(found, HTML), headers=PAGE_HEADERS)

@@ -33,8 +33,8 @@ def article_page(page: DocumentPage, rendered: RenderedDocument, library: Librar
     return _document(page.title, joined([_side(library, page), main, _contents(rendered.headings)]))
 
 
-def search_page(question: str, results: list[Section], library: Library) -> str:
-    """Return the results of a search, for readers whose browser runs no script."""
+def search_page(question: str, results: list[Section], library: Library, *, everything: bool) -> str:
+    """Return the search results, for browsers without JavaScript."""
     rows = [
         element(
             "li",
@@ -48,7 +48,7 @@ def search_page(question: str, results: list[Section], library: Library) -> str:
     main = element(
         "main", element("article", element("h1", f"Search: {question}" if question else "Search"), told), id="content"
     )
-    return _document("Search", joined([_side(library, None, question), main]))
+    return _document("Search", joined([_side(library, None, question, everything=everything), main]))
 
 
 def llms_text(library: Library) -> str:
@@ -56,10 +56,11 @@ def llms_text(library: Library) -> str:
     lines = [
         "# AgentGate",
         "",
-        "> A self-hosted gate for web traffic: people pass, agents identify themselves, rules decide about the rest.",
+        "> Self-hosted bot protection for websites: a gateway check, a CAPTCHA alternative, a policy for AI agents.",
     ]
     for group in library.groups:
-        lines += ["", f"## {group.title}", ""]
+        # The llms.txt format lets programs skip a section of this name.
+        lines += ["", f"## {'Optional' if group.is_internal else group.title}", ""]
         for entry in group.entries:
             about = f": {entry.about}" if entry.about else ""
             lines.append(f"- [{entry.text}]({entry.page.twin}){about}")
@@ -84,7 +85,7 @@ def _document(title: str, body: Markup) -> str:
     return f"{_DOCTYPE}{element('html', head, element('body', skip, body), lang='en')}\n"
 
 
-def _side(library: Library, page: DocumentPage | None, question: str = "") -> Markup:
+def _side(library: Library, page: DocumentPage | None, question: str = "", *, everything: bool = False) -> Markup:
     brand = element(
         "a", element("span", class_="logo", aria_hidden="true"), "AgentGate docs", href="/docs/", class_="brand"
     )
@@ -92,6 +93,12 @@ def _side(library: Library, page: DocumentPage | None, question: str = "") -> Ma
         "form",
         element("label", "Search the documentation", for_="q", class_="vh"),
         element("input", type="search", id="q", name="q", value=question, placeholder="Search", autocomplete="off"),
+        element(
+            "label",
+            element("input", type="checkbox", id="all", name="all", value="1", checked="" if everything else None),
+            " Search contributor pages too",
+            class_="all",
+        ),
         element("div", id="hits", role="region", aria_label="Results", aria_live="polite", hidden=""),
         action="/docs/search",
         method="get",
@@ -100,13 +107,18 @@ def _side(library: Library, page: DocumentPage | None, question: str = "") -> Ma
     theme = element("button", "Dark", type="button", id="theme", class_="button", hidden="")
     menu = element("button", "Pages", type="button", popovertarget="pages", class_="button menu")
     nav = element(
-        "nav", *(_group(group, page) for group in library.groups), _apis(), id="pages", popover="", aria_label="Pages"
+        "nav",
+        *(_group(group, page, library) for group in library.groups),
+        _apis(),
+        id="pages",
+        popover="",
+        aria_label="Pages",
     )
     return element("header", element("div", brand, menu, theme, class_="bar"), search, nav, class_="side")
 
 
-def _group(group: Group, page: DocumentPage | None) -> Markup:
-    holds = page is not None and any(entry.page.slug == page.slug for entry in group.entries)
+def _group(group: Group, page: DocumentPage | None, library: Library) -> Markup:
+    is_open = not group.is_internal or (page is not None and page.slug not in library.user_slugs)
     items = [
         element(
             "li",
@@ -119,10 +131,7 @@ def _group(group: Group, page: DocumentPage | None) -> Markup:
         )
         for entry in group.entries
     ]
-    is_first = not group.title.startswith(("Decisions", "For those who change"))
-    return element(
-        "details", element("summary", group.title), element("ul", *items), open="" if holds or is_first else None
-    )
+    return element("details", element("summary", group.title), element("ul", *items), open="" if is_open else None)
 
 
 def _apis() -> Markup:

@@ -16,12 +16,16 @@ PACKAGED = Path(__file__).parent / "pages"
 CHECKOUT = Path(__file__).parents[4]
 INDEX = "docs/index.md"
 PICTURES = "docs/screenshots"
+# The group of the index for contributors. Its pages, and pages that no group lists, are not for users.
+INTERNAL_GROUP = "Project internals"
 # Documents outside of `docs/` that pages link to.
 BESIDE = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "packages/*/README.md")
 
 _TITLE = re.compile(r"^# (.+?)\s*$", re.MULTILINE)
 _COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
-_ENTRY = re.compile(r"\[(?P<text>[^\]]+)\]\((?P<target>[^)\s]+)\)(?:: (?P<about>[^\n]*(?:\n  [^\n]+)*))?")
+_ENTRY = re.compile(
+    r"^- \[(?P<text>[^\]]+)\]\((?P<target>[^)\s]+)\)(?:: (?P<about>[^\n]*(?:\n  [^\n]+)*))?", re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
@@ -76,10 +80,14 @@ class Entry:
 
 @dataclass(frozen=True)
 class Group:
-    """A section of the index: a kind of reader and its pages."""
+    """A section of the index and its pages."""
 
     title: str
     entries: tuple[Entry, ...]
+
+    @property
+    def is_internal(self) -> bool:
+        return self.title == INTERNAL_GROUP
 
 
 class Library:
@@ -105,6 +113,13 @@ class Library:
         sections = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
         found = (Group(title, tuple(self._entries(body))) for title, _, body in (s.partition("\n") for s in sections))
         return tuple(group for group in found if group.entries)
+
+    @cached_property
+    def user_slugs(self) -> tuple[str, ...]:
+        """Pages for users in the order of the index, then the package READMEs."""
+        listed = (entry.page.slug for group in self.groups if not group.is_internal for entry in group.entries)
+        packages = (slug for slug in self.pages if slug.startswith("packages/"))
+        return tuple(dict.fromkeys(("", *listed, *packages)))
 
     def attachment(self, path: str) -> bytes | None:
         """Return a file beside the pages, such as `docs/openapi/public.json`; None unless it is one of those."""
@@ -133,13 +148,12 @@ class Library:
             if page is not None and page.slug not in seen:
                 seen.add(page.slug)
                 about = re.sub(r"\s+", " ", found["about"] or "")
-                text = re.sub(r"[`*]", "", found["text"])
-                # In a sentence of the index a link may begin with a small letter; in a list it does not.
-                yield Entry(page, text[:1].upper() + text[1:], about)
+                yield Entry(page, re.sub(r"[`*]", "", found["text"]), about)
 
     def _paths(self) -> Iterator[Path]:
         yield from sorted((self._root / "docs").glob("*.md"))
-        yield from sorted((self._root / "docs" / "decisions").glob("*.md"))
+        for folder in ("contributing", "decisions"):
+            yield from sorted((self._root / "docs" / folder).glob("*.md"))
         for pattern in BESIDE:
             yield from sorted(self._root.glob(pattern))
 
@@ -150,7 +164,7 @@ class Library:
 
 
 def slug_of(source: str) -> str:
-    """Return the address of a document: `docs/rules.md` is `rules`, `packages/react/README.md` is `packages/react`."""
+    """Return the slug of a document: `gateway` for `docs/gateway.md`, `packages/vue` for `packages/vue/README.md`."""
     path = PurePosixPath(source)
     if path.name == "README.md" and len(path.parts) > 1:
         return path.parent.as_posix()

@@ -1,1 +1,1 @@
-"""Work beside requests: once in the background, or again and again."""
+"""Work outside of requests: once in the background, or periodically."""

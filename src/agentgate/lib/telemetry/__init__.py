@@ -1,1 +1,1 @@
-"""What the service tells about itself: log lines, metrics, traces. Knows no concept of the product."""
+"""Log lines, metrics and traces of the service. Knows no concept of the product."""

@@ -1,4 +1,4 @@
-"""The series that `/metrics` shows: one list, from which come the families themselves, docs/metrics.md and deploy/."""
+"""The series that `/metrics` shows. From this list come the families themselves, docs/monitoring.md and deploy/."""
 
 from enum import StrEnum
 

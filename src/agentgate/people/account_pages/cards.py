@@ -168,11 +168,17 @@ def front_door(request: Request, *, status: str, operator: bool, host: str) -> s
     kind = "operator" if operator else "console"
     tone = {"ready": "allow", "degraded": "challenge"}.get(status, "block")
     doors = (
-        ((f"/{kind}", "door.operator"), ("/openapi/", "door.api"), ("/metrics", "door.metrics"))
+        (
+            (f"/{kind}", "door.operator"),
+            ("/docs/", "door.docs"),
+            ("/openapi/", "door.api"),
+            ("/metrics", "door.metrics"),
+        )
         if operator
         else (
             ("/console/sign-in", "door.console"),
             ("/console/request-access", "door.access"),
+            ("/docs/", "door.docs"),
             ("/openapi/", "door.api"),
         )
     )

@@ -1,1 +1,1 @@
-"""The audit trail: who changed what, when, and from what to what."""
+"""The audit trail: actor, time, and values before and after each change."""

@@ -1,1 +1,1 @@
-"""Answers to "was this page helpful?", counted per page of the documentation."""
+"""Replies to "was this page helpful?", counted per page of the documentation."""

@@ -1,1 +1,1 @@
-"""Messages to people: kept, delivered, forgotten."""
+"""Messages to people: stored, delivered, deleted."""

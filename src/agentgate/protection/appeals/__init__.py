@@ -1,1 +1,1 @@
-"""Appeals of refused people, the owners' answers, and the labels that follow."""
+"""Appeals of blocked visitors, the owners' decisions, and the labels that follow."""

@@ -1,1 +1,1 @@
-"""The browser check: challenges with work and a program, and the verdict on their answers."""
+"""The browser check: challenges with proof of work and a program, and the verdict on their results."""

@@ -46,7 +46,7 @@ class Work(Record, frozen=True, kw_only=True):
 
 
 class Probes(Record, frozen=True, kw_only=True):
-    """Probe programs that need a real engine, as described in `docs/probes.md`. Return `draw` with the results."""
+    """Probe programs that need a real engine, as described in `docs/signals.md`. Return `draw` with the results."""
 
     draw: str
     programs: list[Any]

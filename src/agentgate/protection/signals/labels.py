@@ -257,9 +257,3 @@ def is_label(text: str) -> bool:
         return True
     family, _, member = text.rpartition(".")
     return family in FAMILY_NAMES and FAMILY_MEMBER.fullmatch(member) is not None
-
-
-def labels_page() -> str:
-    """Return the table of `docs/labels.md`."""
-    rows = [f"| `{label.name}` | {label.source} | {label.meaning} |" for label in LABELS]
-    return "\n".join(["| Label | Source | Meaning |", "| --- | --- | --- |", *rows]) + "\n"

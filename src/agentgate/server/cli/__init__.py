@@ -1,4 +1,4 @@
-"""The `agentgate` command: its list of subcommands, and how an error is told.
+"""The `agentgate` command: its list of subcommands, and how errors are printed.
 
 Each subcommand is a function, or a group of them, in a module beside this one. That module is imported when its
 command is asked for, and no other: a start takes as long as its imports do.

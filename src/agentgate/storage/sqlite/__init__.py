@@ -1,1 +1,1 @@
-"""SQLite: one writer thread with group commit, readers beside it."""
+"""SQLite: one writer thread with group commit, readers next to it."""

@@ -25,7 +25,7 @@ from tests.support.request_traits import traits_of
 
 pytestmark = pytest.mark.anyio
 
-DOCS = Path(__file__).parents[4] / "docs" / "rules.md"
+DOCS = Path(__file__).parents[4] / "docs" / "write-rules.md"
 FIRST = first_id(1_794_744_000_000)
 SPAN = TimeRange(1_794_744_000_000, 1_794_745_000_000)
 

@@ -1,11 +1,9 @@
-"""The catalog of labels, and its page in the documentation."""
-
-from pathlib import Path
+"""The catalog of labels."""
 
 import pytest
 
 from agentgate.protection.signals.detectors.rate import NETWORK_EXTREME, NETWORK_HIGH, VISITOR_EXTREME, VISITOR_HIGH
-from agentgate.protection.signals.labels import LABELS, is_label, labels_page
+from agentgate.protection.signals.labels import LABELS, is_label
 
 SOURCES = {
     *("net", "http", "path", "ua", "browser", "behavior", "input", "probes", "evidence", "cluster", "privacy_pass"),
@@ -33,12 +31,6 @@ def test_a_label_of_the_catalogue_or_of_a_family_is_known(text):
 )
 def test_any_other_text_is_not_a_label(text):
     assert not is_label(text)
-
-
-def test_the_page_has_the_catalogue():
-    page = (Path(__file__).parents[4] / "docs/labels.md").read_text("utf-8")
-
-    assert labels_page() in page
 
 
 def test_the_meanings_name_the_limits_active():

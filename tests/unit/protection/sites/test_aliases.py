@@ -1,4 +1,4 @@
-"""Other names of a route that only the application knows: the routes that docs/aliases.md shows cover them."""
+"""Path aliases that only the application knows are covered by the routes in docs/allow-webhooks.md."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from agentgate.protection.sites.records import SiteRoute
 from agentgate.protection.sites.request_methods import methods_of
 from agentgate.protection.sites.route_table import RouteTable
 
-PAGE = Path(__file__).parents[4] / "docs" / "aliases.md"
+PAGE = Path(__file__).parents[4] / "docs" / "allow-webhooks.md"
 
 
 def _routes() -> list[SiteRoute]:

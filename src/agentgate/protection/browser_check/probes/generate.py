@@ -1,7 +1,7 @@
 """Programs: number n of a seed is always the same program. Pure; pools hold the engines' answers.
 
 A program is a tree of boxes and a list of steps and measures;
-`docs/probes.md` says what each measure means.
+`docs/contributing/detection-internals.md` explains the measures.
 """
 
 from collections.abc import Callable

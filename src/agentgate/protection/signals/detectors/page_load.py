@@ -1,7 +1,7 @@
 """A page load: which headers the claimed engine sends with it, in which order, and what it accepts.
 
 Engines have written a page load in one order for years, over HTTP/1 and HTTP/2; what scripts and pictures ask for is
-written in other orders, so only page loads are judged. `docs/adapters.md` says what each adapter passes on: all of it.
+written in other orders, so only page loads are judged. Adapters pass all of it on (`docs/reverse-proxies.md`).
 """
 
 import itertools

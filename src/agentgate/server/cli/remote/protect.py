@@ -66,7 +66,7 @@ def protect(
     if found is None:
         print(f"Created {site_key} in monitor mode. AgentGate blocks no requests, also while it is unavailable.")
     if written:
-        print(f"Wrote {_shown(paths)}. To install: {service}/docs/adapters")
+        print(f"Wrote {_shown(paths)}. To install: {service}/docs/reverse-proxies")
     else:
         print(f"Kept existing files: {_shown(paths)}")
     _offer_feeds(api, site, options)
