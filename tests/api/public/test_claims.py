@@ -191,7 +191,7 @@ def test_a_clearance_opens_600_pages_a_minute_with_files_and_as_many_calls(site:
 
 
 def test_asking_twice_opens_no_page_more(site: Site) -> None:
-    """Repetitions of what was loaded are free; those of what a limit refused are not."""
+    """Repetitions of a loaded target are free; those of a blocked one are not."""
     clients = [Client(site, f"81.2.83.{number}") for number in range(1, 11)]
     opened = set()
     for client in clients:

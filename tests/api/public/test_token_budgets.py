@@ -65,7 +65,7 @@ def test_one_untouched_browser_on_six_addresses_of_a_network_gets_at_most_500_to
 ) -> None:
     """The network's budget holds however the addresses are rotated. The browser solves whatever work it gets."""
     pages = [BrowserClient(service, site_key, address=f"198.18.9.{number}") for number in range(1, 7)]
-    # What a run of the same browser had until here, so that the raised work is solved a few times only.
+    # Tokens of the same browser until here, so that the raised work is solved a few times only.
     use(service, site_key, SILENT_OF_NETWORK, "198.18.9.0/24", 2 * NETWORK_TOKENS_PER_HOUR - 6)
     passed = [outcome(page)[1] for _ in range(3) for page in pages].count("passed")
 

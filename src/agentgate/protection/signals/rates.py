@@ -68,14 +68,14 @@ class _Window(SharedCount, gc=False):
     # Of a visitor: the address it came from last, and the window of that address's network.
     address: str = ""
     network: "_Window | None" = None
-    # Files, loose requests and their repetitions, and navigations over the limit, that this worker saw.
+    # Files, loose requests and their repetitions, and navigations over the limit, of this worker alone.
     files: int = 0
     loose: int = 0
     repeats: int = 0
     refused: int = 0
     # Parts without a file extension that no page had.
     orphans: int = 0
-    # Loose requests and refused navigations of the minute before.
+    # The same of the minute before.
     loose_before: int = 0
     refused_before: int = 0
 
@@ -228,7 +228,7 @@ class RateWindows:
         return self._count_loose(counted, target, PartState.COUNTED, now_ms)
 
     def _count_call(self, counted: Counted, now_ms: int) -> tuple[int, int, PartState]:
-        """Count a call with a clearance. Calls have a ceiling of their own: they must not use up the pages."""
+        """Count a call with a clearance. Calls have a separate ceiling: they must not use up the pages."""
         counted.window.loose += 1
         state = PartState.COUNTED if counted.window.loose <= self._calls else PartState.OVER
         if counted.network is not None:
@@ -246,13 +246,13 @@ class RateWindows:
         at_ms = None if target is None else self._loaded.get(key)
         visitor, network = self._rates(counted, now_ms)
         if at_ms is not None and now_ms - at_ms < MINUTE_MS and window.repeats < REPEATS_PER_MINUTE:
-            # What the limits allowed once, they allow again: it is nothing new.
+            # The limits allowed this target before: it is nothing new.
             window.repeats += 1
             return min(visitor, VISITOR_HIGH - 1), min(network, NETWORK_HIGH - 1), state
-        # Navigations over the limit opened nothing.
+        # Navigations over the limit were challenged.
         refused = window.refused + window.refused_before * rest_ms // MINUTE_MS
         if visitor - refused >= VISITOR_HIGH - 1:
-            # The rules refuse it. Counted too, it would only make others wait longer.
+            # The rules block it. Counted too, it would only make others wait longer.
             return max(visitor, VISITOR_HIGH), network, state
         window.loose += 1
         visitor, network = self.count_again(counted, now_ms)

@@ -285,14 +285,14 @@ def test_fetches_without_a_clearance_count_as_pages_and_earn_nothing():
     assert windows.count_part(visitor, TAG, 0, START_MS)[2] is PartState.COUNTED
 
 
-def test_a_target_that_was_loaded_counts_once_a_minute_and_one_that_was_refused_is_never_repeated():
+def test_a_target_that_was_loaded_counts_once_a_minute_and_a_blocked_one_each_time():
     windows, visitor = RateWindows(), Counted(1, VISITOR, HERE, NO_WINDOW)
     assert {windows.count_fetch(visitor, 1, START_MS)[0] for _ in range(REPEATS_PER_MINUTE + 1)} == {1}
     assert windows.count_fetch(visitor, 1, START_MS)[0] == 2
     for target in range(2, 300):
         windows.count_fetch(visitor, target, START_MS)
 
-    # Of another visitor, of no certain target, or refused before.
+    # Of another visitor, of an uncertain target, or blocked before.
     assert windows.count_fetch(visitor, 299, START_MS)[0] == VISITOR_HIGH
     assert windows.count_fetch(Counted(1, VISITOR + 1, HERE, NO_WINDOW), 1, START_MS)[0] == 1
     other = Counted(2, VISITOR, HERE, NO_WINDOW)
