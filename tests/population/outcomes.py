@@ -77,8 +77,8 @@ class Outcomes:
         rows.append(
             f"People: {len(self.broken):,} of {len(self.views):,} page views broken, "
             f"{self.challenged.total() / max(1, len(self.views)):.2%} challenged, "
-            f"nobody more often than {max(self.challenges.values(), default=0)} times; "
-            f"{self.parts_refused.total():,} parts of pages refused. "
+            f"at most {max(self.challenges.values(), default=0)} times for each person; "
+            f"{self.parts_refused.total():,} subresources blocked. "
             f"Programs: {self.refused_programs:,} requests refused. "
             f"Not wanted: {self.share_stopped:.1%} refused or challenged."
         )
