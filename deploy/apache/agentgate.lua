@@ -25,9 +25,9 @@ local function ask(r, request)
 end
 local function pass_to_agentgate(r, request, path, query)
     r.headers_in["X-AgentGate-Secret"], r.headers_in["X-AgentGate-Request"] = SECRET, request
-    r.proxyreq, r.handler = apache2.PROXYREQ_REVERSE, "proxy-server"
-    r.filename = ("proxy:http://127.0.0.1:8080%s"):format(path)
+    r.proxyreq, r.handler, r.filename = apache2.PROXYREQ_REVERSE, "proxy-server", ("proxy:http://127.0.0.1:8080%s"):format(path)
     if query then r.args = query end
+    if r.headers_in["Transfer-Encoding"] then r.headers_in["Transfer-Encoding"] = "chunked" end    -- mod_proxy sends no other.
     return apache2.OK
 end
 function agentgate(r)

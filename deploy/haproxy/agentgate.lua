@@ -24,5 +24,5 @@ core.register_action("agentgate", { "http-req" }, function(txn, address)
         txn:set_var("txn.reason", headers["x-service-reason"] or "")
         denial = headers["x-service-denial"] or "none"
     end
-    if kind == "2" then txn:unset_var("txn.denial") elseif kind ~= "5" then txn:set_var("txn.denial", denial) end
+    if kind == "2" or kind == "5" and txn:get_var("txn.unavailable") == "open" then txn:unset_var("txn.denial") elseif kind ~= "5" then txn:set_var("txn.denial", denial) end
 end, 1)

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from agentgate.protection.suggestions.records import SeenGroup, SuggestionGroup
+from agentgate_tools.adapters.render import FILES
 from tests.cli.commands import Result, agentgate
 from tests.support.browser_client import ORIGIN
 from tests.support.service import ADMIN_KEY, NOON_MS, RunningService
@@ -49,7 +50,11 @@ def test_a_site_is_made_in_monitor_mode_listed_shown_and_switched(run: Command, 
 
     assert (shown["mode"], shown["allowedOrigins"]) == ("monitor", [ORIGIN])
     assert site in listed.stdout
-    assert run("site", "mode", site, "enforce").stdout == f"{site} is in enforce mode\n"
+    first, *told = run("site", "mode", site, "enforce").stdout.splitlines()
+    assert first == f"{site} is in enforce mode"
+    assert {line.partition(",")[0].strip() for line in told[1:]} == set(FILES)
+    assert "  nginx, agentgate.conf: error_page 500 502 503 504 = @agentgate_closed;" in told
+    assert "@agentgate_open;" in run("site", "mode", site, "monitor").stdout
     wrong = run("site", "mode", site, "strict")
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert "'strict' is not one of 'monitor', 'enforce'" in wrong.stderr

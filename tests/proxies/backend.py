@@ -8,6 +8,7 @@ import hashlib
 import json
 import socket
 import threading
+import time
 from base64 import b64encode
 from typing import Any, NamedTuple
 
@@ -146,6 +147,8 @@ class Tap(_Listening):
         self._service_port = service_port
         self.heard: list[Asked] = []
         self.hangs = False
+        # How long a check takes to reach the service.
+        self.delay_s = 0.0
         # What it answers in place of the service, to all or only to checks; then other connections are lost.
         self.answer: bytes | None = None
         self.only_checks = False
@@ -163,6 +166,7 @@ class Tap(_Listening):
                 self.heard.append(asked)
                 if self.hangs:
                     continue
+                time.sleep(self.delay_s)
                 if self.only_checks and not asked.target.startswith("/v1/gateway/check"):
                     return
                 if self.answer is not None:

@@ -7,22 +7,26 @@ proxy for two minutes in the soak.
 
 import contextlib
 import socket
+import struct
 import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from msgspec.structs import replace
 
 from agentgate_tools.adapters.render import Installation
-from tests.proxies.backend import _Listening
+from tests.proxies.backend import Tap, _Listening
 from tests.proxies.hostile import make_hostile, send_hostile
 from tests.proxies.running import STARTERS, running_proxy
 from tests.proxies.visiting import ORIGIN
 from tests.support.processes import serving
 
 QUICK, SOAK_S = 120, 120.0
+RESET_GET = b"GET /members HTTP/1.1\r\nHost: shop.example\r\n\r\n"
+RESET_POST = b"POST /order HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 900\r\n\r\na=b"
 # Standard paths are open without a clearance.
 STANDARD = (b"/robots.txt", b"/favicon.ico", b"/.well-known/", b"/sitemap", b"/feed", b"/rss", b"/atom", b"/index.xml")
 
@@ -112,6 +116,30 @@ def test_no_visitor_opens_an_open_adapter_in_two_minutes(installation: Installat
         attack(port, door, range(1_000, 10_000_000), time.monotonic() + SOAK_S)
         time.sleep(1.5)
         assert let_in(door) == []
+
+
+@pytest.mark.parametrize("proxy", STARTERS)
+def test_a_visitor_who_resets_the_connection_during_the_check_opens_nothing(
+    installation: Installation, door: Door, proxy: str
+) -> None:
+    tap = Tap(urlsplit(installation.service).port or 0)
+    tap.open()
+    tap.delay_s = 0.3
+    door.entered.clear()
+    try:
+        with running_proxy(proxy, replace(installation, service=f"http://127.0.0.1:{tap.port}")) as port:
+            door.entered.clear()
+            for sent in (RESET_GET, RESET_POST):
+                with socket.create_connection(("127.0.0.1", port)) as connection:
+                    connection.sendall(sent)
+                    time.sleep(0.15)
+                    # Closing sends a reset.
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            time.sleep(1.5)
+            assert len(tap.checks()) >= len((RESET_GET, RESET_POST))
+            assert door.entered == []
+    finally:
+        tap.close()
 
 
 @pytest.mark.parametrize("proxy", STARTERS)

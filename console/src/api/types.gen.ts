@@ -828,7 +828,7 @@ export type HandoffStatus = "completed" | "declined" | "pending";
 export type HeaderConditions = Record<string, string[]>;
 
 /** The checks of a site's integration health. */
-export type HealthCheck = "address_mismatch" | "no_credential" | "no_traffic" | "not_installed" | "origin_not_allowed" | "siteverify_errors" | "siteverify_missing";
+export type HealthCheck = "address_mismatch" | "credential_unknown" | "no_credential" | "no_traffic" | "not_installed" | "origin_not_allowed" | "siteverify_errors" | "siteverify_missing";
 
 /** The overall status of a site's health and, except `ok`, the severity of a failed check; worst last. */
 export type HealthSeverity = "critical" | "info" | "ok" | "warning";

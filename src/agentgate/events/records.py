@@ -148,6 +148,8 @@ class CounterName(StrEnum):
     ORIGIN_REFUSED = "origin_refused"
     # Value: a host that the proxy routes to the site and that is not one of its origins, with the same bounds.
     HOST_UNKNOWN = "host_unknown"
+    # Gateway checks of requests for one of its origins, with a secret that no site has.
+    CREDENTIAL_UNKNOWN = "credential_unknown"
     # Tokens that a server showed with an address of the network that earned them, and of another network.
     ADDRESS_SAME = "address_same"
     ADDRESS_OTHER = "address_other"

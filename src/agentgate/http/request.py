@@ -13,7 +13,7 @@ _COOKIE_VALUE = re.compile(rb"[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*\Z")
 class Request:
     """The head of a request. The body is read later, once the caller is known."""
 
-    __slots__ = ("address", "headers", "method", "path", "query_string", "secure")
+    __slots__ = ("_first", "address", "headers", "method", "path", "query_string", "secure")
 
     def __init__(
         self, *, method: str, path: str, query_string: bytes, headers: Headers, address: str, secure: bool
@@ -24,14 +24,15 @@ class Request:
         self.headers = headers
         self.address = address
         self.secure = secure
+        # The first value of each name, once one is read.
+        self._first: dict[bytes, bytes] | None = None
 
     def header(self, name: str) -> str | None:
         """Return a header's value, or None. The protocol class refused duplicates of headers that decide anything."""
-        wanted = name.lower().encode("ascii")
-        for key, value in self.headers:
-            if key == wanted:
-                return value.decode("latin-1")
-        return None
+        if self._first is None:
+            self._first = dict(reversed(self.headers))
+        value = self._first.get(name.lower().encode("ascii"))
+        return None if value is None else value.decode("latin-1")
 
     def cookie(self, name: str) -> str | None:
         """Return a cookie's value; None when it is absent, malformed, or there twice with different values.

@@ -84,6 +84,8 @@ def id_day(decision: int) -> int:
     return id_time_ms(decision) // DAY_MS
 
 
+# A denial writes its ID for the seal, the page and the headers.
+@functools.lru_cache(maxsize=64)
 def write_id(decision: int) -> str:
     """Return the form that goes over the wire."""
     pairs = _PAIRS

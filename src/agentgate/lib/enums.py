@@ -212,6 +212,7 @@ class HealthCheck(StrEnum):
     NO_TRAFFIC = "no_traffic"
     ORIGIN_NOT_ALLOWED = "origin_not_allowed"
     SITEVERIFY_ERRORS = "siteverify_errors"
+    CREDENTIAL_UNKNOWN = "credential_unknown"
     ADDRESS_MISMATCH = "address_mismatch"
 
 

@@ -4,6 +4,7 @@ from msgspec import UnsetType
 
 from agentgate.lib.errors import Refused
 from agentgate.lib.settings.schema import Settings
+from agentgate.protection.sites.agent_policy import read_policy
 from agentgate.protection.sites.records import Adapter, AdapterFile, AdapterLine, AdapterQuery, Site
 from agentgate_tools.adapters.render import (
     EXAMPLE,
@@ -34,6 +35,7 @@ class AdapterTexts:
             origin=_first(query.origin, site.allowed_origins),
             upstream=EXAMPLE.upstream if isinstance(query.upstream, UnsetType) else query.upstream,
             mode=site.mode.value,
+            prices=read_policy(site.agent_policy).has_prices,
         )
         try:
             files = [AdapterFile(name=name, text=render(proxy, installation, name)) for name in FILES[proxy]]

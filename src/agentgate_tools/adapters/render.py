@@ -32,8 +32,8 @@ _OWN_WORDS = {"traefik": {"open": "200", "closed": "503"}, "envoy": {"open": "tr
 
 # A place for any number of lines.
 _LINES = re.compile(r"^([ \t]*)\{\{(GATE|SERVICE_TLS|BIND)\}\}\n", re.MULTILINE)
-# Lines of nginx's gate that only an existing server needs.
-_EXISTING = re.compile(r"^( *)\{\{EXISTING\}\}([^\n]*\n)", re.MULTILINE)
+# Lines that only some sites need: of nginx's gate those for an existing server, of all proxies those for prices.
+_SOME = re.compile(r"^([ \t]*)\{\{(EXISTING|PRICES)\}\}([^\n]*\n)", re.MULTILINE)
 _PLACE = re.compile(r"\{\{([A-Z_]+)\}\}")
 _SECRET = re.compile(r"ags_[A-Za-z0-9_-]{16,128}\Z", re.ASCII)
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?\Z|\[[0-9A-Fa-f:.]+\]\Z", re.ASCII)
@@ -59,6 +59,8 @@ class Installation(Struct, frozen=True, kw_only=True):
     listen: str = ""
     # The site's mode decides what happens to requests while AgentGate is unavailable.
     mode: str = "monitor"
+    # Whether the site's agent policy has prices: allowed requests then say what was charged.
+    prices: bool = False
 
 
 # What the files in deploy/ are filled in with.
@@ -81,11 +83,11 @@ def render(proxy: str, installation: Installation, file: str | None = None) -> s
     template = _template(_template_name(proxy, name))
     values = _values(proxy, installation)
     lines = _optional_lines(proxy, installation)
+    needed = {"EXISTING": name in INCLUDES, "PRICES": installation.prices}
     if proxy == "nginx":
-        kept = r"\1\2" if name in INCLUDES else ""
-        gate = _EXISTING.sub(kept, _template("nginx-gate.conf.txt"))
+        gate = _with_some(_template("nginx-gate.conf.txt"), needed)
         lines["GATE"] = _with_lines(gate, lines).splitlines()
-    return _PLACE.sub(lambda match: values[match[1]], _with_lines(template, lines))
+    return _PLACE.sub(lambda match: values[match[1]], _with_lines(_with_some(template, needed), lines))
 
 
 class UnavailableLine(NamedTuple):
@@ -108,6 +110,10 @@ def unavailable_line(proxy: str, installation: Installation) -> UnavailableLine:
 
 def _with_lines(template: str, lines: dict[str, list[str]]) -> str:
     return _LINES.sub(lambda match: "".join(f"{match[1]}{line}".rstrip() + "\n" for line in lines[match[2]]), template)
+
+
+def _with_some(template: str, needed: dict[str, bool]) -> str:
+    return _SOME.sub(lambda match: match[1] + match[3] if needed[match[2]] else "", template)
 
 
 def _template(name: str) -> str:

@@ -109,6 +109,14 @@ def test_many_failed_validations_are_critical(
         assert read(service)["checks"][0]["detail"] == {"calls": 25, "failures": 5, "codes": {"token_used": 5}}
 
 
+def test_checks_with_an_unknown_secret_are_a_warning(service: RunningService, site_id: str) -> None:
+    record(service, site_id, {})
+    count(service, site_id, CounterName.CREDENTIAL_UNKNOWN, "", 3)
+
+    assert checks(service) == [("credential_unknown", "warning")]
+    assert read(service)["checks"][0]["detail"] == {"checks": 3}
+
+
 def test_rejected_origins_are_named(service: RunningService, site_id: str) -> None:
     record(service, site_id, {})
     count(service, site_id, CounterName.ORIGIN_REFUSED, "https://copy.example", 3)

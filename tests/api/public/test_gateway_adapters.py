@@ -2,6 +2,7 @@
 
 import re
 import time
+from typing import Any
 
 import pytest
 
@@ -151,9 +152,9 @@ def test_an_unknown_host_is_judged_and_labelled(adapter: Adapter) -> None:
     assert "http.host_unknown" not in decision["labels"]
 
 
-def test_an_unknown_host_is_shown_in_health(service: RunningService) -> None:
-    adapter = Adapter(service)
-    adapter.check("/", *VISITOR.items(), more=("host=other.example",))
+def health_check(adapter: Adapter, name: str) -> Any:
+    """Return a check that fails, once all counts are written."""
+    service = adapter.service
     recorder = service.application.recorder
     while recorder.waiting or recorder._counts:
         time.sleep(0.02)
@@ -162,8 +163,24 @@ def test_an_unknown_host_is_shown_in_health(service: RunningService) -> None:
     service.clock.advance(seconds=1)
 
     health = service.operator.get(f"/v1/admin/sites/{adapter.visitor.site_key}/health").json()
+    (found,) = [each for each in health["checks"] if each["check"] == name]
+    return found
 
-    (found,) = [each for each in health["checks"] if each["check"] == "origin_not_allowed"]
+
+def test_a_wrong_secret_is_shown_in_health(service: RunningService) -> None:
+    adapter = Adapter(service)
+    adapter.check("/", *VISITOR.items(), secret="ags_wrong")
+    # With a header order that takes the other way through the check.
+    adapter.check("/", *VISITOR.items(), secret="ags_wrong", more=("length=1",))
+
+    assert health_check(adapter, "credential_unknown")["detail"] == {"checks": 2}
+
+
+def test_an_unknown_host_is_shown_in_health(service: RunningService) -> None:
+    adapter = Adapter(service)
+    adapter.check("/", *VISITOR.items(), more=("host=other.example",))
+
+    found = health_check(adapter, "origin_not_allowed")
     assert found["detail"]["hosts"] == [{"host": "other.example", "count": 1}]
 
 

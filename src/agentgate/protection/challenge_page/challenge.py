@@ -3,6 +3,7 @@
 Pages are for navigations. Everything else gets the gateway's small JSON, with the status of the decision.
 """
 
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote_plus
 
@@ -38,6 +39,8 @@ from agentgate.protection.sites.directory import SiteView
 
 HTML = "text/html; charset=utf-8"
 REDIRECT_SLACK_S = 1
+# Browsers send a few dozen. A visitor chooses the names, of up to 40 KB.
+_LAYOUTS = 128
 _OUTCOMES = {"challenge": Outcome.CHALLENGE, "block": Outcome.BLOCK}
 # Reasons that have words of their own.
 _TEXTS = {"rate_limited": "rate_text", "service_unavailable": "unavailable_text"}
@@ -140,7 +143,7 @@ class ChallengePages:
 
     def _find(self, proxied: ProxiedCall, told: StatedDecision) -> PageContext:
         original, fields = proxied.original, proxied.headers
-        claims = HeaderLayout(tuple(fields)).claims(original.method, tuple(fields.values()))
+        claims = _layout_of(tuple(fields)).claims(original.method, tuple(fields.values()))
         url = return_of(original, first(proxied.call.request, "return"))
         if is_own(original.path):
             # The page was opened directly; its return address counts.
@@ -207,6 +210,11 @@ class ChallengePages:
             referrer="same-origin",
             vary="Accept-Language, Sec-Fetch-Mode, Sec-Fetch-Dest, Accept, Cookie",
         )
+
+
+@lru_cache(maxsize=_LAYOUTS)
+def _layout_of(names: tuple[bytes, ...]) -> HeaderLayout:
+    return HeaderLayout(names)
 
 
 def _reply(

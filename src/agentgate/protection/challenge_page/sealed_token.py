@@ -5,6 +5,7 @@ Each is redeemed once, in the table of spent tokens.
 
 import hmac
 import secrets
+from functools import lru_cache
 
 import msgspec
 from cryptography.exceptions import InvalidTag
@@ -23,6 +24,7 @@ NONCE_BYTES = 12
 ID_BYTES = 16
 # Redeemed tokens are stored longer than they are valid, with a margin for clock skew.
 KEPT_MS = HOUR_MS
+_MOST_CIPHERS = 16
 
 
 class PageHolder(Struct, frozen=True):
@@ -92,6 +94,7 @@ class SealedTokens:
         return None
 
 
+@lru_cache(maxsize=_MOST_CIPHERS)
 def _cipher(material: bytes) -> AESGCM:
     # The label derives the key, so it stays as it was first written.
     return AESGCM(hmac.digest(material, b"agentgate envelope 1", "sha256"))

@@ -6,6 +6,7 @@ signed, to spend a token, to note what an agent owes (`waiting_check.py`). Whate
 and an event recorded, except where nobody is known to answer to.
 """
 
+import re
 from collections.abc import Awaitable, Mapping
 from time import monotonic, perf_counter_ns
 
@@ -71,6 +72,7 @@ STALE_S = 15 * 60.0
 LONGEST_URL = 512
 
 
+_ORIGIN = re.compile(rb"https?://[a-z0-9.:\[\]-]+", re.ASCII)
 _DESCRIBED = b"GET /v1/gateway/check?respond="
 Fields = Mapping[bytes, bytes]
 COUNTED = PartState.COUNTED
@@ -186,6 +188,7 @@ class GatewayCheck:
             secret = bearer_secret(given[1])
         caller = None if secret is None else self._sites.find_caller(secret, now_ms=now_ms)
         if caller is None:
+            self._note_unknown_secret(given[3], now_ms)
             return self._undecided.of_unknown_caller(form, is_stale=self._is_stale_now)
         self._event_log.note_call(caller, now_ms)
         if self.budget.is_refusing:
@@ -201,6 +204,13 @@ class GatewayCheck:
             # Whatever went wrong, enforce mode fails closed and monitor mode lets through.
             structlog.get_logger().exception("a check could not be decided", site=caller.site.site_key)
             return self._undecided.of_failed(form, caller.site)
+
+    def _note_unknown_secret(self, url: bytes | None, now_ms: int) -> None:
+        """Count the check for the site of the described origin, whose health shows it."""
+        match = _ORIGIN.match(url or b"")
+        site = None if match is None else self._sites.find_by_origin(match[0].decode())
+        if site is not None and not self._is_stale_now:
+            self._event_log.count(site, CounterName.CREDENTIAL_UNKNOWN, now_ms)
 
     def _judge(
         self, fingerprint: HeaderFingerprint, caller: SiteCaller, given: Cut, fields: Fields, now_ms: int

@@ -92,6 +92,12 @@ class AgentPolicy(Input, frozen=True, kw_only=True):
         terms = None if action is None else self.actions.get(action)
         return _asked(terms.price) if terms is not None and isinstance(terms.price, str) else None
 
+    @property
+    def has_prices(self) -> bool:
+        """Whether any request can cost something."""
+        found = [entry.price for entry in self.agents.values()] + [terms.price for terms in self.actions.values()]
+        return any(isinstance(price, str) and _asked(price) is not None for price in found)
+
     def allows_handoff(self, action: str) -> bool:
         """Return whether a challenged agent may ask a person to confirm this action."""
         terms = self.actions.get(action)

@@ -97,6 +97,8 @@ class SiteDirectory:
         self._by_key: Mapping[str, SiteView] = {}
         self._by_id: Mapping[str, SiteView] = {}
         self._by_number: Mapping[int, SiteView] = {}
+        # A site of each origin. Origins may be shared.
+        self._by_origin: Mapping[str, SiteView] = {}
         # Compiled rules by content: most changes of a site leave its rules alone, and many sites share the server's.
         # The key is all of it: the eight digits of a version could be made to collide with another customer's.
         self._compiled: Mapping[bytes, CompiledRules] = {}
@@ -129,6 +131,9 @@ class SiteDirectory:
 
     def find_by_number(self, number: int) -> SiteView | None:
         return self._by_number.get(number)
+
+    def find_by_origin(self, origin: str) -> SiteView | None:
+        return self._by_origin.get(origin)
 
     def find_caller(self, secret: bytes, *, now_ms: int) -> SiteCaller | None:
         """Return the caller with this secret; None if unknown, revoked, past its overlap, or of a deleted account."""
@@ -221,6 +226,7 @@ class SiteDirectory:
         self._by_key = {view.site_key: view for view in views}
         self._by_id = {view.id: view for view in views}
         self._by_number = {view.number: view for view in views}
+        self._by_origin = {origin: view for view in views for origin in view.origins}
         self._compiled = compiled
         self._callers = {
             secret.secret_digest: _caller_of(secret, self._by_id[secret.site_id])

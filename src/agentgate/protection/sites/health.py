@@ -1,4 +1,4 @@
-"""A site's integration health: seven checks over the last 24 hours, each a function of counts.
+"""A site's integration health: eight checks over the last 24 hours, each a function of counts.
 
 A new check is a function and an entry in CHECKS.
 """
@@ -96,6 +96,22 @@ def siteverify_errors(facts: HealthFacts) -> FailedCheck | None:
     )
 
 
+def credential_unknown(facts: HealthFacts) -> FailedCheck | None:
+    """An adapter for one of the site's origins has a wrong secret, so AgentGate is unavailable to it.
+
+    A warning only: any client of the public listener can send such checks.
+    """
+    if not facts.counts.unknown_secrets:
+        return None
+    return FailedCheck(
+        check=HealthCheck.CREDENTIAL_UNKNOWN,
+        severity=HealthSeverity.WARNING,
+        message=f"{facts.counts.unknown_secrets} gateway checks for the site's origins had an unknown or revoked "
+        "secret. Put a live secret into the adapter. Until then, an open adapter allows all requests.",
+        detail={"checks": facts.counts.unknown_secrets},
+    )
+
+
 def address_mismatch(facts: HealthFacts) -> FailedCheck | None:
     """The server sends another address than visitors have, such as that of its proxy."""
     same, other = facts.counts.same_addresses, facts.counts.other_addresses
@@ -173,6 +189,7 @@ CHECKS: tuple[Callable[[HealthFacts], FailedCheck | None], ...] = (
     siteverify_missing,
     no_credential,
     siteverify_errors,
+    credential_unknown,
     address_mismatch,
     origin_not_allowed,
     no_traffic,
@@ -182,7 +199,13 @@ CHECKS: tuple[Callable[[HealthFacts], FailedCheck | None], ...] = (
 # Checks that need no events, for the time in which none can be read.
 CHECKS_WITHOUT_EVENTS = (no_credential,)
 _NOTHING_COUNTED = HealthCounts(
-    tokens=0, server_checks=0, siteverify_success=0, siteverify_failures={}, refused_origins={}, unknown_hosts={}
+    tokens=0,
+    server_checks=0,
+    siteverify_success=0,
+    siteverify_failures={},
+    refused_origins={},
+    unknown_hosts={},
+    unknown_secrets=0,
 )
 
 # Worst first.

@@ -297,6 +297,8 @@ class HealthCounts(Struct, frozen=True, kw_only=True):
     siteverify_failures: Mapping[str, int]
     refused_origins: Mapping[str, int]
     unknown_hosts: Mapping[str, int]
+    # Gateway checks with a secret that no site has.
+    unknown_secrets: int
     # Tokens that a server showed with an address of the network that earned them, and of another network.
     same_addresses: int = 0
     other_addresses: int = 0
@@ -338,6 +340,7 @@ class SiteHealthStore:
             siteverify_failures=counted[CounterName.SITEVERIFY_FAILURE],
             refused_origins=counted[CounterName.ORIGIN_REFUSED],
             unknown_hosts=counted[CounterName.HOST_UNKNOWN],
+            unknown_secrets=counted[CounterName.CREDENTIAL_UNKNOWN].total(),
             same_addresses=counted[CounterName.ADDRESS_SAME].total(),
             other_addresses=counted[CounterName.ADDRESS_OTHER].total(),
         )

@@ -40,6 +40,9 @@ class AdapterOptions:
             help="The site's mode. While AgentGate is unavailable, monitor allows requests and enforce blocks them."
         ),
     ] = Mode.MONITOR
+    prices: Annotated[
+        bool, Option("--prices", help="The site's agent policy has prices: allowed requests say what was charged.")
+    ] = False
     file: Annotated[str | None, Option(help="File to print. Default: the main file.")] = None
 
 
@@ -55,6 +58,7 @@ def adapter(options: AdapterOptions) -> CommandAnswer:
         secret=_secret(options.secret_file),
         listen=options.listen,
         mode=options.mode.value,
+        prices=options.prices,
     )
     text = render(options.proxy, installation, name)
     includes = options.proxy == "nginx" and name not in INCLUDES

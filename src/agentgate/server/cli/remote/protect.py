@@ -9,9 +9,11 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import click
+from msgspec import UNSET
 
 from agentgate.lib.settings.schema import Settings
 from agentgate.protection.signals.paths import ROOT_FEEDS
+from agentgate.protection.sites.agent_policy import read_policy
 from agentgate.server.adapter_texts import listener_for_proxies
 from agentgate.server.cli.api_client import AdminApi, site_path
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, JsonOption
@@ -109,6 +111,7 @@ def _install(api: AdminApi, site: Any, service: str, options: ProtectOptions, *,
         secret=secret,
         listen=options.listen,
         mode=site["mode"],
+        prices=read_policy(site.get("agentPolicy", UNSET)).has_prices,
     )
     options.out.mkdir(parents=True, exist_ok=True)
     for name in FILES[options.proxy]:

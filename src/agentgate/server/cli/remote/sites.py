@@ -8,6 +8,7 @@ import click
 from agentgate.server.cli.api_client import AdminApi, SiteArgument, site_path
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable, command
 from agentgate.server.cli.parameters import Argument, Option
+from agentgate_tools.adapters.render import FILES, Installation, unavailable_line
 
 site = click.Group(help="List, show, create and switch sites.", epilog="Example: agentgate site list")
 credential = click.Group(
@@ -62,7 +63,18 @@ def switch_mode(
 ) -> CommandAnswer:
     """Switch a site between monitor and enforce."""
     changed = api.call("PATCH", site_path(site_key), {"mode": mode})
-    return CommandAnswer(changed, f"{site_key} is in {changed['mode']} mode")
+    return CommandAnswer(
+        changed, "\n".join([f"{site_key} is in {changed['mode']} mode", *_lines_of_adapters(site_key, mode)])
+    )
+
+
+def _lines_of_adapters(site_key: str, mode: Literal["monitor", "enforce"]) -> Iterator[str]:
+    """Yield how to change the adapter, which has been printed for the other mode."""
+    change = {"monitor": "allow requests", "enforce": "block requests"}[mode]
+    yield f"To {change} while AgentGate is unavailable, change this line of the adapter and reload the proxy:"
+    for proxy in FILES:
+        line = unavailable_line(proxy, Installation(site=site_key))
+        yield f"  {proxy}, {line.file}: {getattr(line, mode)}"
 
 
 @command(site, "protect", "agentgate site protect site_shop1")

@@ -1,0 +1,1 @@
+import{a,b,c}from"./chunk-CSN5JR2L.js";import"./chunk-BGQTNYPJ.js";import"./chunk-ETPDQHXC.js";import"./chunk-RWOYOQBC.js";import"./chunk-PRIM4GMI.js";import"./chunk-5NHZDL7Z.js";import"./chunk-RVWRPQ3N.js";import"./chunk-M365YZBE.js";import"./chunk-Z5B2BZAJ.js";import"./chunk-MTB746NO.js";import"./chunk-B6MBHCFO.js";export{a as FILTERS,c as default,b as worst};

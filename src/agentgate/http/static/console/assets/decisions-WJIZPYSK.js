@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-Q6NJJTRV.js";import"./chunk-6TXR6JVK.js";import"./chunk-GTQ23DJ7.js";import"./chunk-HUFR2A67.js";import"./chunk-BKMHUAMV.js";import"./chunk-Y5JTYKCI.js";import"./chunk-P2E4YD6V.js";import"./chunk-IMAZKDUE.js";import"./chunk-2NDNHMIF.js";import"./chunk-MX2CCZFX.js";import"./chunk-B6MBHCFO.js";export{a as FILTERS,c as default,b as worst};

@@ -1,0 +1,1 @@
+import{a,b}from"./chunk-FNZWB6KI.js";import"./chunk-6UMHOSP2.js";import"./chunk-BRJTMVPD.js";import"./chunk-5RXN3YCH.js";import"./chunk-AL67JRKP.js";import"./chunk-N7CPHUDY.js";import"./chunk-PN2D7ZR6.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-NHMNJ7BS.js";import"./chunk-R35VMN53.js";import"./chunk-BRJTMVPD.js";import"./chunk-YUDJWM2T.js";import"./chunk-ZTSXWHPQ.js";import"./chunk-2L4PFBGQ.js";import"./chunk-DFIRATUE.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
