@@ -1,8 +1,9 @@
 """Outcomes of simulated traffic: `python -m bench.population --page-views 20000 --way process`.
 
 Prints how many requests of each kind of traffic were allowed, and how many were blocked or challenged; for people, how
-many page views were complete; and how many page loads with one changed header were challenged. `--out` writes the
-tables as Markdown for docs/contributing/benchmarks.md.
+many page views were challenged, and how many were broken: not reached after the challenge, which people pass; and how
+many page loads with one changed header were challenged. `--out` writes the tables as Markdown for
+docs/contributing/benchmarks.md.
 """
 
 import argparse
@@ -27,7 +28,7 @@ def main() -> int:
     parser.add_argument("--changed", type=int, default=500, help="people whose page loads are changed in one way")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--way", choices=("process", "nginx", "caddy", "haproxy"), default="process")
-    parser.add_argument("--whole-site", action="store_true", help="with whole-site protection: nobody has a clearance")
+    parser.add_argument("--whole-site", action="store_true", help="with whole-site protection")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     outcomes, changes, started_s = Outcomes(), ChangeOutcomes(), time.monotonic()

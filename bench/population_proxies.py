@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 
 from agentgate.lib.clock import FixedClock
 from agentgate_tools.adapters.render import Installation, render
-from tests.population.gate import LOOKUP_S, NOON_MS, SITE, SITE_KEY, Tell, settings_in
+from tests.population.clearances import PassedChecks
+from tests.population.gate import LOOKUP_S, NOON_MS, SITE, SITE_KEY, Tell, put, settings_in
 from tests.population.sent import Sent
 from tests.population.visitors import ORIGIN
 from tests.proxies import running as proxies
@@ -47,12 +48,17 @@ def run_through_proxy(proxy: str, sent: Iterable[Sent], tell: Tell, *, site: dic
         _site_behind(service) as upstream,
         _proxy(proxy, _install(service, upstream, {**SITE, **(site or {})})) as port,
     ):
+        checks = PassedChecks(service.application, SITE_KEY)
+
+        async def ask(request: Sent) -> bool:
+            return await asyncio.to_thread(_is_passed, connection, request)
+
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         for request in sent:
             if "crawler" in request.kind:
                 time.sleep(LOOKUP_S)
             clock.advance(ms=NOON_MS + request.at_ms - clock.now_ms())
-            tell(request, _is_passed(connection, request))
+            service.run(put(request, ask, tell, checks, clock.now_ms()))
         connection.close()
 
 

@@ -13,19 +13,18 @@ from random import Random
 from typing import Any, NamedTuple
 
 from agentgate.lib.clock import MINUTE_MS, FixedClock
-from agentgate.lib.enums import ClearanceLevel
 from agentgate.lib.telemetry import logs
-from agentgate.protection.tokens.clearance import ClearanceHolder, Clearances
 from agentgate.server.application import Application
+from tests.population.clearances import PassedChecks
 from tests.population.gate import NOON_MS, SITE, SITE_KEY, create_site, settings_in, status_of, write_check
 from tests.population.sent import Sent, Should
-from tests.population.visitors import ORIGIN, Request, Visitor, population
+from tests.population.visitors import Request, Visitor, population
 
 ADDRESS = "81.2.69.160"
 SEED = 51
 # Parts of each page: files, pictures without a file extension, a fetch.
 FILES = (("style", "/a.css"), ("script", "/a.js"), *(("image", f"/i{number}.png") for number in range(6)))
-PARTS = (*FILES, ("image", "/picture/1"), ("image", "/picture/2"), ("empty", "/api/cart"))
+PARTS = (*FILES, ("image", "/picture/{}"), ("image", "/picture/2"), ("empty", "/api/cart"))
 
 
 class Crowd(NamedTuple):
@@ -68,8 +67,7 @@ async def _run(settings: Any, people: int, *, minutes: float, pages: int) -> Cro
     clock = FixedClock(NOON_MS)
     application = await Application.open(settings, clock=clock)
     await application.start()
-    issuer = settings.public_base_url.rstrip("/") or f"http://{settings.public_listen}"
-    clearances = Clearances(application.keyring, settings.clearance_seconds, issuer=issuer)
+    checks = PassedChecks(application, SITE_KEY)
     challenges: Counter[int] = Counter()
     cookies: dict[int, str] = {}
     views = broken = refused = 0
@@ -88,15 +86,11 @@ async def _run(settings: Any, people: int, *, minutes: float, pages: int) -> Cro
             request = visitor.first_navigation() if page == 0 else visitor.navigation(page, cookie)
             if await ask(request) >= 300:
                 challenges[number] += 1
-                holder = ClearanceHolder(ADDRESS, visitor.browser.user_agent.encode())
-                issued = clearances.issue(
-                    site_key=SITE_KEY, origin=ORIGIN, holder=holder, level=ClearanceLevel.CHECKED, now_ms=clock.now_ms()
-                )
-                cookie = cookies[number] = f"{issued.name}={issued.value}"
+                cookie = cookies[number] = checks.issue(ADDRESS, visitor.browser.user_agent, clock.now_ms())
                 again = visitor.navigation(max(page, 1), cookie)
                 broken += await ask(again) >= 300
             for destination, path in PARTS:
-                refused += await ask(visitor.part(destination, path, page=page, clearance=cookie)) >= 300
+                refused += await ask(visitor.part(destination, path.format(views), page=page, clearance=cookie)) >= 300
             if views % 20 == 0:
                 await asyncio.sleep(0)
     finally:

@@ -13,6 +13,7 @@ from agentgate.lib.clock import FixedClock
 from agentgate.lib.settings.schema import Settings, read_settings
 from agentgate.lib.telemetry import logs
 from agentgate.server.application import Application
+from tests.population.clearances import PassedChecks
 from tests.population.crawlers import CRAWLER_NAMES
 from tests.population.programs import WEBHOOKS
 from tests.population.sent import Sent
@@ -49,6 +50,7 @@ AT_ONCE = 64
 LOOKUP_S = 0.003
 
 Tell = Callable[[Sent, bool], None]
+Ask = Callable[[Sent], Awaitable[bool]]
 
 
 @contextmanager
@@ -89,20 +91,31 @@ async def _run_in_process(sent: Iterable[Sent], tell: Tell, settings: Settings, 
     await application.start()
     try:
         secret = await create_site(application, site)
-        gate = application.data_plane.gate
+        gate, checks = application.data_plane.gate, PassedChecks(application, SITE_KEY)
+
+        async def ask(request: Sent) -> bool:
+            answer = gate.take(write_check(request, secret))
+            return status_of(await answer if isinstance(answer, Awaitable) else answer) < 300
+
         for number, request in enumerate(sent):
             if "crawler" in request.kind:
                 # Time stands still here, and the name server's answer takes some.
                 await asyncio.sleep(LOOKUP_S)
             clock.advance(ms=NOON_MS + request.at_ms - clock.now_ms())
-            answer = gate.take(write_check(request, secret))
-            if isinstance(answer, Awaitable):
-                answer = await answer
-            tell(request, status_of(answer) < 300)
+            await put(request, ask, tell, checks, clock.now_ms())
             if number % AT_ONCE == 0:
                 await asyncio.sleep(0)
     finally:
         await application.close()
+
+
+async def put(sent: Sent, ask: Ask, tell: Tell, checks: PassedChecks, now_ms: int) -> None:
+    """Ask about a request and tell what came of it: people pass a challenge, and load the page again."""
+    shown = checks.show(sent)
+    passed = await ask(shown)
+    if not passed and (again := checks.solve(sent, now_ms)) is not None:
+        shown, passed = again, await ask(again)
+    tell(shown, passed)
 
 
 async def create_site(application: Application, site: dict[str, Any]) -> str:

@@ -79,6 +79,8 @@ class Visit:
         self._kind = kind
         self._view = first_view
         self._at_ms = at_ms
+        names = [name.lower() for name, _ in headers_of(visitor.browser, Load(visitor.host, cookie="a=1"))]
+        self._before_cookie = frozenset(names[: names.index("cookie")])
 
     def views(self) -> Iterator[list[Sent]]:
         """Yield each page view: the navigation, then its parts."""
@@ -106,7 +108,7 @@ class Visit:
         if self._habits.service_worker and not first:
             is_chromium = self._visitor.browser.engine == "chromium"
             headers = _page_by_chromiums_worker(headers) if is_chromium else _by_service_worker(headers)
-        sent = [self._sent(method, url, headers)]
+        sent = [self._sent(method, url, headers)._replace(is_navigation=True)]
         for count, part in enumerate(self._parts(page, first=first, few=few)):
             sent.append(part._replace(at_ms=self._at_ms + 80 + count * 12))
         self._view += 1
@@ -162,7 +164,9 @@ class Visit:
             headers = [(name, value) for name, value in headers if name.lower() != "cookie"]
         name = f"{visitor.browser.name} {visitor.browser.platform}"
         return Sent(
-            self._kind, name, method, url, headers, visitor.address, Should.PASS, self._at_ms, self._view, clears=True
+            *(self._kind, name, method, url, headers, visitor.address, Should.PASS, self._at_ms, self._view),
+            person=visitor.number + 1,
+            before_cookie=self._before_cookie,
         )
 
 

@@ -30,5 +30,10 @@ class Sent(NamedTuple):
     at_ms: int = 0
     # All requests of one page view have the same; 0 for what is none.
     view: int = 0
-    # Whether the sender keeps the clearance of a check that it passed: people do, in whole-site protection.
-    clears: bool = False
+    # Who keeps the clearance of a check that was passed; 0 for who passes none.
+    person: int = 0
+    # What the browser sends before the cookies, and whether the request can show a challenge.
+    before_cookie: frozenset[str] = frozenset()
+    is_navigation: bool = False
+    # Whether it was sent again after a challenge.
+    challenged: bool = False

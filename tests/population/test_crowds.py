@@ -11,7 +11,9 @@ pytestmark = pytest.mark.timeout(300)
 MOST_CHALLENGED = 0.05
 
 
-@pytest.mark.parametrize(("people", "minutes", "pages", "most"), [(300, 30, 5, MOST_CHALLENGED), (200, 2, 1, 1.0)])
+@pytest.mark.parametrize(
+    ("people", "minutes", "pages", "most"), [(300, 30, 5, MOST_CHALLENGED), (200, 2, 1, 1.0), (200, 2, 3, 1.0)]
+)
 def test_each_browser_behind_one_address_is_challenged_at_most_once_and_reaches_its_pages(
     people: int, minutes: int, pages: int, most: float, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -23,3 +25,4 @@ def test_each_browser_behind_one_address_is_challenged_at_most_once_and_reaches_
     assert crowd.share <= most
     assert crowd.most_of_a_browser <= 1
     assert crowd.broken == 0
+    assert crowd.parts_refused == 0

@@ -10,6 +10,7 @@ from itertools import count
 import pytest
 
 from agentgate.protection.signals.paths import ROOT_FEEDS
+from tests.population.sent import Sent, Should
 from tests.population.visitors import ORIGIN
 from tests.support.service import RunningService
 from tests.support.traffic_site import Site, visitor_of
@@ -43,7 +44,7 @@ class Client:
         self.got = 0
 
     def ask(self, path: str, headers: Headers, method: str = "GET") -> bool:
-        status = self.site.status((ORIGIN + path, "", headers), self.address, method)
+        status = self.site.status_at_once(Sent("", "", method, ORIGIN + path, headers, self.address, Should.PASS))
         assert status in {204, 401, 403}, (path, status)
         return status == 204
 
@@ -77,6 +78,14 @@ def robots_and_parts(client: Client) -> None:
     client.ask("/robots.txt", client.visitor.navigation(1).headers)
     for _ in range(10):
         client.part()
+
+
+def refused_pages_and_parts(client: Client) -> None:
+    """Navigations that are challenged, between fetches that may still be allowed."""
+    for _ in range(3):
+        client.page()
+    for _ in range(3):
+        client.part("empty")
 
 
 def everything(client: Client) -> None:
@@ -113,6 +122,7 @@ CLAIMS: dict[str, Callable[[Client], None]] = {
     "git": claim("git/2.39.0", "/p/{}"),
     "WebDAV": claim("davfs2/1.6", "/p/{}", method="PROPFIND"),
     "preflight": claim(PYTHON, "/p/{}", ("Access-Control-Request-Method", "GET"), method="OPTIONS"),
+    "refused pages and parts": refused_pages_and_parts,
     "everything": everything,
 }
 
@@ -140,6 +150,67 @@ def test_a_network_of_a_hundred_addresses_opens_no_more_than_its_limit(site: Sit
     got = run(CLAIMS[name], clients, 20)
 
     assert got <= PER_NETWORK
+
+
+@pytest.mark.parametrize("name", ["plain browser headers", "page and four files", "fetches", "everything"])
+def test_no_minute_of_three_opens_more_pages_than_the_limit(site: Site, name: str) -> None:
+    client, minutes = Client(site, "81.2.84.1"), []
+    for _ in range(3):
+        client.got = 0
+        for _ in range(250):
+            CLAIMS[name](client)
+            site.service.clock.advance(ms=240)
+        minutes.append(client.got)
+
+    assert max(minutes) <= 180, minutes
+
+
+def test_a_network_opens_no_more_than_its_limit_within_a_minute(site: Site) -> None:
+    clients = [Client(site, f"81.2.85.{number}") for number in range(1, 101)]
+    for _ in range(20):
+        run(CLAIMS["page and four files"], clients, 1)
+        site.service.clock.advance(seconds=3)
+
+    assert sum(client.got for client in clients) <= PER_NETWORK
+
+
+def test_a_clearance_opens_600_pages_a_minute_with_files_and_as_many_calls(site: Site) -> None:
+    client = Client(site, "81.2.84.2")
+    clearance = site.clearance(client.visitor)
+    for number in range(700):
+        client.open("/p/{}", client.visitor.navigation(1, clearance).headers)
+        for file in range(4):
+            path = f"/{number}-{file}.js"
+            client.ask(path, client.visitor.part("script", path, clearance=clearance).headers)
+    pages, client.got = client.got, 0
+    for _ in range(700):
+        client.open("/p/{}", client.visitor.part("empty", "/x", clearance=clearance).headers)
+
+    assert pages <= 600
+    assert client.got <= 600
+
+
+def test_asking_twice_opens_no_page_more(site: Site) -> None:
+    """Repetitions of a loaded target are free; those of a blocked one are not."""
+    clients = [Client(site, f"81.2.83.{number}") for number in range(1, 11)]
+    opened = set()
+    for client in clients:
+        client.page()
+        headers = client.visitor.part("empty", "/x").headers
+        opened |= {
+            (client.address, number) for number in range(200) for _ in range(2) if client.ask(f"/p/{number}", headers)
+        }
+
+    assert len(opened) + len(clients) <= PER_NETWORK
+
+
+def test_a_repeated_target_with_another_in_its_headers_counts(site: Site) -> None:
+    client = Client(site, "81.2.82.9")
+    headers = client.visitor.part("empty", "/x").headers
+
+    got = sum(client.ask("/p/1", [*headers, ("X-Rewrite-URL", f"/p/{number}")]) for number in range(250))
+
+    assert got <= 180
 
 
 @pytest.mark.parametrize("setting", [{"wholeSite": True}, {"routes": ALL_PATHS}])

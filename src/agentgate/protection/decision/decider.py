@@ -18,8 +18,9 @@ class Decider:
         self.models = models
         self.intel = intel
         self._rates = rates
-        # For a cached visitor; a file; another subresource; a script's call; a shared budget; an allowed page.
+        # A cached visitor; a navigation; a file; another subresource; a call; a shared budget; an allowed page.
         self.count_again = rates.count_again
+        self.count_page = rates.count_page
         self.count_file = rates.count_file
         self.count_part = rates.count_part
         self.count_fetch = rates.count_fetch

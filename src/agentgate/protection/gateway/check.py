@@ -47,7 +47,7 @@ from agentgate.protection.gateway.header_fingerprints import (
     read_parts,
 )
 from agentgate.protection.gateway.original_request import Malformed
-from agentgate.protection.gateway.pages import PageKind, Pages, SitePage
+from agentgate.protection.gateway.pages import Pages, SitePage
 from agentgate.protection.gateway.pending_check import PendingCheck
 from agentgate.protection.gateway.receipts import Receipts, Shown
 from agentgate.protection.gateway.route_protection import MethodClaims
@@ -57,9 +57,10 @@ from agentgate.protection.gateway.undecided import UndecidedAnswers
 from agentgate.protection.gateway.visitors import Visitor, read_visitor
 from agentgate.protection.gateway.waiting_check import WaitingChecks
 from agentgate.protection.rules.evaluate import NO_TRAITS, Traits
+from agentgate.protection.signals.detectors.rate import VISITOR_HIGH
 from agentgate.protection.signals.facts import Rates
 from agentgate.protection.signals.part_budget import PartState
-from agentgate.protection.signals.rates import NAME_PER_MINUTE, Counted
+from agentgate.protection.signals.rates import MOST_RESERVED, NAME_PER_MINUTE, Counted
 from agentgate.protection.signals.request_class import RequestClass
 from agentgate.protection.sites.directory import SiteCaller, SiteDirectory, SiteView
 from agentgate.protection.sites.open_paths import SenderClaims
@@ -75,6 +76,8 @@ _ORIGIN = re.compile(rb"https?://[a-z0-9.:\[\]-]+", re.ASCII)
 _DESCRIBED = b"GET /v1/gateway/check?respond="
 Fields = Mapping[bytes, bytes]
 COUNTED = PartState.COUNTED
+# From here on a navigation may be over the limit, with what the pages before it still load.
+NEAR_LIMIT = VISITOR_HIGH - MOST_RESERVED
 
 _NO_FIELDS: Fields = {}
 
@@ -218,7 +221,6 @@ class GatewayCheck:
         site = snapshot.sites.get(view.number)
         if site is None or site.view is not view:
             site = snapshot.read_site(view, self._receipts.clearances)
-        # The page and the visitor.
         _, _, _, url, address, _, cookie, request_id, trace, _, _ = given
         methods, url, address = (fingerprint.methods, url, address) if fingerprint.is_complete else read_parts(fields)
         page = snapshot.pages.young.get((site, methods, url)) or self._find_page(site, methods, url)
@@ -236,8 +238,10 @@ class GatewayCheck:
         # The rates: of pages, forms and calls, or of parts of a page.
         if fingerprint.is_counted:
             (visitor_rate, network_rate), parts = self._count(counted, now_ms), COUNTED
+            is_near = visitor_rate >= NEAR_LIMIT and fingerprint.kind.request_class is RequestClass.PAGE
+            visitor_rate = self._decider.count_page(counted, visitor_rate, now_ms) if is_near else visitor_rate
         else:
-            visitor_rate, network_rate, parts = self._count_part(fingerprint, kind, counted, now_ms)
+            visitor_rate, network_rate, parts = self._count_part(fingerprint, page, counted, now_ms)
         if kind.open_path is not None:
             page = self._open_path(fingerprint, page, visitor, now_ms)
             kind = page.kind
@@ -291,10 +295,10 @@ class GatewayCheck:
         return snapshot.decisions.put(key, made) if pending.fingerprint.is_plain else made
 
     def _count_part(
-        self, fingerprint: HeaderFingerprint, kind: PageKind, counted: Counted, now_ms: int
+        self, fingerprint: HeaderFingerprint, page: SitePage, counted: Counted, now_ms: int
     ) -> tuple[int, int, PartState]:
         """Count what may be a part of a page, or a program that shares the budget of its name."""
-        decider, request_class = self._decider, fingerprint.kind.request_class
+        decider, kind, request_class = self._decider, page.kind, fingerprint.kind.request_class
         if kind.is_file and request_class > RequestClass.PAGE:
             found = decider.count_file(counted, fingerprint.tag, now_ms)
             # No program that reads feeds or shows previews opens a page for the pictures and sound that it loads.
@@ -303,10 +307,11 @@ class GatewayCheck:
             rates = self._count(counted, now_ms)
             has_room = decider.has_room(counted.site, fingerprint.program, NAME_PER_MINUTE, now_ms)
             return *rates, PartState.NAMED if has_room else COUNTED
+        target = hash((kind.origin, page.target)) if fingerprint.methods.is_plain else None
         if request_class is RequestClass.PART:
-            return decider.count_part(counted, fingerprint.tag, now_ms)
+            return decider.count_part(counted, fingerprint.tag, target, now_ms)
         if request_class is RequestClass.FETCH:
-            return decider.count_fetch(counted, now_ms)
+            return decider.count_fetch(counted, target, now_ms)
         return *self._count(counted, now_ms), COUNTED
 
     def _open_path(self, fingerprint: HeaderFingerprint, page: SitePage, visitor: Visitor, now_ms: int) -> SitePage:

@@ -36,12 +36,16 @@ LATE_SYNCS = 2
 
 # Files of an address or clearance a minute: without an allowed page, and with one.
 FREE_FILES_PER_MINUTE, FILES_PER_MINUTE = 1_200, 18_000
-# Fetches and paid parts without a file extension a minute, of an address without a clearance. They count as pages too,
-# and this ceiling leaves the rest of VISITOR_HIGH to navigations.
-LOOSE_PER_MINUTE = 80
-# The ceiling begins with so many pages a minute. Below, a few browsers are challenged once; above, that would be
-# everyone in a school, for parts of pages that others opened.
-PAGES_OF_A_FEW = 30
+# Fetches and parts without a file extension ("loose": the target may be a page) count as pages of an address without a
+# clearance. So its navigations are challenged earlier, by half of the loose requests and at most by so many, and the
+# pages that were allowed still load.
+MOST_RESERVED = 40
+# Calls a minute of all clearances of an address: fetches, and parts beyond the budget of their page.
+CALLS_PER_MINUTE = 600
+# Loose requests a minute for targets that the address has loaded within the last minute. They open no new page.
+REPEATS_PER_MINUTE = 600
+# Such targets of all addresses in the young generation; as many again are kept of the one before.
+REPEATABLE = 100_000
 # Parts without a file extension a minute of a visitor without an open page: pictures that another site shows.
 FREE_PARTS_PER_MINUTE = 12
 # Requests a minute that all clients of an unproven program's name share on a site.
@@ -64,13 +68,16 @@ class _Window(SharedCount, gc=False):
     # Of a visitor: the address it came from last, and the window of that address's network.
     address: str = ""
     network: "_Window | None" = None
-    # Files, and requests against LOOSE_PER_MINUTE, that this worker saw.
+    # Files, loose requests and their repetitions, and navigations over the limit, of this worker alone.
     files: int = 0
     loose: int = 0
+    repeats: int = 0
+    refused: int = 0
     # Parts without a file extension that no page had.
     orphans: int = 0
-    # Requests of the minute before that were not loose.
-    pages_before: int = 0
+    # The same of the minute before.
+    loose_before: int = 0
+    refused_before: int = 0
 
     def rate(self, rest_ms: int) -> int:
         """Return the sum, at least 1."""
@@ -134,8 +141,10 @@ class RateWindows:
         self._budgets: BoundedCache[Key, PartBudget] = BoundedCache(BUDGETS)
         # The share of each worker in ceilings that are counted locally.
         workers = 1 if sharing is None else sharing.workers
-        self._loose = LOOSE_PER_MINUTE // workers
         self._files = FILES_PER_MINUTE // workers
+        self._calls = CALLS_PER_MINUTE // workers
+        # By visitor and target, when it was last loaded.
+        self._loaded: BoundedCache[int, int] = BoundedCache(REPEATABLE)
 
     def count(self, site: int, visitor: int, address: str, now_ms: int) -> Rates:
         """Count a request and return the rates, this one included."""
@@ -184,36 +193,72 @@ class RateWindows:
             state = PartState.OVER
         return *self._rates(counted, now_ms), state
 
-    def count_part(self, counted: Counted, tag: int, now_ms: int) -> tuple[int, int, PartState]:
-        """Take a part without a file extension out of its page's budget; past that, count it as a page."""
+    def count_page(self, counted: Counted, rate: int, now_ms: int) -> int:
+        """Return the rate of a navigation that was counted, with what the pages before it may still load."""
+        if counted.is_cleared:
+            return rate
+        window, rest_ms = counted.window, MINUTE_MS - now_ms % MINUTE_MS
+        loose = window.loose + window.loose_before * rest_ms // MINUTE_MS
+        rate += min(loose // 2, MOST_RESERVED)
+        window.refused += rate >= VISITOR_HIGH
+        return rate
+
+    def count_part(self, counted: Counted, tag: int, target: int | None, now_ms: int) -> tuple[int, int, PartState]:
+        """Take a part without a file extension out of its page's budget; past that, count it as a page or a call.
+
+        `target` is the hash of what it asks for; None where headers may name something else.
+        """
         window, budget = self._current(counted, now_ms), self._budget_of(counted, tag, now_ms)
-        if not self._spend(counted.key ^ tag, budget, now_ms):
-            window.orphans += not budget.has_page(now_ms)
-            # Without the counts of pages at other machines, the page may have been opened at one of them.
-            is_over = window.orphans > FREE_PARTS_PER_MINUTE and (self._sharing is None or self._pages is not None)
-            return *self.count_again(counted, now_ms), PartState.OVER if is_over else PartState.COUNTED
+        if self._spend(counted.key ^ tag, budget, now_ms):
+            if counted.is_cleared:
+                return *self._rates(counted, now_ms), PartState.PAID
+            return self._count_loose(counted, target, PartState.PAID, now_ms)
         if counted.is_cleared:
-            return *self._rates(counted, now_ms), PartState.PAID
-        return self._count_loose(counted, PartState.PAID, now_ms)
+            return self._count_call(counted, now_ms)
+        window.orphans += not budget.has_page(now_ms)
+        # Without the counts of pages at other machines, the page may have been opened at one of them.
+        is_over = window.orphans > FREE_PARTS_PER_MINUTE and (self._sharing is None or self._pages is not None)
+        return self._count_loose(counted, target, PartState.OVER if is_over else PartState.COUNTED, now_ms)
 
-    def count_fetch(self, counted: Counted, now_ms: int) -> tuple[int, int, PartState]:
+    def count_fetch(self, counted: Counted, target: int | None, now_ms: int) -> tuple[int, int, PartState]:
         """Count a script's call."""
+        self._current(counted, now_ms)
         if counted.is_cleared:
-            return *self.count_again(counted, now_ms), PartState.COUNTED
-        return self._count_loose(counted, PartState.COUNTED, now_ms)
+            return self._count_call(counted, now_ms)
+        return self._count_loose(counted, target, PartState.COUNTED, now_ms)
 
-    def _count_loose(self, counted: Counted, state: PartState, now_ms: int) -> tuple[int, int, PartState]:
-        """Count against LOOSE_PER_MINUTE, and as a page: the target may be one, and nothing proves the visitor."""
-        window = self._current(counted, now_ms)
-        rates = self._rates(counted, now_ms)
-        if rates[0] >= VISITOR_HIGH:
-            # The rules challenge it. Counted too, it would only make others wait longer.
-            return *rates, state
-        pages = window.own - window.loose + window.pages_before * (MINUTE_MS - now_ms % MINUTE_MS) // MINUTE_MS
-        if window.loose >= self._loose and pages > PAGES_OF_A_FEW:
-            return *rates, PartState.OVER
+    def _count_call(self, counted: Counted, now_ms: int) -> tuple[int, int, PartState]:
+        """Count a call with a clearance. Calls have a separate ceiling: they must not use up the pages."""
+        counted.window.loose += 1
+        state = PartState.COUNTED if counted.window.loose <= self._calls else PartState.OVER
+        if counted.network is not None:
+            counted.network.own += 1
+            if counted.network.own >= counted.network.ask_at:
+                self._ask(counted.network, NETWORK_MARKS, now_ms)
+        return *self._rates(counted, now_ms), state
+
+    def _count_loose(
+        self, counted: Counted, target: int | None, state: PartState, now_ms: int
+    ) -> tuple[int, int, PartState]:
+        """Count as a page, unless the visitor was allowed the same target just before."""
+        window, rest_ms = counted.window, MINUTE_MS - now_ms % MINUTE_MS
+        key = hash((counted.key, target))
+        at_ms = None if target is None else self._loaded.get(key)
+        visitor, network = self._rates(counted, now_ms)
+        if at_ms is not None and now_ms - at_ms < MINUTE_MS and window.repeats < REPEATS_PER_MINUTE:
+            # The limits allowed this target before: it is nothing new.
+            window.repeats += 1
+            return min(visitor, VISITOR_HIGH - 1), min(network, NETWORK_HIGH - 1), state
+        # Navigations over the limit were challenged.
+        refused = window.refused + window.refused_before * rest_ms // MINUTE_MS
+        if visitor - refused >= VISITOR_HIGH - 1:
+            # The rules block it. Counted too, it would only make others wait longer.
+            return max(visitor, VISITOR_HIGH), network, state
         window.loose += 1
-        return *self.count_again(counted, now_ms), state
+        visitor, network = self.count_again(counted, now_ms)
+        if state is not PartState.OVER and network < NETWORK_HIGH and target is not None:
+            self._loaded.put(key, now_ms)
+        return visitor - refused, network, state
 
     def has_room(self, site: int, name: str, most: int, now_ms: int) -> bool:
         """Count a request against a budget that several clients of a site share; return whether it had room."""
@@ -335,7 +380,8 @@ class RateWindows:
         window = self._present[key] = _Window(key=key)
         before = self._before.get(key)
         if before is not None:
-            window.before, window.pages_before = before.own + before.others, before.own - before.loose
+            window.before = before.own + before.others
+            window.loose_before, window.refused_before = before.loose, before.refused
         if self._sharing is not None:
             if before is not None:
                 self._sharing.finish(self._minute_before, before)

@@ -6,12 +6,13 @@ from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
 from agentgate.protection.signals.detectors.rate import NETWORK_HIGH, VISITOR_EXTREME, VISITOR_HIGH
 from agentgate.protection.signals.part_budget import PER_PAGE
 from agentgate.protection.signals.rates import (
+    CALLS_PER_MINUTE,
     FILES_PER_MINUTE,
     FREE_FILES_PER_MINUTE,
     FREE_PARTS_PER_MINUTE,
-    LOOSE_PER_MINUTE,
+    MOST_RESERVED,
     NAME_PER_MINUTE,
-    PAGES_OF_A_FEW,
+    REPEATS_PER_MINUTE,
 )
 
 PAGE = Path(__file__).parents[4] / "docs" / "signals.md"
@@ -26,7 +27,8 @@ def test_the_page_states_every_limit():
     # The request that reaches a rate's limit is refused, so one less is allowed.
     allowed = [each - 1 for each in (VISITOR_HIGH, VISITOR_EXTREME, NETWORK_HIGH)]
     files = [FILES_PER_MINUTE, FREE_FILES_PER_MINUTE]
-    parts = [PER_PAGE, LOOSE_PER_MINUTE, FREE_PARTS_PER_MINUTE]
+    parts = [PER_PAGE, CALLS_PER_MINUTE, FREE_PARTS_PER_MINUTE]
     assert stated == [*allowed, GATEWAY_REQUESTS_PER_MINUTE, *files, *parts, NAME_PER_MINUTE]
-    assert f"from {PAGES_OF_A_FEW + 1} pages a minute on" in section
+    assert f"up to {REPEATS_PER_MINUTE} repetitions" in section
+    assert f"at most {MOST_RESERVED}." in section
     assert f"share {NAME_PER_MINUTE} requests a minute" in text

@@ -13,12 +13,13 @@ from agentgate.protection.signals.part_budget import PER_PAGE, PartState
 from agentgate.protection.signals.rate_board import board_bytes, open_boards
 from agentgate.protection.signals.rate_exchange import RateExchange
 from agentgate.protection.signals.rates import (
+    CALLS_PER_MINUTE,
     FILES_PER_MINUTE,
     FREE_FILES_PER_MINUTE,
-    LOOSE_PER_MINUTE,
+    MOST_RESERVED,
     NAME_PER_MINUTE,
     NO_WINDOW,
-    PAGES_OF_A_FEW,
+    REPEATS_PER_MINUTE,
     VISITOR_HIGH,
     Counted,
     RateWindows,
@@ -247,7 +248,7 @@ def test_workers_learn_of_pages_and_no_other_browser_has_their_parts():
 
     def paid(worker, visitor, tag):
         taken = Counted(1, visitor, "192.0.2.7", NO_WINDOW)
-        return [worker.count_part(taken, tag, START_MS)[2] for _ in range(60)].count(PartState.PAID)
+        return [worker.count_part(taken, tag, None, START_MS)[2] for _ in range(60)].count(PartState.PAID)
 
     assert [paid(worker, 7, TAG) for worker in workers] == [0, 0]
 
@@ -275,32 +276,52 @@ def test_files_have_a_ceiling_with_and_without_a_page():
         assert states.count(PartState.OVER) == 3
 
 
-def test_fetches_of_a_few_browsers_count_as_pages_and_earn_nothing():
+def test_fetches_without_a_clearance_count_as_pages_and_earn_nothing():
     windows, visitor = RateWindows(), Counted(1, VISITOR, HERE, NO_WINDOW)
-    rates = [windows.count_fetch(visitor, START_MS)[0] for _ in range(300)]
+    rates = [windows.count_fetch(visitor, target, START_MS)[0] for target in range(300)]
 
     assert [each for each in rates if each < VISITOR_HIGH] == [*range(1, VISITOR_HIGH)]
     assert set(rates[VISITOR_HIGH:]) == {VISITOR_HIGH}
-    assert windows.count_part(visitor, TAG, START_MS)[2] is PartState.COUNTED
+    assert windows.count_part(visitor, TAG, 0, START_MS)[2] is PartState.COUNTED
 
 
-def test_parts_of_a_crowd_leave_room_for_its_pages():
+def test_a_target_that_was_loaded_counts_once_a_minute_and_a_blocked_one_each_time():
     windows, visitor = RateWindows(), Counted(1, VISITOR, HERE, NO_WINDOW)
-    for _ in range(PAGES_OF_A_FEW + 10):
-        windows.count_again(visitor, START_MS)
+    assert {windows.count_fetch(visitor, 1, START_MS)[0] for _ in range(REPEATS_PER_MINUTE + 1)} == {1}
+    assert windows.count_fetch(visitor, 1, START_MS)[0] == 2
+    for target in range(2, 300):
+        windows.count_fetch(visitor, target, START_MS)
+
+    # Of another visitor, of an uncertain target, or blocked before.
+    assert windows.count_fetch(visitor, 299, START_MS)[0] == VISITOR_HIGH
+    assert windows.count_fetch(Counted(1, VISITOR + 1, HERE, NO_WINDOW), 1, START_MS)[0] == 1
+    other = Counted(2, VISITOR, HERE, NO_WINDOW)
+    assert [windows.count_fetch(other, None, START_MS)[0] for _ in range(3)] == [1, 2, 3]
+
+
+def test_pages_leave_room_for_their_parts_and_all_together_stay_below_the_limit():
+    windows, visitor, opened, paid = RateWindows(), Counted(1, VISITOR, HERE, NO_WINDOW), 0, 0
+    for page in range(100):
+        rate, _ = windows.count_again(visitor, START_MS)
+        if windows.count_page(visitor, rate, START_MS) >= VISITOR_HIGH:
+            continue
         windows.earn(visitor, TAG, START_MS)
-    states = [windows.count_part(visitor, TAG, START_MS)[2] for _ in range(300)]
+        opened += 1
+        parts = [windows.count_part(visitor, TAG, 20 * page + part, START_MS) for part in range(18)]
+        assert all(rate < VISITOR_HIGH and state is PartState.PAID for rate, _, state in parts)
+        paid += len(parts)
 
-    assert states == [PartState.PAID] * LOOSE_PER_MINUTE + [PartState.OVER] * (300 - LOOSE_PER_MINUTE)
-    assert windows.count_again(visitor, START_MS)[0] == PAGES_OF_A_FEW + 10 + LOOSE_PER_MINUTE + 1 < VISITOR_HIGH
+    assert VISITOR_HIGH - 2 * MOST_RESERVED < opened + paid < VISITOR_HIGH
 
 
-def test_with_a_clearance_parts_cost_nothing_and_fetches_count_as_calls():
+def test_with_a_clearance_parts_cost_nothing_and_calls_use_up_no_pages():
     windows, cleared = RateWindows(), Counted(1, VISITOR, HERE, NO_WINDOW, is_cleared=True)
-    states = [windows.count_part(cleared, TAG, START_MS)[2] for _ in range(PER_PAGE + 5)]
+    states = [windows.count_part(cleared, TAG, part, START_MS)[2] for part in range(PER_PAGE + 5)]
+    calls = [windows.count_fetch(cleared, target, START_MS)[2] for target in range(CALLS_PER_MINUTE)]
 
     assert states == [PartState.PAID] * PER_PAGE + [PartState.COUNTED] * 5
-    assert [windows.count_fetch(cleared, START_MS)[0] for _ in range(600)][-1] == 605
+    assert calls == [PartState.COUNTED] * (CALLS_PER_MINUTE - 5) + [PartState.OVER] * 5
+    assert windows.count_again(cleared, START_MS) == (1, CALLS_PER_MINUTE + 6)
 
 
 def test_workers_share_the_budget_of_a_name():
