@@ -163,7 +163,7 @@ async def test_models_that_could_not_be_read_are_read_the_next_time(seen: Seen) 
     assert seen.models == 2
 
 
-async def test_a_site_that_is_gone_is_forgotten_with_its_secrets(seen: Seen) -> None:
+async def test_a_deleted_site_is_evicted_with_its_secrets(seen: Seen) -> None:
     database = seen.opened.database
     for table in ("credential WHERE site_id", "site WHERE id"):
         await database.run(f"DELETE FROM {table} IN ('st_38', 'st_39')")
@@ -316,7 +316,7 @@ async def test_no_view_has_half_of_a_change(seen: Seen, monkeypatch: pytest.Monk
     assert set(seen.read) == {"st_5"}
 
 
-async def test_a_version_is_shown_before_its_change_is_answered(seen: Seen) -> None:
+async def test_a_version_is_published_before_the_response_to_its_change(seen: Seen) -> None:
     shown: list[tuple[int, bool]] = []
     seen.directory.on_version = lambda version: shown.append((version, seen.directory.is_fresh))
     await seen.rename("st_1", "New")

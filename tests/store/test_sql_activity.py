@@ -93,7 +93,7 @@ async def test_a_site_between_two_others_that_was_not_asked_for_is_omitted(opene
     assert set(found) == {"st_1", "st_3"}
 
 
-async def test_only_the_asked_sites_are_read_in_pages(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_the_requested_sites_are_read_in_pages(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     await add_two_tenants(opened.store)
     await opened.store.change(lambda stores: stores.sites.add_site(new_site("st_3", "acc_1")))
     for number in (1, 2, 3):

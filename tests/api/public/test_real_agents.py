@@ -85,7 +85,7 @@ def directories(service: RunningService, folder: Path, *agents: CapturedAgent) -
 
 @pytest.mark.parametrize("whole_site", [False, True])
 @pytest.mark.parametrize("name", CAPTURES)
-def test_a_verified_agent_browses_a_new_site_with_all_parts_of_its_pages(
+def test_a_verified_agent_browses_a_new_site_with_all_subresources(
     service: RunningService, tmp_path: Path, name: str, *, whole_site: bool
 ) -> None:
     gate, agent = Gate(service), CapturedAgent(name)
@@ -123,7 +123,7 @@ def test_a_site_reads_the_key_set_of_an_agent_that_it_names(service: RunningServ
 
 
 @pytest.mark.parametrize("name", CAPTURES)
-def test_the_same_headers_with_another_key_are_refused(service: RunningService, name: str) -> None:
+def test_the_same_headers_with_another_key_are_blocked(service: RunningService, name: str) -> None:
     gate, agent, other = Gate(service), CapturedAgent(name), CapturedAgent(name, seed=bytes([8] * 32))
     set_policy(gate, default="allow", agents={agent.agent.url: {"decision": "allow", "jwks": agent.agent.jwks}})
 

@@ -140,7 +140,7 @@ def test_a_list_of_known_agents_replaces_the_bundled_one(tmp_path):
 @pytest.mark.parametrize(
     "origin", ["http://agent.example", "https://agent.example/", "https://agent.example:8443", "*"]
 )
-def test_a_list_of_known_agents_with_another_origin_is_refused_whole(tmp_path, origin):
+def test_a_list_of_known_agents_with_another_origin_is_rejected_whole(tmp_path, origin):
     with pytest.raises(IntelRefused):
         read(tmp_path, "known_agents.json", json.dumps({"note": "", "agents": [{**AGENT, "origin": origin}]}))
 

@@ -74,7 +74,7 @@ async def test_without_the_setting_nothing_is_fetched(place):
     assert place.asked_names == []
 
 
-async def test_hosts_of_known_agents_are_asked_as_the_list_is_now(place):
+async def test_hosts_of_known_agents_are_fetched_by_the_current_list(place):
     known = set()
     directories = KeyDirectories(place.outbound(), hosts=(KNOWN_HOSTS,), known=lambda: known)
 
