@@ -95,6 +95,12 @@ SEVERAL = {
     "POST /v1/admin/accounts": ["account.create", "member.invite"],
     "POST /v1/admin/access-requests/{id}/approve": ["account.create", "member.invite"],
     "POST /v1/admin/sites/{siteKey}/move": ["site.move_out", "site.move"],
+    # An accepted suggestion changes the site's allowed paths.
+    **{
+        f"{method} /v1/{surface}/sites/{{siteKey}}/suggestions/{{suggestionId}}/accept": ["site.update", action]
+        for surface in ("admin", "console")
+        for method, action in (("POST", "suggestion.accept"), ("DELETE", "suggestion.withdraw"))
+    },
 }
 
 

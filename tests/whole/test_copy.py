@@ -24,7 +24,7 @@ from tests.support.service import NOON_MS, running_service
 from tests.support.tokens import mint
 from tests.whole.gateway_process import environ
 
-DOCS = Path(__file__).parents[2] / "docs" / "operations.md"
+DOCS = Path(__file__).parents[2] / "docs" / "databases.md"
 USED = (401, "challenge", "token_used")
 
 
@@ -87,7 +87,7 @@ def moved(shop: Shop, postgres_url: str) -> Settings:
 
 
 def test_the_drill_moves_an_installation(shop: Shop, moved: Settings, tmp_path: Path) -> None:
-    (line,) = re.findall(r"^agentgate copy .*$", DOCS.read_text(), re.MULTILINE)
+    (line,) = re.findall(r"^\$ (agentgate copy .*)$", DOCS.read_text(), re.MULTILINE)
     assert line == "agentgate copy --to-file database_url"
     (tmp_path / "database_url").write_text(moved.database_url)
     settings = {"AGENTGATE_DATA_DIR": str(shop.settings.data_dir)}

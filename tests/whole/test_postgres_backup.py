@@ -45,7 +45,7 @@ def run(folder: Path, url: str, *arguments: str) -> Result:
 
 def printed(name: str) -> list[str]:
     """Return the command of the page's part about PostgreSQL that begins so."""
-    part = DOCS.read_text().partition("### PostgreSQL: backup and restore\n")[2].partition("\n### ")[0]
+    part = DOCS.read_text().partition("With PostgreSQL the same commands")[2].partition("\n### ")[0]
     found = re.search(rf"^agentgate ({name} .+)$", part, re.MULTILINE)
     assert found is not None, name
     return found[1].split()
