@@ -32,10 +32,14 @@ export function fastifyGuard(client, options) {
   };
 }
 
-/** Wraps a handler that takes a `Request`: it is called with the request and the result once the token was redeemed. */
+/**
+ * Wraps a handler that takes a `Request`: it is called with the request and the result once the token was redeemed. A
+ * `Request` has no address, so `options.visitorAddress(request, ...rest)` returns it from what the platform passes along.
+ */
 export function fetchGuard(client, options, handler) {
   return async (request, ...rest) => {
-    const outcome = await check(client, options, request.headers.get(HEADER), await formOf(request));
+    const address = options.visitorAddress?.(request, ...rest);
+    const outcome = await check(client, options, request.headers.get(HEADER), await formOf(request), address);
     if (outcome.verified) return handler(request, outcome.verified, ...rest);
     return new Response(outcome.body, { status: outcome.status, headers: outcome.headers });
   };

@@ -112,8 +112,13 @@ export function fastifyGuard(
   reply: FastifyReplyLike,
 ) => Promise<unknown>;
 
+/** A `Request` has no address: `visitorAddress` returns it from the further arguments of the platform's handler. */
+export interface FetchGuardOptions<Rest extends unknown[]> extends GuardOptions {
+  visitorAddress?: (request: Request, ...rest: Rest) => string | undefined;
+}
+
 export function fetchGuard<Rest extends unknown[]>(
   client: Pick<Client, "verify">,
-  options: GuardOptions,
+  options: FetchGuardOptions<Rest>,
   handler: (request: Request, verified: Verified, ...rest: Rest) => Response | Promise<Response>,
 ): (request: Request, ...rest: Rest) => Promise<Response>;

@@ -262,3 +262,16 @@ test("the fetch guard reads header and form and leaves the body to the handler",
   assert.equal((await post("{}", { "x-agentgate-token": "bad.to.ken" })).status, 403);
   assert.equal((await post("{}")).status, 401);
 });
+
+test("the fetch guard sends the address that the platform knows", async () => {
+  const sent = [];
+  const client = { verify: async (question) => (sent.push(question.remoteAddress), { decisionId: "dec_1" }) };
+  const options = { action: "signup", visitorAddress: (_request, info) => info.address };
+  const handler = fetchGuard(client, options, () => new Response("welcome"));
+  const request = () => new Request("http://shop.example/signup", { headers: { "x-agentgate-token": "good.to.ken" } });
+
+  await handler(request(), { address: "203.0.113.9" });
+  await handler(request(), { address: "10.0.0.7" });
+  await handler(request(), {});
+  assert.deepEqual(sent, ["203.0.113.9", undefined, undefined]);
+});
