@@ -252,7 +252,7 @@ ADDED_ENUMERATIONS = {
 }
 
 # Enumeration of the specification -> the values that were added to it.
-ADDED_VALUES = {"LabelSource": ["appeal"], "HealthCheck": ["address_mismatch"]}
+ADDED_VALUES = {"LabelSource": ["appeal"], "HealthCheck": ["credential_unknown", "address_mismatch"]}
 
 # Constant of `limits` -> section.
 ADDED_LIMITS = {

@@ -125,6 +125,8 @@ async def create_site(application: Application, site: dict[str, Any]) -> str:
     async with httpx.AsyncClient(base_url=f"http://{host}:{port}", headers=key, timeout=60) as operator:
         (await operator.post("/v1/admin/sites", json=site)).raise_for_status()
         made = await operator.post(f"/v1/admin/sites/{SITE_KEY}/credentials", json={"name": "population"})
+        # The gateway's function leaves checks to the parser until it has read the change.
+        await application.refresher.sites.await_refresh()
         return str(made.raise_for_status().json()["secret"])
 
 

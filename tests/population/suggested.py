@@ -70,6 +70,7 @@ async def _run(settings: Any, *, whole_site: bool, only: tuple[str, ...]) -> Sug
 
 async def _refused(application: Application, clock: FixedClock, secret: str, wanted: list[Program]) -> Any:
     """Yield the programs that are refused at least once. Each sends one request a minute from each network."""
+    await application.refresher.sites.await_refresh()
     for program in wanted:
         is_refused = False
         for request in _requests(program):

@@ -22,7 +22,12 @@ interface Scope {
 const LOOK_MS = 100;
 const scope = self as unknown as Scope;
 
-async function solveApart(work: Work, isOver: () => boolean, start: Start): Promise<number[] | undefined> {
+async function solveApart(
+  work: Work,
+  source: string,
+  isOver: () => boolean,
+  start: Start,
+): Promise<number[] | undefined> {
   const answer = await fetch(source);
   const url = URL.createObjectURL(new Blob([await answer.text()], bare({ type: "text/javascript" })));
   return new Promise((resolve) => {
@@ -40,11 +45,12 @@ async function solveApart(work: Work, isOver: () => boolean, start: Start): Prom
 }
 
 export async function solvePlainly(work: Work, isOver: () => boolean, start?: Start | false): Promise<number[]> {
-  const found = start && (await solveApart(work, isOver, start).catch(() => undefined));
+  const found = start && source && (await solveApart(work, source, isOver, start).catch(() => undefined));
   return found || solveInSlices(work, isOver);
 }
 
-const source = "document" in self ? (ofDocument("currentScript") as HTMLScriptElement).src : "";
+// In a document that runs this file without a script element, the work stays in the page.
+const source = "document" in self ? (ofDocument("currentScript") as HTMLScriptElement | null)?.src : "";
 const handOver = scope["agentgate:plain"] as ((solve: typeof solvePlainly) => void) | undefined;
 if (handOver) handOver(solvePlainly);
 else {

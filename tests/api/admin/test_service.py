@@ -22,7 +22,7 @@ def test_the_report_has_stores_workers_keys_lists_and_mail(service: RunningServi
     assert all(check["ok"] for check in report["checks"])
     assert report["workers"]["configured"] == 1 <= report["workers"]["alive"]
     assert {key["state"] for key in report["keys"]} == {"current"}
-    assert [row["kind"] for row in report["threatLists"]] == ["user_agents", "datacenter"]
+    assert [row["kind"] for row in report["threatLists"]] == ["user_agents", "datacenter", "known_agents"]
     assert all("importedAt" not in row for row in report["threatLists"])
     assert report["mail"] == {"configured": False, "pending": 0, "failed": 0}
     assert "sealed" not in str(report)

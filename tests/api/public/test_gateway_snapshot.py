@@ -63,6 +63,7 @@ def test_a_change_by_this_worker_is_waited_for_though_its_turn_continues(service
     sites = service.application.refresher.sites
 
     async def answers() -> list[bool]:
+        await sites.await_refresh()
         found = [side.gate.take(data) is not None for _ in range(2)]
         assert side.gate.budget.is_refreshed
         sites.expect_change()
