@@ -74,7 +74,9 @@ def _train(options: TrainOptions, text: str) -> "tuple[Trained, str]":
 
     plan = Plan(
         kind=options.kind,
-        learner=LearnerOptions(type=options.type, trees=options.trees, depth=options.depth, seed=options.seed),
+        learner=LearnerOptions(
+            type=options.type, trees=options.trees, depth=options.depth, seed=options.seed, kind=options.kind
+        ),
         rows=RowOptions(
             excluded=tuple(part.strip() for part in options.exclude.split(",") if part.strip()),
             weight_synthetic=options.weight_synthetic,
