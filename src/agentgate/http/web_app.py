@@ -16,6 +16,9 @@ from agentgate.http.request import Request
 from agentgate.http.static_files import StaticFiles, serve_file
 from agentgate.lib.errors import Refused
 
+# What the builds of SDK, consoles and pages leave here.
+STATIC = files("agentgate") / "http" / "static"
+
 HTML = "text/html; charset=utf-8"
 YEAR_S = 31_536_000
 LANGUAGES = ("en", "de")
@@ -43,7 +46,7 @@ NO_SCRIPT = {
 @functools.cache
 def _manifest(app: str) -> dict[str, Any]:
     """Return the build manifest of an app: its scripts, its style, its texts."""
-    path = files("agentgate") / "http" / "static" / app / "manifest.json"
+    path = STATIC / app / "manifest.json"
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return found
 

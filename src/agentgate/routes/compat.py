@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from agentgate.http.endpoint import Handler
-from agentgate.http.static_files import read_drop_in
+from agentgate.http.sdk_endpoints import read_drop_in
 from agentgate.http.surface import RowMaker, Surface, get, post
 from agentgate.lib import errors
 from agentgate.lib.limits import SITEVERIFY_BODY_BYTES

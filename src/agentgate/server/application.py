@@ -22,6 +22,7 @@ from agentgate.http.documentation.endpoints import Documentation
 from agentgate.http.openapi.endpoints import Documents
 from agentgate.http.readiness.checks import ReadinessChecks
 from agentgate.http.static_files import StaticFiles
+from agentgate.http.web_app import STATIC
 from agentgate.lib.clock import Clock
 from agentgate.lib.database import Store, StoreUnavailable
 from agentgate.lib.foundation import Foundation
@@ -302,7 +303,7 @@ class Application:
             Operators: Operators(admin_key(settings), store=store, keyring=self.keyring, limiter=self._limiter),
             ReadinessChecks: self.readiness,
             Sealer: self.sealer,
-            StaticFiles: StaticFiles(),
+            StaticFiles: StaticFiles(STATIC),
             **self.people.dependencies,
             **self.events.dependencies,
             **self.data_plane.dependencies(),

@@ -16,6 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from agentgate.lib.ip_address import read_address, read_network
 from agentgate.protection.threat_data.intel import search_kind
 from agentgate.protection.threat_data.intel_file import ImportedSet, IntelRefused, SourceLine
 from agentgate.protection.threat_data.known_agents import KnownAgent, read_known_agents
@@ -30,8 +31,6 @@ from agentgate.protection.threat_data.networks import (
     make_flags,
     make_values,
     network_range,
-    read_address,
-    read_network,
 )
 from agentgate.protection.threat_data.search_operators import read_operators
 from agentgate.protection.threat_data.user_agent_tokens import Token

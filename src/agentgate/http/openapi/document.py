@@ -28,12 +28,16 @@ _PATH_PATTERNS = {"siteKey": SITE_KEY_PATTERN, "credId": CREDENTIAL_ID_PATTERN, 
 
 # Tags that clients know from earlier releases, by the folder that has the handlers now.
 _EARLIER_TAGS = {
+    "account": "account_pages",
     "browser_check": "browser",
     "challenge_page": "gateway",
+    "http": "web",
     "openapi": "web",
+    "pages": "web",
+    "probes": "browser",
     "queries": "traffic",
+    "reference": "web",
     "signals": "detect",
-    "static_files": "web",
 }
 
 SECURITY_SCHEMES = {
@@ -143,8 +147,9 @@ def _records(shapes: Iterable[tuple[Surface, Endpoint, HandlerSignature]]) -> It
 
 
 def _concept(module: str) -> str:
-    """Return the tag of a handler's module: the folder of its concept, below the room."""
-    folder = module.split(".")[2]
+    """Return the tag of a handler's module: the folder of its concept below the room, or the room itself."""
+    _, room, *inside = module.split(".")
+    folder = inside[0] if len(inside) > 1 else room
     return _EARLIER_TAGS.get(folder, folder)
 
 

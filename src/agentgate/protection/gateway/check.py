@@ -58,8 +58,7 @@ from agentgate.protection.gateway.visitors import Visitor, read_visitor
 from agentgate.protection.gateway.waiting_check import WaitingChecks
 from agentgate.protection.rules.evaluate import NO_TRAITS, Traits
 from agentgate.protection.signals.detectors.rate import VISITOR_HIGH
-from agentgate.protection.signals.facts import Rates
-from agentgate.protection.signals.part_budget import PartState
+from agentgate.protection.signals.facts import PartState, Rates
 from agentgate.protection.signals.rates import MOST_RESERVED, NAME_PER_MINUTE, Counted
 from agentgate.protection.signals.request_class import RequestClass
 from agentgate.protection.sites.directory import SiteCaller, SiteDirectory, SiteView

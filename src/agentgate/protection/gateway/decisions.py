@@ -18,9 +18,8 @@ from agentgate.protection.gateway.ruling import PROVEN, refuse, rule
 from agentgate.protection.rules.effective import managed_members
 from agentgate.protection.rules.evaluate import STRICTNESS
 from agentgate.protection.scoring.score import ModelView
-from agentgate.protection.signals.facts import AgentFacts, Observation
+from agentgate.protection.signals.facts import AgentFacts, Observation, PartState
 from agentgate.protection.signals.observe import observe_rest
-from agentgate.protection.signals.part_budget import PartState
 from agentgate.protection.signals.request_class import RequestClass
 from agentgate.protection.threat_data.intel import Intel
 

@@ -8,7 +8,7 @@ from agentgate.protection.gateway.agent_requests import rule_on_agent
 from agentgate.protection.gateway.answers import Ruling
 from agentgate.protection.gateway.pending_check import DecidedCheck
 from agentgate.protection.rules.effective import managed_members
-from agentgate.protection.signals.part_budget import PartState
+from agentgate.protection.signals.facts import PartState
 from agentgate.protection.signals.paths import OPEN_LABELS
 from agentgate.protection.sites.directory import SiteView
 

@@ -24,7 +24,7 @@ from agentgate.protection.gateway.pending_check import DecidedCheck, PendingChec
 from agentgate.protection.gateway.receipts import OTHERS_TOKEN, TOKEN_HEADER, Receipts, Shown, fit
 from agentgate.protection.gateway.route_protection import Protection
 from agentgate.protection.gateway.ruling import refuse, rule, unavailable
-from agentgate.protection.signals.part_budget import PartState
+from agentgate.protection.signals.facts import PartState
 from agentgate.protection.signals.rates import Counted
 from agentgate.protection.sites.directory import SiteView
 from agentgate.protection.suggestions.collector import RefusedRequest

@@ -9,11 +9,11 @@ from ipaddress import IPv4Network, IPv6Network
 
 from agentgate.lib.enums import ListKind, ListOutcome, Outcome
 from agentgate.lib.ids import read_visitor
+from agentgate.lib.ip_address import AddressNumber, read_address
 from agentgate.protection.lists.records import StoredEntry
 from agentgate.protection.rules.evaluate import NO_TRAITS, RuleVerdict, Traits
 from agentgate.protection.rules.patterns.glob import Glob, read_program_glob
 from agentgate.protection.rules.patterns.networks import V4_BITS, V6_BITS, read_strict_network
-from agentgate.protection.threat_data.networks import AddressNumber, read_address
 
 # Specificity of entries; that of a network is the length of its prefix.
 PROGRAM_RANK, AGENT_RANK, NETWORK_RANK, CLIENT_RANK = 1, 2, 10, 1_000

@@ -1,6 +1,7 @@
 """RequestFacts: all that a decision may look at, built once at the edge and never changed."""
 
 from collections.abc import Mapping
+from enum import IntEnum
 from typing import Any
 
 from msgspec import Struct
@@ -16,6 +17,19 @@ class AgentFacts(Struct, frozen=True, kw_only=True, gc=False):
     agent: str | None = None
     # Its stated purpose, such as `search` or `training`; of a fixed list.
     purposes: tuple[str, ...] = ()
+
+
+class PartState(IntEnum):
+    """How a request was counted. From `PAID` on it is a part of a page."""
+
+    # As a page, form or call.
+    COUNTED = 0
+    # As a page, and within the budget that all clients of a program's name share.
+    NAMED = 1
+    # A part of an allowed page; a file without a page; beyond a ceiling.
+    PAID = 2
+    ORPHAN = 3
+    OVER = 4
 
 
 class Rates(Struct, frozen=True, gc=False):

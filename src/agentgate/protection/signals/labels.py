@@ -6,8 +6,6 @@ A name that ends in `.*` is a family: its last part is data, such as an ASN or a
 import re
 
 from agentgate.lib.records import Record
-from agentgate.protection.signals.detectors.clusters import CLUSTER_LABELS
-from agentgate.protection.signals.detectors.receipt import RECEIPT_STATES
 
 FAMILY = ".*"
 FAMILY_MEMBER = re.compile(r"[a-z0-9_]{1,64}")
@@ -129,6 +127,24 @@ AGENT = {
     "agent.name.*": "The listed name that the User-Agent claims, in lower case",
     "agent.purpose.*": "The agent's purpose: training, search, fetch, dataset, ...",
 }
+# State -> label. Other states are left out, so that labels stay those of the catalog.
+RECEIPT_STATES = {
+    "missing": "The route requires a token or clearance cookie, and the request has neither",
+    "valid": "The token is valid, not yet redeemed and for this site and action",
+    "clearance": "The clearance cookie is valid and not expired",
+    "clearance_low": "The clearance cookie was issued by the no-JavaScript fallback",
+    "agent": "The token is an agent's receipt",
+    "handoff": "The token is a receipt that a person approved for an agent",
+    "browser": "The token was issued by a browser check",
+    "invalid": "The token or clearance cookie is forged or malformed",
+    "expired": "The token or clearance cookie has expired",
+    "spent": "The token was already redeemed",
+    "wrong_site": "The token or clearance cookie is for another site",
+    "wrong_action": "The token is for another action",
+    "wrong_origin": "The token is for another origin",
+    "wrong_visitor": "The token or clearance cookie belongs to another visitor",
+    "test": "The token is a test token",
+}
 RECEIPT = {f"receipt.{state}": meaning for state, meaning in RECEIPT_STATES.items()}
 BROWSER = {
     "browser.evidence": "The browser check sent its evidence",
@@ -207,6 +223,19 @@ EVIDENCE = {
     "evidence.contradictory": "Three independent groups of evidence indicate a bot, and extensions or privacy"
     " tools do not explain one of them",
 }
+# No two people do exactly the same in a page. One computer at many addresses may be a company's laptops, and is
+# harmless alone; where these addresses come once each and nobody ever touches anything, it is a farm.
+CLUSTER_LABELS = {
+    "cluster.evidence": "The input in the page is identical to input from other addresses: a replay",
+    "cluster.timing": "The timing of keys and presses matches other networks: a replay, perhaps slightly changed",
+    "cluster.ja4": "The same TLS fingerprint (JA4) comes from many addresses with User-Agents of different engines",
+    "cluster.spent": "A cluster.evidence or cluster.timing cluster that passed too many interactive challenges"
+    " within an hour",
+    "cluster.shape": "The same device and headers come from many addresses and make up a large share of the"
+    " site's checks",
+    "privacy_pass.verified": "A private token from an issuer that the site trusts vouches for the device",
+    "cluster.farm": "A cluster.shape cluster of many networks, with about one check per address and no input",
+}
 CONTENT = {
     "content.empty": "The content is blank",
     "content.long": "The content has more than 10,000 characters",
@@ -257,3 +286,8 @@ def is_label(text: str) -> bool:
         return True
     family, _, member = text.rpartition(".")
     return family in FAMILY_NAMES and FAMILY_MEMBER.fullmatch(member) is not None
+
+
+def slug(name: str) -> str:
+    """Write a name as one part of a label."""
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:64] or "unnamed"

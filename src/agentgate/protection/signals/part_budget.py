@@ -4,26 +4,10 @@ Such a target could be a page. So only an allowed navigation earns a budget, and
 that navigation spend it. Files (`/a.png`) are counted apart (`rates.py`).
 """
 
-from enum import IntEnum
-
 from msgspec import Struct
 
 from agentgate.lib.clock import HOUR_MS, MINUTE_MS
 from agentgate.protection.signals.count_board import NOWHERE, BoardPlace
-
-
-class PartState(IntEnum):
-    """How a request was counted. From `PAID` on it is a part of a page."""
-
-    # As a page, form or call.
-    COUNTED = 0
-    # As a page, and within the budget that all clients of a program's name share.
-    NAMED = 1
-    # A part of an allowed page; a file without a page; beyond a ceiling.
-    PAID = 2
-    ORPHAN = 3
-    OVER = 4
-
 
 # Subresources without a file extension that a page may have.
 PER_PAGE = 30

@@ -8,6 +8,8 @@ depends on it.
 import re
 from functools import lru_cache
 
+from agentgate.protection.sites.open_paths import ROOT_FEEDS
+
 _PLAIN = re.compile(r"(?:/(?!\.{1,2}(?:/|\Z))[A-Za-z0-9._~@:+=!*,-]+)*/?\Z", re.ASCII)
 _READING = frozenset({"GET", "HEAD"})
 _WELL_KNOWN = "/.well-known/"
@@ -33,8 +35,6 @@ _STANDARD_FORM = re.compile(
     r"|favicon-[0-9x]+\.png|android-chrome-[0-9x]+\.png|mstile-[0-9x]+\.png)\Z",
     re.ASCII,
 )
-# The feeds of a site that declares none.
-ROOT_FEEDS = frozenset(["/feed", "/feed/", "/rss.xml", "/atom.xml", "/feed.xml", "/index.xml"])
 OPEN_LABELS = frozenset(["path.standard", "path.feed"])
 # WebDAV and CalDAV (RFC 4918, 4791): no browser opens a page with these.
 _DAV_METHODS = frozenset({"PROPFIND", "PROPPATCH", "REPORT", "MKCOL", "MKCALENDAR", "OPTIONS", "PUT", "DELETE"})

@@ -19,8 +19,8 @@ from agentgate.protection.signals.detectors.rate import (
     VISITOR_EXTREME,
     VISITOR_HIGH,
 )
-from agentgate.protection.signals.facts import Rates
-from agentgate.protection.signals.part_budget import PER_PAGE, PartBudget, PartState
+from agentgate.protection.signals.facts import PartState, Rates
+from agentgate.protection.signals.part_budget import PER_PAGE, PartBudget
 from agentgate.protection.signals.rate_exchange import RateExchange
 from agentgate.protection.signals.rate_sharing import Key, RateSharing, SharedCount
 

@@ -26,9 +26,8 @@ from agentgate.protection.rules.compile import compile_rules
 from agentgate.protection.rules.effective import effective_of, superseded
 from agentgate.protection.rules.evaluate import CompiledRules
 from agentgate.protection.rules.records import StoredRules
-from agentgate.protection.signals.paths import ROOT_FEEDS
 from agentgate.protection.sites.agent_policy import DEFAULT_POLICY, AgentPolicy, read_policy
-from agentgate.protection.sites.open_paths import NO_OPEN_PATHS, OpenPaths
+from agentgate.protection.sites.open_paths import NO_OPEN_PATHS, ROOT_FEEDS, OpenPaths
 from agentgate.protection.sites.private_tokens import Issuer, read_issuers
 from agentgate.protection.sites.records import Site, SiteAction
 from agentgate.protection.sites.repository import (

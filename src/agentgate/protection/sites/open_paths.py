@@ -28,6 +28,8 @@ class Sender(Struct, frozen=True):
 SENDERS = msgspec.json.decode(
     resources.files("agentgate.protection.sites").joinpath("senders.json").read_bytes(), type=dict[str, Sender]
 )
+# The feeds of a site that declares none.
+ROOT_FEEDS = frozenset(["/feed", "/feed/", "/rss.xml", "/atom.xml", "/feed.xml", "/index.xml"])
 ANYONE = "anyone"
 # Any sender that is not a browser, so many requests a minute.
 PROGRAMS = "programs"

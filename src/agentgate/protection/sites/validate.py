@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from agentgate.lib.errors import Refused
 from agentgate.lib.records import ACTION_PATTERN
-from agentgate.protection.signals.detectors.user_agent import slug
+from agentgate.protection.signals.labels import slug
 from agentgate.protection.sites.open_paths import find_open_path_problem
 from agentgate.protection.sites.private_tokens import find_issuer_problem
 from agentgate.protection.sites.records import Site, SiteRoute

@@ -11,9 +11,9 @@ from functools import cache, lru_cache
 from ipaddress import IPv4Network, ip_network
 
 from agentgate.http.address import network_of
+from agentgate.lib.ip_address import read_address
 from agentgate.protection.signals.detectors.user_agent import LABELS_OF_KIND
 from agentgate.protection.sites.open_paths import SENDERS
-from agentgate.protection.threat_data.networks import read_address
 
 SEGMENTS, PATH_CHARACTERS, SEGMENT_CHARACTERS = 6, 160, 32
 # From this length on, a segment with capital and small letters counts as random.

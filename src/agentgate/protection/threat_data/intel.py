@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.lib.clock import to_rfc3339
+from agentgate.lib.ip_address import read_network
 from agentgate.protection.threat_data.intel_file import FILE_NAME, ImportedSet, IntelRefused, SourceLine, read_set
 from agentgate.protection.threat_data.known_agents import bundled_agents, hosts_of
 from agentgate.protection.threat_data.networks import (
@@ -22,7 +23,6 @@ from agentgate.protection.threat_data.networks import (
     Range,
     make_flags,
     network_range,
-    read_network,
 )
 from agentgate.protection.threat_data.search_operators import SearchOperator, by_token, read_operators
 from agentgate.protection.threat_data.search_verification import CrawlerStatuses

@@ -6,54 +6,25 @@ Which lists a table is made of is in `intel.py`; how the files are read is in `a
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Network, IPv6Network
 from itertools import pairwise
-from socket import AF_INET6, inet_aton, inet_pton
 
 from msgspec import Struct
+
+from agentgate.lib.ip_address import AddressNumber
 
 # Flags of an address, so that one look-up finds them all.
 DATACENTER, TOR, VPN, PRIVATE, ALLOW, BLOCK = 1, 2, 4, 8, 16, 32
 # The rest of the bits are operators of search engines, by the number of each.
 SEARCH_BITS = 0xFFFF_FF00
 
-V4_LAST = 2**32 - 1
 HIGH_LAST = 2**64 - 1
-MAPPED = "::ffff:"
 
 # Four and eight bytes wherever Python runs today.
 FOUR_BYTES, EIGHT_BYTES = "I", "Q"
 
 # First and last address as numbers (both within the range), and a value.
 Range = tuple[int, int, int]
-
-
-class AddressNumber(Struct, frozen=True, gc=False):
-    """An address as a number of its family."""
-
-    version: int
-    number: int
-
-
-def read_address(text: str) -> AddressNumber | None:
-    """Read an address in its canonical form; None when it is none."""
-    try:
-        if ":" not in text:
-            # `inet_aton` also takes forms such as `10.1`; a canonical address always has three dots.
-            return AddressNumber(4, int.from_bytes(inet_aton(text))) if text.count(".") == 3 else None
-        if text.startswith(MAPPED) and "." in text:
-            return read_address(text[len(MAPPED) :])
-        return AddressNumber(6, int.from_bytes(inet_pton(AF_INET6, text)))
-    except (OSError, ValueError):
-        return None
-
-
-def read_network(text: str) -> IPv4Network | IPv6Network:
-    """Read an address or a network; raise ValueError when it is neither."""
-    network = ip_network(text.strip(), strict=False)
-    if isinstance(network, IPv6Network) and network.network_address.ipv4_mapped and network.prefixlen >= 96:
-        return IPv4Network((int(network.network_address) & V4_LAST, network.prefixlen - 96))
-    return network
 
 
 def network_range(network: IPv4Network | IPv6Network, value: int) -> Range:

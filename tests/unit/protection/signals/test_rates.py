@@ -8,8 +8,8 @@ from msgspec import Struct, structs
 
 from agentgate.lib.clock import MINUTE_MS, FixedClock
 from agentgate.lib.database import StoreUnavailable
-from agentgate.protection.signals.facts import Rates
-from agentgate.protection.signals.part_budget import PER_PAGE, PartState
+from agentgate.protection.signals.facts import PartState, Rates
+from agentgate.protection.signals.part_budget import PER_PAGE
 from agentgate.protection.signals.rate_board import board_bytes, open_boards
 from agentgate.protection.signals.rate_exchange import RateExchange
 from agentgate.protection.signals.rates import (

@@ -6,17 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentgate.lib.ip_address import AddressNumber, read_address, read_network
 from agentgate.protection.threat_data.networks import (
     ALLOW,
     BLOCK,
     DATACENTER,
     TOR,
-    AddressNumber,
     make_flags,
     make_values,
     network_range,
-    read_address,
-    read_network,
 )
 
 FLAGS = st.sampled_from([DATACENTER, TOR, ALLOW, BLOCK])

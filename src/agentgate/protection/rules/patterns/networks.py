@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from ipaddress import IPv4Network, IPv6Network
 
-from agentgate.protection.threat_data.networks import AddressNumber, read_network
+from agentgate.lib.ip_address import AddressNumber, read_network
 
 V4_BITS, V6_BITS = 32, 128
 

@@ -8,9 +8,9 @@ strictest outcome. `sites/request_matcher.py` reads paths and methods.
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
+from agentgate.lib.ip_address import read_address
 from agentgate.protection.rules.patterns.glob import Glob, read_folded_glob, read_program_glob
 from agentgate.protection.rules.patterns.networks import NetworkSet, read_strict_network
-from agentgate.protection.threat_data.networks import read_address
 
 NETWORK, USER_AGENT, HEADER, METHOD, PATH, HOST = "network", "user_agent", "header", "method", "path", "host"
 # Parts that only a visitor's request to the site has; the browser check and submissions go to the service.

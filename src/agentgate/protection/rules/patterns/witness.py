@@ -12,6 +12,7 @@ from itertools import islice, product
 from typing import Any
 from urllib.parse import unquote
 
+from agentgate.lib.ip_address import AddressNumber
 from agentgate.protection.rules.patterns.glob import Glob, read_folded_glob, read_program_glob, split_glob
 from agentgate.protection.rules.patterns.networks import V4_BITS, V6_BITS, NetworkSet, read_strict_network
 from agentgate.protection.rules.patterns.predicates import (
@@ -24,7 +25,6 @@ from agentgate.protection.rules.patterns.predicates import (
     USER_AGENT_HEADER,
     Predicate,
 )
-from agentgate.protection.threat_data.networks import AddressNumber
 
 # Addresses reserved for documentation.
 _ADDRESSES = (AddressNumber(4, int(ip_address("198.51.100.7"))), AddressNumber(6, int(ip_address("2001:db8::7"))))

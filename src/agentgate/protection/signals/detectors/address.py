@@ -1,17 +1,9 @@
 """The address: which lists it is in, its network (ASN) and country where a table of them was imported."""
 
+from agentgate.lib.ip_address import read_address
 from agentgate.protection.signals.signal_input import Labels, SignalInput
 from agentgate.protection.threat_data.intel import Intel
-from agentgate.protection.threat_data.networks import (
-    ALLOW,
-    BLOCK,
-    DATACENTER,
-    PRIVATE,
-    SEARCH_BITS,
-    TOR,
-    VPN,
-    read_address,
-)
+from agentgate.protection.threat_data.networks import ALLOW, BLOCK, DATACENTER, PRIVATE, SEARCH_BITS, TOR, VPN
 from agentgate.protection.threat_data.views import AddressView
 
 LABEL_OF_FLAG = (

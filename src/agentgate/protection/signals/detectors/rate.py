@@ -1,6 +1,6 @@
 """What the visitor and the visitor's network did within the last minute, and the parts of pages that they loaded."""
 
-from agentgate.protection.signals.part_budget import PartState
+from agentgate.protection.signals.facts import PartState
 from agentgate.protection.signals.signal_input import Labels, SignalInput
 
 # Without a clearance a visitor is an address, perhaps of many people; past VISITOR_HIGH each browser is

@@ -13,6 +13,7 @@ from agentgate.protection.signals.detectors.browser_class import (
     names_part,
 )
 from agentgate.protection.signals.detectors.tools import is_mail_program, tool_classes
+from agentgate.protection.signals.labels import slug
 from agentgate.protection.signals.signal_input import Labels, SignalInput
 from agentgate.protection.threat_data.intel import Intel
 from agentgate.protection.threat_data.search_operators import SearchOperator
@@ -276,8 +277,3 @@ def claim_labels(claim: Token) -> Iterator[str]:
     purpose = claim.purpose or PURPOSE_OF_KIND.get(claim.kind, "")
     if purpose:
         yield f"agent.purpose.{purpose}"
-
-
-def slug(name: str) -> str:
-    """Write a name as one part of a label."""
-    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:64] or "unnamed"

@@ -12,8 +12,8 @@ import click
 from msgspec import UNSET
 
 from agentgate.lib.settings.schema import Settings
-from agentgate.protection.signals.paths import ROOT_FEEDS
 from agentgate.protection.sites.agent_policy import read_policy
+from agentgate.protection.sites.open_paths import ROOT_FEEDS
 from agentgate.server.adapter_texts import listener_for_proxies
 from agentgate.server.cli.api_client import AdminApi, site_path
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, JsonOption
