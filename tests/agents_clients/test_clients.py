@@ -4,9 +4,9 @@ import time
 
 import pytest
 
+from agentgate.agents.signing.fields import matches
+from agentgate.agents.signing.verify import AgentVerifier
 from agentgate.lib.enums import AgentVerdict
-from agentgate.protection.agents.signing.fields import matches
-from agentgate.protection.agents.signing.verify import AgentVerifier
 from agentgate_tools.agent_simulator.sign import AgentSigningKey
 from tests.agents_clients.clients import (
     COVERING_BODY,

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import pytest
 
+from agentgate.agents.signing.fields import matches
+from agentgate.agents.signing.verify import AgentVerifier
 from agentgate.lib.enums import AgentVerdict
-from agentgate.protection.agents.signing.fields import matches
-from agentgate.protection.agents.signing.verify import AgentVerifier
 from tests.unit.protection.agents.verifying import AGENT, KnownKeys, message_of, policy_with, verify
 
 ROOT = Path(__file__).parents[2]

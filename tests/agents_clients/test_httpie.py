@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from agentgate.agents.signing.verify import AgentVerifier
 from agentgate.lib.enums import AgentVerdict
-from agentgate.protection.agents.signing.verify import AgentVerifier
 from agentgate_tools.agent_simulator.sign import AgentSigningKey
 from tests.agents_clients.clients import SEED, private_jwk
 from tests.unit.protection.agents.verifying import AGENT, KnownKeys, message_of, policy_with, verify

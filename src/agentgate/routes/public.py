@@ -1,14 +1,15 @@
 """What both listeners have for anybody: probes, files, OpenAPI pages and documentation; on the private one, metrics."""
 
-from agentgate.http import sdk_endpoints, static_files
-from agentgate.http.documentation import endpoints as documentation
-from agentgate.http.openapi import endpoints as openapi
+from agentgate.agents import endpoints as agents
+from agentgate.browser_check.tokens import endpoints as tokens
+from agentgate.http import static_files
 from agentgate.http.readiness import endpoints as readiness
 from agentgate.http.surface import Surface, get, post
 from agentgate.lib import errors
+from agentgate.pages import sdk_endpoints
+from agentgate.pages.documentation import endpoints as documentation
+from agentgate.pages.reference import endpoints as openapi
 from agentgate.people.feedback import endpoints as feedback
-from agentgate.protection.agents import endpoints as agents
-from agentgate.protection.tokens import endpoints as tokens
 
 PUBLIC = Surface(
     name="public",

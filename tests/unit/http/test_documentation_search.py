@@ -7,8 +7,8 @@ from functools import cache
 
 import pytest
 
-from agentgate.http.documentation.library import Library
-from agentgate.http.documentation.search import Section, find, index, index_json
+from agentgate.pages.documentation.library import Library
+from agentgate.pages.documentation.search import Section, find, index, index_json
 from tests.tidy.sources import ROOT
 from tools.generate import generated_files
 
@@ -69,7 +69,7 @@ def test_a_query_finds_the_right_page_first(question: str) -> None:
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed")
 def test_the_script_ranks_as_the_service_does() -> None:
-    script = (ROOT / "src/agentgate/http/documentation/docs.js").read_text(encoding="utf-8")
+    script = (ROOT / "src/agentgate/pages/documentation/docs.js").read_text(encoding="utf-8")
     questions = list(FIRST_PAGES)
     asked = {"script": script, "sections": json.loads(index_json(user_pages())), "questions": questions}
 

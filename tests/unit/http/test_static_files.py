@@ -7,8 +7,8 @@ import pytest
 
 from agentgate.http.static_files import StaticFiles, read_file
 from agentgate.http.surface import Surface, get
-from agentgate.http.web_app import STATIC
 from agentgate.lib import errors
+from agentgate.pages.web_app import STATIC
 from tests.unit.http import kernel as kernels
 
 pytestmark = pytest.mark.anyio

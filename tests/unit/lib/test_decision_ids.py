@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentgate.lib.clock import DAY_MS, FixedClock
-from agentgate.lib.decision_ids import (
+from agentgate.events.decision_ids import (
     EPOCH_MS,
     LARGEST_ID,
     DecisionIds,
@@ -16,6 +15,7 @@ from agentgate.lib.decision_ids import (
     read_id,
     write_id,
 )
+from agentgate.lib.clock import DAY_MS, FixedClock
 
 NOW_MS = 1_794_744_000_123
 

@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import UNSET, UnsetType
 
+from agentgate.events.time_ranges import TimeRange, read_moment, read_range
 from agentgate.lib.clock import DAY_MS, HOUR_MS, to_rfc3339
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import LATEST_MS
-from agentgate.lib.time_ranges import TimeRange, read_moment, read_range
 
 NOW_MS = 1_794_744_000_000  # 2026-11-15T12:00:00Z
 MIDNIGHT_MS = NOW_MS - 12 * HOUR_MS

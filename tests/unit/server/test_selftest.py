@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from agentgate.lib import base64url
-from agentgate.protection.sites import targets
 from agentgate.server.selftest import check
 from agentgate.server.selftest.check import (
     FunctionResult,
@@ -22,6 +21,7 @@ from agentgate.server.selftest.check import (
     run_selftest,
 )
 from agentgate.server.selftest.functions import FUNCTIONS
+from agentgate.sites import targets
 from tests.cli.commands import agentgate
 from tests.tidy.sources import ROOT
 

@@ -15,8 +15,8 @@ import click
 
 from agentgate import __version__
 from agentgate.lib.settings.schema import SettingsRefused
-from agentgate.server.cli.command import command
-from agentgate.server.cli.parameters import make_command
+from agentgate_tools.commands.command import command
+from agentgate_tools.commands.parameters import make_command
 
 ERROR_EXIT_CODE = 2
 DESCRIPTION = "Self-hosted bot protection for websites, forms and APIs, with access policies for signed AI agents."
@@ -34,14 +34,16 @@ class Subcommand(NamedTuple):
 COMMANDS = (
     Subcommand("serve", "agentgate.server.cli.serve", "agentgate serve --config /etc/agentgate.toml"),
     Subcommand(
-        "mcp", "agentgate.server.cli.mcp_server", "AGENTGATE_API_TOKEN=agt_... agentgate mcp --url https://gate.example"
+        "mcp",
+        "agentgate_tools.commands.mcp_server",
+        "AGENTGATE_API_TOKEN=agt_... agentgate mcp --url https://gate.example",
     ),
     Subcommand("migrate", "agentgate.server.cli.migrate", "agentgate migrate --check || agentgate migrate"),
     Subcommand("routes", "agentgate.server.cli.routes", "agentgate routes --surface admin"),
     Subcommand("openapi", "agentgate.server.cli.routes", "agentgate openapi admin --out admin.json"),
     Subcommand("check-config", "agentgate.server.cli.about", "AGENTGATE_WORKERS=4 agentgate check-config"),
     Subcommand("selftest", "agentgate.server.cli.selftest", "agentgate selftest --json"),
-    Subcommand("classify", "agentgate.server.cli.classify", "agentgate classify /var/log/nginx/access.log --json"),
+    Subcommand("classify", "agentgate_tools.commands.classify", "agentgate classify /var/log/nginx/access.log --json"),
     Subcommand("backup", "agentgate.server.cli.backup", "agentgate backup /var/backups/agentgate/monday"),
     Subcommand(
         "restore", "agentgate.server.cli.restore", "agentgate restore /var/backups/agentgate/monday --overwrite"
@@ -49,31 +51,33 @@ COMMANDS = (
     Subcommand("copy", "agentgate.server.cli.copy", "agentgate copy --to-file /etc/agentgate/database_url"),
     Subcommand("version", "agentgate.server.cli.about", "agentgate version --json"),
     Subcommand(
-        "adapter", "agentgate.server.cli.adapter", "agentgate adapter nginx --origin https://shop.example > gate.conf"
+        "adapter",
+        "agentgate_tools.commands.adapter",
+        "agentgate adapter nginx --origin https://shop.example > gate.conf",
     ),
     Subcommand(
-        "doctor", "agentgate.server.cli.doctor", "agentgate doctor https://shop.example --protected-path /login"
+        "doctor", "agentgate_tools.commands.doctor", "agentgate doctor https://shop.example --protected-path /login"
     ),
-    Subcommand("train", "agentgate.server.cli.train", "agentgate train labels.ndjson --kind bot"),
+    Subcommand("train", "agentgate_tools.commands.train", "agentgate train labels.ndjson --kind bot"),
     Subcommand(
         "agent-sim",
-        "agentgate.server.cli.agent_sim",
+        "agentgate_tools.commands.agent_sim",
         "agentgate agent-sim http://127.0.0.1:8080 --submit site_demo1/contact",
     ),
     Subcommand(
-        "protect", "agentgate.server.cli.remote.protect", "agentgate protect https://shop.example --proxy nginx"
+        "protect", "agentgate_tools.commands.remote.protect", "agentgate protect https://shop.example --proxy nginx"
     ),
-    Subcommand("tail", "agentgate.server.cli.remote.decisions", "agentgate tail site_shop1 --outcome block"),
-    Subcommand("explain", "agentgate.server.cli.remote.decisions", "agentgate explain dec_0123456789abc"),
-    Subcommand("apply", "agentgate.server.cli.remote.apply", "agentgate apply site.yaml"),
-    Subcommand("invite", "agentgate.server.cli.remote.sites", "agentgate invite ann@example.com --customer Shop"),
-    Subcommand("site", "agentgate.server.cli.remote.sites"),
-    Subcommand("credential", "agentgate.server.cli.remote.sites"),
-    Subcommand("rules", "agentgate.server.cli.remote.rules"),
+    Subcommand("tail", "agentgate_tools.commands.remote.decisions", "agentgate tail site_shop1 --outcome block"),
+    Subcommand("explain", "agentgate_tools.commands.remote.decisions", "agentgate explain dec_0123456789abc"),
+    Subcommand("apply", "agentgate_tools.commands.remote.apply", "agentgate apply site.yaml"),
+    Subcommand("invite", "agentgate_tools.commands.remote.sites", "agentgate invite ann@example.com --customer Shop"),
+    Subcommand("site", "agentgate_tools.commands.remote.sites"),
+    Subcommand("credential", "agentgate_tools.commands.remote.sites"),
+    Subcommand("rules", "agentgate_tools.commands.remote.rules"),
     Subcommand("keys", "agentgate.server.cli.keys"),
-    Subcommand("intel", "agentgate.server.cli.intel"),
-    Subcommand("labels", "agentgate.server.cli.remote.decisions"),
-    Subcommand("probes", "agentgate.server.cli.probes"),
+    Subcommand("intel", "agentgate_tools.commands.intel"),
+    Subcommand("labels", "agentgate_tools.commands.remote.decisions"),
+    Subcommand("probes", "agentgate_tools.commands.probes"),
 )
 # They run until they are stopped and give no answer that `--json` could print.
 WITHOUT_ANSWER = ("serve", "mcp")

@@ -5,11 +5,11 @@ import json
 
 import pytest
 
+from agentgate.decision.signals.detectors.address import country_text
+from agentgate.decision.threat_data.intel import load_intel
+from agentgate.decision.threat_data.intel_file import FILE_NAME, IntelRefused, write_set
+from agentgate.decision.threat_data.networks import BLOCK, DATACENTER, TOR
 from agentgate.lib.ip_address import read_address
-from agentgate.protection.signals.detectors.address import country_text
-from agentgate.protection.threat_data.intel import load_intel
-from agentgate.protection.threat_data.intel_file import FILE_NAME, IntelRefused, write_set
-from agentgate.protection.threat_data.networks import BLOCK, DATACENTER, TOR
 from agentgate_tools.threat_lists.imports import import_folder
 from tests.unit.protection.threat_data.mmdb import make_mmdb
 

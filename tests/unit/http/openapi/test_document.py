@@ -8,7 +8,7 @@ import pytest
 from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
 
 from agentgate.http.endpoint import shape_of
-from agentgate.http.openapi.document import documents, refusals
+from agentgate.http.openapi import documents, refusals
 from agentgate.routes import SURFACES
 from tests.support.one_test import one_test_over
 

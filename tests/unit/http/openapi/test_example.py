@@ -9,8 +9,8 @@ import subprocess
 import jsonschema_rs
 import pytest
 
-from agentgate.http.openapi.document import documents
-from agentgate.http.openapi.example import curl, example, node, python, sample
+from agentgate.http.openapi import documents
+from agentgate.pages.reference.example import curl, example, node, python, sample
 from agentgate.routes import SURFACES
 from tests.support.one_test import one_test_over
 

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import pytest
 
-from agentgate.http.openapi.document import documents
-from agentgate.http.openapi.page import index_page, stylesheet, surface_page
+from agentgate.http.openapi import documents
+from agentgate.pages.reference.page import index_page, stylesheet, surface_page
 from agentgate.routes import SURFACES
 
 DOCUMENTS = documents(SURFACES, version="1.0.0")

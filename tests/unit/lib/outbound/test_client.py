@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentgate.lib.outbound.client import MOST_BODY_BYTES, Outbound, OutboundFailed, read_target
+from agentgate.http.outbound.client import MOST_BODY_BYTES, Outbound, OutboundFailed, read_target
 from tests.support.http_receiver import Answering, Receiver, make_certificate, receiver
 
 pytestmark = pytest.mark.anyio

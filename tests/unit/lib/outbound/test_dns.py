@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from agentgate.lib.outbound.dns import LookupFailed, NameLookup, system_servers
+from agentgate.http.outbound.dns import LookupFailed, NameLookup, system_servers
 from tests.support.dns_server import PTR, A, DnsServer, dns_server
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentgate.lib.outbound.public_address import is_public
+from agentgate.http.outbound.public_address import is_public
 
 PUBLIC = [
     "1.1.1.1",

@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agentgate.lib.outbound.client import Outbound, connect
-from agentgate.protection.agents.signing.directories import FETCH_S, MOST_READ_BYTES, KeyDirectories
+from agentgate.agents.signing.directories import FETCH_S, MOST_READ_BYTES, KeyDirectories
+from agentgate.http.outbound.client import Outbound, connect
 from tests.support.http_receiver import make_certificate
 
 PUBLIC = "93.184.215.14"

@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from agentgate.protection.agents.submit.canonical import NotCanonical, content_bytes, submission_hash, texts
+from agentgate.agents.submit.canonical import NotCanonical, content_bytes, submission_hash, texts
 
 
 def test_text_is_its_own_bytes() -> None:

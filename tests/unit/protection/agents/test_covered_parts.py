@@ -5,11 +5,11 @@ import base64
 import http_sf
 import pytest
 
+from agentgate.agents.identity import Identity, SignedMessage
+from agentgate.agents.signing.fields import Unreadable, read_inputs
+from agentgate.agents.signing.signed_text import signed_text
+from agentgate.agents.signing.verify import AgentVerifier
 from agentgate.lib.enums import AgentVerdict
-from agentgate.protection.agents.identity import Identity, SignedMessage
-from agentgate.protection.agents.signing.fields import Unreadable, read_inputs
-from agentgate.protection.agents.signing.signed_text import signed_text
-from agentgate.protection.agents.signing.verify import AgentVerifier
 from tests.support.agent_client import SigningAgent
 from tests.unit.protection.agents.verifying import AGENT, DIRECTORY, KnownKeys, message_of, verify
 

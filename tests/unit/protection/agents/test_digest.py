@@ -5,7 +5,7 @@ import hashlib
 
 import pytest
 
-from agentgate.protection.agents.signing.fields import digest_of, matches
+from agentgate.agents.signing.fields import digest_of, matches
 
 BODY = b'{"message":"Good day"}'
 SHA_256 = base64.b64encode(hashlib.sha256(BODY).digest()).decode()

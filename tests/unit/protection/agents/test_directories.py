@@ -5,9 +5,7 @@ import inspect
 
 import pytest
 
-from agentgate.lib.clock import DAY_MS, HOUR_MS, MINUTE_MS
-from agentgate.lib.settings.values import KNOWN_HOSTS
-from agentgate.protection.agents.signing.directories import (
+from agentgate.agents.signing.directories import (
     BUSY,
     MOST_FAILURES,
     MOST_FETCHES,
@@ -20,6 +18,8 @@ from agentgate.protection.agents.signing.directories import (
     STRANGERS_FETCHES,
     KeyDirectories,
 )
+from agentgate.lib.clock import DAY_MS, HOUR_MS, MINUTE_MS
+from agentgate.lib.settings.values import KNOWN_HOSTS
 from agentgate_tools.agent_simulator.sign import AgentSigningKey
 from tests.unit.protection.agents.key_server import world
 
@@ -256,7 +256,7 @@ async def test_a_key_is_used_in_its_time_only(place):
 
 
 async def test_at_most_four_are_fetched_at_once_and_strangers_leave_a_place_for_known_ones(place, monkeypatch):
-    monkeypatch.setattr("agentgate.protection.agents.signing.directories.FETCH_S", 0.6)
+    monkeypatch.setattr("agentgate.agents.signing.directories.FETCH_S", 0.6)
     directories = place.directories()
     await look(directories)
     open_now, most = 0, 0
@@ -296,8 +296,8 @@ async def test_made_up_paths_do_not_make_this_service_flood_a_host(place):
 
 
 async def test_what_waits_and_what_is_remembered_is_bounded(place, monkeypatch):
-    monkeypatch.setattr("agentgate.protection.agents.signing.directories.MOST_FAILURES", 5)
-    monkeypatch.setattr("agentgate.protection.agents.signing.directories.MOST_KEY_SETS", 3)
+    monkeypatch.setattr("agentgate.agents.signing.directories.MOST_FAILURES", 5)
+    monkeypatch.setattr("agentgate.agents.signing.directories.MOST_KEY_SETS", 3)
     directories = place.directories()
     for number in range(8):
         place.serves(f"g{number}.many.example", KEY.jwks)
@@ -320,7 +320,7 @@ async def test_what_waits_and_what_is_remembered_is_bounded(place, monkeypatch):
 
 
 async def test_the_shipped_directories_ask_the_machines_own_names():
-    from agentgate.protection.agents.signing.directories import open_directories
+    from agentgate.agents.signing.directories import open_directories
 
     directories = open_directories(("*",), known=tuple)
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from agentgate.lib.outbound.public_address import is_public
-from agentgate.protection.agents.signing.directories import FETCH_S, MOST_READ_BYTES
-from agentgate.protection.agents.signing.key_sets import KeyFound
+from agentgate.agents.signing.directories import FETCH_S, MOST_READ_BYTES
+from agentgate.agents.signing.key_sets import KeyFound
+from agentgate.http.outbound.public_address import is_public
 from agentgate_tools.agent_simulator.sign import AgentSigningKey
 from tests.unit.protection.agents.directory_corpus import ADDRESSES, BEHAVING_BADLY, REFUSED
 from tests.unit.protection.agents.key_server import PUBLIC, World, world

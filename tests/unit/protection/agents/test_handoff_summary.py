@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentgate.protection.agents.handoff.handoffs import (
+from agentgate.agents.handoff.handoffs import (
     MOST_ENTRIES,
     NAME_CHARACTERS,
     VALUE_CHARACTERS,

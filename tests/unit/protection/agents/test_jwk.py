@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from agentgate.protection.agents.signing.key_sets import TEST_KEYS, is_current, read_key, thumbprint
+from agentgate.agents.signing.key_sets import TEST_KEYS, is_current, read_key, thumbprint
 from agentgate_tools.agent_simulator.sign import AgentSigningKey
 
 JWK = AgentSigningKey(bytes(range(32))).jwk

@@ -5,11 +5,11 @@ import io
 
 import pytest
 
+from agentgate.agents.ledger import make_statement, month_of, range_of, write_table
+from agentgate.agents.submission_repository import ChargedSum
 from agentgate.lib.enums import ChargeSource
 from agentgate.lib.moment import Moment
-from agentgate.protection.agents.ledger import make_statement, month_of, range_of, write_table
-from agentgate.protection.agents.submission_repository import ChargedSum
-from agentgate.protection.sites.agent_policy import read_policy
+from agentgate.sites.agent_policy import read_policy
 
 AGENT = "https://agent.example"
 POLICY = read_policy({"agents": {AGENT: {"decision": "allow", "name": "=HYPERLINK(1)"}}})

@@ -2,8 +2,8 @@
 
 import pytest
 
+from agentgate.agents.admission import OwnAddress
 from agentgate.http.request import Request
-from agentgate.protection.agents.admission import OwnAddress
 
 
 def request(host, *, secure=False, path="/v1/handoff/x", query=b""):

@@ -4,16 +4,16 @@ import msgspec
 import pytest
 from msgspec import UNSET
 
+from agentgate.agents.policy_decision import policy_decision
 from agentgate.lib.enums import AgentPolicyAction, AgentPolicyDefault
-from agentgate.lib.price import Price
-from agentgate.protection.agents.policy_decision import policy_decision
-from agentgate.protection.sites.agent_policy import (
+from agentgate.sites.agent_policy import (
     DEFAULT_POLICY,
     AgentPolicy,
     canonical_agent,
     find_problem,
     read_policy,
 )
+from agentgate.sites.price import Price
 
 AGENT = "https://agent.example"
 

@@ -8,22 +8,22 @@ from typing import Any, NamedTuple
 import pytest
 from msgspec.structs import replace
 
+from agentgate.agents.identity import SignedMessage
+from agentgate.agents.policy_checker import ACCEPT_SIGNATURE, AgentPolicyChecker, AgentRuling
+from agentgate.agents.policy_decision import Quotas
+from agentgate.agents.signing.fields import digest_of
+from agentgate.agents.signing.key_sets import KeyFound, KeySource
+from agentgate.agents.signing.repository import Replays, ReplayStore
+from agentgate.agents.signing.verify import AgentVerifier
+from agentgate.agents.submission_repository import ChargedSum, SubmissionStore
 from agentgate.lib.clock import FixedClock
 from agentgate.lib.enums import AgentVerdict, ChargeSource, Mode, Outcome
 from agentgate.lib.limiter import Limiter
-from agentgate.protection.agents.identity import SignedMessage
-from agentgate.protection.agents.policy_checker import ACCEPT_SIGNATURE, AgentPolicyChecker, AgentRuling
-from agentgate.protection.agents.policy_decision import Quotas
-from agentgate.protection.agents.signing.fields import digest_of
-from agentgate.protection.agents.signing.key_sets import KeyFound, KeySource
-from agentgate.protection.agents.signing.repository import Replays, ReplayStore
-from agentgate.protection.agents.signing.verify import AgentVerifier
-from agentgate.protection.agents.submission_repository import ChargedSum, SubmissionStore
-from agentgate.protection.sites import test_keys
-from agentgate.protection.sites.agent_policy import read_policy
-from agentgate.protection.sites.directory import SiteView
-from agentgate.protection.sites.records import SiteAction
 from agentgate.server.stores.open import HOT
+from agentgate.sites import test_keys
+from agentgate.sites.agent_policy import read_policy
+from agentgate.sites.directory import SiteView
+from agentgate.sites.records import SiteAction
 from agentgate.storage.migrate import apply
 from agentgate.storage.shared_cache.memory import MemorySharedCache
 from agentgate.storage.sqlite.database import SqliteDatabase
@@ -333,7 +333,7 @@ async def test_the_body_must_be_the_signed_one(
 async def test_a_key_set_that_takes_its_time_makes_no_one_wait_for_long(
     checked: CheckedSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agentgate.protection.agents.policy_checker.KEYS_WAIT_S", 0.05)
+    monkeypatch.setattr("agentgate.agents.policy_checker.KEYS_WAIT_S", 0.05)
     known = KnownKeys({DIRECTORY_OF_STRANGER: [STRANGER.key.jwk]})
     is_there = asyncio.Event()
 

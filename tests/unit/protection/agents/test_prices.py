@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentgate.agents.identity import UNSIGNED, Identity
+from agentgate.agents.policy_decision import PriceOffer, is_free, read_offer
 from agentgate.lib.enums import AgentVerdict
 from agentgate.lib.errors import CrawlerError
-from agentgate.lib.price import Price, read_price
-from agentgate.protection.agents.identity import UNSIGNED, Identity
-from agentgate.protection.agents.policy_decision import PriceOffer, is_free, read_offer
+from agentgate.sites.price import Price, read_price
 
 PRICE = Price("USD", 5)
 EXACT, MOST = b"crawler-exact-price", b"crawler-max-price"

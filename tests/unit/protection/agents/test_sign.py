@@ -5,7 +5,7 @@ import requests
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from http_message_signatures import HTTPMessageVerifier, HTTPSignatureKeyResolver, InvalidSignature, algorithms
 
-from agentgate.protection.agents.signing.key_sets import read_key, thumbprint
+from agentgate.agents.signing.key_sets import read_key, thumbprint
 from agentgate_tools.agent_simulator.sign import AgentForm, AgentSigningKey
 from tests.support.agent_client import SigningAgent
 

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
+from agentgate.agents.identity import SignedMessage
+from agentgate.agents.signing import fields
+from agentgate.agents.signing.fields import Unreadable, matches, read_inputs
+from agentgate.agents.signing.verify import AgentVerifier
 from agentgate.lib.enums import AgentVerdict
-from agentgate.protection.agents.identity import SignedMessage
-from agentgate.protection.agents.signing import fields
-from agentgate.protection.agents.signing.fields import Unreadable, matches, read_inputs
-from agentgate.protection.agents.signing.verify import AgentVerifier
 from agentgate_tools.agent_simulator.sign import AgentForm
 from tests.support.agent_client import SigningAgent
 from tests.unit.protection.agents.verifying import DIRECTORY, KnownKeys, message_of, policy_with, verify

@@ -15,9 +15,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
-from agentgate.lib.enums import AgentVerdict
-from agentgate.protection.agents.identity import SignedMessage
-from agentgate.protection.agents.signing.fields import (
+from agentgate.agents.identity import SignedMessage
+from agentgate.agents.signing.fields import (
     SignatureInput,
     Unreadable,
     digest_of,
@@ -25,10 +24,11 @@ from agentgate.protection.agents.signing.fields import (
     read_inputs,
     read_signatures,
 )
-from agentgate.protection.agents.signing.key_sets import TEST_KEYS, is_current, read_key, thumbprint
-from agentgate.protection.agents.signing.signatures import agent_address
-from agentgate.protection.agents.signing.signed_text import binary_value, signed_text
-from agentgate.protection.agents.signing.verify import AgentVerifier
+from agentgate.agents.signing.key_sets import TEST_KEYS, is_current, read_key, thumbprint
+from agentgate.agents.signing.signatures import agent_address
+from agentgate.agents.signing.signed_text import binary_value, signed_text
+from agentgate.agents.signing.verify import AgentVerifier
+from agentgate.lib.enums import AgentVerdict
 from tests.unit.protection.agents.verifying import KnownKeys, message_of, verify
 
 VECTORS = Path(__file__).parents[3] / "vectors"

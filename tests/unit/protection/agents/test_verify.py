@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from agentgate.agents.identity import Identity
+from agentgate.agents.signing.verify import AgentVerifier
 from agentgate.lib.enums import AgentVerdict
-from agentgate.protection.agents.identity import Identity
-from agentgate.protection.agents.signing.verify import AgentVerifier
-from agentgate.protection.sites.agent_policy import DEFAULT_POLICY, read_policy
+from agentgate.sites.agent_policy import DEFAULT_POLICY, read_policy
 from agentgate_tools.agent_simulator.sign import AgentForm
 from tests.support.agent_client import SigningAgent
 from tests.unit.protection.agents.verifying import AGENT, DIRECTORY, KnownKeys, message_of, policy_with, verify

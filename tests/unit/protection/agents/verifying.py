@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Collection, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from agentgate.protection.agents.identity import Identity, SignedMessage
-from agentgate.protection.agents.signing.key_sets import KeyFound, read_key, thumbprint
-from agentgate.protection.agents.signing.verify import AgentVerifier
-from agentgate.protection.sites.agent_policy import DEFAULT_POLICY, AgentPolicy, read_policy
+from agentgate.agents.identity import Identity, SignedMessage
+from agentgate.agents.signing.key_sets import KeyFound, read_key, thumbprint
+from agentgate.agents.signing.verify import AgentVerifier
+from agentgate.sites.agent_policy import DEFAULT_POLICY, AgentPolicy, read_policy
 
 AGENT = "https://agent.example"
 DIRECTORY = f"{AGENT}/.well-known/http-message-signatures-directory"

@@ -2,8 +2,8 @@
 
 import pytest
 
+from agentgate.browser_check.admission import is_from, page_origin
 from agentgate.http.request import Request
-from agentgate.protection.browser_check.admission import is_from, page_origin
 
 SHOP = "https://shop.example"
 

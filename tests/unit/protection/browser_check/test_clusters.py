@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from agentgate.browser_check import clusters as module
+from agentgate.browser_check.clusters import Cluster, Clusters, many_labels
+from agentgate.browser_check.rhythm import rhythm_of
+from agentgate.decision.signals.detectors.browser_class import browser_class
 from agentgate.http.request import Request
 from agentgate.lib.clock import DAY_MS, SystemClock
-from agentgate.protection.browser_check import clusters as module
-from agentgate.protection.browser_check.clusters import Cluster, Clusters, many_labels
-from agentgate.protection.browser_check.rhythm import rhythm_of
-from agentgate.protection.signals.detectors.browser_class import browser_class
 from agentgate.storage.shared_cache.memory import MemorySharedCache
 from tests.population.visitors import population
 from tests.support.browser_client import CHROME, SIGNALS

@@ -4,9 +4,9 @@ from itertools import product
 
 import pytest
 
+from agentgate.browser_check.judge import DEFINITE, EXCUSED, PROGRAMS, CheckVerdict, Proof, judge, recorded
 from agentgate.lib.enums import Mode, Outcome
-from agentgate.protection.browser_check.judge import DEFINITE, EXCUSED, PROGRAMS, CheckVerdict, Proof, judge, recorded
-from agentgate.protection.signals.labels import is_label
+from agentgate.sites.rules.labels import is_label
 
 PASSED, STEP_UP, FAILED = CheckVerdict.PASSED, CheckVerdict.STEP_UP, CheckVerdict.FAILED
 ALLOW, CHALLENGE, BLOCK, DROP = Outcome

@@ -9,13 +9,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from agentgate.decision.engine import decide
+from agentgate.decision.scoring.models import ModelDirectory
+from agentgate.decision.signals.facts import RequestFacts
+from agentgate.decision.threat_data.intel import load_intel
 from agentgate.lib.enums import Mode, Outcome
-from agentgate.protection.decision.engine import decide
-from agentgate.protection.rules.compile import compile_rules
-from agentgate.protection.rules.effective import effective_of
-from agentgate.protection.scoring.models import ModelDirectory
-from agentgate.protection.signals.facts import RequestFacts
-from agentgate.protection.threat_data.intel import load_intel
+from agentgate.sites.rules.compile import compile_rules
+from agentgate.sites.rules.effective import effective_of
 from tests.support.browser_client import INTERACTION, SIGNALS
 from tests.unit.protection.decision.decided_site import site
 

@@ -5,11 +5,9 @@ import math
 import msgspec
 import pytest
 
-from agentgate.lib.enums import WidgetMode
-from agentgate.lib.records import to_builtins
-from agentgate.protection.browser_check.records import AnswerInput, PressInput, StepInput
-from agentgate.protection.browser_check.repository import StoredChallenge
-from agentgate.protection.browser_check.step_up import (
+from agentgate.browser_check.records import AnswerInput, PressInput, StepInput
+from agentgate.browser_check.repository import StoredChallenge
+from agentgate.browser_check.step_up import (
     WAIT_MS,
     is_right,
     judged,
@@ -18,6 +16,8 @@ from agentgate.protection.browser_check.step_up import (
     step_up_of,
     was_counted,
 )
+from agentgate.lib.enums import WidgetMode
+from agentgate.lib.records import to_builtins
 from tests.support.browser_client import solve
 
 SEED = bytes(range(16))

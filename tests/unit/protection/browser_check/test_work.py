@@ -5,9 +5,8 @@ import secrets
 
 import pytest
 
-from agentgate.lib.records import to_builtins
-from agentgate.protection.browser_check.records import MOST_SOLUTIONS, Work
-from agentgate.protection.browser_check.work import (
+from agentgate.browser_check.records import MOST_SOLUTIONS, Work
+from agentgate.browser_check.work import (
     AMOUNTS,
     DRAWN,
     SCRYPT,
@@ -19,6 +18,7 @@ from agentgate.protection.browser_check.work import (
     scrypt_answer,
     step_up_work,
 )
+from agentgate.lib.records import to_builtins
 from tests.support.browser_client import solve
 
 SEED = bytes(range(16))

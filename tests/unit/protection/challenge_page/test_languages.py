@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from agentgate.protection.challenge_page.languages import SDK_WORDS, Languages
+from agentgate.gateway.challenge_page.languages import SDK_WORDS, Languages
 
 ROOT = Path(__file__).parents[4]
 LANGUAGES = Languages()
 
 
 def test_the_page_uses_every_language_of_the_sdk() -> None:
-    packs = {path.stem for path in (ROOT / "src/agentgate/http/static/sdk/v1/i18n").glob("*.json")}
+    packs = {path.stem for path in (ROOT / "src/agentgate/pages/static/sdk/v1/i18n").glob("*.json")}
 
     assert {language.tag for language in LANGUAGES.all()} == packs | {"en"}
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from agentgate.protection.challenge_page.proxied_call import back_of, return_of, within
-from agentgate.protection.gateway.original_request import Original
+from agentgate.gateway.challenge_page.proxied_call import back_of, return_of, within
+from agentgate.gateway.original_request import Original
 
 ORIGIN = "https://shop.example"
 

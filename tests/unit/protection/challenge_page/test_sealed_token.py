@@ -3,9 +3,8 @@
 import msgspec
 import pytest
 
-from agentgate.http.decode import RawBody
-from agentgate.lib.keyring import Keyring, StoredKey
-from agentgate.protection.challenge_page.sealed_token import (
+from agentgate.browser_check.tokens.repository import Redemption
+from agentgate.gateway.challenge_page.sealed_token import (
     LIFETIME_MS,
     PageHolder,
     SavedForm,
@@ -13,7 +12,8 @@ from agentgate.protection.challenge_page.sealed_token import (
     SealedTokens,
     read_form,
 )
-from agentgate.protection.tokens.repository import Redemption
+from agentgate.http.decode import RawBody
+from agentgate.lib.keyring import Keyring, StoredKey
 
 NOW_MS = 1_794_744_000_000
 HOLDER = PageHolder("st_1", "site_shop", "https://shop.example", "0123456789abcdef")

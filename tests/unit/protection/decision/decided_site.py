@@ -1,12 +1,12 @@
 """A site with rules, as the engine sees it."""
 
 from agentgate.lib.enums import Mode, WidgetMode
-from agentgate.protection.rules.compile import compile_rules
-from agentgate.protection.rules.effective import effective_set
-from agentgate.protection.rules.records import RuleSet
-from agentgate.protection.sites.directory import SiteView
-from agentgate.protection.sites.records import SiteAction, SiteRoute
-from agentgate.protection.sites.route_table import RouteTable
+from agentgate.sites.directory import SiteView
+from agentgate.sites.records import SiteAction, SiteRoute
+from agentgate.sites.route_table import RouteTable
+from agentgate.sites.rules.compile import compile_rules
+from agentgate.sites.rules.effective import effective_set
+from agentgate.sites.rules.records import RuleSet
 
 RULES = RuleSet(
     version="t1",

@@ -3,14 +3,14 @@
 import pytest
 from msgspec.structs import replace
 
+from agentgate.decision.engine import decide, with_bands
+from agentgate.decision.event import Answered, make_event
+from agentgate.decision.scoring.models import ModelDirectory
+from agentgate.decision.signals.facts import RequestFacts
+from agentgate.decision.threat_data.intel import load_intel
+from agentgate.decision.visitor import Visitors
 from agentgate.lib.enums import DecisionKind, Mode, Outcome
 from agentgate.lib.keyring import Keyring, StoredKey
-from agentgate.protection.decision.engine import decide, with_bands
-from agentgate.protection.decision.event import Answered, make_event
-from agentgate.protection.decision.visitor import Visitors
-from agentgate.protection.scoring.models import ModelDirectory
-from agentgate.protection.signals.facts import RequestFacts
-from agentgate.protection.threat_data.intel import load_intel
 from tests.unit.protection.decision.decided_site import site
 
 INTEL = load_intel(None)

@@ -3,11 +3,11 @@
 from types import SimpleNamespace
 from typing import Any
 
+from agentgate.events.decision_ids import DecisionIds
 from agentgate.events.recorder import Recorder
 from agentgate.events.records import CounterName
+from agentgate.gateway.event_log import GatewayEventLog
 from agentgate.lib.clock import HOUR_MS, FixedClock
-from agentgate.lib.decision_ids import DecisionIds
-from agentgate.protection.gateway.event_log import GatewayEventLog
 
 NOON_MS = 1_794_744_000_000 // HOUR_MS * HOUR_MS
 

@@ -4,21 +4,21 @@ import random
 
 from msgspec.structs import replace
 
+from agentgate.decision.scoring.models import ModelDirectory
+from agentgate.decision.signals.detectors import HEADER_SIGNALS, REQUEST_SIGNALS
+from agentgate.decision.signals.detectors.user_agent import view_user_agent
+from agentgate.decision.signals.facts import AgentFacts, Rates, RequestFacts
+from agentgate.decision.signals.languages import count_languages, language_form
+from agentgate.decision.signals.observe import ObservedHeaders, labels_of_headers, observe, observe_rest
+from agentgate.decision.signals.request_class import class_of
+from agentgate.decision.signals.signal_input import SignalInput
+from agentgate.decision.threat_data.intel import load_intel
+from agentgate.gateway import header_fingerprints
+from agentgate.gateway.header_fingerprints import UNFIT, HeaderFingerprints, key_of
+from agentgate.gateway.header_layout import ADAPTERS, JA4, READ_VALUES, HeaderLayout
+from agentgate.gateway.route_protection import MethodClaims
 from agentgate.http.connection.head import KEPT, OF_CONNECTION
 from agentgate.lib.enums import AgentVerdict
-from agentgate.protection.gateway import header_fingerprints
-from agentgate.protection.gateway.header_fingerprints import UNFIT, HeaderFingerprints, key_of
-from agentgate.protection.gateway.header_layout import ADAPTERS, JA4, READ_VALUES, HeaderLayout
-from agentgate.protection.gateway.route_protection import MethodClaims
-from agentgate.protection.scoring.models import ModelDirectory
-from agentgate.protection.signals.detectors import HEADER_SIGNALS, REQUEST_SIGNALS
-from agentgate.protection.signals.detectors.user_agent import view_user_agent
-from agentgate.protection.signals.facts import AgentFacts, Rates, RequestFacts
-from agentgate.protection.signals.languages import count_languages, language_form
-from agentgate.protection.signals.observe import ObservedHeaders, labels_of_headers, observe, observe_rest
-from agentgate.protection.signals.request_class import class_of
-from agentgate.protection.signals.signal_input import SignalInput
-from agentgate.protection.threat_data.intel import load_intel
 from agentgate.server.demo.traffic import CLIENTS
 
 INTEL = load_intel(None)

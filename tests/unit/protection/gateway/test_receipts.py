@@ -4,15 +4,15 @@ import random
 
 import msgspec
 
+from agentgate.browser_check.tokens.clearance import ClearanceHolder, Clearances
+from agentgate.decision.rates.windows import NO_WINDOW
+from agentgate.gateway.original_request import Original
+from agentgate.gateway.receipts import CLEARED, EXPIRED, MOST_CLEARANCES, Receipts, fit
+from agentgate.gateway.route_protection import OPEN, Protection
+from agentgate.gateway.site_snapshot import SiteSnapshot
+from agentgate.gateway.visitors import Visitor
 from agentgate.lib.enums import ClearanceLevel
-from agentgate.protection.gateway.original_request import Original
-from agentgate.protection.gateway.receipts import CLEARED, EXPIRED, MOST_CLEARANCES, Receipts, fit
-from agentgate.protection.gateway.route_protection import OPEN, Protection
-from agentgate.protection.gateway.site_snapshot import SiteSnapshot
-from agentgate.protection.gateway.visitors import Visitor
-from agentgate.protection.signals.rates import NO_WINDOW
-from agentgate.protection.sites import test_keys
-from agentgate.protection.tokens.clearance import ClearanceHolder, Clearances
+from agentgate.sites import test_keys
 from tests.unit.protection.tokens.made import KEYS, NOW_MS, key, keyring
 
 CLOSED = Protection("/members", "members", required=True, clearance=True)

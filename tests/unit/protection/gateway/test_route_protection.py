@@ -3,12 +3,12 @@
 import msgspec
 import pytest
 
-from agentgate.protection.gateway.header_layout import HeaderLayout
-from agentgate.protection.gateway.route_protection import OPEN, MethodClaims, Protection, protections_of, strongest
-from agentgate.protection.sites import test_keys
-from agentgate.protection.sites.directory import SiteView
-from agentgate.protection.sites.records import SiteAction, SiteRoute
-from agentgate.protection.sites.route_table import RouteTable
+from agentgate.gateway.header_layout import HeaderLayout
+from agentgate.gateway.route_protection import OPEN, MethodClaims, Protection, protections_of, strongest
+from agentgate.sites import test_keys
+from agentgate.sites.directory import SiteView
+from agentgate.sites.records import SiteAction, SiteRoute
+from agentgate.sites.route_table import RouteTable
 
 
 def site_with(*routes: tuple[str, str, str]) -> SiteView:

@@ -3,8 +3,8 @@
 import gc
 import weakref
 
-from agentgate.protection.gateway.visitors import Visitor
-from agentgate.protection.signals.rates import NO_WINDOW, RateWindows
+from agentgate.decision.rates.windows import NO_WINDOW, RateWindows
+from agentgate.gateway.visitors import Visitor
 
 
 class Held:

@@ -4,8 +4,8 @@ from ipaddress import ip_address, ip_network
 from random import Random
 
 from agentgate.lib.enums import ListKind, ListOutcome
-from agentgate.protection.lists.records import StoredEntry
-from agentgate.protection.lists.site_lists import SiteLists, in_force, next_end_ms
+from agentgate.sites.lists.records import StoredEntry
+from agentgate.sites.lists.site_lists import SiteLists, in_force, next_end_ms
 
 VALUES = {
     ListKind.ADDRESS: ("203.0.113.7", "203.0.113.8", "2001:db8::7"),

@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
-from agentgate.protection.rules.compile import compile_rules
-from agentgate.protection.rules.effective import effective_set, read_set
-from agentgate.protection.rules.validate import check_rules
+from agentgate.sites.rules.compile import compile_rules
+from agentgate.sites.rules.effective import effective_set, read_set
+from agentgate.sites.rules.validate import check_rules
 from tests.support.request_traits import traits_of
 from tests.support.rule_reference import decide
 

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from agentgate.protection.rules.compile import compile_rules
-from agentgate.protection.rules.conditions import CONDITIONS
-from agentgate.protection.rules.effective import effective_set, managed_groups, members_digest, read_set
-from agentgate.protection.rules.records import RuleSet
-from agentgate.protection.rules.text import TextProblem, read_text
-from agentgate.protection.rules.validate import check_rules
+from agentgate.sites.rules.compile import compile_rules
+from agentgate.sites.rules.conditions import CONDITIONS
+from agentgate.sites.rules.effective import effective_set, managed_groups, members_digest, read_set
+from agentgate.sites.rules.records import RuleSet
+from agentgate.sites.rules.text import TextProblem, read_text
+from agentgate.sites.rules.validate import check_rules
 from tests.support.request_traits import traits_of
 
 CASES = Path(__file__).parents[3] / "cases"
 LOCK = CASES / "managed" / "digests.lock"
-MANAGED = Path(__file__).parents[4] / "src" / "agentgate" / "protection" / "rules" / "managed"
+MANAGED = Path(__file__).parents[4] / "src" / "agentgate" / "sites" / "rules" / "managed"
 
 
 def files(folder: str) -> list[Any]:

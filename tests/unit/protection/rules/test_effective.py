@@ -7,7 +7,7 @@ import pytest
 
 from agentgate.lib.enums import RulesSource
 from agentgate.lib.records import to_json
-from agentgate.protection.rules.effective import (
+from agentgate.sites.rules.effective import (
     effective_of,
     effective_set,
     effective_version,
@@ -16,7 +16,7 @@ from agentgate.protection.rules.effective import (
     summary_of,
     superseded,
 )
-from agentgate.protection.rules.records import StoredRules
+from agentgate.sites.rules.records import StoredRules
 
 RULE = {"name": "a", "match": {"all_labels": ["net.tor"], "later": 1}, "action": "block", "note": "x"}
 RULES = {"version": "7", "rules": [RULE], "default_action": "allow"}

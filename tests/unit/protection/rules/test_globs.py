@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from agentgate.protection.rules.patterns.glob import Glob, read_folded_glob, read_program_glob, split_glob
+from agentgate.sites.rules.patterns.glob import Glob, read_folded_glob, read_program_glob, split_glob
 
 
 def exact_glob(text: str) -> Glob:

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentgate.lib.limits import RULE_SET_TEXT_BYTES
-from agentgate.protection.rules.drafts import checked, read_draft
-from agentgate.protection.rules.records import RulesRequest
-from agentgate.protection.rules.text import TextProblem, read_text
+from agentgate.sites.rules.drafts import checked, read_draft
+from agentgate.sites.rules.records import RulesRequest
+from agentgate.sites.rules.text import TextProblem, read_text
 
 # Far more than a text takes even on a busy machine, far less than quadratic time would.
 MOST_S = 5.0

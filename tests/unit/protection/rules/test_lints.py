@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from agentgate.protection.rules.compile import compile_rules
-from agentgate.protection.rules.conditions import terms_of
-from agentgate.protection.rules.effective import effective_of, effective_set, read_set, server_document
-from agentgate.protection.rules.evaluate import CompiledRules, RuleVerdict
-from agentgate.protection.rules.lints import MOST_COMPARED, PlacedLint, find_lints
-from agentgate.protection.rules.logic import find_shared_witness
-from agentgate.protection.rules.records import RuleLint, RuleSet, Witness
+from agentgate.sites.rules.compile import compile_rules
+from agentgate.sites.rules.conditions import terms_of
+from agentgate.sites.rules.effective import effective_of, effective_set, read_set, server_document
+from agentgate.sites.rules.evaluate import CompiledRules, RuleVerdict
+from agentgate.sites.rules.lints import MOST_COMPARED, PlacedLint, find_lints
+from agentgate.sites.rules.logic import find_shared_witness
+from agentgate.sites.rules.records import RuleLint, RuleSet, Witness
 from tests.support.request_traits import traits_of
 from tests.support.rule_reference import applies, flat, matches, new_request, new_set
 
@@ -259,7 +259,7 @@ def test_comparing_many_rules_with_opposite_actions_is_bounded(monkeypatch: pyte
         compared.append(first)
         return find_shared_witness(first, second)
 
-    monkeypatch.setattr("agentgate.protection.rules.lints.find_shared_witness", counting)
+    monkeypatch.setattr("agentgate.sites.rules.lints.find_shared_witness", counting)
 
     lints(*(rule(f"r{n}", ("block", "allow")[n % 2], {"all_labels": [f"net.asn.{n}"]}) for n in range(200)))
 

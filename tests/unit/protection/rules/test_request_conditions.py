@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from agentgate.lib.decision_ids import first_id
+from agentgate.events.decision_ids import first_id
+from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.enums import Outcome
 from agentgate.lib.limits import GLOBS_PER_SET, NETWORKS_PER_SET
-from agentgate.lib.time_ranges import TimeRange
-from agentgate.protection.rules.backtest import Backtests
-from agentgate.protection.rules.compile import compile_rules
-from agentgate.protection.rules.effective import effective_set, read_set
-from agentgate.protection.rules.explain import explain
-from agentgate.protection.rules.lints import find_lints
-from agentgate.protection.rules.patterns.predicates import Predicates
-from agentgate.protection.rules.records import RuleSet
-from agentgate.protection.rules.replay_records import ReplayedEvent, SampleFacts
-from agentgate.protection.rules.text import read_text
-from agentgate.protection.rules.validate import check_rules
+from agentgate.sites.rules.backtest import Backtests
+from agentgate.sites.rules.compile import compile_rules
+from agentgate.sites.rules.effective import effective_set, read_set
+from agentgate.sites.rules.explain import explain
+from agentgate.sites.rules.lints import find_lints
+from agentgate.sites.rules.patterns.predicates import Predicates
+from agentgate.sites.rules.records import RuleSet
+from agentgate.sites.rules.replay_records import ReplayedEvent, SampleFacts
+from agentgate.sites.rules.text import read_text
+from agentgate.sites.rules.validate import check_rules
 from tests.support.request_traits import traits_of
 
 pytestmark = pytest.mark.anyio

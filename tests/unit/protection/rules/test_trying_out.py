@@ -5,14 +5,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from agentgate.lib.decision_ids import first_id, write_id
+from agentgate.events.decision_ids import first_id, write_id
+from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.enums import Outcome
 from agentgate.lib.errors import Refused
-from agentgate.lib.time_ranges import TimeRange
-from agentgate.protection.rules.backtest import MOST_OF_ACCOUNT, MOST_WAITING, Backtests, human_flips
-from agentgate.protection.rules.explain import explain
-from agentgate.protection.rules.records import RuleSet
-from agentgate.protection.rules.replay_records import ReplayedEvent, SampleFacts
+from agentgate.sites.rules.backtest import MOST_OF_ACCOUNT, MOST_WAITING, Backtests, human_flips
+from agentgate.sites.rules.explain import explain
+from agentgate.sites.rules.records import RuleSet
+from agentgate.sites.rules.replay_records import ReplayedEvent, SampleFacts
 
 pytestmark = pytest.mark.anyio
 

@@ -6,10 +6,10 @@ import pytest
 from msgspec import UNSET
 
 from agentgate.lib.errors import Refused
-from agentgate.protection.rules.drafts import check_one_form, read_draft, result_of
-from agentgate.protection.rules.effective import server_document
-from agentgate.protection.rules.records import RulesRequest
-from agentgate.protection.rules.validate import MOST_PROBLEMS, check_rules
+from agentgate.sites.rules.drafts import check_one_form, read_draft, result_of
+from agentgate.sites.rules.effective import server_document
+from agentgate.sites.rules.records import RulesRequest
+from agentgate.sites.rules.validate import MOST_PROBLEMS, check_rules
 
 RULE = {"name": "a", "match": {}, "action": "block"}
 SET = {"version": "1", "rules": [RULE], "default_action": "allow"}

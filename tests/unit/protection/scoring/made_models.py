@@ -4,10 +4,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from agentgate.decision.scoring.model_file import ModelFile, Tree
+from agentgate.decision.signals.numbers import NUMBERS
 from agentgate.lib.enums import ModelKind, ModelType
 from agentgate.lib.records import convert
-from agentgate.protection.scoring.model_file import ModelFile, Tree
-from agentgate.protection.signals.numbers import NUMBERS
 
 SIGNALS = ["net.datacenter", "net.tor", "agent.claimed", "agent.verified", "net.country.de"]
 FIGURES = sorted(NUMBERS)[:3]

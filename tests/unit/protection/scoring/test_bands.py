@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentgate.protection.scoring.features import band_labels
+from agentgate.decision.scoring.features import band_labels
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,16 @@
 
 from typing import Any
 
+from agentgate.decision.scoring.compare import agreement, count_changes, label_rates
+from agentgate.decision.scoring.records import LabelRates, ScoreSample, WouldChange
+from agentgate.decision.scoring.score import make_scorer
 from agentgate.events.label_records import LabelEvidence, StoredLabel
 from agentgate.lib.enums import DecisionKind, DecisionLabelValue, LabelSource, ModelKind, Outcome
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import convert
-from agentgate.protection.rules.compile import compile_rules
-from agentgate.protection.rules.evaluate import CompiledRules
-from agentgate.protection.rules.records import RuleSet
-from agentgate.protection.scoring.compare import agreement, count_changes, label_rates
-from agentgate.protection.scoring.records import LabelRates, ScoreSample, WouldChange
-from agentgate.protection.scoring.score import make_scorer
+from agentgate.sites.rules.compile import compile_rules
+from agentgate.sites.rules.evaluate import CompiledRules
+from agentgate.sites.rules.records import RuleSet
 from tests.support.service import NOON_MS
 from tests.unit.protection.scoring.made_models import FIGURES, STUMP, forest, logistic, parsed
 

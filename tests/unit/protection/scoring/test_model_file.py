@@ -7,9 +7,9 @@ import msgspec
 import pytest
 from hypothesis import given
 
+from agentgate.decision.scoring.model_file import MOST_DEPTH, MOST_NODES, ModelFile, check_model, read_model
 from agentgate.lib.errors import Refused
 from agentgate.lib.records import to_json
-from agentgate.protection.scoring.model_file import MOST_DEPTH, MOST_NODES, ModelFile, check_model, read_model
 from tests.unit.protection.scoring.made_models import LEAF, STUMP, forest, forests, logistic, parsed
 
 

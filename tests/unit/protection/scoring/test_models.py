@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import structlog
 
+from agentgate.decision.scoring.models import ModelDirectory
+from agentgate.decision.scoring.records import StoredModel
+from agentgate.decision.signals.facts import Observation
 from agentgate.lib.clock import FixedClock
 from agentgate.lib.enums import ModelKind, ModelRole
-from agentgate.protection.scoring.models import ModelDirectory
-from agentgate.protection.scoring.records import StoredModel
-from agentgate.protection.signals.facts import Observation
 from agentgate.server.stores.open import CONFIG
 from agentgate.server.stores.unit_of_work import SqlStore
 from agentgate.storage.migrate import apply

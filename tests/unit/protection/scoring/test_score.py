@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentgate.decision.scoring import score
+from agentgate.decision.scoring.features import feature_values
+from agentgate.decision.scoring.model_file import ModelFile
+from agentgate.decision.scoring.score import ModelView, TreeScorer, make_scorer
+from agentgate.decision.signals.facts import Observation
 from agentgate.lib.enums import ModelKind
-from agentgate.protection.scoring import score
-from agentgate.protection.scoring.features import feature_values
-from agentgate.protection.scoring.model_file import ModelFile
-from agentgate.protection.scoring.score import ModelView, TreeScorer, make_scorer
-from agentgate.protection.signals.facts import Observation
 from tests.unit.protection.scoring.made_models import (
     FIGURES,
     LEAF,

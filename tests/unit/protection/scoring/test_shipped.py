@@ -2,12 +2,12 @@
 
 import pytest
 
+from agentgate.decision.scoring.model_file import read_model
+from agentgate.decision.scoring.models import ModelDirectory, shipped_model, summarise
+from agentgate.decision.signals.facts import Observation, Rates, RequestFacts
+from agentgate.decision.signals.observe import observe
+from agentgate.decision.threat_data.intel import load_intel
 from agentgate.lib.enums import ModelKind, ModelRole
-from agentgate.protection.scoring.model_file import read_model
-from agentgate.protection.scoring.models import ModelDirectory, shipped_model, summarise
-from agentgate.protection.signals.facts import Observation, Rates, RequestFacts
-from agentgate.protection.signals.observe import observe
-from agentgate.protection.threat_data.intel import load_intel
 from tests.support.service import NOON_MS
 
 CHROME = (

@@ -1,12 +1,12 @@
 """The outcome of the server's rules for a request, as the gateway decides it."""
 
-from agentgate.protection.decision.engine import with_bands
-from agentgate.protection.rules.compile import compile_rules
-from agentgate.protection.rules.effective import effective_of
-from agentgate.protection.scoring.models import ModelDirectory
-from agentgate.protection.signals.facts import RequestFacts
-from agentgate.protection.signals.observe import observe
-from agentgate.protection.threat_data.intel import load_intel
+from agentgate.decision.engine import with_bands
+from agentgate.decision.scoring.models import ModelDirectory
+from agentgate.decision.signals.facts import RequestFacts
+from agentgate.decision.signals.observe import observe
+from agentgate.decision.threat_data.intel import load_intel
+from agentgate.sites.rules.compile import compile_rules
+from agentgate.sites.rules.effective import effective_of
 
 INTEL, RULES, MODELS = load_intel(None), compile_rules(effective_of(None)), ModelDirectory().view
 HOME = "81.2.69.160"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from agentgate.protection.signals.facts import RequestFacts
+from agentgate.decision.signals.facts import RequestFacts
 
 CHROME = (
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36"

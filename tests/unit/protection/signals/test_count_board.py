@@ -1,6 +1,6 @@
 """What one worker counted is known to all, for a while, in memory of a fixed size."""
 
-from agentgate.protection.signals.count_board import PART_BYTES, SETS, WAYS, CountBoard
+from agentgate.decision.rates.count_board import PART_BYTES, SETS, WAYS, CountBoard
 
 SLOT = 29_000_000
 VISITOR = 7 << 64 | 0xFEDC_BA98_7654_3210

@@ -2,10 +2,10 @@
 
 import pytest
 
+from agentgate.decision.signals.facts import AgentFacts
+from agentgate.decision.signals.observe import observe
+from agentgate.decision.threat_data.intel import load_intel
 from agentgate.lib.enums import AgentVerdict
-from agentgate.protection.signals.facts import AgentFacts
-from agentgate.protection.signals.observe import observe
-from agentgate.protection.threat_data.intel import load_intel
 from tests.unit.protection.signals.requests import CHROME, PHONE, make_facts
 from tests.unit.protection.signals.sound_evidence import SOUND
 

@@ -4,8 +4,8 @@ from itertools import combinations
 
 import pytest
 
-from agentgate.protection.signals.families import FAMILIES, MISSING, OF_PROGRAMS, evidence_labels, families_of
-from agentgate.protection.signals.labels import is_label
+from agentgate.decision.signals.families import FAMILIES, MISSING, OF_PROGRAMS, evidence_labels, families_of
+from agentgate.sites.rules.labels import is_label
 
 # Labels of detectors that are put in place beside these.
 ELSEWHERE = ("probes.", "cluster.")

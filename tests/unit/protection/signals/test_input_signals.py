@@ -2,8 +2,8 @@
 
 import pytest
 
-from agentgate.protection.signals.observe import observe
-from agentgate.protection.threat_data.intel import load_intel
+from agentgate.decision.signals.observe import observe
+from agentgate.decision.threat_data.intel import load_intel
 from tests.unit.protection.signals.requests import PHONE, make_facts
 from tests.unit.protection.signals.sound_evidence import SOUND
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from agentgate.protection.signals.detectors.rate import NETWORK_EXTREME, NETWORK_HIGH, VISITOR_EXTREME, VISITOR_HIGH
-from agentgate.protection.signals.labels import LABELS, is_label
+from agentgate.decision.signals.detectors.rate import NETWORK_EXTREME, NETWORK_HIGH, VISITOR_EXTREME, VISITOR_HIGH
+from agentgate.sites.rules.labels import LABELS, is_label
 
 SOURCES = {
     *("net", "http", "path", "ua", "browser", "behavior", "input", "probes", "evidence", "cluster", "privacy_pass"),

@@ -2,10 +2,8 @@
 
 from pathlib import Path
 
-from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
-from agentgate.protection.signals.detectors.rate import NETWORK_HIGH, VISITOR_EXTREME, VISITOR_HIGH
-from agentgate.protection.signals.part_budget import PER_PAGE
-from agentgate.protection.signals.rates import (
+from agentgate.decision.rates.part_budget import PER_PAGE
+from agentgate.decision.rates.windows import (
     CALLS_PER_MINUTE,
     FILES_PER_MINUTE,
     FREE_FILES_PER_MINUTE,
@@ -14,6 +12,8 @@ from agentgate.protection.signals.rates import (
     NAME_PER_MINUTE,
     REPEATS_PER_MINUTE,
 )
+from agentgate.decision.signals.detectors.rate import NETWORK_HIGH, VISITOR_EXTREME, VISITOR_HIGH
+from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
 
 PAGE = Path(__file__).parents[4] / "docs" / "signals.md"
 

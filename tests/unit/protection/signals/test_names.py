@@ -6,11 +6,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agentgate.protection.signals.detectors.user_agent import mask_builds, view_user_agent
-from agentgate.protection.signals.facts import RequestFacts
-from agentgate.protection.signals.observe import observe
-from agentgate.protection.threat_data.intel import DATA, TOKEN_FILES, TokenFile
-from agentgate.protection.threat_data.user_agent_tokens import Boundary, Token
+from agentgate.decision.signals.detectors.user_agent import mask_builds, view_user_agent
+from agentgate.decision.signals.facts import RequestFacts
+from agentgate.decision.signals.observe import observe
+from agentgate.decision.threat_data.intel import DATA, TOKEN_FILES, TokenFile
+from agentgate.decision.threat_data.user_agent_tokens import Boundary, Token
 from agentgate_tools.threat_lists.name_evidence import is_build_or_model, judge_names, names_of_people
 from tests.population.visitors import population
 from tests.unit.protection.signals.deciding import HOME, INTEL, decide

@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from agentgate.decision.signals.facts import AgentFacts, Rates, RequestFacts
+from agentgate.decision.signals.numbers import NUMBERS
+from agentgate.decision.signals.observe import observe
+from agentgate.decision.threat_data.intel import load_intel
 from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.lib.enums import AgentVerdict
-from agentgate.protection.signals.facts import AgentFacts, Rates, RequestFacts
-from agentgate.protection.signals.labels import is_label
-from agentgate.protection.signals.numbers import NUMBERS
-from agentgate.protection.signals.observe import observe
-from agentgate.protection.threat_data.intel import load_intel
+from agentgate.sites.rules.labels import is_label
 from tests.unit.protection.signals.requests import CHROME, PHONE, make_facts
 
 INTEL = load_intel(None)

@@ -1,7 +1,7 @@
 """PartBudget: a page earns its parts, within bounds and for as long as it may be open."""
 
+from agentgate.decision.rates.part_budget import MOST, PER_PAGE, PartBudget
 from agentgate.lib.clock import HOUR_MS, MINUTE_MS
-from agentgate.protection.signals.part_budget import MOST, PER_PAGE, PartBudget
 
 NOW_MS = 1_700_000_000_000
 

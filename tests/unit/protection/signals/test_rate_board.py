@@ -4,12 +4,12 @@ import random
 
 import pytest
 
+from agentgate.decision.rates.board import board_bytes, open_boards
+from agentgate.decision.rates.count_board import CountBoard
+from agentgate.decision.rates.windows import NO_WINDOW, Counted, RateWindows
+from agentgate.decision.signals.facts import Rates
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
-from agentgate.protection.signals.count_board import CountBoard
-from agentgate.protection.signals.facts import Rates
-from agentgate.protection.signals.rate_board import board_bytes, open_boards
-from agentgate.protection.signals.rates import NO_WINDOW, Counted, RateWindows
 
 START_MS = 1_000 * MINUTE_MS
 SPREADS = {"even": (1, 1, 1, 1), "one": (1, 0, 0, 0), "uneven": (90, 5, 3, 2), "halves": (1, 1, 0, 0)}

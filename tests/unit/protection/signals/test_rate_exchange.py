@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
+from agentgate.decision.rates.exchange import RateExchange
+from agentgate.decision.rates.sharing import SharedCount
+from agentgate.decision.rates.windows import RateWindows
 from agentgate.lib.clock import MINUTE_MS, FixedClock
 from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
-from agentgate.protection.signals.rate_exchange import RateExchange
-from agentgate.protection.signals.rate_sharing import SharedCount
-from agentgate.protection.signals.rates import RateWindows
 from agentgate.storage.shared_cache.memory import MemorySharedCache
 
 START_MS = 1_000 * MINUTE_MS

@@ -6,13 +6,10 @@ import random
 import pytest
 from msgspec import Struct, structs
 
-from agentgate.lib.clock import MINUTE_MS, FixedClock
-from agentgate.lib.database import StoreUnavailable
-from agentgate.protection.signals.facts import PartState, Rates
-from agentgate.protection.signals.part_budget import PER_PAGE
-from agentgate.protection.signals.rate_board import board_bytes, open_boards
-from agentgate.protection.signals.rate_exchange import RateExchange
-from agentgate.protection.signals.rates import (
+from agentgate.decision.rates.board import board_bytes, open_boards
+from agentgate.decision.rates.exchange import RateExchange
+from agentgate.decision.rates.part_budget import PER_PAGE
+from agentgate.decision.rates.windows import (
     CALLS_PER_MINUTE,
     FILES_PER_MINUTE,
     FREE_FILES_PER_MINUTE,
@@ -25,6 +22,9 @@ from agentgate.protection.signals.rates import (
     RateWindows,
     network_of,
 )
+from agentgate.decision.signals.facts import PartState, Rates
+from agentgate.lib.clock import MINUTE_MS, FixedClock
+from agentgate.lib.database import StoreUnavailable
 from agentgate.storage.shared_cache.memory import MemorySharedCache
 from agentgate.storage.shared_cache.redis import RedisSharedCache
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from agentgate.protection.signals.paths import path_labels
-from agentgate.protection.signals.request_class import RequestClass, class_of, is_file
+from agentgate.decision.signals.paths import path_labels
+from agentgate.decision.signals.request_class import RequestClass, class_of, is_file
 
 IMAGE = "image/avif,image/webp,*/*;q=0.8"
 HTML = "text/html,application/xhtml+xml,*/*;q=0.8"

@@ -5,13 +5,11 @@ import json
 
 import pytest
 
-from agentgate.lib.clock import HOUR_MS, FixedClock
-from agentgate.lib.outbound.dns import NameLookup
-from agentgate.protection.signals.observe import observe
-from agentgate.protection.threat_data.intel import load_intel, make_intel
-from agentgate.protection.threat_data.intel_file import write_set
-from agentgate.protection.threat_data.search_operators import read_operators
-from agentgate.protection.threat_data.search_verification import (
+from agentgate.decision.signals.observe import observe
+from agentgate.decision.threat_data.intel import load_intel, make_intel
+from agentgate.decision.threat_data.intel_file import write_set
+from agentgate.decision.threat_data.search_operators import read_operators
+from agentgate.decision.threat_data.search_verification import (
     FORGED_MS,
     FREE_ELSEWHERE,
     FREE_IN_KNOWN_NETWORK,
@@ -25,6 +23,8 @@ from agentgate.protection.threat_data.search_verification import (
     SearchConfirmer,
     SearchVerdicts,
 )
+from agentgate.http.outbound.dns import NameLookup
+from agentgate.lib.clock import HOUR_MS, FixedClock
 from agentgate_tools.threat_lists.imports import import_folder
 from tests.support.dns_server import PTR, A, DnsServer, dns_server
 from tests.unit.protection.signals.requests import make_facts

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agentgate.protection.signals.facts import Rates, RequestFacts
-from agentgate.protection.signals.observe import observe
-from agentgate.protection.threat_data.intel import load_intel
+from agentgate.decision.signals.facts import Rates, RequestFacts
+from agentgate.decision.signals.observe import observe
+from agentgate.decision.threat_data.intel import load_intel
 
 CASES = [
     pytest.param(case, id=f"{path.stem}: {case['name']}")

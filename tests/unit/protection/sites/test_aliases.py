@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from agentgate.protection.sites.records import SiteRoute
-from agentgate.protection.sites.request_methods import methods_of
-from agentgate.protection.sites.route_table import RouteTable
+from agentgate.sites.records import SiteRoute
+from agentgate.sites.request_methods import methods_of
+from agentgate.sites.route_table import RouteTable
 
 PAGE = Path(__file__).parents[4] / "docs" / "allow-webhooks.md"
 

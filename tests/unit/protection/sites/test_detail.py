@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from agentgate.lib.enums import Mode, SiteHealthStatus, WidgetMode
 from agentgate.lib.moment import Moment
-from agentgate.protection.sites.detail import QUIET, summarise
-from agentgate.protection.sites.records import CredentialCounts, Site, SiteAction, SiteRoute
-from agentgate.protection.sites.repository import ListedSite, SiteActivity
+from agentgate.sites.detail import QUIET, summarise
+from agentgate.sites.records import CredentialCounts, Site, SiteAction, SiteRoute
+from agentgate.sites.repository import ListedSite, SiteActivity
 
 SITE = Site(
     id="st_1",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentgate.protection.sites.private_tokens import (
+from agentgate.sites.private_tokens import (
     MOST_ISSUERS,
     find_issuer_problem,
     is_genuine,
@@ -17,7 +17,7 @@ from agentgate.protection.sites.private_tokens import (
     read_token,
     write_challenges,
 )
-from agentgate.protection.sites.records import SiteTokenIssuer
+from agentgate.sites.records import SiteTokenIssuer
 
 VECTORS: dict[str, Any] = json.loads((Path(__file__).parents[3] / "vectors/privacy_pass.json").read_text())
 

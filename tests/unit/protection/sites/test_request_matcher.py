@@ -8,13 +8,13 @@ import pytest
 
 from agentgate.lib.enums import Outcome
 from agentgate.lib.limits import GLOBS_PER_SET, NETWORKS_PER_SET
-from agentgate.protection.rules.compile import compile_rules
-from agentgate.protection.rules.evaluate import RuleVerdict
-from agentgate.protection.rules.records import RuleSet
-from agentgate.protection.rules.validate import check_rules
-from agentgate.protection.sites.records import SiteRoute
-from agentgate.protection.sites.request_matcher import RequestMatcher, host_name
-from agentgate.protection.sites.route_table import RouteTable
+from agentgate.sites.records import SiteRoute
+from agentgate.sites.request_matcher import RequestMatcher, host_name
+from agentgate.sites.route_table import RouteTable
+from agentgate.sites.rules.compile import compile_rules
+from agentgate.sites.rules.evaluate import RuleVerdict
+from agentgate.sites.rules.records import RuleSet
+from agentgate.sites.rules.validate import check_rules
 from tests.support.odd_spellings import odd_spelling, random_route
 from tests.support.request_traits import traits_of
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentgate.protection.sites.request_methods import has_fields, methods_of
+from agentgate.sites.request_methods import has_fields, methods_of
 
 EDITS = {"PUT", "PATCH", "DELETE"}
 

@@ -4,10 +4,10 @@ import time
 
 import pytest
 
-from agentgate.protection.sites.records import SiteRoute
-from agentgate.protection.sites.request_methods import methods_of
-from agentgate.protection.sites.route_table import RouteTable
-from agentgate.protection.sites.targets import MOST_ODD_BYTES
+from agentgate.sites.records import SiteRoute
+from agentgate.sites.request_methods import methods_of
+from agentgate.sites.route_table import RouteTable
+from agentgate.sites.targets import MOST_ODD_BYTES
 
 HOSTILE = {
     "escapes": b"/" + b"%41" * 2_700,

@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from agentgate.protection.sites.records import SiteRoute
-from agentgate.protection.sites.route_table import RouteTable
-from agentgate.protection.sites.targets import is_plain
+from agentgate.sites.records import SiteRoute
+from agentgate.sites.route_table import RouteTable
+from agentgate.sites.targets import is_plain
 
 TABLE = RouteTable(
     [

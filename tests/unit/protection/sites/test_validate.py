@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from agentgate.lib.enums import Mode, WidgetMode
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
-from agentgate.protection.sites.records import Site, SiteAction, SiteRoute
-from agentgate.protection.sites.validate import canonical_origin, canonical_origins, check_site
+from agentgate.sites.records import Site, SiteAction, SiteRoute
+from agentgate.sites.validate import canonical_origin, canonical_origins, check_site
 
 LONGEST = ".".join(["a" * 63, "b" * 63, "c" * 63, "d" * 61])
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from agentgate.protection.signals.facts import RequestFacts
-from agentgate.protection.signals.observe import observe
-from agentgate.protection.threat_data.intel import DATA, IntelDirectory, load_intel
-from agentgate.protection.threat_data.intel_file import FILE_NAME, IntelRefused, encode_set, read_set, write_set
+from agentgate.decision.signals.facts import RequestFacts
+from agentgate.decision.signals.observe import observe
+from agentgate.decision.threat_data.intel import DATA, IntelDirectory, load_intel
+from agentgate.decision.threat_data.intel_file import FILE_NAME, IntelRefused, encode_set, read_set, write_set
 from agentgate_tools.threat_lists.imports import import_folder
 
 NOW_MS = 1_790_000_000_000

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentgate.lib.ip_address import AddressNumber, read_address, read_network
-from agentgate.protection.threat_data.networks import (
+from agentgate.decision.threat_data.networks import (
     ALLOW,
     BLOCK,
     DATACENTER,
@@ -16,6 +15,7 @@ from agentgate.protection.threat_data.networks import (
     make_values,
     network_range,
 )
+from agentgate.lib.ip_address import AddressNumber, read_address, read_network
 
 FLAGS = st.sampled_from([DATACENTER, TOR, ALLOW, BLOCK])
 # Few distinct addresses, so that networks overlap and addresses hit them.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentgate.protection.threat_data.user_agent_tokens import Boundary, Token, TokenMatcher
+from agentgate.decision.threat_data.user_agent_tokens import Boundary, Token, TokenMatcher
 from agentgate_tools.threat_lists.crawlers import plain_texts, read_agents, read_crawlers
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agentgate.browser_check.tokens.receipts import TYPE, Claims, SigningKeys, write_receipt
 from agentgate.lib.enums import ReceiptKind
 from agentgate.lib.keyring import PURPOSES, Keyring, StoredKey
-from agentgate.protection.tokens.receipts import TYPE, Claims, SigningKeys, write_receipt
 
 NOW_MS = 1_794_744_000_000
 

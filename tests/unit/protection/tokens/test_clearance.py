@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentgate.browser_check.tokens.clearance import PREFIX, TAG_BYTES, ClearanceHolder, ClearanceRefused, Clearances
 from agentgate.lib.enums import ClearanceLevel, Mode
-from agentgate.protection.tokens.clearance import PREFIX, TAG_BYTES, ClearanceHolder, ClearanceRefused, Clearances
 from tests.unit.protection.tokens.made import NOW_MS, keyring
 
 SITE = "site_abcdefgh12345678"

@@ -4,9 +4,15 @@ import re
 
 import pytest
 
+from agentgate.browser_check.tokens.compat_endpoints import (
+    HCAPTCHA,
+    RECAPTCHA,
+    TURNSTILE,
+    refusal_writer,
+    request_id_of,
+)
+from agentgate.browser_check.tokens.records import REQUEST_ID_PATTERN
 from agentgate.lib import errors
-from agentgate.protection.tokens.compat_endpoints import HCAPTCHA, RECAPTCHA, TURNSTILE, refusal_writer, request_id_of
-from agentgate.protection.tokens.records import REQUEST_ID_PATTERN
 
 # As the documentation of each lists them (Turnstile: server-side validation; reCAPTCHA: verifying the user's response;
 # hCaptcha: siteverify error codes table), and `internal-error`, which only the first one has. Never sent: hCaptcha's

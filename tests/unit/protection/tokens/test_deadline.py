@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from agentgate.protection.tokens.redeem import KEPT_MORE, DeadlineQueue
+from agentgate.browser_check.tokens.redeem import KEPT_MORE, DeadlineQueue
 
 pytestmark = pytest.mark.anyio
 MOST_S = 0.1

@@ -7,8 +7,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentgate.browser_check.tokens.receipts import Claims, NotAReceipt, read_receipt, write_receipt
 from agentgate.lib.enums import ReceiptKind
-from agentgate.protection.tokens.receipts import Claims, NotAReceipt, read_receipt, write_receipt
 from tests.unit.protection.tokens.made import CLAIMS, HEADER, KEYS, receipt, resigned
 from tests.unit.protection.tokens.malformed import cases
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from agentgate.browser_check.tokens.receipts import Grant, NotAReceipt, ReceiptIssuer, SigningKeys, read_receipt
 from agentgate.lib.ed25519 import PublicKey
 from agentgate.lib.enums import ReceiptKind
 from agentgate.lib.keyring import Keyring
-from agentgate.protection.tokens.receipts import Grant, NotAReceipt, ReceiptIssuer, SigningKeys, read_receipt
 from tests.unit.protection.tokens.made import CLAIMS, NOW_MS, key, keyring, receipt
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentgate.protection.browser_check.instrument.program import (
+from agentgate.browser_check.instrument.program import (
     InstrumentAnswer,
     check_answer,
     make_program,

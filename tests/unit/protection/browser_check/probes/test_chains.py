@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agentgate.protection.browser_check.probes.chains import (
+from agentgate.browser_check.probes.chains import (
     CHAINS,
     blink_answer,
     draw_chains,

@@ -2,9 +2,9 @@
 
 from collections import Counter
 
-from agentgate.protection.browser_check.probes.draw import HOUR_MS, MOST_NETWORKS, RecentPrograms, draw_programs
-from agentgate.protection.browser_check.probes.generate import SIMPLE
-from agentgate.protection.browser_check.probes.pool import Pools
+from agentgate.browser_check.probes.draw import HOUR_MS, MOST_NETWORKS, RecentPrograms, draw_programs
+from agentgate.browser_check.probes.generate import SIMPLE
+from agentgate.browser_check.probes.pool import Pools
 
 POOL = Pools(None).shipped
 

@@ -2,10 +2,10 @@
 
 import pytest
 
+from agentgate.browser_check.probes.engines import BLINK, GECKO, WEBKIT, BrowserClaim
+from agentgate.browser_check.probes.excuses import EARNED_BY, Excuses, may_be_excused
+from agentgate.browser_check.probes.judge import Judgement, ProbeState
 from agentgate.lib.clock import HOUR_MS
-from agentgate.protection.browser_check.probes.engines import BLINK, GECKO, WEBKIT, BrowserClaim
-from agentgate.protection.browser_check.probes.excuses import EARNED_BY, Excuses, may_be_excused
-from agentgate.protection.browser_check.probes.judge import Judgement, ProbeState
 
 
 def test_the_first_of_an_hour_is_excused_and_one_for_each_hundred_with_evidence() -> None:

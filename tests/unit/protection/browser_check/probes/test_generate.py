@@ -6,8 +6,8 @@ import re
 import msgspec
 import pytest
 
-from agentgate.protection.browser_check.probes.generate import FAMILIES, GENERATOR, SIMPLE, family_of, make_program
-from agentgate.protection.browser_check.probes.layouts import LEAST_BOXES, MOST_BOXES, count_boxes
+from agentgate.browser_check.probes.generate import FAMILIES, GENERATOR, SIMPLE, family_of, make_program
+from agentgate.browser_check.probes.layouts import LEAST_BOXES, MOST_BOXES, count_boxes
 
 SEED = bytes(range(32))
 # Of 280 programs. Whoever changes what a number gives counts GENERATOR up, and makes the shipped pool anew.

@@ -2,16 +2,16 @@
 
 import pytest
 
+from agentgate.browser_check.probes.chains import blink_answer, draw_chains, gecko_answer
+from agentgate.browser_check.probes.checker import fresh_of, judge_answers
+from agentgate.browser_check.probes.draw import draw_programs
+from agentgate.browser_check.probes.engines import BrowserClaim, claim_of
+from agentgate.browser_check.probes.judge import ProbeState, is_right, state_of
+from agentgate.browser_check.probes.pool import Pools
+from agentgate.browser_check.probes.ticket import AskedProgram, ProbeTicket, seal, unseal
+from agentgate.browser_check.records import ProbesInput
+from agentgate.browser_check.repository import StoredChallenge
 from agentgate.lib.enums import WidgetMode
-from agentgate.protection.browser_check.probes.chains import blink_answer, draw_chains, gecko_answer
-from agentgate.protection.browser_check.probes.checker import fresh_of, judge_answers
-from agentgate.protection.browser_check.probes.draw import draw_programs
-from agentgate.protection.browser_check.probes.engines import BrowserClaim, claim_of
-from agentgate.protection.browser_check.probes.judge import ProbeState, is_right, state_of
-from agentgate.protection.browser_check.probes.pool import Pools
-from agentgate.protection.browser_check.probes.ticket import AskedProgram, ProbeTicket, seal, unseal
-from agentgate.protection.browser_check.records import ProbesInput
-from agentgate.protection.browser_check.repository import StoredChallenge
 
 POOL = Pools(None).shipped
 CHROME = BrowserClaim("blink", POOL.seen["blink"][0])

@@ -4,13 +4,11 @@ import random
 
 import pytest
 
-from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
-from agentgate.lib.limiter import Limiter
-from agentgate.protection.browser_check.probes.checker import ProbeChecker, is_odd
-from agentgate.protection.browser_check.probes.engines import BrowserClaim
-from agentgate.protection.browser_check.probes.generate import family_of
-from agentgate.protection.browser_check.probes.judge import Judgement, ProbeState, Vote
-from agentgate.protection.browser_check.probes.learning import (
+from agentgate.browser_check.probes.checker import ProbeChecker, is_odd
+from agentgate.browser_check.probes.engines import BrowserClaim
+from agentgate.browser_check.probes.generate import family_of
+from agentgate.browser_check.probes.judge import Judgement, ProbeState, Vote
+from agentgate.browser_check.probes.learning import (
     HOURS,
     MOST_KEYS,
     MOST_VOTES,
@@ -19,8 +17,10 @@ from agentgate.protection.browser_check.probes.learning import (
     DriftGuard,
     Learner,
 )
-from agentgate.protection.browser_check.probes.pool import Pools
-from agentgate.protection.browser_check.probes.ticket import AskedProgram
+from agentgate.browser_check.probes.pool import Pools
+from agentgate.browser_check.probes.ticket import AskedProgram
+from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
+from agentgate.lib.limiter import Limiter
 from agentgate.storage.shared_cache.memory import MemorySharedCache
 
 SAFARI = BrowserClaim("webkit", 26)

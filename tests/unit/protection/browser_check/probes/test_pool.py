@@ -7,9 +7,8 @@ import stat
 
 import pytest
 
-from agentgate.lib.clock import DAY_MS
-from agentgate.protection.browser_check.probes.generate import family_of, make_program
-from agentgate.protection.browser_check.probes.pool import (
+from agentgate.browser_check.probes.generate import family_of, make_program
+from agentgate.browser_check.probes.pool import (
     FILE_SUFFIX,
     LOOK_MS,
     SHIPPED,
@@ -20,6 +19,7 @@ from agentgate.protection.browser_check.probes.pool import (
     read_pool,
     write_pool,
 )
+from agentgate.lib.clock import DAY_MS
 from agentgate_tools.probe_making.browsers import Run
 from agentgate_tools.probe_making.make import (
     agreed,
