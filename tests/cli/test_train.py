@@ -15,7 +15,7 @@ from agentgate.lib.settings.schema import read_settings
 from agentgate_tools.training.labels import read_labels
 from tests.cli.commands import agentgate, environment
 from tests.support.service import ADMIN_KEY, NOON_MS, running_service
-from tests.unit.protection.scoring.made_labels import lines, made_labels
+from tests.unit.decision.scoring.made_labels import lines, made_labels
 
 QUICK = ("--trees", "5", "--depth", "2", "--folds", "3")
 

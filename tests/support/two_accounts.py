@@ -23,7 +23,7 @@ from tests.api.traffic_steps import number_of, record
 from tests.support.api_client import ApiClient
 from tests.support.cast import EMAILS, PASSWORD, Cast, add_account, add_user, cast, operator_client, signed_in_client
 from tests.support.service import ADMIN_KEY, NOON_MS, RunningService
-from tests.unit.protection.scoring.made_models import logistic
+from tests.unit.decision.scoring.made_models import logistic
 
 Headers = dict[str, str]
 NEW_PASSWORD = "eleven quiet lanterns sway"

@@ -15,7 +15,7 @@ from tests.api.admin.operating import refusal
 from tests.support.api_client import ApiClient
 from tests.support.cast import operator_client
 from tests.support.service import ADMIN_KEY, NOON_MS, RunningService, running_service
-from tests.unit.protection.scoring.made_models import STUMP, forest, logistic
+from tests.unit.decision.scoring.made_models import STUMP, forest, logistic
 
 MODELS = "/v1/admin/models"
 CANDIDATE = f"{MODELS}/bot/candidate"

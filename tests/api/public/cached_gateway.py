@@ -29,7 +29,7 @@ from agentgate.lib.tasks.background import BackgroundTasks
 from agentgate.server.application import Application
 from agentgate.sites.credentials.uses import CredentialUses
 from tests.support.gateway import ORIGIN, VISITOR, Gate
-from tests.unit.protection.scoring.made_models import forest, parsed
+from tests.unit.decision.scoring.made_models import forest, parsed
 
 DECISION_ID = re.compile(rb"dec_[0-9a-z]{13}")
 

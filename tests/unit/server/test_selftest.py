@@ -103,7 +103,7 @@ def test_the_start_is_rejected_with_function_input_and_interpreter(monkeypatch: 
         refuse_wrong_results()
 
     message = str(refused.value)
-    assert message.startswith("self-test failed: protection.sites.targets.is_plain gave true instead of false for ")
+    assert message.startswith("self-test failed: sites.targets.is_plain gave true instead of false for ")
     assert '"//"' in message
     assert f"CPython {sys.version.split()[0]} (" in message
     assert sys.executable in message

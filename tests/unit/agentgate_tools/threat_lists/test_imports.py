@@ -11,7 +11,7 @@ from agentgate.decision.threat_data.intel_file import FILE_NAME, IntelRefused, w
 from agentgate.decision.threat_data.networks import BLOCK, DATACENTER, TOR
 from agentgate.lib.ip_address import read_address
 from agentgate_tools.threat_lists.imports import import_folder
-from tests.unit.protection.threat_data.mmdb import make_mmdb
+from tests.unit.decision.threat_data.mmdb import make_mmdb
 
 AWS = {"prefixes": [{"ip_prefix": "192.0.2.0/25"}], "ipv6_prefixes": [{"ipv6_prefix": "2001:db8:a::/48"}]}
 GOOGLE = {"prefixes": [{"ipv4Prefix": "198.51.100.0/24"}, {"ipv6Prefix": "2001:db8:b::/48"}]}

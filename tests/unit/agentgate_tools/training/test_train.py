@@ -18,7 +18,7 @@ from agentgate_tools.training.labels import TrainingRefused, examples_for, read_
 from agentgate_tools.training.rows import RowOptions, observation, rows_for
 from agentgate_tools.training.train import Plan, check_scores, train
 from agentgate_tools.training.words import recommendation
-from tests.unit.protection.scoring.made_labels import lines, made_labels
+from tests.unit.decision.scoring.made_labels import lines, made_labels
 
 
 def plan(*, kind=ModelKind.BOT, model_type=ModelType.TREES, seed=1, folds=4, **rows):
