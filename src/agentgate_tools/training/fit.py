@@ -11,10 +11,10 @@ import numpy as np
 from scipy.optimize import Bounds, minimize  # type: ignore[import-untyped]
 from sklearn.ensemble import HistGradientBoostingClassifier  # type: ignore[import-untyped]
 
+from agentgate.decision.scoring.directions import INNOCENT_ALONE, direction_of
+from agentgate.decision.scoring.model_file import NONE, Tree
+from agentgate.decision.signals.numbers import NUMBERS
 from agentgate.lib.enums import ModelKind, ModelType
-from agentgate.protection.scoring.directions import INNOCENT_ALONE, direction_of
-from agentgate.protection.scoring.model_file import NONE, Tree
-from agentgate.protection.signals.numbers import NUMBERS
 from agentgate_tools.training.rows import Floats, Integers
 
 LEARNING_RATE = 0.1

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from agentgate.decision.scoring.label_review import Review, ReviewedLabel, review
 from agentgate.lib.enums import ModelKind
-from agentgate.protection.scoring.label_review import Review, ReviewedLabel, review
 from agentgate_tools.training.labels import TARGETS, LabelledDecision
 from agentgate_tools.training.rows import Floats
 
