@@ -42,7 +42,7 @@ def choose(margins: Floats, answers: Answers, folds: Integers) -> Calibrated:
     """Fit each calibration across the folds, take the one with the least Brier score, and fit it to all."""
     tested = {name: _cross_fitted(fitter, margins, answers, folds=folds) for name, fitter in CALIBRATIONS.items()}
     errors = {name: brier(scores, answers) for name, scores in tested.items()}
-    best = min(errors, key=lambda name: (round(errors[name], 6), list(CALIBRATIONS).index(name)))
+    best = min(CHOSEN, key=lambda name: (round(errors[name], 6), CHOSEN.index(name)))
     return Calibrated(
         name=best,
         calibration=CALIBRATIONS[best](margins, answers),
@@ -138,3 +138,5 @@ CALIBRATIONS: dict[str, Callable[[Floats, Answers], Calibration]] = {
     "platt": _platt,
     "isotonic": _isotonic,
 }
+# Margins of boosted trees are too sure of themselves, so they are never taken as they are.
+CHOSEN = ("platt", "isotonic")

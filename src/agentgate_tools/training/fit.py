@@ -81,34 +81,41 @@ def weighted(patterns: Floats, pattern: Integers, answers: Answers) -> Weighted:
     found = []
     for target in (0, 1):
         chosen = answers.target == target
-        weights = np.bincount(pattern[chosen], weights=answers.weights[chosen], minlength=len(patterns))
+        weights = np.bincount(pattern[chosen], weights=answers.weights[chosen], minlength=len(patterns)).astype(float)
         there = np.flatnonzero(weights)
         found.append((there, np.full(len(there), target, dtype=np.int64), weights[there]))
-    rows, targets, weights = (np.concatenate(part) for part in zip(*found, strict=True))
+    rows = np.concatenate([each[0] for each in found])
+    targets, weights = np.concatenate([each[1] for each in found]), np.concatenate([each[2] for each in found])
     return Weighted(matrix=patterns[rows], answers=Answers(target=targets, weights=weights))
 
 
-def innocents(names: tuple[str, ...], rows: Weighted) -> Floats:
-    """Return usual visitors with at most one more trait, of those that have innocent causes."""
+def innocents(names: tuple[str, ...], rows: Weighted) -> tuple[Floats, Floats]:
+    """Return usual visitors with one more trait, of those that have innocent causes, and how much each counts.
+
+    All with a trait count as much as the bots that have it, so that a learner must find what else these have.
+    """
     people = np.flatnonzero(rows.answers.target == 0)
     usual = rows.matrix[people[np.argsort(-rows.answers.weights[people], kind="stable")[:USUAL_PATTERNS]]]
     known = np.array([[float(name in labels) for name in names] for labels in USUAL])
     traits = [at for at, name in enumerate(names) if name in INNOCENT_ALONE]
-    # The most usual people may have such a trait already, and figures of their own.
+    # The most usual people may have such a trait already.
     usual = usual[usual[:, traits].sum(axis=1) == 0]
     usual = np.unique(np.concatenate([known, usual]), axis=0)
     with_one = np.repeat(usual, len(traits), axis=0)
-    with_one[np.arange(len(with_one)), np.tile(traits, len(usual)).astype(np.int64)] = 1.0
-    return np.concatenate([usual, with_one])
+    added = np.tile(traits, len(usual)).astype(np.int64)
+    with_one[np.arange(len(with_one)), added] = 1.0
+    ones = rows.answers.target == 1
+    of_bots = rows.answers.weights[ones] @ rows.matrix[ones]
+    weights = np.maximum(INNOCENT_WEIGHT, of_bots[added] / len(usual))
+    return with_one, weights
 
 
 def with_innocents(names: tuple[str, ...], rows: Weighted) -> Weighted:
     """Add usual visitors with one more trait as people: it alone must not be enough."""
-    added = innocents(names, rows)
-    heavier = INNOCENT_WEIGHT * max(1.0, float(rows.answers.weights.sum()) / 10_000)
+    added, weights = innocents(names, rows)
     answers = Answers(
         target=np.concatenate([rows.answers.target, np.zeros(len(added), dtype=np.int64)]),
-        weights=np.concatenate([rows.answers.weights, np.full(len(added), heavier)]),
+        weights=np.concatenate([rows.answers.weights, weights]),
     )
     return Weighted(matrix=np.concatenate([rows.matrix, added]), answers=answers)
 

@@ -1,16 +1,15 @@
 """The review of labels in a training run: the service's, and the model's scores of visitors that it had not seen."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from agentgate.decision.scoring.label_review import Review, ReviewedLabel, review
 from agentgate.lib.enums import ModelKind
 from agentgate_tools.training.labels import TARGETS, LabelledDecision
-from agentgate_tools.training.rows import Floats
 
 Suspects = Review
 
 
-def suspects_of(decisions: Sequence[LabelledDecision], scores: Floats | None, kind: ModelKind) -> Review:
+def suspects_of(decisions: Sequence[LabelledDecision], scores: Iterable[float] | None, kind: ModelKind) -> Review:
     """Return the labels to look at again. The order of the scores is that of the decisions."""
     targets = TARGETS[kind]
     items = [

@@ -70,8 +70,9 @@ def _train(decisions: Sequence[LabelledDecision], plan: Plan) -> Trained:
     margins = _unseen_margins(rows, plan, folds=folds)
     calibrated = choose(margins, answers, folds)
     if plan.kind is ModelKind.BOT:
-        usual = innocents(rows.names, weighted(rows.patterns, rows.pattern, answers))
-        calibrated = capped(calibrated, margins, highest=float(learned.margins(usual).max()))
+        with_one, _ = innocents(rows.names, weighted(rows.patterns, rows.pattern, answers))
+        if len(with_one):
+            calibrated = capped(calibrated, margins, highest=float(learned.margins(with_one).max()))
     facts = _facts(rows, learned)
     ground = _ground(rows, plan)
     figures = figures_of(calibrated.scores, answers, folds, others=ground.visitors_with_zeros)

@@ -85,7 +85,8 @@ INNOCENT_ALONE = tuple(
         | {"behavior.click_only", "behavior.straight_pointer", "behavior.uniform_timing", "behavior.too_fast"}
         | {"http.accept_language_missing", "http.connection_close", "http.few_headers", "http.many_headers"}
         | {"http.duplicate_header", "input.foreign_clock", "input.missing", "net.datacenter", "net.vpn", "ua.unknown"}
-        | _EITHER
+        | {name for name in _EITHER if name.startswith(("behavior.", "browser.software", "http.", "ua."))}
+        - {"ua.browser"}
     )
 )
 
