@@ -179,6 +179,7 @@ ADDED_FIELDS = {
         "tokenBinding": 8,
         "privateTokenIssuers": 7,
         "suggestions": 9,
+        "aiUse": 10,
     }
     for name in ("Site", "SiteSummary", "SiteDetail", "SiteInput")
 } | {"TopLists": {"refusedPrograms": 11}}

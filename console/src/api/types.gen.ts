@@ -171,6 +171,9 @@ export type AgentPolicyDecision = "allow" | "deny";
 /** An agent policy's rule for unlisted agents. */
 export type AgentPolicyDefault = "allow" | "block" | "challenge";
 
+/** A site's setting for one purpose of AI operators and agents. */
+export type AiUseChoice = "allow" | "block" | "challenge" | "price";
+
 /** The process runs. */
 export interface Alive {
   status?: "ok";
@@ -612,6 +615,7 @@ export interface CustomerSiteInput {
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
+  aiUse?: SiteAiUse;
   siteKey?: string;
 }
 
@@ -1462,6 +1466,7 @@ export interface OwnSiteInput {
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
+  aiUse?: SiteAiUse;
 }
 
 /** The current and the new password. */
@@ -1883,6 +1888,14 @@ export interface SiteAction {
   requireContentDigest?: boolean;
 }
 
+/** What verified AI operators and agents may use the site for. `price` is for the uses that are `price`. */
+export interface SiteAiUse {
+  search?: AiUseChoice;
+  agent?: AiUseChoice;
+  training?: AiUseChoice;
+  price?: string;
+}
+
 /** Challenge statistics of a site. Events before `eventsFrom` and counters before `countersSince` are unknown. */
 export interface SiteAnalytics {
   siteKey: string;
@@ -1916,6 +1929,7 @@ export interface SiteChange {
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
+  aiUse?: SiteAiUse;
 }
 
 /** Everything about one site. */
@@ -1940,6 +1954,7 @@ export interface SiteDetail {
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
+  aiUse?: SiteAiUse;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
@@ -1992,6 +2007,7 @@ export interface SiteInput {
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
+  aiUse?: SiteAiUse;
   siteKey?: string;
   customerId?: string;
   customerName?: string;
@@ -2053,6 +2069,7 @@ export interface SiteSummary {
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
+  aiUse?: SiteAiUse;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;

@@ -152,7 +152,11 @@ class DataPlane:
         self._admission = Admission(self.agent_verifier, self.agent_replays, OwnAddress(settings.public_base_url))
         self.agent_quotas = Quotas(limiter)
         self.agent_policy_checker = AgentPolicyChecker(
-            self.agent_verifier, replays=self.agent_replays, quotas=self.agent_quotas, charges=stores.submissions
+            self.agent_verifier,
+            replays=self.agent_replays,
+            quotas=self.agent_quotas,
+            charges=stores.submissions,
+            purposes=lambda: refresher.intel.current.agent_purposes,
         )
         # The gateway, siteverify and the hosted page.
         uses = CredentialUses(stores.store, foundation.background)

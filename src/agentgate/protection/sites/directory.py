@@ -13,13 +13,14 @@ from weakref import WeakValueDictionary
 
 import msgspec
 import structlog
-from msgspec import Struct
+from msgspec import Struct, UnsetType
 
 from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.lib.clock import FOREVER_MS
 from agentgate.lib.configuration_version import Changes
 from agentgate.lib.database import Store, StoreUnavailable
-from agentgate.lib.enums import AccountStatus, Mode, TokenBinding, WidgetMode
+from agentgate.lib.enums import AccountStatus, AiPurpose, AiUseChoice, Mode, TokenBinding, WidgetMode
+from agentgate.lib.price import Price
 from agentgate.lib.records import to_json
 from agentgate.protection.lists.site_lists import SiteLists, in_force, next_end_ms
 from agentgate.protection.rules.compile import compile_rules
@@ -27,10 +28,10 @@ from agentgate.protection.rules.effective import effective_of, superseded
 from agentgate.protection.rules.evaluate import CompiledRules
 from agentgate.protection.rules.records import StoredRules
 from agentgate.protection.signals.paths import ROOT_FEEDS
-from agentgate.protection.sites.agent_policy import DEFAULT_POLICY, AgentPolicy, read_policy
+from agentgate.protection.sites.agent_policy import DEFAULT_POLICY, AgentPolicy, asked, read_policy
 from agentgate.protection.sites.open_paths import NO_OPEN_PATHS, OpenPaths
 from agentgate.protection.sites.private_tokens import Issuer, read_issuers
-from agentgate.protection.sites.records import Site, SiteAction
+from agentgate.protection.sites.records import Site, SiteAction, SiteAiUse
 from agentgate.protection.sites.repository import (
     DirectorySecret,
     DirectorySite,
@@ -103,6 +104,10 @@ class SiteView(Struct, frozen=True, kw_only=True):
     token_binding: TokenBinding = TokenBinding.NETWORK
     # Issuers of private tokens that it trusts.
     private_token_issuers: tuple[Issuer, ...] = ()
+    # What AI operators and agents may use it for; None where it has not decided.
+    ai_use: Mapping[AiPurpose, AiUseChoice] | None = None
+    # For uses that cost something.
+    ai_price: Price | None = None
     account: AccountState = msgspec.field(default_factory=AccountState)
 
     @property
@@ -493,7 +498,16 @@ class SiteDirectory:
             suggestions=site.suggestions,
             token_binding=site.token_binding,
             private_token_issuers=read_issuers(site.private_token_issuers),
+            ai_use=None if isinstance(site.ai_use, UnsetType) else site.ai_use.choices(),
+            ai_price=ai_price(site.ai_use),
         )
+
+
+def ai_price(ai_use: SiteAiUse | UnsetType) -> Price | None:
+    """Return the price of the uses that cost something; None where none does."""
+    if isinstance(ai_use, UnsetType) or not isinstance(ai_use.price, str):
+        return None
+    return asked(ai_use.price)
 
 
 def _caller_of(secret: DirectorySecret, site: SiteView) -> SiteCaller:

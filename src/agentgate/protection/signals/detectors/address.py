@@ -6,8 +6,8 @@ from agentgate.protection.threat_data.networks import (
     ALLOW,
     BLOCK,
     DATACENTER,
+    OPERATOR_BITS,
     PRIVATE,
-    SEARCH_BITS,
     TOR,
     VPN,
     read_address,
@@ -57,7 +57,7 @@ def find_address(text: str, intel: Intel) -> AddressView:
         code = intel.country.find(address)
         if code:
             labels.append(f"net.country.{country_text(code)}")
-    return AddressView(tuple(labels), flags & SEARCH_BITS)
+    return AddressView(tuple(labels), flags & OPERATOR_BITS)
 
 
 def country_text(code: int) -> str:

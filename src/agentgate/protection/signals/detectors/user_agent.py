@@ -6,6 +6,7 @@ All of it depends on the text alone, so it is worked out once per text.
 import re
 from collections.abc import Iterator
 
+from agentgate.lib.enums import AiPurpose
 from agentgate.protection.signals.detectors.browser_class import (
     BrowserClass,
     browser_class,
@@ -179,6 +180,7 @@ def _read(text: str | None, intel: Intel) -> UserAgentView:
         programs=() if "ua.browser" in labels else tuple(_programs(tokens, kinds, named)),
         program=_program(tokens),
         search=_search(tokens, intel),
+        ai=_ai(tokens, intel),
     )
 
 
@@ -223,8 +225,15 @@ def _program(tokens: list[Token]) -> str | None:
 
 def _search(tokens: list[Token], intel: Intel) -> tuple[SearchOperator, ...]:
     operators = intel.operators
-    claimed = {token.text: operators[token.text] for token in tokens if token.text in operators}
-    return tuple({operator.number: operator for operator in claimed.values()}.values())
+    claimed = (operators[token.text] for token in tokens if token.text in operators)
+    return tuple({operator.number: operator for operator in claimed if not operator.is_ai}.values())
+
+
+def _ai(tokens: list[Token], intel: Intel) -> tuple[tuple[SearchOperator, AiPurpose], ...]:
+    operators = intel.operators
+    claimed = ((operators[token.text], token.text) for token in tokens if token.text in operators)
+    found = ((operator, dict(operator.purposes)[name]) for operator, name in claimed if operator.is_ai)
+    return tuple({(operator.number, purpose): (operator, purpose) for operator, purpose in found}.values())
 
 
 def _says_crawler(named: str, browser: BrowserClass) -> bool:
