@@ -250,6 +250,8 @@ ADDED_ENUMERATIONS = {
     "ListOutcome": 11,
     "AppealState": 9,
     "AppealAnswer": 9,
+    "AiPurpose": 10,
+    "AiUseChoice": 10,
 }
 
 # Enumeration of the specification -> the values that were added to it.

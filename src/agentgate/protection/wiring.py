@@ -156,7 +156,7 @@ class DataPlane:
             replays=self.agent_replays,
             quotas=self.agent_quotas,
             charges=stores.submissions,
-            purposes=lambda: refresher.intel.current.agent_purposes,
+            purposes=refresher.intel.agent_purposes,
         )
         # The gateway, siteverify and the hosted page.
         uses = CredentialUses(stores.store, foundation.background)

@@ -154,7 +154,7 @@ async def _forget_use(service: RunningService, site_key: str) -> None:
         ({"crawl": "allow"}, "crawl"),
     ],
 )
-def test_a_wrong_use_is_refused_with_its_correction(service: RunningService, use: dict[str, str], named: str) -> None:
+def test_an_invalid_use_returns_the_correction(service: RunningService, use: dict[str, str], named: str) -> None:
     gate = Gate(service)
 
     answer = service.operator.patch(f"/v1/admin/sites/{gate.site_key}", json={"aiUse": use})

@@ -69,13 +69,13 @@ class PolicyRefusal(Struct, frozen=True, gc=False):
 
 
 class AgentClaim(Struct, frozen=True, gc=False):
-    """What the User-Agent and the address of an unproven request say about its sender."""
+    """The claim of a User-Agent, compared with the address."""
 
     # The claimed agent; None when none is claimed, or the address settles the claim.
     name: str | None = None
     # The claimed agent, if the address belongs to its AI operator.
     proven: str | None = None
-    # What the named programs of that operator do.
+    # Uses of the operator's named programs.
     uses: frozenset[AiPurpose] = frozenset()
     # The operator's networks are not known yet.
     is_unchecked: bool = False
@@ -101,7 +101,7 @@ class AgentRequestContext(Protocol):
 
     @property
     def claim(self) -> AgentClaim:
-        """The agent that the User-Agent claims to be, and what the address says about it."""
+        """The agent that the User-Agent claims to be, compared with the address."""
         ...
 
 
@@ -351,9 +351,9 @@ def _rule_proven(
 def price_of(
     site: SiteView, entry: AgentEntry | None, uses: Collection[AiPurpose], context: AgentRequestContext
 ) -> Price | None:
-    """Return the price of a request: the agent's, the action's, or that of the site's AI use; None if it is free.
+    """Return the price of a request: the agent's, the action's, or the AI use's price; None if it is free.
 
-    The price of an agent or of a use is that of a page with its files. An action's price is due each time.
+    The price of an agent or of a use covers a page with its files. An action's price is due each time.
     """
     is_included = context.is_part and context.is_file
     if entry is not None and isinstance(entry.price, str):

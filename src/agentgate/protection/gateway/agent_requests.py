@@ -33,7 +33,7 @@ class GatewayRequestContext(Struct, frozen=True, gc=False):
 
     @property
     def claim(self) -> AgentClaim:
-        """The agent that the request claims to come from, and what its address says about it."""
+        """The agent that the request claims to come from, compared with the address."""
         observation = self.observe()
         labels = observation.labels
         settled = SETTLED_CLAIMS.intersection(labels)

@@ -102,7 +102,8 @@ class WaitingChecks:
     ) -> HotReply | Awaitable[HotReply]:
         """Verify the signature, and apply the site's agent policy for each route that could match."""
         message = message_of(pending)
-        is_part, is_file = pending.rates.parts == PartState.PAID, pending.page.kind.is_file
+        is_part = pending.rates.parts == PartState.PAID
+        is_file = pending.page.kind.is_file
         contexts = [
             GatewayRequestContext(each[0].action, is_part, is_file, partial(observe, pending, *each, views))
             for each in routes

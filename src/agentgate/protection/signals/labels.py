@@ -129,7 +129,7 @@ AGENT = {
     "agent.operator_unchecked": "The User-Agent names an AI operator's program. AgentGate has not read the operator's"
     " networks yet",
     "agent.operator.*": "The verified AI operator",
-    "agent.use.*": "What a verified AI operator or agent reads pages for: search, agent or training",
+    "agent.use.*": "Use by a verified AI operator or agent: search, agent or training",
     "agent.named": "The site's agent policy has an entry for the verified agent or operator",
     "agent.program_verified": "The User-Agent names a preview, monitor, webhook or scanner service, and the IP"
     " address belongs to its operator",

@@ -192,7 +192,7 @@ def _price_problem(where: str) -> str:
     return f"{where} must be a currency, whole units and two decimals, such as USD 0.05."
 
 
-def asked(text: str) -> Price | None:
+def asked(text: str | UnsetType) -> Price | None:
     """Return the price of a text; None for an invalid one, and for nothing."""
-    price = read_price(text)
+    price = None if isinstance(text, UnsetType) else read_price(text)
     return price if price is not None and price.minor_units else None

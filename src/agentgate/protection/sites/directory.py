@@ -31,7 +31,7 @@ from agentgate.protection.signals.paths import ROOT_FEEDS
 from agentgate.protection.sites.agent_policy import DEFAULT_POLICY, AgentPolicy, asked, read_policy
 from agentgate.protection.sites.open_paths import NO_OPEN_PATHS, OpenPaths
 from agentgate.protection.sites.private_tokens import Issuer, read_issuers
-from agentgate.protection.sites.records import Site, SiteAction, SiteAiUse
+from agentgate.protection.sites.records import Site, SiteAction
 from agentgate.protection.sites.repository import (
     DirectorySecret,
     DirectorySite,
@@ -499,15 +499,8 @@ class SiteDirectory:
             token_binding=site.token_binding,
             private_token_issuers=read_issuers(site.private_token_issuers),
             ai_use=None if isinstance(site.ai_use, UnsetType) else site.ai_use.choices(),
-            ai_price=ai_price(site.ai_use),
+            ai_price=None if isinstance(site.ai_use, UnsetType) else asked(site.ai_use.price),
         )
-
-
-def ai_price(ai_use: SiteAiUse | UnsetType) -> Price | None:
-    """Return the price of the uses that cost something; None where none does."""
-    if isinstance(ai_use, UnsetType) or not isinstance(ai_use.price, str):
-        return None
-    return asked(ai_use.price)
 
 
 def _caller_of(secret: DirectorySecret, site: SiteView) -> SiteCaller:

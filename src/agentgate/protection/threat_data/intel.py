@@ -224,6 +224,10 @@ class IntelDirectory:
         """Return the hosts of the key sets of known agents."""
         return self._current.agent_hosts
 
+    def agent_purposes(self) -> Mapping[str, str]:
+        """Return the purposes of known agents, by origin."""
+        return self._current.agent_purposes
+
     def refresh(self) -> bool:
         """Take over the folder's set if it has changed, and say whether. It may take a second: call it in a thread."""
         stamp = self._read_stamp()

@@ -29,11 +29,11 @@ class SearchOperator(Struct, frozen=True, gc=False):
     kind: str = "search"
     # Networks that the operator publishes, as far as they are bundled; imported lists add to them.
     networks: tuple[str, ...] = ()
-    # Where it publishes them, and where `agentgate intel update operators` fetches them.
+    # The page that documents them, and the lists that `agentgate intel update operators` fetches.
     source: str = ""
     lists: tuple[str, ...] = ()
-    # Of AI operators: the product, the company, what each of its names does, when this was read, and whether the
-    # company itself says so.
+    # Of AI operators: the product, the company, the use of each name, the date of the look-up, and whether the company
+    # itself documents it.
     title: str = ""
     owner: str = ""
     purposes: tuple[tuple[str, AiPurpose], ...] = ()

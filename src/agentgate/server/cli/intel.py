@@ -114,7 +114,7 @@ def find_lists(source: str, folder: Path) -> Path:
 
 
 def keep_lists(folder: Path) -> Path:
-    """Return the folder of kept lists, with those that are in force."""
+    """Return the folder of kept lists, with the active ones."""
     lists = folder / LISTS
     _check_kept(folder, lists)
     lists.mkdir(parents=True, exist_ok=True)
@@ -122,7 +122,7 @@ def keep_lists(folder: Path) -> Path:
 
 
 def fetch_operators(lists: Path, operators: Iterable[SearchOperator]) -> list[str]:
-    """Fetch the list of each operator that publishes one; return a line for each that failed, whose old list stays."""
+    """Fetch the list of each operator that publishes one; return a line for each that failed; its old list remains active."""
     failed, fetched = [], 0
     for operator in operators:
         for number, url in enumerate(operator.lists, start=1):

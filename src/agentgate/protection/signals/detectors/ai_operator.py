@@ -14,7 +14,7 @@ from agentgate.protection.threat_data.search_verification import CrawlerStatus
 
 VERIFIED, FORGED, UNCHECKED = "agent.operator_verified", "agent.operator_forged", "agent.operator_unchecked"
 NAMED = "agent.named"
-# Payment is asked for before the rules.
+# The policy checker requires payment before the rules apply.
 LABEL_OF_CHOICE = {
     AiUseChoice.ALLOW: "ai.allow",
     AiUseChoice.PRICE: "ai.allow",
@@ -47,7 +47,7 @@ def ai_operator_labels(request: SignalInput) -> Labels:
         labels, uses = _by_address(request)
     found = [*labels, *(f"agent.use.{use}" for use in uses)]
     if agent is not None and agent.is_named:
-        # What the entry refuses is refused before the rules.
+        # The policy checker applies an entry's denials before the rules.
         return [*found, NAMED, LABEL_OF_CHOICE[AiUseChoice.ALLOW]]
     return [*found, *(LABEL_OF_CHOICE[choice] for choice in _choices(request, uses))]
 

@@ -99,12 +99,12 @@ def set_ai_use(
     site_key: SiteArgument,
     api: AdminApi,
     *,
-    search: Annotated[Choice | None, Option(help="Verified operators that index pages for answers with links.")] = None,
+    search: Annotated[Choice | None, Option(help="Verified operators that index pages for AI search.")] = None,
     agent: Annotated[Choice | None, Option(help="Verified agents that read pages for a person.")] = None,
     training: Annotated[Choice | None, Option(help="Verified operators that collect pages for models.")] = None,
     price: Annotated[str | None, Option(help="Price of a page for uses with `price`, such as 'USD 0.01'.")] = None,
 ) -> CommandAnswer:
-    """Show or set what verified AI operators and agents may use a site for. Omitted uses stay."""
+    """Show or set what verified AI operators and agents may use a site for. Omitted uses are unchanged."""
     given = {"search": search, "agent": agent, "training": training, "price": price}
     changes = {name: value for name, value in given.items() if value is not None}
     found = api.get(site_path(site_key))
