@@ -9,10 +9,10 @@ from threading import Thread
 import pytest
 from msgspec import structs
 
-from agentgate.protection.threat_data.intel_file import FILE_NAME
-from agentgate.protection.threat_data.search_operators import read_operators
-from agentgate.server.cli.command import CommandRefused
-from agentgate.server.cli.intel import fetch_operators
+from agentgate.decision.threat_data.intel_file import FILE_NAME
+from agentgate.decision.threat_data.search_operators import read_operators
+from agentgate_tools.commands.command import CommandRefused
+from agentgate_tools.commands.intel import fetch_operators
 from agentgate_tools.threat_lists import imports
 from agentgate_tools.threat_lists.imports import LONGEST_LINE
 from tests.cli.commands import agentgate

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from agentgate.protection.threat_data.intel import make_intel
-from agentgate.protection.threat_data.search_operators import read_operators
+from agentgate.decision.threat_data.intel import make_intel
+from agentgate.decision.threat_data.search_operators import read_operators
 from agentgate_tools.threat_lists.imports import import_folder
 from tests.api.public.signed_agents import set_policy
 from tests.support.gateway import VISITOR, Gate, said
