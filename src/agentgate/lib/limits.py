@@ -61,10 +61,6 @@ LABELS_LIMIT = Bounds(1, 1000, default=100)
 ACCESS_REQUESTS_LIMIT = Bounds(1, 500, default=100)
 OUTBOX_LIMIT = ACCESS_REQUESTS_LIMIT
 CUSTOMERS_LIMIT = Bounds(1, 1000, default=200)
-# Of a page; without a limit, the list is complete.
-SITES_LIMIT = Bounds(1, 1000, default=200)
-ACCOUNTS_LIMIT = SITES_LIMIT
-SITES_QUERY_CHARACTERS = 200
 CUSTOMERS_QUERY_CHARACTERS = 200
 DOCS_FEEDBACK_DAYS = Bounds(1, 3650, default=30)
 SUSPEND_ACCOUNT_REASON_CHARACTERS = Lengths(1, 500)
@@ -103,6 +99,8 @@ RULES_BODY_BYTES = 2 * 1024 * 1024
 MODEL_BODY_BYTES = 2 * 1024 * 1024
 STORE_UNAVAILABLE_RETRY_AFTER_S = 5
 
+# Of a page of sites or users; without a limit, these lists are complete.
+LIST_PAGE = Bounds(1, 1000, default=1000)
 # 4: accounts and signing in. Failures count per address, per e-mail from it, and per known device. Those per e-mail
 # and per minute over all addresses tell an attack, which unknown devices wait for.
 CUSTOMER_DETAIL_AUDIT_EVENTS = 20

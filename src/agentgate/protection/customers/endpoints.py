@@ -13,10 +13,10 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.keyring import Keyring
 from agentgate.lib.limits import (
     ACCESS_REQUESTS_LIMIT,
-    ACCOUNTS_LIMIT,
     CUSTOMER_DETAIL_AUDIT_EVENTS,
     CUSTOMERS_LIMIT,
     CUSTOMERS_QUERY_CHARACTERS,
+    LIST_PAGE,
 )
 from agentgate.lib.moment import Moment
 from agentgate.lib.names import check_name
@@ -294,7 +294,7 @@ NO_REASON = SuspendUserInput()
 class AccountsQuery(Query, frozen=True, kw_only=True):
     """Which page to list. Default: everything."""
 
-    limit: Annotated[int, Meta(ge=ACCOUNTS_LIMIT.least, le=ACCOUNTS_LIMIT.most)] | UnsetType = UNSET
+    limit: Annotated[int, Meta(ge=LIST_PAGE.least, le=LIST_PAGE.most)] | UnsetType = UNSET
     cursor: str | UnsetType = UNSET
 
 

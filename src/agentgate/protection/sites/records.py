@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Protocol
 from msgspec import UNSET, Meta, UnsetType, field
 
 from agentgate.lib.enums import Mode, SiteHealthStatus, TokenBinding, WidgetMode
-from agentgate.lib.limits import SITES_LIMIT, SITES_QUERY_CHARACTERS
+from agentgate.lib.limits import CUSTOMERS_QUERY_CHARACTERS, LIST_PAGE
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import Input, Query, Record, SiteKey
 from agentgate.people.audit.records import ConfigChange
@@ -141,8 +141,8 @@ class SiteList(Record, frozen=True, kw_only=True):
 class SitesQuery(Query, frozen=True, kw_only=True):
     """Which sites to list. Default: all."""
 
-    q: Annotated[str, Meta(max_length=SITES_QUERY_CHARACTERS)] = ""
-    limit: Annotated[int, Meta(ge=SITES_LIMIT.least, le=SITES_LIMIT.most)] | UnsetType = UNSET
+    q: Annotated[str, Meta(max_length=CUSTOMERS_QUERY_CHARACTERS)] = ""
+    limit: Annotated[int, Meta(ge=LIST_PAGE.least, le=LIST_PAGE.most)] | UnsetType = UNSET
     cursor: str | UnsetType = UNSET
 
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import click
 from msgspec import UNSET
 
-from agentgate.lib.limits import SITES_LIMIT
+from agentgate.lib.limits import LIST_PAGE
 from agentgate.lib.settings.schema import Settings
 from agentgate.protection.signals.paths import ROOT_FEEDS
 from agentgate.protection.sites.agent_policy import read_policy
@@ -136,7 +136,7 @@ def _origin(address: str) -> str:
 
 
 def _find(api: AdminApi, origin: str) -> Any:
-    found = api.items("/sites", q=origin, limit=str(SITES_LIMIT.most))
+    found = api.items("/sites", q=origin, limit=str(LIST_PAGE.most))
     return next((each for each in found if origin in each["allowedOrigins"]), None)
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 import click
 
-from agentgate.lib.limits import SITES_LIMIT
+from agentgate.lib.limits import LIST_PAGE
 from agentgate.server.cli.api_client import AdminApi, SiteArgument, site_path
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable, command
 from agentgate.server.cli.parameters import Argument, Option
@@ -23,7 +23,7 @@ PathArgument = Annotated[str, Argument(help="A path such as /hooks/stripe, or /h
 @command(site, "list", "agentgate site list --json")
 def list_sites(api: AdminApi) -> CommandAnswer:
     """List the sites with today's statistics."""
-    items = list(api.items("/sites", limit=str(SITES_LIMIT.most)))
+    items = list(api.items("/sites", limit=str(LIST_PAGE.most)))
     rows = [
         (each["siteKey"], each["name"], each["mode"], ", ".join(each["allowedOrigins"]), _plain(each["today"]))
         for each in items
