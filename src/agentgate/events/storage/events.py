@@ -14,6 +14,7 @@ from typing import TypeVar
 import msgspec
 import structlog
 
+from agentgate.events.decision_ids import id_day
 from agentgate.events.ports import USUAL_BATCHING
 from agentgate.events.records import Count, Event, Recorded
 from agentgate.events.storage import rollups
@@ -24,7 +25,6 @@ from agentgate.events.storage.encoding import JSON_PACK_COLUMNS, PACK_COLUMNS, S
 from agentgate.events.storage.shapes import Remembered
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.database import Database, Row, StoreUnavailable, Sums, Transaction
-from agentgate.lib.decision_ids import id_day
 from agentgate.lib.tasks.off_loop import off_loop
 
 T = TypeVar("T")
