@@ -134,14 +134,7 @@ class Application:
         jobs = (*(job for room in rooms for job in room.jobs), *webhook_jobs(self.events.push, health))
         self._jobs = JobRunner(jobs, store=stores.store, clock=clock, metrics=self.metrics)
         self._room_dependencies = {kind: value for room in rooms for kind, value in room.dependencies.items()}
-        self.readiness = ReadinessChecks(
-            (
-                *store_checks(stores, self.metrics),
-                events_check(stores, self.metrics, self.recorder),
-                threat_data_check(self.refresher),
-                clock_check(self._clock_mark, clock),
-            )
-        )
+        self.readiness = self._readiness_checks()
         self._installation = InstallationReport(
             in_force=settings,
             stores=stores,
@@ -155,6 +148,16 @@ class Application:
         self._keys = PeriodicTask("keys", self._refresh_keys, interval_s=REFRESH_MS / 1000)
         self._marks = PeriodicTask("marks", self._keep_marks, interval_s=INTERVAL_MS / 2 / 1000)
         self._spool = _spool_delivery(stores, self.metrics)
+
+    def _readiness_checks(self) -> ReadinessChecks:
+        return ReadinessChecks(
+            (
+                *store_checks(self.stores, self.metrics),
+                events_check(self.stores, self.metrics, self.recorder),
+                threat_data_check(self.refresher),
+                clock_check(self._clock_mark, self.clock),
+            )
+        )
 
     @property
     def signing_keys(self) -> SigningKeys:
