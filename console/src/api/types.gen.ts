@@ -68,9 +68,10 @@ export interface AccountInput {
   name: string;
 }
 
-/** Users with their accounts, one row per membership, newest first. */
+/** Users with their accounts, one row per membership, newest first. `nextCursor`: there are more than `limit`. */
 export interface AccountList {
   items: Account[];
+  nextCursor?: string;
 }
 
 /** A member's role in an account. */
@@ -1997,9 +1998,10 @@ export interface SiteInput {
   customerName?: string;
 }
 
-/** Sites, newest first. */
+/** Sites, newest first. `nextCursor`: there are more than `limit`. */
 export interface SiteList {
   items: SiteSummary[];
+  nextCursor?: string;
 }
 
 /**

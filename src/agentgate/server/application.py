@@ -37,6 +37,7 @@ from agentgate.lib.keyring import REFRESH_MS, Keyring, Sealer, load_keys
 from agentgate.lib.limiter import Limiter
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.tasks.background import BackgroundTasks
+from agentgate.lib.tasks.fair_threads import FairThreads
 from agentgate.lib.tasks.periodic import PeriodicTask
 from agentgate.lib.telemetry import series
 from agentgate.lib.telemetry.metrics import MetricRegistry
@@ -70,6 +71,8 @@ NOTICE_S = 1.0
 READ_DEADLINE_S = 8.0
 # How often events that wait on disk are delivered.
 SPOOL_S = 1.0
+# Threads for work that needs the processor for more than a moment. Each that runs delays the event loop by a switch.
+THREADS = 4
 
 _ALIVE = HotReply(200, [(b"content-type", b"application/json"), (b"cache-control", b"no-store")], b'{"status":"ok"}')
 
@@ -197,6 +200,8 @@ class Application:
     ) -> None:
         """Open both listeners."""
         settings, dependencies = self.settings, self._dependencies()
+        # For `asyncio.to_thread`.
+        asyncio.get_running_loop().set_default_executor(FairThreads(THREADS, "worker-thread"))
         self._listeners = (
             self._listener("public", dependencies, settings.public_listen, public_socket),
             self._listener("admin", dependencies, settings.admin_listen, admin_socket),

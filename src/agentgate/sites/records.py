@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Protocol
 from msgspec import UNSET, Meta, UnsetType, field
 
 from agentgate.lib.enums import Mode, SiteHealthStatus, TokenBinding, WidgetMode
+from agentgate.lib.limits import CUSTOMERS_QUERY_CHARACTERS, LIST_PAGE
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import Input, Query, Record, SiteKey
 from agentgate.people.audit.records import ConfigChange
@@ -131,9 +132,18 @@ class SiteDetail(SiteSummary, frozen=True, kw_only=True):
 
 
 class SiteList(Record, frozen=True, kw_only=True):
-    """Sites, newest first."""
+    """Sites, newest first. `nextCursor`: there are more than `limit`."""
 
     items: list[SiteSummary]
+    next_cursor: str | UnsetType = UNSET
+
+
+class SitesQuery(Query, frozen=True, kw_only=True):
+    """Which sites to list. Default: all."""
+
+    q: Annotated[str, Meta(max_length=CUSTOMERS_QUERY_CHARACTERS)] = ""
+    limit: Annotated[int, Meta(ge=LIST_PAGE.least, le=LIST_PAGE.most)] | UnsetType = UNSET
+    cursor: str | UnsetType = UNSET
 
 
 _SERVER_FIELDS = (

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 import click
 
+from agentgate.lib.limits import LIST_PAGE
 from agentgate_tools.adapters.render import FILES, Installation, unavailable_line
 from agentgate_tools.commands.api_client import AdminApi, SiteArgument, site_path
 from agentgate_tools.commands.command import CommandAnswer, CommandRefused, PrintedTable, command
@@ -22,7 +23,7 @@ PathArgument = Annotated[str, Argument(help="A path such as /hooks/stripe, or /h
 @command(site, "list", "agentgate site list --json")
 def list_sites(api: AdminApi) -> CommandAnswer:
     """List the sites with today's statistics."""
-    items = list(api.items("/sites"))
+    items = list(api.items("/sites", limit=str(LIST_PAGE.most)))
     rows = [
         (each["siteKey"], each["name"], each["mode"], ", ".join(each["allowedOrigins"]), _plain(each["today"]))
         for each in items
