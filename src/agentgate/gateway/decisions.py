@@ -13,10 +13,10 @@ from agentgate.decision.threat_data.intel import Intel
 from agentgate.events.records import Pattern
 from agentgate.gateway.answers import Answers, Ruling
 from agentgate.gateway.denials import word_of
-from agentgate.gateway.described_request import DENIAL
 from agentgate.gateway.event_log import GatewayEventLog
 from agentgate.gateway.pending_check import DecidedCheck, PendingCheck
 from agentgate.gateway.receipts import Shown, fit
+from agentgate.gateway.request.described_request import DENIAL
 from agentgate.gateway.route_protection import Protection
 from agentgate.gateway.ruling import PROVEN, refuse, rule
 from agentgate.lib.enums import Outcome

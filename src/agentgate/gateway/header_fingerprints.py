@@ -18,12 +18,12 @@ from agentgate.decision.signals.observe import ObservedHeaders, labels_of_header
 from agentgate.decision.signals.request_class import RequestClass, class_of
 from agentgate.decision.threat_data.intel import Intel
 from agentgate.decision.threat_data.views import UserAgentView
-from agentgate.gateway import original_request
-from agentgate.gateway.described_request import HOST, TARGETS, CheckForm, describe, read_form
 from agentgate.gateway.header_layout import HeaderLayout
-from agentgate.gateway.navigation import OLD_BROWSER, is_navigation, is_old_browser
+from agentgate.gateway.request import original_request
+from agentgate.gateway.request.described_request import HOST, TARGETS, CheckForm, describe, read_form
+from agentgate.gateway.request.navigation import OLD_BROWSER, is_navigation, is_old_browser
+from agentgate.gateway.request.target_headers import HOST_HEADERS
 from agentgate.gateway.route_protection import MethodClaims
-from agentgate.gateway.target_headers import HOST_HEADERS
 from agentgate.http.connection.head import KEPT
 from agentgate.http.request_guard import Fields
 from agentgate.lib.bounded_cache import BoundedCache
