@@ -68,9 +68,10 @@ export interface AccountInput {
   name: string;
 }
 
-/** Users with their accounts, one row per membership, newest first. */
+/** Users with their accounts, one row per membership, newest first. `nextCursor`: there are more than `limit`. */
 export interface AccountList {
   items: Account[];
+  nextCursor?: string;
 }
 
 /** A member's role in an account. */
@@ -170,6 +171,9 @@ export type AgentPolicyDecision = "allow" | "deny";
 
 /** An agent policy's rule for unlisted agents. */
 export type AgentPolicyDefault = "allow" | "block" | "challenge";
+
+/** A site's setting for one purpose of AI operators and agents. */
+export type AiUseChoice = "allow" | "block" | "challenge" | "price";
 
 /** The process runs. */
 export interface Alive {
@@ -306,6 +310,14 @@ export interface AppealPage {
 
 /** The state of an appeal. `suspect` is also open but looks like spam. */
 export type AppealState = "let_in" | "refused" | "spam" | "suspect" | "waiting";
+
+/** Shares that each model scores at 0.9 or above, from which on the default rules challenge, with 95% intervals. */
+export interface AskedRates {
+  activeRate: number;
+  activeInterval: number[];
+  candidateRate: number;
+  candidateInterval: number[];
+}
 
 /** One entry of an account's audit trail. `address` is a keyed hash that does not identify a person. */
 export interface AuditEvent {
@@ -468,7 +480,7 @@ export interface CodeInput {
 /** Candidate against active model on recent traffic. */
 export interface CompareReport {
   kind: ModelKind;
-  active: ModelSummary;
+  active: ModelSummary | null;
   candidate: ModelSummary;
   from: string;
   to: string;
@@ -612,6 +624,7 @@ export interface CustomerSiteInput {
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
+  aiUse?: SiteAiUse;
   siteKey?: string;
 }
 
@@ -1001,11 +1014,18 @@ export interface LabelPage {
   nextCursor?: string;
 }
 
-/** Number of decisions with one label, and the shares that each model scores at 0.5 or above. */
+/**
+ * Number of decisions with one label, and the shares that each model scores at 0.5 or above.
+ *
+ * Labels that the candidate was trained on, or that lack features which a model reads, are left out and counted.
+ */
 export interface LabelRates {
   samples: number;
   activeRate: number;
   candidateRate: number;
+  asked: AskedRates;
+  trainedOn: number;
+  withoutFeatures: number;
 }
 
 /** A label of a decision, by its ID or request ID, with the label's source. */
@@ -1309,6 +1329,7 @@ export interface ModelFile {
   weights?: number[];
   trees?: Tree[];
   calibration?: Platt | Isotonic;
+  text?: TextWeights;
 }
 
 /** The question that a model scores. */
@@ -1339,6 +1360,7 @@ export interface ModelSummary {
   installedAt: string;
   installedBy: string;
   metadata: Record<string, unknown>;
+  digest: string;
 }
 
 /** The new and the previous active version. */
@@ -1352,6 +1374,19 @@ export interface ModelSwap {
 
 /** How a model file computes its score. */
 export type ModelType = "logistic" | "trees";
+
+/** A model that rollback can activate. `retiredAt` is missing for the shipped one. */
+export interface ModelVersion {
+  version: string;
+  installedAt: string;
+  installedBy: string;
+  retiredAt?: string;
+}
+
+/** Targets of rollback, the last retired first, then the shipped model. */
+export interface ModelVersions {
+  versions: ModelVersion[];
+}
 
 /** The account to move the site to. */
 export interface MoveInput {
@@ -1462,6 +1497,7 @@ export interface OwnSiteInput {
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
+  aiUse?: SiteAiUse;
 }
 
 /** The current and the new password. */
@@ -1528,6 +1564,11 @@ export interface ProbesState {
   leftOut: LeftOut[];
   waiting: LeftOut[];
   judged: Record<string, number>;
+}
+
+/** `acknowledge` promotes a candidate that would newly challenge or block many requests; the audit entry has it. */
+export interface PromoteInput {
+  acknowledge?: boolean;
 }
 
 /** A public key as a JSON Web Key (RFC 8037). */
@@ -1883,6 +1924,14 @@ export interface SiteAction {
   requireContentDigest?: boolean;
 }
 
+/** What verified AI operators and agents may use the site for. `price` is for the uses that are `price`. */
+export interface SiteAiUse {
+  search?: AiUseChoice;
+  agent?: AiUseChoice;
+  training?: AiUseChoice;
+  price?: string;
+}
+
 /** Challenge statistics of a site. Events before `eventsFrom` and counters before `countersSince` are unknown. */
 export interface SiteAnalytics {
   siteKey: string;
@@ -1916,6 +1965,7 @@ export interface SiteChange {
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
+  aiUse?: SiteAiUse;
 }
 
 /** Everything about one site. */
@@ -1940,6 +1990,7 @@ export interface SiteDetail {
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
+  aiUse?: SiteAiUse;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
@@ -1992,14 +2043,16 @@ export interface SiteInput {
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
+  aiUse?: SiteAiUse;
   siteKey?: string;
   customerId?: string;
   customerName?: string;
 }
 
-/** Sites, newest first. */
+/** Sites, newest first. `nextCursor`: there are more than `limit`. */
 export interface SiteList {
   items: SiteSummary[];
+  nextCursor?: string;
 }
 
 /**
@@ -2053,6 +2106,7 @@ export interface SiteSummary {
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
+  aiUse?: SiteAiUse;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
@@ -2244,6 +2298,12 @@ export interface TestReport {
   rule?: string;
   response?: RuleResponse;
   listEntry?: string;
+}
+
+/** Weights of hashed pieces of text, as base64 of one signed byte each; `scale` is the weight of one unit. */
+export interface TextWeights {
+  weights: string;
+  scale: number;
 }
 
 /** One source of threat data; `importedAt` is absent for bundled data. */
@@ -2498,4 +2558,5 @@ export interface WouldChange {
   total: number;
   stricter: number;
   looser: number;
+  decisions: string[];
 }

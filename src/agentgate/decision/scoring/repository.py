@@ -1,7 +1,8 @@
 """Models, captured features, single events and scored samples in SQL."""
 
-import asyncio
 import json
+from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -116,7 +117,8 @@ class KeptEvents:
         row = await self._segments.session(day).one(_EVENT, decision, site, *day_bounds(day))
         if row is None:
             return None
-        [event] = await read_events([row], self._words)
+        event: Event
+        [event] = await read_events([row], self._words, lambda event: event)
         kept = await self._stats.one("SELECT features FROM feature_vector WHERE site = $1 AND id = $2", site, decision)
         return event if kept is None else replace(event, features=json.loads(kept[0]))
 
@@ -138,7 +140,7 @@ class KeptEvents:
 
 # Each page scans the whole day, because events are ordered by site.
 ROWS_PER_READ = 4_000
-# Small enough that decoding a batch never blocks the event loop for long.
+# What one thread decodes before other accounts have their turn.
 ROWS_AT_ONCE = 500
 
 
@@ -174,7 +176,8 @@ class ScoreSamples:
                 break
             least, end = day_bounds(day)
             bounds = range(max(least, since_id), end)
-            found += [_sample(event, shadow) for event in await self._of_day(day, pairs, bounds, limit - len(found))]
+            make = partial(_sample, shadow=shadow)
+            found += await self._of_day(day, pairs, bounds, limit - len(found), make=make)
         return found
 
     async def _pairs(self, kind: ModelKind, active_version: str, candidate_version: str) -> list[int]:
@@ -183,21 +186,22 @@ class ScoreSamples:
         wanted = (active_version, candidate_version)
         return [number for number, text in rows if _versions(text, kind) == wanted]
 
-    async def _of_day(self, day: int, pairs: list[int] | None, ids: range, most: int) -> list[Event]:
+    async def _of_day(
+        self, day: int, pairs: list[int] | None, ids: range, most: int, *, make: Callable[[Event], ScoreSample]
+    ) -> list[ScoreSample]:
         session = self._segments.session(day)
         places = ", ".join(f"${number}" for number in range(4, len(pairs or ()) + 4))
         chosen = f"AND model_versions IN ({places})" if pairs else ""
         sql = f"""SELECT {", ".join(EVENT_COLUMNS)} FROM event
             WHERE id >= $1 AND id < $2 AND kind = 0 {chosen}
             ORDER BY id DESC LIMIT $3"""  # noqa: S608 - columns are constants, places are numbers of values
-        found: list[Event] = []
+        found: list[ScoreSample] = []
         end = ids.stop
         while len(found) < most:
             asked = min(ROWS_PER_READ, most - len(found))
             rows: list[Row] = await session.all(sql, ids.start, end, asked, *(pairs or ()))
             for start in range(0, len(rows), ROWS_AT_ONCE):
-                found += await read_events(rows[start : start + ROWS_AT_ONCE], self._words)
-                await asyncio.sleep(0)
+                found += await read_events(rows[start : start + ROWS_AT_ONCE], self._words, make)
             if len(rows) < asked:
                 break
             end = rows[-1][0]
