@@ -1,7 +1,7 @@
 """`python -m bench.bot_model`: train the shipped bot model, judge it on sources it has not seen, and write its card.
 
 Two models are trained by the product's own pipeline. The first learns from half of the sources and is judged on the
-other half; the card has its figures. The second learns from all, and is shipped if the first meets the bars.
+other half; the card has its results. The second learns from all, and is shipped if the first meets the bars.
 """
 
 import argparse
@@ -27,7 +27,7 @@ CARD = ROOT / "docs/contributing/bot-model.md"
 LEARNED_SEED, JUDGED_SEED = 61, 62
 # When the sessions were recorded; the same data gives the same file.
 MADE_AT = "2026-11-19T00:00:00.000Z"
-# Of one installation, what a site's own settings say, and what has rules of its own.
+# Of one installation, what a site's own settings say, and labels that have separate rules.
 EXCLUDED = ("list", "net", "path", "rate", "receipt.missing", "ua.wanted")
 TUNING = "tuning"
 # A session of the lab is one of a hundred, a request of the population one of ten thousand.
@@ -48,7 +48,7 @@ def plan() -> Plan:
 
 
 def usable(rows: list[Row]) -> list[Row]:
-    """Leave out programs that the rules stop, and those that pass by their path: nothing says who they are."""
+    """Leave out programs that the rules stop, and those that pass by their path: their sender is unknown."""
     return [
         row
         for row in rows
@@ -62,7 +62,7 @@ def teachable(rows: list[Row]) -> list[Row]:
 
 
 def held_out(rows: list[Row]) -> set[tuple[str, str]]:
-    """Return every second kind of unwanted traffic, by name: a split by request says nothing about new kinds."""
+    """Return every second kind of unwanted traffic, by name: a split by request shows nothing about new kinds."""
     kinds = sorted({(row.source, row.family) for row in rows if row.is_bot})
     return set(kinds[1::HELD_OUT_EVERY])
 

@@ -18,7 +18,7 @@ PAGE = Path(__file__).with_name("card.template")
 
 
 def highest_alone(model: ModelFile) -> tuple[float, str]:
-    """Return the highest score of a usual visitor with one trait that has innocent causes, and the trait."""
+    """Return the highest score of a usual visitor with one trait that has benign causes, and the trait."""
     scorer = make_scorer(model)
     return max((scorer.score((*usual, name), {}), name) for usual in USUAL for name in INNOCENT_ALONE)
 

@@ -55,7 +55,7 @@ class Judged:
     other_bots: Share
     sessions: Share
     session_people: Share
-    # Bots that the rules let in without the model.
+    # Bots that the rules allow without the model.
     let_in: Share
     by_family: dict[str, Share]
     # Kinds of bots of which the model finds less than half.

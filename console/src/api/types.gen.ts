@@ -1017,7 +1017,7 @@ export interface LabelPage {
 /**
  * Number of decisions with one label, and the shares that each model scores at 0.5 or above.
  *
- * Labels that the candidate was trained on, or that lack features which a model reads, are left out and counted.
+ * Labels that the candidate was trained on, or that lack features which a model reads, are excluded and counted.
  */
 export interface LabelRates {
   samples: number;

@@ -61,7 +61,7 @@ def apply(calibration: Calibration, margins: Floats) -> Floats:
 
 
 def capped(found: Calibrated, margins: Floats, *, highest: float) -> Calibrated:
-    """Keep everything up to a margin below 0.5: the highest that one trait with innocent causes can give."""
+    """Keep everything up to a margin below 0.5: the highest that one trait with benign causes can give."""
     if apply(found.calibration, np.array([highest]))[0] <= MOST_OF_ONE_TRAIT:
         return found
     bend = float(sigmoid(np.array([highest]))[0])

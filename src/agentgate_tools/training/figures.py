@@ -99,7 +99,7 @@ def figures_of(scores: Floats, answers: Answers, folds: Integers, *, others: int
 
 
 def alone(column: npt.NDArray[np.floating], counts: Sequence[Floats]) -> float:
-    """Return the ROC AUC of a single feature, whichever way it points: 0.5 says nothing, 1 separates by itself.
+    """Return the ROC AUC of a single feature, whichever way it points: 0.5 is random, 1 separates by itself.
 
     `column` has the feature's value of each pattern, `counts` the examples of the two classes with that pattern.
     """

@@ -70,14 +70,14 @@ class Answers:
 
 @dataclass(frozen=True, kw_only=True)
 class Weighted:
-    """Patterns with an answer, and the weight of the examples that have both."""
+    """Patterns with a target, and the weight of the examples that have both."""
 
     matrix: Floats
     answers: Answers
 
 
 def weighted(patterns: Floats, pattern: Integers, answers: Answers) -> Weighted:
-    """Add up the examples that have the same pattern and the same answer."""
+    """Add up the examples that have the same pattern and the same target."""
     found = []
     for target in (0, 1):
         chosen = answers.target == target
@@ -90,7 +90,7 @@ def weighted(patterns: Floats, pattern: Integers, answers: Answers) -> Weighted:
 
 
 def innocents(names: tuple[str, ...], rows: Weighted) -> tuple[Floats, Floats]:
-    """Return usual visitors with one more trait, of those that have innocent causes, and how much each counts.
+    """Return usual visitors with one more trait, of those that have benign causes, and how much each counts.
 
     All with a trait count as much as the bots that have it, so that a learner must find what else these have.
     """
@@ -121,7 +121,7 @@ def with_innocents(names: tuple[str, ...], rows: Weighted) -> Weighted:
 
 
 def fit(options: LearnerOptions, names: tuple[str, ...], rows: Weighted, unseen: Weighted | None = None) -> Learned:
-    """Fit a learner. Trees stop when they no longer get better on `unseen`; without it, all are grown."""
+    """Fit a learner. Trees stop when they no longer get better on `unseen`. Default: all are grown."""
     if options.kind is ModelKind.BOT:
         rows = with_innocents(names, rows)
     if options.type == ModelType.LOGISTIC:

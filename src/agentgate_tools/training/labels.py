@@ -102,7 +102,7 @@ def examples_for(kind: ModelKind, decisions: Sequence[LabelledDecision], *, leas
 
 
 def has_content(decision: LabelledDecision) -> bool:
-    """Whether content was looked at when this was decided: it has a score of it, or a label. Good texts have none."""
+    """Whether content was inspected when this was decided: it has a score of it, or a label. Good texts have none."""
     scored = decision.evidence.scores or {}
     return ModelKind.CONTENT in scored or any(label.startswith(CONTENT_PREFIX) for label in decision.evidence.labels)
 

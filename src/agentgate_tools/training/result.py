@@ -49,7 +49,7 @@ class FeatureFact:
 
 @dataclass(frozen=True, kw_only=True)
 class ByTime:
-    """What a model of the older labels makes of the newest, of visitors that it has not seen."""
+    """How a model of the older labels does on the newest, of visitors that it has not seen."""
 
     since: Moment
     ones: int

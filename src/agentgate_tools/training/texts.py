@@ -69,7 +69,7 @@ class TrainedTexts:
 
 
 def read_texts(name: str, content: str) -> list[LabelledText]:
-    """Read a file; refuse one with a wrong line."""
+    """Read a file; reject one with a wrong line."""
     lines = content.removeprefix("\ufeff").split("\n")
     if lines[0].rstrip("\r").split("\t") != COLUMNS:
         raise TrainingRefused(f"{name}: the first line must be {' '.join(COLUMNS)}, separated by tabs")

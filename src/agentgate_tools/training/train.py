@@ -65,7 +65,7 @@ def _train(decisions: Sequence[LabelledDecision], plan: Plan) -> Trained:
     rows = rows_for(examples, plan.rows)
     answers = Answers(target=rows.target, weights=rows.weights)
     folds = _folds(rows, plan)
-    # The first fold only says when to stop.
+    # The first fold only shows when to stop.
     learned = _fitted(rows, plan, folds != 0, stop=folds == 0)
     margins = _unseen_margins(rows, plan, folds=folds)
     calibrated = choose(margins, answers, folds)
@@ -95,7 +95,7 @@ def _train(decisions: Sequence[LabelledDecision], plan: Plan) -> Trained:
 
 
 def check_scores(model: ModelFile, rows: TrainingRows, expected: Floats) -> None:
-    """Refuse a file that our scorer reads differently from what the learner meant, pattern by pattern."""
+    """Reject a file that our scorer reads differently from what the learner meant, pattern by pattern."""
     scorer = make_scorer(model)
     seen = [observation(rows.examples[at].decision) for at in rows.firsts]
     found = np.array([scorer.score(each.labels, each.numbers) for each in seen])

@@ -16,7 +16,7 @@ NAMED_FEATURES = 5
 LEAST_ROC_AUC = 0.7
 # More people wrongly held up than this is not worth any catch.
 MOST_FALSE_RATE = 0.01
-# A share of doubtful labels beyond this is no chance; and the same of one user or source.
+# A share of doubtful labels beyond this is not by chance; and the same of one user or source.
 MANY_SUSPECTS = 0.05
 MOST_DOUBTFUL = 0.25
 LEAST_OF_GROUP = 10
@@ -44,7 +44,7 @@ def about_suspects(found: Suspects) -> tuple[str, ...]:
     if len(found.suspects) > found.labels * MANY_SUSPECTS:
         warnings.append(
             f"{len(found.suspects)} of {found.labels} labels are doubtful: other labels or the evidence contradict"
-            " them. None was left out. Look at them first: `agentgate labels review`."
+            " them. None was excluded. Look at them first: `agentgate labels review`."
         )
     groups = [(group, "user") for group in found.actors] if len(found.actors) > 1 else []
     groups += [(group, "source") for group in found.sources] if len(found.sources) > 1 else []

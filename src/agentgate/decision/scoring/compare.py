@@ -1,7 +1,7 @@
 """Candidate against active model: agreement on recent traffic, changed outcomes, and rates by label.
 
-Nothing is judged by data that is missing: without captured features a model that reads figures is not asked, and labels
-that the candidate was trained on are left out.
+Nothing is judged by data that is missing: a model that reads numbers is not applied to labels without captured
+features, and labels that the candidate was trained on are excluded.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from msgspec import UnsetType, ValidationError
 
 from agentgate.decision.scoring.model_file import read_model
 from agentgate.decision.scoring.models import find_model, summarise
-from agentgate.decision.scoring.promotion import DAYS, MOST_SAMPLES, Replay, interval, replay
+from agentgate.decision.scoring.promotion import DAYS, MOST_SAMPLES, CandidateReplay, interval, replay
 from agentgate.decision.scoring.records import (
     AskedRates,
     CompareReport,
@@ -33,7 +33,7 @@ from agentgate.lib.moment import Moment
 from agentgate.sites.directory import SiteDirectory
 
 MOST_LABELS = 10_000
-# The score from which on a model says yes, and that from which on the default rules challenge.
+# The score from which on a model finds a bot, and that from which on the default rules challenge.
 YES, ASKED = 0.5, 0.9
 EXAMPLES = 20
 
@@ -89,7 +89,7 @@ def agreement(samples: list[ScoreSample], kind: ModelKind) -> float | None:
     return round(same / len(samples), 4)
 
 
-def would_change(found: Replay) -> WouldChange:
+def would_change(found: CandidateReplay) -> WouldChange:
     """Count the outcomes that today's rules would decide otherwise with the candidate's score."""
     stricter = sum(change.is_stricter for change in found.changes)
     return WouldChange(
@@ -146,7 +146,7 @@ def _is_scored(evidence: LabelEvidence, kind: ModelKind) -> bool:
 
 
 def _can_score(scorer: Scorer | None, evidence: LabelEvidence) -> bool:
-    # Texts are never stored, so a model that reads them cannot be asked later.
+    # Texts are never stored, so a model that reads them cannot be applied later.
     if scorer is None or isinstance(scorer, TextScorer):
         return scorer is None
     return not scorer.figures or not isinstance(evidence.features, UnsetType)

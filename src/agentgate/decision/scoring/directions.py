@@ -1,4 +1,4 @@
-"""Directions: whether a feature may speak against a client, for it, or either way.
+"""Directions: whether a feature may raise a score, lower it, or both.
 
 Training keeps to them (more evidence against a client never lowers a score), and the review of labels looks for people
 whose evidence contradicts their label.
@@ -77,7 +77,7 @@ DECISIVE = frozenset(
         "http.unlike_browser",
     )
 )
-# One of these alone has innocent causes: extensions, privacy tools, assistive tools, old devices, proxies.
+# One of these alone has benign causes: extensions, privacy tools, assistive tools, old devices, proxies.
 INNOCENT_ALONE = tuple(
     sorted(
         {label for labels in FAMILIES.values() for label in labels if label not in DECISIVE}
@@ -92,7 +92,7 @@ INNOCENT_ALONE = tuple(
 
 
 def direction_of(name: str, kind: ModelKind = ModelKind.BOT) -> int:
-    """Return AGAINST, FOR or EITHER. What an agent is like speaks neither for nor against anyone."""
+    """Return AGAINST, FOR or EITHER. No feature is evidence of an agent in itself."""
     if kind is ModelKind.AGENT or name in _EITHER:
         return EITHER
     if name in _FOR:

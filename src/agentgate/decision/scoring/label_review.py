@@ -16,7 +16,7 @@ from agentgate.decision.signals.families import families_of
 
 # From this on a label is listed.
 DOUBTFUL = 0.5
-# What evidence says by itself about a label `human`: one trait that the default rules challenge, or each other family.
+# How evidence alone contradicts a label `human`: one trait that the default rules challenge, or each other family.
 CONTRADICTED, PER_FAMILY, CLEARED = 0.9, 0.35, 0.5
 # Fewer labels of others than this of a class cannot judge a user's labels.
 LEAST_OF_OTHERS = 20
@@ -37,7 +37,7 @@ class ReviewedLabel(Struct, frozen=True, gc=False):
 
 
 class Suspect(Struct, frozen=True, gc=False):
-    """A label to look at again. `score` is what the other labels say: 1 is a bot."""
+    """A label to look at again. `score` is the prediction of the other labels: 1 is a bot."""
 
     decision: str
     doubt: float

@@ -37,7 +37,7 @@ from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.sites.directory import SiteDirectory
 
-# Models that were active and can be activated again, beside the shipped one.
+# Models that were active and can be activated again, in addition to the shipped one.
 FORMER_KEPT = 5
 NOT_ACKNOWLEDGED = PromoteInput()
 
@@ -163,7 +163,7 @@ async def promote_model(
 
     async def work(stores: ScoringStores) -> ModelSwap:
         await stores.models.lock_models(kind)
-        # What was judged is what is promoted: another file may have been installed since.
+        # Only the file that was judged is promoted: another one may have been installed since.
         if (await _candidate(stores, call, kind)).digest != candidate.digest:
             raise Refused(
                 "revision_conflict", "Another candidate was installed during the call. Compare it, then promote."

@@ -1,6 +1,6 @@
 """Before a candidate is promoted: recent requests are decided again with its score and the present rules.
 
-Requests that it scored in shadow are judged by that score. Others are scored again, unless it reads figures, which
+Requests that it scored in shadow are judged by that score. Others are scored again, unless it reads numbers, which
 stored requests do not have.
 """
 
@@ -22,9 +22,9 @@ from agentgate.sites.rules.evaluate import NO_TRAITS, PAGE, STRICTNESS, Traits
 
 DAYS = 7
 MOST_SAMPLES = 20_000
-# With fewer requests than this nothing is refused: a new installation must be able to promote.
+# With fewer requests than this there is no guard: a new installation must be able to promote.
 LEAST_REQUESTS = 200
-# Of the requests that are allowed now; and of those of one kind of client, or of people by label.
+# Of the requests that are allowed now; and of the requests of one kind of client, or of people by label.
 MOST_REFUSED, MOST_OF_FAMILY, MOST_OF_PEOPLE = 0.01, 0.02, 0.005
 EXAMPLES = 10
 # Wilson's interval, 95%.
@@ -43,10 +43,10 @@ class Change(Struct, frozen=True, gc=False):
     is_newly_refused: bool
 
 
-class Replay(Struct, frozen=True):
+class CandidateReplay(Struct, frozen=True):
     """Recent requests decided with both scores."""
 
-    # Judged; allowed with the active model; and not judged for want of figures or of a site.
+    # Judged; allowed with the active model; and not judged because numbers or the site are missing.
     judged: int
     allowed: tuple[ScoreSample, ...]
     unjudged: int
@@ -55,7 +55,7 @@ class Replay(Struct, frozen=True):
 
 def replay(
     samples: Sequence[ScoreSample], sites: SiteDirectory, kind: ModelKind, scorers: tuple[Scorer | None, Scorer]
-) -> Replay:
+) -> CandidateReplay:
     """Decide samples with the active model's score and the candidate's."""
     active, candidate = (_rescorer(scorer, kind) for scorer in scorers)
     allowed, changes, judged, unjudged = [], [], 0, 0
@@ -89,11 +89,11 @@ def replay(
         if old is not new:
             is_stricter = STRICTNESS[new] > STRICTNESS[old]
             changes.append(Change(sample, is_stricter, old is Outcome.ALLOW))
-    return Replay(judged, tuple(allowed), unjudged, tuple(changes))
+    return CandidateReplay(judged, tuple(allowed), unjudged, tuple(changes))
 
 
 def _rescorer(scorer: Scorer | None, kind: ModelKind) -> Callable[[tuple[str, ...]], float | None]:
-    # A model of content, or one that reads figures, cannot score a stored request again.
+    # A model of content, or one that reads numbers, cannot score a stored request again.
     if kind is ModelKind.CONTENT or (scorer is not None and scorer.figures):
         return lambda _labels: None
     if scorer is None:
@@ -101,8 +101,8 @@ def _rescorer(scorer: Scorer | None, kind: ModelKind) -> Callable[[tuple[str, ..
     return lambda labels: scorer.score(labels, {})
 
 
-async def guard(found: Replay, labels: dict[int, bool], *, requests: int) -> dict[str, Any] | None:
-    """Refuse a candidate that newly challenges or blocks too many; return what was found, None without traffic.
+async def guard(found: CandidateReplay, labels: dict[int, bool], *, requests: int) -> dict[str, Any] | None:
+    """Reject a candidate that newly challenges or blocks too many; return what was found, None without traffic.
 
     `labels` are decisions labeled human (True) or not, outside the candidate's training data.
     """
@@ -111,7 +111,7 @@ async def guard(found: Replay, labels: dict[int, bool], *, requests: int) -> dic
         return None
     if found.judged < LEAST_REQUESTS and found.unjudged:
         reasons.append(
-            f"Only {found.judged} of {requests} recent requests can be judged: the candidate reads figures or content."
+            f"Only {found.judged} of {requests} recent requests can be judged: the candidate reads numbers or content."
             " Let it score traffic in shadow first."
         )
     if reasons:
@@ -120,7 +120,7 @@ async def guard(found: Replay, labels: dict[int, bool], *, requests: int) -> dic
     return figures
 
 
-def _judge(found: Replay, labels: dict[int, bool]) -> tuple[dict[str, Any], list[str]]:
+def _judge(found: CandidateReplay, labels: dict[int, bool]) -> tuple[dict[str, Any], list[str]]:
     refused = [
         change.sample
         for change in found.changes

@@ -200,7 +200,7 @@ class AskedRates(Record, frozen=True, kw_only=True):
 class LabelRates(Record, frozen=True, kw_only=True):
     """Number of decisions with one label, and the shares that each model scores at 0.5 or above.
 
-    Labels that the candidate was trained on, or that lack features which a model reads, are left out and counted.
+    Labels that the candidate was trained on, or that lack features which a model reads, are excluded and counted.
     """
 
     samples: int
@@ -226,7 +226,7 @@ class CompareReport(Record, frozen=True, kw_only=True):
 
 
 class ScoreSample(Struct, frozen=True, gc=False):
-    """A recent decision with the inputs of the rules. Shadow scores are only those of the candidate in question."""
+    """A recent decision with the inputs of the rules. Shadow scores are only of the candidate in question."""
 
     id: int
     site: int

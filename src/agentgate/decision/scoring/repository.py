@@ -48,7 +48,7 @@ class ModelStore(LockingRepository):
         await self._session.run("DELETE FROM model WHERE kind = $1 AND role = $2", kind.value, role.value)
 
     async def retire(self, model: FormerModel, *, keep: int) -> None:
-        """Keep a model that was active, and no more than so many of its kind."""
+        """Keep a model that was active, and at most so many of its kind."""
         await _FORMER.save(self._session, model, "kind", "version")
         await self._session.run(
             """DELETE FROM model_version WHERE kind = $1 AND version NOT IN (

@@ -80,7 +80,7 @@ def test_more_evidence_against_a_client_never_lowers_a_score(name, request):
         assert scorer.score(labels, figures | {"rate_visitor": 90.0}) >= scorer.score(labels, figures)
 
 
-def test_one_trait_with_innocent_causes_is_never_enough():
+def test_one_trait_with_benign_causes_is_never_enough():
     # All bots have it and no person has: learned as it is, it would decide alone.
     items = made_labels(600)
     for item in items:

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from agentgate.decision.scoring.compare import agreement, label_rates, would_change
-from agentgate.decision.scoring.promotion import Replay, guard, replay
+from agentgate.decision.scoring.promotion import CandidateReplay, guard, replay
 from agentgate.decision.scoring.records import ScoreSample
 from agentgate.decision.scoring.score import make_scorer
 from agentgate.events.decision_ids import write_id
@@ -46,7 +46,7 @@ def sample(active: float, candidate: float, *, labels: tuple[str, ...] = (), sit
 SCORER = make_scorer(parsed(logistic()))
 
 
-def replayed(samples: list[ScoreSample]) -> Replay:
+def replayed(samples: list[ScoreSample]) -> CandidateReplay:
     return replay(samples, Rules(), ModelKind.BOT, (SCORER, SCORER))
 
 
@@ -123,7 +123,7 @@ def test_both_models_score_the_evidence_of_each_label() -> None:
 
     assert set(found) == {DecisionLabelValue.HUMAN, DecisionLabelValue.BOT}
     bots, people = found[DecisionLabelValue.BOT], found[DecisionLabelValue.HUMAN]
-    # The candidate reads a figure: a label without captured features says nothing about it.
+    # The candidate reads a figure: a label without captured features cannot judge it.
     assert (bots.samples, bots.without_features, people.samples, people.without_features) == (1, 1, 0, 1)
     assert (bots.active_rate, bots.candidate_rate) == (1.0, 1.0)
     assert bots.asked.candidate_rate == 0.0
@@ -140,7 +140,7 @@ def test_labels_that_the_candidate_was_trained_on_do_not_count() -> None:
     assert (unseen.samples, unseen.trained_on) == (1, 0)
 
 
-def test_stored_requests_are_scored_again_unless_the_model_reads_figures() -> None:
+def test_stored_requests_are_scored_again_unless_the_model_reads_numbers() -> None:
     without_shadow = ScoreSample(7, 1, ("net.datacenter",), {"bot": 0.1}, {}, "*", None, True)
     figures = make_scorer(parsed(forest(features=[FIGURES[0]], trees=[STUMP])))
 
@@ -154,7 +154,7 @@ def test_stored_requests_are_scored_again_unless_the_model_reads_figures() -> No
 @pytest.mark.parametrize(
     ("refused", "total", "is_accepted"), [(0, 200, True), (2, 200, True), (3, 200, False), (199, 199, True)]
 )
-def test_a_candidate_that_newly_refuses_many_must_be_confirmed(refused: int, total: int, is_accepted: bool) -> None:
+def test_a_candidate_that_newly_challenges_many_must_be_confirmed(refused: int, total: int, is_accepted: bool) -> None:
     samples = [sample(0.1, 0.95 if number < refused else 0.1) for number in range(total)]
 
     if is_accepted:
@@ -169,7 +169,7 @@ def test_a_candidate_that_newly_refuses_many_must_be_confirmed(refused: int, tot
     assert problem.value.extra["upperBound"] > refused / total
 
 
-def test_people_by_label_weigh_more_than_the_rest_and_labelled_bots_do_not_count() -> None:
+def test_people_by_label_weigh_more_than_the_rest_and_labeled_bots_do_not_count() -> None:
     samples = [sample(0.1, 0.95 if number < 2 else 0.1) for number in range(400)]
     named = [msgspec.structs.replace(each, id=number) for number, each in enumerate(samples)]
 

@@ -76,7 +76,7 @@ def test_no_agent_model_is_shipped() -> None:
     assert "agent" not in scores(of("ua.ai_agent", "agent.claimed"))
 
 
-def test_one_trait_with_innocent_causes_never_makes_a_usual_visitor_a_possible_bot() -> None:
+def test_one_trait_with_benign_causes_never_makes_a_usual_visitor_a_possible_bot() -> None:
     for name in INNOCENT_ALONE:
         for usual in USUAL:
             assert scores(of(*usual, name))["bot"] < 0.5, name
@@ -92,7 +92,7 @@ def test_more_evidence_never_lowers_the_score_of_the_shipped_model() -> None:
         assert scores(of(*more))["bot"] >= scores(of(*labels))["bot"]
 
 
-def test_the_shipped_model_reads_no_names_networks_figures_and_what_is_added_after_scoring() -> None:
+def test_the_shipped_model_reads_no_names_networks_numbers_and_what_is_added_after_scoring() -> None:
     features = read_model(shipped_model(ModelKind.BOT).file).features
 
     assert len(features) <= 256
