@@ -17,16 +17,14 @@ from agentgate.gateway.header_fingerprints import FingerprintKind
 from agentgate.gateway.original_request import Original
 from agentgate.gateway.pending_check import PendingCheck
 from agentgate.http.connection.fast_functions import HotReply
-from agentgate.lib import base64url, errors
+from agentgate.lib import errors
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.enums import Outcome
 from agentgate.lib.keyring import Keyring
+from agentgate.lib.tagged_text import TaggedText
 from agentgate.sites.directory import SiteView
 
 PURPOSE = "challenge"
-# Separates these tags from others by the same key.
-SEAL = b"gateway denial"
-TAG_BYTES = 16
 # Longer than a slow upload of a form that the page repeats.
 LIFETIME_MS = 5 * MINUTE_MS
 LONGEST_SEAL = 1_023
@@ -128,15 +126,13 @@ class SealedDenials:
     """
 
     def __init__(self, keyring: Keyring) -> None:
-        self._keyring = keyring
+        self._text = TaggedText(keyring, PURPOSE, b"gateway denial")
         self._decoder = msgspec.msgpack.Decoder(FinalDenial)
 
     def seal(self, denial: FinalDenial, site: SiteView, original: Original, now_ms: int) -> bytes:
         """Return the text for `X-Service-Denial`."""
         denial = msgspec.structs.replace(denial, expires_ms=int(now_ms) + LIFETIME_MS)
-        content = msgspec.msgpack.encode(denial)
-        tag = self._keyring.mac(PURPOSE, SEAL, _bound_to(site, original), content)[:TAG_BYTES]
-        sealed = base64url.encode_bytes(tag + content)
+        sealed = self._text.write(msgspec.msgpack.encode(denial), _bound_to(site, original))
         if len(sealed) <= LONGEST_SEAL:
             return sealed
         # Headers for developers of agents do not fit; a proxy's buffer for headers does not grow.
@@ -146,12 +142,8 @@ class SealedDenials:
         """Return a sealed denial; None if it is malformed, expired, or for another request."""
         if len(text) > LONGEST_SEAL:
             return None
-        try:
-            sealed = base64url.decode(text)
-        except ValueError:
-            return None
-        tag, content = sealed[:TAG_BYTES], sealed[TAG_BYTES:]
-        if not self._keyring.is_mac(tag, PURPOSE, SEAL, _bound_to(site, original), content):
+        content = self._text.read(text, _bound_to(site, original))
+        if content is None:
             return None
         denial = self._decoder.decode(content)
         return denial if now_ms < denial.expires_ms else None

@@ -178,7 +178,7 @@ class DataPlane:
             event_log=event_log,
             shared_cache=stores.shared_cache,
         )
-        self._pages = ChallengePages(receipts, self._passes, AppealTickets(sealed_tokens))
+        self._pages = ChallengePages(receipts, self._passes, AppealTickets(keyring))
         self.gate = GatewayCheck(
             refresher.sites,
             decider=refresher.decider,

@@ -53,7 +53,7 @@ class StatedDecision(Struct, frozen=True):
     ruling: Ruling
     decision: str
     decision_id: str | None
-    # Whether the caller writes the status and the headers of the denial.
+    # Whether the caller adds status and headers.
     is_final: bool = False
 
 
@@ -80,9 +80,9 @@ class ChallengePages:
     async def answer(
         self, proxied: ProxiedCall, body: RawBody | None, told: StatedDecision | None = None
     ) -> Reply[Text]:
-        """Return the page for a navigation, the denial for everything else."""
+        """Return the page for a navigation, the denial for everything else. A final response is for a navigation."""
         told = told or told_by(proxied.call.request)
-        if not proxied.is_navigation:
+        if not told.is_final and not proxied.is_navigation:
             return deny(told.ruling, told.decision_id)
         found = self._find(proxied, told)
         view, reason = self._view(proxied, found), told.ruling.reason

@@ -96,7 +96,7 @@ class SecondStep:
         answer = self._answer(call, request)
         if self._calls.may_wait or may_look_up(call.request):
             return answer
-        # Nothing is waited for, so the answer needs no task.
+        # It never suspends, so no task is needed.
         try:
             answer.send(None)
         except StopIteration as done:
