@@ -12,10 +12,10 @@ from msgspec import UNSET, Struct
 
 from agentgate.events.decision_ids import write_id
 from agentgate.gateway.answers import JSON, NO_STORE, SHOWN, Answers, Ruling, response_headers
-from agentgate.gateway.described_request import BODY, DENIAL
 from agentgate.gateway.header_fingerprints import FingerprintKind
-from agentgate.gateway.original_request import Original
 from agentgate.gateway.pending_check import PendingCheck
+from agentgate.gateway.request.described_request import BODY, DENIAL
+from agentgate.gateway.request.original_request import Original
 from agentgate.http.connection.fast_functions import HotReply
 from agentgate.lib import errors
 from agentgate.lib.clock import MINUTE_MS
@@ -150,7 +150,7 @@ class SealedDenials:
 
 
 def _bound_to(site: SiteView, original: Original) -> bytes:
-    # Neither site nor address contains a space.
+    # No site key and no address contains a space.
     return f"{site.site_key} {original.address} {original.origin}{original.target}".encode("latin-1", "replace")
 
 
