@@ -358,6 +358,17 @@ export interface BacktestReport {
   complete: boolean;
 }
 
+/**
+ * Why requests were not allowed: a rule, or a reason without one. `wouldRefuse` counts requests that monitor mode
+ * allowed.
+ */
+export interface Cause {
+  reason: string;
+  refused: number;
+  wouldRefuse: number;
+  rule?: string;
+}
+
 /** A challenge: proof of work, program and probes. `instrument` is the path of the challenge's program. */
 export interface Challenge {
   challengeId: string;
@@ -2259,8 +2270,9 @@ export interface ThreatList {
 export type TokenBinding = "network" | "none" | "strict";
 
 /**
- * The most frequent values, ten of each. `refusedPrograms` are blocked clients that `wantedPrograms` could
- * allow.
+ * The most frequent values of requests, ten of each. `causes` add up to the requests that were not allowed, and to
+ * those that enforce mode would not have allowed; the last one, `other`, has the rest. `refusedPrograms` are blocked
+ * clients that `wantedPrograms` could allow.
  */
 export interface TopLists {
   actions: NamedCount[];
@@ -2271,6 +2283,7 @@ export interface TopLists {
   countries: NamedCount[];
   asns: NamedCount[];
   refusedPrograms: NamedCount[];
+  causes: Cause[];
 }
 
 /** One evaluated rule and the reason why it matched or did not match. */

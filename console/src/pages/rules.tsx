@@ -112,34 +112,41 @@ function Effective({
   );
 }
 
+/** Older versions are only for rule sets that name them. */
+function currentOnly(groups: ManagedGroupList["items"]): ManagedGroupList["items"] {
+  const current = new Map<string, ManagedGroupList["items"][number]>();
+  for (const group of groups) {
+    if (group.version > (current.get(group.name)?.version ?? -1)) current.set(group.name, group);
+  }
+  return [...current.values()].sort((one, other) => one.name.localeCompare(other.name));
+}
+
 function Groups({ groups }: { groups: ManagedGroupList }) {
   return (
     <Card title={t("rules.groups")} lead={t("rules.groupsLead")}>
       <div class="in cols tight">
-        {[...groups.items]
-          .sort((one, other) => one.name.localeCompare(other.name) || other.version - one.version)
-          .map((group) => (
-            <details key={`${group.name} ${group.version}`}>
-              <summary>
-                <code>
-                  {group.name} {group.version}
-                </code>{" "}
-                <span class="s soft">{t("rules.members", { n: group.rules.length })}</span>
-              </summary>
-              <p class="s">{group.description}</p>
-              <ul class="list">
-                {group.rules.map((rule) => (
-                  <li key={rule.name}>
-                    <span class="row apart">
-                      <code>{rule.name}</code>
-                      <code class="faint">{rule.action}</code>
-                    </span>
-                    <code class="xs soft">{toYaml(rule.match).replaceAll("\n", "  ")}</code>
-                  </li>
-                ))}
-              </ul>
-            </details>
-          ))}
+        {currentOnly(groups.items).map((group) => (
+          <details key={`${group.name} ${group.version}`}>
+            <summary>
+              <code>
+                {group.name} {group.version}
+              </code>{" "}
+              <span class="s soft">{t("rules.members", { n: group.rules.length })}</span>
+            </summary>
+            <p class="s">{group.description}</p>
+            <ul class="list">
+              {group.rules.map((rule) => (
+                <li key={rule.name}>
+                  <span class="row apart">
+                    <code>{rule.name}</code>
+                    <code class="faint">{rule.action}</code>
+                  </span>
+                  <code class="xs soft">{toYaml(rule.match).replaceAll("\n", "  ")}</code>
+                </li>
+              ))}
+            </ul>
+          </details>
+        ))}
       </div>
     </Card>
   );
