@@ -688,6 +688,7 @@ export interface DecisionDetail {
   labelsBySource: Record<string, string[]>;
   ruleCurrent: boolean;
   monitored: boolean;
+  explanation: Explanation;
   rule?: Rule;
   traceUrl?: string;
 }
@@ -769,6 +770,22 @@ export interface EventCounts {
   stored: number;
   failed: number;
   waiting: number;
+}
+
+/** A label of the decision and its meaning. */
+export interface Evidence {
+  label: string;
+  meaning: string;
+}
+
+/**
+ * Why a decision was made. `sentence` is for people, `cause` for programs; `evidence`: labels that
+ * indicate a bot or that the rule names, strongest first.
+ */
+export interface Explanation {
+  sentence: string;
+  cause: string;
+  evidence: Evidence[];
 }
 
 /** A check that failed, with the numbers behind it. */

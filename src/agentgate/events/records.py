@@ -135,7 +135,7 @@ class Dimension(IntEnum):
     REFUSED_RULE = 9
     WOULD_REASON = 10
     WOULD_RULE = 11
-    # Those of browser checks. Labels and actions of all events find decisions; less these, they are of requests.
+    # Browser checks alone. LABEL and ACTION count all events, because they find decisions; minus these, requests.
     CHECK_LABEL = 12
     CHECK_ACTION = 13
 

@@ -72,7 +72,7 @@ def test_challenges_and_top_lists_are_counted(service: RunningService) -> None:
     assert found["series"][-1]["challengesPassed"] == 2
 
 
-def test_causes_add_up_to_what_was_not_allowed_and_to_what_monitor_mode_let_through(service: RunningService) -> None:
+def test_causes_add_up_to_what_was_not_allowed_and_to_what_enforce_mode_would_not(service: RunningService) -> None:
     site_id = add_site(service)
     limited = {"outcome": Outcome.CHALLENGE, "reasons": ("rate_limited",)}
     ruled = {"outcome": Outcome.BLOCK, "reasons": ("policy",), "rule": "no-scripts"}

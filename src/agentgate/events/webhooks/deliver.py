@@ -7,11 +7,13 @@ process dies in between, the same batch goes out again under the same ID.
 import asyncio
 import random
 import time
+from collections.abc import Callable
 
 import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentgate.events.decision_ids import id_day, read_id
 from agentgate.events.queries.ports import SiteNumber
 from agentgate.events.queries.records import Decision
 from agentgate.events.storage.queries.decision_feed import DecisionFeed
@@ -27,14 +29,13 @@ from agentgate.events.webhooks.records import (
 )
 from agentgate.events.webhooks.repository import WebhookStores
 from agentgate.events.webhooks.signing import open_secrets, signed_headers
+from agentgate.http.outbound.client import Outbound, OutboundFailed
 from agentgate.lib.actor import SYSTEM
 from agentgate.lib.clock import SECOND_MS, Clock
 from agentgate.lib.database import Store, StoreUnavailable
-from agentgate.lib.decision_ids import id_day, read_id
 from agentgate.lib.ids import new_delivery_id
 from agentgate.lib.keyring import Sealer
 from agentgate.lib.moment import Moment
-from agentgate.lib.outbound.client import Outbound, OutboundFailed
 from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.records import AuditEntry
@@ -82,6 +83,8 @@ class Push:
         self._sealer = sealer
         self._clock = clock
         self._metrics = metrics
+        # Returns the decision as it is sent: `wiring` adds the explanation.
+        self.explain: Callable[[Decision], Decision] = lambda decision: decision
 
     async def push_due(self) -> None:
         """Deliver decisions and changes of health to all webhooks that are due, some webhooks at a time."""
@@ -149,7 +152,7 @@ class Push:
             if begun is None:
                 return None
             live = begun
-        message = decisions_message(live, decisions)
+        message = decisions_message(live, decisions, self.explain)
         # Late writers may have made a fixed batch longer than it was: then it ends where this delivery does.
         until = scanned if fixed is None or len(decisions) == MOST_ITEMS else fixed
         return await self._deliver(live, message, until=until)

@@ -9,21 +9,22 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agentgate.events.decision_ids import DecisionIds, write_id
 from agentgate.events.records import Event
 from agentgate.events.webhooks import editing
 from agentgate.events.webhooks.deliver import Push
 from agentgate.events.webhooks.records import StoredWebhook, Webhook, WebhookEvent, WebhookInput, WebhookPatch
 from agentgate.http.call import SiteCall
+from agentgate.http.outbound.client import Outbound
 from agentgate.http.request import Request
 from agentgate.lib.actor import SYSTEM
 from agentgate.lib.clock import FixedClock
-from agentgate.lib.decision_ids import DecisionIds, write_id
 from agentgate.lib.enums import DecisionKind, Mode, Outcome
 from agentgate.lib.keyring import Sealer
 from agentgate.lib.moment import Moment
-from agentgate.lib.outbound.client import Outbound
 from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.server.stores.open import Stores
+from agentgate.sites.rules.explanations import with_explanation
 from tests.support.http_receiver import Answering, Received, Receiver
 
 SEALER = Sealer(b"s" * 32)
@@ -44,7 +45,7 @@ class Scene:
 
     def push(self) -> Push:
         """Return a new deliverer, as a restarted process has one."""
-        return Push(
+        push = Push(
             self.stores.store,
             self.stores.feed,
             outbound=Outbound(frozenset({"localhost"}), connect_s=1, whole_s=0.5),
@@ -52,6 +53,8 @@ class Scene:
             clock=self.clock,
             metrics=self.metrics,
         )
+        push.explain = with_explanation
+        return push
 
     async def create(self, **changes: Any) -> tuple[str, str]:
         """Make a webhook; return its ID and its secret."""

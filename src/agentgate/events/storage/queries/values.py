@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from agentgate.events.decision_ids import first_id, id_time_ms
 from agentgate.events.queries.ports import Causes, CounterRow, ValueCounts, ValueStore
 from agentgate.events.records import Dimension
 from agentgate.events.storage.codes import KIND_CODES, SOLVE_TYPES, STAGE_CODES
@@ -12,16 +13,15 @@ from agentgate.events.storage.encoding import packed_key, unpacked_key
 from agentgate.events.storage.queries.days import DayPart, TrafficDays, counted_parts, rolled_up_days
 from agentgate.events.storage.queries.edges import edges
 from agentgate.events.storage.queries.packs import joined, joined_rows, numbers, rows_of
+from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.database import Reader, Row
-from agentgate.lib.decision_ids import first_id, id_time_ms
 from agentgate.lib.enums import ChallengeStage, DecisionKind, SolveType
-from agentgate.lib.time_ranges import TimeRange
 
 # Dimension and value in one number, as packed -> how often.
 _Found = dict[int, int]
 
-# What is counted of a row of events: a number or a list, NULL if it does not count.
+# Dimension -> the number or list that an event counts under; NULL if it does not count.
 _IS_REQUEST = f"kind = {KIND_CODES[DecisionKind.REQUEST]}"
 _REFUSED, _WOULD = f"{_IS_REQUEST} AND outcome <> 0", f"{_IS_REQUEST} AND would <> 0"
 _COLUMNS = {

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-74NYDRUW.js";import"./chunk-U6I7OR6P.js";import"./chunk-BRJTMVPD.js";import"./chunk-4I23MVLY.js";import"./chunk-ESBANMYN.js";import"./chunk-R7B45M42.js";import"./chunk-KSZSOP6K.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
