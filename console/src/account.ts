@@ -22,7 +22,9 @@ if (checked && checkToken) {
     if (button?.getAttribute("aria-busy") === "true") return;
     button?.setAttribute("aria-busy", "true");
     const sdk = (window as unknown as { agentgate?: Sdk }).agentgate;
-    const run = sdk ? sdk.execute({ sitekey: checked.dataset["checkSite"]!, action: checked.dataset["checkAction"]! }) : Promise.reject(new Error("no check"));
+    const run = sdk
+      ? sdk.execute({ sitekey: checked.dataset["checkSite"]!, action: checked.dataset["checkAction"]! })
+      : Promise.reject(new Error("no check"));
     void run
       .then((found) => (checkToken.value = found.token))
       .catch(() => undefined)
@@ -84,7 +86,10 @@ const meter = document.querySelector<HTMLProgressElement>("progress[data-strengt
 if (password && meter) {
   password.addEventListener("input", () => {
     const kinds = [/[a-z]/, /[A-Z]/, /\d/, /[^\w]/].filter((kind) => kind.test(password.value)).length;
-    meter.value = password.value.length < 12 ? Math.min(1, password.value.length / 12) : Math.min(4, 2 + (password.value.length > 16 ? 1 : 0) + (kinds > 2 ? 1 : 0));
+    meter.value =
+      password.value.length < 12
+        ? Math.min(1, password.value.length / 12)
+        : Math.min(4, 2 + (password.value.length > 16 ? 1 : 0) + (kinds > 2 ? 1 : 0));
     meter.dataset["o"] = meter.value < 2 ? "block" : meter.value < 3 ? "challenge" : "allow";
   });
 }

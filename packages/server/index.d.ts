@@ -107,10 +107,7 @@ export interface FastifyReplyLike {
 export function fastifyGuard(
   client: Pick<Client, "verify">,
   options: GuardOptions,
-): (
-  request: { headers: Headers; body: unknown; agentgate?: Verified },
-  reply: FastifyReplyLike,
-) => Promise<unknown>;
+): (request: { headers: Headers; body: unknown; agentgate?: Verified }, reply: FastifyReplyLike) => Promise<unknown>;
 
 /** A `Request` has no address: `visitorAddress` returns it from the further arguments of the platform's handler. */
 export interface FetchGuardOptions<Rest extends unknown[]> extends GuardOptions {

@@ -15,7 +15,9 @@ export interface Shown {
 }
 
 export interface Display {
-  /** Show what is the case by then. A chunk that does not load leaves the page without a status, not without a check. */
+  /**
+   * Show what is the case by then. A chunk that does not load leaves the page without a status, not without a check.
+   */
   show(now: () => Shown, retry: () => void): void;
   ask(stepUp: StepUp, focus: boolean, signal: AbortSignal): Promise<Presses>;
   /** Move the focus to the button, if there is one. */

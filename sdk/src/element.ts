@@ -37,7 +37,7 @@ export function defineElement(): void {
 
     connectedCallback(): void {
       if (!this.hasAttribute("name")) this.name = "agentgate-token";
-      // It must be able to take the focus, or the browser cannot say what is missing. 
+      // It must be able to take the focus, or the browser cannot say what is missing.
       if (!this.hasAttribute("tabindex")) this.tabIndex = -1;
       this.mount();
     }

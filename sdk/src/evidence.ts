@@ -16,7 +16,18 @@ export interface Evidence {
 
 /** Who is quicker than the chunk is seen all the same: events wait for it, at most so many. */
 const MOST_EVENTS = 500;
-const TYPES = ["pointermove", "touchstart", "keydown", "scroll", "click", "pointerdown", "pointerup", "keyup", "beforeinput", "focusin"];
+const TYPES = [
+  "pointermove",
+  "touchstart",
+  "keydown",
+  "scroll",
+  "click",
+  "pointerdown",
+  "pointerup",
+  "keyup",
+  "beforeinput",
+  "focusin",
+];
 
 let early: Event[] = [];
 const ends: (() => void)[] = [];

@@ -35,23 +35,29 @@ export function guardForm(form: HTMLFormElement, widget: Guarded): () => void {
       free = false;
     };
     const check = (mayWait: boolean): void => {
-      widget.execute().then(() => {
-        // It is handed to the form now, not to somebody else before.
-        widget.given = false;
-        go();
-      }, (error: { code?: string; retryAfter?: number }) => {
-        // A person who closed the check does not want to send.
-        if (error.code === "canceled") held = false;
-        else if (mayWait && error.code === "rate_limited") {
-          setTimeout(check, (error.retryAfter || WAIT_S) * 1000 + 100, false);
-        } else go();
-      });
+      widget.execute().then(
+        () => {
+          // It is handed to the form now, not to somebody else before.
+          widget.given = false;
+          go();
+        },
+        (error: { code?: string; retryAfter?: number }) => {
+          // A person who closed the check does not want to send.
+          if (error.code === "canceled") held = false;
+          else if (mayWait && error.code === "rate_limited") {
+            setTimeout(check, (error.retryAfter || WAIT_S) * 1000 + 100, false);
+          } else go();
+        },
+      );
     };
     check(true);
   });
 }
 
-/** Send the form as the person did. Fields may be called `submit` or `requestSubmit`, so its own properties are not used. */
+/**
+ * Send the form as the person did. Fields may be called `submit` or `requestSubmit`, so its own properties are not
+ * used.
+ */
 function submit(form: HTMLFormElement, submitter: HTMLElement | null): void {
   const { requestSubmit, submit: send } = HTMLFormElement.prototype;
   const button = submitter?.isConnected ? submitter : null;

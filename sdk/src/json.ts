@@ -18,7 +18,8 @@ function escapeControl(character: string): string {
 /** Write a value. Members that are undefined or inherited are left out. */
 export function writeJson(value: unknown): string {
   if (typeof value === "string") return writeText(value);
-  if (typeof value !== "object" || !value) return value === true || value === false || isFinite(value as number) ? `${value}` : "null";
+  if (typeof value !== "object" || !value)
+    return value === true || value === false || isFinite(value as number) ? `${value}` : "null";
   let written = "";
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) written += (i ? "," : "") + writeJson(value[i]);

@@ -22,7 +22,9 @@ export const declared = getElementsByClassName.call(document, "agentgate");
 
 type Handler = (event: Event) => void;
 
-/** Listen; gives back what ends it. A form's fields cannot get in the way as they could with `form.addEventListener`. */
+/**
+ * Listen; gives back what ends it. A form's fields cannot get in the way as they could with `form.addEventListener`.
+ */
 export function listen(target: EventTarget, type: string, handler: Handler, options = capturing): () => void {
   addEventListener.call(target, type, handler, options);
   return () => removeEventListener.call(target, type, handler, options);

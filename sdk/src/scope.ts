@@ -1,4 +1,6 @@
-/** The life of one check: whatever it waits for, it ends when it is stopped, when its time is up, or when it is done. */
+/**
+ * The life of one check: whatever it waits for, it ends when it is stopped, when its time is up, or when it is done.
+ */
 
 import { AgentGateError } from "./errors";
 import { listen } from "./page";

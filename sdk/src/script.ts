@@ -70,7 +70,8 @@ export function loadScript<T>(url: string, name: string): Promise<T> {
     element.remove();
   };
   loaded.then(tidy, tidy);
-  const append = (node: HTMLElement): unknown => (ofDocument("head") || ofDocument("documentElement")).appendChild(node);
+  const append = (node: HTMLElement): unknown =>
+    (ofDocument("head") || ofDocument("documentElement")).appendChild(node);
   const sent = <T extends HTMLLinkElement | HTMLScriptElement>(node: T): T => {
     node.crossOrigin = "anonymous";
     // Without a secure context it is the referrer that tells the service which page asks.
@@ -104,7 +105,9 @@ export function loadScript<T>(url: string, name: string): Promise<T> {
 
 const loaded = bare({}) as Record<string, Promise<unknown> | undefined>;
 
-/** Load a file of the SDK that hands something over, once for the whole page; a failure is tried again by the next call. */
+/**
+ * Load a file of the SDK that hands something over, once for the whole page; a failure is tried again by the next call.
+ */
 export function loadPart<T>(name: string): Promise<T> {
   const loading = (loaded[name] ??= loadScript(fileUrl(name + ".js"), name));
   loading.then(undefined, () => {

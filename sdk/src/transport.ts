@@ -45,7 +45,14 @@ export async function post<T>(path: "challenge" | "verify", body: Body, signal: 
   let answer: Response;
   try {
     // A text body needs no preflight request. `cors` also makes the origin known where the page sends no referrer.
-    const init = { method: "POST", mode: "cors", credentials: "omit", cache: "no-store", body: writeJson(body), signal };
+    const init = {
+      method: "POST",
+      mode: "cors",
+      credentials: "omit",
+      cache: "no-store",
+      body: writeJson(body),
+      signal,
+    };
     answer = await fetch(serviceUrl("v1/browser/" + path), bare(init) as RequestInit);
   } catch {
     throw new AgentGateError("network");

@@ -98,7 +98,11 @@ export function makeWidget(id: string, settings: Settings, { element, parent, se
   const show = (next: State): void => {
     become(next);
     if (mode === "invisible") display.hide();
-    else display.show(() => ({ state, error }), () => quietly(widget.execute()));
+    else
+      display.show(
+        () => ({ state, error }),
+        () => quietly(widget.execute()),
+      );
   };
 
   const isEngaged = (): boolean => {

@@ -47,7 +47,11 @@ export function address(path: string, query: Query = {}): string {
   return `${path.startsWith("/v1/") || path.startsWith("/readyz") ? "" : API}${path}${text ? `?${text}` : ""}`;
 }
 
-async function send(method: string, path: string, { query, body, signal, sameVersion }: Options = {}): Promise<Response> {
+async function send(
+  method: string,
+  path: string,
+  { query, body, signal, sameVersion }: Options = {},
+): Promise<Response> {
   const headers: Record<string, string> = { Accept: "application/json" };
   if (method !== "GET") headers["X-CSRF-Token"] = csrfToken.value;
   if (body !== undefined) headers["Content-Type"] = "application/json";

@@ -48,7 +48,11 @@ function layersOf(points: Point[]): Layer[] {
   return layers;
 }
 
-export function OutcomeChart({ points, previous, onZoom }: {
+export function OutcomeChart({
+  points,
+  previous,
+  onZoom,
+}: {
   points: Point[];
   previous?: number[];
   onZoom: (fromMs: number, toMs: number) => void;
@@ -59,9 +63,13 @@ export function OutcomeChart({ points, previous, onZoom }: {
   const top = ceiling(Math.max(...points.map(({ requests }) => requests), ...(previous ?? []), 1));
   const x = (index: number) => (points.length < 2 ? 0 : (index / (points.length - 1)) * WIDTH);
   const y = (value: number) => HEIGHT - (value / top) * HEIGHT;
-  const line = (values: number[]) => values.map((value, index) => `${x(index).toFixed(1)},${y(value).toFixed(1)}`).join(" ");
+  const line = (values: number[]) =>
+    values.map((value, index) => `${x(index).toFixed(1)},${y(value).toFixed(1)}`).join(" ");
   const area = (low: number[], high: number[]) =>
-    `${line(high)} ${low.map((value, index) => `${x(index).toFixed(1)},${y(value).toFixed(1)}`).reverse().join(" ")}`;
+    `${line(high)} ${low
+      .map((value, index) => `${x(index).toFixed(1)},${y(value).toFixed(1)}`)
+      .reverse()
+      .join(" ")}`;
   const layers = layersOf(points);
   const refused = layers.at(-1)?.high ?? points.map(() => 0);
   const all = points.map(({ requests }) => requests);
@@ -91,7 +99,9 @@ export function OutcomeChart({ points, previous, onZoom }: {
   const onKeyDown = (event: KeyboardEvent) => {
     const last = points.length - 1;
     const now = at ?? last;
-    const next = { ArrowLeft: Math.max(0, now - 1), ArrowRight: Math.min(last, now + 1), Home: 0, End: last }[event.key];
+    const next = { ArrowLeft: Math.max(0, now - 1), ArrowRight: Math.min(last, now + 1), Home: 0, End: last }[
+      event.key
+    ];
     if (next !== undefined) {
       setAt(next);
       setDrag(event.shiftKey ? [drag?.[0] ?? now, next] : null);
@@ -103,10 +113,13 @@ export function OutcomeChart({ points, previous, onZoom }: {
     event.stopPropagation();
   };
   const stepMs = points.length > 1 ? Date.parse(points[1]!.start) - Date.parse(points[0]!.start) : 0;
-  const marks = Array.from({ length: Math.min(8, points.length) }, (_, index) => Math.round((index / Math.max(1, Math.min(8, points.length) - 1)) * (points.length - 1)));
+  const marks = Array.from({ length: Math.min(8, points.length) }, (_, index) =>
+    Math.round((index / Math.max(1, Math.min(8, points.length) - 1)) * (points.length - 1)),
+  );
   const shown = at === null ? undefined : points[at];
   const read = shown ?? points.at(-1);
-  const spoken = read && t("chart.step", { time: absolute(read.start), n: read.requests, refused: refused[points.indexOf(read)]! });
+  const spoken =
+    read && t("chart.step", { time: absolute(read.start), n: read.requests, refused: refused[points.indexOf(read)]! });
   return (
     <figure class="chart">
       <div class="y" aria-hidden="true">
@@ -178,7 +191,9 @@ export function OutcomeChart({ points, previous, onZoom }: {
           <span key={index}>{axis(Date.parse(points[index]!.start), stepMs)}</span>
         ))}
       </div>
-      <figcaption class="vh">{t("chart.summary", { n: all.reduce((sum, each) => sum + each, 0), most: Math.max(...all, 0) })}</figcaption>
+      <figcaption class="vh">
+        {t("chart.summary", { n: all.reduce((sum, each) => sum + each, 0), most: Math.max(...all, 0) })}
+      </figcaption>
     </figure>
   );
 }
@@ -188,7 +203,16 @@ export function Hatches() {
   return (
     <defs>
       {REFUSALS.map((outcome) => (
-        <pattern key={outcome} id={`h-${outcome}`} class="hatch" data-o={outcome} width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+        <pattern
+          key={outcome}
+          id={`h-${outcome}`}
+          class="hatch"
+          data-o={outcome}
+          width="6"
+          height="6"
+          patternUnits="userSpaceOnUse"
+          patternTransform="rotate(45)"
+        >
           <rect width="6" height="6" />
           <line x1="1" y1="0" x2="1" y2="6" />
         </pattern>
@@ -202,7 +226,19 @@ export function would(counts: OutcomeCounts): number {
   return counts.wouldBlock + counts.wouldChallenge + counts.wouldDrop;
 }
 
-function TipRow({ tone, quiet, hatched, label, value }: { tone: Outcome; quiet?: boolean; hatched?: boolean; label: string; value: number }) {
+function TipRow({
+  tone,
+  quiet,
+  hatched,
+  label,
+  value,
+}: {
+  tone: Outcome;
+  quiet?: boolean;
+  hatched?: boolean;
+  label: string;
+  value: number;
+}) {
   return (
     <div>
       <span class={`key ${quiet ? "quiet" : hatched ? "would" : ""}`} data-o={tone} />
@@ -221,13 +257,17 @@ export function OutcomeTable({ points }: { points: Point[] }) {
         <thead>
           <tr>
             <th scope="col">{t("chart.time")}</th>
-            <th scope="col" class="n">{t("outcome.allow")}</th>
+            <th scope="col" class="n">
+              {t("outcome.allow")}
+            </th>
             {REFUSALS.map((outcome) => (
               <th scope="col" class="n" key={outcome}>
                 {t(`outcome.${outcome}`)}
               </th>
             ))}
-            <th scope="col" class="n">{t("chart.would")}</th>
+            <th scope="col" class="n">
+              {t("chart.would")}
+            </th>
           </tr>
         </thead>
         <tbody>

@@ -11,11 +11,14 @@ function matches(a: string[], b: string[]): number[] {
   const table = new Uint32Array((a.length + 1) * width);
   for (let i = a.length - 1; i >= 0; i--) {
     for (let j = b.length - 1; j >= 0; j--) {
-      table[i * width + j] = a[i] === b[j] ? table[(i + 1) * width + j + 1]! + 1 : Math.max(table[(i + 1) * width + j]!, table[i * width + j + 1]!);
+      table[i * width + j] =
+        a[i] === b[j]
+          ? table[(i + 1) * width + j + 1]! + 1
+          : Math.max(table[(i + 1) * width + j]!, table[i * width + j + 1]!);
     }
   }
   const found = new Array<number>(a.length).fill(-1);
-  for (let i = 0, j = 0; i < a.length && j < b.length; ) {
+  for (let i = 0, j = 0; i < a.length && j < b.length;) {
     if (a[i] === b[j]) found[i++] = j++;
     else if (table[(i + 1) * width + j]! >= table[i * width + j + 1]!) i++;
     else j++;
@@ -41,7 +44,12 @@ export function diffLines(before: string, after: string): Piece[] {
 }
 
 /** Merges two texts that both began as `base`. Where both changed the same lines, both stand there between marks. */
-export function merge3(base: string, mine: string, theirs: string, marks: [string, string, string]): { text: string; conflicts: number } {
+export function merge3(
+  base: string,
+  mine: string,
+  theirs: string,
+  marks: [string, string, string],
+): { text: string; conflicts: number } {
   const [o, a, b] = [base, mine, theirs].map((text) => text.split("\n")) as [string[], string[], string[]];
   const [inA, inB] = [matches(o, a), matches(o, b)];
   const out: string[] = [];

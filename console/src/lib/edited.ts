@@ -2,7 +2,10 @@
 
 import { useState } from "preact/hooks";
 
-export function useEdited<T>(name: string, loaded: T | undefined): { value: T | undefined; dirty: boolean; set: (value: T) => void; drop: () => void } {
+export function useEdited<T>(
+  name: string,
+  loaded: T | undefined,
+): { value: T | undefined; dirty: boolean; set: (value: T) => void; drop: () => void } {
   const place = `draft:${name}`;
   const [kept, setKept] = useState<T | undefined>(() => {
     const text = sessionStorage.getItem(place);

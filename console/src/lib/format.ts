@@ -8,7 +8,10 @@ const COMPACT_FROM = 10_000;
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
-/** Formatters by what they were made of: making one takes a hundred times as long as using it, and a list uses some for each row. */
+/**
+ * Formatters by what they were made of: making one takes a hundred times as long as using it, and a list uses some for
+ * each row.
+ */
 const made = new Map<string, unknown>();
 
 function kept<T>(kind: string, options: object, make: () => T): T {
@@ -23,7 +26,9 @@ function number(options: Intl.NumberFormatOptions = {}): Intl.NumberFormat {
 }
 
 function moment(at: string | number | Date, options: Intl.DateTimeFormatOptions): string {
-  return kept("moment", options, () => new Intl.DateTimeFormat(tongue(), { ...options, timeZone: zone() })).format(new Date(at));
+  return kept("moment", options, () => new Intl.DateTimeFormat(tongue(), { ...options, timeZone: zone() })).format(
+    new Date(at),
+  );
 }
 
 /** A whole number, exact. */
@@ -36,8 +41,14 @@ export function short(value: number | null | undefined): { value: string; unit: 
   if (value == null) return { value: DASH, unit: "" };
   if (Math.abs(value) < COMPACT_FROM) return { value: count(value), unit: "" };
   const parts = number({ notation: "compact", maximumFractionDigits: 1 }).formatToParts(value);
-  const unit = parts.filter(({ type }) => type === "compact").map((part) => part.value).join("");
-  const digits = parts.filter(({ type }) => type !== "compact" && type !== "literal").map((part) => part.value).join("");
+  const unit = parts
+    .filter(({ type }) => type === "compact")
+    .map((part) => part.value)
+    .join("");
+  const digits = parts
+    .filter(({ type }) => type !== "compact" && type !== "literal")
+    .map((part) => part.value)
+    .join("");
   return { value: digits, unit };
 }
 

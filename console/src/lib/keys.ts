@@ -23,7 +23,10 @@ export function useKeys(keys: Key[]): void {
   const latest = useRef(keys);
   latest.current = keys;
   useEffect(() => {
-    const rows = latest.current.map((row, index): Key => ({ ...row, run: (event) => latest.current[index]?.run(event) }));
+    const rows = latest.current.map((row, index): Key => ({
+      ...row,
+      run: (event) => latest.current[index]?.run(event),
+    }));
     stack.value = [...stack.value, rows];
     return () => {
       stack.value = stack.value.filter((each) => each !== rows);
@@ -32,7 +35,9 @@ export function useKeys(keys: Key[]): void {
 }
 
 function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+  return (
+    target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
+  );
 }
 
 function find(pressed: string): Key | undefined {

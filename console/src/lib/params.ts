@@ -1,4 +1,6 @@
-/** The page's state in its address: every filter, range, sort and open detail. Back works, a copied link shows the same. */
+/**
+ * The page's state in its address: every filter, range, sort and open detail. Back works, a copied link shows the same.
+ */
 
 import { useLocation } from "preact-iso";
 import { useCallback } from "preact/hooks";

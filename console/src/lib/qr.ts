@@ -1,4 +1,6 @@
-/** QR codes (ISO/IEC 18004), as small as an authenticator needs: bytes, error correction L, versions 1 to 10, mask 0. */
+/**
+ * QR codes (ISO/IEC 18004), as small as an authenticator needs: bytes, error correction L, versions 1 to 10, mask 0.
+ */
 
 const TOTAL = [26, 44, 70, 100, 134, 172, 196, 242, 292, 346];
 const CORRECTION = [7, 10, 15, 20, 26, 18, 20, 24, 30, 18];
@@ -15,7 +17,9 @@ function times(x: number, y: number): number {
 }
 
 function divisor(degree: number): number[] {
-  const result = Array<number>(degree - 1).fill(0).concat(1);
+  const result = Array<number>(degree - 1)
+    .fill(0)
+    .concat(1);
   let root = 1;
   for (let step = 0; step < degree; step++) {
     for (let at = 0; at < degree; at++) {
@@ -82,7 +86,8 @@ function alignments(version: number): number[] {
 /** Returns the dark modules, row by row. */
 export function qrCode(text: string): boolean[][] {
   const bytes = new TextEncoder().encode(text);
-  const version = TOTAL.findIndex((total, at) => bytes.length + (at < 9 ? 2 : 3) <= total - CORRECTION[at]! * BLOCKS[at]!) + 1;
+  const version =
+    TOTAL.findIndex((total, at) => bytes.length + (at < 9 ? 2 : 3) <= total - CORRECTION[at]! * BLOCKS[at]!) + 1;
   if (version === 0) throw new RangeError("too long for a QR code of this kind");
   const size = version * 4 + 17;
   const dark = Array.from({ length: size }, () => Array<boolean>(size).fill(false));
@@ -96,7 +101,11 @@ export function qrCode(text: string): boolean[][] {
     set(6, at, at % 2 === 0);
     set(at, 6, at % 2 === 0);
   }
-  for (const [cx, cy] of [[3, 3], [size - 4, 3], [3, size - 4]] as const) {
+  for (const [cx, cy] of [
+    [3, 3],
+    [size - 4, 3],
+    [3, size - 4],
+  ] as const) {
     for (let dy = -4; dy <= 4; dy++) {
       for (let dx = -4; dx <= 4; dx++) {
         const ring = Math.max(Math.abs(dx), Math.abs(dy));
@@ -109,7 +118,8 @@ export function qrCode(text: string): boolean[][] {
   places.forEach((cx, i) =>
     places.forEach((cy, j) => {
       if ((i === 0 && j === 0) || (i === 0 && j === last) || (i === last && j === 0)) return;
-      for (let dy = -2; dy <= 2; dy++) for (let dx = -2; dx <= 2; dx++) set(cx + dx, cy + dy, Math.max(Math.abs(dx), Math.abs(dy)) !== 1);
+      for (let dy = -2; dy <= 2; dy++)
+        for (let dx = -2; dx <= 2; dx++) set(cx + dx, cy + dy, Math.max(Math.abs(dx), Math.abs(dy)) !== 1);
     }),
   );
   setFormat(set, size);

@@ -10,7 +10,13 @@ const DAY_MS = 24 * HOUR_MS;
 export const RANGES = ["today", "24h", "7d", "30d", "91d"] as const;
 export type RangeName = (typeof RANGES)[number];
 const KEYS: Record<RangeName, string> = { today: "d", "24h": "h", "7d": "w", "30d": "t", "91d": "n" };
-const LENGTH_MS: Record<RangeName, number> = { today: DAY_MS, "24h": DAY_MS, "7d": 7 * DAY_MS, "30d": 30 * DAY_MS, "91d": 91 * DAY_MS };
+const LENGTH_MS: Record<RangeName, number> = {
+  today: DAY_MS,
+  "24h": DAY_MS,
+  "7d": 7 * DAY_MS,
+  "30d": 30 * DAY_MS,
+  "91d": 91 * DAY_MS,
+};
 // The API answers ranges to the second; a minute keeps the same address the same request for a while.
 const GRAIN_MS = 60_000;
 

@@ -1,4 +1,6 @@
-/** What a reader chose for themselves: theme, language, zone, keys. Kept in cookies that the server's pages read too. */
+/**
+ * What a reader chose for themselves: theme, language, zone, keys. Kept in cookies that the server's pages read too.
+ */
 
 import { signal } from "@preact/signals";
 
@@ -11,7 +13,10 @@ export interface Settings {
 const YEAR_S = 31_536_000;
 
 function cookie(name: string): string | undefined {
-  return document.cookie.split("; ").find((each) => each.startsWith(`${name}=`))?.slice(name.length + 1);
+  return document.cookie
+    .split("; ")
+    .find((each) => each.startsWith(`${name}=`))
+    ?.slice(name.length + 1);
 }
 
 function keep(name: string, value: string): void {

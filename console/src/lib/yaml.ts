@@ -20,7 +20,8 @@ export function toYaml(value: unknown, indent = ""): string {
   if (entries.length === 0) return "{}";
   return entries
     .map(([name, each]) => {
-      const inline = isPlain(each) || (Array.isArray(each) && each.every(isPlain)) || Object.keys(each as object).length === 0;
+      const inline =
+        isPlain(each) || (Array.isArray(each) && each.every(isPlain)) || Object.keys(each as object).length === 0;
       const deeper = Array.isArray(each) ? `${indent}  ` : `${indent}  `;
       return `${indent}${scalar(name)}:${inline ? ` ${toYaml(each)}` : `\n${toYaml(each, deeper)}`}`;
     })

@@ -21,7 +21,16 @@ const OperatorSessions = managed(() => import("./pages/sessions"));
 const Audit = managed(() => import("../pages/account/audit"));
 const Missing = lazy(() => import("../ui/missing"));
 
-const OF_SITE = [...SITE_PAGES, sitePage("labeling", "site", "tag", "b", managed(() => import("./pages/labeling")))];
+const OF_SITE = [
+  ...SITE_PAGES,
+  sitePage(
+    "labeling",
+    "site",
+    "tag",
+    "b",
+    managed(() => import("./pages/labeling")),
+  ),
+];
 const NAV: NavItem[] = [
   { id: "service", icon: "server", group: "service", go: "e", href: () => `${HOME}/service` },
   { id: "sites", icon: "globe", group: "service", go: "s", href: () => `${HOME}/sites` },

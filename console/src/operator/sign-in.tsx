@@ -44,8 +44,22 @@ function SignIn() {
               </div>
             </div>
           )}
-          <Field id="key" name="key" type="password" label={t("operator.key")} help={t("operator.keyHelp")} autocomplete="current-password" required />
-          <Field id="operator" name="operator" label={t("operator.name")} help={t("operator.nameHelp")} autocomplete="username" />
+          <Field
+            id="key"
+            name="key"
+            type="password"
+            label={t("operator.key")}
+            help={t("operator.keyHelp")}
+            autocomplete="current-password"
+            required
+          />
+          <Field
+            id="operator"
+            name="operator"
+            label={t("operator.name")}
+            help={t("operator.nameHelp")}
+            autocomplete="username"
+          />
           <button class="btn main big full" aria-busy={busy}>
             {t("operator.go")}
           </button>

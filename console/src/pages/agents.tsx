@@ -1,10 +1,19 @@
-/** Agents: what each may do and for how much, what last month's traffic would have earned, what was charged, and grants. */
+/**
+ * Agents: what each may do and for how much, what last month's traffic would have earned, what was charged, and grants.
+ */
 
 import { useState } from "preact/hooks";
 import { useRoute } from "preact-iso";
 import { address, api, ApiError, messageOf } from "../api/client";
 import { may } from "../api/session";
-import type { AgentEntry, AgentGrant, AgentGrantList, AgentPolicy, ChargeStatement, SiteAnalytics, SiteDetail } from "../api/types.gen";
+import type {
+  AgentGrant,
+  AgentGrantList,
+  AgentPolicy,
+  ChargeStatement,
+  SiteAnalytics,
+  SiteDetail,
+} from "../api/types.gen";
 import { count, money } from "../lib/format";
 import { useEdited } from "../lib/edited";
 import { useParams } from "../lib/params";
@@ -14,10 +23,11 @@ import { Icon } from "../ui/icons";
 import { Confirm } from "../ui/dialogs";
 import { useAction } from "../ui/forms";
 import { Card, Empty, Failure, Field, Head, Segments, Time } from "../ui/parts";
-import { RowEditor, type RowValue } from "../ui/row-editor";
+import { RowEditor } from "../ui/row-editor";
 import { SaveDock } from "../ui/save-dock";
 import { DataTable } from "../ui/table";
 import { toast } from "../ui/toasts";
+import { Edited, editedOf, policyOf, priceOf } from "./agent-policy";
 
 const TABS = ["policy", "charges", "grants"] as const;
 const DEFAULTS = ["allow", "challenge", "block"] as const;
@@ -25,64 +35,11 @@ const MONTH_MS = 30 * 86_400_000;
 
 const HANDOFFS = ["", "always", "never"];
 
-/** The policy as rows. What the page does not show (keys, actions of an agent, tools) is kept; `from` is the row's stored key. */
-interface Edited {
-  default: string;
-  unverified: string;
-  quota: string;
-  directories: string;
-  agents: RowValue[];
-  actions: RowValue[];
-}
-
-function editedOf(policy: AgentPolicy, actions: string[]): Edited {
-  const names = [...new Set([...actions, ...Object.keys(policy.actions ?? {})])];
-  return {
-    default: policy.default ?? "allow",
-    unverified: policy.unverified ?? "challenge",
-    quota: policy.quotaPerMinute === undefined ? "" : String(policy.quotaPerMinute),
-    directories: (policy.agentDirectories ?? []).join("\n"),
-    agents: Object.entries(policy.agents ?? {}).map(([agent, entry]) => ({ from: agent, agent, name: entry.name ?? "", decision: entry.decision, price: entry.price ?? "", quota: entry.quotaPerMinute === undefined ? "" : String(entry.quotaPerMinute) })),
-    actions: names.map((action) => {
-      const terms = policy.actions?.[action];
-      const handoff = terms?.handoff === undefined ? "" : terms.handoff ? "always" : "never";
-      return { from: action, action, price: terms?.price ?? "", quota: terms?.quotaPerMinute === undefined ? "" : String(terms.quotaPerMinute), handoff };
-    }),
-  };
-}
-
-const lines = (text: string) => {
-  const found = text.split("\n").map((line) => line.trim()).filter(Boolean);
-  return found.length ? found : undefined;
-};
-const given = (value: unknown) => (value === "" || value === undefined ? undefined : value);
-const number = (value: unknown) => (value === "" || value === undefined ? undefined : Number(value));
-
-function policyOf(edited: Edited, before: AgentPolicy): AgentPolicy {
-  const agents = Object.fromEntries(
-    edited.agents
-      .filter((row) => row["agent"])
-      .map((row) => {
-        const known: Partial<AgentEntry> = before.agents?.[String(row["from"])] ?? {};
-        return [String(row["agent"]), { ...known, decision: row["decision"], name: given(row["name"]), price: given(row["price"]), quotaPerMinute: number(row["quota"]) } as AgentEntry];
-      }),
-  );
-  const actions = Object.fromEntries(
-    edited.actions
-      .filter((row) => row["action"] && (row["price"] || row["quota"] || row["handoff"] || before.actions?.[String(row["from"])]))
-      .map((row) => [String(row["action"]), { ...before.actions?.[String(row["from"])], price: given(row["price"]) as string | undefined, quotaPerMinute: number(row["quota"]), handoff: row["handoff"] ? row["handoff"] === "always" : undefined }]),
-  );
-  return { ...before, default: edited.default as "allow", unverified: edited.unverified as "allow", quotaPerMinute: number(edited.quota), agentDirectories: lines(edited.directories), agents, actions } as AgentPolicy;
-}
-
-/** "USD 0.05" -> [USD, 0.05]; what is no price earns nothing. */
-function priceOf(text: unknown): [string, number] | null {
-  const found = /^([A-Z]{3}) (\d{1,9}(?:\.\d{1,2})?)$/.exec(String(text ?? "").trim());
-  return found ? [found[1]!, Number(found[2])] : null;
-}
-
 function WhatIf({ siteKey, edited }: { siteKey: string; edited: Edited }) {
-  const [range] = useState(() => ({ from: new Date(Date.now() - MONTH_MS).toISOString(), to: new Date().toISOString() }));
+  const [range] = useState(() => ({
+    from: new Date(Date.now() - MONTH_MS).toISOString(),
+    to: new Date().toISOString(),
+  }));
   const analytics = useQuery<SiteAnalytics>(siteKey, (signal) => api.get(`/sites/${siteKey}/analytics`, range, signal));
   const [trial, setTrial] = useState("USD 0.01");
   const seen = analytics.data?.top.agents ?? [];
@@ -98,7 +55,14 @@ function WhatIf({ siteKey, edited }: { siteKey: string; edited: Edited }) {
     <Card title={t("agents.whatIf")} lead={t("agents.whatIfLead")}>
       <div class="in stack">
         <div class="row">
-          <Field id="trial" label={t("agents.trial")} help={t("agents.priceHelp")} value={trial} error={priceOf(trial) ? undefined : t("agents.priceWrong")} onText={setTrial} />
+          <Field
+            id="trial"
+            label={t("agents.trial")}
+            help={t("agents.priceHelp")}
+            value={trial}
+            error={priceOf(trial) ? undefined : t("agents.priceWrong")}
+            onText={setTrial}
+          />
           <div class="well push">
             <p class="xs faint">{t("agents.atMost")}</p>
             <p class="fig num">
@@ -117,10 +81,35 @@ function WhatIf({ siteKey, edited }: { siteKey: string; edited: Edited }) {
         csv={`${siteKey}-agents`}
         empty={<p class="in faint">{t("agents.noneSeen")}</p>}
         columns={[
-          { id: "agent", label: t("lists.kind.agent"), class: "cut", cell: (row) => <code>{row.name}</code>, csv: (row) => row.name },
-          { id: "requests", label: t("overview.requests"), class: "n", cell: (row) => count(row.requests), csv: (row) => row.requests },
-          { id: "price", label: t("agents.price"), class: "n opt", cell: (row) => (row.denied ? t("agents.denied") : row.price ? `${row.price[0]} ${money(row.price[1])}` : "–"), csv: (row) => (row.denied ? "" : row.price?.join(" ")) },
-          { id: "earned", label: t("agents.earned"), class: "n", cell: (row) => (row.denied ? "–" : money(row.earned)), csv: (row) => row.earned.toFixed(2) },
+          {
+            id: "agent",
+            label: t("lists.kind.agent"),
+            class: "cut",
+            cell: (row) => <code>{row.name}</code>,
+            csv: (row) => row.name,
+          },
+          {
+            id: "requests",
+            label: t("overview.requests"),
+            class: "n",
+            cell: (row) => count(row.requests),
+            csv: (row) => row.requests,
+          },
+          {
+            id: "price",
+            label: t("agents.price"),
+            class: "n opt",
+            cell: (row) =>
+              row.denied ? t("agents.denied") : row.price ? `${row.price[0]} ${money(row.price[1])}` : "–",
+            csv: (row) => (row.denied ? "" : row.price?.join(" ")),
+          },
+          {
+            id: "earned",
+            label: t("agents.earned"),
+            class: "n",
+            cell: (row) => (row.denied ? "–" : money(row.earned)),
+            csv: (row) => row.earned.toFixed(2),
+          },
         ]}
       />
     </Card>
@@ -159,7 +148,12 @@ function Policy({ siteKey }: { siteKey: string }) {
   const choice = (name: "default" | "unverified") => (
     <div class="stack tight">
       <h3>{t(`agents.${name}`)}</h3>
-      <Segments label={t(`agents.${name}`)} value={value[name]} onChange={(next) => !readOnly && edited.set({ ...value, [name]: next })} options={DEFAULTS.map((each) => ({ value: each as string, label: t(`agents.does.${each}`) }))} />
+      <Segments
+        label={t(`agents.${name}`)}
+        value={value[name]}
+        onChange={(next) => !readOnly && edited.set({ ...value, [name]: next })}
+        options={DEFAULTS.map((each) => ({ value: each as string, label: t(`agents.does.${each}`) }))}
+      />
     </div>
   );
   return (
@@ -169,62 +163,102 @@ function Policy({ siteKey }: { siteKey: string }) {
           <div class="cols">
             {choice("default")}
             {choice("unverified")}
-            <Field id="quota" label={t("agents.quota")} help={t("agents.quotaHelp")} value={value.quota} inputMode="numeric" readOnly={readOnly} onText={(text) => edited.set({ ...value, quota: text.replace(/\D/g, "") })} />
+            <Field
+              id="quota"
+              label={t("agents.quota")}
+              help={t("agents.quotaHelp")}
+              value={value.quota}
+              inputMode="numeric"
+              readOnly={readOnly}
+              onText={(text) => edited.set({ ...value, quota: text.replace(/\D/g, "") })}
+            />
           </div>
           <RowEditor
-              label={t("agents.named")}
-              readOnly={readOnly}
-              rows={value.agents}
-              onChange={(agents) => edited.set({ ...value, agents })}
-              empty={t("agents.namedNone")}
-              add={t("agents.add")}
-              columns={[
-                { name: "decision", label: t("rules.action"), kind: "select", options: ["allow", "deny"] },
-                { name: "agent", label: t("lists.kind.agent"), kind: "text", placeholder: "https://agent.example" },
-                { name: "name", label: t("newSite.name"), kind: "text" },
-                { name: "price", label: t("agents.price"), kind: "text", placeholder: "USD 0.05" },
-                { name: "quota", label: t("agents.perMinute"), kind: "text", placeholder: "600" },
-              ]}
-            />
-          <Field id="directories" label={t("agents.directories")} help={t("agents.directoriesHelp")} rows={3} value={value.directories} readOnly={readOnly} onText={(directories) => edited.set({ ...value, directories })} />
+            label={t("agents.named")}
+            readOnly={readOnly}
+            rows={value.agents}
+            onChange={(agents) => edited.set({ ...value, agents })}
+            empty={t("agents.namedNone")}
+            add={t("agents.add")}
+            columns={[
+              { name: "decision", label: t("rules.action"), kind: "select", options: ["allow", "deny"] },
+              { name: "agent", label: t("lists.kind.agent"), kind: "text", placeholder: "https://agent.example" },
+              { name: "name", label: t("newSite.name"), kind: "text" },
+              { name: "price", label: t("agents.price"), kind: "text", placeholder: "USD 0.05" },
+              { name: "quota", label: t("agents.perMinute"), kind: "text", placeholder: "600" },
+            ]}
+          />
+          <Field
+            id="directories"
+            label={t("agents.directories")}
+            help={t("agents.directoriesHelp")}
+            rows={3}
+            value={value.directories}
+            readOnly={readOnly}
+            onText={(directories) => edited.set({ ...value, directories })}
+          />
           <RowEditor
-              label={t("agents.actions")}
-              readOnly={readOnly}
-              rows={value.actions}
-              onChange={(actions) => edited.set({ ...value, actions })}
-              empty={t("agents.actionsNone")}
-              add={t("agents.addAction")}
-              columns={[
-                { name: "action", label: t("filter.action"), kind: "text" },
-                { name: "price", label: t("agents.price"), kind: "text", placeholder: "USD 0.05" },
-                { name: "quota", label: t("agents.perMinute"), kind: "text", placeholder: "600" },
-                { name: "handoff", label: t("agents.handoff"), kind: "select", options: HANDOFFS, word: (each) => t(`agents.handoff.${each || "default"}`) },
-              ]}
-            />
+            label={t("agents.actions")}
+            readOnly={readOnly}
+            rows={value.actions}
+            onChange={(actions) => edited.set({ ...value, actions })}
+            empty={t("agents.actionsNone")}
+            add={t("agents.addAction")}
+            columns={[
+              { name: "action", label: t("filter.action"), kind: "text" },
+              { name: "price", label: t("agents.price"), kind: "text", placeholder: "USD 0.05" },
+              { name: "quota", label: t("agents.perMinute"), kind: "text", placeholder: "600" },
+              {
+                name: "handoff",
+                label: t("agents.handoff"),
+                kind: "select",
+                options: HANDOFFS,
+                word: (each) => t(`agents.handoff.${each || "default"}`),
+              },
+            ]}
+          />
         </div>
       </Card>
       <WhatIf siteKey={siteKey} edited={value} />
-      {edited.dirty && <SaveDock before={policyOf(loaded, before)} after={policyOf(value, before)} onDiscard={edited.drop} onRestore={() => edited.set(value)} onSave={save} problem={problem} busy={busy} />}
+      {edited.dirty && (
+        <SaveDock
+          before={policyOf(loaded, before)}
+          after={policyOf(value, before)}
+          onDiscard={edited.drop}
+          onRestore={() => edited.set(value)}
+          onSave={save}
+          problem={problem}
+          busy={busy}
+        />
+      )}
     </>
   );
 }
 
 function months(): string[] {
   const now = new Date();
-  return Array.from({ length: 12 }, (_, back) => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back, 1)).toISOString().slice(0, 7));
+  return Array.from({ length: 12 }, (_, back) =>
+    new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back, 1)).toISOString().slice(0, 7),
+  );
 }
 
 function Charges({ siteKey }: { siteKey: string }) {
   const [params, set] = useParams();
   const month = params["month"] ?? months()[0]!;
-  const statement = useQuery<ChargeStatement>(`${siteKey} ${month}`, (signal) => api.get(`/sites/${siteKey}/agent-charges`, { month }, signal));
+  const statement = useQuery<ChargeStatement>(`${siteKey} ${month}`, (signal) =>
+    api.get(`/sites/${siteKey}/agent-charges`, { month }, signal),
+  );
   return (
     <DataTable
       title={t("agents.charges")}
       lead={t("agents.chargesLead")}
       side={
         <>
-          <select aria-label={t("agents.month")} value={month} onChange={(event) => set({ month: event.currentTarget.value })}>
+          <select
+            aria-label={t("agents.month")}
+            value={month}
+            onChange={(event) => set({ month: event.currentTarget.value })}
+          >
             {months().map((each) => (
               <option key={each} value={each}>
                 {each}
@@ -238,8 +272,13 @@ function Charges({ siteKey }: { siteKey: string }) {
         </>
       }
       loaded={statement}
-      rows={[...(statement.data?.items ?? []), ...(statement.data?.totals ?? []).map((total) => ({ ...total, isTotal: true as const }))]}
-      rowKey={(row) => ("isTotal" in row ? `${row.agent} ${row.currency}` : `${row.agent} ${row.action} ${row.source} ${row.currency}`)}
+      rows={[
+        ...(statement.data?.items ?? []),
+        ...(statement.data?.totals ?? []).map((total) => ({ ...total, isTotal: true as const })),
+      ]}
+      rowKey={(row) =>
+        "isTotal" in row ? `${row.agent} ${row.currency}` : `${row.agent} ${row.action} ${row.source} ${row.currency}`
+      }
       rowClass={(row) => ("isTotal" in row ? "b" : undefined)}
       keys={false}
       empty={
@@ -248,8 +287,21 @@ function Charges({ siteKey }: { siteKey: string }) {
         </Empty>
       }
       columns={[
-        { id: "agent", label: t("lists.kind.agent"), class: "cut", cell: (row) => ("isTotal" in row ? t("agents.total", { agent: row.name ?? row.agent }) : (row.name ?? <code>{row.agent}</code>)) },
-        { id: "action", label: t("filter.action"), class: "opt", cell: (row) => !("isTotal" in row) && <code>{row.action ?? row.source}</code> },
+        {
+          id: "agent",
+          label: t("lists.kind.agent"),
+          class: "cut",
+          cell: (row) =>
+            "isTotal" in row
+              ? t("agents.total", { agent: row.name ?? row.agent })
+              : (row.name ?? <code>{row.agent}</code>),
+        },
+        {
+          id: "action",
+          label: t("filter.action"),
+          class: "opt",
+          cell: (row) => !("isTotal" in row) && <code>{row.action ?? row.source}</code>,
+        },
         { id: "requests", label: t("overview.requests"), class: "n", cell: (row) => count(row.requests) },
         { id: "amount", label: t("agents.amount"), class: "n nw", cell: (row) => `${row.currency} ${row.amount}` },
       ]}
@@ -266,7 +318,8 @@ function Grants({ siteKey }: { siteKey: string }) {
     setEnding(null);
     act(() => api.delete(`/sites/${siteKey}/agent-grants/${grant.id}`), t("agents.grantEnded"));
   };
-  const isOver = (grant: AgentGrant) => Boolean(grant.revokedAt) || grant.usesLeft === 0 || Date.parse(grant.expiresAt) < Date.now();
+  const isOver = (grant: AgentGrant) =>
+    Boolean(grant.revokedAt) || grant.usesLeft === 0 || Date.parse(grant.expiresAt) < Date.now();
   return (
     <>
       <DataTable
@@ -283,14 +336,54 @@ function Grants({ siteKey }: { siteKey: string }) {
           </Empty>
         }
         columns={[
-          { id: "agent", label: t("lists.kind.agent"), class: "cut", cell: (row) => <code>{row.agent}</code>, csv: (row) => row.agent },
-          { id: "action", label: t("filter.action"), cell: (row) => <code>{row.action}</code>, csv: (row) => row.action },
-          { id: "usesLeft", label: t("agents.usesLeft"), class: "n", cell: (row) => `${count(row.usesLeft)} / ${count(row.uses)}`, csv: (row) => row.usesLeft },
-          { id: "expiresAt", label: t("lists.until"), class: "opt nw", cell: (row) => (isOver(row) ? t("lists.over") : <Time at={row.expiresAt} />), csv: (row) => row.expiresAt },
-          { id: "end", label: <span class="vh">{t("lists.actions")}</span>, class: "n", cell: (row) => !isOver(row) && may("sites:write") && <button class="btn bad" onClick={() => setEnding(row)}>{t("agents.endGrant")}</button> },
+          {
+            id: "agent",
+            label: t("lists.kind.agent"),
+            class: "cut",
+            cell: (row) => <code>{row.agent}</code>,
+            csv: (row) => row.agent,
+          },
+          {
+            id: "action",
+            label: t("filter.action"),
+            cell: (row) => <code>{row.action}</code>,
+            csv: (row) => row.action,
+          },
+          {
+            id: "usesLeft",
+            label: t("agents.usesLeft"),
+            class: "n",
+            cell: (row) => `${count(row.usesLeft)} / ${count(row.uses)}`,
+            csv: (row) => row.usesLeft,
+          },
+          {
+            id: "expiresAt",
+            label: t("lists.until"),
+            class: "opt nw",
+            cell: (row) => (isOver(row) ? t("lists.over") : <Time at={row.expiresAt} />),
+            csv: (row) => row.expiresAt,
+          },
+          {
+            id: "end",
+            label: <span class="vh">{t("lists.actions")}</span>,
+            class: "n",
+            cell: (row) =>
+              !isOver(row) &&
+              may("sites:write") && (
+                <button class="btn bad" onClick={() => setEnding(row)}>
+                  {t("agents.endGrant")}
+                </button>
+              ),
+          },
         ]}
       />
-      <Confirm open={ending !== null} title={t("agents.endGrant")} action={t("agents.endGrant")} onConfirm={end} onClose={() => setEnding(null)}>
+      <Confirm
+        open={ending !== null}
+        title={t("agents.endGrant")}
+        action={t("agents.endGrant")}
+        onConfirm={end}
+        onClose={() => setEnding(null)}
+      >
         {t("agents.endGrantWhy", { agent: ending?.agent ?? "" })}
       </Confirm>
     </>
@@ -306,7 +399,12 @@ export default function Agents() {
     <>
       <Head title={t("page.agents")}>{t("agents.lead")}</Head>
       <div class="filters">
-        <Segments label={t("page.agents")} value={tab} onChange={(next) => set({ tab: next === "policy" ? undefined : next })} options={TABS.map((each) => ({ value: each, label: t(`agents.tab.${each}`) }))} />
+        <Segments
+          label={t("page.agents")}
+          value={tab}
+          onChange={(next) => set({ tab: next === "policy" ? undefined : next })}
+          options={TABS.map((each) => ({ value: each, label: t(`agents.tab.${each}`) }))}
+        />
       </div>
       {tab === "policy" && <Policy key={siteKey} siteKey={siteKey} />}
       {tab === "charges" && <Charges siteKey={siteKey} />}

@@ -4,141 +4,40 @@ import { useEffect, useState } from "preact/hooks";
 import { useRoute } from "preact-iso";
 import { api } from "../api/client";
 import { may } from "../api/session";
-import type { Appeal, AppealAnswer, AppealDetail, AppealPage, AppealState, DecisionDetail, SignalLabelList, VisitorDetail } from "../api/types.gen";
-import { count, score } from "../lib/format";
+import type {
+  Appeal,
+  AppealAnswer,
+  AppealDetail,
+  AppealPage,
+  AppealState,
+  DecisionDetail,
+  SignalLabelList,
+  VisitorDetail,
+} from "../api/types.gen";
+import { count } from "../lib/format";
 import { useDraft } from "../lib/drafts";
 import { useKeys } from "../lib/keys";
 import { useParams } from "../lib/params";
 import { useEvery, useQuery } from "../lib/query";
 import { t } from "../lib/words";
-import { Icon, type IconName } from "../ui/icons";
 import { siteHref } from "../ui/layout";
-import { Empty, Failure, Field, Head, LabelPill, OutcomeBadge, Segments, Time } from "../ui/parts";
+import { Empty, Failure, Field, Head, OutcomeBadge, Segments, Time } from "../ui/parts";
 import { toast, toastError } from "../ui/toasts";
+import { Evidence, Facts } from "./appeal-evidence";
 
 const STATES: AppealState[] = ["waiting", "suspect", "let_in", "refused", "spam"];
 const COUNTS = { waiting: "waiting", suspect: "suspect", let_in: "letIn", refused: "refused", spam: "spam" } as const;
 const TERMS = ["1", "24", "168", "720"] as const;
 const AGAIN_MS = 15_000;
-const ACTS = 0.9;
-const LOW = 0.5;
-// What speaks for somebody, and what says nothing either way; everything else speaks against.
-const FOR = /^(ua\.browser$|receipt\.(?!missing)|browser\.evidence$|agent\.(verified|search_verified|program_verified)$)/;
-const NEUTRAL = /^(net\.(asn|country)\.|path\.|route\.|list\.|claim\.|model\.|http\.(via|plain_origin)$|ua\.(webview|tv|console|text_browser|legacy|old)$|receipt\.missing$|behavior\.keyboard_only$|agent\.(name|purpose)\.)/;
 
-function Point({ icon, tone, title, labels = [], note }: { icon: IconName; tone: "allow" | "block" | "challenge"; title: string; labels?: string[]; note?: string }) {
-  return (
-    <li data-o={tone}>
-      <Icon name={icon} />
-      {title}
-      <span />
-      {(note || labels.length > 0) && (
-        <small>
-          {note}
-          {labels.map((label) => (
-            <LabelPill key={label} label={label} hit={tone} />
-          ))}
-        </small>
-      )}
-    </li>
-  );
-}
-
-/** What is known of the person, sorted by what it speaks for. */
-function Evidence({ detail, visitor, meanings }: { detail: DecisionDetail; visitor: VisitorDetail | undefined; meanings: Record<string, string> }) {
-  const { labels, scores } = detail.decision;
-  const speaksFor = labels.filter((label) => FOR.test(label));
-  const against = labels.filter((label) => !FOR.test(label) && !NEUTRAL.test(label));
-  const bot = scores?.["bot"];
-  const passed = visitor?.challengesPassed ?? 0;
-  const meaning = (label: string) => meanings[label] ?? meanings[label.replace(/\.[^.]+$/, ".*")] ?? label;
-  const refused = visitor ? visitor.requests - (visitor.outcomes["allow"] ?? 0) : 0;
-  return (
-    <div class="cols three">
-      <section class="stack tight" aria-label={t("appeals.for")}>
-        <h2>{t("appeals.for")}</h2>
-        <ul class="path">
-          {passed > 0 && <Point icon="check" tone="allow" title={t("appeals.passed", { n: passed })} />}
-          {bot !== undefined && bot < LOW && <Point icon="check" tone="allow" title={t("appeals.lowScore", { score: score(bot) })} />}
-          {speaksFor.map((label) => (
-            <Point key={label} icon="check" tone="allow" title={meaning(label)} labels={[label]} />
-          ))}
-        </ul>
-        {passed === 0 && speaksFor.length === 0 && !(bot !== undefined && bot < LOW) && <p class="faint">{t("appeals.nothing")}</p>}
-      </section>
-      <section class="stack tight" aria-label={t("appeals.against")}>
-        <h2>{t("appeals.against")}</h2>
-        <ul class="path">
-          {bot !== undefined && bot >= LOW && <Point icon={bot >= ACTS ? "x" : "alert"} tone={bot >= ACTS ? "block" : "challenge"} title={t("appeals.highScore", { score: score(bot) })} />}
-          {against.map((label) => (
-            <Point key={label} icon="x" tone="block" title={meaning(label)} labels={[label]} />
-          ))}
-          {visitor && refused > 20 && <Point icon="alert" tone="challenge" title={t("appeals.often", { n: refused, all: count(visitor.requests) })} />}
-        </ul>
-        {against.length === 0 && refused <= 20 && !(bot !== undefined && bot >= LOW) && <p class="faint">{t("appeals.nothing")}</p>}
-      </section>
-    </div>
-  );
-}
-
-function Facts({ detail, visitor, siteKey }: { detail: AppealDetail; visitor: VisitorDetail | undefined; siteKey: string }) {
-  const { appeal } = detail;
-  return (
-    <dl class="rows">
-      <div>
-        <dt>{t("appeals.refusedBy")}</dt>
-        <dd>
-          {appeal.rule ? (
-            <>
-              <code>{appeal.rule}</code> · <a href={siteHref(siteKey, "rules")}>{t("appeals.lookAtRules")}</a>
-            </>
-          ) : (
-            t("appeals.noRule")
-          )}
-        </dd>
-      </div>
-      <div>
-        <dt>{t("decision.visitor")}</dt>
-        <dd class="row">
-          <a href={`${siteHref(siteKey, "visitors")}?open=${appeal.visitorId}`}>
-            <code>{appeal.visitorId}</code>
-          </a>
-          {visitor && t("visitors.sentence", { n: visitor.requests, passed: visitor.challengesPassed, challenges: visitor.challenges })}
-        </dd>
-      </div>
-      {detail.sameRule + detail.sameVisitor > 0 && (
-        <div>
-          <dt>{t("appeals.others")}</dt>
-          <dd>
-            {detail.sameRule > 0 && t("appeals.sameRule", { n: detail.sameRule })} {detail.sameVisitor > 0 && t("appeals.sameVisitor", { n: detail.sameVisitor })}
-          </dd>
-        </div>
-      )}
-      {appeal.label && (
-        <div>
-          <dt>{t("detail.label")}</dt>
-          <dd>{t(`label.${appeal.label}`)}</dd>
-        </div>
-      )}
-      {appeal.answeredAt && (
-        <div>
-          <dt>{t("appeals.answered")}</dt>
-          <dd>
-            <Time at={appeal.answeredAt} /> · {appeal.answeredBy}
-            {appeal.listEntryId && (
-              <>
-                {" "}
-                · <a href={siteHref(siteKey, "lists")}>{t("lists.all")}</a>
-              </>
-            )}
-          </dd>
-        </div>
-      )}
-    </dl>
-  );
-}
-
-function Pane({ id, siteKey, meanings, onAnswer, onLabel, onReopen }: {
+function Pane({
+  id,
+  siteKey,
+  meanings,
+  onAnswer,
+  onLabel,
+  onReopen,
+}: {
   id: string;
   siteKey: string;
   meanings: Record<string, string>;
@@ -148,8 +47,12 @@ function Pane({ id, siteKey, meanings, onAnswer, onLabel, onReopen }: {
 }) {
   const found = useQuery<AppealDetail>(id, (signal) => api.get(`/sites/${siteKey}/appeals/${id}`, {}, signal));
   const appeal = found.data?.appeal.id === id ? found.data.appeal : undefined;
-  const decision = useQuery<DecisionDetail>(appeal?.decisionId ?? null, (signal) => api.get(`/decisions/${appeal!.decisionId}`, { siteKey }, signal));
-  const visitor = useQuery<VisitorDetail>(appeal?.visitorId ?? null, (signal) => api.get(`/visitors/${appeal!.visitorId}`, { siteKey }, signal));
+  const decision = useQuery<DecisionDetail>(appeal?.decisionId ?? null, (signal) =>
+    api.get(`/decisions/${appeal!.decisionId}`, { siteKey }, signal),
+  );
+  const visitor = useQuery<VisitorDetail>(appeal?.visitorId ?? null, (signal) =>
+    api.get(`/visitors/${appeal!.visitorId}`, { siteKey }, signal),
+  );
   const [hours, setHours] = useState<string>("24");
   const [reply, setReply, dropReply] = useDraft(`appeal:${id}`, "");
   const isOpen = appeal?.state === "waiting" || appeal?.state === "suspect";
@@ -191,7 +94,11 @@ function Pane({ id, siteKey, meanings, onAnswer, onLabel, onReopen }: {
             <Time at={appeal.createdAt} />
           </span>
         </div>
-        {appeal.message ? <blockquote class="quote">{appeal.message}</blockquote> : <p class="faint">{t("appeals.wordless")}</p>}
+        {appeal.message ? (
+          <blockquote class="quote">{appeal.message}</blockquote>
+        ) : (
+          <p class="faint">{t("appeals.wordless")}</p>
+        )}
         {decision.data ? (
           <Evidence detail={decision.data} visitor={visitor.data} meanings={meanings} />
         ) : decision.error ? (
@@ -202,7 +109,14 @@ function Pane({ id, siteKey, meanings, onAnswer, onLabel, onReopen }: {
         <Facts detail={found.data} visitor={visitor.data} siteKey={siteKey} />
         {isOpen ? (
           <div class="well stack tight">
-            <Field id="reply" label={t("appeals.reply")} help={t("appeals.replyHelp")} value={reply} maxLength={300} onText={setReply} />
+            <Field
+              id="reply"
+              label={t("appeals.reply")}
+              help={t("appeals.replyHelp")}
+              value={reply}
+              maxLength={300}
+              onText={setReply}
+            />
           </div>
         ) : (
           appeal.reply && (
@@ -222,14 +136,24 @@ function Pane({ id, siteKey, meanings, onAnswer, onLabel, onReopen }: {
             <button class="btn big" onClick={() => answer("refuse")} aria-disabled={mayWrite ? undefined : "true"}>
               {t("appeals.stay")} <kbd>R</kbd>
             </button>
-            <button class="btn big" onClick={label} aria-pressed={appeal.label === "human"} aria-disabled={mayWrite ? undefined : "true"}>
+            <button
+              class="btn big"
+              onClick={label}
+              aria-pressed={appeal.label === "human"}
+              aria-disabled={mayWrite ? undefined : "true"}
+            >
               {t("appeals.human")} <kbd>H</kbd>
             </button>
             <button class="btn big quiet" onClick={() => answer("spam")} aria-disabled={mayWrite ? undefined : "true"}>
               {t("appeals.spam")} <kbd>X</kbd>
             </button>
             <span class="push">
-              <Segments label={t("appeals.term")} value={hours} onChange={setHours} options={TERMS.map((each) => ({ value: each, label: t(`lists.term.${each}`) }))} />
+              <Segments
+                label={t("appeals.term")}
+                value={hours}
+                onChange={setHours}
+                options={TERMS.map((each) => ({ value: each, label: t(`lists.term.${each}`) }))}
+              />
             </span>
             {!mayWrite && <span class="s">{t("lists.mayNot")}</span>}
           </>
@@ -238,7 +162,12 @@ function Pane({ id, siteKey, meanings, onAnswer, onLabel, onReopen }: {
             <button class="btn" onClick={() => onReopen(appeal)} aria-disabled={mayWrite ? undefined : "true"}>
               {t("appeals.reopen")}
             </button>
-            <button class="btn" onClick={label} aria-pressed={appeal.label === "human"} aria-disabled={mayWrite ? undefined : "true"}>
+            <button
+              class="btn"
+              onClick={label}
+              aria-pressed={appeal.label === "human"}
+              aria-disabled={mayWrite ? undefined : "true"}
+            >
               {t("appeals.human")} <kbd>H</kbd>
             </button>
           </>
@@ -280,9 +209,13 @@ export default function Appeals() {
   const siteKey = path["siteKey"] ?? "";
   const [params, set] = useParams();
   const state = (STATES.includes(params["state"] as AppealState) ? params["state"] : "waiting") as AppealState;
-  const page = useQuery<AppealPage>(`${siteKey} ${state}`, (signal) => api.get(`/sites/${siteKey}/appeals`, { state, limit: 100 }, signal));
+  const page = useQuery<AppealPage>(`${siteKey} ${state}`, (signal) =>
+    api.get(`/sites/${siteKey}/appeals`, { state, limit: 100 }, signal),
+  );
   const meanings = useQuery<Record<string, string>>("labels", async (signal) =>
-    Object.fromEntries((await api.get<SignalLabelList>("/signal-labels", {}, signal)).items.map((each) => [each.name, each.meaning])),
+    Object.fromEntries(
+      (await api.get<SignalLabelList>("/signal-labels", {}, signal)).items.map((each) => [each.name, each.meaning]),
+    ),
   );
   const [answered, setAnswered] = useState<string[]>([]);
   useEffect(() => setAnswered([]), [page.data]);
@@ -336,7 +269,10 @@ export default function Appeals() {
   const waiting = counts?.waiting ?? 0;
   return (
     <>
-      <Head title={t("page.appeals")} actions={counts && <span class="s soft">{t("appeals.wait", { n: waiting })}</span>}>
+      <Head
+        title={t("page.appeals")}
+        actions={counts && <span class="s soft">{t("appeals.wait", { n: waiting })}</span>}
+      >
         {t("appeals.lead")}
       </Head>
       <div class="filters">
@@ -344,7 +280,10 @@ export default function Appeals() {
           label={t("appeals.which")}
           value={state}
           onChange={(next) => set({ state: next === "waiting" ? undefined : next, open: undefined })}
-          options={STATES.map((each) => ({ value: each, label: `${t(`appeals.state.${each}`)}${counts ? ` ${count(counts[COUNTS[each]] ?? 0)}` : ""}` }))}
+          options={STATES.map((each) => ({
+            value: each,
+            label: `${t(`appeals.state.${each}`)}${counts ? ` ${count(counts[COUNTS[each]] ?? 0)}` : ""}`,
+          }))}
         />
         <span class="push row s faint">
           <kbd>J</kbd>
@@ -365,12 +304,26 @@ export default function Appeals() {
         <div class="pair queue">
           <section class="card" aria-label={t(`appeals.state.${state}`)}>
             <nav class="list" aria-label={t(`appeals.state.${state}`)}>
-              {page.data ? rows.map((row) => <Row key={row.id} appeal={row} current={row.id === open} onOpen={() => show(row.id)} />) : <span class="skel long" />}
+              {page.data ? (
+                rows.map((row) => (
+                  <Row key={row.id} appeal={row} current={row.id === open} onOpen={() => show(row.id)} />
+                ))
+              ) : (
+                <span class="skel long" />
+              )}
             </nav>
           </section>
           {open && (
             <article class="card open" aria-label={t("appeals.one")}>
-              <Pane key={open} id={open} siteKey={siteKey} meanings={meanings.data ?? {}} onAnswer={answer} onLabel={label} onReopen={reopen} />
+              <Pane
+                key={open}
+                id={open}
+                siteKey={siteKey}
+                meanings={meanings.data ?? {}}
+                onAnswer={answer}
+                onLabel={label}
+                onReopen={reopen}
+              />
             </article>
           )}
         </div>

@@ -27,25 +27,43 @@ function Countdown({ credential }: { credential: Credential }) {
         {t("credentials.ends", { when: relative(Date.now() + left) })}
       </span>
       <span class="s soft">{t(usedLately ? "credentials.stillUsed" : "credentials.notUsed")}</span>
-      <progress class="short" max={DAY_S} value={Math.max(0, Math.min(DAY_S, left / 1000))} aria-label={t("credentials.left")} />
+      <progress
+        class="short"
+        max={DAY_S}
+        value={Math.max(0, Math.min(DAY_S, left / 1000))}
+        aria-label={t("credentials.left")}
+      />
     </span>
   );
 }
 
-export function Credentials({ siteKey, list, onChange }: { siteKey: string; list: Credential[]; onChange: () => void }) {
+export function Credentials({
+  siteKey,
+  list,
+  onChange,
+}: {
+  siteKey: string;
+  list: Credential[];
+  onChange: () => void;
+}) {
   const [made, setMade] = useState<CredentialSecret | null>(null);
   const [ending, setEnding] = useState<Credential | null>(null);
   const [overlap, setOverlap] = useState(String(DAY_S));
   const act = useAction(onChange);
   const mayWrite = may("sites:write");
-  const isOver = (each: Credential) => Boolean(each.revokedAt) || (each.expiresAt !== undefined && Date.parse(each.expiresAt) <= Date.now());
+  const isOver = (each: Credential) =>
+    Boolean(each.revokedAt) || (each.expiresAt !== undefined && Date.parse(each.expiresAt) <= Date.now());
   const alive = list.filter((each) => !isOver(each));
   const took = (secret: CredentialSecret, text: string) => {
     setMade(secret);
     toast(text);
     onChange();
   };
-  const create = () => api.post<CredentialSecret>(`/sites/${siteKey}/credentials`, {}).then((secret) => took(secret, t("credentials.created"))).catch(toastError);
+  const create = () =>
+    api
+      .post<CredentialSecret>(`/sites/${siteKey}/credentials`, {})
+      .then((secret) => took(secret, t("credentials.created")))
+      .catch(toastError);
   const rotate = (each: Credential) =>
     api
       .post<CredentialSecret>(`/sites/${siteKey}/credentials/${each.id}/rotate`, { overlapSeconds: Number(overlap) })
@@ -69,10 +87,27 @@ export function Credentials({ siteKey, list, onChange }: { siteKey: string; list
       }
     >
       <div class="in stack">
-        {made && <Secret text={made.secret} label={t("credentials.made")} note={t("credentials.next")} onDone={() => setMade(null)} />}
-        {alive.length === 0 && <Empty icon="key" title={t("credentials.none")}>{t("credentials.noneWhy")}</Empty>}
+        {made && (
+          <Secret
+            text={made.secret}
+            label={t("credentials.made")}
+            note={t("credentials.next")}
+            onDone={() => setMade(null)}
+          />
+        )}
+        {alive.length === 0 && (
+          <Empty icon="key" title={t("credentials.none")}>
+            {t("credentials.noneWhy")}
+          </Empty>
+        )}
         {alive.length > 0 && mayWrite && (
-          <Select id="overlap" label={t("credentials.overlap")} value={overlap} onChange={setOverlap} options={OVERLAPS_S.map((value) => ({ value, label: t(`credentials.overlap.${value}`) }))} />
+          <Select
+            id="overlap"
+            label={t("credentials.overlap")}
+            value={overlap}
+            onChange={setOverlap}
+            options={OVERLAPS_S.map((value) => ({ value, label: t(`credentials.overlap.${value}`) }))}
+          />
         )}
         <ul class="list">
           {list.map((each) => (
@@ -114,7 +149,14 @@ export function Credentials({ siteKey, list, onChange }: { siteKey: string; list
           ))}
         </ul>
       </div>
-      <Confirm open={ending !== null} title={t("credentials.revoke")} word={ending?.name} action={t("credentials.revoke")} onConfirm={revoke} onClose={() => setEnding(null)}>
+      <Confirm
+        open={ending !== null}
+        title={t("credentials.revoke")}
+        word={ending?.name}
+        action={t("credentials.revoke")}
+        onConfirm={revoke}
+        onClose={() => setEnding(null)}
+      >
         {t("credentials.revokeWhy")}
       </Confirm>
     </Card>

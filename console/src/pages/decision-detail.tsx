@@ -1,4 +1,6 @@
-/** One decision, explained: a sentence, the way it took, what was seen, the scores. The raw record is one press away. */
+/**
+ * One decision, explained: a sentence, the way it took, what was seen, the scores. The raw record is one press away.
+ */
 
 import { useEffect, useRef } from "preact/hooks";
 import { api, ApiError, isOperator } from "../api/client";
@@ -8,11 +10,11 @@ import { clock, decimal, score } from "../lib/format";
 import { useKeys } from "../lib/keys";
 import { useQuery } from "../lib/query";
 import { has, named, t } from "../lib/words";
+import { worst } from "../lib/outcomes";
 import { Icon, type IconName } from "../ui/icons";
 import { siteHref } from "../ui/layout";
 import { CopyButton, Failure, LabelPill, OutcomeBadge, Time } from "../ui/parts";
 import { toast, toastError } from "../ui/toasts";
-import { worst } from "./decisions";
 import { LetIn } from "./let-in";
 
 const LABELS: [DecisionLabelValue, string][] = [
@@ -29,7 +31,12 @@ function sentence(detail: DecisionDetail): string {
   const { decision } = detail;
   const { outcome, would } = worst(decision);
   const reason = decision.reasons.find((each) => has(`why.${each}`)) ?? "";
-  const because = reason && reason !== "policy" && reason !== "monitor" ? t(`why.${reason}`) : decision.matchedRule ? t("why.rule", { rule: decision.matchedRule }) : t("why.none");
+  const because =
+    reason && reason !== "policy" && reason !== "monitor"
+      ? t(`why.${reason}`)
+      : decision.matchedRule
+        ? t("why.rule", { rule: decision.matchedRule })
+        : t("why.none");
   return `${because} ${t(`so.${would ? "would." : ""}${outcome}`)}`;
 }
 
@@ -40,7 +47,19 @@ function asked(match: RuleMatch | undefined, label: string): boolean {
   return named.includes(label) || (match.any_prefix ?? []).some((prefix) => label.startsWith(prefix));
 }
 
-function Step({ icon, title, side, note, tone }: { icon: IconName; title: string; side?: string; note?: string; tone?: string }) {
+function Step({
+  icon,
+  title,
+  side,
+  note,
+  tone,
+}: {
+  icon: IconName;
+  title: string;
+  side?: string;
+  note?: string;
+  tone?: string;
+}) {
   return (
     <li data-o={tone} class={icon === "dots" ? "later" : undefined}>
       <Icon name={icon} />
@@ -60,19 +79,38 @@ function Path({ detail }: { detail: DecisionDetail }) {
   const proof = decision.labels.find((label) => label.startsWith("receipt."));
   return (
     <ol class="path">
-      <Step icon="check" title={t("path.route")} side={`${decision.method} ${decision.route}${decision.action ? ` → ${decision.action}` : ""}`} />
+      <Step
+        icon="check"
+        title={t("path.route")}
+        side={`${decision.method} ${decision.route}${decision.action ? ` → ${decision.action}` : ""}`}
+      />
       <Step icon="check" title={t("path.agent")} side={decision.agent ?? t("path.unsigned")} />
-      <Step icon={early ? SIGN[outcome]! : "check"} tone={early ? outcome : undefined} title={t("path.proof")} side={proof?.replace("receipt.", "") ?? t("path.noProof")} note={early ? named("why", decision.reasons[0] ?? "") : undefined} />
+      <Step
+        icon={early ? SIGN[outcome]! : "check"}
+        tone={early ? outcome : undefined}
+        title={t("path.proof")}
+        side={proof?.replace("receipt.", "") ?? t("path.noProof")}
+        note={early ? named("why", decision.reasons[0] ?? "") : undefined}
+      />
       {byRule ? (
         <Step
           icon={SIGN[outcome]!}
           tone={outcome}
           title={t("path.rule")}
           side={decision.matchedRule}
-          note={[rule && t("path.does", { action: rule.action }), t(detail.ruleCurrent ? "path.current" : "path.past", { version: decision.ruleSetVersion ?? "" })].filter(Boolean).join(" ")}
+          note={[
+            rule && t("path.does", { action: rule.action }),
+            t(detail.ruleCurrent ? "path.current" : "path.past", { version: decision.ruleSetVersion ?? "" }),
+          ]
+            .filter(Boolean)
+            .join(" ")}
         />
       ) : (
-        <Step icon={early ? "dots" : "check"} title={t("path.rule")} side={t(early ? "path.notReached" : "path.noRule")} />
+        <Step
+          icon={early ? "dots" : "check"}
+          title={t("path.rule")}
+          side={t(early ? "path.notReached" : "path.noRule")}
+        />
       )}
       {detail.monitored && <Step icon="eye" title={t("path.mode")} note={t("path.monitored")} />}
     </ol>
@@ -128,7 +166,13 @@ async function setLabel(siteKey: string, decision: Decision, label: DecisionLabe
   await api.put(`/decisions/${decision.id}/label?siteKey=${siteKey}`, { label });
 }
 
-export function DecisionDetailPane({ id, siteKey, onClose, onFilter, onLabel }: {
+export function DecisionDetailPane({
+  id,
+  siteKey,
+  onClose,
+  onFilter,
+  onLabel,
+}: {
   id: string;
   siteKey: string;
   onClose: () => void;
@@ -138,7 +182,9 @@ export function DecisionDetailPane({ id, siteKey, onClose, onFilter, onLabel }: 
 }) {
   const pane = useRef<HTMLElement>(null);
   const letIn = useRef<HTMLDetailsElement>(null);
-  const { data, error, loading, reload } = useQuery<DecisionDetail>(id, (signal) => api.get(`/decisions/${id}`, { siteKey }, signal));
+  const { data, error, loading, reload } = useQuery<DecisionDetail>(id, (signal) =>
+    api.get(`/decisions/${id}`, { siteKey }, signal),
+  );
   const decision = data?.decision;
   useEffect(() => pane.current?.scrollTo(0, 0), [id]);
   const label = (value: DecisionLabelValue) => {
@@ -162,11 +208,26 @@ export function DecisionDetailPane({ id, siteKey, onClose, onFilter, onLabel }: 
         letIn.current.querySelector<HTMLElement>("input:checked")?.focus();
       },
     },
-    { key: "c", help: t("detail.copy"), run: () => void navigator.clipboard.writeText(id).then(() => toast(t("copy.done"))) },
-    ...(isOperator ? LABELS.map(([value, key]) => ({ key, help: t("detail.labelKey", { label: t(`label.${value}`) }), run: () => label(value) })) : []),
+    {
+      key: "c",
+      help: t("detail.copy"),
+      run: () => void navigator.clipboard.writeText(id).then(() => toast(t("copy.done"))),
+    },
+    ...(isOperator
+      ? LABELS.map(([value, key]) => ({
+          key,
+          help: t("detail.labelKey", { label: t(`label.${value}`) }),
+          run: () => label(value),
+        }))
+      : []),
   ]);
   return (
-    <aside class={loading && data ? "card detail stale" : "card detail"} ref={pane} tabIndex={-1} aria-label={t("detail.title", { id })}>
+    <aside
+      class={loading && data ? "card detail stale" : "card detail"}
+      ref={pane}
+      tabIndex={-1}
+      aria-label={t("detail.title", { id })}
+    >
       <header>
         <div class="row">
           {decision && <OutcomeBadge {...worst(decision)} />}
@@ -219,7 +280,12 @@ export function DecisionDetailPane({ id, siteKey, onClose, onFilter, onLabel }: 
             {decision.operatorLabel && (
               <div>
                 <dt>{t("detail.label")}</dt>
-                <dd>{t("detail.labeledBy", { label: t(`label.${decision.operatorLabel.label}`), actor: decision.operatorLabel.actor })}</dd>
+                <dd>
+                  {t("detail.labeledBy", {
+                    label: t(`label.${decision.operatorLabel.label}`),
+                    actor: decision.operatorLabel.actor,
+                  })}
+                </dd>
               </div>
             )}
             {data.traceUrl && (
@@ -255,7 +321,12 @@ export function DecisionDetailPane({ id, siteKey, onClose, onFilter, onLabel }: 
         <footer class="even">
           <span>{t("detail.label")}</span>
           {LABELS.map(([value, key]) => (
-            <button class="btn" key={value} aria-pressed={decision.operatorLabel?.label === value} onClick={() => label(value)}>
+            <button
+              class="btn"
+              key={value}
+              aria-pressed={decision.operatorLabel?.label === value}
+              onClick={() => label(value)}
+            >
               {t(`label.${value}`)} <kbd>{key.toUpperCase()}</kbd>
             </button>
           ))}

@@ -3,11 +3,12 @@
 import { useRef, useState } from "preact/hooks";
 import { useRoute } from "preact-iso";
 import { address, api } from "../api/client";
-import type { Decision, DecisionPage, Outcome } from "../api/types.gen";
+import type { Decision, DecisionPage } from "../api/types.gen";
 import { score } from "../lib/format";
 import { useKeys } from "../lib/keys";
 import { useParams, type Params } from "../lib/params";
 import { useEvery, useQuery } from "../lib/query";
+import { worst } from "../lib/outcomes";
 import { RANGES, useRange } from "../lib/range";
 import { t } from "../lib/words";
 import { Icon } from "../ui/icons";
@@ -18,7 +19,7 @@ import { DecisionDetailPane } from "./decision-detail";
 const LIVE_MS = 3000;
 const PAGE = 50;
 const MOST_ROWS = 1000;
-export const FILTERS = ["kind", "outcome", "wouldDecision", "rule", "label", "visitor", "action"] as const;
+const FILTERS = ["kind", "outcome", "wouldDecision", "rule", "label", "visitor", "action"] as const;
 const CHOICES: Partial<Record<(typeof FILTERS)[number], string[]>> = {
   kind: ["request", "challenge"],
   outcome: ["allow", "challenge", "block", "drop"],
@@ -29,10 +30,6 @@ const LISTED = RANGES.filter((name) => name !== "91d");
 
 function filtersOf(params: Params): Record<string, string> {
   return Object.fromEntries(FILTERS.flatMap((name) => (params[name] ? [[name, params[name]]] : [])));
-}
-
-export function worst(decision: Decision): { outcome: Outcome; would: boolean } {
-  return decision.wouldDecision ? { outcome: decision.wouldDecision, would: true } : { outcome: decision.outcome, would: false };
 }
 
 function Row({ decision, selected, onOpen }: { decision: Decision; selected: boolean; onOpen: () => void }) {
@@ -63,7 +60,9 @@ function Row({ decision, selected, onOpen }: { decision: Decision; selected: boo
       <td class="opt">
         <code>{decision.reasons[0]}</code>
       </td>
-      <td class="opt2">{decision.matchedRule ? <code>{decision.matchedRule}</code> : <span class="faint">{t("decision.noRule")}</span>}</td>
+      <td class="opt2">
+        {decision.matchedRule ? <code>{decision.matchedRule}</code> : <span class="faint">{t("decision.noRule")}</span>}
+      </td>
       <td class="opt2">
         <code class="faint">{decision.visitorId?.slice(0, 8)}</code>
       </td>
@@ -73,7 +72,13 @@ function Row({ decision, selected, onOpen }: { decision: Decision; selected: boo
 }
 
 /** A number, or `name:value`, typed or pasted into one field. */
-function Finder({ onOpen, onFilter }: { onOpen: (id: string) => void; onFilter: (name: string, value: string) => void }) {
+function Finder({
+  onOpen,
+  onFilter,
+}: {
+  onOpen: (id: string) => void;
+  onFilter: (name: string, value: string) => void;
+}) {
   const [problem, setProblem] = useState("");
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
@@ -91,7 +96,15 @@ function Finder({ onOpen, onFilter }: { onOpen: (id: string) => void; onFilter: 
   return (
     <form class="search grow" role="search" onSubmit={submit}>
       <Icon name="search" />
-      <input type="search" name="find" id="find" aria-label={t("decisions.find")} placeholder={t("decisions.find")} aria-invalid={problem ? "true" : undefined} aria-describedby={problem ? "find-e" : undefined} />
+      <input
+        type="search"
+        name="find"
+        id="find"
+        aria-label={t("decisions.find")}
+        placeholder={t("decisions.find")}
+        aria-invalid={problem ? "true" : undefined}
+        aria-describedby={problem ? "find-e" : undefined}
+      />
       <kbd>/</kbd>
       {problem && (
         <p class="vh" id="find-e" role="alert">
@@ -138,7 +151,10 @@ function Chips({ filters, onRemove }: { filters: Record<string, string>; onRemov
         <span class="chip" key={name}>
           {t(`filter.${name}`)}
           <b>{value}</b>
-          <button aria-label={t("decisions.remove", { name: t(`filter.${name}`), value })} onClick={() => onRemove(name)}>
+          <button
+            aria-label={t("decisions.remove", { name: t(`filter.${name}`), value })}
+            onClick={() => onRemove(name)}
+          >
             <Icon name="x" />
           </button>
         </span>
@@ -177,7 +193,8 @@ export default function Decisions() {
   const query = { siteKey, from: range.from, to: moving ? undefined : range.to, ...filters, limit: PAGE };
   const page = useQuery<DecisionPage>(key, (signal) => api.get("/decisions", query, signal));
   // Derived and not set by an effect, which would draw every row twice.
-  const { older, fresh, cursor } = beside?.page === page.data && beside ? beside : { older: [], fresh: [], cursor: page.data?.nextCursor };
+  const { older, fresh, cursor } =
+    beside?.page === page.data && beside ? beside : { older: [], fresh: [], cursor: page.data?.nextCursor };
   const setFresh = (waiting: Decision[]) => setBeside({ page: page.data, older, cursor, fresh: waiting });
   const rows = [...(page.data?.items ?? []), ...older];
   const newest = (fresh[0] ?? rows[0])?.id;
@@ -258,7 +275,11 @@ export default function Decisions() {
         <FilterMenu onFilter={filter} />
       </div>
       <div class={open ? "pair" : "stack"}>
-        <section class={page.loading && page.data ? "card stale" : "card"} aria-label={t("page.decisions")} aria-busy={page.loading}>
+        <section
+          class={page.loading && page.data ? "card stale" : "card"}
+          aria-label={t("page.decisions")}
+          aria-busy={page.loading}
+        >
           {page.error && !page.data ? (
             <Failure error={page.error} retry={page.reload} />
           ) : rows.length === 0 && page.data ? (
@@ -295,14 +316,28 @@ export default function Decisions() {
                     <th scope="col">{t("decision.time")}</th>
                     <th scope="col">{t("decision.outcome")}</th>
                     <th scope="col">{t("decision.route")}</th>
-                    <th scope="col" class="opt">{t("decision.reason")}</th>
-                    <th scope="col" class="opt2">{t("decision.rule")}</th>
-                    <th scope="col" class="opt2">{t("decision.visitor")}</th>
-                    <th scope="col" class="n opt">{t("decision.score")}</th>
+                    <th scope="col" class="opt">
+                      {t("decision.reason")}
+                    </th>
+                    <th scope="col" class="opt2">
+                      {t("decision.rule")}
+                    </th>
+                    <th scope="col" class="opt2">
+                      {t("decision.visitor")}
+                    </th>
+                    <th scope="col" class="n opt">
+                      {t("decision.score")}
+                    </th>
                   </tr>
                 </thead>
                 <tbody>
-                  {page.data ? rows.map((row) => <Row key={row.id} decision={row} selected={row.id === open} onOpen={() => show(row.id)} />) : <SkeletonRows rows={12} columns={7} />}
+                  {page.data ? (
+                    rows.map((row) => (
+                      <Row key={row.id} decision={row} selected={row.id === open} onOpen={() => show(row.id)} />
+                    ))
+                  ) : (
+                    <SkeletonRows rows={12} columns={7} />
+                  )}
                 </tbody>
               </table>
             </div>

@@ -48,7 +48,15 @@ function useBacktest(siteKey: string, kind: ListKind, value: string, outcome: Li
 }
 
 /** What an entry opens or closes beside the one that was meant. */
-export function Opens({ report, outcome, siteKey }: { report: ListBacktestReport; outcome: ListOutcome; siteKey: string }) {
+export function Opens({
+  report,
+  outcome,
+  siteKey,
+}: {
+  report: ListBacktestReport;
+  outcome: ListOutcome;
+  siteKey: string;
+}) {
   if (!report.told) return <Note tone="info">{report.why}</Note>;
   const many = report.visitors > 1;
   return (
@@ -78,7 +86,14 @@ export function Opens({ report, outcome, siteKey }: { report: ListBacktestReport
   );
 }
 
-export function EntryForm({ siteKey, name, suggestions = [], kinds, outcomes, onDone }: {
+export function EntryForm({
+  siteKey,
+  name,
+  suggestions = [],
+  kinds,
+  outcomes,
+  onDone,
+}: {
   siteKey: string;
   /** Under which what is typed is kept. */
   name: string;
@@ -111,7 +126,13 @@ export function EntryForm({ siteKey, name, suggestions = [], kinds, outcomes, on
     setProblem("");
     try {
       const expiresAt = hours === "0" ? undefined : new Date(Date.now() + Number(hours) * HOUR_MS).toISOString();
-      const made = await api.post<ListEntry>(`/sites/${siteKey}/list-entries`, { kind, value: value.trim(), outcome, note: note.trim(), expiresAt });
+      const made = await api.post<ListEntry>(`/sites/${siteKey}/list-entries`, {
+        kind,
+        value: value.trim(),
+        outcome,
+        note: note.trim(),
+        expiresAt,
+      });
       dropValue();
       dropNote();
       toast(t(`lists.did.${outcome}`, { value: made.value }), () => {
@@ -129,9 +150,19 @@ export function EntryForm({ siteKey, name, suggestions = [], kinds, outcomes, on
   return (
     <form class="stack" onSubmit={(event) => void add(event)}>
       {outcomes.length > 1 && (
-        <Segments label={t("lists.outcome")} value={outcome} onChange={setOutcome} options={outcomes.map((each) => ({ value: each, label: t(`lists.outcome.${each}`) }))} />
+        <Segments
+          label={t("lists.outcome")}
+          value={outcome}
+          onChange={setOutcome}
+          options={outcomes.map((each) => ({ value: each, label: t(`lists.outcome.${each}`) }))}
+        />
       )}
-      <Segments label={t("lists.kind")} value={kind} onChange={setKind} options={kinds.map((each) => ({ value: each, label: t(`lists.kind.${each}`) }))} />
+      <Segments
+        label={t("lists.kind")}
+        value={kind}
+        onChange={setKind}
+        options={kinds.map((each) => ({ value: each, label: t(`lists.kind.${each}`) }))}
+      />
       <Field
         id={`${id}-value`}
         label={t(`lists.value.${kind}`)}
@@ -145,8 +176,20 @@ export function EntryForm({ siteKey, name, suggestions = [], kinds, outcomes, on
           setValue(text);
         }}
       />
-      <Segments label={t("lists.term")} value={hours} onChange={setHours} options={TERMS.map((each) => ({ value: String(each), label: t(`lists.term.${each}`) }))} />
-      <Field id={`${id}-note`} label={t("lists.note")} help={t("lists.noteHelp")} value={note} maxLength={500} onText={setNote} />
+      <Segments
+        label={t("lists.term")}
+        value={hours}
+        onChange={setHours}
+        options={TERMS.map((each) => ({ value: String(each), label: t(`lists.term.${each}`) }))}
+      />
+      <Field
+        id={`${id}-note`}
+        label={t("lists.note")}
+        help={t("lists.noteHelp")}
+        value={note}
+        maxLength={500}
+        onText={setNote}
+      />
       <div aria-live="polite">
         {tried.busy && <p class="s faint">{t("lists.trying")}</p>}
         {tried.report && <Opens report={tried.report} outcome={outcome} siteKey={siteKey} />}

@@ -17,7 +17,11 @@ const KINDS = ["drop", "block", "challenge"] as const;
 export function ofThousand(metrics: Metrics): Record<(typeof KINDS)[number], number> {
   const { totals } = metrics;
   const part = (value: number) => (value === 0 ? 0 : Math.max(1, Math.round((value / totals.requests) * CELLS)));
-  return { drop: part(totals.dropped + totals.wouldDrop), block: part(totals.blocked + totals.wouldBlock), challenge: part(totals.challenged + totals.wouldChallenge) };
+  return {
+    drop: part(totals.dropped + totals.wouldDrop),
+    block: part(totals.blocked + totals.wouldBlock),
+    challenge: part(totals.challenged + totals.wouldChallenge),
+  };
 }
 
 function Squares({ metrics }: { metrics: Metrics }) {
@@ -26,13 +30,31 @@ function Squares({ metrics }: { metrics: Metrics }) {
   const first = CELLS - kinds.length;
   const done = metrics.mode === "enforce";
   return (
-    <svg class="thousand" viewBox="0 0 500 200" role="img" aria-label={t("evidence.squares", { allowed: first, challenge: parts.challenge, block: parts.block + parts.drop })}>
+    <svg
+      class="thousand"
+      viewBox="0 0 500 200"
+      role="img"
+      aria-label={t("evidence.squares", {
+        allowed: first,
+        challenge: parts.challenge,
+        block: parts.block + parts.drop,
+      })}
+    >
       <defs>
         <pattern id="g" width="10" height="10" patternUnits="userSpaceOnUse">
           <rect class="area quiet" data-o="allow" x="1" y="1" width="8" height="8" rx="1.5" />
         </pattern>
         {KINDS.map((kind) => (
-          <pattern key={kind} id={`e-${kind}`} class="hatch" data-o={kind} width="4" height="4" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+          <pattern
+            key={kind}
+            id={`e-${kind}`}
+            class="hatch"
+            data-o={kind}
+            width="4"
+            height="4"
+            patternUnits="userSpaceOnUse"
+            patternTransform="rotate(45)"
+          >
             <rect width="4" height="4" />
             <line x1="1" y1="0" x2="1" y2="4" />
           </pattern>
@@ -43,20 +65,37 @@ function Squares({ metrics }: { metrics: Metrics }) {
       {kinds.map((kind, index) => {
         const at = first + index;
         return (
-          <rect key={at} class={done ? "area" : "cell"} data-o={kind} fill={done ? undefined : `url(#e-${kind})`} x={(at % COLUMNS) * 10 + 1} y={Math.floor(at / COLUMNS) * 10 + 1} width="8" height="8" rx="1.5" />
+          <rect
+            key={at}
+            class={done ? "area" : "cell"}
+            data-o={kind}
+            fill={done ? undefined : `url(#e-${kind})`}
+            x={(at % COLUMNS) * 10 + 1}
+            y={Math.floor(at / COLUMNS) * 10 + 1}
+            width="8"
+            height="8"
+            rx="1.5"
+          />
         );
       })}
     </svg>
   );
 }
 
-export function Evidence({ metrics, site, refusedShare, onSwitch }: {
+export function Evidence({
+  metrics,
+  site,
+  refusedShare,
+  onSwitch,
+}: {
   metrics: Metrics;
   site: SiteDetail;
   refusedShare: number;
   onSwitch: (mode: "enforce" | "monitor") => void;
 }) {
-  const analytics = useQuery<SiteAnalytics>(site.siteKey, (signal) => api.get(`/sites/${site.siteKey}/analytics`, {}, signal));
+  const analytics = useQuery<SiteAnalytics>(site.siteKey, (signal) =>
+    api.get(`/sites/${site.siteKey}/analytics`, {}, signal),
+  );
   const parts = ofThousand(metrics);
   const enforcing = site.mode === "enforce";
   const { totals } = metrics;
@@ -70,15 +109,18 @@ export function Evidence({ metrics, site, refusedShare, onSwitch }: {
           <div class="legend">
             <span>
               <span class="key quiet" data-o="allow" />
-              {t("outcome.allow")} <b>{count(totals.allowed - totals.wouldBlock - totals.wouldChallenge - totals.wouldDrop)}</b>
+              {t("outcome.allow")}{" "}
+              <b>{count(totals.allowed - totals.wouldBlock - totals.wouldChallenge - totals.wouldDrop)}</b>
             </span>
             <span>
               <span class={enforcing ? "key" : "key would"} data-o="challenge" />
-              {t(enforcing ? "outcome.challenge" : "would.challenge")} <b>{count(totals.challenged + totals.wouldChallenge)}</b>
+              {t(enforcing ? "outcome.challenge" : "would.challenge")}{" "}
+              <b>{count(totals.challenged + totals.wouldChallenge)}</b>
             </span>
             <span>
               <span class={enforcing ? "key" : "key would"} data-o="block" />
-              {t(enforcing ? "outcome.block" : "would.block")} <b>{count(totals.blocked + totals.wouldBlock + totals.dropped + totals.wouldDrop)}</b>
+              {t(enforcing ? "outcome.block" : "would.block")}{" "}
+              <b>{count(totals.blocked + totals.wouldBlock + totals.dropped + totals.wouldDrop)}</b>
             </span>
           </div>
           <Squares metrics={metrics} />
@@ -90,7 +132,12 @@ export function Evidence({ metrics, site, refusedShare, onSwitch }: {
             items={(analytics.data?.top.reasons ?? [])
               .filter(({ name }) => name !== "allowed" && name !== "monitor")
               .slice(0, 5)
-              .map((item) => ({ key: item.name, name: <code>{item.name}</code>, count: item.count, tone: "challenge" as const }))}
+              .map((item) => ({
+                key: item.name,
+                name: <code>{item.name}</code>,
+                count: item.count,
+                tone: "challenge" as const,
+              }))}
             empty={t("overview.whyNone")}
           />
           <a class="s" href={`${siteHref(site.siteKey, "decisions")}?wouldDecision=challenge`}>
@@ -106,7 +153,11 @@ export function Evidence({ metrics, site, refusedShare, onSwitch }: {
               {t("evidence.toMonitor")}
             </button>
           ) : (
-            <button class="btn main" onClick={() => onSwitch("enforce")} aria-disabled={may("sites:write") ? undefined : "true"}>
+            <button
+              class="btn main"
+              onClick={() => onSwitch("enforce")}
+              aria-disabled={may("sites:write") ? undefined : "true"}
+            >
               {t("evidence.toEnforce")}
             </button>
           )}

@@ -73,9 +73,13 @@ function Secret({ site, secret, onMade }: { site: SiteDetail; secret: string; on
   );
 }
 
-/** Where the site's pages and servers reach the service. Operators are on the other listener, and ask for its address. */
+/**
+ * Where the site's pages and servers reach the service. Operators are on the other listener, and ask for its address.
+ */
 function useGate(): string {
-  const settings = useQuery<InstallationSettings>(isOperator ? "gate" : null, (signal) => api.get("/settings", {}, signal));
+  const settings = useQuery<InstallationSettings>(isOperator ? "gate" : null, (signal) =>
+    api.get("/settings", {}, signal),
+  );
   if (!isOperator) return location.origin;
   const set = (name: string) => settings.data?.items.find((each) => each.name === name)?.value;
   return set("PUBLIC_BASE_URL") || `http://${set("AGENTGATE_PUBLIC_LISTEN") ?? "…"}`;
@@ -88,7 +92,10 @@ function Snippets({ stack, site, secret }: { stack: string; site: SiteDetail; se
   const gate = useGate();
   if (proxy && error) return <Failure error={error} retry={reload} />;
   const files = proxy
-    ? (data?.proxy === proxy ? data.files : []).map((file) => ({ name: file.name, text: secret ? file.text.replaceAll(data!.placeholder, secret) : file.text }))
+    ? (data?.proxy === proxy ? data.files : []).map((file) => ({
+        name: file.name,
+        text: secret ? file.text.replaceAll(data!.placeholder, secret) : file.text,
+      }))
     : snippets(stack, { gate, siteKey: site.siteKey, action });
   return (
     <div class="cols">
@@ -101,7 +108,11 @@ function Snippets({ stack, site, secret }: { stack: string; site: SiteDetail; se
 
 function Waiting({ site, status }: { site: SiteDetail; status: InstallStatus | undefined }) {
   const live = status?.status === "live";
-  const used = site.credentialList.map(({ lastUsedAt }) => lastUsedAt).filter(Boolean).sort().at(-1);
+  const used = site.credentialList
+    .map(({ lastUsedAt }) => lastUsedAt)
+    .filter(Boolean)
+    .sort()
+    .at(-1);
   const origin = site.allowedOrigins[0];
   return (
     <div class="card wait">
@@ -154,7 +165,9 @@ export default function Install() {
   const site = useQuery<SiteDetail>(siteKey, (signal) => api.get(`/sites/${siteKey}`, {}, signal));
   const status = useQuery<InstallStatus>(siteKey, (signal) => api.get(`/sites/${siteKey}/install`, {}, signal));
   const live = status.data?.status === "live";
-  const metrics = useQuery<Metrics>(live ? siteKey : null, (signal) => api.get("/metrics", { siteKey, from: new Date(Date.now() - 86_400_000).toISOString() }, signal));
+  const metrics = useQuery<Metrics>(live ? siteKey : null, (signal) =>
+    api.get("/metrics", { siteKey, from: new Date(Date.now() - 86_400_000).toISOString() }, signal),
+  );
   useEvery(live ? null : WAIT_MS, () => {
     void api.get<InstallStatus>(`/sites/${siteKey}/install`).then((next) => {
       if (next.status === status.data?.status) return;
@@ -201,7 +214,11 @@ export default function Install() {
           <li class="done">
             <h2>{t("install.step1")}</h2>
             <p class="s soft">
-              {data.name} {data.allowedOrigins.map((origin) => <code key={origin}> {origin}</code>)} · <code>{data.siteKey}</code>
+              {data.name}{" "}
+              {data.allowedOrigins.map((origin) => (
+                <code key={origin}> {origin}</code>
+              ))}{" "}
+              · <code>{data.siteKey}</code>
             </p>
           </li>
           <li class={live || chosen ? "done" : undefined} aria-current={!chosen ? "step" : undefined}>
@@ -223,7 +240,18 @@ export default function Install() {
           <li aria-current={live ? "step" : undefined} class={data.mode === "enforce" ? "done" : undefined}>
             <h2>{t("install.step4")}</h2>
             {metrics.data && metrics.data.totals.requests > 0 ? (
-              <Evidence metrics={metrics.data} site={data} refusedShare={(would(metrics.data.totals) + metrics.data.totals.blocked + metrics.data.totals.challenged + metrics.data.totals.dropped) / metrics.data.totals.requests} onSwitch={switchTo} />
+              <Evidence
+                metrics={metrics.data}
+                site={data}
+                refusedShare={
+                  (would(metrics.data.totals) +
+                    metrics.data.totals.blocked +
+                    metrics.data.totals.challenged +
+                    metrics.data.totals.dropped) /
+                  metrics.data.totals.requests
+                }
+                onSwitch={switchTo}
+              />
             ) : (
               <p class="soft">{t("install.later")}</p>
             )}

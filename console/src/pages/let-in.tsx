@@ -1,4 +1,7 @@
-/** "Add an exception", next to a decision: for this visitor, agent, network or program, with a term and what else it opens. */
+/**
+ * "Add an exception", next to a decision: for this visitor, agent, network or program, with a term and what else it
+ * opens.
+ */
 
 import { useState } from "preact/hooks";
 import type { Decision, ListKind } from "../api/types.gen";
@@ -20,6 +23,14 @@ export function LetIn({ decision, siteKey }: { decision: Decision; siteKey: stri
     );
   }
   return (
-    <EntryForm key={decision.id} siteKey={siteKey} name={`let-in:${decision.id}`} suggestions={suggestions} kinds={kinds} outcomes={["allow"]} onDone={(made) => setDone(!made.expired)} />
+    <EntryForm
+      key={decision.id}
+      siteKey={siteKey}
+      name={`let-in:${decision.id}`}
+      suggestions={suggestions}
+      kinds={kinds}
+      outcomes={["allow"]}
+      onDone={(made) => setDone(!made.expired)}
+    />
   );
 }

@@ -41,7 +41,13 @@ export default function Lists() {
       .then(() =>
         toast(
           t("lists.removed", { value }),
-          entry.expired ? undefined : () => void api.post(`/sites/${siteKey}/list-entries`, { kind, value, outcome, note, expiresAt }).then(page.reload).catch(toastError),
+          entry.expired
+            ? undefined
+            : () =>
+                void api
+                  .post(`/sites/${siteKey}/list-entries`, { kind, value, outcome, note, expiresAt })
+                  .then(page.reload)
+                  .catch(toastError),
         ),
       )
       .catch((failure: unknown) => {
@@ -61,7 +67,9 @@ export default function Lists() {
           </button>
         }
       >
-        {page.data && alive.length > 0 ? t("lists.lead", { letIn, keptOut: alive.length - letIn }) : t("lists.leadNone")}
+        {page.data && alive.length > 0
+          ? t("lists.lead", { letIn, keptOut: alive.length - letIn })
+          : t("lists.leadNone")}
       </Head>
       {adding && (
         <Card title={t("lists.new")} lead={t("lists.newLead")}>
@@ -80,7 +88,12 @@ export default function Lists() {
         </Card>
       )}
       <div class="filters">
-        <Segments label={t("lists.shown")} value={shown} onChange={(next) => set({ shown: next === "all" ? undefined : next })} options={SHOWN.map((each) => ({ value: each, label: t(`lists.shown.${each}`) }))} />
+        <Segments
+          label={t("lists.shown")}
+          value={shown}
+          onChange={(next) => set({ shown: next === "all" ? undefined : next })}
+          options={SHOWN.map((each) => ({ value: each, label: t(`lists.shown.${each}`) }))}
+        />
       </div>
       <DataTable
         title={t("page.lists")}
@@ -103,13 +116,63 @@ export default function Lists() {
           </Empty>
         }
         columns={[
-          { id: "value", label: t("lists.who"), class: "cut", cell: (row) => <code>{row.value}</code>, csv: (row) => row.value },
-          { id: "kind", label: t("lists.kind"), class: "opt", cell: (row) => t(`lists.kind.${row.kind}`), csv: (row) => row.kind },
-          { id: "outcome", label: t("lists.outcome"), cell: (row) => <OutcomeBadge outcome={row.outcome} would={row.expired} />, csv: (row) => row.outcome },
-          { id: "note", label: t("lists.note"), class: "opt2", cell: (row) => row.note || <span class="faint">–</span>, csv: (row) => row.note },
-          { id: "createdBy", label: t("lists.by"), class: "opt2", cell: (row) => row.createdBy, csv: (row) => row.createdBy },
-          { id: "expiresAt", label: t("lists.until"), class: "nw", cell: (row) => (row.expired ? t("lists.over") : row.expiresAt ? <Time at={row.expiresAt} /> : t("lists.term.0")), csv: (row) => row.expiresAt },
-          { id: "remove", label: <span class="vh">{t("lists.actions")}</span>, class: "n", cell: (row) => may("sites:write") && <button class="btn sq quiet" aria-label={t("lists.remove", { value: row.value })} onClick={() => remove(row)}><Icon name="x" /></button> },
+          {
+            id: "value",
+            label: t("lists.who"),
+            class: "cut",
+            cell: (row) => <code>{row.value}</code>,
+            csv: (row) => row.value,
+          },
+          {
+            id: "kind",
+            label: t("lists.kind"),
+            class: "opt",
+            cell: (row) => t(`lists.kind.${row.kind}`),
+            csv: (row) => row.kind,
+          },
+          {
+            id: "outcome",
+            label: t("lists.outcome"),
+            cell: (row) => <OutcomeBadge outcome={row.outcome} would={row.expired} />,
+            csv: (row) => row.outcome,
+          },
+          {
+            id: "note",
+            label: t("lists.note"),
+            class: "opt2",
+            cell: (row) => row.note || <span class="faint">–</span>,
+            csv: (row) => row.note,
+          },
+          {
+            id: "createdBy",
+            label: t("lists.by"),
+            class: "opt2",
+            cell: (row) => row.createdBy,
+            csv: (row) => row.createdBy,
+          },
+          {
+            id: "expiresAt",
+            label: t("lists.until"),
+            class: "nw",
+            cell: (row) =>
+              row.expired ? t("lists.over") : row.expiresAt ? <Time at={row.expiresAt} /> : t("lists.term.0"),
+            csv: (row) => row.expiresAt,
+          },
+          {
+            id: "remove",
+            label: <span class="vh">{t("lists.actions")}</span>,
+            class: "n",
+            cell: (row) =>
+              may("sites:write") && (
+                <button
+                  class="btn sq quiet"
+                  aria-label={t("lists.remove", { value: row.value })}
+                  onClick={() => remove(row)}
+                >
+                  <Icon name="x" />
+                </button>
+              ),
+          },
         ]}
       />
     </>

@@ -17,7 +17,9 @@ export function originOf(typed: string): string | null {
   if (!text) return null;
   try {
     const url = new URL(/^https?:\/\//.test(text) ? text : `https://${text}`);
-    return url.hostname.includes(".") || url.hostname === "localhost" || url.hostname.startsWith("[") ? url.origin : null;
+    return url.hostname.includes(".") || url.hostname === "localhost" || url.hostname.startsWith("[")
+      ? url.origin
+      : null;
   } catch {
     return null;
   }
@@ -68,7 +70,17 @@ export default function NewSite() {
               </div>
             </div>
           )}
-          <Field id="name" label={t("newSite.name")} help={t("newSite.nameHelp")} error={problem.name} value={name} autocomplete="off" autofocus maxlength={100} onText={setName} />
+          <Field
+            id="name"
+            label={t("newSite.name")}
+            help={t("newSite.nameHelp")}
+            error={problem.name}
+            value={name}
+            autocomplete="off"
+            autofocus
+            maxlength={100}
+            onText={setName}
+          />
           <Field
             id="origin"
             label={t("newSite.origin")}

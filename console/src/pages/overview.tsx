@@ -39,7 +39,17 @@ function refusedShare(metrics: Metrics): number | null {
   return metrics.totals.requests ? (refused(metrics) + would(metrics.totals)) / metrics.totals.requests : null;
 }
 
-function Delta({ now, then, points, lower }: { now: number | null; then: number | null | undefined; points?: boolean; lower?: boolean }) {
+function Delta({
+  now,
+  then,
+  points,
+  lower,
+}: {
+  now: number | null;
+  then: number | null | undefined;
+  points?: boolean;
+  lower?: boolean;
+}) {
   if (now == null || then == null || (!points && then === 0)) return <span class="delta">–</span>;
   const change = points ? now - then : now / then - 1;
   const better = lower === undefined || Math.abs(change) < 0.001 ? undefined : change < 0 === lower ? "allow" : "block";
@@ -129,14 +139,25 @@ function Legend({ metrics }: { metrics: Metrics }) {
 
 function lead(metrics: Metrics): string {
   const part = percent(refusedShare(metrics));
-  const key = metrics.totals.requests === 0 ? "overview.leadNone" : metrics.mode === "enforce" ? "overview.leadEnforce" : "overview.leadMonitor";
+  const key =
+    metrics.totals.requests === 0
+      ? "overview.leadNone"
+      : metrics.mode === "enforce"
+        ? "overview.leadEnforce"
+        : "overview.leadMonitor";
   return t(key, { n: metrics.totals.requests, part });
 }
 
 function Lists({ analytics, siteKey, link }: { analytics: SiteAnalytics; siteKey: string; link: string }) {
   const [where, setWhere] = useState<(typeof WHERE)[number]>("routes");
-  const decisions = (name: string, value: string) => `${siteHref(siteKey, "decisions")}?${link}&${name}=${encodeURIComponent(value)}`;
-  const filterOf: Record<string, string | undefined> = { routes: undefined, actions: "action", asns: "label", countries: "label" };
+  const decisions = (name: string, value: string) =>
+    `${siteHref(siteKey, "decisions")}?${link}&${name}=${encodeURIComponent(value)}`;
+  const filterOf: Record<string, string | undefined> = {
+    routes: undefined,
+    actions: "action",
+    asns: "label",
+    countries: "label",
+  };
   const rows = (items: NamedCount[], filter?: string, tone?: Tone, prefix = "") =>
     items.map((item) => ({
       key: item.name,
@@ -156,19 +177,49 @@ function Lists({ analytics, siteKey, link }: { analytics: SiteAnalytics; siteKey
   const prefix = where === "asns" ? "net.asn." : where === "countries" ? "net.country." : "";
   return (
     <div class="cols">
-      <Card title={t("overview.why")} lead={t("overview.counted")} side={<a class="s" href={`${siteHref(siteKey, "decisions")}?${link}`}>{t("overview.allDecisions")}</a>}>
+      <Card
+        title={t("overview.why")}
+        lead={t("overview.counted")}
+        side={
+          <a class="s" href={`${siteHref(siteKey, "decisions")}?${link}`}>
+            {t("overview.allDecisions")}
+          </a>
+        }
+      >
         <div class="in">
           <Bars items={rows(reasons, undefined, "block")} empty={t("overview.whyNone")} />
         </div>
       </Card>
-      <Card title={t("overview.where")} lead={t("overview.counted")} side={<Segments label={t("overview.where")} value={where} onChange={setWhere} options={WHERE.map((value) => ({ value, label: t(`overview.${value}`) }))} />}>
+      <Card
+        title={t("overview.where")}
+        lead={t("overview.counted")}
+        side={
+          <Segments
+            label={t("overview.where")}
+            value={where}
+            onChange={setWhere}
+            options={WHERE.map((value) => ({ value, label: t(`overview.${value}`) }))}
+          />
+        }
+      >
         <div class="in">
           <Bars items={rows(top[where], filterOf[where], undefined, prefix)} empty={t("overview.whereNone")} />
         </div>
       </Card>
-      <Card title={t("overview.check")} side={<span class="faint s">{challenges.medianSolveMs != null && t("overview.median", { ms: decimal(challenges.medianSolveMs, 0) })}</span>}>
+      <Card
+        title={t("overview.check")}
+        side={
+          <span class="faint s">
+            {challenges.medianSolveMs != null && t("overview.median", { ms: decimal(challenges.medianSolveMs, 0) })}
+          </span>
+        }
+      >
         <div class="in">
-          <Bars items={checks.map(([key, value]) => ({ key, name: t(`overview.check.${key}`), count: value }))} total={challenges.issued || 1} empty="" />
+          <Bars
+            items={checks.map(([key, value]) => ({ key, name: t(`overview.check.${key}`), count: value }))}
+            total={challenges.issued || 1}
+            empty=""
+          />
           <dl class="rows">
             <div>
               <dt>{t("overview.gaveUp")}</dt>
@@ -195,7 +246,10 @@ function HealthNotes({ health, siteKey }: { health: SiteHealth; siteKey: string 
   if (!worst) return null;
   const title = has(`check.${worst.check}`) ? t(`check.${worst.check}`) : worst.check;
   return (
-    <Note tone={BAD_TONES[worst.severity] ?? "challenge"} action={<a href={siteHref(siteKey, "install")}>{t("overview.fix")}</a>}>
+    <Note
+      tone={BAD_TONES[worst.severity] ?? "challenge"}
+      action={<a href={siteHref(siteKey, "install")}>{t("overview.fix")}</a>}
+    >
       <b>{title}</b> {worst.message}
     </Note>
   );
@@ -217,7 +271,9 @@ export default function Overview() {
     ]);
     return { now, then };
   });
-  const analytics = useQuery<SiteAnalytics>(key, (signal) => api.get(`/sites/${siteKey}/analytics`, { from: range.from, to: range.to }, signal));
+  const analytics = useQuery<SiteAnalytics>(key, (signal) =>
+    api.get(`/sites/${siteKey}/analytics`, { from: range.from, to: range.to }, signal),
+  );
   const health = useQuery<SiteHealth>(siteKey, (signal) => api.get(`/sites/${siteKey}/health`, {}, signal));
   useEvery(range.name === "custom" ? null : REFRESH_MS, () => {
     metrics.reload();
@@ -228,8 +284,25 @@ export default function Overview() {
   const { data } = metrics;
   const download = () => {
     if (!data) return;
-    const head = ["start", "end", "requests", "allowed", "challenged", "blocked", "dropped", "wouldChallenge", "wouldBlock", "wouldDrop"];
-    save(`${siteKey}-overview.csv`, csvText(head, data.now.series.map((point) => head.map((name) => point[name as keyof typeof point]))));
+    const head = [
+      "start",
+      "end",
+      "requests",
+      "allowed",
+      "challenged",
+      "blocked",
+      "dropped",
+      "wouldChallenge",
+      "wouldBlock",
+      "wouldDrop",
+    ];
+    save(
+      `${siteKey}-overview.csv`,
+      csvText(
+        head,
+        data.now.series.map((point) => head.map((name) => point[name as keyof typeof point])),
+      ),
+    );
   };
   const link = range.name === "custom" ? `from=${range.from}&to=${range.to}` : `range=${range.name}`;
   const then = data?.then ? data.now.series.map((_, index) => data.then!.series[index]?.requests ?? 0) : undefined;
@@ -273,7 +346,11 @@ export default function Overview() {
         </span>
       </div>
       {health.data && <HealthNotes health={health.data} siteKey={siteKey} />}
-      <section class={metrics.loading && data ? "card stale" : "card"} aria-label={t("overview.byOutcome")} aria-busy={metrics.loading}>
+      <section
+        class={metrics.loading && data ? "card stale" : "card"}
+        aria-label={t("overview.byOutcome")}
+        aria-busy={metrics.loading}
+      >
         {metrics.error && !data ? (
           <Failure error={metrics.error} retry={metrics.reload} />
         ) : data ? (

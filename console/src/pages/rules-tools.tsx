@@ -18,10 +18,18 @@ export interface DraftRules {
 
 /** How many decisions labeled human would become stricter. */
 export function turnedAway(report: BacktestReport): number {
-  return report.flips.filter(({ from, to }) => STRICT.indexOf(to) > STRICT.indexOf(from)).reduce((sum, flip) => sum + flip.humanLabelled, 0);
+  return report.flips
+    .filter(({ from, to }) => STRICT.indexOf(to) > STRICT.indexOf(from))
+    .reduce((sum, flip) => sum + flip.humanLabelled, 0);
 }
 
-export function Backtest({ siteKey, draft, ready, report, onReport }: {
+export function Backtest({
+  siteKey,
+  draft,
+  ready,
+  report,
+  onReport,
+}: {
   siteKey: string;
   draft: DraftRules;
   ready: boolean;
@@ -49,7 +57,12 @@ export function Backtest({ siteKey, draft, ready, report, onReport }: {
       lead={t("rules.backtestLead")}
       side={
         <div class="row">
-          <Segments label={t("range.label")} value={days} onChange={setDays} options={["1", "7", "31"].map((value) => ({ value, label: t(`rules.days.${value}`) }))} />
+          <Segments
+            label={t("range.label")}
+            value={days}
+            onChange={setDays}
+            options={["1", "7", "31"].map((value) => ({ value, label: t(`rules.days.${value}`) }))}
+          />
           <button class="btn" onClick={run} aria-busy={busy} aria-disabled={ready ? undefined : "true"}>
             {t("rules.run")} <kbd>B</kbd>
           </button>
@@ -98,7 +111,12 @@ export function Backtest({ siteKey, draft, ready, report, onReport }: {
             </div>
             <div class="stack tight">
               <h3>{t("rules.byRule")}</h3>
-              <Bars items={Object.entries(report.byRule).slice(0, 8).map(([name, number]) => ({ key: name, name: <code>{name}</code>, count: number }))} empty={t("diff.none")} />
+              <Bars
+                items={Object.entries(report.byRule)
+                  .slice(0, 8)
+                  .map(([name, number]) => ({ key: name, name: <code>{name}</code>, count: number }))}
+                empty={t("diff.none")}
+              />
             </div>
           </div>
         )}
@@ -128,7 +146,10 @@ export function TestRequest({ siteKey, draft, ready }: { siteKey: string; draft:
     if (!ready) return;
     setProblem("");
     api
-      .post<TestReport>(`/sites/${siteKey}/rules/test`, { ...draft, request: { method, url, address: from, headers: headersOf(headers) } })
+      .post<TestReport>(`/sites/${siteKey}/rules/test`, {
+        ...draft,
+        request: { method, url, address: from, headers: headersOf(headers) },
+      })
       .then(setReport)
       .catch((failure: unknown) => setProblem(messageOf(failure)));
   };
@@ -152,7 +173,11 @@ export function TestRequest({ siteKey, draft, ready }: { siteKey: string; draft:
             <>
               <p class="row">
                 <OutcomeBadge outcome={report.outcome} would />
-                {report.listEntry ? t("rules.byList", { id: report.listEntry }) : report.rule ? t("why.rule", { rule: report.rule }) : t("why.none")}
+                {report.listEntry
+                  ? t("rules.byList", { id: report.listEntry })
+                  : report.rule
+                    ? t("why.rule", { rule: report.rule })
+                    : t("why.none")}
               </p>
               <div class="row">
                 {report.labels.map((label) => (

@@ -2,82 +2,71 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { useRoute } from "preact-iso";
-import { api, ApiError, messageOf } from "../api/client";
+import { api, ApiError } from "../api/client";
 import { may } from "../api/session";
-import type { BacktestReport, CheckedRules, ManagedGroupList, Outcome, RuleSet, RulesView, SignalLabelList } from "../api/types.gen";
+import type { BacktestReport, ManagedGroupList, Outcome, RuleSet, RulesView, SignalLabelList } from "../api/types.gen";
 import { merge3 } from "../lib/diff";
 import { useKeys } from "../lib/keys";
 import { useQuery } from "../lib/query";
 import { t } from "../lib/words";
 import { toYaml } from "../lib/yaml";
-import { CodeEditor, type Mark } from "../ui/code-editor";
+import { CodeEditor } from "../ui/code-editor";
 import { Confirm, Dialog } from "../ui/dialogs";
 import { DiffView } from "../ui/diff-view";
 import { Card, Failure, Head, Note, Time } from "../ui/parts";
 import { toast, toastError } from "../ui/toasts";
-import { Backtest, TestRequest, turnedAway, type DraftRules } from "./rules-tools";
+import { Backtest, TestRequest, turnedAway } from "./rules-tools";
+import { Draft, textOf, useRulesDraft, useChecked, marksOf } from "./rules-draft";
 
 const ACTIONS = ["allow", "challenge", "block", "drop", "count"] as const;
-const SETTLED_MS = 400;
 /** Refusals that a person can confirm. */
 const ASKING = new Set(["backtest_refused", "confirmation_required"]);
-const KEYWORDS = ["version", "rules", "name", "match", "action", "routes", "response", "default_action", "group", "overrides", "scope_down", "all_labels", "any_labels", "none_labels", "any_prefix", "score", "min_score", "networks", "countries", "asns", "user_agents", "headers", "methods", "paths", "hosts", ...ACTIONS];
+const KEYWORDS = [
+  "version",
+  "rules",
+  "name",
+  "match",
+  "action",
+  "routes",
+  "response",
+  "default_action",
+  "group",
+  "overrides",
+  "scope_down",
+  "all_labels",
+  "any_labels",
+  "none_labels",
+  "any_prefix",
+  "score",
+  "min_score",
+  "networks",
+  "countries",
+  "asns",
+  "user_agents",
+  "headers",
+  "methods",
+  "paths",
+  "hosts",
+  ...ACTIONS,
+];
 
-interface Draft extends DraftRules {
-  /** The revision and the text that it began from. */
-  revision: number;
-  base: string;
-}
-
-const textOf = (view: RulesView) => `${toYaml(view.ruleSet)}\n`;
-const draftOf = (view: RulesView): Draft => ({ revision: view.revision, base: textOf(view), ruleSetText: textOf(view), overrides: view.overrides });
-
-function useRulesDraft(siteKey: string, view: RulesView | undefined): [Draft | null, (draft: Draft | null) => void] {
-  const place = `draft:rules:${siteKey}`;
-  const [draft, setDraft] = useState<Draft | null>(() => JSON.parse(sessionStorage.getItem(place) ?? "null") as Draft | null);
-  const shown = draft ?? (view ? draftOf(view) : null);
-  const set = (next: Draft | null) => {
-    if (next) sessionStorage.setItem(place, JSON.stringify(next));
-    else sessionStorage.removeItem(place);
-    setDraft(next);
-  };
-  return [shown, set];
-}
-
-/** Checks a draft while it is written. */
-function useChecked(siteKey: string, draft: Draft | null): CheckedRules | null {
-  const [checked, setChecked] = useState<CheckedRules | null>(null);
-  const key = draft ? JSON.stringify([draft.ruleSetText, draft.overrides]) : "";
-  useEffect(() => {
-    if (!draft) return;
-    let over = false;
-    const timer = setTimeout(() => {
-      api
-        .post<CheckedRules>(`/sites/${siteKey}/rules/validate`, { ruleSetText: draft.ruleSetText, overrides: draft.overrides })
-        .then((found) => over || setChecked(found))
-        .catch((failure: unknown) => over || setChecked({ valid: false, errors: [{ message: messageOf(failure) }], lints: [], warnings: [] }));
-    }, SETTLED_MS);
-    return () => {
-      over = true;
-      clearTimeout(timer);
-    };
-  }, [siteKey, key]);
-  return checked;
-}
-
-function marksOf(checked: CheckedRules | null): Mark[] {
-  if (!checked) return [];
-  return [
-    ...checked.errors.map((each) => ({ line: each.line ?? 0, column: each.column, tone: "block" as const, text: each.rule ? `${each.rule}: ${each.message}` : each.message })),
-    ...checked.lints.map((each) => ({ line: each.line ?? 0, column: each.column, tone: "challenge" as const, text: each.rule ? `${each.rule}: ${each.message}` : each.message })),
-  ];
-}
-
-function Effective({ set, overrides, onOverride }: { set: RuleSet; overrides: Record<string, string>; onOverride: (rule: string, action: string) => void }) {
+function Effective({
+  set,
+  overrides,
+  onOverride,
+}: {
+  set: RuleSet;
+  overrides: Record<string, string>;
+  onOverride: (rule: string, action: string) => void;
+}) {
   const rules = set.rules.flatMap((rule) => ("name" in rule ? [rule as { name: string; action: string }] : []));
   const mayWrite = may("sites:write");
   return (
-    <Card title={t("rules.effective")} lead={t("rules.effectiveLead")} side={<code class="s faint">{set.version}</code>}>
+    <Card
+      title={t("rules.effective")}
+      lead={t("rules.effectiveLead")}
+      side={<code class="s faint">{set.version}</code>}
+    >
       <div class="scroll tall" tabIndex={0} role="region" aria-label={set.version}>
         <table class="tbl">
           <caption class="vh">{t("rules.effective")}</caption>
@@ -91,10 +80,16 @@ function Effective({ set, overrides, onOverride }: { set: RuleSet; overrides: Re
             {rules.map((rule) => (
               <tr key={rule.name}>
                 <td>
-                  <code>{rule.name}</code> {overrides[rule.name] && <span class="tag line">{t("rules.overridden")}</span>}
+                  <code>{rule.name}</code>{" "}
+                  {overrides[rule.name] && <span class="tag line">{t("rules.overridden")}</span>}
                 </td>
                 <td>
-                  <select aria-label={t("rules.actionOf", { rule: rule.name })} value={rule.action} disabled={!mayWrite} onChange={(event) => onOverride(rule.name, event.currentTarget.value)}>
+                  <select
+                    aria-label={t("rules.actionOf", { rule: rule.name })}
+                    value={rule.action}
+                    disabled={!mayWrite}
+                    onChange={(event) => onOverride(rule.name, event.currentTarget.value)}
+                  >
                     {ACTIONS.map((action) => (
                       <option key={action} value={action}>
                         {action}
@@ -121,28 +116,30 @@ function Groups({ groups }: { groups: ManagedGroupList }) {
   return (
     <Card title={t("rules.groups")} lead={t("rules.groupsLead")}>
       <div class="in cols tight">
-        {[...groups.items].sort((one, other) => one.name.localeCompare(other.name) || other.version - one.version).map((group) => (
-          <details key={`${group.name} ${group.version}`}>
-            <summary>
-              <code>
-                {group.name} {group.version}
-              </code>{" "}
-              <span class="s soft">{t("rules.members", { n: group.rules.length })}</span>
-            </summary>
-            <p class="s">{group.description}</p>
-            <ul class="list">
-              {group.rules.map((rule) => (
-                <li key={rule.name}>
-                  <span class="row apart">
-                    <code>{rule.name}</code>
-                    <code class="faint">{rule.action}</code>
-                  </span>
-                  <code class="xs soft">{toYaml(rule.match).replaceAll("\n", "  ")}</code>
-                </li>
-              ))}
-            </ul>
-          </details>
-        ))}
+        {[...groups.items]
+          .sort((one, other) => one.name.localeCompare(other.name) || other.version - one.version)
+          .map((group) => (
+            <details key={`${group.name} ${group.version}`}>
+              <summary>
+                <code>
+                  {group.name} {group.version}
+                </code>{" "}
+                <span class="s soft">{t("rules.members", { n: group.rules.length })}</span>
+              </summary>
+              <p class="s">{group.description}</p>
+              <ul class="list">
+                {group.rules.map((rule) => (
+                  <li key={rule.name}>
+                    <span class="row apart">
+                      <code>{rule.name}</code>
+                      <code class="faint">{rule.action}</code>
+                    </span>
+                    <code class="xs soft">{toYaml(rule.match).replaceAll("\n", "  ")}</code>
+                  </li>
+                ))}
+              </ul>
+            </details>
+          ))}
       </div>
     </Card>
   );
@@ -166,14 +163,21 @@ export default function Rules() {
   const words = useMemo(
     () => [
       ...(labels.data?.items ?? []).map(({ name, meaning }) => ({ word: name.replace(/\.\*$/, "."), meaning })),
-      ...[...new Set((groups.data?.items ?? []).map(({ name }) => name))].map((word) => ({ word, meaning: t("rules.groups") })),
+      ...[...new Set((groups.data?.items ?? []).map(({ name }) => name))].map((word) => ({
+        word,
+        meaning: t("rules.groups"),
+      })),
       ...KEYWORDS.map((word) => ({ word, meaning: "" })),
     ],
     [labels.data, groups.data],
   );
   const mayWrite = may("sites:write");
   const now = view.data;
-  const dirty = Boolean(draft && now && (draft.ruleSetText !== textOf(now) || JSON.stringify(draft.overrides) !== JSON.stringify(now.overrides)));
+  const dirty = Boolean(
+    draft &&
+    now &&
+    (draft.ruleSetText !== textOf(now) || JSON.stringify(draft.overrides) !== JSON.stringify(now.overrides)),
+  );
   const stale = Boolean(draft && now && dirty && draft.revision !== now.revision);
   const errors = checked?.errors.length ?? 0;
   const warnings = checked?.warnings.length ?? 0;
@@ -202,7 +206,13 @@ export default function Rules() {
     document.addEventListener("keydown", save);
     return () => document.removeEventListener("keydown", save);
   });
-  useKeys([{ key: "b", help: t("rules.run"), run: () => document.querySelector<HTMLElement>("[data-backtest] header .btn")?.click() }]);
+  useKeys([
+    {
+      key: "b",
+      help: t("rules.run"),
+      run: () => document.querySelector<HTMLElement>("[data-backtest] header .btn")?.click(),
+    },
+  ]);
   /** Returns whether the service asked for a confirmation. */
   const isAsked = (failure: unknown) => {
     const found = failure instanceof ApiError && ASKING.has(failure.code);
@@ -217,7 +227,14 @@ export default function Rules() {
     const { ruleSetText, overrides, revision } = draft;
     const humans = given.includes("backtest_refused") ? {} : { maxHumanFlips: 0 };
     try {
-      const saved = await api.put<RulesView>(`/sites/${siteKey}/rules`, { ruleSetText, overrides, revision, ...humans, guard: true, acknowledge: given.includes("confirmation_required") });
+      const saved = await api.put<RulesView>(`/sites/${siteKey}/rules`, {
+        ruleSetText,
+        overrides,
+        revision,
+        ...humans,
+        guard: true,
+        acknowledge: given.includes("confirmation_required"),
+      });
       view.set(saved);
       setDraft(null);
       setReport(null);
@@ -234,14 +251,27 @@ export default function Rules() {
   };
   const merge = () => {
     if (!draft || !now) return;
-    const merged = merge3(draft.base, draft.ruleSetText, textOf(now), [`<<<<<<< ${t("rules.yours")}`, "=======", `>>>>>>> ${t("rules.theirs")}`]);
-    setDraft({ revision: now.revision, base: textOf(now), ruleSetText: merged.text, overrides: { ...now.overrides, ...draft.overrides } });
+    const merged = merge3(draft.base, draft.ruleSetText, textOf(now), [
+      `<<<<<<< ${t("rules.yours")}`,
+      "=======",
+      `>>>>>>> ${t("rules.theirs")}`,
+    ]);
+    setDraft({
+      revision: now.revision,
+      base: textOf(now),
+      ruleSetText: merged.text,
+      overrides: { ...now.overrides, ...draft.overrides },
+    });
     toast(merged.conflicts ? t("rules.mergedConflicts", { n: merged.conflicts }) : t("rules.merged"));
   };
   const follow = async () => {
     if (!now) return;
     try {
-      const saved = await api.put<RulesView>(`/sites/${siteKey}/rules`, { revision: now.revision, guard: true, acknowledge: asked !== null });
+      const saved = await api.put<RulesView>(`/sites/${siteKey}/rules`, {
+        revision: now.revision,
+        guard: true,
+        acknowledge: asked !== null,
+      });
       view.set(saved);
       setDraft(null);
       toast(t("rules.follows"));
@@ -279,7 +309,8 @@ export default function Rules() {
           ) : undefined
         }
       >
-        {t("rules.lead")} {now && t(`rules.source.${now.source}`, { revision: now.revision })} {now?.updatedAt && <Time at={now.updatedAt} />} {now?.updatedBy}
+        {t("rules.lead")} {now && t(`rules.source.${now.source}`, { revision: now.revision })}{" "}
+        {now?.updatedAt && <Time at={now.updatedAt} />} {now?.updatedBy}
       </Head>
       {now && now.warnings.length > 0 && (
         <Note tone="challenge">
@@ -326,7 +357,14 @@ export default function Rules() {
             </span>
           </header>
           {draft ? (
-            <CodeEditor label={t("rules.text")} value={draft.ruleSetText} onChange={(ruleSetText) => change({ ruleSetText })} marks={marksOf(checked)} words={words} readOnly={!mayWrite} />
+            <CodeEditor
+              label={t("rules.text")}
+              value={draft.ruleSetText}
+              onChange={(ruleSetText) => change({ ruleSetText })}
+              marks={marksOf(checked)}
+              words={words}
+              readOnly={!mayWrite}
+            />
           ) : (
             <div class="in">
               <span class="skel long" />
@@ -334,15 +372,29 @@ export default function Rules() {
           )}
         </section>
         {(checked?.effective ?? now?.effective) && draft && (
-          <Effective set={(checked?.effective ?? now!.effective) as RuleSet} overrides={draft.overrides} onOverride={(rule, action) => change({ overrides: { ...draft.overrides, [rule]: action as Outcome } })} />
+          <Effective
+            set={(checked?.effective ?? now!.effective) as RuleSet}
+            overrides={draft.overrides}
+            onOverride={(rule, action) => change({ overrides: { ...draft.overrides, [rule]: action as Outcome } })}
+          />
         )}
       </div>
       {draft && (
         <>
           <div data-backtest>
-            <Backtest siteKey={siteKey} draft={{ ruleSetText: draft.ruleSetText, overrides: draft.overrides }} ready={ready} report={report} onReport={setReport} />
+            <Backtest
+              siteKey={siteKey}
+              draft={{ ruleSetText: draft.ruleSetText, overrides: draft.overrides }}
+              ready={ready}
+              report={report}
+              onReport={setReport}
+            />
           </div>
-          <TestRequest siteKey={siteKey} draft={{ ruleSetText: draft.ruleSetText, overrides: draft.overrides }} ready={ready} />
+          <TestRequest
+            siteKey={siteKey}
+            draft={{ ruleSetText: draft.ruleSetText, overrides: draft.overrides }}
+            ready={ready}
+          />
         </>
       )}
       {groups.data && <Groups groups={groups.data} />}
@@ -350,7 +402,13 @@ export default function Rules() {
         <div class="dock" role="region" aria-label={t("rules.dock")}>
           <span class="state">
             <span class="dot" data-o={errors ? "block" : warnings ? "challenge" : "allow"} />
-            <b>{errors ? t("rules.errors", { n: errors }) : warnings ? t("rules.warnings", { n: warnings }) : t("rules.valid")}</b>
+            <b>
+              {errors
+                ? t("rules.errors", { n: errors })
+                : warnings
+                  ? t("rules.warnings", { n: warnings })
+                  : t("rules.valid")}
+            </b>
           </span>
           {report && turnedAway(report) > 0 && (
             <span class="state">
@@ -370,7 +428,12 @@ export default function Rules() {
             >
               {t("rules.discard")}
             </button>
-            <button class="btn main" onClick={review} aria-disabled={ready && !stale && mayWrite ? undefined : "true"} aria-describedby={ready ? undefined : "why-not"}>
+            <button
+              class="btn main"
+              onClick={review}
+              aria-disabled={ready && !stale && mayWrite ? undefined : "true"}
+              aria-describedby={ready ? undefined : "why-not"}
+            >
               {t("rules.review")} <kbd>Ctrl S</kbd>
             </button>
           </span>
@@ -388,7 +451,11 @@ export default function Rules() {
         </header>
         {draft && now && (
           <div class="in stack tight">
-            <DiffView before={`${textOf(now)}overrides: ${toYaml(now.overrides)}`} after={`${draft.ruleSetText}overrides: ${toYaml(draft.overrides)}`} label={t("rules.whatChanged")} />
+            <DiffView
+              before={`${textOf(now)}overrides: ${toYaml(now.overrides)}`}
+              after={`${draft.ruleSetText}overrides: ${toYaml(draft.overrides)}`}
+              label={t("rules.whatChanged")}
+            />
             {asked && <Note tone="block">{asked.message}</Note>}
           </div>
         )}
@@ -408,7 +475,14 @@ export default function Rules() {
         </footer>
       </Dialog>
       {now && (
-        <Confirm open={leaving} title={t("rules.follow")} word={siteKey} action={t("rules.follow")} onConfirm={() => void follow()} onClose={() => setLeaving(false)}>
+        <Confirm
+          open={leaving}
+          title={t("rules.follow")}
+          word={siteKey}
+          action={t("rules.follow")}
+          onConfirm={() => void follow()}
+          onClose={() => setLeaving(false)}
+        >
           {asked ? asked.message : t("rules.followWhy")}
         </Confirm>
       )}

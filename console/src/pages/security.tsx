@@ -22,7 +22,13 @@ function Qr({ text }: { text: string }) {
   const size = rows.length;
   const path = rows.flatMap((row, y) => row.flatMap((on, x) => (on ? [`M${x} ${y}h1v1h-1z`] : []))).join("");
   return (
-    <svg class="qr" viewBox={`-2 -2 ${size + 4} ${size + 4}`} role="img" aria-label={t("factor.qr")} shape-rendering="crispEdges">
+    <svg
+      class="qr"
+      viewBox={`-2 -2 ${size + 4} ${size + 4}`}
+      role="img"
+      aria-label={t("factor.qr")}
+      shape-rendering="crispEdges"
+    >
       <rect class="paper" x="-2" y="-2" width={size + 4} height={size + 4} rx="1" />
       <path d={path} />
     </svg>
@@ -81,7 +87,18 @@ function Factor() {
             <code>{setup.secret}</code>
             <CopyButton text={setup.secret} />
           </div>
-          <Field id="code" name="code" class="digits" label={t("factor.code")} error={problem} inputmode="numeric" autocomplete="one-time-code" maxlength={7} required autofocus />
+          <Field
+            id="code"
+            name="code"
+            class="digits"
+            label={t("factor.code")}
+            error={problem}
+            inputmode="numeric"
+            autocomplete="one-time-code"
+            maxlength={7}
+            required
+            autofocus
+          />
           <button class="btn main">{t("factor.enable")}</button>
         </form>
       ) : data?.enabled ? (
@@ -121,8 +138,23 @@ function Disable({ left, required, onDone }: { left: number; required: boolean; 
         <details>
           <summary class="b s">{t("factor.turnOff")}</summary>
           <form class="stack" onSubmit={submit}>
-            <Field id="off-password" name="password" type="password" label={t("password.current")} autocomplete="current-password" required />
-            <Field id="off-code" name="code" label={t("factor.code")} error={problem} inputmode="numeric" autocomplete="one-time-code" required />
+            <Field
+              id="off-password"
+              name="password"
+              type="password"
+              label={t("password.current")}
+              autocomplete="current-password"
+              required
+            />
+            <Field
+              id="off-code"
+              name="code"
+              label={t("factor.code")}
+              error={problem}
+              inputmode="numeric"
+              autocomplete="one-time-code"
+              required
+            />
             <button class="btn bad">{t("factor.turnOff")}</button>
           </form>
         </details>
@@ -141,8 +173,25 @@ function Password() {
   return (
     <Card title={t("password.title")} lead={t("password.lead")}>
       <form class="in stack" onSubmit={submit}>
-        <Field id="current" name="current" type="password" label={t("password.current")} autocomplete="current-password" required />
-        <Field id="new" name="new" type="password" label={t("password.new")} help={t("password.help")} error={problem} autocomplete="new-password" minlength={12} required />
+        <Field
+          id="current"
+          name="current"
+          type="password"
+          label={t("password.current")}
+          autocomplete="current-password"
+          required
+        />
+        <Field
+          id="new"
+          name="new"
+          type="password"
+          label={t("password.new")}
+          help={t("password.help")}
+          error={problem}
+          autocomplete="new-password"
+          minlength={12}
+          required
+        />
         <div class="row">
           <button class="btn main">{t("password.do")}</button>
         </div>
@@ -160,7 +209,10 @@ function Sessions() {
       title={t("sessions.title")}
       side={
         rows.length > 1 ? (
-          <button class="btn bad" onClick={() => act(() => api.post("/v1/account/sessions/revoke-others"), t("sessions.ended"))}>
+          <button
+            class="btn bad"
+            onClick={() => act(() => api.post("/v1/account/sessions/revoke-others"), t("sessions.ended"))}
+          >
             {t("sessions.endOthers")}
           </button>
         ) : (
@@ -173,10 +225,49 @@ function Sessions() {
       csv="agentgate-sessions"
       empty={<></>}
       columns={[
-        { id: "browser", label: t("sessions.browser"), cell: (row) => <>{row.browser} {row.current && <span class="tag" data-o="allow">{t("sessions.this")}</span>}</>, csv: (row) => row.browser },
-        { id: "lastUsedAt", label: t("sessions.used"), class: "nw faint", cell: (row) => <Time at={row.lastUsedAt} />, csv: (row) => row.lastUsedAt },
-        { id: "createdAt", label: t("sessions.began"), class: "opt nw faint", cell: (row) => <Time at={row.createdAt} />, csv: (row) => row.createdAt },
-        { id: "end", label: <span class="vh">{t("sessions.end")}</span>, class: "n", cell: (row) => !row.current && <button class="btn" onClick={() => act(() => api.delete(`/v1/account/sessions/${row.id}`), t("sessions.endedOne"))}>{t("sessions.end")}</button> },
+        {
+          id: "browser",
+          label: t("sessions.browser"),
+          cell: (row) => (
+            <>
+              {row.browser}{" "}
+              {row.current && (
+                <span class="tag" data-o="allow">
+                  {t("sessions.this")}
+                </span>
+              )}
+            </>
+          ),
+          csv: (row) => row.browser,
+        },
+        {
+          id: "lastUsedAt",
+          label: t("sessions.used"),
+          class: "nw faint",
+          cell: (row) => <Time at={row.lastUsedAt} />,
+          csv: (row) => row.lastUsedAt,
+        },
+        {
+          id: "createdAt",
+          label: t("sessions.began"),
+          class: "opt nw faint",
+          cell: (row) => <Time at={row.createdAt} />,
+          csv: (row) => row.createdAt,
+        },
+        {
+          id: "end",
+          label: <span class="vh">{t("sessions.end")}</span>,
+          class: "n",
+          cell: (row) =>
+            !row.current && (
+              <button
+                class="btn"
+                onClick={() => act(() => api.delete(`/v1/account/sessions/${row.id}`), t("sessions.endedOne"))}
+              >
+                {t("sessions.end")}
+              </button>
+            ),
+        },
       ]}
     />
   );

@@ -37,7 +37,11 @@ interface Edited {
   openPaths: RowValue[];
 }
 
-const lines = (text: string) => text.split("\n").map((line) => line.trim()).filter(Boolean);
+const lines = (text: string) =>
+  text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter(Boolean);
 
 function editedOf(site: SiteDetail): Edited {
   return {
@@ -51,9 +55,24 @@ function editedOf(site: SiteDetail): Edited {
     clearanceWithoutScript: site.clearanceWithoutScript,
     formMethodOverride: site.formMethodOverride,
     suggestions: site.suggestions ?? true,
-    actions: Object.entries(site.actions).map(([name, action]) => ({ name, browserRequired: action.browserRequired, clearance: action.clearance ?? false, requireContentDigest: action.requireContentDigest ?? false })),
-    routes: site.routes.map((route) => ({ method: route.method, path: route.path ?? `${route.pathPrefix ?? ""}*`, action: route.action })),
-    openPaths: (site.openPaths ?? []).map((each) => ({ method: each.method ?? "*", path: each.path, sender: each.sender, note: each.note ?? "", perMinute: each.perMinute ? String(each.perMinute) : "" })),
+    actions: Object.entries(site.actions).map(([name, action]) => ({
+      name,
+      browserRequired: action.browserRequired,
+      clearance: action.clearance ?? false,
+      requireContentDigest: action.requireContentDigest ?? false,
+    })),
+    routes: site.routes.map((route) => ({
+      method: route.method,
+      path: route.path ?? `${route.pathPrefix ?? ""}*`,
+      action: route.action,
+    })),
+    openPaths: (site.openPaths ?? []).map((each) => ({
+      method: each.method ?? "*",
+      path: each.path,
+      sender: each.sender,
+      note: each.note ?? "",
+      perMinute: each.perMinute ? String(each.perMinute) : "",
+    })),
   };
 }
 
@@ -76,20 +95,46 @@ function changeOf(edited: Edited): SiteChange {
     clearanceWithoutScript: edited.clearanceWithoutScript,
     formMethodOverride: edited.formMethodOverride,
     suggestions: edited.suggestions,
-    actions: Object.fromEntries(edited.actions.filter((row) => row["name"]).map((row) => [String(row["name"]), { browserRequired: row["browserRequired"] === true, clearance: row["clearance"] === true, requireContentDigest: row["requireContentDigest"] === true }])),
+    actions: Object.fromEntries(
+      edited.actions
+        .filter((row) => row["name"])
+        .map((row) => [
+          String(row["name"]),
+          {
+            browserRequired: row["browserRequired"] === true,
+            clearance: row["clearance"] === true,
+            requireContentDigest: row["requireContentDigest"] === true,
+          },
+        ]),
+    ),
     routes: edited.routes.filter((row) => row["path"]).map(routeOf),
-    openPaths: edited.openPaths.filter((row) => row["path"]).map((row) => ({ path: String(row["path"]), sender: String(row["sender"]), method: row["method"] && row["method"] !== "*" ? String(row["method"]) : undefined, note: row["note"] ? String(row["note"]) : undefined, perMinute: row["perMinute"] ? Number(row["perMinute"]) : undefined })),
+    openPaths: edited.openPaths
+      .filter((row) => row["path"])
+      .map((row) => ({
+        path: String(row["path"]),
+        sender: String(row["sender"]),
+        method: row["method"] && row["method"] !== "*" ? String(row["method"]) : undefined,
+        note: row["note"] ? String(row["note"]) : undefined,
+        perMinute: row["perMinute"] ? Number(row["perMinute"]) : undefined,
+      })),
   };
 }
 
 /** Only what differs is sent: somebody else's change of another field is kept. */
 function changed(before: SiteChange, after: SiteChange): SiteChange {
-  return Object.fromEntries(Object.entries(after).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name as keyof SiteChange]))) as SiteChange;
+  return Object.fromEntries(
+    Object.entries(after).filter(
+      ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name as keyof SiteChange]),
+    ),
+  ) as SiteChange;
 }
 
 function Change({ change }: { change: ConfigChange }) {
   const detail = change.detail ?? {};
-  const pairs = Object.entries(detail).filter(([, value]) => value !== null && typeof value === "object" && "from" in (value as object) && "to" in (value as object)) as [string, { from: unknown; to: unknown }][];
+  const pairs = Object.entries(detail).filter(
+    ([, value]) =>
+      value !== null && typeof value === "object" && "from" in (value as object) && "to" in (value as object),
+  ) as [string, { from: unknown; to: unknown }][];
   const rest = Object.fromEntries(Object.entries(detail).filter(([name]) => !pairs.some(([other]) => other === name)));
   const before = pairs.map(([name, { from }]) => toYaml({ [name]: from })).join("\n");
   const after = pairs.map(([name, { to }]) => toYaml({ [name]: to })).join("\n");
@@ -115,7 +160,9 @@ function Change({ change }: { change: ConfigChange }) {
 }
 
 function History({ siteKey, turn }: { siteKey: string; turn: number }) {
-  const changes = useQuery<ConfigChangeList>(`${siteKey} ${turn}`, (signal) => api.get(`/sites/${siteKey}/changes`, { limit: 50 }, signal));
+  const changes = useQuery<ConfigChangeList>(`${siteKey} ${turn}`, (signal) =>
+    api.get(`/sites/${siteKey}/changes`, { limit: 50 }, signal),
+  );
   return (
     <Card title={t("settings.history")} lead={t("settings.historyLead")}>
       {changes.error && !changes.data ? (
@@ -124,7 +171,9 @@ function History({ siteKey, turn }: { siteKey: string; turn: number }) {
         <Empty icon="clock" title={t("settings.historyNone")} />
       ) : (
         <ul class="list">
-          {changes.data?.items.map((each) => <Change key={each.id} change={each} />)}
+          {changes.data?.items.map((each) => (
+            <Change key={each.id} change={each} />
+          ))}
         </ul>
       )}
     </Card>
@@ -145,7 +194,15 @@ export default function Settings() {
     return (
       <>
         <Head title={t("page.settings")} />
-        <div class="card">{site.error ? <Failure error={site.error} retry={site.reload} /> : <div class="in"><span class="skel long" /></div>}</div>
+        <div class="card">
+          {site.error ? (
+            <Failure error={site.error} retry={site.reload} />
+          ) : (
+            <div class="in">
+              <span class="skel long" />
+            </div>
+          )}
+        </div>
       </>
     );
   }
@@ -176,7 +233,14 @@ export default function Settings() {
       <Card title={t("settings.site")}>
         <div class="in stack">
           <div class="cols">
-            <Field id="site-name" label={t("newSite.name")} help={t("newSite.nameHelp")} value={value.name} readOnly={readOnly} onText={(text) => part({ name: text })} />
+            <Field
+              id="site-name"
+              label={t("newSite.name")}
+              help={t("newSite.nameHelp")}
+              value={value.name}
+              readOnly={readOnly}
+              onText={(text) => part({ name: text })}
+            />
             <div class="stack tight">
               <h3>{t("settings.key")}</h3>
               <div class="row">
@@ -186,17 +250,38 @@ export default function Settings() {
             </div>
             <div class="stack tight">
               <h3>{t("sites.mode")}</h3>
-              <Segments label={t("sites.mode")} value={value.mode} onChange={(mode) => part({ mode })} options={["monitor", "enforce"].map((each) => ({ value: each, label: t(`mode.${each}`) }))} />
+              <Segments
+                label={t("sites.mode")}
+                value={value.mode}
+                onChange={(mode) => part({ mode })}
+                options={["monitor", "enforce"].map((each) => ({ value: each, label: t(`mode.${each}`) }))}
+              />
               <p class="s soft">
                 {t("settings.modeHelp")} <a href={siteHref(siteKey, "install")}>{t("settings.modeLine")}</a>
               </p>
             </div>
             <div class="stack tight">
               <h3>{t("settings.widget")}</h3>
-              <Segments label={t("settings.widget")} value={value.widgetMode} onChange={(widgetMode) => part({ widgetMode })} options={["invisible", "managed", "interactive"].map((each) => ({ value: each, label: t(`settings.widget.${each}`) }))} />
+              <Segments
+                label={t("settings.widget")}
+                value={value.widgetMode}
+                onChange={(widgetMode) => part({ widgetMode })}
+                options={["invisible", "managed", "interactive"].map((each) => ({
+                  value: each,
+                  label: t(`settings.widget.${each}`),
+                }))}
+              />
             </div>
           </div>
-          <Field id="site-origins" label={t("settings.origins")} help={t("settings.originsHelp")} rows={Math.min(8, Math.max(3, value.origins.split("\n").length))} value={value.origins} readOnly={readOnly} onText={(origins) => part({ origins })} />
+          <Field
+            id="site-origins"
+            label={t("settings.origins")}
+            help={t("settings.originsHelp")}
+            rows={Math.min(8, Math.max(3, value.origins.split("\n").length))}
+            value={value.origins}
+            readOnly={readOnly}
+            onText={(origins) => part({ origins })}
+          />
         </div>
       </Card>
       <Card title={t("settings.protect")} lead={t("settings.protectLead")}>
@@ -204,61 +289,92 @@ export default function Settings() {
           <ul class="stack">
             {SWITCHES.map((name) => (
               <li key={name} class="stack tight">
-                <Toggle checked={value[name]} label={<b>{t(`settings.${name}`)}</b>} disabled={readOnly} onChange={(on) => part({ [name]: on })} />
+                <Toggle
+                  checked={value[name]}
+                  label={<b>{t(`settings.${name}`)}</b>}
+                  disabled={readOnly}
+                  onChange={(on) => part({ [name]: on })}
+                />
                 <span class="s soft">{t(`settings.${name}Help`)}</span>
               </li>
             ))}
           </ul>
           <RowEditor
-              label={t("settings.actions")}
-              readOnly={readOnly}
-              rows={value.actions}
-              onChange={(next) => part({ actions: next })}
-              empty={t("settings.actionsNone")}
-              add={t("settings.addAction")}
-              columns={[
-                { name: "name", label: t("newSite.name"), kind: "text", placeholder: "login" },
-                { name: "browserRequired", label: t("settings.browserRequired"), kind: "switch" },
-                { name: "clearance", label: t("settings.clearance"), kind: "switch" },
-                { name: "requireContentDigest", label: t("settings.digest"), kind: "switch" },
-              ]}
-            />
+            label={t("settings.actions")}
+            readOnly={readOnly}
+            rows={value.actions}
+            onChange={(next) => part({ actions: next })}
+            empty={t("settings.actionsNone")}
+            add={t("settings.addAction")}
+            columns={[
+              { name: "name", label: t("newSite.name"), kind: "text", placeholder: "login" },
+              { name: "browserRequired", label: t("settings.browserRequired"), kind: "switch" },
+              { name: "clearance", label: t("settings.clearance"), kind: "switch" },
+              { name: "requireContentDigest", label: t("settings.digest"), kind: "switch" },
+            ]}
+          />
           <RowEditor
-              label={t("settings.routes")}
-              readOnly={readOnly}
-              rows={value.routes}
-              onChange={(next) => part({ routes: next })}
-              empty={t("settings.routesNone")}
-              add={t("settings.addRoute")}
-              columns={[
-                { name: "method", label: t("rules.method"), kind: "select", options: METHODS },
-                { name: "path", label: t("settings.path"), kind: "text", placeholder: "/account/*" },
-                { name: "action", label: t("filter.action"), kind: "select", options: actions },
-              ]}
-            />
+            label={t("settings.routes")}
+            readOnly={readOnly}
+            rows={value.routes}
+            onChange={(next) => part({ routes: next })}
+            empty={t("settings.routesNone")}
+            add={t("settings.addRoute")}
+            columns={[
+              { name: "method", label: t("rules.method"), kind: "select", options: METHODS },
+              { name: "path", label: t("settings.path"), kind: "text", placeholder: "/account/*" },
+              { name: "action", label: t("filter.action"), kind: "select", options: actions },
+            ]}
+          />
           <RowEditor
-              label={t("settings.openPaths")}
-              lead={t("settings.openPathsHelp")}
-              readOnly={readOnly}
-              rows={value.openPaths}
-              onChange={(next) => part({ openPaths: next })}
-              empty={t("settings.openPathsNone")}
-              add={t("settings.addPath")}
-              columns={[
-                { name: "method", label: t("rules.method"), kind: "select", options: METHODS },
-                { name: "path", label: t("settings.path"), kind: "text", placeholder: "/hooks/payment" },
-                { name: "sender", label: t("settings.sender"), kind: "text" },
-                { name: "perMinute", label: t("settings.perMinute"), kind: "text", placeholder: "60" },
-                { name: "note", label: t("lists.note"), kind: "text" },
-              ]}
-            />
-          <Field id="site-wanted" label={t("settings.wanted")} help={t("settings.wantedHelp")} rows={3} value={value.wanted} readOnly={readOnly} onText={(wanted) => part({ wanted })} />
-          <Field id="site-feeds" label={t("settings.feeds")} help={t("settings.feedsHelp")} rows={3} value={value.feeds} readOnly={readOnly} onText={(feeds) => part({ feeds })} />
+            label={t("settings.openPaths")}
+            lead={t("settings.openPathsHelp")}
+            readOnly={readOnly}
+            rows={value.openPaths}
+            onChange={(next) => part({ openPaths: next })}
+            empty={t("settings.openPathsNone")}
+            add={t("settings.addPath")}
+            columns={[
+              { name: "method", label: t("rules.method"), kind: "select", options: METHODS },
+              { name: "path", label: t("settings.path"), kind: "text", placeholder: "/hooks/payment" },
+              { name: "sender", label: t("settings.sender"), kind: "text" },
+              { name: "perMinute", label: t("settings.perMinute"), kind: "text", placeholder: "60" },
+              { name: "note", label: t("lists.note"), kind: "text" },
+            ]}
+          />
+          <Field
+            id="site-wanted"
+            label={t("settings.wanted")}
+            help={t("settings.wantedHelp")}
+            rows={3}
+            value={value.wanted}
+            readOnly={readOnly}
+            onText={(wanted) => part({ wanted })}
+          />
+          <Field
+            id="site-feeds"
+            label={t("settings.feeds")}
+            help={t("settings.feedsHelp")}
+            rows={3}
+            value={value.feeds}
+            readOnly={readOnly}
+            onText={(feeds) => part({ feeds })}
+          />
         </div>
       </Card>
       <Credentials siteKey={siteKey} list={site.data.credentialList} onChange={site.reload} />
       <History siteKey={siteKey} turn={turn} />
-      {edited.dirty && <SaveDock before={changeOf(loaded)} after={changeOf(value)} onDiscard={edited.drop} onRestore={() => edited.set(value)} onSave={save} problem={problem} busy={busy} />}
+      {edited.dirty && (
+        <SaveDock
+          before={changeOf(loaded)}
+          after={changeOf(value)}
+          onDiscard={edited.drop}
+          onRestore={() => edited.set(value)}
+          onSave={save}
+          problem={problem}
+          busy={busy}
+        />
+      )}
     </>
   );
 }

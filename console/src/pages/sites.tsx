@@ -12,7 +12,12 @@ import { Empty, Head, Note, Time, type Tone } from "../ui/parts";
 import { DataTable } from "../ui/table";
 
 const REFRESH_MS = 30_000;
-const HEALTH: Record<string, Tone> = { ok: "allow", no_traffic: "challenge", no_credentials: "block", no_routes: "challenge" };
+const HEALTH: Record<string, Tone> = {
+  ok: "allow",
+  no_traffic: "challenge",
+  no_credentials: "block",
+  no_routes: "challenge",
+};
 
 function total(site: SiteSummary): number {
   const { monitored: _, ...outcomes } = site.today;
@@ -36,7 +41,9 @@ export default function Sites() {
   if (all?.length === 0) {
     return (
       <>
-        <Head title={t("sites.firstTitle", { account: account.value?.name ?? "AgentGate" })}>{t("sites.firstLead")}</Head>
+        <Head title={t("sites.firstTitle", { account: account.value?.name ?? "AgentGate" })}>
+          {t("sites.firstLead")}
+        </Head>
         <div class="card">
           <Empty icon="globe" title={t("sites.none")} actions={create || undefined}>
             {t("sites.noneWhy")}
@@ -60,13 +67,72 @@ export default function Sites() {
         csv="agentgate-sites"
         empty={<></>}
         columns={[
-          { id: "site", label: t("sites.site"), cell: (site) => <><a href={siteHref(site.siteKey, site.health.status === "no_credentials" ? "install" : "overview")}>{site.name}</a><small>{site.allowedOrigins.join(", ") || site.siteKey}</small></>, csv: (site) => site.name },
-          ...(isOperator ? [{ id: "customer", label: t("sites.customer"), class: "opt", cell: (site: SiteSummary) => site.customerName, csv: (site: SiteSummary) => site.customerName }] : []),
-          { id: "mode", label: t("sites.mode"), cell: (site) => <span class="tag" data-o={site.mode === "enforce" ? "allow" : undefined}>{t(`mode.${site.mode}`)}</span>, csv: (site) => site.mode },
-          { id: "today", label: t("sites.today"), class: "n num", cell: (site) => (site.degraded ? "–" : count(total(site))), csv: total },
-          { id: "refused", label: t("sites.refused"), class: "n num opt", cell: (site) => (site.degraded ? "–" : count(refused(site))), csv: refused },
-          { id: "health", label: t("sites.health"), cell: (site) => <span class="state"><span class="dot" data-o={HEALTH[site.health.status]} />{t(`health.${site.health.status}`)}</span>, csv: (site) => site.health.status },
-          { id: "seen", label: t("sites.seen"), class: "opt2 faint nw", cell: (site) => (site.health.lastEventAt ? <Time at={site.health.lastEventAt} /> : "–"), csv: (site) => site.health.lastEventAt },
+          {
+            id: "site",
+            label: t("sites.site"),
+            cell: (site) => (
+              <>
+                <a href={siteHref(site.siteKey, site.health.status === "no_credentials" ? "install" : "overview")}>
+                  {site.name}
+                </a>
+                <small>{site.allowedOrigins.join(", ") || site.siteKey}</small>
+              </>
+            ),
+            csv: (site) => site.name,
+          },
+          ...(isOperator
+            ? [
+                {
+                  id: "customer",
+                  label: t("sites.customer"),
+                  class: "opt",
+                  cell: (site: SiteSummary) => site.customerName,
+                  csv: (site: SiteSummary) => site.customerName,
+                },
+              ]
+            : []),
+          {
+            id: "mode",
+            label: t("sites.mode"),
+            cell: (site) => (
+              <span class="tag" data-o={site.mode === "enforce" ? "allow" : undefined}>
+                {t(`mode.${site.mode}`)}
+              </span>
+            ),
+            csv: (site) => site.mode,
+          },
+          {
+            id: "today",
+            label: t("sites.today"),
+            class: "n num",
+            cell: (site) => (site.degraded ? "–" : count(total(site))),
+            csv: total,
+          },
+          {
+            id: "refused",
+            label: t("sites.refused"),
+            class: "n num opt",
+            cell: (site) => (site.degraded ? "–" : count(refused(site))),
+            csv: refused,
+          },
+          {
+            id: "health",
+            label: t("sites.health"),
+            cell: (site) => (
+              <span class="state">
+                <span class="dot" data-o={HEALTH[site.health.status]} />
+                {t(`health.${site.health.status}`)}
+              </span>
+            ),
+            csv: (site) => site.health.status,
+          },
+          {
+            id: "seen",
+            label: t("sites.seen"),
+            class: "opt2 faint nw",
+            cell: (site) => (site.health.lastEventAt ? <Time at={site.health.lastEventAt} /> : "–"),
+            csv: (site) => site.health.lastEventAt,
+          },
         ]}
       />
     </>

@@ -56,7 +56,11 @@ const curl = ({ gate, action }: Filled): Snippet => ({
 
 function moving(name: string, path: string): (filled: Filled) => Snippet[] {
   return ({ gate, siteKey }) => [
-    { name: "HTML", text: `<script src="${gate}/sdk/v1/agentgate.js?compat=${name}" async defer></script>\n<!-- data-sitekey="${siteKey}" -->` },
+    {
+      name: "HTML",
+      text: `<script src="${gate}/sdk/v1/agentgate.js?compat=${name}" async defer></script>
+<!-- data-sitekey="${siteKey}" -->`,
+    },
     { name: "siteverify", text: `${gate}/compat/${path}` },
   ];
 }
@@ -139,7 +143,12 @@ const token = ref("");
 
 <template>
   <form method="post">
-    <AgentGate v-model="token" src="${filled.gate}/sdk/v1/agentgate.js" sitekey="${filled.siteKey}" action="${filled.action}" />
+    <AgentGate
+      v-model="token"
+      src="${filled.gate}/sdk/v1/agentgate.js"
+      sitekey="${filled.siteKey}"
+      action="${filled.action}"
+    />
     <button :disabled="!token">Send</button>
   </form>
 </template>`,
@@ -152,7 +161,9 @@ const token = ref("");
   hcaptcha: moving("hcaptcha", "hcaptcha/siteverify"),
 };
 
-/** Returns what to put where; nothing for a proxy, whose files the service writes. Anubis stood in front: take nginx. */
+/**
+ * Returns what to put where; nothing for a proxy, whose files the service writes. Anubis stood in front: take nginx.
+ */
 export function snippets(stack: string, filled: Filled): Snippet[] {
   return MADE[stack]?.(filled) ?? [];
 }

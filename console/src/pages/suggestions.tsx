@@ -21,12 +21,21 @@ function Row({ item, siteKey, reload }: { item: Suggestion; siteKey: string; rel
   const accepted = item.acceptedAt !== undefined;
   const masked = !item.opens && /[#*]|\.\.\.$/.test(item.path);
   const ready = may("sites:write") && (item.opens !== undefined || (masked && path !== ""));
-  const withdraw = () => api.delete(`/sites/${siteKey}/suggestions/${item.id}/accept`).then(() => (toast(t("suggestions.closed", { path: item.path })), reload())).catch(toastError);
+  const withdraw = () =>
+    api
+      .delete(`/sites/${siteKey}/suggestions/${item.id}/accept`)
+      .then(() => (toast(t("suggestions.closed", { path: item.path })), reload()))
+      .catch(toastError);
   const accept = () => {
     if (!ready) return;
     api
       .post(`/sites/${siteKey}/suggestions/${item.id}/accept`, { note, ...(masked && { path }) })
-      .then(() => (toast(t("suggestions.opened", { path: path || item.path, name: nameOf(item) }), () => void withdraw()), reload()))
+      .then(
+        () => (
+          toast(t("suggestions.opened", { path: path || item.path, name: nameOf(item) }), () => void withdraw()),
+          reload()
+        ),
+      )
       .catch(toastError);
   };
   return (
@@ -42,7 +51,11 @@ function Row({ item, siteKey, reload }: { item: Suggestion; siteKey: string; rel
           </span>
         </span>
         {accepted ? (
-          <button class="btn" aria-disabled={may("sites:write") ? undefined : "true"} onClick={() => may("sites:write") && void withdraw()}>
+          <button
+            class="btn"
+            aria-disabled={may("sites:write") ? undefined : "true"}
+            onClick={() => may("sites:write") && void withdraw()}
+          >
             {t("suggestions.withdraw")}
           </button>
         ) : (
@@ -52,14 +65,22 @@ function Row({ item, siteKey, reload }: { item: Suggestion; siteKey: string; rel
         )}
       </span>
       <span class="s soft">
-        {t("suggestions.counts", { requests: count(item.requests), perDay: count(item.perDay), networks: item.networks })} <Time at={item.lastAt} />
+        {t("suggestions.counts", {
+          requests: count(item.requests),
+          perDay: count(item.perDay),
+          networks: item.networks,
+        })}{" "}
+        <Time at={item.lastAt} />
         {item.owner && ` · ${item.owner}`}
       </span>
       {accepted ? (
         <span class="s soft">{t("suggestions.by", { name: item.acceptedBy ?? "" })}</span>
       ) : (
         <>
-          <span class="s soft">{item.problem ?? t(item.proven ? "suggestions.opensProven" : "suggestions.opensBudget", { n: item.opens?.perMinute ?? 0 })}</span>
+          <span class="s soft">
+            {item.problem ??
+              t(item.proven ? "suggestions.opensProven" : "suggestions.opensBudget", { n: item.opens?.perMinute ?? 0 })}
+          </span>
           {may("sites:write") && (item.opens || masked) && (
             <span class="row">
               {masked && <Field id={`${item.id}-path`} label={t("suggestions.path")} value={path} onText={setPath} />}
@@ -89,12 +110,18 @@ export function Suggestions({ siteKey, enforces }: { siteKey: string; enforces: 
     <Card
       title={t(enforces ? "suggestions.refused" : "suggestions.wouldRefuse")}
       lead={t("suggestions.lead")}
-      side={<a class="s" href={siteHref(siteKey, "settings")}>{t("settings.openPaths")}</a>}
-      footer={items.length > TOP && (
-        <button class="btn quiet" onClick={() => setAll(!all)}>
-          {t(all ? "suggestions.top" : "suggestions.all", { n: items.length })}
-        </button>
-      )}
+      side={
+        <a class="s" href={siteHref(siteKey, "settings")}>
+          {t("settings.openPaths")}
+        </a>
+      }
+      footer={
+        items.length > TOP && (
+          <button class="btn quiet" onClick={() => setAll(!all)}>
+            {t(all ? "suggestions.top" : "suggestions.all", { n: items.length })}
+          </button>
+        )
+      }
     >
       <ul class="in stack">
         {items.slice(0, all ? undefined : TOP).map((item) => (

@@ -9,7 +9,9 @@ import { NAMES } from "./snippets";
 
 /** The files of a proxy for a site. They depend on the mode of the site. */
 export function useAdapter({ siteKey, mode }: SiteDetail, proxy: string | null) {
-  return useQuery<Adapter>(proxy && `${siteKey} ${proxy} ${mode}`, (signal) => api.get(`/sites/${siteKey}/adapters/${proxy}`, {}, signal));
+  return useQuery<Adapter>(proxy && `${siteKey} ${proxy} ${mode}`, (signal) =>
+    api.get(`/sites/${siteKey}/adapters/${proxy}`, {}, signal),
+  );
 }
 
 /** What to change in the adapter's file at the switch to enforce mode. */

@@ -12,10 +12,10 @@ import { useParams } from "../lib/params";
 import { useQuery } from "../lib/query";
 import { RANGES, useRange } from "../lib/range";
 import { t } from "../lib/words";
+import { worst } from "../lib/outcomes";
 import { Icon } from "../ui/icons";
 import { siteHref } from "../ui/layout";
 import { CopyButton, Empty, Failure, Head, OutcomeBadge, RouteName, Segments, SkeletonRows, Time } from "../ui/parts";
-import { worst } from "./decisions";
 
 const OUTCOMES: Outcome[] = ["allow", "challenge", "block", "drop"];
 const REFUSALS = OUTCOMES.slice(1);
@@ -28,7 +28,10 @@ interface Part {
   hatched?: boolean;
 }
 
-/** What became of a visitor's requests. Monitor mode lets all of them through: what enforce would have refused is hatched. */
+/**
+ * What became of a visitor's requests. Monitor mode lets all of them through: what enforce would have refused is
+ * hatched.
+ */
 function partsOf(visitor: VisitorSummary): Part[] {
   const n = (outcome: Outcome) => visitor.outcomes[outcome] ?? 0;
   const parts: Part[] = [
@@ -41,7 +44,10 @@ function partsOf(visitor: VisitorSummary): Part[] {
 
 function Split({ visitor }: { visitor: VisitorSummary }) {
   const parts = partsOf(visitor);
-  const sum = Math.max(1, parts.reduce((all, part) => all + part.n, 0));
+  const sum = Math.max(
+    1,
+    parts.reduce((all, part) => all + part.n, 0),
+  );
   const text = parts.map(({ name, n }) => `${name} ${count(n)}`).join(", ");
   let at = 0;
   return (
@@ -49,7 +55,18 @@ function Split({ visitor }: { visitor: VisitorSummary }) {
       <title>{text}</title>
       {parts.map(({ tone, n, hatched }, index) => {
         const width = (n / sum) * 100;
-        const part = <rect key={index} class={hatched ? undefined : tone === "allow" ? "area quiet" : "area"} fill={hatched ? `url(#h-${tone})` : undefined} data-o={tone} x={`${at}%`} y="6" width={`${width}%`} height="12" />;
+        const part = (
+          <rect
+            key={index}
+            class={hatched ? undefined : tone === "allow" ? "area quiet" : "area"}
+            fill={hatched ? `url(#h-${tone})` : undefined}
+            data-o={tone}
+            x={`${at}%`}
+            y="6"
+            width={`${width}%`}
+            height="12"
+          />
+        );
         at += width;
         return part;
       })}
@@ -86,8 +103,28 @@ export default function Visitors() {
     { key: "Escape", help: t("decisions.closeKey"), run: () => open && show(undefined) },
   ]);
   const download = () => {
-    const head = ["id", "firstSeen", "lastSeen", "requests", ...OUTCOMES, "monitored", "challenges", "challengesPassed", "agents"];
-    const lines = rows.map((row) => [row.id, row.firstSeen, row.lastSeen, row.requests, ...OUTCOMES.map((each) => row.outcomes[each] ?? 0), row.monitored, row.challenges, row.challengesPassed, row.agents.join(" ")]);
+    const head = [
+      "id",
+      "firstSeen",
+      "lastSeen",
+      "requests",
+      ...OUTCOMES,
+      "monitored",
+      "challenges",
+      "challengesPassed",
+      "agents",
+    ];
+    const lines = rows.map((row) => [
+      row.id,
+      row.firstSeen,
+      row.lastSeen,
+      row.requests,
+      ...OUTCOMES.map((each) => row.outcomes[each] ?? 0),
+      row.monitored,
+      row.challenges,
+      row.challengesPassed,
+      row.agents.join(" "),
+    ]);
     save(`${siteKey}-visitors.csv`, csvText(head, lines));
   };
   return (
@@ -115,7 +152,11 @@ export default function Visitors() {
         <Hatches />
       </svg>
       <div class={open ? "pair" : "stack"}>
-        <section class={page.loading && page.data ? "card stale" : "card"} aria-label={t("page.visitors")} aria-busy={page.loading}>
+        <section
+          class={page.loading && page.data ? "card stale" : "card"}
+          aria-label={t("page.visitors")}
+          aria-busy={page.loading}
+        >
           {page.error && !page.data ? (
             <Failure error={page.error} retry={page.reload} />
           ) : page.data && rows.length === 0 ? (
@@ -130,10 +171,18 @@ export default function Visitors() {
                   <tr>
                     <th scope="col">{t("decision.visitor")}</th>
                     <th scope="col">{t("visitors.seen")}</th>
-                    <th scope="col" class="n">{t("overview.requests")}</th>
-                    <th scope="col" class="opt">{t("visitors.outcomes")}</th>
-                    <th scope="col" class="n opt2">{t("visitors.checks")}</th>
-                    <th scope="col" class="opt2">{t("visitors.agents")}</th>
+                    <th scope="col" class="n">
+                      {t("overview.requests")}
+                    </th>
+                    <th scope="col" class="opt">
+                      {t("visitors.outcomes")}
+                    </th>
+                    <th scope="col" class="n opt2">
+                      {t("visitors.checks")}
+                    </th>
+                    <th scope="col" class="opt2">
+                      {t("visitors.agents")}
+                    </th>
                   </tr>
                 </thead>
                 <tbody>
@@ -188,7 +237,9 @@ export default function Visitors() {
 }
 
 function VisitorPane({ id, siteKey, onClose }: { id: string; siteKey: string; onClose: () => void }) {
-  const { data, error, reload } = useQuery<VisitorDetail>(id, (signal) => api.get(`/visitors/${id}`, { siteKey }, signal));
+  const { data, error, reload } = useQuery<VisitorDetail>(id, (signal) =>
+    api.get(`/visitors/${id}`, { siteKey }, signal),
+  );
   return (
     <aside class="card detail" tabIndex={-1} aria-label={t("visitors.title", { id })}>
       <header>
@@ -203,7 +254,9 @@ function VisitorPane({ id, siteKey, onClose }: { id: string; siteKey: string; on
       {error && !data && <Failure error={error} retry={reload} />}
       {data && (
         <div class="in stack">
-          <p class="lead">{t("visitors.sentence", { n: data.requests, passed: data.challengesPassed, challenges: data.challenges })}</p>
+          <p class="lead">
+            {t("visitors.sentence", { n: data.requests, passed: data.challengesPassed, challenges: data.challenges })}
+          </p>
           <dl class="rows">
             <div>
               <dt>{t("visitors.first")}</dt>
@@ -219,7 +272,11 @@ function VisitorPane({ id, siteKey, onClose }: { id: string; siteKey: string; on
             </div>
             <div>
               <dt>{t("visitors.outcomes")}</dt>
-              <dd>{partsOf(data).map(({ name, n }) => `${name} ${count(n)}`).join(", ")}</dd>
+              <dd>
+                {partsOf(data)
+                  .map(({ name, n }) => `${name} ${count(n)}`)
+                  .join(", ")}
+              </dd>
             </div>
             <div>
               <dt>{t("visitors.actions")}</dt>
@@ -239,7 +296,10 @@ function VisitorPane({ id, siteKey, onClose }: { id: string; siteKey: string; on
             </div>
             <div class="list">
               {data.recent.slice(0, 12).map((decision) => (
-                <a key={decision.id} href={`${siteHref(siteKey, "decisions")}?range=30d&visitor=${id}&open=${decision.id}`}>
+                <a
+                  key={decision.id}
+                  href={`${siteHref(siteKey, "decisions")}?range=30d&visitor=${id}&open=${decision.id}`}
+                >
                   <span class="row">
                     <OutcomeBadge {...worst(decision)} />
                     <RouteName route={decision.route} />

@@ -19,7 +19,14 @@ function wordAt(text: string, caret: number): string {
   return /[\w./-]*$/.exec(text.slice(0, caret))?.[0] ?? "";
 }
 
-export function CodeEditor({ label, value, onChange, marks, words, readOnly }: {
+export function CodeEditor({
+  label,
+  value,
+  onChange,
+  marks,
+  words,
+  readOnly,
+}: {
   label: string;
   value: string;
   onChange: (value: string) => void;
@@ -35,7 +42,8 @@ export function CodeEditor({ label, value, onChange, marks, words, readOnly }: {
   const [asked, setAsked] = useState(false);
   const lines = value.split("\n");
   const typed = wordAt(value, caret);
-  const found = typed.length > 1 || asked ? words.filter(({ word }) => word.includes(typed) && word !== typed).slice(0, SHOWN) : [];
+  const found =
+    typed.length > 1 || asked ? words.filter(({ word }) => word.includes(typed) && word !== typed).slice(0, SHOWN) : [];
   const look = () => {
     setCaret(area.current?.selectionStart ?? 0);
     setChosen(0);
@@ -63,7 +71,8 @@ export function CodeEditor({ label, value, onChange, marks, words, readOnly }: {
     } else if (event.key === "Escape") setAsked(false);
   };
   const jump = (mark: Mark) => {
-    const start = lines.slice(0, mark.line - 1).reduce((sum, line) => sum + line.length + 1, 0) + (mark.column ?? 1) - 1;
+    const start =
+      lines.slice(0, mark.line - 1).reduce((sum, line) => sum + line.length + 1, 0) + (mark.column ?? 1) - 1;
     area.current?.focus();
     area.current?.setSelectionRange(start, start);
     box.current?.scrollTo({ top: Math.max(0, (mark.line - 4) * LINE_EM * 13) });
@@ -106,7 +115,14 @@ export function CodeEditor({ label, value, onChange, marks, words, readOnly }: {
       <div class="row s" aria-live="polite">
         {found.length > 0 ? (
           found.map(({ word, meaning }, at) => (
-            <button key={word} type="button" class="chip" aria-pressed={at === chosen} title={meaning} onClick={() => take(word)}>
+            <button
+              key={word}
+              type="button"
+              class="chip"
+              aria-pressed={at === chosen}
+              title={meaning}
+              onClick={() => take(word)}
+            >
               <code>{word}</code>
             </button>
           ))

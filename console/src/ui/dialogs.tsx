@@ -4,7 +4,13 @@ import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { t } from "../lib/words";
 
-export function Dialog({ open, onClose, label, className, children }: {
+export function Dialog({
+  open,
+  onClose,
+  label,
+  className,
+  children,
+}: {
   open: boolean;
   onClose: () => void;
   label: string;
@@ -33,7 +39,15 @@ export function Dialog({ open, onClose, label, className, children }: {
 }
 
 /** Asks before what cannot be undone. With `word`, it has to be typed. The safe button is first and has the focus. */
-export function Confirm({ open, title, children, word, action, onConfirm, onClose }: {
+export function Confirm({
+  open,
+  title,
+  children,
+  word,
+  action,
+  onConfirm,
+  onClose,
+}: {
   open: boolean;
   title: string;
   children: ComponentChildren;
@@ -61,7 +75,13 @@ export function Confirm({ open, title, children, word, action, onConfirm, onClos
           <div class="in">
             <div class="field">
               <label for="confirm-word">{t("confirm.type", { word })}</label>
-              <input id="confirm-word" type="text" value={typed} autocomplete="off" onInput={(event) => setTyped(event.currentTarget.value)} />
+              <input
+                id="confirm-word"
+                type="text"
+                value={typed}
+                autocomplete="off"
+                onInput={(event) => setTyped(event.currentTarget.value)}
+              />
             </div>
           </div>
         )}

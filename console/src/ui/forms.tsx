@@ -37,7 +37,16 @@ export function useSubmit(send: (form: FormData, element: HTMLFormElement) => Pr
 }
 
 /** A form in a dialog. What the service refuses stands above its buttons, and nothing that was typed is lost. */
-export function FormDialog({ open, title, lead, action, bad, children, onSubmit, onClose }: {
+export function FormDialog({
+  open,
+  title,
+  lead,
+  action,
+  bad,
+  children,
+  onSubmit,
+  onClose,
+}: {
   open: boolean;
   title: string;
   lead?: ComponentChildren;
@@ -81,7 +90,14 @@ export function FormDialog({ open, title, lead, action, bad, children, onSubmit,
 }
 
 /** A field to choose one of several. */
-export function Select({ id, label, help, value, options, onChange }: {
+export function Select({
+  id,
+  label,
+  help,
+  value,
+  options,
+  onChange,
+}: {
   id: string;
   label: string;
   help?: string;
@@ -92,7 +108,13 @@ export function Select({ id, label, help, value, options, onChange }: {
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      <select id={id} name={id} value={value} onChange={(event) => onChange?.(event.currentTarget.value)} aria-describedby={help ? `${id}-h` : undefined}>
+      <select
+        id={id}
+        name={id}
+        value={value}
+        onChange={(event) => onChange?.(event.currentTarget.value)}
+        aria-describedby={help ? `${id}-h` : undefined}
+      >
         {options.map((option) => (
           <option key={option.value} value={option.value} selected={option.value === value}>
             {option.label}
@@ -109,7 +131,17 @@ export function Select({ id, label, help, value, options, onChange }: {
 }
 
 /** A secret or a link, shown once. */
-export function Secret({ text, label, note, onDone }: { text: string; label: string; note: string; onDone: () => void }) {
+export function Secret({
+  text,
+  label,
+  note,
+  onDone,
+}: {
+  text: string;
+  label: string;
+  note: string;
+  onDone: () => void;
+}) {
   return (
     <section class="card" aria-label={label}>
       <div class="in stack">
@@ -135,10 +167,26 @@ export function Secret({ text, label, note, onDone }: { text: string; label: str
 }
 
 /** A switch with its words beside it. */
-export function Toggle({ checked, label, onChange, disabled }: { checked: boolean; label: ComponentChildren; onChange: (checked: boolean) => void; disabled?: boolean }) {
+export function Toggle({
+  checked,
+  label,
+  onChange,
+  disabled,
+}: {
+  checked: boolean;
+  label: ComponentChildren;
+  onChange: (checked: boolean) => void;
+  disabled?: boolean;
+}) {
   return (
     <label class="toggle">
-      <input type="checkbox" role="switch" checked={checked} disabled={disabled} onChange={(event) => onChange(event.currentTarget.checked)} />
+      <input
+        type="checkbox"
+        role="switch"
+        checked={checked}
+        disabled={disabled}
+        onChange={(event) => onChange(event.currentTarget.checked)}
+      />
       {label}
     </label>
   );

@@ -54,7 +54,12 @@ function Switcher({ current, page }: { current: SiteSummary | undefined; page: s
       </button>
       <div class="menu" id="sites" popover>
         {all.map((site) => (
-          <a key={site.siteKey} href={siteHref(site.siteKey, page)} aria-current={site === current ? "true" : undefined} onClick={hide}>
+          <a
+            key={site.siteKey}
+            href={siteHref(site.siteKey, page)}
+            aria-current={site === current ? "true" : undefined}
+            onClick={hide}
+          >
             <Mark site={site} />
             {site.name}
             <span class="tag" data-o={site.mode === "enforce" ? "allow" : undefined}>
@@ -76,7 +81,9 @@ function Switcher({ current, page }: { current: SiteSummary | undefined; page: s
         {((session.value?.accounts?.length ?? 0) > 1 || session.value?.invitations) && (
           <a href="/v1/pages/accounts" target="_self">
             <Icon name="people" />
-            {t(session.value?.invitations ? "nav.invitations" : "nav.switchAccount", { n: session.value?.invitations?.length ?? 0 })}
+            {t(session.value?.invitations ? "nav.invitations" : "nav.switchAccount", {
+              n: session.value?.invitations?.length ?? 0,
+            })}
           </a>
         )}
       </div>
@@ -140,7 +147,13 @@ function Navigation({ items, siteKey }: { items: NavItem[]; siteKey: string }) {
                 const href = item.href(siteKey);
                 return (
                   <li key={item.id}>
-                    <a href={href} aria-current={path === href || (item.id !== "sites" && path.startsWith(`${href}/`)) ? "page" : undefined} onClick={hide}>
+                    <a
+                      href={href}
+                      aria-current={
+                        path === href || (item.id !== "sites" && path.startsWith(`${href}/`)) ? "page" : undefined
+                      }
+                      onClick={hide}
+                    >
                       <Icon name={item.icon} />
                       {t(`page.${item.id}`)}
                     </a>
@@ -174,7 +187,15 @@ export function siteOf(path: string): string {
 /** A number of a decision can be pasted into the palette anywhere. */
 function decisionOf(typed: string, siteKey: string): Command[] {
   if (!/^dec_[0-9a-z]{6,}$/i.test(typed) || !siteKey) return [];
-  return [{ icon: "search", label: t("palette.decision", { id: typed }), group: t("palette.goTo"), key: "always", href: `${siteHref(siteKey, "decisions")}?open=${typed}` }];
+  return [
+    {
+      icon: "search",
+      label: t("palette.decision", { id: typed }),
+      group: t("palette.goTo"),
+      key: "always",
+      href: `${siteHref(siteKey, "decisions")}?open=${typed}`,
+    },
+  ];
 }
 
 export function Layout({ items, children }: { items: NavItem[]; children: ComponentChildren }) {
@@ -190,16 +211,38 @@ export function Layout({ items, children }: { items: NavItem[]; children: Compon
     { key: "?", help: t("keys.sheet"), run: () => (keysOpen.value = true) },
     ...reachable
       .filter(({ go }) => go)
-      .map((item) => ({ key: `g ${item.go}`, help: t("keys.go", { page: t(`page.${item.id}`) }), run: () => route(item.href(siteKey)) })),
+      .map((item) => ({
+        key: `g ${item.go}`,
+        help: t("keys.go", { page: t(`page.${item.id}`) }),
+        run: () => route(item.href(siteKey)),
+      })),
   ]);
   useEffect(() => listen(() => (paletteOpen.value = true)), []);
   useFocusOnRoute(path);
   const commands = (typed: string): Command[] => [
     ...decisionOf(typed, siteKey),
-    ...reachable.map((item) => ({ icon: item.icon, label: t(`page.${item.id}`), group: t("palette.goTo"), href: item.href(siteKey), key: item.go ? `g ${item.go}` : undefined })),
-    ...all.map((site) => ({ icon: "globe" as const, label: site.name, group: t("palette.sites"), href: siteHref(site.siteKey, "overview") })),
-    ...(isOperator ? [] : [{ icon: "plus" as const, label: t("nav.newSite"), group: t("palette.do"), href: `${HOME}/new-site` }]),
-    { icon: "moon", label: t("palette.theme"), group: t("palette.do"), run: () => change({ theme: settings.value.theme === "dark" ? "light" : "dark" }) },
+    ...reachable.map((item) => ({
+      icon: item.icon,
+      label: t(`page.${item.id}`),
+      group: t("palette.goTo"),
+      href: item.href(siteKey),
+      key: item.go ? `g ${item.go}` : undefined,
+    })),
+    ...all.map((site) => ({
+      icon: "globe" as const,
+      label: site.name,
+      group: t("palette.sites"),
+      href: siteHref(site.siteKey, "overview"),
+    })),
+    ...(isOperator
+      ? []
+      : [{ icon: "plus" as const, label: t("nav.newSite"), group: t("palette.do"), href: `${HOME}/new-site` }]),
+    {
+      icon: "moon",
+      label: t("palette.theme"),
+      group: t("palette.do"),
+      run: () => change({ theme: settings.value.theme === "dark" ? "light" : "dark" }),
+    },
     { icon: "ask", label: t("keys.title"), group: t("palette.do"), key: "?", run: () => (keysOpen.value = true) },
     { icon: "door", label: t("me.signOut"), group: t("palette.do"), run: () => void signOut().catch(toastError) },
   ];

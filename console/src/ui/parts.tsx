@@ -55,7 +55,15 @@ export function Time({ at, full }: { at: string; full?: boolean }) {
 }
 
 /** The head of a page: its title, one true sentence, its actions. The title is focused when the route changes. */
-export function Head({ title, children, actions }: { title: string; children?: ComponentChildren; actions?: ComponentChildren }) {
+export function Head({
+  title,
+  children,
+  actions,
+}: {
+  title: string;
+  children?: ComponentChildren;
+  actions?: ComponentChildren;
+}) {
   useEffect(() => {
     document.title = `${title} · AgentGate`;
   }, [title]);
@@ -70,7 +78,14 @@ export function Head({ title, children, actions }: { title: string; children?: C
   );
 }
 
-export function Card({ title, lead, side, footer, children, label }: {
+export function Card({
+  title,
+  lead,
+  side,
+  footer,
+  children,
+  label,
+}: {
   title?: string;
   lead?: ComponentChildren;
   side?: ComponentChildren;
@@ -93,7 +108,15 @@ export function Card({ title, lead, side, footer, children, label }: {
   );
 }
 
-export function Note({ tone, children, action }: { tone: Tone; children: ComponentChildren; action?: ComponentChildren }) {
+export function Note({
+  tone,
+  children,
+  action,
+}: {
+  tone: Tone;
+  children: ComponentChildren;
+  action?: ComponentChildren;
+}) {
   const sign: IconName = tone === "allow" ? "check" : tone === "info" ? "info" : "alert";
   return (
     <div class="note" data-o={tone}>
@@ -107,7 +130,13 @@ export function Note({ tone, children, action }: { tone: Tone; children: Compone
 }
 
 /** A list that has nothing: says what will be here, and the one thing that brings it. */
-export function Empty({ icon, title, children, actions, alert }: {
+export function Empty({
+  icon,
+  title,
+  children,
+  actions,
+  alert,
+}: {
   icon: IconName;
   title: string;
   children?: ComponentChildren;
@@ -152,7 +181,17 @@ export function Failure({ error, retry }: { error: ApiError; retry?: () => void 
 }
 
 /** Copies a text, and says so. */
-export function CopyButton({ text, label, quiet, square }: { text: string; label?: string; quiet?: boolean; square?: boolean }) {
+export function CopyButton({
+  text,
+  label,
+  quiet,
+  square,
+}: {
+  text: string;
+  label?: string;
+  quiet?: boolean;
+  square?: boolean;
+}) {
   const [done, setDone] = useState(false);
   const copy = async () => {
     await navigator.clipboard.writeText(text);
@@ -192,7 +231,12 @@ export function Code({ name, text, extra }: { name: string; text: string; extra?
 }
 
 /** One of several, as a row of radio buttons. */
-export function Segments<T extends string>({ label, value, options, onChange }: {
+export function Segments<T extends string>({
+  label,
+  value,
+  options,
+  onChange,
+}: {
   label: string;
   value: T;
   options: { value: T; label: ComponentChildren }[];
@@ -213,7 +257,16 @@ export function Segments<T extends string>({ label, value, options, onChange }: 
 }
 
 /** A field with its label, help and error. With `rows`, a text of several lines. */
-export function Field({ id, label, help, error, type, rows, onText, ...input }: {
+export function Field({
+  id,
+  label,
+  help,
+  error,
+  type,
+  rows,
+  onText,
+  ...input
+}: {
   id: string;
   label: string;
   help?: string;
@@ -233,7 +286,11 @@ export function Field({ id, label, help, error, type, rows, onText, ...input }: 
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      {rows ? <textarea class="mono" rows={rows} spellcheck={false} {...attributes} /> : <input {...({ type: type ?? "text", ...attributes } as object)} />}
+      {rows ? (
+        <textarea class="mono" rows={rows} spellcheck={false} {...attributes} />
+      ) : (
+        <input {...({ type: type ?? "text", ...attributes } as object)} />
+      )}
       {error ? (
         <p class="error" id={`${id}-e`}>
           <Icon name="alert" />
@@ -251,7 +308,11 @@ export function Field({ id, label, help, error, type, rows, onText, ...input }: 
 }
 
 /** A bar behind each name; the longest is the first. */
-export function Bars({ items, total, empty }: {
+export function Bars({
+  items,
+  total,
+  empty,
+}: {
   items: { name: ComponentChildren; key: string; count: number; tone?: Tone; href?: string }[];
   total?: number;
   empty: string;

@@ -14,7 +14,16 @@ export interface Column {
 }
 export type RowValue = Record<string, string | boolean>;
 
-export function RowEditor({ label, lead, columns, rows, onChange, empty, add, readOnly }: {
+export function RowEditor({
+  label,
+  lead,
+  columns,
+  rows,
+  onChange,
+  empty,
+  add,
+  readOnly,
+}: {
   label: string;
   lead?: string;
   columns: Column[];
@@ -24,8 +33,11 @@ export function RowEditor({ label, lead, columns, rows, onChange, empty, add, re
   add: string;
   readOnly?: boolean;
 }) {
-  const set = (at: number, name: string, value: string | boolean) => onChange(rows.map((row, index) => (index === at ? { ...row, [name]: value } : row)));
-  const blank = Object.fromEntries(columns.map(({ name, kind, options }) => [name, kind === "switch" ? false : (options?.[0] ?? "")]));
+  const set = (at: number, name: string, value: string | boolean) =>
+    onChange(rows.map((row, index) => (index === at ? { ...row, [name]: value } : row)));
+  const blank = Object.fromEntries(
+    columns.map(({ name, kind, options }) => [name, kind === "switch" ? false : (options?.[0] ?? "")]),
+  );
   return (
     <div class="stack tight">
       <h3>{label}</h3>
@@ -57,10 +69,22 @@ export function RowEditor({ label, lead, columns, rows, onChange, empty, add, re
                       <td key={column.name}>
                         {column.kind === "switch" ? (
                           <label class="toggle">
-                            <input type="checkbox" role="switch" aria-label={name} checked={Boolean(row[column.name])} disabled={readOnly} onChange={(event) => set(at, column.name, event.currentTarget.checked)} />
+                            <input
+                              type="checkbox"
+                              role="switch"
+                              aria-label={name}
+                              checked={Boolean(row[column.name])}
+                              disabled={readOnly}
+                              onChange={(event) => set(at, column.name, event.currentTarget.checked)}
+                            />
                           </label>
                         ) : column.kind === "select" ? (
-                          <select aria-label={name} value={String(row[column.name] ?? "")} disabled={readOnly} onChange={(event) => set(at, column.name, event.currentTarget.value)}>
+                          <select
+                            aria-label={name}
+                            value={String(row[column.name] ?? "")}
+                            disabled={readOnly}
+                            onChange={(event) => set(at, column.name, event.currentTarget.value)}
+                          >
                             {column.options?.map((option) => (
                               <option key={option} value={option}>
                                 {column.word ? column.word(option) : option || "–"}
@@ -68,14 +92,27 @@ export function RowEditor({ label, lead, columns, rows, onChange, empty, add, re
                             ))}
                           </select>
                         ) : (
-                          <input type="text" aria-label={name} value={String(row[column.name] ?? "")} placeholder={column.placeholder} readOnly={readOnly} spellcheck={false} onInput={(event) => set(at, column.name, event.currentTarget.value)} />
+                          <input
+                            type="text"
+                            aria-label={name}
+                            value={String(row[column.name] ?? "")}
+                            placeholder={column.placeholder}
+                            readOnly={readOnly}
+                            spellcheck={false}
+                            onInput={(event) => set(at, column.name, event.currentTarget.value)}
+                          />
                         )}
                       </td>
                     );
                   })}
                   <td class="n">
                     {!readOnly && (
-                      <button type="button" class="btn sq quiet" aria-label={t("rows.remove", { row: `${label} ${at + 1}` })} onClick={() => onChange(rows.filter((_, index) => index !== at))}>
+                      <button
+                        type="button"
+                        class="btn sq quiet"
+                        aria-label={t("rows.remove", { row: `${label} ${at + 1}` })}
+                        onClick={() => onChange(rows.filter((_, index) => index !== at))}
+                      >
                         <Icon name="x" />
                       </button>
                     )}

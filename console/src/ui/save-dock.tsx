@@ -8,7 +8,15 @@ import { DiffView } from "./diff-view";
 import { Note } from "./parts";
 import { toast } from "./toasts";
 
-export function SaveDock<T>({ before, after, onDiscard, onRestore, onSave, problem, busy }: {
+export function SaveDock<T>({
+  before,
+  after,
+  onDiscard,
+  onRestore,
+  onSave,
+  problem,
+  busy,
+}: {
   before: T;
   after: T;
   onDiscard: () => void;
@@ -50,7 +58,11 @@ export function SaveDock<T>({ before, after, onDiscard, onRestore, onSave, probl
           <button class="btn" onClick={() => setOpen(false)} autofocus>
             {t("rules.back")}
           </button>
-          <button class="btn main" aria-busy={busy} onClick={() => void onSave().then((done) => done && setOpen(false))}>
+          <button
+            class="btn main"
+            aria-busy={busy}
+            onClick={() => void onSave().then((done) => done && setOpen(false))}
+          >
             {t("rules.save")}
           </button>
         </footer>

@@ -1,4 +1,6 @@
-/** A table of records with all its states: skeleton, empty, failure; J and K move between rows; CSV of what is shown. */
+/**
+ * A table of records with all its states: skeleton, empty, failure; J and K move between rows; CSV of what is shown.
+ */
 
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
@@ -33,7 +35,21 @@ function moveFocus(body: HTMLElement | null, step: number): void {
   next.scrollIntoView({ block: "nearest" });
 }
 
-export function DataTable<T>({ title, lead, side, loaded, rows, columns, rowKey, rowClass, empty, csv, footer, bare, keys = true }: {
+export function DataTable<T>({
+  title,
+  lead,
+  side,
+  loaded,
+  rows,
+  columns,
+  rowKey,
+  rowClass,
+  empty,
+  csv,
+  footer,
+  bare,
+  keys = true,
+}: {
   title: string;
   lead?: ComponentChildren;
   side?: ComponentChildren;
@@ -61,11 +77,21 @@ export function DataTable<T>({ title, lead, side, loaded, rows, columns, rowKey,
   );
   const download = () => {
     const shown = columns.filter((column) => column.csv);
-    save(`${csv}.csv`, csvText(shown.map(({ id }) => id), rows.map((row) => shown.map((column) => column.csv!(row)))));
+    save(
+      `${csv}.csv`,
+      csvText(
+        shown.map(({ id }) => id),
+        rows.map((row) => shown.map((column) => column.csv!(row))),
+      ),
+    );
   };
   const isEmpty = loaded.data !== undefined && rows.length === 0;
   return (
-    <section class={[!bare && "card", loaded.loading && loaded.data && "stale"].filter(Boolean).join(" ")} aria-label={bare ? undefined : title} aria-busy={loaded.loading}>
+    <section
+      class={[!bare && "card", loaded.loading && loaded.data && "stale"].filter(Boolean).join(" ")}
+      aria-label={bare ? undefined : title}
+      aria-busy={loaded.loading}
+    >
       {(side || lead) && (
         <header>
           <h2>{title}</h2>

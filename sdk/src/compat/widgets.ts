@@ -69,7 +69,9 @@ export function subject(sitekey: unknown, action: unknown): Pick<OwnOptions, "si
   return {
     sitekey: testKey ? "site_test_" + testKey[1] : given,
     // A site without actions of its own has this one.
-    action: String(action || query.get("action") || "submit").toLowerCase().replace(/\W/g, "_"),
+    action: String(action || query.get("action") || "submit")
+      .toLowerCase()
+      .replace(/\W/g, "_"),
   };
 }
 

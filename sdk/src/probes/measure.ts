@@ -10,12 +10,30 @@ const SVG = "http://www.w3.org/2000/svg";
 /** Hit tests need that much of the window. */
 const HIT_WIDTH = 240;
 const HIT_HEIGHT = 160;
-/** Answers are in 1/16 px, those of chains in 1/10000 px. Whole numbers without methods that a page may have replaced. */
+/**
+ * Answers are in 1/16 px, those of chains in 1/10000 px. Whole numbers without methods that a page may have replaced.
+ */
 const sixteenths = (length: number): number => ((length * 16 + 1048576.5) | 0) - 1048576;
 const finest = (length: number): number => ((length * 10000 + 500000000.5) | 0) - 500000000;
 
-const HOST = ["all:initial", "position:fixed", "left:0", "top:0", "width:500px", "height:400px", "opacity:0", "display:block"];
-const BARE = ["direction:ltr", "unicode-bidi:normal", "font-size:0", "line-height:0", "z-index:2147483647", "overflow:visible"];
+const HOST = [
+  "all:initial",
+  "position:fixed",
+  "left:0",
+  "top:0",
+  "width:500px",
+  "height:400px",
+  "opacity:0",
+  "display:block",
+];
+const BARE = [
+  "direction:ltr",
+  "unicode-bidi:normal",
+  "font-size:0",
+  "line-height:0",
+  "z-index:2147483647",
+  "overflow:visible",
+];
 
 export interface Room {
   readonly tree: ShadowRoot;
@@ -113,10 +131,19 @@ function readComputed(element: Element, property: string, put: (value: number) =
   for (let at = 0; at < lengths.length; at++) put(sixteenths(parseFloat(lengths[at] as string)));
 }
 
-function hit(tree: ShadowRoot, boxes: readonly Element[], measure: Measure, scale: number, put: (value: number) => void): void {
+function hit(
+  tree: ShadowRoot,
+  boxes: readonly Element[],
+  measure: Measure,
+  scale: number,
+  put: (value: number) => void,
+): void {
   const { left, top } = boxes[0]!.getBoundingClientRect();
   for (let at = 1; at < measure.length; at += 2) {
-    const found = tree.elementsFromPoint(left + (measure[at] as number) * scale, top + (measure[at + 1] as number) * scale);
+    const found = tree.elementsFromPoint(
+      left + (measure[at] as number) * scale,
+      top + (measure[at + 1] as number) * scale,
+    );
     let place = 0;
     // Something of the page may lie on top of it all.
     for (let above = 0; above < found.length && !place; above++) {

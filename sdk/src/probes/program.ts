@@ -1,4 +1,6 @@
-/** Probe programs of a challenge, and their results. `docs/contributing/detection-internals.md` explains the measures. */
+/**
+ * Probe programs of a challenge, and their results. `docs/contributing/detection-internals.md` explains the measures.
+ */
 
 /** A box's CSS, or its CSS and its children. */
 export type Box = string | readonly (string | Box)[];
@@ -13,7 +15,10 @@ export interface Draw {
 
 export interface Answers {
   readonly draw: string;
-  /** `none` where nothing is laid out, `error` where the page lets none run; null for one that the window is too small for. */
+  /**
+   * `none` where nothing is laid out, `error` where the page lets none run; null for one that the window is too small
+   * for.
+   */
   readonly answers: readonly (readonly number[] | null)[] | "none" | "error";
 }
 

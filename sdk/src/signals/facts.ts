@@ -9,7 +9,10 @@ export interface Facts {
   readonly timezone: string;
 }
 
-export function readFacts(from: NavigatorID & NavigatorLanguage & NavigatorConcurrentHardware = navigator, intl: typeof Intl = Intl): Facts {
+export function readFacts(
+  from: NavigatorID & NavigatorLanguage & NavigatorConcurrentHardware = navigator,
+  intl: typeof Intl = Intl,
+): Facts {
   const { userAgent, platform, hardwareConcurrency, language, languages } = from;
   return {
     userAgent,

@@ -262,7 +262,10 @@ const EVENTS: readonly Watch[] = [
   ["focusin", undefined, focus],
 ];
 
-/** Scripts of pages and extensions fill in forms by events of their own; a pointer that moves by itself is no such thing. */
+/**
+ * Scripts of pages and extensions fill in forms by events of their own; a pointer that moves by itself is no such
+ * thing.
+ */
 export function countUntrusted(): void {
   counts.untrusted++;
 }

@@ -16,7 +16,9 @@ export function findPatched(source: () => string): string[] {
   return found;
 }
 
-/** A built-in getter is written as native code, has its own name, no prototype, and refuses the prototype as its object. */
+/**
+ * A built-in getter is written as native code, has its own name, no prototype, and refuses the prototype as its object.
+ */
 function isNative(get: () => unknown, name: string, owner: object, source: () => string): boolean {
   if (get.name !== "get " + name || "prototype" in get || !/\[native code\]/.test(`${source.call(get)}`)) return false;
   try {

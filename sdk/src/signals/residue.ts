@@ -45,7 +45,10 @@ export function readResidue(): Residue {
   }
 }
 
-/** Functions in the page that are the browser's by their text, have the name they are found by, and are in no other window. */
+/**
+ * Functions in the page that are the browser's by their text, have the name they are found by, and are in no other
+ * window.
+ */
 function findInjected(bare: Bare, source: () => string): string[] {
   const found: string[] = [];
   for (const name of Object.getOwnPropertyNames(window)) {

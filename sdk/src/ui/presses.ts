@@ -99,7 +99,14 @@ export function watchPresses(button: HTMLButtonElement, stepUp: StepUp, told: To
     const shape = shapeOf(stroke);
     from = at = here;
     stroke = [];
-    return { ...hold, ...sums, ...shape, offX: round(off[0]), offY: round(off[1]), sizePx: round(Math.max(down.width, down.height)) };
+    return {
+      ...hold,
+      ...sums,
+      ...shape,
+      offX: round(off[0]),
+      offY: round(off[1]),
+      sizePx: round(Math.max(down.width, down.height)),
+    };
   };
 
   ends[ends.length] = listen(button, "click", (event) => {
@@ -107,7 +114,12 @@ export function watchPresses(button: HTMLButtonElement, stepUp: StepUp, told: To
     const now = performance.now();
     const input = meansOf(down?.pointerType ?? "", now - keyMs);
     const press = readPress(input);
-    steps[steps.length] = { input, afterMs: Math.round(now - lastMs), trusted: event.isTrusted, ...(press && { press }) };
+    steps[steps.length] = {
+      input,
+      afterMs: Math.round(now - lastMs),
+      trusted: event.isTrusted,
+      ...(press && { press }),
+    };
     lastMs = now;
     moves = way = movedMs = 0;
     down = undefined;
@@ -137,13 +149,17 @@ const NOWHERE = [0, 0] as const;
 function shapeOf(stroke: readonly (readonly [number, number])[]): Partial<Press> {
   const first = stroke[0] ?? NOWHERE;
   const last = stroke[stroke.length - 1] ?? NOWHERE;
-  const x1 = first[0], y1 = first[1], x2 = last[0], y2 = last[1];
+  const x1 = first[0],
+    y1 = first[1],
+    x2 = last[0],
+    y2 = last[1];
   const strokePx = Math.hypot(x2 - x1, y2 - y1);
   let bend = 0;
   let sum = 0;
   let longest = 0;
   for (let i = 1; i < stroke.length; i++) {
-    const x = stroke[i]![0], y = stroke[i]![1];
+    const x = stroke[i]![0],
+      y = stroke[i]![1];
     const step = Math.hypot(x - stroke[i - 1]![0], y - stroke[i - 1]![1]);
     sum += step;
     longest = Math.max(longest, step);

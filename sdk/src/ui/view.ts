@@ -142,7 +142,10 @@ export function mount(parent: Node, { theme, size, accent, language, packs, over
     const help = addTrouble(foot);
     const cancel = addButton(foot, "", () => done());
     /** The free width and height: what is left of the field beside the button. */
-    const free = (): [number, number] => [field.clientWidth - press.offsetWidth, field.clientHeight - press.offsetHeight];
+    const free = (): [number, number] => [
+      field.clientWidth - press.offsetWidth,
+      field.clientHeight - press.offsetHeight,
+    ];
     const put = (at: number): void => {
       const [x, y] = stepUp.places[at] ?? [50, 50];
       // By shares, so that the button stays in its place when the field changes its size.
@@ -198,7 +201,7 @@ export function mount(parent: Node, { theme, size, accent, language, packs, over
         host.style.cssText = `position:relative;min-height:${offsetHeight}px`;
         box.className += " open";
         const { bottom } = box.getBoundingClientRect();
-        for (let node: Element | null = host; (node = node.parentElement); ) {
+        for (let node: Element | null = host; (node = node.parentElement);) {
           const isCut = getComputedStyle(node).overflowY === "hidden" && node.getBoundingClientRect().bottom < bottom;
           if (isCut) box.classList.remove("open");
         }

@@ -35,8 +35,8 @@ function fetchCode(): Promise<string | undefined> {
 }
 
 /**
- * Start a worker before there is anything to solve: that takes as long as fetching the challenge. Always gives somebody,
- * however little the page allows.
+ * Start a worker before there is anything to solve: that takes as long as fetching the challenge. Always returns a
+ * crew, however little the page allows.
  */
 export function hire(): Crew {
   const workers: (Worker | undefined)[] = [];

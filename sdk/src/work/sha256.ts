@@ -18,7 +18,8 @@ export function fillConstants(): void {
 /** The words 16 to 63 of a block's schedule, from the first sixteen. */
 export function fillSchedule(words: Int32Array): void {
   for (let i = 16; i < 64; i++) {
-    const x = words[i - 15]!, y = words[i - 2]!;
+    const x = words[i - 15]!,
+      y = words[i - 2]!;
     const s0 = ((x >>> 7) | (x << 25)) ^ ((x >>> 18) | (x << 14)) ^ (x >>> 3);
     const s1 = ((y >>> 17) | (y << 15)) ^ ((y >>> 19) | (y << 13)) ^ (y >>> 10);
     words[i] = words[i - 16]! + s0 + words[i - 7]! + s1;
@@ -27,17 +28,36 @@ export function fillSchedule(words: Int32Array): void {
 
 /** Rounds of the compression, from one to another; what they come to stands in `state`. */
 export function compress(words: Int32Array, from: number, to: number, state: Int32Array): void {
-  let a = state[0]!, b = state[1]!, c = state[2]!, d = state[3]!;
-  let e = state[4]!, f = state[5]!, g = state[6]!, h = state[7]!;
+  let a = state[0]!,
+    b = state[1]!,
+    c = state[2]!,
+    d = state[3]!;
+  let e = state[4]!,
+    f = state[5]!,
+    g = state[6]!,
+    h = state[7]!;
   for (let i = from; i < to; i++) {
     const s1 = ((e >>> 6) | (e << 26)) ^ ((e >>> 11) | (e << 21)) ^ ((e >>> 25) | (e << 7));
     const t1 = (h + s1 + ((e & f) ^ (~e & g)) + K[i]! + words[i]!) | 0;
     const s0 = ((a >>> 2) | (a << 30)) ^ ((a >>> 13) | (a << 19)) ^ ((a >>> 22) | (a << 10));
     const t2 = (s0 + ((a & b) ^ (a & c) ^ (b & c))) | 0;
-    h = g; g = f; f = e; e = (d + t1) | 0; d = c; c = b; b = a; a = (t1 + t2) | 0;
+    h = g;
+    g = f;
+    f = e;
+    e = (d + t1) | 0;
+    d = c;
+    c = b;
+    b = a;
+    a = (t1 + t2) | 0;
   }
-  state[0] = a; state[1] = b; state[2] = c; state[3] = d;
-  state[4] = e; state[5] = f; state[6] = g; state[7] = h;
+  state[0] = a;
+  state[1] = b;
+  state[2] = c;
+  state[3] = d;
+  state[4] = e;
+  state[5] = f;
+  state[6] = g;
+  state[7] = h;
 }
 
 export function sha256(bytes: Uint8Array): Uint8Array {

@@ -15,7 +15,15 @@ import { DataTable } from "../../ui/table";
 
 const STATES = ["pending", "approved", "declined", "all"] as const;
 
-function Pending({ request, onApprove, onDecline }: { request: AccessRequest; onApprove: () => void; onDecline: () => void }) {
+function Pending({
+  request,
+  onApprove,
+  onDecline,
+}: {
+  request: AccessRequest;
+  onApprove: () => void;
+  onDecline: () => void;
+}) {
   return (
     <section class="card" aria-label={request.email}>
       <header>
@@ -37,7 +45,11 @@ function Pending({ request, onApprove, onDecline }: { request: AccessRequest; on
             <dd>{request.company || "–"}</dd>
           </div>
         </dl>
-        {request.message ? <blockquote class="quote">{request.message}</blockquote> : <p class="faint">{t("req.noMessage")}</p>}
+        {request.message ? (
+          <blockquote class="quote">{request.message}</blockquote>
+        ) : (
+          <p class="faint">{t("req.noMessage")}</p>
+        )}
         <p class="soft s">{t("req.means", { name: request.company || request.name })}</p>
       </div>
       <footer class="answers row">
@@ -98,11 +110,27 @@ export default function AccessRequests() {
   );
   return (
     <>
-      <Head title={t("page.access")}>{isQueue && requests.data ? t(waiting.length ? "req.lead" : "req.leadNone", { n: waiting.length }) : t("req.leadAll")}</Head>
+      <Head title={t("page.access")}>
+        {isQueue && requests.data
+          ? t(waiting.length ? "req.lead" : "req.leadNone", { n: waiting.length })
+          : t("req.leadAll")}
+      </Head>
       <div class="filters">
-        <Segments label={t("req.status")} value={status} onChange={(value) => set({ status: value === "pending" ? undefined : value, open: undefined })} options={STATES.map((value) => ({ value: value as string, label: t(`req.is.${value}`) }))} />
+        <Segments
+          label={t("req.status")}
+          value={status}
+          onChange={(value) => set({ status: value === "pending" ? undefined : value, open: undefined })}
+          options={STATES.map((value) => ({ value: value as string, label: t(`req.is.${value}`) }))}
+        />
       </div>
-      {invite && <Secret text={invite.inviteUrl} label={t("req.link", { email: invite.email })} note={t("req.linkNote")} onDone={() => setInvite(null)} />}
+      {invite && (
+        <Secret
+          text={invite.inviteUrl}
+          label={t("req.link", { email: invite.email })}
+          note={t("req.linkNote")}
+          onDone={() => setInvite(null)}
+        />
+      )}
       {!isQueue ? (
         <DataTable
           title={t("page.access")}
@@ -110,13 +138,67 @@ export default function AccessRequests() {
           rows={items}
           rowKey={(row) => row.id}
           csv="agentgate-access-requests"
-          empty={<Empty icon="door" title={t("req.none")}>{t("req.noneWhy")}</Empty>}
+          empty={
+            <Empty icon="door" title={t("req.none")}>
+              {t("req.noneWhy")}
+            </Empty>
+          }
           columns={[
-            { id: "email", label: t("req.who"), cell: (row) => <>{row.name}<small>{row.email}</small></>, csv: (row) => row.email },
-            { id: "company", label: t("req.company"), class: "opt", cell: (row) => row.company || "–", csv: (row) => row.company },
-            { id: "status", label: t("req.status"), cell: (row) => <span class="tag" data-o={row.status === "approved" ? "allow" : row.status === "declined" ? "block" : "challenge"}>{t(`req.is.${row.status}`)}</span>, csv: (row) => row.status },
-            { id: "createdAt", label: t("req.asked"), class: "opt faint nw", cell: (row) => <Time at={row.createdAt} />, csv: (row) => row.createdAt },
-            { id: "decidedBy", label: t("req.decided"), class: "opt2", cell: (row) => (row.decidedAt ? <>{row.decidedBy}<small><Time at={row.decidedAt} /></small></> : "–"), csv: (row) => row.decidedBy },
+            {
+              id: "email",
+              label: t("req.who"),
+              cell: (row) => (
+                <>
+                  {row.name}
+                  <small>{row.email}</small>
+                </>
+              ),
+              csv: (row) => row.email,
+            },
+            {
+              id: "company",
+              label: t("req.company"),
+              class: "opt",
+              cell: (row) => row.company || "–",
+              csv: (row) => row.company,
+            },
+            {
+              id: "status",
+              label: t("req.status"),
+              cell: (row) => (
+                <span
+                  class="tag"
+                  data-o={row.status === "approved" ? "allow" : row.status === "declined" ? "block" : "challenge"}
+                >
+                  {t(`req.is.${row.status}`)}
+                </span>
+              ),
+              csv: (row) => row.status,
+            },
+            {
+              id: "createdAt",
+              label: t("req.asked"),
+              class: "opt faint nw",
+              cell: (row) => <Time at={row.createdAt} />,
+              csv: (row) => row.createdAt,
+            },
+            {
+              id: "decidedBy",
+              label: t("req.decided"),
+              class: "opt2",
+              cell: (row) =>
+                row.decidedAt ? (
+                  <>
+                    {row.decidedBy}
+                    <small>
+                      <Time at={row.decidedAt} />
+                    </small>
+                  </>
+                ) : (
+                  "–"
+                ),
+              csv: (row) => row.decidedBy,
+            },
           ]}
         />
       ) : requests.error && !requests.data ? (
@@ -125,7 +207,15 @@ export default function AccessRequests() {
         </div>
       ) : requests.data && !chosen ? (
         <div class="card">
-          <Empty icon="door" title={t("req.none")} actions={<a class="btn" href={`${HOME}/customers?invite=1`}>{t("cust.invite")}</a>}>
+          <Empty
+            icon="door"
+            title={t("req.none")}
+            actions={
+              <a class="btn" href={`${HOME}/customers?invite=1`}>
+                {t("cust.invite")}
+              </a>
+            }
+          >
             {t("req.noneWhy")}
           </Empty>
         </div>
@@ -155,10 +245,18 @@ export default function AccessRequests() {
               ))}
             </div>
           </section>
-          {chosen && <Pending request={chosen} onApprove={() => approve(chosen)} onDecline={() => setDeclining(chosen)} />}
+          {chosen && (
+            <Pending request={chosen} onApprove={() => approve(chosen)} onDecline={() => setDeclining(chosen)} />
+          )}
         </div>
       )}
-      <Confirm open={declining !== null} title={t("req.declineTitle", { name: declining?.company || declining?.name || "" })} action={t("req.decline")} onConfirm={() => declining && decline(declining)} onClose={() => setDeclining(null)}>
+      <Confirm
+        open={declining !== null}
+        title={t("req.declineTitle", { name: declining?.company || declining?.name || "" })}
+        action={t("req.decline")}
+        onConfirm={() => declining && decline(declining)}
+        onClose={() => setDeclining(null)}
+      >
         {t("req.declineWhy")}
       </Confirm>
     </>

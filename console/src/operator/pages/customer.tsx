@@ -4,21 +4,28 @@ import { useState } from "preact/hooks";
 import { useRoute } from "preact-iso";
 import { api, HOME } from "../../api/client";
 import { loadSites } from "../../api/session";
-import type { AccountRole, CustomerDetail, CustomerSite, InviteLink, Limits, Member, MemberInviteResult } from "../../api/types.gen";
+import type {
+  AccountRole,
+  CustomerDetail,
+  CustomerSite,
+  InviteLink,
+  Member,
+  MemberInviteResult,
+} from "../../api/types.gen";
 import { count } from "../../lib/format";
 import { useQuery } from "../../lib/query";
 import { t } from "../../lib/words";
 import { AuditList } from "../../pages/account/audit";
 import { Confirm } from "../../ui/dialogs";
-import { FormDialog, Secret, Select, Toggle, useAction } from "../../ui/forms";
+import { FormDialog, Secret, Select, useAction } from "../../ui/forms";
 import { Icon } from "../../ui/icons";
 import { siteHref } from "../../ui/layout";
-import { Card, Empty, Failure, Field, Head, Note, Time } from "../../ui/parts";
+import { Empty, Failure, Field, Head, Note, Time } from "../../ui/parts";
 import { toast, toastError } from "../../ui/toasts";
 import { DataTable } from "../../ui/table";
+import { Terms, Danger } from "./customer-terms";
 
 const ROLES: AccountRole[] = ["owner", "admin", "member", "readonly"];
-const LIMITS: (keyof Limits)[] = ["sites", "members", "tokens", "credentialsPerSite", "originsPerSite"];
 
 interface Shown {
   customer: CustomerDetail;
@@ -40,7 +47,14 @@ function Members({ customer, loaded, reload }: Shown) {
       .catch(toastError);
   return (
     <>
-      {link && <Secret text={link.url} label={t("req.link", { email: link.email })} note={t("req.linkNote")} onDone={() => setLink(null)} />}
+      {link && (
+        <Secret
+          text={link.url}
+          label={t("req.link", { email: link.email })}
+          note={t("req.linkNote")}
+          onDone={() => setLink(null)}
+        />
+      )}
       <DataTable
         title={t("page.members")}
         lead={t("mem.of", { n: customer.memberList.length, limit: count(customer.limits.members) })}
@@ -55,7 +69,16 @@ function Members({ customer, loaded, reload }: Shown) {
         rowKey={(row) => row.userId}
         empty={<Empty icon="people" title={t("cust.noMembers")} />}
         columns={[
-          { id: "email", label: t("usr.person"), cell: (row) => <>{row.email}<small>{t(`member.${row.status}`)}</small></> },
+          {
+            id: "email",
+            label: t("usr.person"),
+            cell: (row) => (
+              <>
+                {row.email}
+                <small>{t(`member.${row.status}`)}</small>
+              </>
+            ),
+          },
           {
             id: "role",
             label: t("mem.role"),
@@ -65,7 +88,18 @@ function Members({ customer, loaded, reload }: Shown) {
                   {t("role.owner")} <small>{t("mem.last")}</small>
                 </>
               ) : (
-                <select class="auto" aria-label={t("mem.roleOf", { email: row.email })} value={row.role} onChange={(event) => { const role = event.currentTarget.value; act(() => api.patch(`/customers/${base}/members/${row.userId}`, { role }), t("mem.changed", { email: row.email, role: t(`role.${role}`) })); }}>
+                <select
+                  class="auto"
+                  aria-label={t("mem.roleOf", { email: row.email })}
+                  value={row.role}
+                  onChange={(event) => {
+                    const role = event.currentTarget.value;
+                    act(
+                      () => api.patch(`/customers/${base}/members/${row.userId}`, { role }),
+                      t("mem.changed", { email: row.email, role: t(`role.${role}`) }),
+                    );
+                  }}
+                >
                   {ROLES.map((role) => (
                     <option key={role} value={role} selected={role === row.role}>
                       {t(`role.${role}`)}
@@ -74,8 +108,23 @@ function Members({ customer, loaded, reload }: Shown) {
                 </select>
               ),
           },
-          { id: "mfa", label: t("usr.factor"), class: "opt", cell: (row) => <span class="state"><span class="dot" data-o={row.mfaEnabled ? "allow" : "challenge"} />{t(row.mfaEnabled ? "usr.on" : "usr.off")}</span> },
-          { id: "seen", label: t("usr.seen"), class: "opt2 faint nw", cell: (row) => (row.lastSignInAt ? <Time at={row.lastSignInAt} /> : t("usr.never")) },
+          {
+            id: "mfa",
+            label: t("usr.factor"),
+            class: "opt",
+            cell: (row) => (
+              <span class="state">
+                <span class="dot" data-o={row.mfaEnabled ? "allow" : "challenge"} />
+                {t(row.mfaEnabled ? "usr.on" : "usr.off")}
+              </span>
+            ),
+          },
+          {
+            id: "seen",
+            label: t("usr.seen"),
+            class: "opt2 faint nw",
+            cell: (row) => (row.lastSignInAt ? <Time at={row.lastSignInAt} /> : t("usr.never")),
+          },
           {
             id: "do",
             label: <span class="vh">{t("usr.do")}</span>,
@@ -105,7 +154,10 @@ function Members({ customer, loaded, reload }: Shown) {
         action={t("mem.invite")}
         onClose={() => setAdding(false)}
         onSubmit={async (form) => {
-          const made = await api.post<MemberInviteResult>(`/customers/${base}/members`, { email: String(form.get("email")).trim(), role: form.get("role") });
+          const made = await api.post<MemberInviteResult>(`/customers/${base}/members`, {
+            email: String(form.get("email")).trim(),
+            role: form.get("role"),
+          });
           if (made.inviteUrl) setLink({ email: made.member.email, url: made.inviteUrl });
           toast(t("req.approved", { email: made.member.email }));
           setAdding(false);
@@ -113,7 +165,12 @@ function Members({ customer, loaded, reload }: Shown) {
         }}
       >
         <Field id="email" name="email" type="email" label={t("cust.email")} required autofocus autocomplete="off" />
-        <Select id="role" label={t("mem.role")} value="member" options={ROLES.map((role) => ({ value: role, label: t(`role.${role}`) }))} />
+        <Select
+          id="role"
+          label={t("mem.role")}
+          value="member"
+          options={ROLES.map((role) => ({ value: role, label: t(`role.${role}`) }))}
+        />
       </FormDialog>
       <Confirm
         open={removing !== null}
@@ -123,7 +180,10 @@ function Members({ customer, loaded, reload }: Shown) {
         onConfirm={() => {
           const member = removing!;
           setRemoving(null);
-          act(() => api.delete(`/customers/${base}/members/${member.userId}`), t("mem.removed", { email: member.email }));
+          act(
+            () => api.delete(`/customers/${base}/members/${member.userId}`),
+            t("mem.removed", { email: member.email }),
+          );
         }}
       >
         {t("mem.removeLead")}
@@ -150,12 +210,53 @@ function Sites({ customer, loaded, reload }: Shown) {
         loaded={loaded}
         rows={customer.siteList}
         rowKey={(row) => row.siteKey}
-        empty={<Empty icon="globe" title={t("cust.noSites")}>{t("cust.noSitesWhy")}</Empty>}
+        empty={
+          <Empty icon="globe" title={t("cust.noSites")}>
+            {t("cust.noSitesWhy")}
+          </Empty>
+        }
         columns={[
-          { id: "site", label: t("sites.site"), cell: (row) => <><a href={siteHref(row.siteKey, "overview")}>{row.name}</a><small>{row.siteKey}</small></> },
-          { id: "mode", label: t("sites.mode"), cell: (row) => <span class="tag" data-o={row.mode === "enforce" ? "allow" : undefined}>{t(`mode.${row.mode}`)}</span> },
-          { id: "health", label: t("sites.health"), class: "opt", cell: (row) => <span class="state"><span class="dot" data-o={row.health.status === "ok" ? "allow" : "challenge"} />{t(`health.${row.health.status}`)}</span> },
-          { id: "move", label: <span class="vh">{t("usr.do")}</span>, class: "n", cell: (row) => <button class="btn" onClick={() => setMoving(row)}>{t("cust.move")}<span class="vh"> {row.name}</span></button> },
+          {
+            id: "site",
+            label: t("sites.site"),
+            cell: (row) => (
+              <>
+                <a href={siteHref(row.siteKey, "overview")}>{row.name}</a>
+                <small>{row.siteKey}</small>
+              </>
+            ),
+          },
+          {
+            id: "mode",
+            label: t("sites.mode"),
+            cell: (row) => (
+              <span class="tag" data-o={row.mode === "enforce" ? "allow" : undefined}>
+                {t(`mode.${row.mode}`)}
+              </span>
+            ),
+          },
+          {
+            id: "health",
+            label: t("sites.health"),
+            class: "opt",
+            cell: (row) => (
+              <span class="state">
+                <span class="dot" data-o={row.health.status === "ok" ? "allow" : "challenge"} />
+                {t(`health.${row.health.status}`)}
+              </span>
+            ),
+          },
+          {
+            id: "move",
+            label: <span class="vh">{t("usr.do")}</span>,
+            class: "n",
+            cell: (row) => (
+              <button class="btn" onClick={() => setMoving(row)}>
+                {t("cust.move")}
+                <span class="vh"> {row.name}</span>
+              </button>
+            ),
+          },
         ]}
       />
       <FormDialog
@@ -166,7 +267,10 @@ function Sites({ customer, loaded, reload }: Shown) {
         onClose={() => setAdding(false)}
         onSubmit={async (form) => {
           const origin = String(form.get("origin")).trim();
-          await api.post(`/customers/${customer.id}/sites`, { name: String(form.get("name")).trim(), ...(origin ? { allowedOrigins: [origin] } : {}) });
+          await api.post(`/customers/${customer.id}/sites`, {
+            name: String(form.get("name")).trim(),
+            ...(origin ? { allowedOrigins: [origin] } : {}),
+          });
           setAdding(false);
           reload();
           await loadSites();
@@ -189,7 +293,15 @@ function Sites({ customer, loaded, reload }: Shown) {
           await loadSites();
         }}
       >
-        <Field id="customerId" name="customerId" label={t("cust.moveTo")} help={t("cust.moveHelp")} required autofocus autocomplete="off" />
+        <Field
+          id="customerId"
+          name="customerId"
+          label={t("cust.moveTo")}
+          help={t("cust.moveHelp")}
+          required
+          autofocus
+          autocomplete="off"
+        />
       </FormDialog>
     </>
   );
@@ -205,125 +317,62 @@ function Tokens({ customer, loaded, reload }: Shown) {
       loaded={loaded}
       rows={customer.tokens}
       rowKey={(row) => row.id}
-      empty={<Empty icon="key" title={t("tok.none")}>{t("tok.noneWhy")}</Empty>}
+      empty={
+        <Empty icon="key" title={t("tok.none")}>
+          {t("tok.noneWhy")}
+        </Empty>
+      }
       columns={[
-        { id: "name", label: t("tok.name"), cell: (row) => <>{row.name}<small>{row.scopes.join(", ")}</small></> },
+        {
+          id: "name",
+          label: t("tok.name"),
+          cell: (row) => (
+            <>
+              {row.name}
+              <small>{row.scopes.join(", ")}</small>
+            </>
+          ),
+        },
         { id: "by", label: t("tok.by"), class: "opt", cell: (row) => row.createdBy },
-        { id: "used", label: t("tok.used"), class: "opt faint nw", cell: (row) => (row.lastUsedAt ? <Time at={row.lastUsedAt} /> : t("usr.never")) },
-        { id: "do", label: <span class="vh">{t("usr.do")}</span>, class: "n", cell: (row) => (row.revokedAt ? <span class="tag">{t("tok.revoked")}</span> : <button class="btn bad" onClick={() => act(() => api.delete(`/customers/${customer.id}/tokens/${row.id}`), t("tok.isRevoked", { name: row.name }))}>{t("tok.revoke")}<span class="vh"> {row.name}</span></button>) },
+        {
+          id: "used",
+          label: t("tok.used"),
+          class: "opt faint nw",
+          cell: (row) => (row.lastUsedAt ? <Time at={row.lastUsedAt} /> : t("usr.never")),
+        },
+        {
+          id: "do",
+          label: <span class="vh">{t("usr.do")}</span>,
+          class: "n",
+          cell: (row) =>
+            row.revokedAt ? (
+              <span class="tag">{t("tok.revoked")}</span>
+            ) : (
+              <button
+                class="btn bad"
+                onClick={() =>
+                  act(
+                    () => api.delete(`/customers/${customer.id}/tokens/${row.id}`),
+                    t("tok.isRevoked", { name: row.name }),
+                  )
+                }
+              >
+                {t("tok.revoke")}
+                <span class="vh"> {row.name}</span>
+              </button>
+            ),
+        },
       ]}
     />
-  );
-}
-
-function Terms({ customer, reload }: { customer: CustomerDetail; reload: () => void }) {
-  const act = useAction(reload);
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    const form = new FormData(event.currentTarget as HTMLFormElement);
-    const limits = Object.fromEntries(LIMITS.map((name) => [name, Number(form.get(name))]));
-    act(() => api.patch(`/customers/${customer.id}`, { name: String(form.get("name")).trim(), limits }), t("cust.saved"));
-  };
-  return (
-    <Card title={t("cust.terms")} lead={t("cust.termsLead")}>
-      <form onSubmit={submit} key={JSON.stringify([customer.name, customer.limits])}>
-        <div class="in stack">
-          <Field id="c-name" name="name" label={t("cust.name")} value={customer.name} required />
-          <div class="cols three">
-            {LIMITS.map((name) => (
-              <Field key={name} id={`l-${name}`} name={name} type="number" min={0} max={10000} label={t(`limit.${name}`)} value={customer.limits[name]} required />
-            ))}
-          </div>
-          <Toggle checked={customer.requireMfa} label={t("acct.requireMfa")} onChange={(requireMfa) => act(() => api.patch(`/customers/${customer.id}`, { requireMfa }), t("cust.saved"))} />
-        </div>
-        <footer class="foot">
-          <button class="btn main push">{t("cust.save")}</button>
-        </footer>
-      </form>
-    </Card>
-  );
-}
-
-function Danger({ customer, reload }: { customer: CustomerDetail; reload: () => void }) {
-  const act = useAction(reload);
-  const [suspending, setSuspending] = useState(false);
-  const [deleting, setDeleting] = useState(false);
-  const enforcing = customer.siteList.filter(({ mode }) => mode === "enforce").map(({ name }) => name);
-  const why = customer.protected ? t("cust.protectedWhy") : customer.status === "suspended" ? t("cust.suspendedWhy") : enforcing.length ? t("acct.enforcing", { sites: enforcing.join(", ") }) : "";
-  return (
-    <section class="card danger" aria-label={t("acct.danger")}>
-      <header>
-        <h2>{t("acct.danger")}</h2>
-      </header>
-      {customer.status === "active" ? (
-        <div>
-          <div>
-            <h3>{t("cust.suspend")}</h3>
-            <p>{t("cust.suspendLead")}</p>
-          </div>
-          <button class="btn bad" aria-disabled={customer.protected ? "true" : undefined} onClick={() => !customer.protected && setSuspending(true)}>
-            {t("cust.suspendDo")}
-          </button>
-        </div>
-      ) : (
-        <div>
-          <div>
-            <h3>{t("cust.reactivate")}</h3>
-            <p>{t("cust.reactivateLead")}</p>
-          </div>
-          <button class="btn" onClick={() => act(() => api.post(`/customers/${customer.id}/reactivate`), t("cust.reactivated", { name: customer.name }))}>
-            {t("cust.reactivate")}
-          </button>
-        </div>
-      )}
-      {customer.status !== "deleted" && (
-        <div>
-          <div>
-            <h3>{t("cust.delete")}</h3>
-            <p>{why || t("acct.deleteLead")}</p>
-          </div>
-          <button class="btn bad" aria-disabled={why ? "true" : undefined} onClick={() => !why && setDeleting(true)}>
-            {t("acct.deleteDo")}
-          </button>
-        </div>
-      )}
-      <FormDialog
-        open={suspending}
-        title={t("cust.suspendTitle", { name: customer.name })}
-        lead={t("cust.suspendLead")}
-        action={t("cust.suspend")}
-        bad
-        onClose={() => setSuspending(false)}
-        onSubmit={async (form) => {
-          await api.post(`/customers/${customer.id}/suspend`, { reason: String(form.get("reason")) });
-          toast(t("cust.suspended", { name: customer.name }));
-          setSuspending(false);
-          reload();
-        }}
-      >
-        <Field id="reason" name="reason" label={t("usr.reason")} help={t("cust.reasonHelp")} required autofocus maxlength={500} />
-      </FormDialog>
-      <Confirm
-        open={deleting}
-        title={t("cust.deleteTitle", { name: customer.name })}
-        word={customer.name}
-        action={t("cust.delete")}
-        onClose={() => setDeleting(false)}
-        onConfirm={() => {
-          setDeleting(false);
-          act(() => api.delete(`/customers/${customer.id}`, { confirm: customer.name }), t("cust.deleted", { name: customer.name }));
-        }}
-      >
-        {t("cust.deleteNumbers", { sites: customer.siteList.length, members: customer.memberList.length, tokens: customer.usage.tokens })}
-      </Confirm>
-    </section>
   );
 }
 
 export default function Customer() {
   const { params } = useRoute();
   const id = params["id"] ?? "";
-  const { data, error, loading, reload } = useQuery<CustomerDetail>(id, (signal) => api.get(`/customers/${id}`, {}, signal));
+  const { data, error, loading, reload } = useQuery<CustomerDetail>(id, (signal) =>
+    api.get(`/customers/${id}`, {}, signal),
+  );
   if (error && !data) {
     return (
       <>
@@ -337,14 +386,29 @@ export default function Customer() {
   const loaded = { data, error: undefined, loading, reload };
   return (
     <>
-      <Head title={data?.name ?? t("cust.customer")} actions={<a class="btn" href={`${HOME}/customers`}>{t("cust.all")}</a>}>
-        {data && t("cust.sentence", { n: data.siteList.length, members: data.memberList.length, status: t(`cust.is.${data.status}`) })}
+      <Head
+        title={data?.name ?? t("cust.customer")}
+        actions={
+          <a class="btn" href={`${HOME}/customers`}>
+            {t("cust.all")}
+          </a>
+        }
+      >
+        {data &&
+          t("cust.sentence", {
+            n: data.siteList.length,
+            members: data.memberList.length,
+            status: t(`cust.is.${data.status}`),
+          })}
       </Head>
       {data && (
         <>
           {data.status !== "active" && (
             <Note tone={data.status === "suspended" ? "challenge" : "block"}>
-              {data.status === "suspended" ? t("cust.noteSuspended", { reason: data.suspendedReason ?? "–" }) : t("cust.noteDeleted")} {data.purgeAt && <Time at={data.purgeAt} full />}
+              {data.status === "suspended"
+                ? t("cust.noteSuspended", { reason: data.suspendedReason ?? "–" })
+                : t("cust.noteDeleted")}{" "}
+              {data.purgeAt && <Time at={data.purgeAt} full />}
             </Note>
           )}
           <Members customer={data} loaded={loaded} reload={reload} />

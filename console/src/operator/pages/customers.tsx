@@ -23,7 +23,9 @@ export default function Customers() {
   const status = params["status"] ?? "all";
   const q = params["q"] ?? "";
   const [invited, setInvited] = useState<InviteResult | null>(null);
-  const customers = useQuery<CustomerList>(JSON.stringify([status, q]), (signal) => api.get("/customers", { status, q, limit: 200 }, signal));
+  const customers = useQuery<CustomerList>(JSON.stringify([status, q]), (signal) =>
+    api.get("/customers", { status, q, limit: 200 }, signal),
+  );
   const rows = customers.data?.items ?? [];
   const filtered = status !== "all" || q !== "";
   const invite = () => set({ invite: "1" }, true);
@@ -42,17 +44,39 @@ export default function Customers() {
           </button>
         }
       >
-        {customers.data && t(filtered ? "cust.leadFiltered" : "cust.lead", { n: rows.length, sites: rows.reduce((sum, row) => sum + row.sites, 0) })}
+        {customers.data &&
+          t(filtered ? "cust.leadFiltered" : "cust.lead", {
+            n: rows.length,
+            sites: rows.reduce((sum, row) => sum + row.sites, 0),
+          })}
       </Head>
       <div class="filters">
-        <Segments label={t("cust.status")} value={status} onChange={(value) => set({ status: value === "all" ? undefined : value })} options={STATES.map((value) => ({ value: value as string, label: t(`cust.is.${value}`) }))} />
+        <Segments
+          label={t("cust.status")}
+          value={status}
+          onChange={(value) => set({ status: value === "all" ? undefined : value })}
+          options={STATES.map((value) => ({ value: value as string, label: t(`cust.is.${value}`) }))}
+        />
         <label class="search grow">
           <span class="vh">{t("cust.find")}</span>
           <Icon name="search" />
-          <input id="find-customer" type="search" placeholder={t("cust.find")} value={q} onInput={(event) => set({ q: event.currentTarget.value }, true)} />
+          <input
+            id="find-customer"
+            type="search"
+            placeholder={t("cust.find")}
+            value={q}
+            onInput={(event) => set({ q: event.currentTarget.value }, true)}
+          />
         </label>
       </div>
-      {invited && <Secret text={invited.inviteUrl} label={t("req.link", { email: invited.email })} note={t("req.linkNote")} onDone={() => setInvited(null)} />}
+      {invited && (
+        <Secret
+          text={invited.inviteUrl}
+          label={t("req.link", { email: invited.email })}
+          note={t("req.linkNote")}
+          onDone={() => setInvited(null)}
+        />
+      )}
       <DataTable
         title={t("page.customers")}
         loaded={customers}
@@ -60,28 +84,97 @@ export default function Customers() {
         rowKey={(row) => row.id}
         csv="agentgate-customers"
         empty={
-          <Empty icon={filtered ? "filter" : "people"} title={t(filtered ? "cust.noneFound" : "cust.none")} actions={filtered ? <button class="btn" onClick={() => set({ status: undefined, q: undefined })}>{t("cust.clear")}</button> : <button class="btn main" onClick={invite}>{t("cust.invite")}</button>}>
+          <Empty
+            icon={filtered ? "filter" : "people"}
+            title={t(filtered ? "cust.noneFound" : "cust.none")}
+            actions={
+              filtered ? (
+                <button class="btn" onClick={() => set({ status: undefined, q: undefined })}>
+                  {t("cust.clear")}
+                </button>
+              ) : (
+                <button class="btn main" onClick={invite}>
+                  {t("cust.invite")}
+                </button>
+              )
+            }
+          >
             {t(filtered ? "cust.noneFoundWhy" : "cust.noneWhy")}
           </Empty>
         }
         columns={[
-          { id: "name", label: t("cust.customer"), cell: (row) => <><a href={`${HOME}/customers/${row.id}`}>{row.name}</a><small>{row.ownerEmail ?? row.id}</small></>, csv: (row) => row.name },
-          { id: "id", label: "ID", class: "opt2", cell: (row) => <code class="faint">{row.id}</code>, csv: (row) => row.id },
+          {
+            id: "name",
+            label: t("cust.customer"),
+            cell: (row) => (
+              <>
+                <a href={`${HOME}/customers/${row.id}`}>{row.name}</a>
+                <small>{row.ownerEmail ?? row.id}</small>
+              </>
+            ),
+            csv: (row) => row.name,
+          },
+          {
+            id: "id",
+            label: "ID",
+            class: "opt2",
+            cell: (row) => <code class="faint">{row.id}</code>,
+            csv: (row) => row.id,
+          },
           {
             id: "status",
             label: t("cust.status"),
             cell: (row) => (
               <span class="row">
-                <span class="tag" data-o={row.status === "active" ? "allow" : row.status === "suspended" ? "challenge" : "block"}>{t(`cust.is.${row.status}`)}</span>
+                <span
+                  class="tag"
+                  data-o={row.status === "active" ? "allow" : row.status === "suspended" ? "challenge" : "block"}
+                >
+                  {t(`cust.is.${row.status}`)}
+                </span>
                 {row.protected && <span class="tag">{t("cust.own")}</span>}
               </span>
             ),
             csv: (row) => row.status,
           },
-          { id: "sites", label: t("page.sites"), class: "n", cell: (row) => <>{count(row.sites)}<span class="faint"> / {count(row.limits.sites)}</span></>, csv: (row) => row.sites },
-          { id: "members", label: t("page.members"), class: "n opt", cell: (row) => <>{count(row.members)}<span class="faint"> / {count(row.limits.members)}</span></>, csv: (row) => row.members },
-          { id: "lastSignInAt", label: t("usr.seen"), class: "opt faint nw", cell: (row) => (row.lastSignInAt ? <Time at={row.lastSignInAt} /> : t("usr.never")), csv: (row) => row.lastSignInAt },
-          { id: "createdAt", label: t("cust.since"), class: "opt2 faint nw", cell: (row) => <Time at={row.createdAt} />, csv: (row) => row.createdAt },
+          {
+            id: "sites",
+            label: t("page.sites"),
+            class: "n",
+            cell: (row) => (
+              <>
+                {count(row.sites)}
+                <span class="faint"> / {count(row.limits.sites)}</span>
+              </>
+            ),
+            csv: (row) => row.sites,
+          },
+          {
+            id: "members",
+            label: t("page.members"),
+            class: "n opt",
+            cell: (row) => (
+              <>
+                {count(row.members)}
+                <span class="faint"> / {count(row.limits.members)}</span>
+              </>
+            ),
+            csv: (row) => row.members,
+          },
+          {
+            id: "lastSignInAt",
+            label: t("usr.seen"),
+            class: "opt faint nw",
+            cell: (row) => (row.lastSignInAt ? <Time at={row.lastSignInAt} /> : t("usr.never")),
+            csv: (row) => row.lastSignInAt,
+          },
+          {
+            id: "createdAt",
+            label: t("cust.since"),
+            class: "opt2 faint nw",
+            cell: (row) => <Time at={row.createdAt} />,
+            csv: (row) => row.createdAt,
+          },
         ]}
       />
       <FormDialog
@@ -92,7 +185,11 @@ export default function Customers() {
         onClose={() => set({ invite: undefined }, true)}
         onSubmit={async (form) => {
           const text = (name: string) => String(form.get(name)).trim();
-          const made = await api.post<InviteResult>("/accounts", { email: text("email"), ...(text("name") ? { name: text("name") } : {}), ...(text("customerName") ? { customerName: text("customerName") } : {}) });
+          const made = await api.post<InviteResult>("/accounts", {
+            email: text("email"),
+            ...(text("name") ? { name: text("name") } : {}),
+            ...(text("customerName") ? { customerName: text("customerName") } : {}),
+          });
           setInvited(made);
           toast(t("req.approved", { email: made.email }));
           customers.reload();
@@ -101,7 +198,13 @@ export default function Customers() {
       >
         <Field id="email" name="email" type="email" label={t("cust.email")} required autofocus autocomplete="off" />
         <Field id="name" name="name" label={t("cust.person")} autocomplete="off" />
-        <Field id="customerName" name="customerName" label={t("cust.name")} help={t("cust.nameHelp")} autocomplete="off" />
+        <Field
+          id="customerName"
+          name="customerName"
+          label={t("cust.name")}
+          help={t("cust.nameHelp")}
+          autocomplete="off"
+        />
       </FormDialog>
     </>
   );

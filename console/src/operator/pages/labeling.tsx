@@ -9,10 +9,10 @@ import { useKeys } from "../../lib/keys";
 import { useParams } from "../../lib/params";
 import { useQuery } from "../../lib/query";
 import { t } from "../../lib/words";
+import { worst } from "../../lib/outcomes";
 import { FormDialog, Toggle, useAction } from "../../ui/forms";
 import { Card, Empty, Failure, Field, Head, OutcomeBadge, RouteName, Segments, Time } from "../../ui/parts";
 import { toast, toastError } from "../../ui/toasts";
-import { worst } from "../../pages/decisions";
 import { DecisionDetailPane } from "../../pages/decision-detail";
 
 const READ = 200;
@@ -41,7 +41,9 @@ function distinct(decisions: Decision[]): Decision[] {
 }
 
 function Capture({ siteKey }: { siteKey: string }) {
-  const capture = useQuery<FeatureCapture>(siteKey, (signal) => api.get(`/sites/${siteKey}/feature-capture`, {}, signal));
+  const capture = useQuery<FeatureCapture>(siteKey, (signal) =>
+    api.get(`/sites/${siteKey}/feature-capture`, {}, signal),
+  );
   const act = useAction(capture.reload);
   const [asked, setAsked] = useState<"on" | "off" | null>(null);
   const { data } = capture;
@@ -50,7 +52,11 @@ function Capture({ siteKey }: { siteKey: string }) {
       {capture.error && !data && <Failure error={capture.error} retry={capture.reload} />}
       {data && (
         <div class="in row apart">
-          <Toggle checked={data.enabled} label={data.enabled ? t("cap.on", { days: data.retentionDays, n: data.stored }) : t("cap.off")} onChange={(on) => setAsked(on ? "on" : "off")} />
+          <Toggle
+            checked={data.enabled}
+            label={data.enabled ? t("cap.on", { days: data.retentionDays, n: data.stored }) : t("cap.off")}
+            onChange={(on) => setAsked(on ? "on" : "off")}
+          />
           {data.updatedAt && (
             <span class="faint s">
               {data.updatedBy} · <Time at={data.updatedAt} />
@@ -69,12 +75,27 @@ function Capture({ siteKey }: { siteKey: string }) {
           capture.reload();
         }}
         onSubmit={async (form) => {
-          const body = asked === "off" ? { enabled: false } : { enabled: true, retentionDays: Number(form.get("days")) };
+          const body =
+            asked === "off" ? { enabled: false } : { enabled: true, retentionDays: Number(form.get("days")) };
           setAsked(null);
           act(() => api.put(`/sites/${siteKey}/feature-capture`, body), t("cust.saved"));
         }}
       >
-        {asked === "on" ? <Field id="days" name="days" type="number" min={1} max={365} value={data?.retentionDays ?? 30} label={t("cap.days")} required autofocus /> : <p>{t("cap.keepLabels")}</p>}
+        {asked === "on" ? (
+          <Field
+            id="days"
+            name="days"
+            type="number"
+            min={1}
+            max={365}
+            value={data?.retentionDays ?? 30}
+            label={t("cap.days")}
+            required
+            autofocus
+          />
+        ) : (
+          <p>{t("cap.keepLabels")}</p>
+        )}
       </FormDialog>
     </Card>
   );
@@ -88,12 +109,22 @@ export default function Labeling() {
   const [done, setDone] = useState<string[]>([]);
   const page = useQuery<DecisionPage>(siteKey, (signal) => {
     const now = Date.now();
-    return api.get("/decisions", { siteKey, from: new Date(now - 7 * DAY_MS).toISOString(), to: new Date(now).toISOString(), limit: READ }, signal);
+    return api.get(
+      "/decisions",
+      { siteKey, from: new Date(now - 7 * DAY_MS).toISOString(), to: new Date(now).toISOString(), limit: READ },
+      signal,
+    );
   });
-  const labels = useQuery<LabelPage>(`${siteKey} ${done.length}`, (signal) => api.get("/labels", { siteKey, limit: 200 }, signal));
+  const labels = useQuery<LabelPage>(`${siteKey} ${done.length}`, (signal) =>
+    api.get("/labels", { siteKey, limit: 200 }, signal),
+  );
   const open = distinct((page.data?.items ?? []).filter((each) => !each.operatorLabel && !done.includes(each.id)));
   const queue =
-    order === "newest" ? open : order === "refused" ? open.filter((each) => worst(each).outcome !== "allow") : [...open].sort((one, other) => doubt(one) - doubt(other));
+    order === "newest"
+      ? open
+      : order === "refused"
+        ? open.filter((each) => worst(each).outcome !== "allow")
+        : [...open].sort((one, other) => doubt(one) - doubt(other));
   const chosen = queue.find(({ id }) => id === params["open"]) ?? queue[0];
   const known = labels.data?.items ?? [];
   const label = (decision: Decision, value: DecisionLabelValue) => {
@@ -123,13 +154,24 @@ export default function Labeling() {
   useKeys([
     { key: "j", help: t("decisions.next"), run: () => move(1) },
     { key: "k", help: t("decisions.previous"), run: () => move(-1) },
-    ...LABELS.map(([value, key]) => ({ key, help: t("detail.labelKey", { label: t(`label.${value}`) }), run: () => chosen && label(chosen, value) })),
+    ...LABELS.map(([value, key]) => ({
+      key,
+      help: t("detail.labelKey", { label: t(`label.${value}`) }),
+      run: () => chosen && label(chosen, value),
+    })),
   ]);
   return (
     <>
-      <Head title={t("page.labeling")}>{page.data && t("lab.lead", { n: queue.length, labels: count(known.length) })}</Head>
+      <Head title={t("page.labeling")}>
+        {page.data && t("lab.lead", { n: queue.length, labels: count(known.length) })}
+      </Head>
       <div class="filters">
-        <Segments label={t("lab.order")} value={order} onChange={(value) => set({ order: value === "unsure" ? undefined : value, open: undefined })} options={ORDERS.map((value) => ({ value: value as string, label: t(`lab.order.${value}`) }))} />
+        <Segments
+          label={t("lab.order")}
+          value={order}
+          onChange={(value) => set({ order: value === "unsure" ? undefined : value, open: undefined })}
+          options={ORDERS.map((value) => ({ value: value as string, label: t(`lab.order.${value}`) }))}
+        />
         <span class="legend">
           {LABELS.map(([value]) => (
             <span key={value}>
@@ -144,7 +186,15 @@ export default function Labeling() {
         </div>
       ) : page.data && !chosen ? (
         <div class="card">
-          <Empty icon="tag" title={t(page.data.items.length ? "lab.done" : "lab.none")} actions={<button class="btn" onClick={page.reload}>{t("lab.again")}</button>}>
+          <Empty
+            icon="tag"
+            title={t(page.data.items.length ? "lab.done" : "lab.none")}
+            actions={
+              <button class="btn" onClick={page.reload}>
+                {t("lab.again")}
+              </button>
+            }
+          >
             {t(page.data.items.length ? "lab.doneWhy" : "lab.noneWhy")}
           </Empty>
         </div>
@@ -166,7 +216,9 @@ export default function Labeling() {
                   >
                     <span class="row apart">
                       <OutcomeBadge {...worst(each)} />
-                      <span class="num faint">{each.scores?.["bot"] === undefined ? "–" : score(each.scores["bot"])}</span>
+                      <span class="num faint">
+                        {each.scores?.["bot"] === undefined ? "–" : score(each.scores["bot"])}
+                      </span>
                     </span>
                     <span class="row apart">
                       <code class="clip">
@@ -180,7 +232,13 @@ export default function Labeling() {
                 ))}
               </div>
             </section>
-            <DecisionDetailPane id={chosen.id} siteKey={siteKey} onClose={() => move(1)} onFilter={() => undefined} onLabel={(value) => label(chosen, value)} />
+            <DecisionDetailPane
+              id={chosen.id}
+              siteKey={siteKey}
+              onClose={() => move(1)}
+              onFilter={() => undefined}
+              onLabel={(value) => label(chosen, value)}
+            />
           </div>
         )
       )}

@@ -14,11 +14,24 @@ import { save } from "../../lib/csv";
 
 const ROLES = ["active", "candidate", "previous"] as const;
 
-function Facts({ role, model, onSave }: { role: (typeof ROLES)[number]; model: ModelSummary | null; onSave: () => void }) {
+function Facts({
+  role,
+  model,
+  onSave,
+}: {
+  role: (typeof ROLES)[number];
+  model: ModelSummary | null;
+  onSave: () => void;
+}) {
   return (
     <div>
       <dt class="state">
-        <span class="dot" data-o={role === "active" ? (model ? "allow" : "challenge") : role === "candidate" && model ? "info" : undefined} />
+        <span
+          class="dot"
+          data-o={
+            role === "active" ? (model ? "allow" : "challenge") : role === "candidate" && model ? "info" : undefined
+          }
+        />
         {t(`models.${role}`)}
       </dt>
       <dd>
@@ -28,7 +41,12 @@ function Facts({ role, model, onSave }: { role: (typeof ROLES)[number]; model: M
               <code>{model.version}</code>
             </button>
             <small class="faint">
-              {t("models.made", { type: named("models.type", model.type), features: model.features, by: model.installedBy })} <Time at={model.installedAt} />
+              {t("models.made", {
+                type: named("models.type", model.type),
+                features: model.features,
+                by: model.installedBy,
+              })}{" "}
+              <Time at={model.installedAt} />
             </small>
           </>
         ) : (
@@ -41,7 +59,9 @@ function Facts({ role, model, onSave }: { role: (typeof ROLES)[number]; model: M
 
 /** The numbers that matter before a promotion: what changes, and how each model treats people and bots. */
 function Comparison({ kind }: { kind: ModelKind }) {
-  const { data, error, loading, reload } = useQuery<CompareReport>(kind, (signal) => api.get(`/models/${kind}/compare`, {}, signal));
+  const { data, error, loading, reload } = useQuery<CompareReport>(kind, (signal) =>
+    api.get(`/models/${kind}/compare`, {}, signal),
+  );
   if (error) return <Failure error={error} retry={reload} />;
   if (!data || loading) return <progress aria-label={t("models.comparing")} />;
   const labels = Object.entries(data.perLabel);
@@ -50,7 +70,13 @@ function Comparison({ kind }: { kind: ModelKind }) {
       <p class="lead">
         {data.samples === 0
           ? t("models.noSamples")
-          : t(data.wouldChange.total ? "models.changes" : "models.noChange", { n: data.wouldChange.total, stricter: data.wouldChange.stricter, looser: data.wouldChange.looser, samples: data.samples, agreement: percent(data.agreement) })}
+          : t(data.wouldChange.total ? "models.changes" : "models.noChange", {
+              n: data.wouldChange.total,
+              stricter: data.wouldChange.stricter,
+              looser: data.wouldChange.looser,
+              samples: data.samples,
+              agreement: percent(data.agreement),
+            })}
       </p>
       <div class="card">
         <div class="tiles only">
@@ -62,7 +88,9 @@ function Comparison({ kind }: { kind: ModelKind }) {
           <div class="tile">
             <span class="k">{t("models.stricter")}</span>
             <span class="v">{count(data.wouldChange.stricter)}</span>
-            <span class="delta" data-o={data.wouldChange.stricter ? "challenge" : undefined}>{t("models.stricterWhy")}</span>
+            <span class="delta" data-o={data.wouldChange.stricter ? "challenge" : undefined}>
+              {t("models.stricterWhy")}
+            </span>
           </div>
           <div class="tile">
             <span class="k">{t("models.looser")}</span>
@@ -80,10 +108,18 @@ function Comparison({ kind }: { kind: ModelKind }) {
             <thead>
               <tr>
                 <th scope="col">{t("models.labeled")}</th>
-                <th scope="col" class="n">{t("models.samplesHead")}</th>
-                <th scope="col" class="n">{t("models.active")}</th>
-                <th scope="col" class="n">{t("models.candidate")}</th>
-                <th scope="col" class="opt">{t("models.better")}</th>
+                <th scope="col" class="n">
+                  {t("models.samplesHead")}
+                </th>
+                <th scope="col" class="n">
+                  {t("models.active")}
+                </th>
+                <th scope="col" class="n">
+                  {t("models.candidate")}
+                </th>
+                <th scope="col" class="opt">
+                  {t("models.better")}
+                </th>
               </tr>
             </thead>
             <tbody>
@@ -115,7 +151,11 @@ function Comparison({ kind }: { kind: ModelKind }) {
 function Kind({ kind, roles, reload }: { kind: ModelKind; roles: ModelRoles; reload: () => void }) {
   const act = useAction(reload);
   const [asked, setAsked] = useState<"promote" | "rollback" | "clear" | null>(null);
-  const download = (role: string) => void api.text(`/models/${kind}/${role}`).then((text) => save(`${kind}-${role}.json`, text, "application/json")).catch(toastError);
+  const download = (role: string) =>
+    void api
+      .text(`/models/${kind}/${role}`)
+      .then((text) => save(`${kind}-${role}.json`, text, "application/json"))
+      .catch(toastError);
   const upload = (event: Event) => {
     const input = event.currentTarget as HTMLInputElement;
     const file = input.files?.[0];
@@ -127,7 +167,9 @@ function Kind({ kind, roles, reload }: { kind: ModelKind; roles: ModelRoles; rel
         toast(t("models.installed"));
         reload();
       })
-      .catch((failure: unknown) => toastError(failure instanceof SyntaxError ? new Error(t("models.notJson")) : failure));
+      .catch((failure: unknown) =>
+        toastError(failure instanceof SyntaxError ? new Error(t("models.notJson")) : failure),
+      );
     input.value = "";
   };
   const confirm = () => {
@@ -175,8 +217,18 @@ function Kind({ kind, roles, reload }: { kind: ModelKind; roles: ModelRoles; rel
         </dl>
         {roles.candidate && roles.active && <Comparison kind={kind} />}
       </div>
-      <Confirm open={asked !== null} title={t(`models.${asked ?? "promote"}Title`, { kind: named("models.kind", kind) })} action={t(`models.${asked ?? "promote"}`)} onConfirm={confirm} onClose={() => setAsked(null)}>
-        {t(`models.${asked ?? "promote"}Lead`, { candidate: roles.candidate?.version ?? "–", active: roles.active?.version ?? "–", previous: roles.previous?.version ?? "–" })}
+      <Confirm
+        open={asked !== null}
+        title={t(`models.${asked ?? "promote"}Title`, { kind: named("models.kind", kind) })}
+        action={t(`models.${asked ?? "promote"}`)}
+        onConfirm={confirm}
+        onClose={() => setAsked(null)}
+      >
+        {t(`models.${asked ?? "promote"}Lead`, {
+          candidate: roles.candidate?.version ?? "–",
+          active: roles.active?.version ?? "–",
+          previous: roles.previous?.version ?? "–",
+        })}
       </Confirm>
     </Card>
   );
@@ -188,7 +240,9 @@ export default function Models() {
   const waiting = kinds.filter(([, roles]) => roles.candidate).length;
   return (
     <>
-      <Head title={t("page.models")}>{models.data && t(waiting ? "models.lead" : "models.leadNone", { n: waiting })}</Head>
+      <Head title={t("page.models")}>
+        {models.data && t(waiting ? "models.lead" : "models.leadNone", { n: waiting })}
+      </Head>
       {models.error && !models.data ? (
         <div class="card">
           <Failure error={models.error} retry={models.reload} />

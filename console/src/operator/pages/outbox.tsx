@@ -30,9 +30,16 @@ export default function Outbox() {
   const rows = all.filter((each) => status === "all" || each.status === status);
   return (
     <>
-      <Head title={t("page.outbox")}>{outbox.data && t(waiting || failed ? "outbox.lead" : "outbox.leadWell", { n: waiting, failed })}</Head>
+      <Head title={t("page.outbox")}>
+        {outbox.data && t(waiting || failed ? "outbox.lead" : "outbox.leadWell", { n: waiting, failed })}
+      </Head>
       <div class="filters">
-        <Segments label={t("outbox.status")} value={status} onChange={(value) => set({ status: value === "all" ? undefined : value })} options={STATES.map((value) => ({ value: value as string, label: t(`outbox.is.${value}`) }))} />
+        <Segments
+          label={t("outbox.status")}
+          value={status}
+          onChange={(value) => set({ status: value === "all" ? undefined : value })}
+          options={STATES.map((value) => ({ value: value as string, label: t(`outbox.is.${value}`) }))}
+        />
       </div>
       <Note tone="challenge">{t("outbox.warning")}</Note>
       <DataTable
@@ -41,22 +48,52 @@ export default function Outbox() {
         rows={rows}
         rowKey={(row) => row.id}
         csv="agentgate-outbox"
-        empty={<Empty icon="mail" title={t(all.length ? "outbox.noneFiltered" : "outbox.none")}>{t("outbox.noneWhy")}</Empty>}
+        empty={
+          <Empty icon="mail" title={t(all.length ? "outbox.noneFiltered" : "outbox.none")}>
+            {t("outbox.noneWhy")}
+          </Empty>
+        }
         columns={[
-          { id: "to", label: t("outbox.to"), cell: (row) => <>{row.to}<small>{row.subject}</small></>, csv: (row) => row.to },
-          { id: "kind", label: t("outbox.kind"), class: "opt", cell: (row) => named("outbox.kind", row.kind), csv: (row) => row.kind },
+          {
+            id: "to",
+            label: t("outbox.to"),
+            cell: (row) => (
+              <>
+                {row.to}
+                <small>{row.subject}</small>
+              </>
+            ),
+            csv: (row) => row.to,
+          },
+          {
+            id: "kind",
+            label: t("outbox.kind"),
+            class: "opt",
+            cell: (row) => named("outbox.kind", row.kind),
+            csv: (row) => row.kind,
+          },
           {
             id: "status",
             label: t("outbox.status"),
             cell: (row) => (
               <>
-                <span class="tag" data-o={TONES[row.status]}>{t(`outbox.is.${row.status}`)}</span>
-                {row.lastError && <small class="wrap">{t("outbox.attempts", { n: row.attempts, error: row.lastError })}</small>}
+                <span class="tag" data-o={TONES[row.status]}>
+                  {t(`outbox.is.${row.status}`)}
+                </span>
+                {row.lastError && (
+                  <small class="wrap">{t("outbox.attempts", { n: row.attempts, error: row.lastError })}</small>
+                )}
               </>
             ),
             csv: (row) => row.status,
           },
-          { id: "createdAt", label: t("outbox.made"), class: "opt faint nw", cell: (row) => <Time at={row.createdAt} />, csv: (row) => row.createdAt },
+          {
+            id: "createdAt",
+            label: t("outbox.made"),
+            class: "opt faint nw",
+            cell: (row) => <Time at={row.createdAt} />,
+            csv: (row) => row.createdAt,
+          },
           {
             id: "link",
             label: <span class="vh">{t("outbox.link")}</span>,
@@ -67,7 +104,11 @@ export default function Outbox() {
               return (
                 <span class="row nowrap">
                   {link && <CopyButton text={link} label={t("outbox.copy")} />}
-                  <button class="btn quiet" aria-expanded={open === row.id} onClick={() => setOpen(open === row.id ? "" : row.id)}>
+                  <button
+                    class="btn quiet"
+                    aria-expanded={open === row.id}
+                    onClick={() => setOpen(open === row.id ? "" : row.id)}
+                  >
                     {t("outbox.read")}
                   </button>
                 </span>

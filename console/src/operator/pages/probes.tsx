@@ -1,4 +1,6 @@
-/** The probes: which pools are asked from, what their answers said, and where browsers have begun to answer otherwise. */
+/**
+ * The probes: which pools are asked from, what their answers said, and where browsers have begun to answer otherwise.
+ */
 
 import { api } from "../../api/client";
 import type { LeftOut, ProbePool, ProbesState } from "../../api/types.gen";
@@ -32,13 +34,28 @@ function Pool({ pool }: { pool: ProbePool }) {
             </div>
           ))}
         </dl>
-        <Bars items={programs.map(([family, number]) => ({ key: family, name: <code>{family}</code>, count: number }))} empty={t("probes.noPrograms")} />
+        <Bars
+          items={programs.map(([family, number]) => ({ key: family, name: <code>{family}</code>, count: number }))}
+          empty={t("probes.noPrograms")}
+        />
       </div>
     </Card>
   );
 }
 
-function Families({ state, rows, title, lead, none }: { state: ReturnType<typeof useQuery<ProbesState>>; rows: LeftOut[]; title: string; lead: string; none: string }) {
+function Families({
+  state,
+  rows,
+  title,
+  lead,
+  none,
+}: {
+  state: ReturnType<typeof useQuery<ProbesState>>;
+  rows: LeftOut[];
+  title: string;
+  lead: string;
+  none: string;
+}) {
   return (
     <DataTable
       title={title}
@@ -75,12 +92,19 @@ export default function Probes() {
       {data && (
         <>
           {data.waiting.length > 0 && <Note tone="block">{t("probes.needPool", { n: data.waiting.length })}</Note>}
-          {data.pools.length > 0 && data.pools.every(({ shipped }) => shipped) && <Note tone="info">{t("probes.onlyShipped")}</Note>}
+          {data.pools.length > 0 && data.pools.every(({ shipped }) => shipped) && (
+            <Note tone="info">{t("probes.onlyShipped")}</Note>
+          )}
           <div class="cols">
             <Card title={t("probes.judged")} lead={t("probes.judgedLead")}>
               <div class="in">
                 <Bars
-                  items={judged.map(([name, number]) => ({ key: name, name: named("probes.is", name), count: number, tone: TONES[name] }))}
+                  items={judged.map(([name, number]) => ({
+                    key: name,
+                    name: named("probes.is", name),
+                    count: number,
+                    tone: TONES[name],
+                  }))}
                   total={all}
                   empty={t("probes.noneJudged")}
                 />
@@ -91,11 +115,28 @@ export default function Probes() {
             ))}
             <Card title={t("probes.learned")} lead={t("probes.learnedLead")}>
               <div class="in">
-                <Bars items={learned.map(([name, number]) => ({ key: name, name: engine(name), count: number }))} empty={t("probes.noneLearned")} />
+                <Bars
+                  items={learned.map(([name, number]) => ({ key: name, name: engine(name), count: number }))}
+                  empty={t("probes.noneLearned")}
+                />
               </div>
             </Card>
-            <Families state={state} rows={data.leftOut} title={t("probes.leftOut")} lead={t("probes.leftOutLead")} none={t("probes.noneLeftOut")} />
-            {data.waiting.length > 0 && <Families state={state} rows={data.waiting} title={t("probes.waiting")} lead={t("probes.waitingLead")} none="" />}
+            <Families
+              state={state}
+              rows={data.leftOut}
+              title={t("probes.leftOut")}
+              lead={t("probes.leftOutLead")}
+              none={t("probes.noneLeftOut")}
+            />
+            {data.waiting.length > 0 && (
+              <Families
+                state={state}
+                rows={data.waiting}
+                title={t("probes.waiting")}
+                lead={t("probes.waitingLead")}
+                none=""
+              />
+            )}
           </div>
           <p class="xs faint">{t("probes.worker")}</p>
         </>

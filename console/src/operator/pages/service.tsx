@@ -3,7 +3,13 @@
 import { useRef } from "preact/hooks";
 import { api, HOME } from "../../api/client";
 import { loadSites } from "../../api/session";
-import type { InstallationJob, InstallationKey, InstallationState, InstallationSettings, SiteSummary } from "../../api/types.gen";
+import type {
+  InstallationJob,
+  InstallationKey,
+  InstallationState,
+  InstallationSettings,
+  SiteSummary,
+} from "../../api/types.gen";
 import { count, decimal, relative } from "../../lib/format";
 import { useParams } from "../../lib/params";
 import { useEvery, useQuery } from "../../lib/query";
@@ -23,7 +29,9 @@ const ageDays = (at: string) => (Date.now() - new Date(at).getTime()) / DAY_MS;
 
 /** What an operator should look at, worst first, as sentences. */
 function concerns(report: InstallationState, sites: SiteSummary[]): string[] {
-  const found = report.checks.filter(({ ok }) => !ok).map((check) => t("svc.badCheck", { name: named("svc.check", check.name) }));
+  const found = report.checks
+    .filter(({ ok }) => !ok)
+    .map((check) => t("svc.badCheck", { name: named("svc.check", check.name) }));
   const failed = report.jobs.filter(({ failure }) => failure);
   if (failed.length) found.push(t("svc.badJobs", { n: failed.length }));
   const old = report.threatLists.filter(({ importedAt }) => importedAt && ageDays(importedAt) > OLD_LIST_DAYS);
@@ -37,7 +45,10 @@ function concerns(report: InstallationState, sites: SiteSummary[]): string[] {
 
 function Spark({ points, label }: { points: number[]; label: string }) {
   const most = Math.max(1, ...points);
-  const at = points.map((value, index) => `${((index / Math.max(1, points.length - 1)) * 100).toFixed(1)},${(22 - (value / most) * 20).toFixed(1)}`);
+  const at = points.map(
+    (value, index) =>
+      `${((index / Math.max(1, points.length - 1)) * 100).toFixed(1)},${(22 - (value / most) * 20).toFixed(1)}`,
+  );
   return (
     <svg class="spark wide" data-o="info" viewBox="0 0 100 24" preserveAspectRatio="none" role="img" aria-label={label}>
       {points.length > 1 && <polyline class="edge" points={at.join(" ")} />}
@@ -154,7 +165,12 @@ function Lists({ report }: { report: InstallationState }) {
 
 function interval(seconds: number): string {
   if (!seconds) return t("svc.always");
-  const [unit, size] = seconds >= 86_400 ? (["day", 86_400] as const) : seconds >= 3600 ? (["hour", 3600] as const) : (["minute", 60] as const);
+  const [unit, size] =
+    seconds >= 86_400
+      ? (["day", 86_400] as const)
+      : seconds >= 3600
+        ? (["hour", 3600] as const)
+        : (["minute", 60] as const);
   return t(`svc.every.${unit}`, { n: Math.round(seconds / size) });
 }
 
@@ -180,14 +196,36 @@ function Jobs({ report }: { report: InstallationState }) {
       columns={[
         { id: "job", label: t("svc.job"), cell: (row) => <code>{row.name}</code> },
         { id: "last", label: t("svc.lastRun"), cell: lastRun },
-        { id: "took", label: t("svc.took"), class: "n", cell: (row) => (row.tookMs === undefined ? "–" : `${count(row.tookMs)} ms`) },
-        { id: "next", label: t("svc.next"), class: "opt", cell: (row) => (row.heldUntil && new Date(row.heldUntil).getTime() > Date.now() ? t("svc.held", { time: relative(row.heldUntil) }) : row.nextRunAt ? <Time at={row.nextRunAt} /> : interval(row.intervalSeconds)) },
+        {
+          id: "took",
+          label: t("svc.took"),
+          class: "n",
+          cell: (row) => (row.tookMs === undefined ? "–" : `${count(row.tookMs)} ms`),
+        },
+        {
+          id: "next",
+          label: t("svc.next"),
+          class: "opt",
+          cell: (row) =>
+            row.heldUntil && new Date(row.heldUntil).getTime() > Date.now() ? (
+              t("svc.held", { time: relative(row.heldUntil) })
+            ) : row.nextRunAt ? (
+              <Time at={row.nextRunAt} />
+            ) : (
+              interval(row.intervalSeconds)
+            ),
+        },
       ]}
     />
   );
 }
 
-const KEY_TONES: Record<InstallationKey["state"], Tone | undefined> = { next: undefined, current: "allow", retired: undefined, ended: undefined };
+const KEY_TONES: Record<InstallationKey["state"], Tone | undefined> = {
+  next: undefined,
+  current: "allow",
+  retired: undefined,
+  ended: undefined,
+};
 
 function Keys({ report, reload }: { report: InstallationState; reload: () => void }) {
   const act = useAction(reload);
@@ -206,7 +244,13 @@ function Keys({ report, reload }: { report: InstallationState; reload: () => voi
                 <button
                   class="btn"
                   aria-disabled={waits ? "true" : undefined}
-                  onClick={() => !waits && act(() => api.post(`/keys/${purpose}/rotate`), t("svc.rotated", { purpose: named("svc.purpose", purpose) }))}
+                  onClick={() =>
+                    !waits &&
+                    act(
+                      () => api.post(`/keys/${purpose}/rotate`),
+                      t("svc.rotated", { purpose: named("svc.purpose", purpose) }),
+                    )
+                  }
                 >
                   {t("svc.rotate")}
                   <span class="vh"> {named("svc.purpose", purpose)}</span>
@@ -221,7 +265,11 @@ function Keys({ report, reload }: { report: InstallationState; reload: () => voi
                       {t(`svc.key.${key.state}`)}
                     </span>
                     <small>
-                      {key.state === "next" ? t("svc.signsFrom", { time: relative(key.activeAt) }) : key.state === "current" ? t("svc.signsSince", { time: relative(key.activeAt) }) : t("svc.verifiesUntil", { time: relative(key.retiredAt ?? key.activeAt) })}
+                      {key.state === "next"
+                        ? t("svc.signsFrom", { time: relative(key.activeAt) })
+                        : key.state === "current"
+                          ? t("svc.signsSince", { time: relative(key.activeAt) })
+                          : t("svc.verifiesUntil", { time: relative(key.retiredAt ?? key.activeAt) })}
                     </small>
                   </li>
                 ))}
@@ -259,9 +307,34 @@ function Settings() {
       csv="agentgate-settings"
       empty={<Empty icon="cog" title={t("svc.noSettings")} />}
       columns={[
-        { id: "name", label: t("svc.setting"), cell: (row) => <><code>{row.name}</code><small class="wrap">{row.meaning}</small></>, csv: (row) => row.name },
-        { id: "value", label: t("svc.value"), cell: (row) => (row.value ? <code>{row.value}</code> : <span class="faint">{t("svc.emptyValue")}</span>), csv: (row) => row.value },
-        { id: "source", label: t("svc.source"), class: "opt", cell: (row) => <span class="tag" data-o={row.source === "default" ? undefined : "info"}>{named("svc.from", row.source)}</span>, csv: (row) => row.source },
+        {
+          id: "name",
+          label: t("svc.setting"),
+          cell: (row) => (
+            <>
+              <code>{row.name}</code>
+              <small class="wrap">{row.meaning}</small>
+            </>
+          ),
+          csv: (row) => row.name,
+        },
+        {
+          id: "value",
+          label: t("svc.value"),
+          cell: (row) => (row.value ? <code>{row.value}</code> : <span class="faint">{t("svc.emptyValue")}</span>),
+          csv: (row) => row.value,
+        },
+        {
+          id: "source",
+          label: t("svc.source"),
+          class: "opt",
+          cell: (row) => (
+            <span class="tag" data-o={row.source === "default" ? undefined : "info"}>
+              {named("svc.from", row.source)}
+            </span>
+          ),
+          csv: (row) => row.source,
+        },
       ]}
     />
   );
@@ -269,21 +342,67 @@ function Settings() {
 
 function WorstSites({ sites }: { sites: SiteSummary[] }) {
   const order = ["no_credentials", "no_routes", "no_traffic", "ok"];
-  const worst = [...sites].sort((one, other) => order.indexOf(one.health.status) - order.indexOf(other.health.status)).slice(0, 6);
+  const worst = [...sites]
+    .sort((one, other) => order.indexOf(one.health.status) - order.indexOf(other.health.status))
+    .slice(0, 6);
   return (
     <DataTable
       title={t("svc.sites")}
-      side={<a class="btn" href={`${HOME}/sites`}>{t("svc.allSites", { n: sites.length })}</a>}
+      side={
+        <a class="btn" href={`${HOME}/sites`}>
+          {t("svc.allSites", { n: sites.length })}
+        </a>
+      }
       keys={false}
       loaded={{ data: sites, error: undefined, loading: false, reload: () => undefined }}
       rows={worst}
       rowKey={(row) => row.siteKey}
-      empty={<Empty icon="globe" title={t("svc.noSites")}>{t("svc.noSitesWhy")}</Empty>}
+      empty={
+        <Empty icon="globe" title={t("svc.noSites")}>
+          {t("svc.noSitesWhy")}
+        </Empty>
+      }
       columns={[
-        { id: "site", label: t("sites.site"), cell: (row) => <><a href={siteHref(row.siteKey, "overview")}>{row.name}</a><small>{row.customerName}</small></> },
-        { id: "mode", label: t("sites.mode"), cell: (row) => <span class="tag" data-o={row.mode === "enforce" ? "allow" : undefined}>{t(`mode.${row.mode}`)}</span> },
-        { id: "health", label: t("sites.health"), cell: (row) => <span class="state"><span class="dot" data-o={row.health.status === "ok" ? "allow" : row.health.status === "no_credentials" ? "block" : "challenge"} />{t(`health.${row.health.status}`)}</span> },
-        { id: "seen", label: t("sites.seen"), class: "opt faint nw", cell: (row) => (row.health.lastEventAt ? <Time at={row.health.lastEventAt} /> : "–") },
+        {
+          id: "site",
+          label: t("sites.site"),
+          cell: (row) => (
+            <>
+              <a href={siteHref(row.siteKey, "overview")}>{row.name}</a>
+              <small>{row.customerName}</small>
+            </>
+          ),
+        },
+        {
+          id: "mode",
+          label: t("sites.mode"),
+          cell: (row) => (
+            <span class="tag" data-o={row.mode === "enforce" ? "allow" : undefined}>
+              {t(`mode.${row.mode}`)}
+            </span>
+          ),
+        },
+        {
+          id: "health",
+          label: t("sites.health"),
+          cell: (row) => (
+            <span class="state">
+              <span
+                class="dot"
+                data-o={
+                  row.health.status === "ok" ? "allow" : row.health.status === "no_credentials" ? "block" : "challenge"
+                }
+              />
+              {t(`health.${row.health.status}`)}
+            </span>
+          ),
+        },
+        {
+          id: "seen",
+          label: t("sites.seen"),
+          class: "opt faint nw",
+          cell: (row) => (row.health.lastEventAt ? <Time at={row.health.lastEventAt} /> : "–"),
+        },
       ]}
     />
   );
@@ -299,7 +418,8 @@ export default function Service() {
   if (data) {
     const at = new Date(data.time).getTime();
     const last = before.current;
-    if (last && at > last.at && data.events.sent >= last.sent) rates.current = [...rates.current, ((data.events.sent - last.sent) * 1000) / (at - last.at)].slice(-KEPT);
+    if (last && at > last.at && data.events.sent >= last.sent)
+      rates.current = [...rates.current, ((data.events.sent - last.sent) * 1000) / (at - last.at)].slice(-KEPT);
     if (!last || at > last.at) before.current = { sent: data.events.sent, at };
   }
   const found = data ? concerns(data, sites.data ?? []) : [];
@@ -311,7 +431,10 @@ export default function Service() {
           data && (
             <>
               <span class="state s">
-                <span class="dot live" data-o={data.status === "ready" ? "allow" : data.status === "degraded" ? "challenge" : "block"} />
+                <span
+                  class="dot live"
+                  data-o={data.status === "ready" ? "allow" : data.status === "degraded" ? "challenge" : "block"}
+                />
                 {t("svc.live", { n: REFRESH_MS / 1000 })}
               </span>
               <span class="tag line mono">{data.version}</span>
@@ -319,7 +442,11 @@ export default function Service() {
           )
         }
       >
-        {data && `${t(`svc.is.${data.status}`)} ${found.length ? t("svc.lookAt", { what: found.join("; ") }) : t("svc.nothing")}`}
+        {data &&
+          [
+            t(`svc.is.${data.status}`),
+            found.length ? t("svc.lookAt", { what: found.join("; ") }) : t("svc.nothing"),
+          ].join(" ")}
       </Head>
       {error && !data ? (
         <div class="card">

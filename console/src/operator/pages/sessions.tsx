@@ -15,7 +15,8 @@ export default function OperatorSessions() {
   const act = useAction(sessions.reload);
   const [asked, setAsked] = useState(false);
   const rows = sessions.data?.items ?? [];
-  const end = (item: OperatorSessionItem) => act(() => api.delete(`/sessions/${item.id}`), t("opses.ended", { operator: item.operator }));
+  const end = (item: OperatorSessionItem) =>
+    act(() => api.delete(`/sessions/${item.id}`), t("opses.ended", { operator: item.operator }));
   return (
     <>
       <Head
@@ -38,12 +39,62 @@ export default function OperatorSessions() {
         csv="agentgate-operator-sessions"
         empty={<Empty icon="key" title={t("opses.none")} />}
         columns={[
-          { id: "operator", label: t("opses.operator"), cell: (row) => <>{row.operator} {row.current && <span class="tag" data-o="allow">{t("sessions.this")}</span>}<small>{row.browser}</small></>, csv: (row) => row.operator },
-          { id: "browser", label: t("sessions.browser"), class: "opt2", cell: (row) => row.browser, csv: (row) => row.browser },
-          { id: "address", label: t("audit.address"), class: "opt2", cell: (row) => <code class="faint">{row.addressId.slice(0, 8)}</code>, csv: (row) => row.addressId },
-          { id: "lastUsedAt", label: t("sessions.used"), class: "nw faint", cell: (row) => <Time at={row.lastUsedAt} />, csv: (row) => row.lastUsedAt },
-          { id: "createdAt", label: t("sessions.began"), class: "opt nw faint", cell: (row) => <Time at={row.createdAt} />, csv: (row) => row.createdAt },
-          { id: "end", label: <span class="vh">{t("sessions.end")}</span>, class: "n", cell: (row) => !row.current && <button class="btn" onClick={() => end(row)}>{t("sessions.end")}<span class="vh"> {row.operator}</span></button> },
+          {
+            id: "operator",
+            label: t("opses.operator"),
+            cell: (row) => (
+              <>
+                {row.operator}{" "}
+                {row.current && (
+                  <span class="tag" data-o="allow">
+                    {t("sessions.this")}
+                  </span>
+                )}
+                <small>{row.browser}</small>
+              </>
+            ),
+            csv: (row) => row.operator,
+          },
+          {
+            id: "browser",
+            label: t("sessions.browser"),
+            class: "opt2",
+            cell: (row) => row.browser,
+            csv: (row) => row.browser,
+          },
+          {
+            id: "address",
+            label: t("audit.address"),
+            class: "opt2",
+            cell: (row) => <code class="faint">{row.addressId.slice(0, 8)}</code>,
+            csv: (row) => row.addressId,
+          },
+          {
+            id: "lastUsedAt",
+            label: t("sessions.used"),
+            class: "nw faint",
+            cell: (row) => <Time at={row.lastUsedAt} />,
+            csv: (row) => row.lastUsedAt,
+          },
+          {
+            id: "createdAt",
+            label: t("sessions.began"),
+            class: "opt nw faint",
+            cell: (row) => <Time at={row.createdAt} />,
+            csv: (row) => row.createdAt,
+          },
+          {
+            id: "end",
+            label: <span class="vh">{t("sessions.end")}</span>,
+            class: "n",
+            cell: (row) =>
+              !row.current && (
+                <button class="btn" onClick={() => end(row)}>
+                  {t("sessions.end")}
+                  <span class="vh"> {row.operator}</span>
+                </button>
+              ),
+          },
         ]}
       />
       <Note tone="info">{t("opses.newKey")}</Note>

@@ -22,7 +22,8 @@ function peopleOf(items: Account[]): Person[] {
   const found = new Map<string, Person>();
   for (const item of items) {
     const person = found.get(item.userId) ?? { ...item, customers: [] };
-    if (item.customerId) person.customers.push({ id: item.customerId, name: item.customerName ?? item.customerId, role: item.role ?? "" });
+    if (item.customerId)
+      person.customers.push({ id: item.customerId, name: item.customerName ?? item.customerId, role: item.role ?? "" });
     found.set(item.userId, person);
   }
   return [...found.values()];
@@ -38,7 +39,11 @@ export default function Users() {
   const [asked, setAsked] = useState<Asked>(null);
   const [link, setLink] = useState<{ email: string; url: string } | null>(null);
   const people = peopleOf(users.data?.items ?? []);
-  const rows = people.filter((person) => `${person.email} ${person.name ?? ""} ${person.userId} ${person.customers.map(({ name }) => name).join(" ")}`.toLowerCase().includes(wanted));
+  const rows = people.filter((person) =>
+    `${person.email} ${person.name ?? ""} ${person.userId} ${person.customers.map(({ name }) => name).join(" ")}`
+      .toLowerCase()
+      .includes(wanted),
+  );
   const suspended = people.filter(({ status }) => status === "suspended").length;
   const reset = (person: Person) =>
     void api
@@ -50,48 +55,128 @@ export default function Users() {
       .catch(toastError);
   return (
     <>
-      <Head title={t("page.users")}>{users.data && t(suspended ? "usr.leadSuspended" : "usr.lead", { n: people.length, suspended })}</Head>
+      <Head title={t("page.users")}>
+        {users.data && t(suspended ? "usr.leadSuspended" : "usr.lead", { n: people.length, suspended })}
+      </Head>
       <div class="filters">
         <label class="search grow">
           <span class="vh">{t("usr.find")}</span>
           <Icon name="search" />
-          <input type="search" placeholder={t("usr.find")} value={params["q"] ?? ""} onInput={(event) => set({ q: event.currentTarget.value }, true)} />
+          <input
+            type="search"
+            placeholder={t("usr.find")}
+            value={params["q"] ?? ""}
+            onInput={(event) => set({ q: event.currentTarget.value }, true)}
+          />
         </label>
       </div>
-      {link && <Secret text={link.url} label={t("usr.link", { email: link.email })} note={t("usr.linkNote")} onDone={() => setLink(null)} />}
+      {link && (
+        <Secret
+          text={link.url}
+          label={t("usr.link", { email: link.email })}
+          note={t("usr.linkNote")}
+          onDone={() => setLink(null)}
+        />
+      )}
       <DataTable
         title={t("page.users")}
         loaded={users}
         rows={rows}
         rowKey={(row) => row.userId}
         csv="agentgate-users"
-        empty={<Empty icon="people" title={t(people.length ? "usr.noneFound" : "usr.none")}>{t("usr.noneWhy")}</Empty>}
+        empty={
+          <Empty icon="people" title={t(people.length ? "usr.noneFound" : "usr.none")}>
+            {t("usr.noneWhy")}
+          </Empty>
+        }
         columns={[
-          { id: "email", label: t("usr.person"), cell: (row) => <>{row.email}<small>{row.name || row.userId}</small></>, csv: (row) => row.email },
+          {
+            id: "email",
+            label: t("usr.person"),
+            cell: (row) => (
+              <>
+                {row.email}
+                <small>{row.name || row.userId}</small>
+              </>
+            ),
+            csv: (row) => row.email,
+          },
           {
             id: "customers",
             label: t("usr.customers"),
             class: "opt",
-            cell: (row) => (row.customers.length ? row.customers.map((each) => <span key={each.id} class="line-item"><a href={`${HOME}/customers/${each.id}`}>{each.name}</a> <span class="faint">{t(`role.${each.role}`)}</span></span>) : "–"),
+            cell: (row) =>
+              row.customers.length
+                ? row.customers.map((each) => (
+                    <span key={each.id} class="line-item">
+                      <a href={`${HOME}/customers/${each.id}`}>{each.name}</a>{" "}
+                      <span class="faint">{t(`role.${each.role}`)}</span>
+                    </span>
+                  ))
+                : "–",
             csv: (row) => row.customers.map(({ name, role }) => `${name} (${role})`).join("; "),
           },
-          { id: "status", label: t("usr.status"), cell: (row) => <span class="tag" data-o={row.status === "active" ? "allow" : row.status === "suspended" ? "block" : "challenge"}>{t(`member.${row.status}`)}</span>, csv: (row) => row.status },
-          { id: "mfa", label: t("usr.factor"), class: "opt2", cell: (row) => <span class="state"><span class="dot" data-o={row.mfaEnabled ? "allow" : "challenge"} />{t(row.mfaEnabled ? "usr.on" : "usr.off")}</span>, csv: (row) => String(row.mfaEnabled) },
-          { id: "lastSignInAt", label: t("usr.seen"), class: "opt2 faint nw", cell: (row) => (row.lastSignInAt ? <Time at={row.lastSignInAt} /> : t("usr.never")), csv: (row) => row.lastSignInAt },
+          {
+            id: "status",
+            label: t("usr.status"),
+            cell: (row) => (
+              <span
+                class="tag"
+                data-o={row.status === "active" ? "allow" : row.status === "suspended" ? "block" : "challenge"}
+              >
+                {t(`member.${row.status}`)}
+              </span>
+            ),
+            csv: (row) => row.status,
+          },
+          {
+            id: "mfa",
+            label: t("usr.factor"),
+            class: "opt2",
+            cell: (row) => (
+              <span class="state">
+                <span class="dot" data-o={row.mfaEnabled ? "allow" : "challenge"} />
+                {t(row.mfaEnabled ? "usr.on" : "usr.off")}
+              </span>
+            ),
+            csv: (row) => String(row.mfaEnabled),
+          },
+          {
+            id: "lastSignInAt",
+            label: t("usr.seen"),
+            class: "opt2 faint nw",
+            cell: (row) => (row.lastSignInAt ? <Time at={row.lastSignInAt} /> : t("usr.never")),
+            csv: (row) => row.lastSignInAt,
+          },
           {
             id: "do",
             label: <span class="vh">{t("usr.do")}</span>,
             class: "n",
             cell: (row) => (
               <>
-                <button class="btn sq quiet" popovertarget={`do-${row.userId}`} aria-label={t("usr.doFor", { email: row.email })}>
+                <button
+                  class="btn sq quiet"
+                  popovertarget={`do-${row.userId}`}
+                  aria-label={t("usr.doFor", { email: row.email })}
+                >
                   <Icon name="dots" />
                 </button>
                 <div class="menu" id={`do-${row.userId}`} popover>
                   {row.status !== "invited" && <button onClick={() => reset(row)}>{t("usr.reset")}</button>}
-                  {row.mfaEnabled && <button onClick={() => setAsked({ what: "mfa", person: row })}>{t("usr.mfaReset")}</button>}
+                  {row.mfaEnabled && (
+                    <button onClick={() => setAsked({ what: "mfa", person: row })}>{t("usr.mfaReset")}</button>
+                  )}
                   {row.status === "suspended" ? (
-                    <button onClick={() => act(() => api.post(`/users/${row.userId}/reactivate`), t("usr.reactivated", { email: row.email }))}>{t("usr.reactivate")}</button>
+                    <button
+                      onClick={() =>
+                        act(
+                          () => api.post(`/users/${row.userId}/reactivate`),
+                          t("usr.reactivated", { email: row.email }),
+                        )
+                      }
+                    >
+                      {t("usr.reactivate")}
+                    </button>
                   ) : (
                     <button onClick={() => setAsked({ what: "suspend", person: row })}>{t("usr.suspend")}</button>
                   )}

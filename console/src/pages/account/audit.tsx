@@ -12,14 +12,40 @@ import { Empty, Head, Time } from "../../ui/parts";
 import { toastError } from "../../ui/toasts";
 import { DataTable } from "../../ui/table";
 
-const GROUPS = ["", "signin", "member", "account", "user", "token", "site", "credential", "rules", "list", "agent_policy", "webhook"];
-const OPERATOR_GROUPS = ["", "account", "member", "user", "operator", "site", "credential", "rules", "model", "feature_capture", "service"];
+const GROUPS = [
+  "",
+  "signin",
+  "member",
+  "account",
+  "user",
+  "token",
+  "site",
+  "credential",
+  "rules",
+  "list",
+  "agent_policy",
+  "webhook",
+];
+const OPERATOR_GROUPS = [
+  "",
+  "account",
+  "member",
+  "user",
+  "operator",
+  "site",
+  "credential",
+  "rules",
+  "model",
+  "feature_capture",
+  "service",
+];
 const PAGE = 200;
 const MOST_ROWS = 20_000;
 
 /** A change as `from → to`; anything else as it is. */
 function shown(value: unknown): string {
-  if (value !== null && typeof value === "object" && "from" in value && "to" in value) return `${shown(value.from)} → ${shown(value.to)}`;
+  if (value !== null && typeof value === "object" && "from" in value && "to" in value)
+    return `${shown(value.from)} → ${shown(value.to)}`;
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
@@ -60,8 +86,19 @@ export function AuditList({ path, name, filter = "" }: { path: string; name: str
         cursor = next.nextCursor;
         setProgress(found.length);
       } while (cursor && found.length < MOST_ROWS);
-      const lines = found.map((event) => [event.time, event.actor, event.actorKind, event.action, event.target ?? "", event.address ?? "", JSON.stringify(event.detail)]);
-      save(`${name}-audit.csv`, csvText(["time", "actor", "actorKind", "action", "target", "address", "detail"], lines));
+      const lines = found.map((event) => [
+        event.time,
+        event.actor,
+        event.actorKind,
+        event.action,
+        event.target ?? "",
+        event.address ?? "",
+        JSON.stringify(event.detail),
+      ]);
+      save(
+        `${name}-audit.csv`,
+        csvText(["time", "actor", "actorKind", "action", "target", "address", "detail"], lines),
+      );
     } finally {
       setProgress(null);
     }
@@ -70,7 +107,11 @@ export function AuditList({ path, name, filter = "" }: { path: string; name: str
     <DataTable
       title={t("page.audit")}
       side={
-        <button class="btn" aria-busy={progress !== null} onClick={() => progress === null && void exported().catch(toastError)}>
+        <button
+          class="btn"
+          aria-busy={progress !== null}
+          onClick={() => progress === null && void exported().catch(toastError)}
+        >
           <Icon name="get" />
           {progress === null ? t("audit.export") : t("audit.exporting", { n: progress })}
         </button>
@@ -79,7 +120,11 @@ export function AuditList({ path, name, filter = "" }: { path: string; name: str
       rows={rows}
       rowKey={(row) => String(row.id)}
       keys={false}
-      empty={<Empty icon={filter ? "filter" : "list"} title={t(filter ? "audit.noneFound" : "audit.none")}>{t("audit.noneWhy")}</Empty>}
+      empty={
+        <Empty icon={filter ? "filter" : "list"} title={t(filter ? "audit.noneFound" : "audit.none")}>
+          {t("audit.noneWhy")}
+        </Empty>
+      }
       footer={
         rest.cursor && (
           <button class="btn" onClick={more}>
@@ -89,10 +134,29 @@ export function AuditList({ path, name, filter = "" }: { path: string; name: str
       }
       columns={[
         { id: "time", label: t("audit.time"), class: "nw faint", cell: (row) => <Time at={row.time} /> },
-        { id: "actor", label: t("audit.actor"), cell: (row) => <>{row.actor}<small>{named("audit.kind", row.actorKind)}</small></> },
+        {
+          id: "actor",
+          label: t("audit.actor"),
+          cell: (row) => (
+            <>
+              {row.actor}
+              <small>{named("audit.kind", row.actorKind)}</small>
+            </>
+          ),
+        },
         { id: "action", label: t("audit.action"), cell: (row) => <Detail event={row} /> },
-        { id: "target", label: t("audit.target"), class: "opt2", cell: (row) => (row.target ? <code class="faint">{row.target}</code> : "–") },
-        { id: "address", label: t("audit.address"), class: "opt2", cell: (row) => (row.address ? <code class="faint">{row.address.slice(0, 8)}</code> : "–") },
+        {
+          id: "target",
+          label: t("audit.target"),
+          class: "opt2",
+          cell: (row) => (row.target ? <code class="faint">{row.target}</code> : "–"),
+        },
+        {
+          id: "address",
+          label: t("audit.address"),
+          class: "opt2",
+          cell: (row) => (row.address ? <code class="faint">{row.address.slice(0, 8)}</code> : "–"),
+        },
       ]}
     />
   );
@@ -108,7 +172,12 @@ export default function Audit() {
       <div class="filters">
         <label class="row" for="action">
           {t("audit.show")}
-          <select id="action" class="auto" value={action} onChange={(event) => set({ action: event.currentTarget.value })}>
+          <select
+            id="action"
+            class="auto"
+            value={action}
+            onChange={(event) => set({ action: event.currentTarget.value })}
+          >
             {[...new Set([...groups, action])].map((each) => (
               <option key={each} value={each} selected={each === action}>
                 {each ? named("audit.group", each) : t("audit.everything")}

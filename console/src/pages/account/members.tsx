@@ -44,7 +44,12 @@ export default function Members() {
           ) : undefined
         }
       >
-        {members.data && t(without ? "mem.leadWithout" : "mem.lead", { n: rows.length, limit: count(account.value?.limits.members), without })}
+        {members.data &&
+          t(without ? "mem.leadWithout" : "mem.lead", {
+            n: rows.length,
+            limit: count(account.value?.limits.members),
+            without,
+          })}
       </Head>
       <DataTable
         title={t("page.members")}
@@ -70,7 +75,18 @@ export default function Members() {
             label: t("mem.role"),
             cell: (row) =>
               mayChange(row) ? (
-                <select class="auto" aria-label={t("mem.roleOf", { email: row.email })} value={row.role} onChange={(event) => { const role = event.currentTarget.value; act(() => api.patch(`/members/${row.userId}`, { role }), t("mem.changed", { email: row.email, role: t(`role.${role}`) })); }}>
+                <select
+                  class="auto"
+                  aria-label={t("mem.roleOf", { email: row.email })}
+                  value={row.role}
+                  onChange={(event) => {
+                    const role = event.currentTarget.value;
+                    act(
+                      () => api.patch(`/members/${row.userId}`, { role }),
+                      t("mem.changed", { email: row.email, role: t(`role.${role}`) }),
+                    );
+                  }}
+                >
                   {roles.map((role) => (
                     <option key={role} value={role} selected={role === row.role}>
                       {t(`role.${role}`)}
@@ -84,8 +100,26 @@ export default function Members() {
               ),
             csv: (row) => row.role,
           },
-          { id: "mfa", label: t("usr.factor"), class: "opt", cell: (row) => row.status !== "invited" && <span class="state"><span class="dot" data-o={row.mfaEnabled ? "allow" : "challenge"} />{t(row.mfaEnabled ? "usr.on" : "usr.off")}</span>, csv: (row) => String(row.mfaEnabled) },
-          { id: "lastSignInAt", label: t("usr.seen"), class: "opt2 faint nw", cell: (row) => (row.lastSignInAt ? <Time at={row.lastSignInAt} /> : t("usr.never")), csv: (row) => row.lastSignInAt },
+          {
+            id: "mfa",
+            label: t("usr.factor"),
+            class: "opt",
+            cell: (row) =>
+              row.status !== "invited" && (
+                <span class="state">
+                  <span class="dot" data-o={row.mfaEnabled ? "allow" : "challenge"} />
+                  {t(row.mfaEnabled ? "usr.on" : "usr.off")}
+                </span>
+              ),
+            csv: (row) => String(row.mfaEnabled),
+          },
+          {
+            id: "lastSignInAt",
+            label: t("usr.seen"),
+            class: "opt2 faint nw",
+            cell: (row) => (row.lastSignInAt ? <Time at={row.lastSignInAt} /> : t("usr.never")),
+            csv: (row) => row.lastSignInAt,
+          },
           {
             id: "do",
             label: <span class="vh">{t("usr.do")}</span>,
@@ -93,7 +127,12 @@ export default function Members() {
             cell: (row) => (
               <span class="row end">
                 {writes && row.status === "invited" && (
-                  <button class="btn" onClick={() => act(() => api.post(`/members/${row.userId}/resend-invite`), t("mem.resent", { email: row.email }))}>
+                  <button
+                    class="btn"
+                    onClick={() =>
+                      act(() => api.post(`/members/${row.userId}/resend-invite`), t("mem.resent", { email: row.email }))
+                    }
+                  >
                     {t("mem.resend")}
                     <span class="vh"> {row.email}</span>
                   </button>
@@ -136,11 +175,19 @@ export default function Members() {
         }}
       >
         <Field id="email" name="email" type="email" label={t("cust.email")} required autofocus autocomplete="off" />
-        <Select id="role" label={t("mem.role")} value="member" options={roles.map((role) => ({ value: role, label: t(`role.${role}`) }))} />
+        <Select
+          id="role"
+          label={t("mem.role")}
+          value="member"
+          options={roles.map((role) => ({ value: role, label: t(`role.${role}`) }))}
+        />
       </FormDialog>
       <Confirm
         open={removing !== null}
-        title={t(removing?.email === me ? "mem.leaveTitle" : "mem.removeTitle", { email: removing?.email ?? "", account: account.value?.name ?? "" })}
+        title={t(removing?.email === me ? "mem.leaveTitle" : "mem.removeTitle", {
+          email: removing?.email ?? "",
+          account: account.value?.name ?? "",
+        })}
         action={t(removing?.email === me ? "mem.leave" : "mem.remove")}
         onClose={() => setRemoving(null)}
         onConfirm={() => {

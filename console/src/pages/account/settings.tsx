@@ -35,7 +35,16 @@ function Name({ own, reload }: { own: OwnAccount; reload: () => void }) {
     <Card title={t("acct.title")}>
       <form onSubmit={submit}>
         <div class="in stack">
-          <Field id="name" name="name" label={t("acct.name")} help={t("acct.nameHelp")} value={own.name} required disabled={!writes} maxlength={100} />
+          <Field
+            id="name"
+            name="name"
+            label={t("acct.name")}
+            help={t("acct.nameHelp")}
+            value={own.name}
+            required
+            disabled={!writes}
+            maxlength={100}
+          />
           <dl class="rows">
             <div>
               <dt>ID</dt>
@@ -76,7 +85,14 @@ function Used({ own }: { own: OwnAccount }) {
               <dd>
                 {usage ? `${count(own.usage[usage])} / ` : ""}
                 {count(own.limits[name])}
-                {usage && <progress value={own.usage[usage]} max={own.limits[name]} aria-label={t(`limit.${name}`)} data-o={own.usage[usage] >= (own.limits[name] ?? 0) ? "challenge" : undefined} />}
+                {usage && (
+                  <progress
+                    value={own.usage[usage]}
+                    max={own.limits[name]}
+                    aria-label={t(`limit.${name}`)}
+                    data-o={own.usage[usage] >= (own.limits[name] ?? 0) ? "challenge" : undefined}
+                  />
+                )}
               </dd>
             </div>
           ))}
@@ -93,7 +109,11 @@ function Danger({ own }: { own: OwnAccount }) {
   const others = (members.data?.items ?? []).filter((each) => each.role !== "owner" && each.status === "active");
   const enforcing = (sites.value ?? []).filter(({ mode }) => mode === "enforce").map(({ name }) => name);
   const owner = may("account:delete");
-  const whyNot = !owner ? t("acct.ownersOnly") : enforcing.length ? t("acct.enforcing", { sites: enforcing.join(", ") }) : "";
+  const whyNot = !owner
+    ? t("acct.ownersOnly")
+    : enforcing.length
+      ? t("acct.enforcing", { sites: enforcing.join(", ") })
+      : "";
   return (
     <section class="card danger" aria-label={t("acct.danger")}>
       <header>
@@ -104,7 +124,11 @@ function Danger({ own }: { own: OwnAccount }) {
           <h3>{t("acct.transfer")}</h3>
           <p>{!owner ? t("acct.ownersOnly") : others.length ? t("acct.transferLead") : t("acct.nobody")}</p>
         </div>
-        <button class="btn" aria-disabled={owner && others.length ? undefined : "true"} onClick={() => owner && others.length && setTransferring(true)}>
+        <button
+          class="btn"
+          aria-disabled={owner && others.length ? undefined : "true"}
+          onClick={() => owner && others.length && setTransferring(true)}
+        >
           {t("acct.transferDo")}
         </button>
       </div>
@@ -113,7 +137,11 @@ function Danger({ own }: { own: OwnAccount }) {
           <h3>{t("acct.delete")}</h3>
           <p>{whyNot || t("acct.deleteLead")}</p>
         </div>
-        <button class="btn bad" aria-disabled={whyNot ? "true" : undefined} onClick={() => !whyNot && setDeleting(true)}>
+        <button
+          class="btn bad"
+          aria-disabled={whyNot ? "true" : undefined}
+          onClick={() => !whyNot && setDeleting(true)}
+        >
           {t("acct.deleteDo")}
         </button>
       </div>
@@ -131,7 +159,12 @@ function Danger({ own }: { own: OwnAccount }) {
           toast(t("acct.transferred"));
         }}
       >
-        <Select id="userId" label={t("acct.newOwner")} value={others[0]?.userId} options={others.map((each) => ({ value: each.userId, label: each.email }))} />
+        <Select
+          id="userId"
+          label={t("acct.newOwner")}
+          value={others[0]?.userId}
+          options={others.map((each) => ({ value: each.userId, label: each.email }))}
+        />
       </FormDialog>
       <Confirm
         open={deleting}
@@ -139,7 +172,12 @@ function Danger({ own }: { own: OwnAccount }) {
         word={own.name}
         action={t("acct.delete")}
         onClose={() => setDeleting(false)}
-        onConfirm={() => void api.delete("/account", { confirm: own.name }).then(() => location.assign(HOME)).catch(toastError)}
+        onConfirm={() =>
+          void api
+            .delete("/account", { confirm: own.name })
+            .then(() => location.assign(HOME))
+            .catch(toastError)
+        }
       >
         {t("cust.deleteNumbers", { sites: own.usage.sites, members: own.usage.members, tokens: own.usage.tokens })}
       </Confirm>
@@ -163,11 +201,21 @@ function Another() {
         action={t("acct.anotherDo")}
         onClose={() => setMaking(false)}
         onSubmit={async (form) => {
-          takeSession(await api.post<Session>("/v1/account/accounts", { name: String(form.get("accountName")).trim() }));
+          takeSession(
+            await api.post<Session>("/v1/account/accounts", { name: String(form.get("accountName")).trim() }),
+          );
           location.assign(HOME);
         }}
       >
-        <Field id="accountName" name="accountName" label={t("acct.name")} required autofocus maxlength={100} autocomplete="off" />
+        <Field
+          id="accountName"
+          name="accountName"
+          label={t("acct.name")}
+          required
+          autofocus
+          maxlength={100}
+          autocomplete="off"
+        />
       </FormDialog>
     </Card>
   );
@@ -182,7 +230,9 @@ export default function AccountSettings() {
   const { data } = own;
   return (
     <>
-      <Head title={t("page.account")}>{data && t("acct.lead", { name: data.name, sites: data.usage.sites, members: data.usage.members })}</Head>
+      <Head title={t("page.account")}>
+        {data && t("acct.lead", { name: data.name, sites: data.usage.sites, members: data.usage.members })}
+      </Head>
       {own.error && !data && (
         <div class="card">
           <Failure error={own.error} retry={own.reload} />
@@ -196,7 +246,14 @@ export default function AccountSettings() {
           </div>
           <Card title={t("factor.title")} lead={t("acct.mfaLead")}>
             <div class="in">
-              <Toggle checked={data.requireMfa} disabled={!may("account:write")} label={t("acct.requireMfa")} onChange={(requireMfa) => act(() => api.patch("/account", { requireMfa }), t(requireMfa ? "acct.mfaOn" : "acct.mfaOff"))} />
+              <Toggle
+                checked={data.requireMfa}
+                disabled={!may("account:write")}
+                label={t("acct.requireMfa")}
+                onChange={(requireMfa) =>
+                  act(() => api.patch("/account", { requireMfa }), t(requireMfa ? "acct.mfaOn" : "acct.mfaOff"))
+                }
+              />
             </div>
           </Card>
           {account.value?.status === "active" && <Another />}

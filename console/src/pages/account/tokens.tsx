@@ -21,7 +21,8 @@ const DAY_MS = 86_400_000;
 function stateOf(token: ApiToken): { name: string; tone?: Tone } {
   if (token.revokedAt) return { name: "revoked" };
   if (token.expiresAt && new Date(token.expiresAt).getTime() <= Date.now()) return { name: "expired" };
-  if (token.expiresAt && new Date(token.expiresAt).getTime() - Date.now() < 7 * DAY_MS) return { name: "ending", tone: "challenge" };
+  if (token.expiresAt && new Date(token.expiresAt).getTime() - Date.now() < 7 * DAY_MS)
+    return { name: "ending", tone: "challenge" };
   return { name: "live", tone: "allow" };
 }
 
@@ -47,7 +48,14 @@ export default function Tokens() {
       <Head title={t("page.tokens")} actions={make || undefined}>
         {tokens.data && t(live ? "tok.lead" : "tok.leadNone", { n: live, limit: count(account.value?.limits.tokens) })}
       </Head>
-      {made && <Secret text={made.secret} label={t("tok.secret", { name: made.token.name })} note={t("tok.secretNote")} onDone={() => setMade(null)} />}
+      {made && (
+        <Secret
+          text={made.secret}
+          label={t("tok.secret", { name: made.token.name })}
+          note={t("tok.secretNote")}
+          onDone={() => setMade(null)}
+        />
+      )}
       <DataTable
         title={t("page.tokens")}
         loaded={tokens}
@@ -60,12 +68,85 @@ export default function Tokens() {
           </Empty>
         }
         columns={[
-          { id: "name", label: t("tok.name"), cell: (row) => <>{row.name}<small><code>{row.id}</code></small></>, csv: (row) => row.name },
-          { id: "scopes", label: t("tok.scopes"), class: "opt", cell: (row) => row.scopes.map((scope) => <span class="tag line" key={scope}>{scope}</span>), csv: (row) => row.scopes.join(" ") },
-          { id: "state", label: t("tok.state"), cell: (row) => { const { name, tone } = stateOf(row); return <><span class="tag" data-o={tone}>{t(`tok.is.${name}`)}</span>{row.expiresAt && !row.revokedAt && <small><Time at={row.expiresAt} /></small>}</>; }, csv: (row) => stateOf(row).name },
-          { id: "createdBy", label: t("tok.by"), class: "opt2", cell: (row) => <>{row.createdBy}<small><Time at={row.createdAt} /></small></>, csv: (row) => row.createdBy },
-          { id: "lastUsedAt", label: t("tok.used"), class: "opt faint nw", cell: (row) => (row.lastUsedAt ? <Time at={row.lastUsedAt} /> : t("usr.never")), csv: (row) => row.lastUsedAt },
-          { id: "do", label: <span class="vh">{t("usr.do")}</span>, class: "n", cell: (row) => writes && !row.revokedAt && <button class="btn bad" onClick={() => setRevoking(row)}>{t("tok.revoke")}<span class="vh"> {row.name}</span></button> },
+          {
+            id: "name",
+            label: t("tok.name"),
+            cell: (row) => (
+              <>
+                {row.name}
+                <small>
+                  <code>{row.id}</code>
+                </small>
+              </>
+            ),
+            csv: (row) => row.name,
+          },
+          {
+            id: "scopes",
+            label: t("tok.scopes"),
+            class: "opt",
+            cell: (row) =>
+              row.scopes.map((scope) => (
+                <span class="tag line" key={scope}>
+                  {scope}
+                </span>
+              )),
+            csv: (row) => row.scopes.join(" "),
+          },
+          {
+            id: "state",
+            label: t("tok.state"),
+            cell: (row) => {
+              const { name, tone } = stateOf(row);
+              return (
+                <>
+                  <span class="tag" data-o={tone}>
+                    {t(`tok.is.${name}`)}
+                  </span>
+                  {row.expiresAt && !row.revokedAt && (
+                    <small>
+                      <Time at={row.expiresAt} />
+                    </small>
+                  )}
+                </>
+              );
+            },
+            csv: (row) => stateOf(row).name,
+          },
+          {
+            id: "createdBy",
+            label: t("tok.by"),
+            class: "opt2",
+            cell: (row) => (
+              <>
+                {row.createdBy}
+                <small>
+                  <Time at={row.createdAt} />
+                </small>
+              </>
+            ),
+            csv: (row) => row.createdBy,
+          },
+          {
+            id: "lastUsedAt",
+            label: t("tok.used"),
+            class: "opt faint nw",
+            cell: (row) => (row.lastUsedAt ? <Time at={row.lastUsedAt} /> : t("usr.never")),
+            csv: (row) => row.lastUsedAt,
+          },
+          {
+            id: "do",
+            label: <span class="vh">{t("usr.do")}</span>,
+            class: "n",
+            cell: (row) =>
+              writes &&
+              !row.revokedAt && (
+                <button class="btn bad" onClick={() => setRevoking(row)}>
+                  {t("tok.revoke")}
+                  <span class="vh"> {row.name}</span>
+                </button>
+              ),
+          },
         ]}
       />
       <FormDialog
@@ -77,12 +158,27 @@ export default function Tokens() {
         onSubmit={async (form) => {
           const days = Number(form.get("term"));
           const scopes = form.getAll("scope") as ApiTokenScope[];
-          setMade(await api.post<ApiTokenSecret>("/tokens", { name: String(form.get("name")).trim(), scopes, ...(days ? { expiresAt: new Date(Date.now() + days * DAY_MS).toISOString() } : {}) }));
+          setMade(
+            await api.post<ApiTokenSecret>("/tokens", {
+              name: String(form.get("name")).trim(),
+              scopes,
+              ...(days ? { expiresAt: new Date(Date.now() + days * DAY_MS).toISOString() } : {}),
+            }),
+          );
           setMaking(false);
           tokens.reload();
         }}
       >
-        <Field id="name" name="name" label={t("tok.name")} help={t("tok.nameHelp")} required autofocus maxlength={100} autocomplete="off" />
+        <Field
+          id="name"
+          name="name"
+          label={t("tok.name")}
+          help={t("tok.nameHelp")}
+          required
+          autofocus
+          maxlength={100}
+          autocomplete="off"
+        />
         <fieldset class="stack tight">
           <legend class="b">{t("tok.scopes")}</legend>
           {SCOPES.map((scope) => (
@@ -94,7 +190,15 @@ export default function Tokens() {
             </label>
           ))}
         </fieldset>
-        <Select id="term" label={t("tok.term")} value="90" options={TERMS.map((days) => ({ value: days, label: days === "0" ? t("tok.forever") : t("fb.days", { n: Number(days) }) }))} />
+        <Select
+          id="term"
+          label={t("tok.term")}
+          value="90"
+          options={TERMS.map((days) => ({
+            value: days,
+            label: days === "0" ? t("tok.forever") : t("fb.days", { n: Number(days) }),
+          }))}
+        />
       </FormDialog>
       <Confirm
         open={revoking !== null}

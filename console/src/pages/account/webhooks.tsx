@@ -4,7 +4,14 @@ import { useState } from "preact/hooks";
 import { useRoute } from "preact-iso";
 import { api } from "../../api/client";
 import { may } from "../../api/session";
-import type { Outcome, Webhook, WebhookDelivery, WebhookDeliveryList, WebhookList, WebhookSecret } from "../../api/types.gen";
+import type {
+  Outcome,
+  Webhook,
+  WebhookDelivery,
+  WebhookDeliveryList,
+  WebhookList,
+  WebhookSecret,
+} from "../../api/types.gen";
 import { count } from "../../lib/format";
 import { useKeys } from "../../lib/keys";
 import { useParams } from "../../lib/params";
@@ -23,7 +30,9 @@ const OUTCOMES: Outcome[] = ["allow", "challenge", "block", "drop"];
 const TONES: Record<Webhook["status"], Tone | undefined> = { ok: "allow", failing: "block", paused: undefined };
 
 function Deliveries({ siteKey, hook }: { siteKey: string; hook: Webhook }) {
-  const list = useQuery<WebhookDeliveryList>(hook.id, (signal) => api.get(`/sites/${siteKey}/webhooks/${hook.id}/deliveries`, {}, signal));
+  const list = useQuery<WebhookDeliveryList>(hook.id, (signal) =>
+    api.get(`/sites/${siteKey}/webhooks/${hook.id}/deliveries`, {}, signal),
+  );
   useEvery(REFRESH_MS, list.reload);
   return (
     <DataTable<WebhookDelivery>
@@ -34,20 +43,63 @@ function Deliveries({ siteKey, hook }: { siteKey: string; hook: Webhook }) {
       rows={list.data?.items ?? []}
       rowKey={(row) => row.id}
       csv={`${hook.id}-deliveries`}
-      empty={<Empty icon="hook" title={t("hook.noDeliveries")}>{t("hook.noDeliveriesWhy")}</Empty>}
+      empty={
+        <Empty icon="hook" title={t("hook.noDeliveries")}>
+          {t("hook.noDeliveriesWhy")}
+        </Empty>
+      }
       columns={[
-        { id: "time", label: t("decision.time"), class: "nw faint", cell: (row) => <Time at={row.time} />, csv: (row) => row.time },
+        {
+          id: "time",
+          label: t("decision.time"),
+          class: "nw faint",
+          cell: (row) => <Time at={row.time} />,
+          csv: (row) => row.time,
+        },
         { id: "type", label: t("hook.type"), cell: (row) => t(`hook.type.${row.type}`), csv: (row) => row.type },
-        { id: "result", label: t("hook.result"), cell: (row) => <><span class="tag" data-o={row.delivered ? "allow" : "block"}>{row.status ?? t(row.delivered ? "hook.delivered" : "hook.failed")}</span>{row.error && <small class="wrap">{row.error}</small>}</>, csv: (row) => (row.delivered ? "delivered" : (row.error ?? "failed")) },
-        { id: "items", label: t("hook.items"), class: "n opt", cell: (row) => count(row.items), csv: (row) => row.items },
-        { id: "attempts", label: t("hook.attempts"), class: "n opt2", cell: (row) => count(row.attempts), csv: (row) => row.attempts },
-        { id: "durationMs", label: t("hook.took"), class: "n opt", cell: (row) => `${count(row.durationMs)} ms`, csv: (row) => row.durationMs },
+        {
+          id: "result",
+          label: t("hook.result"),
+          cell: (row) => (
+            <>
+              <span class="tag" data-o={row.delivered ? "allow" : "block"}>
+                {row.status ?? t(row.delivered ? "hook.delivered" : "hook.failed")}
+              </span>
+              {row.error && <small class="wrap">{row.error}</small>}
+            </>
+          ),
+          csv: (row) => (row.delivered ? "delivered" : (row.error ?? "failed")),
+        },
+        {
+          id: "items",
+          label: t("hook.items"),
+          class: "n opt",
+          cell: (row) => count(row.items),
+          csv: (row) => row.items,
+        },
+        {
+          id: "attempts",
+          label: t("hook.attempts"),
+          class: "n opt2",
+          cell: (row) => count(row.attempts),
+          csv: (row) => row.attempts,
+        },
+        {
+          id: "durationMs",
+          label: t("hook.took"),
+          class: "n opt",
+          cell: (row) => `${count(row.durationMs)} ms`,
+          csv: (row) => row.durationMs,
+        },
       ]}
     />
   );
 }
 
-/** A webhook as the form describes it: all outcomes if none is chosen. The form does not show the kinds of the filter and keeps them. */
+/**
+ * A webhook as the form describes it: all outcomes if none is chosen. The form does not show the kinds of the filter
+ * and keeps them.
+ */
 function read(form: FormData, before?: Webhook): Record<string, unknown> {
   const outcomes = form.getAll("outcome");
   const { kinds } = before?.filter ?? {};
@@ -62,7 +114,17 @@ function read(form: FormData, before?: Webhook): Record<string, unknown> {
 function Fields({ hook }: { hook?: Webhook }) {
   return (
     <>
-      <Field id="url" name="url" label={t("hook.url")} help={t("hook.urlHelp")} value={hook?.url} required autofocus autocomplete="off" inputmode="url" />
+      <Field
+        id="url"
+        name="url"
+        label={t("hook.url")}
+        help={t("hook.urlHelp")}
+        value={hook?.url}
+        required
+        autofocus
+        autocomplete="off"
+        inputmode="url"
+      />
       <fieldset class="stack tight">
         <legend class="b">{t("hook.events")}</legend>
         {EVENTS.map((event) => (
@@ -77,19 +139,46 @@ function Fields({ hook }: { hook?: Webhook }) {
         <div class="row">
           {OUTCOMES.map((outcome) => (
             <label class="row tick" key={outcome}>
-              <input type="checkbox" name="outcome" value={outcome} checked={hook?.filter?.outcomes?.includes(outcome) ?? false} />
+              <input
+                type="checkbox"
+                name="outcome"
+                value={outcome}
+                checked={hook?.filter?.outcomes?.includes(outcome) ?? false}
+              />
               {t(`outcome.${outcome}`)}
             </label>
           ))}
         </div>
         <p class="help faint xs">{t("hook.onlyHelp")}</p>
       </fieldset>
-      <Select id="format" label={t("hook.format")} value={hook?.format ?? "json"} options={[{ value: "json", label: t("hook.json") }, { value: "ndjson", label: t("hook.ndjson") }]} />
+      <Select
+        id="format"
+        label={t("hook.format")}
+        value={hook?.format ?? "json"}
+        options={[
+          { value: "json", label: t("hook.json") },
+          { value: "ndjson", label: t("hook.ndjson") },
+        ]}
+      />
     </>
   );
 }
 
-function Hook({ siteKey, hook, reload, onSecret, open, onOpen }: { siteKey: string; hook: Webhook; reload: () => void; onSecret: (made: WebhookSecret) => void; open: boolean; onOpen: () => void }) {
+function Hook({
+  siteKey,
+  hook,
+  reload,
+  onSecret,
+  open,
+  onOpen,
+}: {
+  siteKey: string;
+  hook: Webhook;
+  reload: () => void;
+  onSecret: (made: WebhookSecret) => void;
+  open: boolean;
+  onOpen: () => void;
+}) {
   const act = useAction(reload);
   const [asked, setAsked] = useState<"edit" | "rotate" | "delete" | null>(null);
   const [tested, setTested] = useState<WebhookDelivery | null>(null);
@@ -112,7 +201,11 @@ function Hook({ siteKey, hook, reload, onSecret, open, onOpen }: { siteKey: stri
       title={new URL(hook.url).host}
       label={`${new URL(hook.url).host} ${hook.id}`}
       lead={<code>{hook.url}</code>}
-      side={<span class="tag" data-o={TONES[hook.status]}>{t(`hook.is.${hook.status}`)}</span>}
+      side={
+        <span class="tag" data-o={TONES[hook.status]}>
+          {t(`hook.is.${hook.status}`)}
+        </span>
+      }
       footer={
         <>
           {writes && (
@@ -156,10 +249,22 @@ function Hook({ siteKey, hook, reload, onSecret, open, onOpen }: { siteKey: stri
         {hook.lastError && <Note tone="block">{hook.lastError}</Note>}
         {tested && (
           <div role="status">
-            <Note tone={tested.delivered ? "allow" : "block"}>{tested.delivered ? t("hook.testWell", { status: tested.status ?? 200, ms: tested.durationMs }) : t("hook.testFailed", { error: tested.error ?? String(tested.status ?? "–") })}</Note>
+            <Note tone={tested.delivered ? "allow" : "block"}>
+              {tested.delivered
+                ? t("hook.testWell", { status: tested.status ?? 200, ms: tested.durationMs })
+                : t("hook.testFailed", { error: tested.error ?? String(tested.status ?? "–") })}
+            </Note>
           </div>
         )}
-        {writes && <Toggle checked={hook.enabled} label={t(hook.enabled ? "hook.on" : "hook.off")} onChange={(enabled) => act(() => api.patch(`/sites/${siteKey}/webhooks/${base}`, { enabled }), t("cust.saved"))} />}
+        {writes && (
+          <Toggle
+            checked={hook.enabled}
+            label={t(hook.enabled ? "hook.on" : "hook.off")}
+            onChange={(enabled) =>
+              act(() => api.patch(`/sites/${siteKey}/webhooks/${base}`, { enabled }), t("cust.saved"))
+            }
+          />
+        )}
         {open && <Deliveries siteKey={siteKey} hook={hook} />}
       </div>
       <FormDialog
@@ -185,7 +290,8 @@ function Hook({ siteKey, hook, reload, onSecret, open, onOpen }: { siteKey: stri
           const what = asked;
           setAsked(null);
           if (what === "delete") act(() => api.delete(`/sites/${siteKey}/webhooks/${base}`), t("hook.deleted"));
-          else void api.post<WebhookSecret>(`/sites/${siteKey}/webhooks/${base}/rotate`).then(onSecret).catch(toastError);
+          else
+            void api.post<WebhookSecret>(`/sites/${siteKey}/webhooks/${base}/rotate`).then(onSecret).catch(toastError);
         }}
       >
         {t(asked === "delete" ? "hook.deleteLead" : "hook.rotateLead")}
@@ -214,9 +320,17 @@ export default function Webhooks() {
   return (
     <>
       <Head title={t("page.webhooks")} actions={make || undefined}>
-        {hooks.data && t(failing ? "hook.leadFailing" : items.length ? "hook.lead" : "hook.leadNone", { n: items.length, failing })}
+        {hooks.data &&
+          t(failing ? "hook.leadFailing" : items.length ? "hook.lead" : "hook.leadNone", { n: items.length, failing })}
       </Head>
-      {secret && <Secret text={secret.secret} label={t("hook.secret", { host: new URL(secret.webhook.url).host })} note={t("hook.secretNote")} onDone={() => setSecret(null)} />}
+      {secret && (
+        <Secret
+          text={secret.secret}
+          label={t("hook.secret", { host: new URL(secret.webhook.url).host })}
+          note={t("hook.secretNote")}
+          onDone={() => setSecret(null)}
+        />
+      )}
       {hooks.error && !hooks.data ? (
         <div class="card">
           <Failure error={hooks.error} retry={hooks.reload} />

@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-5RP73AHW.js";import"./chunk-CLIATRNT.js";import"./chunk-NY25RIZ2.js";import"./chunk-3LAWQFIU.js";import"./chunk-EY2H54KQ.js";import"./chunk-VBAEJO2R.js";import"./chunk-ONZVYTB6.js";import"./chunk-LFLSVSLQ.js";import"./chunk-EFU5XEIH.js";import"./chunk-ED43ROCO.js";import"./chunk-B6MBHCFO.js";export{a as FILTERS,c as default,b as worst};
