@@ -9,8 +9,8 @@ from setuptools.command.build_py import build_py
 from setuptools.errors import CompileError
 
 ROOT = Path(__file__).parent
-# As `agentgate.http.documentation.library` looks for them.
-PAGES = "agentgate/http/documentation/pages"
+# As `agentgate.pages.documentation.library` looks for them.
+PAGES = "agentgate/pages/documentation/pages"
 DOCUMENTS = (
     "docs/*.md",
     "docs/contributing/*.md",

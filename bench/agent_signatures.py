@@ -8,12 +8,12 @@ from collections.abc import Callable
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from agentgate.agents.identity import Identity, SignedMessage
+from agentgate.agents.signing.key_sets import KeyFound, read_key
+from agentgate.agents.signing.signatures import tagged_signatures
+from agentgate.agents.signing.verify import AgentVerifier
 from agentgate.lib.enums import AgentVerdict
-from agentgate.protection.agents.identity import Identity, SignedMessage
-from agentgate.protection.agents.signing.key_sets import KeyFound, read_key
-from agentgate.protection.agents.signing.signatures import tagged_signatures
-from agentgate.protection.agents.signing.verify import AgentVerifier
-from agentgate.protection.sites.agent_policy import DEFAULT_POLICY
+from agentgate.sites.agent_policy import DEFAULT_POLICY
 from agentgate_tools.agent_simulator.sign import (
     AgentForm,
     AgentSigningKey,

@@ -17,14 +17,14 @@ from typing import Any
 
 import msgspec
 
+from agentgate.events.decision_ids import EPOCH_MS, TIME_SHIFT, first_id
 from agentgate.events.queries.ports import DecisionFilters, SiteNumber
 from agentgate.events.storage.clickhouse.days import ClickhouseDays
 from agentgate.events.storage.dictionary import WordKind
+from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
-from agentgate.lib.decision_ids import EPOCH_MS, TIME_SHIFT, first_id
 from agentgate.lib.enums import DecisionKind, Outcome
 from agentgate.lib.settings.schema import Settings
-from agentgate.lib.time_ranges import TimeRange
 from agentgate.server.stores.open import Stores, open_stores
 from agentgate.storage.clickhouse.client import ClickhouseClient
 from agentgate.storage.migrate import apply

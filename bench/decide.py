@@ -9,18 +9,18 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from agentgate.decision.engine import decide
+from agentgate.decision.scoring.score import ModelView
+from agentgate.decision.signals.facts import Rates, RequestFacts
+from agentgate.decision.threat_data.intel import Intel, load_intel
 from agentgate.lib.enums import Mode, ModelKind, WidgetMode
-from agentgate.protection.decision.engine import decide
-from agentgate.protection.rules.compile import compile_rules
-from agentgate.protection.rules.effective import effective_set
-from agentgate.protection.rules.records import RuleSet
-from agentgate.protection.scoring.score import ModelView
-from agentgate.protection.signals.facts import Rates, RequestFacts
-from agentgate.protection.signals.labels import EXACT_NAMES
-from agentgate.protection.sites.directory import SiteView
-from agentgate.protection.sites.route_table import RouteTable
-from agentgate.protection.threat_data.intel import Intel, load_intel
 from agentgate.server.demo.traffic import CLIENTS
+from agentgate.sites.directory import SiteView
+from agentgate.sites.route_table import RouteTable
+from agentgate.sites.rules.compile import compile_rules
+from agentgate.sites.rules.effective import effective_set
+from agentgate.sites.rules.labels import EXACT_NAMES
+from agentgate.sites.rules.records import RuleSet
 from bench.model_trees import bench_model
 
 RULES = 30

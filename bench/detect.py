@@ -6,9 +6,9 @@
 import time
 from collections.abc import Callable
 
-from agentgate.protection.signals.facts import RequestFacts
-from agentgate.protection.signals.observe import observe
-from agentgate.protection.threat_data.intel import Intel, load_intel
+from agentgate.decision.signals.facts import RequestFacts
+from agentgate.decision.signals.observe import observe
+from agentgate.decision.threat_data.intel import Intel, load_intel
 from tests.population.visitors import ORIGIN, population
 
 ROUNDS, REQUESTS = 9, 2_000

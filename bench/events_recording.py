@@ -12,17 +12,17 @@ import tempfile
 import time
 from pathlib import Path
 
+from agentgate.decision.engine import EngineDecision, decide
+from agentgate.decision.event import Answered, make_event
+from agentgate.decision.scoring.score import ModelView
+from agentgate.decision.signals.facts import RequestFacts
+from agentgate.decision.threat_data.intel import load_intel
+from agentgate.events.decision_ids import DecisionIds, id_day
 from agentgate.events.recorder import Recorder
 from agentgate.events.records import Event
 from agentgate.events.storage.encoding import EventEncoder
 from agentgate.lib.clock import SystemClock
-from agentgate.lib.decision_ids import DecisionIds, id_day
 from agentgate.lib.enums import ModelKind
-from agentgate.protection.decision.engine import EngineDecision, decide
-from agentgate.protection.decision.event import Answered, make_event
-from agentgate.protection.scoring.score import ModelView
-from agentgate.protection.signals.facts import RequestFacts
-from agentgate.protection.threat_data.intel import load_intel
 from agentgate.server.worker_tuning import tune_worker
 from bench.decide import bench_site, requests
 from bench.model_trees import bench_model

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import httpx
 
+from agentgate.browser_check.tokens.clearance import ClearanceHolder, Clearances
 from agentgate.lib.clock import SystemClock
 from agentgate.lib.enums import ClearanceLevel
 from agentgate.lib.keyring import Keyring
 from agentgate.lib.records import to_builtins, to_json
 from agentgate.lib.settings.schema import Settings, read_settings
 from agentgate.lib.telemetry import logs
-from agentgate.protection.tokens.clearance import ClearanceHolder, Clearances
 from agentgate.server.application import Application
 from bench.decide import bench_rules
 from bench.model_trees import bench_model

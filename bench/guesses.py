@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from agentgate.protection.browser_check.records import Work
-from agentgate.protection.browser_check.work import DRAWN, SCRYPT, is_solved, scrypt_answer
+from agentgate.browser_check.records import Work
+from agentgate.browser_check.work import DRAWN, SCRYPT, is_solved, scrypt_answer
 
 SHARES = (0.0, 0.25, 0.5, 0.6, 0.75, 0.9, 1.0)
 ATTEMPTS, EARLIER_DRAWN = 4, 2

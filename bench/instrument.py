@@ -10,7 +10,7 @@ import time
 import zlib
 from collections.abc import Callable
 
-from agentgate.protection.browser_check.instrument.program import check_answer, make_program, right_answer
+from agentgate.browser_check.instrument.program import check_answer, make_program, right_answer
 
 PROGRAMS = 100
 ROUNDS = 9

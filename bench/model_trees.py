@@ -7,12 +7,12 @@ import argparse
 import random
 from pathlib import Path
 
+from agentgate.decision.scoring.features import is_feature
+from agentgate.decision.scoring.model_file import NONE, ModelFile, Tree, check_model
+from agentgate.decision.signals.numbers import NUMBERS
 from agentgate.lib.enums import ModelKind, ModelType
 from agentgate.lib.records import to_json
-from agentgate.protection.scoring.features import is_feature
-from agentgate.protection.scoring.model_file import NONE, ModelFile, Tree, check_model
-from agentgate.protection.signals.labels import LABELS
-from agentgate.protection.signals.numbers import NUMBERS
+from agentgate.sites.rules.labels import LABELS
 
 TREES = 200
 DEPTH = 4

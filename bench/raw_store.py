@@ -15,7 +15,7 @@ from pathlib import Path
 import apsw
 import asyncpg
 
-from agentgate.protection.tokens.repository import Redemption, RedemptionStore
+from agentgate.browser_check.tokens.repository import Redemption, RedemptionStore
 
 SITE = "st_raw"
 DAY_MS = 86_400_000

@@ -16,14 +16,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import DAY_MS, FixedClock
-from agentgate.lib.time_ranges import TimeRange
-from agentgate.protection.rules.backtest import Backtests
-from agentgate.protection.rules.compile import compile_rules
-from agentgate.protection.rules.effective import effective_set, read_set
-from agentgate.protection.rules.repositories.replay import SqlReplay
 from agentgate.server.stores.open import CONFIG
 from agentgate.server.stores.unit_of_work import SqlStore
+from agentgate.sites.rules.backtest import Backtests
+from agentgate.sites.rules.compile import compile_rules
+from agentgate.sites.rules.effective import effective_set, read_set
+from agentgate.sites.rules.repositories.replay import SqlReplay
 from agentgate.storage.migrate import apply
 from agentgate.storage.sqlite.database import SqliteDatabase
 from tests.store.sql_objects import add_two_tenants

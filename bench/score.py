@@ -7,10 +7,10 @@ from collections.abc import Callable
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
+from agentgate.decision.scoring.model_file import ModelFile, Tree
+from agentgate.decision.scoring.score import TreeScorer, make_scorer
+from agentgate.decision.signals.numbers import NUMBERS
 from agentgate.lib.enums import ModelType
-from agentgate.protection.scoring.model_file import ModelFile, Tree
-from agentgate.protection.scoring.score import TreeScorer, make_scorer
-from agentgate.protection.signals.numbers import NUMBERS
 from bench.model_trees import bench_model
 
 LABELS_PER_REQUEST = 15

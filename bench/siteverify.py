@@ -20,9 +20,9 @@ from typing import NamedTuple
 import asyncpg
 import uvloop
 
+from agentgate.browser_check.tokens.receipts import SigningKeys
 from agentgate.lib.clock import SystemClock
 from agentgate.lib.settings.schema import read_settings
-from agentgate.protection.tokens.receipts import SigningKeys
 from agentgate.server.stores.open import open_stores
 from bench.processor import keep_on, one_and_others, processor_s, processor_ticks, stolen_share
 from bench.raw_store import Driver, PostgresDriver, SqliteDriver, spend_in_driver, spend_in_store

@@ -17,18 +17,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from agentgate.events.decision_ids import first_id
 from agentgate.events.queries.analytics import read_site_analytics
 from agentgate.events.queries.metrics import read_site_metrics
 from agentgate.events.queries.ports import DecisionFilters, SiteNumber
 from agentgate.events.queries.terms import TrafficTerms
 from agentgate.events.records import Count, CounterName, Event
+from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
-from agentgate.lib.decision_ids import first_id
 from agentgate.lib.enums import ChallengeStage, DecisionKind, Mode, Outcome, SolveType
 from agentgate.lib.settings.schema import Settings, read_settings
-from agentgate.lib.time_ranges import TimeRange
-from agentgate.protection.sites.records import Site
 from agentgate.server.stores.open import Stores, open_stores
+from agentgate.sites.records import Site
 from agentgate.storage.migrate import apply
 from bench.events_postgres import durable_server, processor_s
 from tests.store.sql_objects import new_site

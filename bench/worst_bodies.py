@@ -17,10 +17,10 @@ from typing import Any
 
 import httpx
 
+from agentgate.gateway.target_headers import TARGET_HEADERS
 from agentgate.http.endpoint import Endpoint
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.settings.schema import read_settings
-from agentgate.protection.gateway.target_headers import TARGET_HEADERS
 from tests.support.browser_client import create_site
 from tests.support.events import many_events
 from tests.support.every_route import ADMIN_ROUTES, PUBLIC_ROUTES, fill, parameters

@@ -10,7 +10,7 @@ import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
-const target = process.argv[2] ?? join(here, "../src/agentgate/http/static");
+const target = process.argv[2] ?? join(here, "../src/agentgate/pages/static");
 const FIRST_LOAD_BYTES = 60 * 1024;
 const LANGUAGES = ["en", "de"];
 const APPS = { console: "src/customer/main.tsx", operator: "src/operator/main.tsx" };

@@ -11,7 +11,7 @@ import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
-const target = process.argv[2] ?? join(here, "../src/agentgate/http/static/sdk/v1");
+const target = process.argv[2] ?? join(here, "../src/agentgate/pages/static/sdk/v1");
 const { version } = JSON.parse(await readFile(join(here, "package.json"), "utf8"));
 
 /** File, source, and the most bytes that it may have when compressed. */

@@ -1,5 +1,5 @@
 # ruff: noqa: INP001 - a script beside the package and not a part of one
-"""Writes the bundled list of user-agent tokens, `protection/threat_data/data/user_agents.json`, from published lists.
+"""Writes the bundled list of user-agent tokens, `decision/threat_data/data/user_agents.json`, from published lists.
 
 Run by hand with the files of new releases, the most telling first; `--help` names the options. Names that people have
 too (`tests/population/people.txt.xz`, made anew with `--people`), builds and models are refused. The names kept by hand
@@ -19,13 +19,13 @@ import msgspec
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from agentgate.protection.threat_data.intel import TokenFile  # noqa: E402
-from agentgate.protection.threat_data.user_agent_tokens import Token  # noqa: E402
+from agentgate.decision.threat_data.intel import TokenFile  # noqa: E402
+from agentgate.decision.threat_data.user_agent_tokens import Token  # noqa: E402
 from agentgate_tools.threat_lists.crawlers import ReadTokens, read_agents  # noqa: E402 - after the path is set
 from agentgate_tools.threat_lists.name_evidence import judge_names  # noqa: E402
 from agentgate_tools.threat_lists.name_lists import read_lines, read_names  # noqa: E402
 
-DATA = ROOT / "src/agentgate/protection/threat_data/data"
+DATA = ROOT / "src/agentgate/decision/threat_data/data"
 TARGET, BY_HAND = DATA / "user_agents.json", DATA / "clients.json"
 PEOPLE = ROOT / "tests/population/people.txt.xz"
 WANTED, GENERAL = {"uptime", "preview", "feed_reader", "webhook"}, {"crawler", "seo", "http_library"}

@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 
 from agentgate.lib import errors
-from agentgate.protection.signals.labels import LABELS
+from agentgate.sites.rules.labels import LABELS
 
 # Each table with where a client meets it.
 TABLES = (

@@ -8,7 +8,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from agentgate.protection.scoring.model_file import ModelFile, read_model
+from agentgate.decision.scoring.model_file import ModelFile, read_model
 from bench.adversaries import gateway, packages, report, training
 from bench.adversaries.__main__ import make_plans, told
 from bench.adversaries.runner import ROOT, Result, Runner

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agentgate.protection.scoring.model_file import ModelFile, read_model
-from agentgate.protection.scoring.score import make_scorer
-from agentgate.protection.signals.families import FAMILIES
+from agentgate.decision.scoring.model_file import ModelFile, read_model
+from agentgate.decision.scoring.score import make_scorer
+from agentgate.decision.signals.families import FAMILIES
 from bench.adversaries.personas import HELD_OUT, TUNING
 from bench.adversaries.runner import ROOT, Result
 from bench.adversaries.site import SITE_KEY, Laboratory
 
-SHIPPED = ROOT / "src/agentgate/protection/scoring/shipped/bot.json"
+SHIPPED = ROOT / "src/agentgate/decision/scoring/shipped/bot.json"
 LEAST_LABELS = 40
 # People above the threshold, at most: the bar is 0.5%, which so few people show only as none at all.
 MOST_PEOPLE = 0.005

@@ -19,9 +19,9 @@ from typing import Any
 
 from playwright.sync_api import Browser
 
+from agentgate.events.decision_ids import first_id
 from agentgate.events.records import Event, Pattern, Repeated
 from agentgate.lib.clock import DAY_MS, SystemClock
-from agentgate.lib.decision_ids import first_id
 from agentgate.lib.settings.schema import read_settings
 from agentgate.server.application import Application
 from agentgate.server.demo.installation import DEMO_SITE_KEY, seed

@@ -24,7 +24,7 @@ from bot_auth import BotAuth
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from agentgate.protection.agents.signing.fields import digest_of
+from agentgate.agents.signing.fields import digest_of
 from agentgate_tools.agent_simulator.sign import AgentSigningKey
 
 SEED = bytes(range(32))

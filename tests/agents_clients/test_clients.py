@@ -4,9 +4,9 @@ import time
 
 import pytest
 
+from agentgate.agents.signing.fields import matches
+from agentgate.agents.signing.verify import AgentVerifier
 from agentgate.lib.enums import AgentVerdict
-from agentgate.protection.agents.signing.fields import matches
-from agentgate.protection.agents.signing.verify import AgentVerifier
 from agentgate_tools.agent_simulator.sign import AgentSigningKey
 from tests.agents_clients.clients import (
     COVERING_BODY,
@@ -17,7 +17,7 @@ from tests.agents_clients.clients import (
     Wanted,
     sign_with_every_client,
 )
-from tests.unit.protection.agents.verifying import AGENT, KnownKeys, message_of, policy_with, verify
+from tests.unit.agents.verifying import AGENT, KnownKeys, message_of, policy_with, verify
 
 FETCH = Wanted("GET", "https://shop.example/list?page=2&sort=price", headers={"crawler-max-price": "USD 0.05"})
 POST = Wanted("POST", "https://shop.example/contact", body=b'{"message":"Good day"}')

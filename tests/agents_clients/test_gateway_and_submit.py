@@ -21,7 +21,7 @@ from tests.agents_clients.clients import (
 from tests.support.agent_steps import AgentShop
 from tests.support.browser_client import create_site
 from tests.support.service import ADMIN_KEY, RunningService, running_service
-from tests.unit.protection.agents.verifying import AGENT
+from tests.unit.agents.verifying import AGENT
 
 # The clients read the machine's clock, so the service does too.
 SITE = "https://shop.example"

@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import pytest
 
+from agentgate.agents.signing.fields import matches
+from agentgate.agents.signing.verify import AgentVerifier
 from agentgate.lib.enums import AgentVerdict
-from agentgate.protection.agents.signing.fields import matches
-from agentgate.protection.agents.signing.verify import AgentVerifier
-from tests.unit.protection.agents.verifying import AGENT, KnownKeys, message_of, policy_with, verify
+from tests.unit.agents.verifying import AGENT, KnownKeys, message_of, policy_with, verify
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "build-agent.md").read_text(encoding="utf-8")

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from agentgate.agents.signing.verify import AgentVerifier
 from agentgate.lib.enums import AgentVerdict
-from agentgate.protection.agents.signing.verify import AgentVerifier
 from agentgate_tools.agent_simulator.sign import AgentSigningKey
 from tests.agents_clients.clients import SEED, private_jwk
-from tests.unit.protection.agents.verifying import AGENT, KnownKeys, message_of, policy_with, verify
+from tests.unit.agents.verifying import AGENT, KnownKeys, message_of, policy_with, verify
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("httpie_web_bot_auth") is None, reason="HTTPie's plug-in needs Python 3.12"

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from agentgate.events.decision_ids import first_id, id_day, write_id
 from agentgate.events.records import Count, CounterName, Event
 from agentgate.lib.clock import DAY_MS, HOUR_MS, MINUTE_MS
-from agentgate.lib.decision_ids import first_id, id_day, write_id
 from agentgate.lib.enums import ChallengeStage, DecisionKind, Mode, Outcome, SolveType
 from tests.support.service import NOON_MS, RunningService
 

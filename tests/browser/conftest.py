@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from agentgate.protection.signals import observe
-from agentgate.protection.signals.families import evidence_labels
+from agentgate.decision.signals import observe
+from agentgate.decision.signals.families import evidence_labels
 from tests.browser.chromium import Chromium, plain_user_agent, running_chromium
 from tests.browser.site import ProtectedSite, protected_site
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agentgate.protection.browser_check.instrument.program import (
+from agentgate.browser_check.instrument.program import (
     InstrumentAnswer,
     check_answer,
     make_program,

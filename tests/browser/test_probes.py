@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from agentgate.protection.browser_check.probes.chains import blink_answer, draw_chains, fits
-from agentgate.protection.browser_check.probes.draw import draw_programs
-from agentgate.protection.browser_check.probes.generate import make_program
-from agentgate.protection.browser_check.probes.judge import is_right
-from agentgate.protection.browser_check.probes.pool import Pools
+from agentgate.browser_check.probes.chains import blink_answer, draw_chains, fits
+from agentgate.browser_check.probes.draw import draw_programs
+from agentgate.browser_check.probes.generate import make_program
+from agentgate.browser_check.probes.judge import is_right
+from agentgate.browser_check.probes.pool import Pools
 from agentgate_tools.probe_making.browsers import collect, find_browsers
 from tests.browser.node_runs import run_node
 from tests.browser.origin import page_server
@@ -17,7 +17,7 @@ from tests.browser.origin import page_server
 pytestmark = pytest.mark.timeout(300)
 
 POOL = Pools(None).shipped
-PROBES = Path(__file__).parents[2] / "src/agentgate/http/static/sdk/v1/probes.js"
+PROBES = Path(__file__).parents[2] / "src/agentgate/pages/static/sdk/v1/probes.js"
 HOSTILE = (
     "*{display:none!important;zoom:2;transform:scale(.5)!important;float:right!important;margin:3px!important}"
     "html,head{display:block!important;zoom:1;transform:none!important;margin:0!important;float:none!important}"

@@ -6,7 +6,7 @@ import tracemalloc
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 
-from agentgate.protection.threat_data.intel_file import FILE_NAME
+from agentgate.decision.threat_data.intel_file import FILE_NAME
 from agentgate_tools.threat_lists import imports
 from agentgate_tools.threat_lists.imports import LONGEST_LINE
 from tests.cli.commands import agentgate

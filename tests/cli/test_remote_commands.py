@@ -10,7 +10,7 @@ from threading import Thread
 import pytest
 import yaml
 
-from agentgate.protection.suggestions.records import SeenGroup, SuggestionGroup
+from agentgate.gateway.suggestions.records import SeenGroup, SuggestionGroup
 from agentgate_tools.adapters.render import FILES
 from tests.cli.commands import Result, agentgate
 from tests.support.browser_client import ORIGIN
@@ -340,7 +340,7 @@ def test_suggestions_are_listed_accepted_and_withdrawn(run: Command, service: Ru
 def test_protect_watches_until_enforce_can_be_judged(
     run: Command, site: str, service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from agentgate.server.cli.remote import protect
+    from agentgate_tools.commands.remote import protect
 
     monkeypatch.setattr(protect, "PAUSE_S", 0.02)
     monkeypatch.setattr(protect, "ENOUGH", 5)

@@ -7,15 +7,15 @@ import sys
 
 import pytest
 
+from agentgate.decision.scoring.model_file import read_model
 from agentgate.events.label_records import LabelEvidence, StoredLabel
 from agentgate.lib.enums import DecisionLabelValue, LabelSource
 from agentgate.lib.records import convert
 from agentgate.lib.settings.schema import read_settings
-from agentgate.protection.scoring.model_file import read_model
 from agentgate_tools.training.labels import read_labels
 from tests.cli.commands import agentgate, environment
 from tests.support.service import ADMIN_KEY, NOON_MS, running_service
-from tests.unit.protection.scoring.made_labels import lines, made_labels
+from tests.unit.decision.scoring.made_labels import lines, made_labels
 
 QUICK = ("--trees", "5", "--depth", "2", "--folds", "3")
 

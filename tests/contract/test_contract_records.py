@@ -22,7 +22,7 @@ PLACES = {
         "AccessRequest",
     ),
     "agentgate.people.audit.records": ("AuditEvent", "AuditPage"),
-    "agentgate.protection.customers.records": (
+    "agentgate.sites.customers.records": (
         "Account",
         "AccountList",
         "CustomerSummary",

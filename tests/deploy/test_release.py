@@ -42,6 +42,6 @@ def test_two_builds_are_the_same_and_the_wheel_has_the_documentation(tmp_path: P
     [wheel] = (tmp_path / "built" / "first").glob("*.whl")
     with zipfile.ZipFile(wheel) as files:
         names = set(files.namelist())
-    pages = "agentgate/http/documentation/pages/"
+    pages = "agentgate/pages/documentation/pages/"
     assert {f"{pages}docs/index.md", f"{pages}README.md", f"{pages}docs/openapi/public.json"} <= names
-    assert "agentgate/http/documentation/docs.css" in names
+    assert "agentgate/pages/documentation/docs.css" in names

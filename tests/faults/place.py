@@ -21,7 +21,7 @@ import apsw
 import asyncpg
 import pytest
 
-from agentgate.protection.tokens.receipts import SigningKeys
+from agentgate.browser_check.tokens.receipts import SigningKeys
 from tests.faults.checkers import EventCounts
 from tests.faults.links import Link, any_request, commits
 from tests.faults.plan import Plan

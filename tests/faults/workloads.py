@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from agentgate.events.decision_ids import read_id
 from agentgate.lib.clock import SystemClock
-from agentgate.lib.decision_ids import read_id
 from tests.faults import checkers
 from tests.faults.checkers import Check, Spend, Told
 from tests.faults.console_writes import ConsoleWrites

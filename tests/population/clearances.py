@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from agentgate.browser_check.tokens.clearance import ClearanceHolder, Clearances
 from agentgate.lib.enums import ClearanceLevel
-from agentgate.protection.tokens.clearance import ClearanceHolder, Clearances
 from tests.population.headers import Headers
 from tests.population.sent import Sent
 from tests.population.visitors import ORIGIN

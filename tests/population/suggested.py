@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import httpx
 
+from agentgate.decision.signals.detectors.user_agent import slug
 from agentgate.lib.clock import MINUTE_MS, FixedClock
 from agentgate.lib.telemetry import logs
-from agentgate.protection.signals.detectors.user_agent import slug
 from agentgate.server.application import Application
 from agentgate_tools.doctor.feeds import feeds_of
 from tests.population.gate import NOON_MS, SITE_KEY, create_site, settings_in, status_of, write_check

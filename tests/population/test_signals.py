@@ -2,9 +2,9 @@
 
 import pytest
 
-from agentgate.protection.signals.facts import RequestFacts
-from agentgate.protection.signals.observe import observe
-from agentgate.protection.threat_data.intel import load_intel
+from agentgate.decision.signals.facts import RequestFacts
+from agentgate.decision.signals.observe import observe
+from agentgate.decision.threat_data.intel import load_intel
 from tests.population.visitors import Request, population
 
 SEED = 7

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from agentgate.browser_check.tokens.clearance import ClearanceHolder
 from agentgate.lib.enums import ClearanceLevel
-from agentgate.protection.tokens.clearance import ClearanceHolder
 from agentgate_tools.adapters.render import Installation
 from tests.proxies.flood import ClientHeaders
 from tests.proxies.mutations import Request

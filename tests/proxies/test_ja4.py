@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from agentgate.protection.signals.detectors.tls import JA4
+from agentgate.decision.signals.detectors.tls import JA4
 from tests.proxies.running import running_proxy
 from tests.proxies.visiting import Installed
 from tests.support.http_receiver import make_certificate

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agentgate.protection.sites import route_table
+from agentgate.sites import route_table
 from agentgate_tools.adapters.render import Installation
 from tests.proxies.flood import Backend, Flood, Ran, send_all
 from tests.proxies.mutations import ROUTES, make_request

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from agentgate.protection.agents import policy_checker
+from agentgate.agents import policy_checker
 from agentgate_tools.adapters.render import (
     EXAMPLE,
     FILES,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from agentgate.protection.sites import route_table
+from agentgate.sites import route_table
 from tests.proxies.flood import Backend, ClientHeaders, Flood, send_all
 from tests.proxies.mutations import Request
 from tests.proxies.odd_requests import OVERRIDES, make_odd_request

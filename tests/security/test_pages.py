@@ -5,7 +5,7 @@ import re
 import httpx
 import pytest
 
-from agentgate.people.account_pages.endpoints import safe_next_path, secret_of
+from agentgate.pages.account.endpoints import safe_next_path, secret_of
 from tests.support.cast import EMAILS, PASSWORD, Cast
 from tests.support.service import RunningService
 

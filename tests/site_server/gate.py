@@ -9,8 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+from agentgate.browser_check.tokens.receipts import Grant, ReceiptIssuer
 from agentgate.lib.enums import ReceiptKind
-from agentgate.protection.tokens.receipts import Grant, ReceiptIssuer
 from agentgate_client import AsyncClient, Client
 from tests.support.service import RunningService
 

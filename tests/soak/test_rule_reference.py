@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.support.rule_reference import new_case
-from tests.unit.protection.rules.agreement import check_agreement
+from tests.unit.sites.rules.agreement import check_agreement
 
 
 @pytest.mark.soak

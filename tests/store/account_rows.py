@@ -16,9 +16,9 @@ from agentgate.lib.moment import Moment
 from agentgate.people.accounts.records import ApiToken, Limits, StoredAccount
 from agentgate.people.identity.records import LinkKind, StoredLink, StoredUser
 from agentgate.people.outbox.records import StoredMessage
-from agentgate.protection.credentials.records import Credential
-from agentgate.protection.sites.records import Site
 from agentgate.server.stores.unit_of_work import SqlStore, SqlStores
+from agentgate.sites.credentials.records import Credential
+from agentgate.sites.records import Site
 from tests.support.service import NOON_MS
 
 NOW_MS = NOON_MS

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from agentgate.browser_check.tokens.repository import Redemption, RedemptionStore, SpendMarks
 from agentgate.lib.clock import FixedClock
-from agentgate.protection.tokens.repository import Redemption, RedemptionStore, SpendMarks
 from agentgate.server.stores.open import HOT
 from agentgate.storage.migrate import apply
 from agentgate.storage.sqlite.database import SqliteDatabase

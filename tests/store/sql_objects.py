@@ -11,11 +11,11 @@ from agentgate.lib.clock import FixedClock
 from agentgate.lib.enums import AccountStatus, Mode, WidgetMode
 from agentgate.lib.moment import Moment
 from agentgate.people.accounts.records import Limits, StoredAccount
-from agentgate.protection.credentials.records import Credential
-from agentgate.protection.sites.records import Site, SiteAction, SiteRoute
-from agentgate.protection.sites.repository import ActivityStore
 from agentgate.server.stores.open import SETS
 from agentgate.server.stores.unit_of_work import SqlStore
+from agentgate.sites.credentials.records import Credential
+from agentgate.sites.records import Site, SiteAction, SiteRoute
+from agentgate.sites.repository import ActivityStore
 from agentgate.storage.migrate import MigratedDatabase, apply
 
 NOW_MS = 1_794_744_000_000  # 2026-11-15T12:00:00Z

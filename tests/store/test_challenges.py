@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from agentgate.browser_check.issue import LIFETIME_MS
+from agentgate.browser_check.jobs import CHALLENGE_KEPT_MS, delete_challenges
+from agentgate.browser_check.repository import Binding, ChallengeStore, StoredChallenge
 from agentgate.lib.clock import MINUTE_MS, FixedClock
 from agentgate.lib.enums import WidgetMode
 from agentgate.lib.ids import new_challenge_id
 from agentgate.lib.limits import CHALLENGES_PER_MINUTE_PER_SITE
-from agentgate.protection.browser_check.issue import LIFETIME_MS
-from agentgate.protection.browser_check.jobs import CHALLENGE_KEPT_MS, delete_challenges
-from agentgate.protection.browser_check.repository import Binding, ChallengeStore, StoredChallenge
 from agentgate.server.stores.open import HOT
 from agentgate.storage.migrate import apply
 from agentgate.storage.sqlite.database import SqliteDatabase

@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agentgate.lib import configuration_version
-from agentgate.lib.configuration_version import Changes
 from agentgate.lib.database import Row, StoreUnavailable
 from agentgate.lib.enums import ListKind, ListOutcome, Mode
 from agentgate.lib.secrets import digest
-from agentgate.protection.lists.records import StoredEntry
-from agentgate.protection.rules.records import StoredRules
-from agentgate.protection.sites.directory import MOST_AT_ONCE, SiteDirectory
-from agentgate.protection.sites.repository import DirectoryStore
+from agentgate.people.installation import configuration_version
+from agentgate.people.installation.configuration_version import Changes
 from agentgate.server.stores.unit_of_work import SqlStores
+from agentgate.sites.directory import MOST_AT_ONCE, SiteDirectory
+from agentgate.sites.lists.records import StoredEntry
+from agentgate.sites.repository import DirectoryStore
+from agentgate.sites.rules.records import StoredRules
 from tests.store.sql_objects import NOW_MS, Opened, migrated, new_account, new_credential, new_site
 
 pytestmark = pytest.mark.anyio

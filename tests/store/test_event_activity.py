@@ -8,8 +8,8 @@ from agentgate.lib.clock import DAY_MS, MINUTE_MS, FixedClock
 from agentgate.lib.enums import Outcome
 from agentgate.lib.moment import Moment
 from agentgate.lib.settings.schema import Settings
-from agentgate.protection.sites.repository import SiteActivity
 from agentgate.server.stores.open import Stores, open_stores
+from agentgate.sites.repository import SiteActivity
 from agentgate.storage.migrate import apply
 from tests.store.sql_objects import add_two_tenants
 from tests.support.events import DAY, NOON_MS, new_event

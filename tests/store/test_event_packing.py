@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from agentgate.events.decision_ids import first_id, id_time_ms, write_id
 from agentgate.events.queries.ports import DecisionFilters, SiteNumber
 from agentgate.events.records import Dimension, Event
 from agentgate.events.storage.days.days import day_bounds
@@ -21,10 +22,9 @@ from agentgate.events.storage.events import PACK_AFTER, SqlEvents
 from agentgate.events.storage.queries import filters
 from agentgate.events.storage.queries.days import DayPart, TrafficDays
 from agentgate.events.storage.queries.decisions import WINDOW_ROWS, SqlDecisions, day_windows
+from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
 from agentgate.lib.database import Row, Transaction
-from agentgate.lib.decision_ids import first_id, id_time_ms, write_id
-from agentgate.lib.time_ranges import TimeRange
 from agentgate.server.stores.open import CONFIG, STATS
 from agentgate.server.stores.unit_of_work import SqlStore
 from agentgate.storage.migrate import FOLDER, apply

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from agentgate.events.decision_ids import first_id
 from agentgate.events.records import Event, Pattern, Repeated
 from agentgate.events.storage.dictionary import KnownWords
 from agentgate.events.storage.events import SqlEvents
 from agentgate.events.storage.shapes import MOST_REMEMBERED
 from agentgate.lib.clock import HOUR_MS
-from agentgate.lib.decision_ids import first_id
 from tests.support.events import DAY, NOON_MS, EventPlace, embedded_events, new_event
 
 pytestmark = pytest.mark.anyio

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import pytest
 from msgspec.structs import replace
 
+from agentgate.events.decision_ids import write_id
 from agentgate.events.queries.ports import DecisionFilters, SiteNumber
 from agentgate.events.records import Event
 from agentgate.events.storage.days import packs, postings
@@ -21,12 +22,11 @@ from agentgate.events.storage.queries.counts import SqlCounts
 from agentgate.events.storage.queries.days import TrafficDays
 from agentgate.events.storage.queries.decisions import SqlDecisions
 from agentgate.events.storage.queries.visitors import SqlVisitors
+from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
 from agentgate.lib.database import Row, Transaction
-from agentgate.lib.decision_ids import write_id
 from agentgate.lib.enums import DecisionKind
 from agentgate.lib.ids import write_visitor
-from agentgate.lib.time_ranges import TimeRange
 from agentgate.server.stores.open import CONFIG
 from agentgate.server.stores.unit_of_work import SqlStore
 from agentgate.storage.migrate import FOLDER, apply

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from agentgate.events.decision_ids import id_time_ms
 from agentgate.events.records import Dimension, Event
 from agentgate.events.storage.codes import SOLVE_TYPES, signed
 from agentgate.events.storage.rollups import NAMES_KEPT, SKETCH_SIZE, VALUES_KEPT, sketch
 from agentgate.lib.clock import DAY_MS, HOUR_MS, MINUTE_MS
-from agentgate.lib.decision_ids import id_time_ms
 from agentgate.lib.enums import ChallengeStage, DecisionKind, Outcome
 from tests.support.events import DAY, EventPlace, events_on, many_events, new_event
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from agentgate.events.decision_ids import first_id, id_time_ms
 from agentgate.events.records import Count, CounterName, Dimension, Event, Pattern, Repeated
 from agentgate.events.storage.clickhouse.days import ClickhouseDays
 from agentgate.events.storage.clickhouse.schema import TABLES
 from agentgate.events.storage.codes import SOLVE_TYPES
 from agentgate.events.storage.dictionary import KnownWords, WordKind
 from agentgate.lib.clock import DAY_MS, HOUR_MS
-from agentgate.lib.decision_ids import first_id, id_time_ms
 from agentgate.lib.enums import ChallengeStage, DecisionKind, Mode, Outcome, SolveType
 from tests.support.events import DAY, NOON_MS, EventPlace, embedded_events, events_on, many_events, new_event
 

@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from agentgate.agents.handoff.handoffs import LIFETIME_MS
+from agentgate.agents.handoff.repository import GrantStore, HandoffStore, StoredGrant, StoredHandoff
+from agentgate.agents.jobs import GRANT_KEPT_MS, HANDOFF_KEPT_MS, delete_handoffs
 from agentgate.lib.clock import DAY_MS, MINUTE_MS, FixedClock
 from agentgate.lib.enums import HandoffStatus
 from agentgate.lib.ids import new_agent_grant_id, new_handoff_id, new_receipt_id
-from agentgate.protection.agents.handoff.handoffs import LIFETIME_MS
-from agentgate.protection.agents.handoff.repository import GrantStore, HandoffStore, StoredGrant, StoredHandoff
-from agentgate.protection.agents.jobs import GRANT_KEPT_MS, HANDOFF_KEPT_MS, delete_handoffs
 from agentgate.server.stores.open import HOT
 from agentgate.storage.migrate import apply
 from tests.store.conftest import AnyDatabase, Backend

@@ -5,9 +5,9 @@ import random
 
 import pytest
 
+from agentgate.browser_check.tokens.repository import Redemption, RedemptionStore
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.database import StoreUnavailable
-from agentgate.protection.tokens.repository import Redemption, RedemptionStore
 from tests.store.sql_objects import NOW_MS, migrated
 
 pytestmark = pytest.mark.anyio

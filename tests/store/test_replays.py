@@ -5,12 +5,12 @@ import asyncio
 import pytest
 from msgspec import structs
 
+from agentgate.agents.identity import UNSIGNED, Identity
+from agentgate.agents.jobs import ROWS_PER_UNIT, UNITS_PER_RUN, delete_replays
+from agentgate.agents.signing.repository import SKEW_MS, Replays, ReplayStore
 from agentgate.lib.clock import FixedClock
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.enums import AgentVerdict
-from agentgate.protection.agents.identity import UNSIGNED, Identity
-from agentgate.protection.agents.jobs import ROWS_PER_UNIT, UNITS_PER_RUN, delete_replays
-from agentgate.protection.agents.signing.repository import SKEW_MS, Replays, ReplayStore
 from tests.store.sql_objects import NOW_MS, migrated
 
 pytestmark = pytest.mark.anyio

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from agentgate.browser_check.tokens.repository import Redemption, SpendMarks, SpendOutcome
 from agentgate.lib.database import StoreUnavailable
-from agentgate.protection.tokens.repository import Redemption, SpendMarks, SpendOutcome
 from tests.store.spend_marks import LONGEST_MS, SITE, journal, opened, spend
 from tests.store.sql_objects import NOW_MS
 

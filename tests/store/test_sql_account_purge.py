@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from agentgate.gateway.suggestions.records import SeenGroup, SuggestionGroup
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.enums import AccountRole, AccountStatus, ActorKind
 from agentgate.lib.moment import Moment
 from agentgate.people.accounts.records import StoredInvitation
 from agentgate.people.audit.records import AuditEntry
 from agentgate.people.identity.records import SessionStage, UserSession
-from agentgate.protection.suggestions.records import SeenGroup, SuggestionGroup
 from agentgate.server.stores.unit_of_work import SqlStore, SqlStores
 from tests.store.account_rows import (
     NOW_MS,

@@ -7,7 +7,7 @@ import pytest
 
 from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.moment import Moment
-from agentgate.protection.sites.repository import SiteActivity
+from agentgate.sites.repository import SiteActivity
 from tests.store.sql_objects import NOW_MS, Opened, add_two_tenants, migrated, new_site
 
 pytestmark = pytest.mark.anyio
@@ -98,7 +98,7 @@ async def test_only_the_requested_sites_are_read_in_pages(opened: Opened, monkey
     await opened.store.change(lambda stores: stores.sites.add_site(new_site("st_3", "acc_1")))
     for number in (1, 2, 3):
         await add(opened, number, NOON, number, 0, 0, 0, 0, 0, 0)
-    monkeypatch.setattr("agentgate.protection.sites.repository.IDS_AT_ONCE", 1)
+    monkeypatch.setattr("agentgate.sites.repository.IDS_AT_ONCE", 1)
     read: list[Any] = []
     read_all = opened.database.all
 

@@ -14,8 +14,8 @@ from agentgate.lib.database import Conflict
 from agentgate.lib.enums import ActorKind
 from agentgate.lib.moment import Moment
 from agentgate.people.accounts.records import Limits
-from agentgate.protection.credentials.endpoints import revoke
 from agentgate.server.stores.unit_of_work import SqlStores
+from agentgate.sites.credentials.endpoints import revoke
 from tests.store.sql_objects import (
     NOW_MS,
     Opened,

@@ -6,9 +6,9 @@ import pytest
 
 from agentgate.lib.enums import AccountRole, AccountStatus, MemberStatus
 from agentgate.lib.moment import Moment
-from agentgate.protection.customers.records import CustomerFilter
-from agentgate.protection.customers.repository import CustomerStore
 from agentgate.server.stores.unit_of_work import SqlStore
+from agentgate.sites.customers.records import CustomerFilter
+from agentgate.sites.customers.repository import CustomerStore
 from tests.store.account_rows import NOW_MS, account, add_accounts, add_member, site, user
 
 pytestmark = pytest.mark.anyio

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agentgate.lib.enums import RulesSource
-from agentgate.protection.rules.records import StoredRules
+from agentgate.sites.rules.records import StoredRules
 from tests.store.sql_objects import NOW_MS, Opened, add_two_tenants, migrated
 
 pytestmark = pytest.mark.anyio

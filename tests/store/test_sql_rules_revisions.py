@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agentgate.protection.rules.records import StoredRules
-from agentgate.protection.rules.repositories import stored_rules
+from agentgate.sites.rules.records import StoredRules
+from agentgate.sites.rules.repositories import stored_rules
 from tests.store.sql_objects import NOW_MS, Opened, add_two_tenants, migrated
 
 pytestmark = pytest.mark.anyio

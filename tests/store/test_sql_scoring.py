@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from agentgate.decision.scoring.endpoints import expire_features
+from agentgate.decision.scoring.records import CapturingSite, StoredCapture, StoredModel
+from agentgate.events.decision_ids import LARGEST_ID, first_id
 from agentgate.events.label_records import LabelEvidence, StoredLabel
 from agentgate.events.records import Event
 from agentgate.lib.clock import DAY_MS, FixedClock
-from agentgate.lib.decision_ids import LARGEST_ID, first_id
 from agentgate.lib.enums import DecisionKind, DecisionLabelValue, LabelSource, Mode, ModelKind, ModelRole, Outcome
 from agentgate.lib.moment import Moment
 from agentgate.lib.settings.schema import Settings
-from agentgate.protection.scoring.endpoints import expire_features
-from agentgate.protection.scoring.records import CapturingSite, StoredCapture, StoredModel
 from agentgate.server.stores.open import Stores, open_stores
 from agentgate.storage.migrate import apply
 from tests.store.sql_objects import NOW_MS, add_two_tenants

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from agentgate.lib.enums import Mode, WidgetMode
 from agentgate.lib.moment import Moment
-from agentgate.protection.sites.records import CredentialCounts, SiteAction, SiteRoute
 from agentgate.server.stores.unit_of_work import SqlStores
+from agentgate.sites.records import CredentialCounts, SiteAction, SiteRoute
 from tests.store.sql_objects import (
     NOW_MS,
     Opened,

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from agentgate.events.worker_numbers import LEASE_MS, WorkerNumber
 from agentgate.lib.clock import FixedClock
-from agentgate.lib.worker_numbers import LEASE_MS, WorkerNumber
 from agentgate.server.stores.unit_of_work import SqlStore
 
 pytestmark = pytest.mark.anyio

@@ -6,13 +6,13 @@ from functools import partial
 
 import pytest
 
+from agentgate.agents.submission_repository import Charge, Submission, SubmissionStore
 from agentgate.events.storage.rollups import forget_site
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.enums import ChargeSource
-from agentgate.lib.price import Price
-from agentgate.protection.agents.submission_repository import Charge, Submission, SubmissionStore
-from agentgate.protection.sites.repository import ActivityStore
+from agentgate.sites.price import Price
+from agentgate.sites.repository import ActivityStore
 from tests.store.sql_objects import NOW_MS, add_two_tenants, migrated
 
 pytestmark = pytest.mark.anyio

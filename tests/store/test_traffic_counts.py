@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from agentgate.events.decision_ids import id_day, id_time_ms
 from agentgate.events.queries.ports import Counts
 from agentgate.lib.clock import DAY_MS, HOUR_MS
-from agentgate.lib.decision_ids import id_day, id_time_ms
 from agentgate.lib.enums import DecisionKind
 from agentgate.lib.settings.schema import Settings
 from tests.store.traffic_scene import (

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentgate.events.decision_ids import first_id, write_id
 from agentgate.events.label_records import LabelEvidence, StoredLabel
 from agentgate.events.queries.ports import DecisionFilters, SiteNumber
 from agentgate.events.queries.records import Decision
@@ -16,8 +17,8 @@ from agentgate.events.records import Event
 from agentgate.events.storage.days import postings
 from agentgate.events.storage.queries import decisions as traffic_decisions
 from agentgate.events.storage.queries import scan
+from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import DAY_MS
-from agentgate.lib.decision_ids import first_id, write_id
 from agentgate.lib.enums import (
     ChallengeStage,
     DecisionKind,
@@ -29,7 +30,6 @@ from agentgate.lib.enums import (
 )
 from agentgate.lib.moment import Moment
 from agentgate.lib.settings.schema import Settings
-from agentgate.lib.time_ranges import TimeRange
 from tests.store.sql_objects import add_two_tenants
 from tests.store.traffic_scene import (
     DAYS,

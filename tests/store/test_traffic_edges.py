@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from agentgate.events.decision_ids import first_id
 from agentgate.events.records import Event
+from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import DAY_MS, HOUR_MS
-from agentgate.lib.decision_ids import first_id
 from agentgate.lib.enums import DecisionKind, Mode, Outcome
 from agentgate.lib.settings.schema import Settings
-from agentgate.lib.time_ranges import TimeRange
 from tests.store.traffic_scene import FIRST_DAY, SITE, Traffic, opened_traffic
 
 pytestmark = pytest.mark.anyio

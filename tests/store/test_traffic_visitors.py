@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentgate.events.decision_ids import id_time_ms
 from agentgate.events.queries.records import VisitorSummary
 from agentgate.events.records import Event
 from agentgate.events.storage.clickhouse import read_models as clickhouse
 from agentgate.events.storage.queries import visitors
-from agentgate.lib.decision_ids import id_time_ms
+from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.enums import ChallengeStage, DecisionKind, Outcome
 from agentgate.lib.moment import Moment
 from agentgate.lib.settings.schema import Settings
-from agentgate.lib.time_ranges import TimeRange
 from tests.store.traffic_scene import SITE, Traffic, closed_days, histories, opened_traffic, property_test, spans
 
 pytestmark = pytest.mark.anyio

@@ -14,13 +14,13 @@ from hypothesis import HealthCheck
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
+from agentgate.events.decision_ids import first_id, id_day, id_time_ms
 from agentgate.events.queries.ports import Counts
 from agentgate.events.records import Event
+from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
-from agentgate.lib.decision_ids import first_id, id_day, id_time_ms
 from agentgate.lib.enums import ChallengeStage, DecisionKind, Mode, Outcome, SolveType
 from agentgate.lib.settings.schema import Settings
-from agentgate.lib.time_ranges import TimeRange
 from agentgate.server.stores.open import Stores, open_stores
 from agentgate.storage.migrate import apply
 

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 
 from agentgate.http.endpoint import is_record, shape_of
-from agentgate.http.openapi.document import refusals
+from agentgate.http.openapi import refusals
 from agentgate.http.routing import Routes
 from agentgate.lib import errors
 from agentgate.lib.records import json_decoder

@@ -13,13 +13,13 @@ from typing import Any
 
 import httpx
 
-from agentgate.protection.browser_check.instrument.program import right_answer
-from agentgate.protection.browser_check.probes.chains import blink_answer, draw_chains
-from agentgate.protection.browser_check.probes.checker import fresh_of
-from agentgate.protection.browser_check.probes.ticket import unseal
-from agentgate.protection.browser_check.records import Work
-from agentgate.protection.browser_check.repository import StoredChallenge
-from agentgate.protection.browser_check.work import scrypt_answer
+from agentgate.browser_check.instrument.program import right_answer
+from agentgate.browser_check.probes.chains import blink_answer, draw_chains
+from agentgate.browser_check.probes.checker import fresh_of
+from agentgate.browser_check.probes.ticket import unseal
+from agentgate.browser_check.records import Work
+from agentgate.browser_check.repository import StoredChallenge
+from agentgate.browser_check.work import scrypt_answer
 from tests.support.service import RunningService
 
 ORIGIN = "https://shop.example"

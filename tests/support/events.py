@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from agentgate.events.decision_ids import first_id
 from agentgate.events.records import Event
 from agentgate.events.storage.clickhouse.days import ClickhouseDays
 from agentgate.events.storage.clickhouse.events import ClickhouseEvents
@@ -21,7 +22,6 @@ from agentgate.events.storage.dictionary import KnownWords
 from agentgate.events.storage.encoding import EVENT_COLUMNS
 from agentgate.events.storage.events import SqlEvents, read_events
 from agentgate.lib.clock import DAY_MS, Clock, FixedClock
-from agentgate.lib.decision_ids import first_id
 from agentgate.lib.enums import ChallengeStage, DecisionKind, Mode, Outcome, SolveType
 from agentgate.server.stores.open import READING_THREADS, STATS
 from agentgate.storage.clickhouse.client import ClickhouseClient

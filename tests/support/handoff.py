@@ -5,10 +5,10 @@ from typing import Any
 
 import httpx
 
+from agentgate.agents.handoff.repository import Handoff, HandoffRequest
+from agentgate.agents.identity import Identity
 from agentgate.lib.enums import AgentVerdict
-from agentgate.protection.agents.handoff.repository import Handoff, HandoffRequest
-from agentgate.protection.agents.identity import Identity
-from agentgate.protection.sites.directory import SiteView
+from agentgate.sites.directory import SiteView
 from tests.support.agent_client import SigningAgent
 from tests.support.browser_client import new_address
 from tests.support.service import RunningService

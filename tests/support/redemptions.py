@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from agentgate.browser_check.tokens.receipts import SigningKeys
 from agentgate.lib.clock import SystemClock
-from agentgate.protection.tokens.receipts import SigningKeys
 from tests.support.gateway import VISITOR
 from tests.support.processes import AdminConnection, ServeProcess, serving
 from tests.support.tokens import ORIGIN, keys_of_process, mint

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from agentgate.protection.rules.evaluate import NO_TRAITS, CompiledRules, Traits
-from agentgate.protection.sites.request_matcher import RequestMatcher
+from agentgate.sites.request_matcher import RequestMatcher
+from agentgate.sites.rules.evaluate import NO_TRAITS, CompiledRules, Traits
 
 
 def traits_of(compiled: CompiledRules, request: dict[str, Any]) -> Traits:

@@ -3,9 +3,9 @@
 from collections import Counter
 from random import Random
 
-from agentgate.protection.sites.records import SiteRoute
-from agentgate.protection.sites.route_table import RouteTable
-from agentgate.protection.sites.targets import is_plain
+from agentgate.sites.records import SiteRoute
+from agentgate.sites.route_table import RouteTable
+from agentgate.sites.targets import is_plain
 from tests.support.odd_spellings import odd_spelling, random_route
 from tests.support.target_parsers import MODELS, REAL, node_parser
 

@@ -1,6 +1,6 @@
 """Rules as the specification words them, evaluated one by one and slowly; and random sets to hold against the service.
 
-Nothing of `agentgate.protection.rules` is used here but the managed groups' files.
+Nothing of `agentgate.sites.rules` is used here but the managed groups' files.
 """
 
 import json
@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.support.request_reference import new_conditions, new_parts, request_matches
 
-MANAGED = Path(__file__).parents[2] / "src" / "agentgate" / "protection" / "rules" / "managed"
+MANAGED = Path(__file__).parents[2] / "src" / "agentgate" / "sites" / "rules" / "managed"
 GROUPS = {
     (group["name"], group["version"]): group["rules"]
     for group in (json.loads(path.read_text(encoding="utf-8")) for path in sorted(MANAGED.glob("*.json")))

@@ -4,11 +4,11 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+from agentgate.browser_check.tokens.receipts import Grant, ReceiptIssuer, SigningKeys
 from agentgate.lib.clock import SystemClock
 from agentgate.lib.enums import ReceiptKind
 from agentgate.lib.keyring import Keyring, Sealer, load_keys
 from agentgate.lib.settings.schema import Settings, read_settings
-from agentgate.protection.tokens.receipts import Grant, ReceiptIssuer, SigningKeys
 from agentgate.server.secret_files import root_secret
 from agentgate.server.stores.open import open_stores
 from tests.support.processes import environment

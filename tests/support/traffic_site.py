@@ -3,8 +3,8 @@
 from collections.abc import Awaitable
 from dataclasses import replace
 
+from agentgate.browser_check.tokens.clearance import ClearanceHolder, Clearances
 from agentgate.lib.enums import ClearanceLevel
-from agentgate.protection.tokens.clearance import ClearanceHolder, Clearances
 from tests.population.gate import status_of, write_check
 from tests.population.sent import Sent, Should
 from tests.population.visitors import ORIGIN, Visitor, population

@@ -8,22 +8,22 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agentgate.lib.decision_ids import read_id
+from agentgate.agents.handoff.repository import HandoffRequest
+from agentgate.agents.identity import Identity
+from agentgate.events.decision_ids import read_id
+from agentgate.gateway.appeals.records import StoredAppeal
+from agentgate.gateway.suggestions.records import SeenGroup, SuggestionGroup
 from agentgate.lib.enums import AccountRole, AgentVerdict, ApiTokenScope, AppealState, Outcome
 from agentgate.lib.ids import new_appeal_id, write_visitor
 from agentgate.people.identity.records import LinkKind, StoredUser
 from agentgate.people.identity.sessions import ACCOUNT_COOKIE
-from agentgate.protection.agents.handoff.repository import HandoffRequest
-from agentgate.protection.agents.identity import Identity
-from agentgate.protection.appeals.records import StoredAppeal
-from agentgate.protection.suggestions.records import SeenGroup, SuggestionGroup
 from tests.api.account.steps import begin_with_mfa, make_link, turn_mfa_on
 from tests.api.console.steps import run_sql
 from tests.api.traffic_steps import number_of, record
 from tests.support.api_client import ApiClient
 from tests.support.cast import EMAILS, PASSWORD, Cast, add_account, add_user, cast, operator_client, signed_in_client
 from tests.support.service import ADMIN_KEY, NOON_MS, RunningService
-from tests.unit.protection.scoring.made_models import logistic
+from tests.unit.decision.scoring.made_models import logistic
 
 Headers = dict[str, str]
 NEW_PASSWORD = "eleven quiet lanterns sway"

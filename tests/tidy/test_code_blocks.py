@@ -37,7 +37,7 @@ RUN = {
         "tests/unit/events/webhooks/test_signing.py::test_the_code_in_the_document_knows_genuine_deliveries"
     ),
     ("docs/allow-webhooks.md", "json"): (
-        "tests/unit/protection/sites/test_aliases.py::test_the_routes_of_the_page_cover_the_names_that_it_lists"
+        "tests/unit/sites/test_aliases.py::test_the_routes_of_the_page_cover_the_names_that_it_lists"
     ),
     ("docs/contract.md", ""): "tests/contract/test_contract_records.py::test_a_record_has_the_fields_of_the_contract",
 }

@@ -6,6 +6,7 @@ from urllib.parse import unquote
 
 import pytest
 
+from tests.tidy.import_table import CONCEPT_ROOMS
 from tests.tidy.sources import listed_paths, sources
 
 FENCE = re.compile(r"^(?P<fence>```+|~~~+).*?^(?P=fence)\s*$", re.DOTALL | re.MULTILINE)
@@ -134,7 +135,7 @@ def test_the_architecture_names_every_folder_of_the_rooms():
     folders = {
         parts[3]
         for path in sources(".py", under="src/agentgate/")
-        if len(parts := path.split("/")) > 4 and parts[2] in {"protection", "events", "people"}
+        if len(parts := path.split("/")) > 4 and parts[2] in CONCEPT_ROOMS
     }
 
     assert len(folders) > 15

@@ -48,5 +48,5 @@ def test_the_documents_are_json_with_the_version_of_the_contract():
 def test_the_map_names_the_file_of_every_handler():
     text = generated_files()["docs/contributing/map.md"]
 
-    assert "| `POST /v1/admin/sites` | `create_site` | [src/agentgate/protection/sites/endpoints.py](" in text
-    assert "| [`protection/sites`](../../src/agentgate/protection/sites) |" in text
+    assert "| `POST /v1/admin/sites` | `create_site` | [src/agentgate/sites/endpoints.py](" in text
+    assert "| [`sites`](../../src/agentgate/sites) |" in text

@@ -4,19 +4,19 @@ import re
 
 import pytest
 
+from agentgate.browser_check import clusters
+from agentgate.decision.scoring import compare, features, model_file
+from agentgate.decision.signals.families import FAMILIES, OF_PROGRAMS
+from agentgate.decision.threat_data import search_verification as crawlers
 from agentgate.events.webhooks import deliver, editing, endpoints, progress
+from agentgate.gateway.appeals import filing
+from agentgate.gateway.challenge_page import challenge_pass, sealed_token
 from agentgate.lib import limits
 from agentgate.lib.clock import HOUR_MS, MINUTE_MS, SECOND_MS
 from agentgate.lib.keyring import ACTIVATION_MS
 from agentgate.lib.settings.schema import Settings
-from agentgate.protection.appeals import filing
-from agentgate.protection.browser_check import clusters
-from agentgate.protection.challenge_page import challenge_pass, sealed_token
-from agentgate.protection.rules.effective import managed_groups
-from agentgate.protection.scoring import compare, features, model_file
-from agentgate.protection.signals.families import FAMILIES, OF_PROGRAMS
-from agentgate.protection.sites import open_paths, validate
-from agentgate.protection.threat_data import search_verification as crawlers
+from agentgate.sites import open_paths, validate
+from agentgate.sites.rules.effective import managed_groups
 from agentgate_client.guarding import FORM_BYTES, RETRY_AFTER_S
 from agentgate_client.verify_async import THREADS
 from agentgate_tools.training import labels, rows

@@ -174,7 +174,7 @@ def test_no_folder_is_crowded():
     [
         ("lib/ids.py", "from agentgate.http.call import Call", "lib/ids.py:1: lib may not import http"),
         ("http/asgi.py", "from agentgate.people.audit import records", "http/asgi.py:1: http may not import people"),
-        ("http/asgi.py", "import agentgate.protection.sites.records", "http/asgi.py:1: http may not import protection"),
+        ("http/asgi.py", "import agentgate.sites.records", "http/asgi.py:1: http may not import sites"),
         ("http/asgi.py", "from ..storage import migrate", "http/asgi.py:1: http may not import storage"),
         ("http/__init__.py", "from ..storage import migrate", "http/__init__.py:1: http may not import storage"),
         (
@@ -188,14 +188,14 @@ def test_no_folder_is_crowded():
             "people/audit/trail.py:1: in people, audit stands before accounts and may not import it",
         ),
         (
-            "protection/sites/editing.py",
+            "sites/editing.py",
             "from agentgate.storage.values import check_values",
-            "protection/sites/editing.py:1: only a repository may import agentgate.storage.values.check_values",
+            "sites/editing.py:1: only a repository may import agentgate.storage.values.check_values",
         ),
         (
             "routes/admin.py",
-            "from agentgate.protection.sites import records",
-            "routes/admin.py:1: routes may import only endpoints and guards, not agentgate.protection.sites.records",
+            "from agentgate.sites import records",
+            "routes/admin.py:1: routes may import only endpoints and guards, not agentgate.sites.records",
         ),
         (
             "lib/ids.py",
@@ -220,11 +220,11 @@ def test_a_clients_import_of_the_service_is_found():
 @pytest.mark.parametrize(
     ("path", "text"),
     [
-        ("lib/time_ranges.py", "from agentgate.lib.errors import Refused"),
+        ("events/time_ranges.py", "from agentgate.lib.errors import Refused"),
         ("lib/ids.py", "from . import clock\nfrom .clock import Clock\nfrom agentgate import __version__"),
-        ("protection/sites/editing.py", "from agentgate.people.audit.trail import record"),
-        ("protection/gateway/check.py", "from agentgate.protection.signals.facts import Rates"),
-        ("protection/tokens/repositories/x.py", "from agentgate.storage.values import check_values"),
+        ("sites/editing.py", "from agentgate.people.audit.trail import record"),
+        ("gateway/check.py", "from agentgate.decision.signals.facts import Rates"),
+        ("browser_check/tokens/repositories/x.py", "from agentgate.storage.values import check_values"),
         ("routes/console.py", "from agentgate.events.queries import export_endpoints as export"),
         ("server/application.py", "from agentgate.server.stores.open import open_stores\nimport os, json"),
     ],
@@ -247,19 +247,19 @@ def test_a_circle_of_folders_is_found_though_no_module_is_in_one():
 
 def test_a_crowded_folder_and_a_crowded_top_are_found():
     modules = [f"src/agentgate/lib/m{number}.py" for number in range(26)]
-    tops = [f"src/agentgate/room{number}/x.py" for number in range(11)]
+    tops = [f"src/agentgate/room{number}/x.py" for number in range(MOST_NAMES_AT_THE_TOP + 1)]
 
     assert folder_problems(modules[:25]) == []
     assert folder_problems(modules) == ["src/agentgate/lib: 26 modules, at most 25"]
-    assert folder_problems(tops) == ["11 names at the top, at most 10"]
+    assert folder_problems(tops) == ["15 names at the top, at most 14"]
 
 
 def test_waiting_and_ports_in_the_decision_are_found():
-    text = "from agentgate.protection.rules.ports import RuleStore\nasync def f(x):\n    await x\n"
-    found = hot_problems(PACKAGE + "protection/decision/engine.py", text)
+    text = "from agentgate.sites.rules.ports import RuleStore\nasync def f(x):\n    await x\n"
+    found = hot_problems(PACKAGE + "decision/engine.py", text)
 
     assert [line.split(":")[1] for line in found] == ["1", "2", "3"]
-    assert hot_problems(PACKAGE + "protection/rules/endpoints.py", text) == []
+    assert hot_problems(PACKAGE + "sites/rules/endpoints.py", text) == []
 
 
 IMPORT_OF_TEST = re.compile(r"^\s*(?:from|import) tests\.(?:\w+\.)*test_\w+", re.MULTILINE)

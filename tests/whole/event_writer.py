@@ -9,9 +9,9 @@ import sys
 import time
 from pathlib import Path
 
+from agentgate.events.decision_ids import DecisionIds
 from agentgate.events.recorder import Recorder
 from agentgate.lib.clock import DAY_MS, SystemClock
-from agentgate.lib.decision_ids import DecisionIds
 from tests.support.events import embedded_events, new_event
 
 # Enough for a batch every flush, and few enough for the printing not to matter.

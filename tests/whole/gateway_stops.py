@@ -8,7 +8,7 @@ from pathlib import Path
 
 import apsw
 
-from agentgate.lib.decision_ids import read_id
+from agentgate.events.decision_ids import read_id
 from tests.whole.gateway_process import (
     DECIDED,
     Asked,

@@ -13,8 +13,8 @@ import asyncpg
 import pytest
 from msgspec.structs import replace
 
+from agentgate.events.decision_ids import id_day, read_id
 from agentgate.lib.clock import DAY_MS, FixedClock
-from agentgate.lib.decision_ids import id_day, read_id
 from agentgate.lib.settings.schema import Settings, read_settings
 from agentgate.server.cli.copy import copy_to
 from agentgate.server.stores import moving

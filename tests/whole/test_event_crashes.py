@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentgate.lib.decision_ids import id_day
+from agentgate.events.decision_ids import id_day
 from tests.support.event_writers import LOST_MS, check_counters, read_put, writer
 
 pytestmark = pytest.mark.anyio

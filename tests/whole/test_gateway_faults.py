@@ -12,8 +12,8 @@ import apsw
 import asyncpg
 import pytest
 
+from agentgate.gateway import check as gateway_check
 from agentgate.lib.settings.schema import read_settings
-from agentgate.protection.gateway import check as gateway_check
 from tests.support.gateway import Gate, said
 from tests.support.servers import PostgresServer, RedisServer, postgres_server, redis_server
 from tests.support.service import RunningService, running_service

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agentgate.protection.signals.rates import FREE_PARTS_PER_MINUTE
+from agentgate.decision.rates.windows import FREE_PARTS_PER_MINUTE
 from agentgate.server.worker_board import TIMEOUT_S
 from tests.population.visitors import Request, population
 from tests.support.agent_client import SigningAgent

@@ -14,7 +14,7 @@ from tests.whole.seeded_start import PATTERNS
 
 # The function that a wrong pattern makes wrong.
 PATTERN_USERS = {
-    "protection.sites.targets:_PLAIN": "protection.sites.targets.is_plain",
+    "sites.targets:_PLAIN": "sites.targets.is_plain",
     "http.connection.head:_WHOLE": "http.connection.head.cut_plainly",
 }
 
@@ -59,4 +59,4 @@ def test_a_worker_tests_itself(starts: dict[str, list[object]]) -> None:
     code, error = starts["worker"]
 
     assert code == 2
-    assert str(error).startswith("agentgate: self-test failed: protection.sites.targets.is_plain gave "), error
+    assert str(error).startswith("agentgate: self-test failed: sites.targets.is_plain gave "), error

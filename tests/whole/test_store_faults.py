@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from agentgate.browser_check.tokens.repository import Redemption
 from agentgate.lib.clock import Clock, SystemClock
 from agentgate.lib.settings.schema import read_settings
-from agentgate.protection.tokens.repository import Redemption
 from agentgate.storage.sqlite.database import SqliteDatabase
 from tests.store.spend_marks import LONGEST_MS, SITE, journal, opened, spend
 from tests.store.sql_objects import NOW_MS

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from agentgate.lib.decision_ids import write_id
+from agentgate.events.decision_ids import write_id
 from agentgate.lib.settings.schema import Settings
 from tests.api.admin.operating import refusal
 from tests.support.events import new_event

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
+from agentgate.events.decision_ids import write_id
 from agentgate.events.records import Recorded, Repeated
-from agentgate.lib.decision_ids import write_id
 
 
 class DecisionLog:

@@ -2,7 +2,7 @@
 
 from msgspec import UNSET, Struct, UnsetType
 
-from agentgate.lib.decision_ids import write_id
+from agentgate.events.decision_ids import write_id
 from agentgate.lib.enums import DecisionKind, DecisionLabelValue, LabelSource, Outcome
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import Record, VisitorId, optional

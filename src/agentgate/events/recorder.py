@@ -14,12 +14,12 @@ import structlog
 
 from agentgate.events.count_buffer import CountBuffer, Key, WaitingSum
 from agentgate.events.decision_counts import DecisionCounts
+from agentgate.events.decision_ids import id_day
 from agentgate.events.decision_log import DecisionLog
 from agentgate.events.ports import USUAL_BATCHING, Batching, EventStore
 from agentgate.events.records import CounterName, Recorded
 from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.database import StoreUnavailable
-from agentgate.lib.decision_ids import id_day
 
 QUEUE_LIMIT = 50_000
 FIRST_RETRY_S, LAST_RETRY_S = 0.1, 5.0

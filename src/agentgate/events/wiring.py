@@ -14,9 +14,9 @@ from agentgate.events.recorder import Recorder
 from agentgate.events.storage.queries.decision_feed import DecisionFeed
 from agentgate.events.webhooks.deliver import Push
 from agentgate.events.webhooks.repository import WebhookStores
+from agentgate.http.outbound.client import Outbound
 from agentgate.lib.database import Store
 from agentgate.lib.foundation import Foundation
-from agentgate.lib.outbound.client import Outbound
 from agentgate.lib.tasks.job import Job
 from agentgate.lib.telemetry import series
 

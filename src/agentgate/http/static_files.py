@@ -3,8 +3,7 @@
 import gzip
 import hashlib
 from collections.abc import Iterator
-from functools import cache, cached_property
-from importlib.resources import files
+from functools import cached_property
 from importlib.resources.abc import Traversable
 
 from msgspec import Struct
@@ -38,23 +37,32 @@ class StaticFile(Struct, frozen=True):
 
 
 class StaticFiles:
-    """The built files of the package, by their path as the address has it."""
+    """The files of a folder, by their path as the address has it."""
+
+    def __init__(self, folder: Traversable) -> None:
+        self._folder = folder
+        # One by one: to compress all of them takes a fifth of a second, in which no check would be answered.
+        self._read: dict[str, StaticFile] = {}
 
     @cached_property
     def _paths(self) -> frozenset[str]:
-        return frozenset(_walk(_folder(), ""))
+        return frozenset(_walk(self._folder, ""))
 
     def find(self, path: str) -> StaticFile | None:
         """Return the file of a path such as `/sdk/v1/worker.js`."""
-        return _file(path) if path in self._paths else None
+        if path in self._paths and path not in self._read:
+            content = self._folder.joinpath(path.removeprefix("/")).read_bytes()
+            self._read[path] = made_file(content, MEDIA_TYPES[path.rpartition(".")[2]])
+        return self._read.get(path)
 
 
 async def read_file(call: Call, static: StaticFiles) -> Reply[Text | None]:
     """Read a file of the browser SDK."""
-    return _reply(call, static.find(call.request.path))
+    return serve_found(call, static.find(call.request.path))
 
 
-def _reply(call: Call, found: StaticFile | None) -> Reply[Text | None]:
+def serve_found(call: Call, found: StaticFile | None) -> Reply[Text | None]:
+    """Serve a file to pages of every origin; raise `not_found` when there is none."""
     if found is None:
         raise Refused("not_found", "File not found.")
     return serve_file(call, found, OPEN_TO_ALL)
@@ -78,27 +86,6 @@ def serve_file(
     return Reply(body=Text(found.content, found.media_type), headers=headers)
 
 
-async def read_sdk(call: Call, static: StaticFiles) -> Reply[Text | None]:
-    """Read the browser SDK; with `?compat=`, the SDK with the API of another service."""
-    # Packages that append a query of their own write `?compat=recaptcha?render=explicit`.
-    is_compat = b"compat=" in call.request.query_string
-    return await (read_drop_in if is_compat else read_file)(call, static)
-
-
-async def read_drop_in(call: Call, static: StaticFiles) -> Reply[Text | None]:
-    """Read the SDK with the API of another service, under that service's path."""
-    return _reply(call, static.find("/sdk/v1/drop-in.js"))
-
-
-async def read_language(call: Call, static: StaticFiles) -> Reply[Text | None]:
-    """Read the SDK's strings in one language."""
-    return await read_file(call, static)
-
-
-def _folder() -> Traversable:
-    return files("agentgate") / "http" / "static"
-
-
 def _walk(folder: Traversable, prefix: str) -> Iterator[str]:
     for entry in folder.iterdir() if folder.is_dir() else ():
         path = f"{prefix}/{entry.name}"
@@ -106,13 +93,6 @@ def _walk(folder: Traversable, prefix: str) -> Iterator[str]:
             yield from _walk(entry, path)
         else:
             yield path
-
-
-# One by one: to compress all of them takes a fifth of a second, in which no check would be answered.
-@cache
-def _file(path: str) -> StaticFile:
-    content = _folder().joinpath(path.removeprefix("/")).read_bytes()
-    return made_file(content, MEDIA_TYPES[path.rpartition(".")[2]])
 
 
 def made_file(content: bytes, media_type: str) -> StaticFile:

@@ -1,5 +1,8 @@
 """The operators' routes, under `/v1/admin` on the private listener."""
 
+from agentgate.browser_check.probes import endpoints as probes
+from agentgate.decision.scoring import endpoints as scoring
+from agentgate.decision.signals import endpoints as detect
 from agentgate.http.surface import Surface, delete, get, patch, post, put
 from agentgate.lib import errors, limits
 from agentgate.people.audit import endpoints as audit
@@ -8,14 +11,6 @@ from agentgate.people.identity import endpoints as identity
 from agentgate.people.identity.guards import not_cross_origin, operator
 from agentgate.people.installation import endpoints as installation
 from agentgate.people.outbox import endpoints as outbox
-from agentgate.protection.browser_check.probes import endpoints as probes
-from agentgate.protection.customers import endpoints as customers
-from agentgate.protection.customers.guards import customer_in_path
-from agentgate.protection.rules import endpoints as rules
-from agentgate.protection.scoring import endpoints as scoring
-from agentgate.protection.signals import endpoints as detect
-from agentgate.protection.sites import endpoints as sites
-from agentgate.protection.sites.guards import site_by_id_or_key, site_in_path, site_in_query
 from agentgate.routes.sites import (
     AGENT_GRANTS,
     AGENT_POLICY,
@@ -30,6 +25,11 @@ from agentgate.routes.sites import (
     operators_rows,
     scoped,
 )
+from agentgate.sites import endpoints as sites
+from agentgate.sites.customers import endpoints as customers
+from agentgate.sites.customers.guards import customer_in_path
+from agentgate.sites.guards import site_by_id_or_key, site_in_path, site_in_query
+from agentgate.sites.rules import endpoints as rules
 
 PREFIX = "/v1/admin"
 

@@ -6,12 +6,12 @@ Each route is there twice: below `/compat`, and at the service's own path, so th
 from collections.abc import Callable
 from dataclasses import replace
 
+from agentgate.browser_check.tokens import compat_endpoints as compat
 from agentgate.http.endpoint import Handler
-from agentgate.http.static_files import read_drop_in
 from agentgate.http.surface import RowMaker, Surface, get, post
 from agentgate.lib import errors
 from agentgate.lib.limits import SITEVERIFY_BODY_BYTES
-from agentgate.protection.tokens import compat_endpoints as compat
+from agentgate.pages.sdk_endpoints import read_drop_in
 
 REFUSES = (
     "missing_credential",

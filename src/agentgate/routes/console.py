@@ -1,15 +1,12 @@
 """The customers' routes within one account, under `/v1/console`: for members and for API tokens."""
 
+from agentgate.decision.signals import endpoints as detect
 from agentgate.http.surface import Surface, delete, get, patch, post
 from agentgate.lib import errors
 from agentgate.lib.enums import ConsolePermission
 from agentgate.people.accounts.endpoints import own_account
 from agentgate.people.accounts.guards import member
 from agentgate.people.audit import endpoints as audit
-from agentgate.protection.rules import endpoints as rules
-from agentgate.protection.signals import endpoints as detect
-from agentgate.protection.sites import endpoints as sites
-from agentgate.protection.sites.guards import site_in_path
 from agentgate.routes.sites import (
     AGENT_GRANTS,
     AGENT_POLICY,
@@ -24,6 +21,9 @@ from agentgate.routes.sites import (
     TRAFFIC,
     WEBHOOKS,
 )
+from agentgate.sites import endpoints as sites
+from agentgate.sites.guards import site_in_path
+from agentgate.sites.rules import endpoints as rules
 
 PREFIX = "/v1/console"
 

@@ -1,11 +1,11 @@
 """Routes for sites' pages, sites' servers and agents: browser check, siteverify, submissions, handoffs."""
 
+from agentgate.agents import endpoints as agents
+from agentgate.browser_check import endpoints as browser
+from agentgate.browser_check.tokens import endpoints as tokens
 from agentgate.http.surface import Surface, get, post
 from agentgate.lib import errors
 from agentgate.lib.limits import BROWSER_BODY_BYTES, SITEVERIFY_BODY_BYTES, SUBMIT_BODY_BYTES
-from agentgate.protection.agents import endpoints as agents
-from agentgate.protection.browser_check import endpoints as browser
-from agentgate.protection.tokens import endpoints as tokens
 
 # Errors of every route: unknown site, wrong page, rate limit.
 EVERYWHERE = ("site_invalid", "action_invalid", "origin_denied", "site_disabled", "rate_limited", "schema_unsupported")

@@ -1,10 +1,10 @@
 """The gateway: called by the proxy in front of a protected site for each request."""
 
+from agentgate.gateway import endpoints as gateway
+from agentgate.gateway.challenge_page import endpoints as page
 from agentgate.http.surface import Surface, delete, get, patch, post, put
 from agentgate.lib import errors
 from agentgate.lib.limits import APPEAL_BODY_BYTES, CARRIED_FORM_BYTES
-from agentgate.protection.challenge_page import endpoints as page
-from agentgate.protection.gateway import endpoints as gateway
 
 DENIALS = tuple(code for code, row in errors.GATEWAY.rows.items() if row.status != 204)
 # An answer in place of the site's own has the status of the decision, and is a page for navigations.

@@ -1,11 +1,11 @@
 """The pages that people open: front doors, account pages, and the two consoles."""
 
-from agentgate.http import web_app
 from agentgate.http.endpoint import Guard, Handler
 from agentgate.http.surface import RowMaker, Surface, get, post
 from agentgate.lib import errors
-from agentgate.people.account_pages import endpoints as pages
-from agentgate.people.account_pages.endpoints import begun_form, form_of_this_page
+from agentgate.pages import web_app
+from agentgate.pages.account import endpoints as pages
+from agentgate.pages.account.endpoints import begun_form, form_of_this_page
 from agentgate.people.accounts.guards import signed_in, signed_in_form
 
 # A form has a few fields.

@@ -1,14 +1,15 @@
 """What both listeners have for anybody: probes, files, OpenAPI pages and documentation; on the private one, metrics."""
 
+from agentgate.agents import endpoints as agents
+from agentgate.browser_check.tokens import endpoints as tokens
 from agentgate.http import static_files
-from agentgate.http.documentation import endpoints as documentation
-from agentgate.http.openapi import endpoints as openapi
 from agentgate.http.readiness import endpoints as readiness
 from agentgate.http.surface import Surface, get, post
 from agentgate.lib import errors
+from agentgate.pages import sdk_endpoints
+from agentgate.pages.documentation import endpoints as documentation
+from agentgate.pages.reference import endpoints as openapi
 from agentgate.people.feedback import endpoints as feedback
-from agentgate.protection.agents import endpoints as agents
-from agentgate.protection.tokens import endpoints as tokens
 
 PUBLIC = Surface(
     name="public",
@@ -20,7 +21,7 @@ PUBLIC = Surface(
         get("/healthz", readiness.read_health),
         get("/readyz", readiness.read_readiness, other_replies={503: readiness.ReadinessState}),
         post("/v1/docs/feedback", feedback.add_feedback, status=202, refuses=("rate_limited",)),
-        get("/sdk/v1/agentgate.js", static_files.read_sdk, media_type="text/javascript", any_query=True),
+        get("/sdk/v1/agentgate.js", sdk_endpoints.read_sdk, media_type="text/javascript", any_query=True),
         get("/sdk/v1/worker.js", static_files.read_file, media_type="text/javascript", any_query=True),
         get(
             "/sdk/v1/{file}",
@@ -29,7 +30,7 @@ PUBLIC = Surface(
             any_query=True,
             refuses=("not_found",),
         ),
-        get("/sdk/v1/i18n/{file}", static_files.read_language, any_query=True, refuses=("not_found",)),
+        get("/sdk/v1/i18n/{file}", sdk_endpoints.read_language, any_query=True, refuses=("not_found",)),
         get("/.well-known/agentgate-keys.json", tokens.read_keys),
         get("/.well-known/agentgate-tools.json", agents.read_own_tools),
         get("/v1/agent-tools/{siteKey}", agents.read_site_tools, refuses=("site_not_found",)),

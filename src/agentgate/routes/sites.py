@@ -6,9 +6,12 @@ A row names the permission that the console asks for. `operators_rows` gives the
 from collections.abc import Iterator
 from dataclasses import replace
 
+from agentgate.agents import endpoints as agents
 from agentgate.events.queries import endpoints as traffic
 from agentgate.events.queries import export_endpoints as export
 from agentgate.events.webhooks import endpoints as webhooks
+from agentgate.gateway.appeals import endpoints as appeals
+from agentgate.gateway.suggestions import endpoints as suggestions
 from agentgate.http.endpoint import Guard
 from agentgate.http.surface import RowMaker, delete, get, patch, post, put
 from agentgate.lib import limits
@@ -16,15 +19,12 @@ from agentgate.lib.enums import ConsolePermission
 from agentgate.people.accounts.guards import member
 from agentgate.people.audit import endpoints as audit
 from agentgate.people.identity.guards import operator
-from agentgate.protection.agents import endpoints as agents
-from agentgate.protection.appeals import endpoints as appeals
-from agentgate.protection.credentials import endpoints as credentials
-from agentgate.protection.lists import endpoints as lists
-from agentgate.protection.rules import decision_endpoints as decisions
-from agentgate.protection.rules import endpoints as rules
-from agentgate.protection.sites import endpoints as sites
-from agentgate.protection.sites.guards import site_in_path, site_in_query
-from agentgate.protection.suggestions import endpoints as suggestions
+from agentgate.sites import endpoints as sites
+from agentgate.sites.credentials import endpoints as credentials
+from agentgate.sites.guards import site_in_path, site_in_query
+from agentgate.sites.lists import endpoints as lists
+from agentgate.sites.rules import decision_endpoints as decisions
+from agentgate.sites.rules import endpoints as rules
 
 SITE = "/sites/{siteKey}"
 

@@ -9,17 +9,19 @@ from typing import Any
 import structlog
 
 from agentgate import __version__
+from agentgate.browser_check.tokens.receipts import SigningKeys
+from agentgate.decision.rates.board import SharedBoards, open_boards
+from agentgate.decision.snapshot_refresher import SnapshotRefresher
 from agentgate.events import wiring as events
 from agentgate.events.jobs import webhook_jobs
 from agentgate.events.storage.clickhouse.events import ClickhouseEvents
 from agentgate.events.webhooks.health import HealthWatch
+from agentgate.gateway.own_paths import OwnPaths
 from agentgate.http.address import ClientAddress, address_id
 from agentgate.http.asgi import HttpApp, Reach
 from agentgate.http.connection.fast_functions import HotFunction, HotReply, HotRequest
 from agentgate.http.connection.listener import Listener, ListenerOptions
 from agentgate.http.connection.state import ConnectionLimits, room_for_connections
-from agentgate.http.documentation.endpoints import Documentation
-from agentgate.http.openapi.endpoints import Documents
 from agentgate.http.readiness.checks import ReadinessChecks
 from agentgate.http.static_files import StaticFiles
 from agentgate.lib.clock import Clock
@@ -34,19 +36,14 @@ from agentgate.lib.telemetry import series
 from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.lib.telemetry.requests import OutageLog, RequestObserver
 from agentgate.lib.telemetry.tracing import Tracer, open_tracer
+from agentgate.pages.documentation.endpoints import Documentation
+from agentgate.pages.reference.endpoints import Documents
+from agentgate.pages.web_app import STATIC
 from agentgate.people import wiring as people
 from agentgate.people.identity.operators import Operators
 from agentgate.people.installation.endpoints import InstallationReader
-from agentgate.protection.customers.endpoints import Invitations
-from agentgate.protection.gateway.own_paths import OwnPaths
-from agentgate.protection.signals.rate_board import SharedBoards, open_boards
-from agentgate.protection.sites.editing import name_own_site
-from agentgate.protection.sites.records import AdapterWriter
-from agentgate.protection.snapshot_refresher import SnapshotRefresher
-from agentgate.protection.tokens.receipts import SigningKeys
-from agentgate.protection.wiring import DataPlane
 from agentgate.routes import ADMIN_LISTENER, PUBLIC_LISTENER
-from agentgate.server.adapter_texts import AdapterTexts
+from agentgate.server.data_plane import DataPlane
 from agentgate.server.installation_report import InstallationReport
 from agentgate.server.readiness import clock_check, events_check, store_checks, threat_data_check
 from agentgate.server.scheduler.jobs import JobRunner
@@ -56,6 +53,10 @@ from agentgate.server.stores.clock_mark import INTERVAL_MS, ClockMark, continue_
 from agentgate.server.stores.open import Stores, open_stores
 from agentgate.server.stores.restored import check_restored
 from agentgate.server.worker_board import WorkerBoard, open_board
+from agentgate.sites.customers.endpoints import Invitations
+from agentgate.sites.editing import name_own_site
+from agentgate.sites.records import AdapterWriter
+from agentgate_tools.adapters.texts import AdapterTexts
 
 # Long enough for a proxy's next readiness probe to see that this one is going away.
 NOTICE_S = 1.0
@@ -302,7 +303,7 @@ class Application:
             Operators: Operators(admin_key(settings), store=store, keyring=self.keyring, limiter=self._limiter),
             ReadinessChecks: self.readiness,
             Sealer: self.sealer,
-            StaticFiles: StaticFiles(),
+            StaticFiles: StaticFiles(STATIC),
             **self.people.dependencies,
             **self.events.dependencies,
             **self.data_plane.dependencies(),

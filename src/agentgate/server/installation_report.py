@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from msgspec import UNSET
 
 from agentgate import __version__
+from agentgate.decision.snapshot_refresher import SnapshotRefresher
 from agentgate.events.recorder import Recorder
 from agentgate.http.readiness.checks import ReadinessChecks
 from agentgate.lib.moment import Moment
@@ -26,7 +27,6 @@ from agentgate.people.installation.records import (
     ThreatList,
     WorkerCounts,
 )
-from agentgate.protection.snapshot_refresher import SnapshotRefresher
 from agentgate.server.scheduler.jobs import JobRunner
 from agentgate.server.scheduler.repository import JobResult, JobRun
 from agentgate.server.stores.open import Stores

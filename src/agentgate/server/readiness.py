@@ -2,14 +2,14 @@
 
 import apsw
 
+from agentgate.decision.snapshot_refresher import SnapshotRefresher
+from agentgate.decision.threat_data.intel_file import IntelRefused
 from agentgate.events.recorder import Recorder
 from agentgate.events.storage.clickhouse.events import ClickhouseEvents
 from agentgate.http.readiness.checks import ReadinessCheck
 from agentgate.lib.clock import Clock
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.telemetry.metrics import MetricRegistry
-from agentgate.protection.snapshot_refresher import SnapshotRefresher
-from agentgate.protection.threat_data.intel_file import IntelRefused
 from agentgate.server.stores.clock_mark import ClockMark
 from agentgate.server.stores.open import Stores
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import structlog
 
+from agentgate.decision.snapshot_refresher import SnapshotRefresher
 from agentgate.lib.telemetry.merging import WorkerFigures
 from agentgate.lib.telemetry.metrics import Gathered, MetricRegistry
-from agentgate.protection.snapshot_refresher import SnapshotRefresher
 from agentgate.server.stores.unit_of_work import SqlStore
 from agentgate.server.worker_figures import FiguresFolder
 

@@ -20,9 +20,9 @@ from typing import NamedTuple
 import structlog
 from msgspec import Struct
 
+from agentgate.decision.rates.board import board_bytes
 from agentgate.lib.settings.schema import Settings, passed_sockets
 from agentgate.lib.settings.values import ListenAddress
-from agentgate.protection.signals.rate_board import board_bytes
 from agentgate.server.handover import Handover
 from agentgate.server.shared_memory import SharedMemory, share_memory
 from agentgate.storage.shared_cache.owned import Pair, open_pairs, run_owner

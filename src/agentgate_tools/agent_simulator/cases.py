@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentgate.lib.price import read_price
+from agentgate.sites.price import read_price
 from agentgate_tools.agent_simulator.sign import (
     COVERED,
     AgentForm,

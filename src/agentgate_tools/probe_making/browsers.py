@@ -20,8 +20,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from agentgate.protection.browser_check.probes.engines import BLINK, ENGINES, GECKO, WEBKIT
-from agentgate.protection.browser_check.probes.generate import Program
+from agentgate.browser_check.probes.engines import BLINK, ENGINES, GECKO, WEBKIT
+from agentgate.browser_check.probes.generate import Program
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FIREFOX_NAMES = ("firefox-esr", "firefox")

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
-from agentgate.protection.browser_check.probes.engines import ENGINES
-from agentgate.protection.browser_check.probes.generate import (
+from agentgate.browser_check.probes.engines import ENGINES
+from agentgate.browser_check.probes.generate import (
     FILL_POINTS,
     HIT_POINTS,
     PATH_LENGTHS,
@@ -18,7 +18,7 @@ from agentgate.protection.browser_check.probes.generate import (
     family_of,
     make_program,
 )
-from agentgate.protection.browser_check.probes.pool import LARGEST, SMALLEST, AnsweredProgram, Pool, PoolAnswer
+from agentgate.browser_check.probes.pool import LARGEST, SMALLEST, AnsweredProgram, Pool, PoolAnswer
 from agentgate_tools.probe_making.browsers import Browser, Run, RunFailed, collect
 
 # In 1/16 px: judging allows half a pixel to either side.

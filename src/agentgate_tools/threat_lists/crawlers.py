@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from agentgate.protection.threat_data.user_agent_tokens import Boundary, Token, TokenMatcher
+from agentgate.decision.threat_data.user_agent_tokens import Boundary, Token, TokenMatcher
 from agentgate_tools.threat_lists.name_evidence import is_build_or_model
 
 # Tag of crawler-user-agents.json -> our kind. The first tag of an entry that stands here counts.

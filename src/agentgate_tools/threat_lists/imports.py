@@ -16,10 +16,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from agentgate.protection.threat_data.intel import search_kind
-from agentgate.protection.threat_data.intel_file import ImportedSet, IntelRefused, SourceLine
-from agentgate.protection.threat_data.known_agents import KnownAgent, read_known_agents
-from agentgate.protection.threat_data.networks import (
+from agentgate.decision.threat_data.intel import search_kind
+from agentgate.decision.threat_data.intel_file import ImportedSet, IntelRefused, SourceLine
+from agentgate.decision.threat_data.known_agents import KnownAgent, read_known_agents
+from agentgate.decision.threat_data.networks import (
     ALLOW,
     BLOCK,
     DATACENTER,
@@ -30,11 +30,10 @@ from agentgate.protection.threat_data.networks import (
     make_flags,
     make_values,
     network_range,
-    read_address,
-    read_network,
 )
-from agentgate.protection.threat_data.search_operators import read_operators
-from agentgate.protection.threat_data.user_agent_tokens import Token
+from agentgate.decision.threat_data.search_operators import read_operators
+from agentgate.decision.threat_data.user_agent_tokens import Token
+from agentgate.lib.ip_address import read_address, read_network
 from agentgate_tools.threat_lists.crawlers import ReadTokens
 from agentgate_tools.threat_lists.name_lists import read_lines, read_names
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentgate.protection.threat_data.user_agent_tokens import Boundary, Token, TokenMatcher, searchable
+from agentgate.decision.threat_data.user_agent_tokens import Boundary, Token, TokenMatcher, searchable
 
 # Android builds (`AP3A.240617.008`, `KOT49H`), Apple's (`15E148`), and what is nothing but a version.
 BUILD_NUMBERS = (

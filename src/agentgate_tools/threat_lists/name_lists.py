@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agentgate.protection.threat_data.user_agent_tokens import Boundary, Token
+from agentgate.decision.threat_data.user_agent_tokens import Boundary, Token
 from agentgate_tools.threat_lists.crawlers import (
     LEAST_CHARACTERS,
     MOST_CHARACTERS,

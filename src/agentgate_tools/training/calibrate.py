@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 from sklearn.isotonic import IsotonicRegression  # type: ignore[import-untyped]
 from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
 
-from agentgate.protection.scoring.model_file import MOST_POINTS, Isotonic, Platt
+from agentgate.decision.scoring.model_file import MOST_POINTS, Isotonic, Platt
 from agentgate_tools.training.fit import Answers
 from agentgate_tools.training.rows import Floats, Integers
 

@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.ensemble import GradientBoostingClassifier  # type: ignore[import-untyped]
 from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
 
+from agentgate.decision.scoring.model_file import NONE, Tree
+from agentgate.decision.signals.numbers import NUMBERS
 from agentgate.lib.enums import ModelType
-from agentgate.protection.scoring.model_file import NONE, Tree
-from agentgate.protection.signals.numbers import NUMBERS
 from agentgate_tools.training.rows import Floats, Integers
 
 LEARNING_RATE = 0.1

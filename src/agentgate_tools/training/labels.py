@@ -11,10 +11,10 @@ from typing import Any, NoReturn
 import msgspec
 from msgspec import Struct
 
+from agentgate.decision.scoring.model_file import LARGEST_NUMBER
 from agentgate.lib.enums import DecisionLabelValue, LabelSource, ModelKind
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import Record, convert
-from agentgate.protection.scoring.model_file import LARGEST_NUMBER
 
 # What a label means for each kind of model; labels that are not named say nothing about the question.
 TARGETS: Mapping[ModelKind, Mapping[DecisionLabelValue, int]] = {

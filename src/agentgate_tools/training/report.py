@@ -5,7 +5,7 @@ from importlib.resources import files
 
 from msgspec import UnsetType
 
-from agentgate.http.markup import Markup, element, joined
+from agentgate.lib.markup import Markup, element, joined
 from agentgate_tools.training.figures import AtThreshold, Figure
 from agentgate_tools.training.report_svg import Bars, Curve, Frame, bars, curves, round_up
 from agentgate_tools.training.result import FeatureFact, Trained

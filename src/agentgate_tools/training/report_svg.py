@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
-from agentgate.http.markup import Markup, element, joined
+from agentgate.lib.markup import Markup, element, joined
 
 WIDTH, HEIGHT = 520, 340
 LEFT, RIGHT, TOP, BOTTOM = 66, 16, 34, 48

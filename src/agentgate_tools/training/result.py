@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from agentgate.decision.scoring.model_file import ModelFile
 from agentgate.lib.enums import ModelKind
 from agentgate.lib.moment import Moment
-from agentgate.protection.scoring.model_file import ModelFile
 from agentgate_tools.training.figures import Figures
 
 

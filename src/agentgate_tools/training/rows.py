@@ -8,11 +8,11 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from agentgate.decision.scoring.features import SCORE_LABELS, is_feature
+from agentgate.decision.scoring.model_file import MOST_FEATURES
+from agentgate.decision.signals.facts import Observation
+from agentgate.decision.signals.numbers import NUMBERS
 from agentgate.lib.enums import LabelSource
-from agentgate.protection.scoring.features import SCORE_LABELS, is_feature
-from agentgate.protection.scoring.model_file import MOST_FEATURES
-from agentgate.protection.signals.facts import Observation
-from agentgate.protection.signals.numbers import NUMBERS
 from agentgate_tools.training.labels import Example, LabelledDecision, TrainingRefused
 
 Floats: TypeAlias = npt.NDArray[np.float64]

@@ -14,13 +14,13 @@ from msgspec import UNSET, ValidationError, structs
 from sklearn.model_selection import StratifiedGroupKFold  # type: ignore[import-untyped]
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from agentgate.decision.scoring.model_file import ModelFile, read_model
+from agentgate.decision.scoring.score import make_scorer
+from agentgate.decision.signals.numbers import NUMBERS
 from agentgate.lib.enums import LabelSource, ModelKind
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import to_json
-from agentgate.protection.scoring.model_file import ModelFile, read_model
-from agentgate.protection.scoring.score import make_scorer
-from agentgate.protection.signals.numbers import NUMBERS
 from agentgate_tools.training.calibrate import Calibrated, apply, choose
 from agentgate_tools.training.figures import alone, figures_of
 from agentgate_tools.training.fit import Answers, Learned, LearnerOptions, fit

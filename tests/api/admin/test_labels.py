@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from agentgate.events.decision_ids import first_id, write_id
 from agentgate.events.records import Event
 from agentgate.lib.clock import DAY_MS
-from agentgate.lib.decision_ids import first_id, write_id
 from agentgate.lib.enums import DecisionKind, Mode, Outcome
 from agentgate.lib.moment import Moment
 from tests.api.admin.operating import refusal

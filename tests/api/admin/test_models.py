@@ -4,18 +4,18 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from agentgate.decision.signals.facts import Observation
+from agentgate.events.decision_ids import first_id, write_id
 from agentgate.events.records import Event
 from agentgate.lib.clock import DAY_MS, HOUR_MS
-from agentgate.lib.decision_ids import first_id, write_id
 from agentgate.lib.enums import DecisionKind, Mode, Outcome
 from agentgate.lib.limits import MODEL_BODY_BYTES
 from agentgate.lib.moment import Moment
-from agentgate.protection.signals.facts import Observation
 from tests.api.admin.operating import refusal
 from tests.support.api_client import ApiClient
 from tests.support.cast import operator_client
 from tests.support.service import ADMIN_KEY, NOON_MS, RunningService, running_service
-from tests.unit.protection.scoring.made_models import STUMP, forest, logistic
+from tests.unit.decision.scoring.made_models import STUMP, forest, logistic
 
 MODELS = "/v1/admin/models"
 CANDIDATE = f"{MODELS}/bot/candidate"

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from agentgate.events.decision_ids import first_id, write_id
 from agentgate.events.records import Event
 from agentgate.lib.clock import DAY_MS, HOUR_MS
-from agentgate.lib.decision_ids import first_id, write_id
 from agentgate.lib.enums import DecisionKind, Mode, Outcome
 from agentgate.lib.moment import Moment
-from agentgate.protection.rules.effective import effective_of
+from agentgate.sites.rules.effective import effective_of
 from tests.api.console.steps import run_sql
 from tests.support.service import NOON_MS, RunningService
 

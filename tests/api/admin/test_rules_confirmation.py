@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import structlog
 
+from agentgate.events.decision_ids import first_id
 from agentgate.events.records import Event
 from agentgate.lib.clock import DAY_MS, HOUR_MS
-from agentgate.lib.decision_ids import first_id
 from agentgate.lib.enums import DecisionKind, Mode, Outcome
 from agentgate.lib.settings.schema import read_settings
 from tests.support.service import ADMIN_KEY, NOON_MS, RunningService, running_service

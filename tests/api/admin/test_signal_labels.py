@@ -1,6 +1,6 @@
 """The catalog of signal labels over HTTP."""
 
-from agentgate.protection.signals.labels import LABELS
+from agentgate.sites.rules.labels import LABELS
 from tests.support.service import RunningService
 
 

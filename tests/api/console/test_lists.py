@@ -13,7 +13,7 @@ from agentgate.lib.ids import write_visitor
 from agentgate.lib.keyring import load_keys, rotate_key
 from agentgate.lib.limits import LIST_ENTRIES_PER_SITE
 from agentgate.lib.moment import Moment
-from agentgate.protection.lists import endpoints
+from agentgate.sites.lists import endpoints
 from tests.api.console.steps import CONSOLE, at_once, refusal, told, trail
 from tests.api.traffic_steps import record
 from tests.support.cast import Cast

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from agentgate.events.decision_ids import first_id
 from agentgate.events.records import Event
-from agentgate.lib.decision_ids import first_id
 from agentgate.lib.enums import DecisionKind, Mode, Outcome
 from agentgate.lib.settings.schema import Settings
 from tests.api.console.steps import CONSOLE, refusal

@@ -8,28 +8,28 @@ from typing import Any, NamedTuple
 import httptools
 from msgspec.structs import replace
 
+from agentgate.agents.policy_checker import AgentPolicyChecker
+from agentgate.browser_check.tokens.clearance import ClearanceHolder, Clearances
+from agentgate.decision.decider import Decider
+from agentgate.decision.rates.windows import RateWindows
+from agentgate.decision.scoring.models import ModelDirectory
+from agentgate.decision.scoring.score import ModelView
+from agentgate.decision.visitor import Visitors
+from agentgate.events.decision_ids import DecisionIds
 from agentgate.events.recorder import Recorder
 from agentgate.events.records import Event, Repeated
+from agentgate.gateway.check import GatewayCheck
+from agentgate.gateway.event_log import GatewayEventLog
+from agentgate.gateway.receipts import Receipts
+from agentgate.gateway.snapshot import Snapshot
 from agentgate.http.connection.fast_functions import HotReply, HotRequest, encode_reply
 from agentgate.http.request_guard import judge_head
-from agentgate.lib.decision_ids import DecisionIds
 from agentgate.lib.enums import ClearanceLevel, ModelKind
 from agentgate.lib.tasks.background import BackgroundTasks
-from agentgate.protection.agents.policy_checker import AgentPolicyChecker
-from agentgate.protection.decision.decider import Decider
-from agentgate.protection.decision.visitor import Visitors
-from agentgate.protection.gateway.check import GatewayCheck
-from agentgate.protection.gateway.event_log import GatewayEventLog
-from agentgate.protection.gateway.receipts import Receipts
-from agentgate.protection.gateway.snapshot import Snapshot
-from agentgate.protection.scoring.models import ModelDirectory
-from agentgate.protection.scoring.score import ModelView
-from agentgate.protection.signals.rates import RateWindows
-from agentgate.protection.tokens.clearance import ClearanceHolder, Clearances
-from agentgate.protection.tokens.uses import CredentialUses
 from agentgate.server.application import Application
+from agentgate.sites.credentials.uses import CredentialUses
 from tests.support.gateway import ORIGIN, VISITOR, Gate
-from tests.unit.protection.scoring.made_models import forest, parsed
+from tests.unit.decision.scoring.made_models import forest, parsed
 
 DECISION_ID = re.compile(rb"dec_[0-9a-z]{13}")
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from agentgate.agents.signing.fields import digest_of
+from agentgate.agents.submit.canonical import content_bytes
 from agentgate.lib.clock import SystemClock
 from agentgate.lib.settings.schema import read_settings
-from agentgate.protection.agents.signing.fields import digest_of
-from agentgate.protection.agents.submit.canonical import content_bytes
 from tests.support.agent_client import SEED
 from tests.support.agent_steps import AgentShop
 from tests.support.service import ADMIN_KEY, RunningService, running_service

@@ -8,10 +8,10 @@ from urllib.parse import quote, urlencode
 import httpx
 import pytest
 
+from agentgate.gateway.appeals import endpoints, filing
+from agentgate.gateway.appeals.filing import PER_VISITOR, SAME_MOST, clean, delete_appeals
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.limits import APPEAL_CHARACTERS, APPEAL_KEPT_DAYS
-from agentgate.protection.appeals import endpoints, filing
-from agentgate.protection.appeals.filing import PER_VISITOR, SAME_MOST, clean, delete_appeals
 from tests.api.public.challenge_page import NAVIGATION, ORIGIN, Visitor
 from tests.support.browser_client import decision_of, new_address
 from tests.support.cast import Cast, cast

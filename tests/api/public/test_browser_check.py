@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from agentgate.browser_check.tokens.receipts import read_receipt
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.moment import Moment
-from agentgate.protection.tokens.receipts import read_receipt
 from tests.support.browser_client import (
     DRIVEN,
     ORIGIN,

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from agentgate.browser_check.probes.ticket import seal, unseal
+from agentgate.browser_check.step_up import WAIT_MS, places_of
+from agentgate.browser_check.tokens.clearance import Clearances
+from agentgate.browser_check.work import WorkLevel, challenge_work, step_up_work
 from agentgate.lib.enums import ClearanceLevel
-from agentgate.protection.browser_check.probes.ticket import seal, unseal
-from agentgate.protection.browser_check.step_up import WAIT_MS, places_of
-from agentgate.protection.browser_check.work import WorkLevel, challenge_work, step_up_work
-from agentgate.protection.tokens.clearance import Clearances
 from tests.support.browser_client import DRIVEN, SIGNALS, BrowserClient, create_site, decision_of
 from tests.support.service import RunningService
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from agentgate.gateway.challenge_page.challenge_pass import MOST_PASSES
 from agentgate.lib.clock import MINUTE_MS, SECOND_MS
 from agentgate.lib.ids import write_visitor
-from agentgate.protection.challenge_page.challenge_pass import MOST_PASSES
 from tests.api.public.challenge_page import NAVIGATION, ORIGIN, Visitor, cookie_of, facts_of
 from tests.support.service import RunningService
 from tests.support.tokens import mint

@@ -9,7 +9,7 @@ from itertools import count
 
 import pytest
 
-from agentgate.protection.signals.paths import ROOT_FEEDS
+from agentgate.sites.open_paths import ROOT_FEEDS
 from tests.population.sent import Sent, Should
 from tests.population.visitors import ORIGIN
 from tests.support.service import RunningService

@@ -5,8 +5,8 @@ The clients here have read the source: they copy cookies, forge headers and earn
 
 import pytest
 
+from agentgate.browser_check.tokens.clearance import ClearanceHolder, Clearances
 from agentgate.lib.enums import ClearanceLevel
-from agentgate.protection.tokens.clearance import ClearanceHolder, Clearances
 from tests.support.browser_client import BrowserClient, get_token
 from tests.support.gateway import CHROME, ORIGIN, Gate, said
 from tests.support.service import RunningService

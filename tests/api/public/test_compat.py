@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
+from agentgate.browser_check.tokens.receipts import Grant, ReceiptIssuer
 from agentgate.lib.enums import ReceiptKind
-from agentgate.protection.tokens.receipts import Grant, ReceiptIssuer
 from tests.support.browser_client import ORIGIN, create_site, get_token
 from tests.support.service import RunningService
 

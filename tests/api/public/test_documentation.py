@@ -9,10 +9,10 @@ from urllib.parse import urljoin
 
 import pytest
 
-from agentgate.http.documentation import endpoints
-from agentgate.http.documentation.library import Library
-from agentgate.http.documentation.moved import MOVED
-from agentgate.http.documentation.search import Section, find
+from agentgate.pages.documentation import endpoints
+from agentgate.pages.documentation.library import Library
+from agentgate.pages.documentation.moved import MOVED
+from agentgate.pages.documentation.search import Section, find
 from tests.support.service import RunningService
 
 # What a page may load by itself.

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from agentgate.decision.scoring.models import ModelDirectory
+from agentgate.decision.threat_data.intel_file import FILE_NAME, write_set
 from agentgate.lib.keyring import load_keys, rotate_key
 from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
-from agentgate.protection.scoring.models import ModelDirectory
-from agentgate.protection.threat_data.intel_file import FILE_NAME, write_set
 from agentgate.server.application import Application
 from agentgate_tools.threat_lists.imports import import_folder
 from tests.api.public.cached_gateway import ADDRESSES, Proxy, Side, models_of, plain_request

@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from agentgate.decision.correlation import correlation_of
 from agentgate.lib.settings.schema import Settings
-from agentgate.protection.decision.correlation import correlation_of
 from tests.support.browser_client import decision_of
 from tests.support.gateway import Gate
 from tests.support.otlp import running_collector

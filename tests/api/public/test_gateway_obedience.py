@@ -3,7 +3,7 @@
 import pytest
 
 from agentgate.lib.database import StoreUnavailable
-from agentgate.protection.sites.directory import SiteDirectory
+from agentgate.sites.directory import SiteDirectory
 from tests.support.browser_client import decision_of
 from tests.support.gateway import Gate, said
 
@@ -54,7 +54,7 @@ async def test_settling_waits_for_what_this_worker_changed_and_gives_up_in_time(
 ) -> None:
     directory = SiteDirectory()
     await directory.await_refresh()
-    monkeypatch.setattr("agentgate.protection.sites.directory.REFRESH_S", 0.01)
+    monkeypatch.setattr("agentgate.sites.directory.REFRESH_S", 0.01)
     directory.expect_change()
 
     assert not directory.is_fresh

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from agentgate.browser_check.tokens.clearance import ClearanceHolder
 from agentgate.lib.enums import ClearanceLevel
-from agentgate.protection.tokens.clearance import ClearanceHolder
 from tests.api.public.signed_agents import AGENT, set_policy, signed
 from tests.support.browser_client import decision_of, get_token
 from tests.support.gateway import CHROME, ORIGIN, Gate, said

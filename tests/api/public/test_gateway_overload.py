@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from agentgate.protection.gateway.waiting_check import MOST_SPENDING
+from agentgate.gateway.waiting_check import MOST_SPENDING
 from tests.support.gateway import ORIGIN, Gate, said
 from tests.support.service import RunningService
 from tests.support.tokens import mint

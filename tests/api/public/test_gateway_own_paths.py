@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from agentgate.protection.tokens.repository import RedemptionStore
+from agentgate.browser_check.tokens.repository import RedemptionStore
 from tests.api.public.challenge_page import NAVIGATION, ORIGIN
 from tests.api.public.printed_adapter import CURL, Adapter
 from tests.support.gateway import VISITOR

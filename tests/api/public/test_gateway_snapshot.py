@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentgate.protection.gateway import snapshot as snapshots
+from agentgate.gateway import snapshot as snapshots
 from tests.api.public.cached_gateway import Proxy, Side, models_of, plain_request
 from tests.support.gateway import Gate
 from tests.support.service import RunningService

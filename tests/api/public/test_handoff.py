@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from agentgate.agents.handoff.handoffs import CODE_LETTERS, HandoffRedemption
 from agentgate.lib.ids import new_handoff_id
 from agentgate.lib.limits import HANDOFF_LIFETIME_S, TOKEN_LIFETIME_DEFAULT_MINUTES
-from agentgate.protection.agents.handoff.handoffs import CODE_LETTERS, HandoffRedemption
 from tests.support.agent_client import SigningAgent
 from tests.support.handoff import DIGEST, OTHER_SEED, HandoffScene
 from tests.support.service import RunningService

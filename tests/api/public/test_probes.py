@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agentgate.protection.browser_check.probes.checker import FAILED
+from agentgate.browser_check.probes.checker import FAILED
 from tests.support.browser_client import HEADERS, SIGNALS, BrowserClient, create_site, decision_of, some_interaction
 from tests.support.service import RunningService
 

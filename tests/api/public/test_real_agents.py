@@ -14,7 +14,7 @@ from tests.api.public.signed_agents import set_policy
 from tests.support.agent_client import SigningAgent
 from tests.support.gateway import ORIGIN, VISITOR, Gate, said
 from tests.support.service import RunningService
-from tests.unit.protection.agents.key_server import World, world
+from tests.unit.agents.key_server import World, world
 
 FILE = Path(__file__).parents[2] / "vectors" / "agent_header_sets.json"
 SETS: dict[str, dict[str, Any]] = {each["name"]: each for each in json.loads(FILE.read_text("utf-8"))["agents"]}

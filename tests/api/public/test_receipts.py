@@ -11,7 +11,7 @@ from agentgate.lib.keyring import ACTIVATION_MS, rotate_key
 from agentgate.lib.limits import PUBLISHED_KEYS_MAX_AGE_S
 from tests.api.public.shop import code, open_shop
 from tests.support.tokens import DECISION, ORIGIN
-from tests.unit.protection.tokens.malformed import cases
+from tests.unit.browser_check.tokens.malformed import cases
 
 VERIFY = "/v1/receipts/verify"
 KEYS = "/.well-known/agentgate-keys.json"

@@ -5,12 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from agentgate.browser_check.tokens.receipts import SigningKeys, read_receipt
+from agentgate.browser_check.tokens.repository import Redemption
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.enums import ReceiptKind
 from agentgate.lib.keyring import Keyring, load_keys
-from agentgate.protection.tokens.receipts import SigningKeys, read_receipt
-from agentgate.protection.tokens.repository import Redemption
 from tests.api.public.shop import SITEVERIFY, code, open_shop
 from tests.support.tokens import DECISION, ORIGIN, mint
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from agentgate.protection.tokens.fast_siteverify import FastSiteverify
+from agentgate.browser_check.tokens.fast_siteverify import FastSiteverify
 from tests.api.public.shop import SITES, SITEVERIFY, ask_whole, open_shop
 
 OK = (200, None)

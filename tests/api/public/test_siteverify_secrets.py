@@ -2,11 +2,11 @@
 
 import pytest
 
+from agentgate.browser_check.tokens.receipts import SigningKeys
 from agentgate.lib.secrets import digest
-from agentgate.protection.tokens.receipts import SigningKeys
 from tests.api.public.shop import SITES, SITEVERIFY, code, open_shop
 from tests.support.tokens import mint
-from tests.unit.protection.tokens.made import keyring
+from tests.unit.browser_check.tokens.made import keyring
 
 OK = (200, None)
 REFUSED = (401, "invalid_credential")

@@ -6,10 +6,10 @@ from typing import Any
 import httpx
 import pytest
 
+from agentgate.gateway.suggestions.collector import LEAST_NETWORKS, LEAST_REQUESTS, MOST_OF_NETWORK
+from agentgate.gateway.suggestions.endpoints import delete_suggestions
+from agentgate.gateway.suggestions.records import KEPT_DAYS, MOST_STORED
 from agentgate.lib.clock import DAY_MS
-from agentgate.protection.suggestions.collector import LEAST_NETWORKS, LEAST_REQUESTS, MOST_OF_NETWORK
-from agentgate.protection.suggestions.endpoints import delete_suggestions
-from agentgate.protection.suggestions.records import KEPT_DAYS, MOST_STORED
 from tests.population.visitors import ORIGIN
 from tests.support.cast import cast
 from tests.support.service import RunningService

@@ -2,15 +2,15 @@
 
 import pytest
 
-from agentgate.lib.clock import HOUR_MS
-from agentgate.lib.limiter import Limiter, Window
-from agentgate.protection.browser_check.scrutiny import (
+from agentgate.browser_check.scrutiny import (
     NETWORK_TOKENS_PER_HOUR,
     SILENT_OF_ADDRESS,
     SILENT_OF_NETWORK,
     TOKENS_PER_HOUR,
 )
-from agentgate.protection.browser_check.step_up import WAIT_MS
+from agentgate.browser_check.step_up import WAIT_MS
+from agentgate.lib.clock import HOUR_MS
+from agentgate.lib.limiter import Limiter, Window
 from tests.support.browser_client import BrowserClient, create_site
 from tests.support.service import RunningService
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-STATIC = ROOT / "src" / "agentgate" / "http" / "static"
+STATIC = ROOT / "src" / "agentgate" / "pages" / "static"
 SOURCES = ROOT / "console" / "src"
 APPS = ("console", "operator")
 FIRST_LOAD_BYTES = 60 * 1024
 WORDS = (
     SOURCES / "words",
     SOURCES / "words" / "manage",
-    ROOT / "src" / "agentgate" / "people" / "account_pages" / "words",
+    ROOT / "src" / "agentgate" / "pages" / "account" / "words",
 )
 PLACE = re.compile(r"\{(\w+)\}")
 

@@ -13,9 +13,9 @@ import pytest
 from playwright.sync_api import Browser, Page
 from playwright.sync_api import Error as PlaywrightError
 
-from agentgate.lib.decision_ids import read_id
+from agentgate.events.decision_ids import read_id
+from agentgate.gateway.appeals.records import StoredAppeal
 from agentgate.lib.enums import AppealState, Outcome
-from agentgate.protection.appeals.records import StoredAppeal
 from tests.browser.console.furniture import sign_in_operator
 from tests.browser.console.page_lists import ACCOUNT_PAGES, CONSOLE_PAGES, MANAGEMENT_PAGES, OPERATOR_PAGES
 from tests.browser.console.steps import PASSWORD, SITE, Console, OpenRequests, sign_in, watch

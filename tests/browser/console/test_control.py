@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from agentgate.lib.decision_ids import read_id
+from agentgate.events.decision_ids import read_id
+from agentgate.gateway.appeals.records import StoredAppeal
 from agentgate.lib.enums import AppealState, Outcome
-from agentgate.protection.appeals.records import StoredAppeal
 from tests.browser.console.hands import Hand
 from tests.browser.console.steps import SITE, Console, open_page
 from tests.browser.steps import wait_for

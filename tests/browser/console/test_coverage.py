@@ -10,7 +10,7 @@ from agentgate.routes.admin import ADMIN
 from agentgate.routes.console import CONSOLE
 
 SOURCES = Path(__file__).parents[3] / "console" / "src"
-PAGES = Path(__file__).parents[3] / "src" / "agentgate" / "people" / "account_pages" / "endpoints.py"
+PAGES = Path(__file__).parents[3] / "src" / "agentgate" / "pages" / "account" / "endpoints.py"
 
 # Method and path, without the prefix of the API -> why no page uses it.
 BY_FORM = "a form of the account pages calls the same handler"

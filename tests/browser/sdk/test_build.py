@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-BUILT = ROOT / "src" / "agentgate" / "http" / "static" / "sdk" / "v1"
+BUILT = ROOT / "src" / "agentgate" / "pages" / "static" / "sdk" / "v1"
 BUILD = (ROOT / "sdk" / "build.mjs").read_text("utf-8")
 PACKS = ROOT / "sdk" / "src" / "i18n"
 MOST_BYTES = {

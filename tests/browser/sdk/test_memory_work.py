@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from agentgate.protection.browser_check.records import Work
-from agentgate.protection.browser_check.work import AMOUNTS, SCRYPT, WorkLevel, is_solved, scrypt_answer
+from agentgate.browser_check.records import Work
+from agentgate.browser_check.work import AMOUNTS, SCRYPT, WorkLevel, is_solved, scrypt_answer
 
 pytestmark = pytest.mark.skipif(
     shutil.which("node") is None and not os.environ.get("REQUIRE_NODE"), reason="Node.js is not installed"
 )
 
 ROOT = Path(__file__).resolve().parents[3]
-BUILT = ROOT / "src/agentgate/http/static/sdk/v1"
+BUILT = ROOT / "src/agentgate/pages/static/sdk/v1"
 WORKER, PLAIN = BUILT / "worker.js", BUILT / "plain.js"
 # At least so much of what the browser's engine pays, a native solver pays for the same puzzles.
 LEAST_SHARE = 0.4

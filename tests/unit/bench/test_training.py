@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agentgate.protection.scoring.model_file import read_model
+from agentgate.decision.scoring.model_file import read_model
 from bench.adversaries import training
 from bench.adversaries.personas import HELD_OUT, TUNING
 from bench.adversaries.runner import Result

@@ -3,9 +3,9 @@
 import structlog
 from structlog.testing import capture_logs
 
+from agentgate.events.decision_ids import write_id
 from agentgate.events.decision_log import DecisionLog
 from agentgate.events.records import Pattern, Repeated
-from agentgate.lib.decision_ids import write_id
 from tests.support.events import new_event
 
 PATTERN = Pattern(new_event(reasons=("allowed",)))

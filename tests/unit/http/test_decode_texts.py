@@ -2,9 +2,9 @@
 
 import pytest
 
+from agentgate.browser_check.tokens.records import SiteverifyInput
 from agentgate.http.decode import BodyDecoder
 from agentgate.lib.errors import Refused
-from agentgate.protection.tokens.records import SiteverifyInput
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 from agentgate.http.static_files import StaticFiles, read_file
 from agentgate.http.surface import Surface, get
 from agentgate.lib import errors
+from agentgate.pages.web_app import STATIC
 from tests.unit.http import kernel as kernels
 
 pytestmark = pytest.mark.anyio
@@ -19,7 +20,7 @@ FILE = "/sdk/v1/agentgate.js"
 def kernel() -> kernels.Kernel:
     table = (get("/sdk/v1/{file}", read_file, media_type="text/javascript", any_query=True),)
     surface = Surface(name="test", title="Test", prefix="", errors=errors.CONSOLE, table=table)
-    return kernels.Kernel(surface, StaticFiles())
+    return kernels.Kernel(surface, StaticFiles(STATIC))
 
 
 async def test_a_file_comes_compressed_to_anyone_who_can_read_that(kernel: Any) -> None:
@@ -57,6 +58,6 @@ async def test_there_is_only_the_built_files(kernel: Any, path: str) -> None:
 
 
 def test_the_type_of_every_built_file_is_known() -> None:
-    static = StaticFiles()
+    static = StaticFiles(STATIC)
 
     assert all(static.find(path) for path in static._paths)

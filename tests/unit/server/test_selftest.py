@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from agentgate.lib import base64url
-from agentgate.protection.sites import targets
 from agentgate.server.selftest import check
 from agentgate.server.selftest.check import (
     FunctionResult,
@@ -22,6 +21,7 @@ from agentgate.server.selftest.check import (
     run_selftest,
 )
 from agentgate.server.selftest.functions import FUNCTIONS
+from agentgate.sites import targets
 from tests.cli.commands import agentgate
 from tests.tidy.sources import ROOT
 
@@ -103,7 +103,7 @@ def test_the_start_is_rejected_with_function_input_and_interpreter(monkeypatch: 
         refuse_wrong_results()
 
     message = str(refused.value)
-    assert message.startswith("self-test failed: protection.sites.targets.is_plain gave true instead of false for ")
+    assert message.startswith("self-test failed: sites.targets.is_plain gave true instead of false for ")
     assert '"//"' in message
     assert f"CPython {sys.version.split()[0]} (" in message
     assert sys.executable in message

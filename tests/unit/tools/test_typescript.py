@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentgate.http.openapi.document import documents as described
+from agentgate.http.openapi import documents as described
 from agentgate.routes import SURFACES
 from tools.typescript import type_text, types
 

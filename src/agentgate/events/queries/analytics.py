@@ -30,11 +30,11 @@ from agentgate.events.queries.series import (
 )
 from agentgate.events.queries.terms import TrafficTerms
 from agentgate.events.records import CounterName
+from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.enums import SolveType
 from agentgate.lib.limits import ANALYTICS_TOP_ENTRIES
 from agentgate.lib.moment import Moment
-from agentgate.lib.time_ranges import TimeRange
 
 # The newest so many solved challenges say how long solving takes.
 SOLVE_SAMPLES = 1_000

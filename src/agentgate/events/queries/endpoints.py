@@ -28,6 +28,7 @@ from agentgate.events.queries.records import (
     VisitorPage,
 )
 from agentgate.events.queries.terms import TrafficTerms
+from agentgate.events.time_ranges import TimeRange
 from agentgate.http.call import SiteCall
 from agentgate.lib.actor import Actor
 from agentgate.lib.cursors import Cursors
@@ -38,7 +39,6 @@ from agentgate.lib.ids import read_visitor
 from agentgate.lib.keyring import Keyring
 from agentgate.lib.limits import VISITOR_DETAIL_DECISIONS
 from agentgate.lib.moment import Moment
-from agentgate.lib.time_ranges import TimeRange
 
 
 async def read_metrics(

@@ -26,11 +26,11 @@ from agentgate.events.queries.series import (
     series,
 )
 from agentgate.events.queries.terms import TrafficTerms
+from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import DAY_MS, utc_day
 from agentgate.lib.enums import MetricsBucket, MetricsSource
 from agentgate.lib.limits import LATENCY_SAMPLES
 from agentgate.lib.moment import Moment
-from agentgate.lib.time_ranges import TimeRange
 
 
 class _CountedRange(NamedTuple):

@@ -9,8 +9,8 @@ from typing import Protocol
 from msgspec import Struct
 
 from agentgate.events.queries.records import Decision, VisitorSummary
+from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.enums import DecisionKind, LabelledFilter, Mode, Outcome, SolveType
-from agentgate.lib.time_ranges import TimeRange
 
 
 class SiteNumber(Struct, frozen=True):

@@ -6,13 +6,13 @@ from typing import Annotated, NamedTuple, TypeVar
 from msgspec import UNSET, Meta, UnsetType, field
 
 from agentgate.events.queries.ports import DecisionFilters
+from agentgate.events.time_ranges import TimeRange, read_range
 from agentgate.http.call import Call
 from agentgate.lib import limits
 from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.cursors import Cursors
 from agentgate.lib.enums import DecisionKind, DecisionQueue, LabelledFilter, Outcome
 from agentgate.lib.records import ACTION_PATTERN, Query, SiteKey, VisitorId
-from agentgate.lib.time_ranges import TimeRange, read_range
 
 T = TypeVar("T")
 

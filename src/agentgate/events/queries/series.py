@@ -8,11 +8,11 @@ from msgspec.structs import astuple
 
 from agentgate.events.queries.ports import Counts
 from agentgate.events.queries.records import OutcomeCounts, SeriesPoint
+from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.enums import MetricsBucket
 from agentgate.lib.limits import HOURLY_BUCKETS_MOST_HOURS
 from agentgate.lib.moment import Moment
-from agentgate.lib.time_ranges import TimeRange
 
 _OUTCOMES = OutcomeCounts.__struct_fields__
 _WIDTHS_MS = {MetricsBucket.HOUR: HOUR_MS, MetricsBucket.DAY: DAY_MS}

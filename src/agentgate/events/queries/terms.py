@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import DAY_MS
-from agentgate.lib.time_ranges import TimeRange
 
 
 @dataclass(frozen=True, kw_only=True)

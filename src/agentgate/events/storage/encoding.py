@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from agentgate.events.decision_ids import first_id, id_time_ms
 from agentgate.events.records import SHAPE, Event, Pattern, Recorded, Repeated
 from agentgate.events.storage.codes import (
     KIND_CODES,
@@ -44,7 +45,6 @@ from agentgate.events.storage.shapes import (
 )
 from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.database import Row, Sums
-from agentgate.lib.decision_ids import first_id, id_time_ms
 from agentgate.lib.enums import DecisionKind, Outcome
 
 # As readers ask for them.

@@ -13,6 +13,7 @@ from operator import itemgetter
 import msgspec
 import structlog
 
+from agentgate.events.decision_ids import id_day
 from agentgate.events.ports import USUAL_BATCHING
 from agentgate.events.records import Count, Event, Recorded
 from agentgate.events.storage import rollups
@@ -23,7 +24,6 @@ from agentgate.events.storage.encoding import JSON_PACK_COLUMNS, PACK_COLUMNS, S
 from agentgate.events.storage.shapes import Remembered
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.database import Database, Row, StoreUnavailable, Sums, Transaction
-from agentgate.lib.decision_ids import id_day
 
 COUNTER_HOUR = Sums("counter_hour", ("site", "hour", "name", "value"), ("counted",))
 # A day that has ended may still get events that were waiting.

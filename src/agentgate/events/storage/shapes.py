@@ -9,11 +9,11 @@ from itertools import compress
 from operator import attrgetter, itemgetter
 from typing import Any
 
+from agentgate.events.decision_ids import id_time_ms
 from agentgate.events.records import Dimension
 from agentgate.events.storage.codes import OUTCOME_CODES, STAGE_CODES
 from agentgate.events.storage.dictionary import OTHER
 from agentgate.lib.database import Row
-from agentgate.lib.decision_ids import id_time_ms
 from agentgate.lib.enums import ChallengeStage, DecisionKind, Outcome
 
 # So many patterns, and as many shapes and lists of labels, are remembered; then all are forgotten.

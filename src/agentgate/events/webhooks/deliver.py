@@ -12,6 +12,7 @@ import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentgate.events.decision_ids import id_day, read_id
 from agentgate.events.queries.ports import SiteNumber
 from agentgate.events.queries.records import Decision
 from agentgate.events.storage.queries.decision_feed import DecisionFeed
@@ -27,14 +28,13 @@ from agentgate.events.webhooks.records import (
 )
 from agentgate.events.webhooks.repository import WebhookStores
 from agentgate.events.webhooks.signing import open_secrets, signed_headers
+from agentgate.http.outbound.client import Outbound, OutboundFailed
 from agentgate.lib.actor import SYSTEM
 from agentgate.lib.clock import SECOND_MS, Clock
 from agentgate.lib.database import Store, StoreUnavailable
-from agentgate.lib.decision_ids import id_day, read_id
 from agentgate.lib.ids import new_delivery_id
 from agentgate.lib.keyring import Sealer
 from agentgate.lib.moment import Moment
-from agentgate.lib.outbound.client import Outbound, OutboundFailed
 from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.records import AuditEntry

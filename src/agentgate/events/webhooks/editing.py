@@ -21,12 +21,12 @@ from agentgate.events.webhooks.records import (
 from agentgate.events.webhooks.repository import WebhookStores
 from agentgate.events.webhooks.signing import new_secret, seal_secret
 from agentgate.http.call import SiteCall
+from agentgate.http.outbound.client import Outbound, OutboundFailed
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.errors import Refused
 from agentgate.lib.ids import new_webhook_id
 from agentgate.lib.keyring import Sealer
 from agentgate.lib.moment import Moment
-from agentgate.lib.outbound.client import Outbound, OutboundFailed
 from agentgate.lib.records import given, optional, optional_moment
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.diff import diff

@@ -15,12 +15,12 @@ from agentgate.events.webhooks.records import (
 )
 from agentgate.events.webhooks.repository import WebhookStores
 from agentgate.http.call import SiteCall
+from agentgate.http.outbound.client import Outbound
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.database import Store
 from agentgate.lib.keyring import Sealer
 from agentgate.lib.limiter import Limiter, Window
 from agentgate.lib.moment import Moment
-from agentgate.lib.outbound.client import Outbound
 from agentgate.lib.records import optional
 
 # Each test is a request to an address of the caller's choice.

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from agentgate.events.decision_ids import write_id
 from agentgate.events.health_records import FailedCheck
 from agentgate.events.queries.export import NDJSON, write_ndjson
 from agentgate.events.queries.records import Decision
 from agentgate.events.webhooks.records import DeliveryKind, LiveWebhook, StoredWebhook, WebhookFormat
 from agentgate.http.replies import JSON
-from agentgate.lib.decision_ids import write_id
 from agentgate.lib.enums import DecisionKind, Mode, Outcome
 from agentgate.lib.ids import new_delivery_id
 from agentgate.lib.moment import Moment

@@ -5,9 +5,9 @@ A failed delivery is tried again after 5 seconds, then longer and longer up to a
 
 from msgspec.structs import replace
 
+from agentgate.events.decision_ids import first_id
 from agentgate.events.webhooks.records import Progress
 from agentgate.lib.clock import DAY_MS, HOUR_MS, SECOND_MS
-from agentgate.lib.decision_ids import first_id
 
 FIRST_PAUSE_MS = 5 * SECOND_MS
 LONGEST_PAUSE_MS = HOUR_MS

@@ -5,9 +5,9 @@ from typing import Annotated, ClassVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from agentgate.http.outbound.client import URL_CHARACTERS
 from agentgate.lib.enums import DecisionKind, Outcome
 from agentgate.lib.moment import Moment
-from agentgate.lib.outbound.client import URL_CHARACTERS
 from agentgate.lib.records import Input, Record, SiteKey
 
 WebhookId = Annotated[str, Meta(pattern=r"^whk_[0-9a-f]{16}\Z")]

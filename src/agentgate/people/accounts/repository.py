@@ -5,7 +5,6 @@ A table that is added later and knows accounts, sites or users needs a line in `
 
 from typing import Any, Protocol
 
-from agentgate.lib.configuration_version import ConfigurationStores
 from agentgate.lib.database import LockingRepository, RecordTable, Repository, Row, Transaction
 from agentgate.lib.enums import AccessRequestStatus, AccountRole, AccountStatus, Mode
 from agentgate.lib.moment import Moment
@@ -23,6 +22,7 @@ from agentgate.people.accounts.records import (
     member_status,
 )
 from agentgate.people.identity.repository import IdentityStores
+from agentgate.people.installation.configuration_version import ConfigurationStores
 
 # Members who belong to no other account.
 _LEAVING = """SELECT users.id, users.email FROM membership JOIN users ON users.id = membership.user_id

@@ -1,6 +1,6 @@
 """The `agentgate` command: its list of subcommands, and how errors are printed.
 
-Each subcommand is a function, or a group of them, in a module beside this one. That module is imported when its
+Each subcommand is a function, or a group of them, in a module of its own. That module is imported when its
 command is asked for, and no other: a start takes as long as its imports do.
 """
 
@@ -15,8 +15,8 @@ import click
 
 from agentgate import __version__
 from agentgate.lib.settings.schema import SettingsRefused
-from agentgate.server.cli.command import command
-from agentgate.server.cli.parameters import make_command
+from agentgate_tools.commands.command import command
+from agentgate_tools.commands.parameters import make_command
 
 ERROR_EXIT_CODE = 2
 DESCRIPTION = "Self-hosted bot protection for websites, forms and APIs, with access policies for signed AI agents."
@@ -32,34 +32,52 @@ class Subcommand(NamedTuple):
 
 
 COMMANDS = (
-    Subcommand("serve", "serve", "agentgate serve --config /etc/agentgate.toml"),
-    Subcommand("mcp", "mcp_server", "AGENTGATE_API_TOKEN=agt_... agentgate mcp --url https://gate.example"),
-    Subcommand("migrate", "migrate", "agentgate migrate --check || agentgate migrate"),
-    Subcommand("routes", "routes", "agentgate routes --surface admin"),
-    Subcommand("openapi", "routes", "agentgate openapi admin --out admin.json"),
-    Subcommand("check-config", "about", "AGENTGATE_WORKERS=4 agentgate check-config"),
-    Subcommand("selftest", "selftest", "agentgate selftest --json"),
-    Subcommand("classify", "classify", "agentgate classify /var/log/nginx/access.log --json"),
-    Subcommand("backup", "backup", "agentgate backup /var/backups/agentgate/monday"),
-    Subcommand("restore", "restore", "agentgate restore /var/backups/agentgate/monday --overwrite"),
-    Subcommand("copy", "copy", "agentgate copy --to-file /etc/agentgate/database_url"),
-    Subcommand("version", "about", "agentgate version --json"),
-    Subcommand("adapter", "adapter", "agentgate adapter nginx --origin https://shop.example > gate.conf"),
-    Subcommand("doctor", "doctor", "agentgate doctor https://shop.example --protected-path /login"),
-    Subcommand("train", "train", "agentgate train labels.ndjson --kind bot"),
-    Subcommand("agent-sim", "agent_sim", "agentgate agent-sim http://127.0.0.1:8080 --submit site_demo1/contact"),
-    Subcommand("protect", "remote.protect", "agentgate protect https://shop.example --proxy nginx"),
-    Subcommand("tail", "remote.decisions", "agentgate tail site_shop1 --outcome block"),
-    Subcommand("explain", "remote.decisions", "agentgate explain dec_0123456789abc"),
-    Subcommand("apply", "remote.apply", "agentgate apply site.yaml"),
-    Subcommand("invite", "remote.sites", "agentgate invite ann@example.com --customer Shop"),
-    Subcommand("site", "remote.sites"),
-    Subcommand("credential", "remote.sites"),
-    Subcommand("rules", "remote.rules"),
-    Subcommand("keys", "keys"),
-    Subcommand("intel", "intel"),
-    Subcommand("labels", "remote.decisions"),
-    Subcommand("probes", "probes"),
+    Subcommand("serve", "agentgate.server.cli.serve", "agentgate serve --config /etc/agentgate.toml"),
+    Subcommand(
+        "mcp",
+        "agentgate_tools.commands.mcp_server",
+        "AGENTGATE_API_TOKEN=agt_... agentgate mcp --url https://gate.example",
+    ),
+    Subcommand("migrate", "agentgate.server.cli.migrate", "agentgate migrate --check || agentgate migrate"),
+    Subcommand("routes", "agentgate.server.cli.routes", "agentgate routes --surface admin"),
+    Subcommand("openapi", "agentgate.server.cli.routes", "agentgate openapi admin --out admin.json"),
+    Subcommand("check-config", "agentgate.server.cli.about", "AGENTGATE_WORKERS=4 agentgate check-config"),
+    Subcommand("selftest", "agentgate.server.cli.selftest", "agentgate selftest --json"),
+    Subcommand("classify", "agentgate_tools.commands.classify", "agentgate classify /var/log/nginx/access.log --json"),
+    Subcommand("backup", "agentgate.server.cli.backup", "agentgate backup /var/backups/agentgate/monday"),
+    Subcommand(
+        "restore", "agentgate.server.cli.restore", "agentgate restore /var/backups/agentgate/monday --overwrite"
+    ),
+    Subcommand("copy", "agentgate.server.cli.copy", "agentgate copy --to-file /etc/agentgate/database_url"),
+    Subcommand("version", "agentgate.server.cli.about", "agentgate version --json"),
+    Subcommand(
+        "adapter",
+        "agentgate_tools.commands.adapter",
+        "agentgate adapter nginx --origin https://shop.example > gate.conf",
+    ),
+    Subcommand(
+        "doctor", "agentgate_tools.commands.doctor", "agentgate doctor https://shop.example --protected-path /login"
+    ),
+    Subcommand("train", "agentgate_tools.commands.train", "agentgate train labels.ndjson --kind bot"),
+    Subcommand(
+        "agent-sim",
+        "agentgate_tools.commands.agent_sim",
+        "agentgate agent-sim http://127.0.0.1:8080 --submit site_demo1/contact",
+    ),
+    Subcommand(
+        "protect", "agentgate_tools.commands.remote.protect", "agentgate protect https://shop.example --proxy nginx"
+    ),
+    Subcommand("tail", "agentgate_tools.commands.remote.decisions", "agentgate tail site_shop1 --outcome block"),
+    Subcommand("explain", "agentgate_tools.commands.remote.decisions", "agentgate explain dec_0123456789abc"),
+    Subcommand("apply", "agentgate_tools.commands.remote.apply", "agentgate apply site.yaml"),
+    Subcommand("invite", "agentgate_tools.commands.remote.sites", "agentgate invite ann@example.com --customer Shop"),
+    Subcommand("site", "agentgate_tools.commands.remote.sites"),
+    Subcommand("credential", "agentgate_tools.commands.remote.sites"),
+    Subcommand("rules", "agentgate_tools.commands.remote.rules"),
+    Subcommand("keys", "agentgate.server.cli.keys"),
+    Subcommand("intel", "agentgate_tools.commands.intel"),
+    Subcommand("labels", "agentgate_tools.commands.remote.decisions"),
+    Subcommand("probes", "agentgate_tools.commands.probes"),
 )
 # They run until they are stopped and give no answer that `--json` could print.
 WITHOUT_ANSWER = ("serve", "mcp")
@@ -85,7 +103,7 @@ def command_line(listed: Sequence[Subcommand] = COMMANDS) -> click.Group:
         context_settings={"max_content_width": 100},
     )
     for each in listed:
-        found = getattr(import_module(f"{__name__}.{each.module}"), each.name.replace("-", "_"))
+        found = getattr(import_module(each.module), each.name.replace("-", "_"))
         if isinstance(found, click.Group):
             # click's own short help of a group ends after 45 characters.
             found.short_help = found.help

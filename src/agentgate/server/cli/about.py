@@ -8,8 +8,8 @@ import apsw
 
 from agentgate import __version__
 from agentgate.lib.settings.schema import Settings, describe, settings_page
-from agentgate.server.cli.command import CommandAnswer, PrintedTable
-from agentgate.server.cli.parameters import Option
+from agentgate_tools.commands.command import CommandAnswer, PrintedTable
+from agentgate_tools.commands.parameters import Option
 
 
 def version() -> CommandAnswer:

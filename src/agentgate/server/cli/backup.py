@@ -11,11 +11,11 @@ from rich.progress import Progress
 
 from agentgate.events.storage.days.sqlite import EVENTS
 from agentgate.lib.settings.schema import Settings
-from agentgate.server.cli.command import CommandAnswer, CommandRefused
-from agentgate.server.cli.parameters import Argument
 from agentgate.server.cli.postgres_dump import dump
 from agentgate.server.stores.files import check_files, sync
 from agentgate.storage.sqlite.database import SqliteDatabase
+from agentgate_tools.commands.command import CommandAnswer, CommandRefused
+from agentgate_tools.commands.parameters import Argument
 
 UNFINISHED = ".unfinished"
 

@@ -11,12 +11,12 @@ from rich.progress import Progress
 from agentgate.events.storage.clickhouse.days import ClickhouseDays
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.settings.values import Unfit, servers_url
-from agentgate.server.cli.command import CommandAnswer, CommandRefused, read_file
 from agentgate.server.cli.opened import continued_clock, opened_stores
-from agentgate.server.cli.parameters import Option
 from agentgate.server.cli.restore import is_in_use
 from agentgate.server.stores.moving import copy_events, copy_stores
 from agentgate.server.stores.open import STATS, open_clickhouse
+from agentgate_tools.commands.command import CommandAnswer, CommandRefused, read_file
+from agentgate_tools.commands.parameters import Option
 
 SCHEMES = ("clickhouse", "clickhouses")
 CLICKHOUSE = tuple(f"{scheme}://" for scheme in SCHEMES)

@@ -9,14 +9,14 @@ import click
 from agentgate.lib.clock import to_rfc3339
 from agentgate.lib.keyring import PURPOSES, Sealer, StoredKey, rotate_key
 from agentgate.lib.settings.schema import Settings
-from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable, command, read_file
 from agentgate.server.cli.opened import continued_clock, opened_application, opened_stores
-from agentgate.server.cli.parameters import Argument
 from agentgate.server.cli.restore import is_in_use
 from agentgate.server.secret_files import ROOT_SECRET_BYTES, replace_root_secret, root_secret
 from agentgate.server.stores.open import CONFIG
 from agentgate.server.stores.resealing import reseal
 from agentgate.storage.migrate import apply
+from agentgate_tools.commands.command import CommandAnswer, CommandRefused, PrintedTable, command, read_file
+from agentgate_tools.commands.parameters import Argument
 
 keys = click.Group(help="List and rotate the signing and encryption keys.", epilog="Example: agentgate keys list")
 

@@ -7,10 +7,10 @@ from rich.progress import Progress
 
 from agentgate.lib.clock import SystemClock
 from agentgate.lib.settings.schema import Settings
-from agentgate.server.cli.command import CommandAnswer
 from agentgate.server.cli.opened import opened_stores
-from agentgate.server.cli.parameters import Option
 from agentgate.storage import migrate as migrations
+from agentgate_tools.commands.command import CommandAnswer
+from agentgate_tools.commands.parameters import Option
 
 
 def migrate(

@@ -16,8 +16,8 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsp
 
 from agentgate.lib.clock import SystemClock, to_rfc3339
 from agentgate.lib.settings.schema import Settings
-from agentgate.server.cli.command import CommandRefused
 from agentgate.storage.postgres.database import PostgresDatabase
+from agentgate_tools.commands.command import CommandRefused
 
 DUMP = "agentgate.dump"
 UNFINISHED = ".unfinished.dump"

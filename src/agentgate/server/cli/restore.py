@@ -12,14 +12,14 @@ from agentgate.lib.clock import to_rfc3339
 from agentgate.lib.keyring import Sealer, load_keys
 from agentgate.lib.settings.schema import Settings
 from agentgate.server.cli.backup import check_copy
-from agentgate.server.cli.command import CommandAnswer, CommandRefused
 from agentgate.server.cli.opened import continued_clock, opened_application, opened_stores
-from agentgate.server.cli.parameters import Argument, Option
 from agentgate.server.cli.postgres_dump import load
 from agentgate.server.secret_files import root_secret
 from agentgate.server.stores.clock_mark import ClockMark
 from agentgate.server.stores.files import sync
 from agentgate.server.stores.restored import raise_floor
+from agentgate_tools.commands.command import CommandAnswer, CommandRefused
+from agentgate_tools.commands.parameters import Argument, Option
 
 RESTORING = ".restoring"
 NEEDED = ("config.db", "stats.db", "hot.db")

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import agentgate
-from agentgate.http.openapi.document import API_VERSION, document
+from agentgate.http.openapi import API_VERSION, document
 from agentgate.routes import SURFACES
-from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable
-from agentgate.server.cli.parameters import Argument, Option
+from agentgate_tools.commands.command import CommandAnswer, CommandRefused, PrintedTable
+from agentgate_tools.commands.parameters import Argument, Option
 
 
 def routes(

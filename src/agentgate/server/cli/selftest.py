@@ -1,7 +1,7 @@
 """`agentgate selftest`: whether functions that security depends on give their known answers on this interpreter."""
 
-from agentgate.server.cli.command import CommandAnswer, PrintedTable
 from agentgate.server.selftest.check import WRONG_EXIT_CODE, FunctionResult, interpreter, run_selftest, summary
+from agentgate_tools.commands.command import CommandAnswer, PrintedTable
 
 
 def selftest() -> CommandAnswer:

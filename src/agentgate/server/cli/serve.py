@@ -17,15 +17,15 @@ from rich.markup import escape
 from agentgate.lib.settings.schema import Settings, handed_sockets, read_process_settings
 from agentgate.lib.settings.values import ListenAddress
 from agentgate.lib.telemetry import logs
-from agentgate.server.cli.command import ConfigOption
 from agentgate.server.cli.demo_shop import DemoShop
 from agentgate.server.cli.opened import opened_application
-from agentgate.server.cli.parameters import Option
 from agentgate.server.selftest.check import refuse_wrong_results
 from agentgate.server.stores.open import redis_problem
 from agentgate.server.worker_board import clear_board
 from agentgate.server.worker_tuning import tune_worker
 from agentgate.server.workers import Heartbeat, Sockets, supervise
+from agentgate_tools.commands.command import ConfigOption
+from agentgate_tools.commands.parameters import Option
 
 HEARTBEAT_S = 1.0
 # The application enforces the drain time itself; this is for a drain that hangs.

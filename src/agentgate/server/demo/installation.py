@@ -11,13 +11,13 @@ from dataclasses import fields
 from itertools import groupby
 from pathlib import Path
 
+from agentgate.events.decision_ids import id_day, id_time_ms
 from agentgate.events.records import Count, CounterName, Event
 from agentgate.http.call import Call, SiteCall
 from agentgate.http.request import Request
 from agentgate.lib.actor import SYSTEM
 from agentgate.lib.clock import HOUR_MS, Clock
 from agentgate.lib.database import Store
-from agentgate.lib.decision_ids import id_day, id_time_ms
 from agentgate.lib.enums import AccountRole, ChallengeStage
 from agentgate.lib.errors import Refused
 from agentgate.lib.ids import new_request_id
@@ -26,13 +26,13 @@ from agentgate.lib.records import given
 from agentgate.people.accounts.lifecycle import create_account
 from agentgate.people.identity.passwords import Passwords
 from agentgate.people.identity.users import find_or_create_user
-from agentgate.protection.credentials.endpoints import create_credential, revoke
-from agentgate.protection.credentials.records import CredentialInput, CredentialSecret
-from agentgate.protection.sites.editing import change_site, create_site
-from agentgate.protection.sites.records import Site, SiteAction, SiteChange, SiteInput, SiteRoute
-from agentgate.protection.sites.repository import SiteStores
 from agentgate.server.application import Application
 from agentgate.server.demo.traffic import Traffic
+from agentgate.sites.credentials.endpoints import create_credential, revoke
+from agentgate.sites.credentials.records import CredentialInput, CredentialSecret
+from agentgate.sites.editing import change_site, create_site
+from agentgate.sites.records import Site, SiteAction, SiteChange, SiteInput, SiteRoute
+from agentgate.sites.repository import SiteStores
 
 DEMO_SITE_KEY = "site_demo_shop"
 DEMO_SITE = SiteInput(

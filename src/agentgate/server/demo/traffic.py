@@ -7,15 +7,15 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from agentgate.decision.decider import Decider
+from agentgate.decision.engine import EngineDecision
+from agentgate.decision.event import Answered, make_event
+from agentgate.decision.signals.facts import AgentFacts, Rates, RequestFacts
+from agentgate.events.decision_ids import DecisionIds
 from agentgate.events.records import Event
 from agentgate.lib.clock import HOUR_MS, MINUTE_MS, Clock
-from agentgate.lib.decision_ids import DecisionIds
 from agentgate.lib.enums import AgentVerdict, ChallengeStage, DecisionKind, Outcome, SolveType
-from agentgate.protection.decision.decider import Decider
-from agentgate.protection.decision.engine import EngineDecision
-from agentgate.protection.decision.event import Answered, make_event
-from agentgate.protection.signals.facts import AgentFacts, Rates, RequestFacts
-from agentgate.protection.sites.directory import SiteView
+from agentgate.sites.directory import SiteView
 
 SPAN_MS = 36 * HOUR_MS
 VISITS = 2_400

@@ -39,7 +39,7 @@ class WrongResult(NamedTuple):
 class FunctionResult(NamedTuple):
     """The self-test of one function."""
 
-    # `protection.sites.targets.is_plain`
+    # `sites.targets.is_plain`
     name: str
     cases: int
     wrong: tuple[WrongResult, ...]

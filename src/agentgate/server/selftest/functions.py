@@ -43,7 +43,7 @@ def _keyring() -> Any:
 
 
 def _matched(module: Any, method: str, target: str) -> list[str]:
-    table = module.RouteTable([_at("protection.sites.records").SiteRoute(**route) for route in ROUTES])
+    table = module.RouteTable([_at("sites.records").SiteRoute(**route) for route in ROUTES])
     methods = module.methods_of(method, _bytes(target))
     return [found.action for found in table.matches(methods, _bytes(target), b"shop.example")]
 
@@ -59,14 +59,14 @@ def _inputs(module: Any, value: str) -> dict[str, Any]:
 
 
 def _signed_text(module: Any, signature_input: str, method: str, target: str, headers: dict[str, str]) -> bytes:
-    message = _at("protection.agents.identity").SignedMessage(
+    message = _at("agents.identity").SignedMessage(
         method=method,
         scheme="https",
         authority="shop.example",
         target=target,
         headers={_bytes(name): _bytes(value) for name, value in headers.items()},
     )
-    (found,) = _at("protection.agents.signing.fields").read_inputs(_bytes(signature_input)).values()
+    (found,) = _at("agents.signing.fields").read_inputs(_bytes(signature_input)).values()
     text: bytes = module.signed_text(message, found)
     return text
 
@@ -113,20 +113,20 @@ def _webhook_headers(module: Any, delivery_id: str, body: str, secret: str, now_
 
 
 def _in_networks(module: Any, networks: list[str], address: str) -> bool:
-    number = _at("protection.threat_data.networks").read_address(address)
+    number = _at("lib.ip_address").read_address(address)
     return bool(module.NetworkSet(map(module.read_strict_network, networks)).has(number))
 
 
 def _verdict(module: Any, labels: list[str], bot_score: float, route: str) -> list[str | None]:
-    value = _at("protection.rules.text").read_text(RULES).value
-    compiled = module.compile_rules(_at("protection.rules.records").RuleSet(**value))
+    value = _at("sites.rules.text").read_text(RULES).value
+    compiled = module.compile_rules(_at("sites.rules.records").RuleSet(**value))
     verdict = compiled.evaluate(labels, {"bot": bot_score}, route=route, action=None)
     return [verdict.outcome.value, verdict.rule]
 
 
 def _work(salt: str, count: int, *, memory_hard: bool) -> Any:
     algorithm, bits = ("scrypt", 11) if memory_hard else ("SHA-256", 4)
-    return _at("protection.browser_check.records").Work(algorithm=algorithm, salt=salt, count=count, bits=bits)
+    return _at("browser_check.records").Work(algorithm=algorithm, salt=salt, count=count, bits=bits)
 
 
 def _json_value(module: Any, text: str) -> Any:
@@ -155,11 +155,11 @@ FUNCTIONS: dict[str, Adapter] = {
     ),
     "lib.ed25519:PublicKey.has_signed": _has_signed,
     # Request targets.
-    "protection.sites.targets:is_plain": lambda module, path: module.is_plain(_bytes(path)),
-    "protection.sites.targets:folded_path": lambda module, path: module.folded_path(_bytes(path)),
-    "protection.sites.targets:decoded_texts": lambda module, data: module.decoded_texts(_bytes(data)),
-    "protection.sites.route_table:RouteTable.matches": _matched,
-    "protection.gateway.original_request:read_url": lambda module, url: module.read_url(_bytes(url)),
+    "sites.targets:is_plain": lambda module, path: module.is_plain(_bytes(path)),
+    "sites.targets:folded_path": lambda module, path: module.folded_path(_bytes(path)),
+    "sites.targets:decoded_texts": lambda module, data: module.decoded_texts(_bytes(data)),
+    "sites.route_table:RouteTable.matches": _matched,
+    "gateway.original_request:read_url": lambda module, url: module.read_url(_bytes(url)),
     # Heads of requests.
     "http.connection.head:cut": lambda module, head: module.cut(_bytes(head)),
     "http.connection.head:cut_plainly": lambda module, head: module.cut_plainly(_bytes(head)),
@@ -168,52 +168,52 @@ FUNCTIONS: dict[str, Adapter] = {
     "http.connection.head:read_length": lambda module, head: module.read_length(_bytes(head)),
     "http.request_guard:judge_head": _judged,
     # Structured fields.
-    "protection.agents.signing.fields:read_inputs": _inputs,
-    "protection.agents.signing.fields:read_signatures": lambda module, value: module.read_signatures(_bytes(value)),
-    "protection.agents.signing.fields:rewrite": lambda module, value: module.rewrite(_bytes(value)),
-    "protection.agents.signing.fields:matches": lambda module, value, body: module.matches(_bytes(value), _bytes(body)),
-    "protection.agents.signing.signed_text:signed_text": _signed_text,
-    "protection.agents.signing.key_sets:thumbprint": lambda module, jwk: module.thumbprint(jwk),
+    "agents.signing.fields:read_inputs": _inputs,
+    "agents.signing.fields:read_signatures": lambda module, value: module.read_signatures(_bytes(value)),
+    "agents.signing.fields:rewrite": lambda module, value: module.rewrite(_bytes(value)),
+    "agents.signing.fields:matches": lambda module, value, body: module.matches(_bytes(value), _bytes(body)),
+    "agents.signing.signed_text:signed_text": _signed_text,
+    "agents.signing.key_sets:thumbprint": lambda module, jwk: module.thumbprint(jwk),
     # Tokens, pseudonyms and codes.
-    "protection.tokens.clearance:Clearances.issue": _issued_clearance,
-    "protection.tokens.clearance:Clearances.read": _read_clearance,
-    "protection.tokens.receipts:write_receipt": _written_receipt,
-    "protection.tokens.receipts:read_receipt": lambda module, text: (
+    "browser_check.tokens.clearance:Clearances.issue": _issued_clearance,
+    "browser_check.tokens.clearance:Clearances.read": _read_clearance,
+    "browser_check.tokens.receipts:write_receipt": _written_receipt,
+    "browser_check.tokens.receipts:read_receipt": lambda module, text: (
         module.read_receipt(text, module.SigningKeys(_keyring())).claims.aud
     ),
-    "protection.decision.visitor:Visitors.find": lambda module, site_key, address: (
+    "decision.visitor:Visitors.find": lambda module, site_key, address: (
         f"{module.Visitors(_keyring()).find(site_key, address):016x}"
     ),
     "events.webhooks.signing:signed_headers": _webhook_headers,
     "people.identity.totp:code_of": lambda module, secret, step: module.code_of(_bytes(secret), step, digits=8),
-    "protection.browser_check.work:is_solved": lambda module, salt, solutions: module.is_solved(
+    "browser_check.work:is_solved": lambda module, salt, solutions: module.is_solved(
         _work(salt, 2, memory_hard=False), solutions, b""
     ),
-    "protection.browser_check.work:scrypt_answer": lambda module, salt, index: module.scrypt_answer(
+    "browser_check.work:scrypt_answer": lambda module, salt, index: module.scrypt_answer(
         _work(salt, 1, memory_hard=True), index
     ),
     # Rules.
-    "protection.rules.patterns.glob:Glob.matches": lambda module, glob, text: module.Glob(
-        module.split_glob(glob)
-    ).matches(text),
-    "protection.rules.patterns.glob:read_program_glob": lambda module, glob, text: module.read_program_glob(
-        glob
-    ).matches(text),
-    "protection.rules.patterns.networks:NetworkSet.has": _in_networks,
-    "protection.rules.text:read_json": _json_value,
-    "protection.rules.text:read_text": lambda module, text: module.read_text(text).value,
-    "protection.rules.compile:compile_rules": _verdict,
+    "sites.rules.patterns.glob:Glob.matches": lambda module, glob, text: module.Glob(module.split_glob(glob)).matches(
+        text
+    ),
+    "sites.rules.patterns.glob:read_program_glob": lambda module, glob, text: module.read_program_glob(glob).matches(
+        text
+    ),
+    "sites.rules.patterns.networks:NetworkSet.has": _in_networks,
+    "sites.rules.text:read_json": _json_value,
+    "sites.rules.text:read_text": lambda module, text: module.read_text(text).value,
+    "sites.rules.compile:compile_rules": _verdict,
     # Addresses.
     "http.address:canonical_address": lambda module, text: module.canonical_address(text),
     "http.address:source_of": lambda module, address: module.source_of(address),
     "http.address:network_of": lambda module, address: module.network_of(address),
-    "lib.outbound.public_address:is_public": lambda module, address: module.is_public(address),
+    "http.outbound.public_address:is_public": lambda module, address: module.is_public(address),
     # Unicode and numbers.
     "lib.names:folded": lambda module, text: module.folded(text),
     "lib.names:check_name": lambda module, text: module.check_name(text),
     "people.identity.users:canonical_email": lambda module, text: module.canonical_email(text),
-    "lib.price:read_price": lambda module, text: (found := module.read_price(text)) and found.text(),
+    "sites.price:read_price": lambda module, text: (found := module.read_price(text)) and found.text(),
     "lib.moment:Moment.parse": lambda module, text: module.Moment.parse(text),
-    "lib.decision_ids:read_id": lambda module, text: module.read_id(text),
-    "lib.decision_ids:write_id": lambda module, number: module.write_id(number),
+    "events.decision_ids:read_id": lambda module, text: module.read_id(text),
+    "events.decision_ids:write_id": lambda module, number: module.write_id(number),
 }

@@ -6,6 +6,12 @@ import socket
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from agentgate.agents.handoff.repository import GrantStore, HandoffStore
+from agentgate.agents.signing.repository import ReplayStore
+from agentgate.agents.submission_repository import SubmissionStore
+from agentgate.browser_check.repository import ChallengeStore
+from agentgate.browser_check.tokens.repository import RedemptionStore, SpendMarks
+from agentgate.decision.scoring.repository import KeptEvents, ScoreSamples
 from agentgate.events.label_repository import LabelStore
 from agentgate.events.queries.ports import TrafficStore
 from agentgate.events.storage.clickhouse.days import ClickhouseDays
@@ -23,17 +29,11 @@ from agentgate.lib.clock import Clock
 from agentgate.lib.database import Reader, StoreUnavailable
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.shared_cache import SharedCache
-from agentgate.protection.agents.handoff.repository import GrantStore, HandoffStore
-from agentgate.protection.agents.signing.repository import ReplayStore
-from agentgate.protection.agents.submission_repository import SubmissionStore
-from agentgate.protection.browser_check.repository import ChallengeStore
-from agentgate.protection.lists.repository import ClientReplay
-from agentgate.protection.rules.repositories.replay import SqlReplay
-from agentgate.protection.scoring.repository import KeptEvents, ScoreSamples
-from agentgate.protection.sites.repository import ActivityStore, SiteHealthStore
-from agentgate.protection.tokens.repository import RedemptionStore, SpendMarks
 from agentgate.server.stores.files import check_files
 from agentgate.server.stores.unit_of_work import SqlStore
+from agentgate.sites.lists.repository import ClientReplay
+from agentgate.sites.repository import ActivityStore, SiteHealthStore
+from agentgate.sites.rules.repositories.replay import SqlReplay
 from agentgate.storage.clickhouse.client import ClickhouseClient
 from agentgate.storage.migrate import MigratedDatabase, apply
 from agentgate.storage.postgres.database import PostgresDatabase

@@ -4,27 +4,27 @@ from collections.abc import Awaitable, Callable
 from functools import cached_property
 from typing import TypeVar, cast
 
+from agentgate.decision.scoring.repository import CaptureStore, ModelStore
 from agentgate.events.label_repository import LabelStore
 from agentgate.events.webhooks.repository import WebhookStore
-from agentgate.lib.configuration_version import ConfigurationStore
+from agentgate.events.worker_numbers import WorkerNumberStore
+from agentgate.gateway.appeals.repository import AppealStore
+from agentgate.gateway.suggestions.repository import SuggestionStore
 from agentgate.lib.database import Database, Transaction
 from agentgate.lib.keyring import KeyStore
-from agentgate.lib.worker_numbers import WorkerNumberStore
 from agentgate.people.accounts.invitation_repository import InvitationStore
 from agentgate.people.accounts.repository import AccessRequestStore, AccountStore, ApiTokenStore, MemberStore
 from agentgate.people.audit.repository import AuditStore
 from agentgate.people.feedback.repository import FeedbackStore
 from agentgate.people.identity.repository import LinkStore, OperatorSessionStore, UserSessionStore, UserStore
+from agentgate.people.installation.configuration_version import ConfigurationStore
 from agentgate.people.outbox.repository import OutboxStore
-from agentgate.protection.appeals.repository import AppealStore
-from agentgate.protection.credentials.repository import CredentialStore
-from agentgate.protection.customers.repository import CustomerStore
-from agentgate.protection.lists.repository import ListStore
-from agentgate.protection.rules.repositories import RuleStore
-from agentgate.protection.scoring.repository import CaptureStore, ModelStore
-from agentgate.protection.sites.repository import DirectoryStore, SiteStore
-from agentgate.protection.suggestions.repository import SuggestionStore
 from agentgate.server.scheduler.repository import JobStore
+from agentgate.sites.credentials.repository import CredentialStore
+from agentgate.sites.customers.repository import CustomerStore
+from agentgate.sites.lists.repository import ListStore
+from agentgate.sites.repository import DirectoryStore, SiteStore
+from agentgate.sites.rules.repositories import RuleStore
 
 T = TypeVar("T")
 

@@ -5,12 +5,13 @@ import json
 
 import pytest
 
-from agentgate.protection.signals.detectors.address import country_text
-from agentgate.protection.threat_data.intel import load_intel
-from agentgate.protection.threat_data.intel_file import FILE_NAME, IntelRefused, write_set
-from agentgate.protection.threat_data.networks import BLOCK, DATACENTER, TOR, read_address
+from agentgate.decision.signals.detectors.address import country_text
+from agentgate.decision.threat_data.intel import load_intel
+from agentgate.decision.threat_data.intel_file import FILE_NAME, IntelRefused, write_set
+from agentgate.decision.threat_data.networks import BLOCK, DATACENTER, TOR
+from agentgate.lib.ip_address import read_address
 from agentgate_tools.threat_lists.imports import import_folder
-from tests.unit.protection.threat_data.mmdb import make_mmdb
+from tests.unit.decision.threat_data.mmdb import make_mmdb
 
 AWS = {"prefixes": [{"ip_prefix": "192.0.2.0/25"}], "ipv6_prefixes": [{"ipv6_prefix": "2001:db8:a::/48"}]}
 GOOGLE = {"prefixes": [{"ipv4Prefix": "198.51.100.0/24"}, {"ipv6Prefix": "2001:db8:b::/48"}]}

@@ -6,7 +6,7 @@ import pytest
 
 from agentgate.lib.enums import ModelKind
 from agentgate_tools.training.labels import TrainingRefused, examples_for, read_labels
-from tests.unit.protection.scoring.made_labels import lines, made_labels
+from tests.unit.decision.scoring.made_labels import lines, made_labels
 
 
 def changed(item, **fields):

@@ -16,7 +16,7 @@ from agentgate_tools.training.report_svg import Bars, Curve, Frame, bars, curves
 from agentgate_tools.training.rows import RowOptions
 from agentgate_tools.training.train import Plan, train
 from agentgate_tools.training.words import percent, recommendation
-from tests.unit.protection.scoring.made_labels import lines, made_labels
+from tests.unit.decision.scoring.made_labels import lines, made_labels
 
 VOID = {"meta"}
 FRAME = Frame(name="x", title="Title", description="What is seen", across="across", up="up")

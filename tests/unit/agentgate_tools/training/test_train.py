@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from msgspec import UNSET, structs
 
+from agentgate.decision.scoring.model_file import Isotonic, Platt, read_model
+from agentgate.decision.scoring.score import make_scorer
 from agentgate.lib.enums import DecisionLabelValue, ModelKind, ModelType
 from agentgate.lib.records import to_json
-from agentgate.protection.scoring.model_file import Isotonic, Platt, read_model
-from agentgate.protection.scoring.score import make_scorer
 from agentgate_tools.training.calibrate import CALIBRATIONS, apply, choose, sigmoid
 from agentgate_tools.training.figures import alone, figures_of
 from agentgate_tools.training.fit import Answers, LearnerOptions, fit
@@ -18,7 +18,7 @@ from agentgate_tools.training.labels import TrainingRefused, examples_for, read_
 from agentgate_tools.training.rows import RowOptions, observation, rows_for
 from agentgate_tools.training.train import Plan, check_scores, train
 from agentgate_tools.training.words import recommendation
-from tests.unit.protection.scoring.made_labels import lines, made_labels
+from tests.unit.decision.scoring.made_labels import lines, made_labels
 
 
 def plan(*, kind=ModelKind.BOT, model_type=ModelType.TREES, seed=1, folds=4, **rows):

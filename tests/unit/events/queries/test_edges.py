@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentgate.events.storage.queries.edges import edges
+from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import HOUR_MS
-from agentgate.lib.time_ranges import TimeRange
 
 HOUR = 500_000
 START_MS = HOUR * HOUR_MS

@@ -5,9 +5,9 @@ import pytest
 from agentgate.events.queries.metrics import percentile_ms
 from agentgate.events.queries.ports import Counts
 from agentgate.events.queries.series import add_up, bucket_for, bucket_spans, rate, series
+from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.enums import MetricsBucket
-from agentgate.lib.time_ranges import TimeRange
 
 HALF = HOUR_MS // 2
 

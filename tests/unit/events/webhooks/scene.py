@@ -9,19 +9,19 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agentgate.events.decision_ids import DecisionIds, write_id
 from agentgate.events.records import Event
 from agentgate.events.webhooks import editing
 from agentgate.events.webhooks.deliver import Push
 from agentgate.events.webhooks.records import StoredWebhook, Webhook, WebhookEvent, WebhookInput, WebhookPatch
 from agentgate.http.call import SiteCall
+from agentgate.http.outbound.client import Outbound
 from agentgate.http.request import Request
 from agentgate.lib.actor import SYSTEM
 from agentgate.lib.clock import FixedClock
-from agentgate.lib.decision_ids import DecisionIds, write_id
 from agentgate.lib.enums import DecisionKind, Mode, Outcome
 from agentgate.lib.keyring import Sealer
 from agentgate.lib.moment import Moment
-from agentgate.lib.outbound.client import Outbound
 from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.server.stores.open import Stores
 from tests.support.http_receiver import Answering, Received, Receiver

@@ -17,11 +17,11 @@ from agentgate.people.audit.records import AuditEntry
 from agentgate.people.identity.jobs import identity_jobs
 from agentgate.people.identity.records import OperatorSession, SessionStage, UserSession
 from agentgate.people.outbox.jobs import outbox_jobs
-from agentgate.protection.customers import jobs
-from agentgate.protection.customers.jobs import customer_jobs
-from agentgate.protection.sites.repository import ActivityStore
 from agentgate.server.scheduler.jobs import JobRunner
 from agentgate.server.stores.unit_of_work import SqlStore
+from agentgate.sites.customers import jobs
+from agentgate.sites.customers.jobs import customer_jobs
+from agentgate.sites.repository import ActivityStore
 from tests.store.account_rows import account, add_accounts, link, message, site, user
 from tests.support.service import NOON_MS
 from tests.unit.server.scheduler.timed import empty_store, pass_time

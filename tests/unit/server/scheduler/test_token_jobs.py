@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from agentgate.agents.jobs import replay_jobs
+from agentgate.agents.signing.repository import ReplayStore
+from agentgate.browser_check.tokens.jobs import token_jobs
+from agentgate.browser_check.tokens.repository import Redemption, RedemptionStore
 from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
-from agentgate.protection.agents.jobs import replay_jobs
-from agentgate.protection.agents.signing.repository import ReplayStore
-from agentgate.protection.tokens.jobs import token_jobs
-from agentgate.protection.tokens.repository import Redemption, RedemptionStore
 from agentgate.server.scheduler.jobs import JobRunner
 from agentgate.server.stores.unit_of_work import SqlStore
 from tests.support.service import NOON_MS

@@ -1,9 +1,9 @@
 """ClickhouseDays: the days of events in ClickHouse, each a partition of every table."""
 
+from agentgate.events.decision_ids import first_id
 from agentgate.events.storage.clickhouse import schema
 from agentgate.events.storage.days.days import EventDays, Layout
 from agentgate.lib.clock import DAY_MS, Clock
-from agentgate.lib.decision_ids import first_id
 from agentgate.storage.clickhouse.client import ClickhouseClient
 
 LAYOUT = Layout(patterns=False, rows="event", details="event", event_tables=("event",), days_together=True)

@@ -4,9 +4,9 @@ Each day is a partition, and ClickHouse opens every day of a range before it giv
 after the last day.
 """
 
+from agentgate.events.decision_ids import TIME_SHIFT
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.database import Reader, Row
-from agentgate.lib.decision_ids import TIME_SHIFT
 
 DAY_OF_IDS = DAY_MS << TIME_SHIFT
 

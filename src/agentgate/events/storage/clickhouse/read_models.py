@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 
+from agentgate.events.decision_ids import first_id, id_day, id_time_ms
 from agentgate.events.label_repository import LabelStore
 from agentgate.events.queries.ports import (
     Counts,
@@ -28,11 +29,10 @@ from agentgate.events.storage.queries.counts import COUNTED
 from agentgate.events.storage.queries.decisions import DecisionRows
 from agentgate.events.storage.queries.values import SqlCounters, name_values
 from agentgate.events.storage.queries.visitors import VisitorTotals, name_totals, totals_of
+from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.database import Reader, Row
-from agentgate.lib.decision_ids import first_id, id_day, id_time_ms
 from agentgate.lib.enums import ChallengeStage, DecisionKind, LabelledFilter, Outcome
-from agentgate.lib.time_ranges import TimeRange
 from agentgate.storage.clickhouse.client import ClickhouseClient
 
 _SUMS = ", ".join(f"sum(part.{name})" for name in COUNT_COLUMNS)

@@ -9,12 +9,12 @@ import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from agentgate.events.decision_ids import EPOCH_MS, TIME_SHIFT
 from agentgate.events.records import Dimension
 from agentgate.events.storage.encoding import COUNT_COLUMNS
 from agentgate.events.storage.queries.counts import COUNT_EXPRESSIONS
 from agentgate.events.storage.rollups import VISITOR_EXPRESSIONS
 from agentgate.lib.clock import DAY_MS, HOUR_MS, Clock
-from agentgate.lib.decision_ids import EPOCH_MS, TIME_SHIFT
 from agentgate.storage.clickhouse.client import ClickhouseClient
 from agentgate.storage.migrate import MigrationRefused
 

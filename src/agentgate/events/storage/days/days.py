@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from datetime import UTC, datetime
 from typing import NamedTuple, Protocol, TypeVar
 
+from agentgate.events.decision_ids import first_id
 from agentgate.events.storage.encoding import EncodedEvents
 from agentgate.lib.clock import DAY_MS, Clock
 from agentgate.lib.database import Reader, Row, Transaction
-from agentgate.lib.decision_ids import first_id
 
 T = TypeVar("T")
 

@@ -6,6 +6,7 @@ Hours and days come from their counters; only the parts of an hour at the ends o
 import asyncio
 from collections.abc import Sequence
 
+from agentgate.events.decision_ids import first_id, id_time_ms
 from agentgate.events.queries.ports import Counts, CountStore, SightingStore
 from agentgate.events.storage.codes import KIND_CODES, OUTCOME_CODES, STAGE_CODES, unsigned
 from agentgate.events.storage.days.days import day_bounds
@@ -14,11 +15,10 @@ from agentgate.events.storage.queries.days import VISITOR, TrafficDays, counted_
 from agentgate.events.storage.queries.edges import Edge, edges
 from agentgate.events.storage.queries.packs import joined, joined_rows, numbers, rows_of
 from agentgate.events.storage.queries.sketch import KEPT, estimate_sources
+from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.database import Reader, Row
-from agentgate.lib.decision_ids import first_id, id_time_ms
 from agentgate.lib.enums import ChallengeStage, DecisionKind, Outcome
-from agentgate.lib.time_ranges import TimeRange
 
 # Later than any day there will be.
 _LAST_DAY = 1_000_000

@@ -2,12 +2,12 @@
 
 from typing import NamedTuple
 
+from agentgate.events.decision_ids import first_id
 from agentgate.events.storage.days.days import Layout, SegmentDays, day_bounds
 from agentgate.events.storage.days.postings import RUNS
+from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.database import Reader
-from agentgate.lib.decision_ids import first_id
-from agentgate.lib.time_ranges import TimeRange
 
 VISITOR = "visitor"
 # The ID before which a site's events are posted (SQLite).

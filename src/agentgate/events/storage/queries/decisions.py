@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from agentgate.events.decision_ids import first_id, id_day, id_time_ms, write_id
 from agentgate.events.label_records import StoredLabel
 from agentgate.events.label_repository import LabelStore
 from agentgate.events.queries.ports import DecisionFilters, DecisionScan, DecisionStore, SiteNumber
@@ -20,14 +21,13 @@ from agentgate.events.storage.queries.days import DayPart, TrafficDays
 from agentgate.events.storage.queries.filters import ALL, LABEL_IN_INDEX, MOST_IN_INDEX, WORD, Filter, choose, resolve
 from agentgate.events.storage.queries.packs import count_json_values, count_packed_values
 from agentgate.events.storage.queries.scan import find_newest, find_patterns, scan_part
+from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.database import Reader, Row
-from agentgate.lib.decision_ids import first_id, id_day, id_time_ms, write_id
 from agentgate.lib.enums import LabelledFilter, LabelSource
 from agentgate.lib.ids import write_visitor
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional
-from agentgate.lib.time_ranges import TimeRange
 
 SCANNED_ROWS = 20_000
 SCANNED_S = 0.035

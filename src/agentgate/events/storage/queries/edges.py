@@ -6,8 +6,8 @@ belong, say the same as thousands of events that do.
 
 from typing import NamedTuple
 
+from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import HOUR_MS
-from agentgate.lib.time_ranges import TimeRange
 
 
 class Edge(NamedTuple):

@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from agentgate.events.decision_ids import first_id, id_time_ms
 from agentgate.events.queries.ports import CounterRow, ValueCounts, ValueStore
 from agentgate.events.records import Dimension
 from agentgate.events.storage.codes import SOLVE_TYPES, STAGE_CODES
@@ -12,11 +13,10 @@ from agentgate.events.storage.encoding import packed_key, unpacked_key
 from agentgate.events.storage.queries.days import DayPart, TrafficDays, counted_parts, rolled_up_days
 from agentgate.events.storage.queries.edges import edges
 from agentgate.events.storage.queries.packs import joined, joined_rows, numbers, rows_of
+from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.database import Reader, Row
-from agentgate.lib.decision_ids import first_id, id_time_ms
 from agentgate.lib.enums import ChallengeStage, SolveType
-from agentgate.lib.time_ranges import TimeRange
 
 # Dimension and value in one number, as packed -> how often.
 _Found = dict[int, int]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from agentgate.events.decision_ids import id_time_ms
 from agentgate.events.queries.ports import VisitorScan, VisitorStore
 from agentgate.events.queries.records import VisitorSummary
 from agentgate.events.storage.codes import signed, unsigned
@@ -18,12 +19,11 @@ from agentgate.events.storage.dictionary import KnownWords
 from agentgate.events.storage.queries.days import VISITOR, DayPart, TrafficDays, counted_parts, rolled_up_days
 from agentgate.events.storage.queries.packs import joined, joined_rows, rows_of
 from agentgate.events.storage.rollups import VISITOR_SUMS
+from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.database import Reader, Row, Value
-from agentgate.lib.decision_ids import id_time_ms
 from agentgate.lib.enums import Outcome
 from agentgate.lib.ids import write_visitor
 from agentgate.lib.moment import Moment
-from agentgate.lib.time_ranges import TimeRange
 
 # How many visitors are read at once.
 BATCH = 256

@@ -1,0 +1,356 @@
+"""AgentPolicyChecker: checks a request that is signed, claims an agent, or offers a price.
+
+Between route and token, in the contract's order: signature, replay, body digest, claim, policy, quota, price. Nothing
+is charged before the request was let through: `charge` comes last.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from typing import Protocol
+
+from msgspec import Struct
+
+from agentgate.agents.identity import Identity, SignedMessage
+from agentgate.agents.policy_decision import (
+    FREE,
+    PolicyDecision,
+    PriceOffer,
+    Quotas,
+    is_free,
+    policy_decision,
+    read_offer,
+)
+from agentgate.agents.signing.repository import Replays
+from agentgate.agents.signing.verify import AgentVerifier
+from agentgate.agents.submission_repository import Charge, SubmissionStore
+from agentgate.decision.signals.facts import AgentFacts
+from agentgate.events.decision_ids import write_id
+from agentgate.lib.enums import (
+    AgentPolicyAction,
+    AgentPolicyDecision,
+    AgentPolicyDefault,
+    AgentVerdict,
+    ChargeSource,
+    Mode,
+    Outcome,
+)
+from agentgate.lib.limits import AGENT_QUOTA_RETRY_AFTER_S, GATEWAY_SIGNATURE_WINDOW_HOURS
+from agentgate.sites.agent_policy import AgentPolicy
+from agentgate.sites.directory import SiteView
+from agentgate.sites.price import Price
+
+LONGEST_S = GATEWAY_SIGNATURE_WINDOW_HOURS * 3600
+ACCEPT_SIGNATURE = (
+    b"accept-signature",
+    b'sig1=("@authority" "@method" "@path" "signature-agent";key="sig1");created;expires;tag="web-bot-auth"',
+)
+BODY_DIGEST = b"x-original-body-digest"
+CONTENT_DIGEST = "content-digest"
+# Adapters wait one second for an answer (`adapters/`), and refuse with 503 after that.
+KEYS_WAIT_S = 0.7
+SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
+# The reason of a claim that no signature proves.
+UNPROVEN = "agent_unverified"
+
+HeaderLines = list[tuple[bytes, bytes]]
+
+
+class PolicyRefusal(Struct, frozen=True, gc=False):
+    """Why a request is not let through: a reason of the gateway's table, and what enforce mode makes of it."""
+
+    reason: str
+    outcome: Outcome
+    # One sentence for the agent's developer.
+    why: str | None = None
+
+
+class AgentRequestContext(Protocol):
+    """Input about a request. The claimed agent is computed on demand, for unproven requests only."""
+
+    @property
+    def action(self) -> str | None:
+        """The action of the route; None where there is none."""
+        ...
+
+    @property
+    def is_part(self) -> bool:
+        """Whether an allowed page paid for the request. As with rates, no quota counts it."""
+        ...
+
+    @property
+    def claimed(self) -> str | None:
+        """The agent that the User-Agent claims to be; None when it claims none, or the address settles the claim."""
+        ...
+
+
+class AgentRuling(Struct, frozen=True, kw_only=True):
+    """Result of the check: the identity, and refusals of the request."""
+
+    identity: Identity
+    # For the rules; None for a request that is not signed.
+    facts: AgentFacts | None = None
+    # Applies with any token or clearance.
+    refusal: PolicyRefusal | None = None
+    # Applies unless the request has a valid token or clearance.
+    challenge: PolicyRefusal | None = None
+    # Headers of the answer when one of the two applies.
+    headers: HeaderLines = []
+    # The signature replaces the token that the route requires.
+    waives_receipt: bool = False
+    # The price to charge once the request is let through.
+    price: Price | None = None
+
+    def against(self, *, has_receipt: bool, needs_proof: bool = True) -> PolicyRefusal | None:
+        """Return the refusal of the request, or None. The policy's challenge goes before prices.
+
+        With `needs_proof` false, the request may claim an agent without proof. Denial, quota and price still hold.
+        """
+        refusals = (None if has_receipt else self.challenge, self.refusal)
+        return next((each for each in refusals if each is not None and (needs_proof or each.reason != UNPROVEN)), None)
+
+
+class AgentPolicyChecker:
+    """Checks requests of agents against the policy of a site, and stores charges."""
+
+    def __init__(self, verifier: AgentVerifier, *, replays: Replays, quotas: Quotas, charges: SubmissionStore) -> None:
+        self._verifier = verifier
+        self._replays = replays
+        self._quotas = quotas
+        self._charges = charges
+
+    def check(
+        self, message: SignedMessage, site: SiteView, context: AgentRequestContext, *, now_ms: int
+    ) -> AgentRuling | Awaitable[AgentRuling]:
+        """Return the ruling about a request, or an awaitable of it where keys or quotas must be awaited.
+
+        The awaitable raises StoreUnavailable when a signature cannot be stored.
+        """
+        found = self._verifier.verify(message, policy=site.agent_policy, now_ms=now_ms, longest_s=LONGEST_S)
+        if isinstance(found, Identity):
+            return self._check_identity(found, message, site, context)
+        return self._check_later(found, message, site, context)
+
+    def recheck(
+        self, ruling: AgentRuling, message: SignedMessage, site: SiteView, context: AgentRequestContext
+    ) -> AgentRuling | Awaitable[AgentRuling]:
+        """Return the ruling about the same request under another action; its identity is already known."""
+        identity = ruling.identity
+        if ruling.facts is not None and ruling.facts.verdict is AgentVerdict.INVALID:
+            return ruling
+        if identity.verdict is not AgentVerdict.VERIFIED or identity.agent is None:
+            return _rule_unproven(identity, message, site, context)
+        why = _digest_problem(identity, message.headers, site, context.action)
+        return (
+            _signature_invalid(identity, why)
+            if why is not None
+            else self._apply_policy(identity, message, site, context)
+        )
+
+    def rule_unidentified(self, message: SignedMessage, site: SiteView, context: AgentRequestContext) -> AgentRuling:
+        """Return the ruling about a request whose sender was not identified in time."""
+        return _rule_unproven(_KEYS_UNDER_WAY, message, site, context)
+
+    async def charge(
+        self, ruling: AgentRuling, site: SiteView, *, action: str | None, decision_id: int, now_ms: int
+    ) -> HeaderLines:
+        """Store the charge for a request that is let through; return the headers that tell the agent.
+
+        In monitor mode nobody is refused for not paying, so nobody pays.
+        """
+        identity, price = ruling.identity, ruling.price
+        if price is None or identity.agent is None or site.mode is Mode.MONITOR:
+            return []
+        charge = Charge(
+            site_id=site.id,
+            decision_id=write_id(decision_id),
+            agent=identity.agent,
+            keyid=identity.keyid or "",
+            source=ChargeSource.GATEWAY,
+            action=action,
+            price=price,
+            charged_ms=now_ms,
+        )
+        await self._charges.add_charge(charge)
+        return [(b"crawler-charged", price.text().encode())]
+
+    async def _check_later(
+        self, found: Awaitable[Identity], message: SignedMessage, site: SiteView, context: AgentRequestContext
+    ) -> AgentRuling:
+        ruling = self._check_identity(await _wait(found), message, site, context)
+        return ruling if isinstance(ruling, AgentRuling) else await ruling
+
+    def _check_identity(
+        self, identity: Identity, message: SignedMessage, site: SiteView, context: AgentRequestContext
+    ) -> AgentRuling | Awaitable[AgentRuling]:
+        if identity.verdict is not AgentVerdict.VERIFIED or identity.agent is None:
+            return _rule_unproven(identity, message, site, context)
+        why = _digest_problem(identity, message.headers, site, context.action)
+        if why is not None:
+            return _signature_invalid(identity, why)
+        unsafe = message.method.upper() not in SAFE
+        if self._replays.must_remember(identity, unsafe=unsafe):
+            return self._check_replay(identity, message, site, context, unsafe=unsafe)
+        return self._apply_policy(identity, message, site, context)
+
+    async def _check_replay(
+        self, identity: Identity, message: SignedMessage, site: SiteView, context: AgentRequestContext, *, unsafe: bool
+    ) -> AgentRuling:
+        if not await self._replays.is_new(identity, unsafe=unsafe):
+            return _signature_invalid(identity, _USED_BEFORE)
+        ruling = self._apply_policy(identity, message, site, context)
+        return ruling if isinstance(ruling, AgentRuling) else await ruling
+
+    def _apply_policy(
+        self, identity: Identity, message: SignedMessage, site: SiteView, context: AgentRequestContext
+    ) -> AgentRuling | Awaitable[AgentRuling]:
+        """Rule on a request of a verified agent."""
+        policy, agent, action = site.agent_policy, identity.agent or "", context.action
+        decided = policy_decision(policy, agent, action)
+        if decided.decision is AgentPolicyAction.DENY:
+            return AgentRuling(identity=identity, facts=facts_of(identity), refusal=_DENIED)
+        offer = _offer(message, policy.price_for(agent, action), identity)
+        if context.is_part:
+            return _rule_counted(identity, decided, offer, is_within=True)
+        if self._quotas.is_local:
+            return _rule_counted(identity, decided, offer, is_within=self._quotas.is_within_now(site, agent, action))
+        return _count_first(self._quotas.is_within(site, agent, action), identity, decided, offer)
+
+
+async def _count_first(
+    counting: Awaitable[bool], identity: Identity, decided: PolicyDecision, offer: PriceOffer
+) -> AgentRuling:
+    return _rule_counted(identity, decided, offer, is_within=await counting)
+
+
+def _rule_counted(identity: Identity, decided: PolicyDecision, offer: PriceOffer, *, is_within: bool) -> AgentRuling:
+    facts = facts_of(identity)
+    challenge = _CHALLENGED if decided.decision is AgentPolicyAction.CHALLENGE else None
+    if not is_within:
+        return AgentRuling(
+            identity=identity, facts=facts, refusal=_OVER_QUOTA, challenge=challenge, headers=[_RETRY_AFTER]
+        )
+    waives_receipt = decided.is_named and challenge is None
+    if offer is FREE:
+        return AgentRuling(identity=identity, facts=facts, challenge=challenge, waives_receipt=waives_receipt)
+    return AgentRuling(
+        identity=identity,
+        facts=facts,
+        refusal=_payment(offer),
+        challenge=challenge,
+        headers=offer.headers,
+        waives_receipt=waives_receipt,
+        price=offer.price,
+    )
+
+
+async def _wait(found: Awaitable[Identity]) -> Identity:
+    """Wait for a key set no longer than a proxy waits for us. The fetch continues, for the agent's next request."""
+    finding = asyncio.ensure_future(found)
+    done, _ = await asyncio.wait([finding], timeout=KEYS_WAIT_S)
+    return finding.result() if done else _KEYS_UNDER_WAY
+
+
+def facts_of(identity: Identity) -> AgentFacts | None:
+    if identity.verdict is AgentVerdict.UNSIGNED:
+        return None
+    is_verified = identity.verdict is AgentVerdict.VERIFIED
+    return AgentFacts(
+        verdict=identity.verdict, agent=identity.agent if is_verified else None, purposes=identity.purposes
+    )
+
+
+def _rule_unproven(
+    identity: Identity, message: SignedMessage, site: SiteView, context: AgentRequestContext
+) -> AgentRuling:
+    """Rule on a request whose sender is not verified."""
+    if identity.verdict is AgentVerdict.INVALID:
+        return _signature_invalid(identity, identity.why)
+    facts = facts_of(identity)
+    claim = _claim(identity, site.agent_policy, context.claimed)
+    if claim is not None and claim.outcome is Outcome.BLOCK:
+        headers = [] if claim is _DENIED else [ACCEPT_SIGNATURE]
+        return AgentRuling(identity=identity, facts=facts, refusal=claim, headers=headers)
+    offer = _offer(message, site.agent_policy.price_for(None, context.action), identity)
+    return AgentRuling(
+        identity=identity,
+        facts=facts,
+        refusal=_payment(offer),
+        challenge=claim,
+        headers=offer.headers if claim is None else [ACCEPT_SIGNATURE, *offer.headers],
+    )
+
+
+def _claim(identity: Identity, policy: AgentPolicy, claimed: str | None) -> PolicyRefusal | None:
+    """Return the refusal of an unproven claim; None without a claim or a reason to refuse it."""
+    if identity.verdict is AgentVerdict.UNSIGNED and claimed is None:
+        return None
+    entry = None if claimed is None else policy.entry_named(claimed)
+    if entry is not None:
+        # The site's policy for this claimed name. The claim proves nothing, so no token is waived.
+        return _DENIED if entry.decision is AgentPolicyDecision.DENY else None
+    if policy.unverified is AgentPolicyDefault.ALLOW:
+        return None
+    outcome = Outcome.CHALLENGE if policy.unverified is AgentPolicyDefault.CHALLENGE else Outcome.BLOCK
+    why = (
+        identity.why
+        or "The User-Agent names an agent and no signature proves it. Sign as described in Accept-Signature."
+    )
+    return PolicyRefusal(UNPROVEN, outcome, why)
+
+
+def _signature_invalid(identity: Identity, why: str | None) -> AgentRuling:
+    # The signature proves nothing now, so the rules must not see a verified agent.
+    facts = AgentFacts(verdict=AgentVerdict.INVALID)
+    refusal = PolicyRefusal("agent_signature_invalid", Outcome.BLOCK, why)
+    return AgentRuling(identity=identity, facts=facts, refusal=refusal, headers=[ACCEPT_SIGNATURE])
+
+
+def _offer(message: SignedMessage, price: Price | None, identity: Identity) -> PriceOffer:
+    if price is None or is_free(message.method, message.target.partition("?")[0]):
+        return FREE
+    return read_offer(price, message.headers, identity)
+
+
+def _payment(offer: PriceOffer) -> PolicyRefusal | None:
+    if offer.reason is None or offer.error is None:
+        return None
+    return PolicyRefusal(offer.reason, Outcome.BLOCK, f"{offer.error.value}: Crawler-Price contains the price.")
+
+
+def _digest_problem(
+    identity: Identity, headers: Mapping[bytes, bytes], site: SiteView, action: str | None
+) -> str | None:
+    """Return the problem with the signature's body digest; None if there is none.
+
+    The gateway does not see the body. The digest is compared with the adapter's, where it sends one.
+    """
+    rules = None if action is None else site.actions.get(action)
+    is_required = rules is not None and rules.require_content_digest is True
+    is_covered = CONTENT_DIGEST in identity.covered
+    if not is_covered:
+        return "This action requires a Content-Digest that the signature covers." if is_required else None
+    seen = headers.get(BODY_DIGEST)
+    if seen is None:
+        return None
+    signed, actual = _digests(headers.get(CONTENT_DIGEST.encode(), b"")), _digests(seen)
+    shared = signed.keys() & actual.keys()
+    if any(signed[name] != actual[name] for name in shared):
+        return "Content-Digest does not match the body."
+    if is_required and not shared:
+        return "This action requires a Content-Digest with the proxy's algorithm (sha-256)."
+    return None
+
+
+def _digests(value: bytes) -> dict[bytes, bytes]:
+    members = (member.strip(b" \t").partition(b"=") for member in value.split(b","))
+    return {name.lower(): digest for name, _, digest in members}
+
+
+_KEYS_UNDER_WAY = Identity(
+    verdict=AgentVerdict.UNVERIFIED, why="The agent's key set is still being fetched. Try again in a moment."
+)
+_USED_BEFORE = "This signature was used before. Sign every request separately, with a new nonce."
+_DENIED = PolicyRefusal("agent_denied", Outcome.BLOCK, "The site's policy denies this action to this agent.")
+_CHALLENGED = PolicyRefusal("policy", Outcome.CHALLENGE, "The site requires a person to approve this agent's actions.")
+_OVER_QUOTA = PolicyRefusal("rate_limited", Outcome.BLOCK, "The agent exceeded its quota for this minute.")
+_RETRY_AFTER = (b"retry-after", b"%d" % AGENT_QUOTA_RETRY_AFTER_S)

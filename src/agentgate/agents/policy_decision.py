@@ -1,0 +1,186 @@
+"""What a site's agent policy means for a request of one agent: the decision, the quota, and whether its offer will do.
+
+An offer counts only when the agent's verified signature covers it. Prices are
+compared in minor units. The policy itself is stored with the site.
+"""
+
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import NamedTuple
+
+from msgspec import Struct, UnsetType
+
+from agentgate.agents.identity import Identity
+from agentgate.lib.clock import MINUTE_MS
+from agentgate.lib.enums import AgentPolicyAction, AgentPolicyDecision, AgentPolicyDefault, AgentVerdict
+from agentgate.lib.errors import CrawlerError
+from agentgate.lib.limiter import Limiter, Window
+from agentgate.sites.agent_policy import AgentPolicy
+from agentgate.sites.directory import SiteView
+from agentgate.sites.price import Price, read_price
+
+_DEFAULTS = {
+    AgentPolicyDefault.ALLOW: AgentPolicyAction.ALLOW,
+    AgentPolicyDefault.CHALLENGE: AgentPolicyAction.CHALLENGE,
+    AgentPolicyDefault.BLOCK: AgentPolicyAction.DENY,
+}
+
+
+class PolicyDecision(Struct, frozen=True, gc=False):
+    """The decision of a site's policy on a request of a verified agent."""
+
+    decision: AgentPolicyAction
+    # The policy names the agent, so its signature replaces the browser token that others need.
+    is_named: bool
+
+
+def policy_decision(policy: AgentPolicy, agent: str, action: str | None) -> PolicyDecision:
+    """Return the policy's decision on a verified agent. An entry for the action goes before the general one.
+
+    A denied agent stays denied for every action: nobody who writes `deny` expects an exception further down.
+    """
+    entry = policy.entry_for(agent)
+    if entry is None:
+        return PolicyDecision(_DEFAULTS[policy.default], is_named=False)
+    if entry.decision is AgentPolicyDecision.DENY:
+        return PolicyDecision(AgentPolicyAction.DENY, is_named=True)
+    if action is not None and not isinstance(entry.actions, UnsetType):
+        return PolicyDecision(entry.actions.get(action, AgentPolicyAction.ALLOW), is_named=True)
+    return PolicyDecision(AgentPolicyAction.ALLOW, is_named=True)
+
+
+# Few agents and actions are in use at a time.
+MOST_CACHED = 1_024
+
+
+class _QuotaCount(NamedTuple):
+    """The counters of an agent's requests for one action, under one policy."""
+
+    policy: AgentPolicy
+    windows: tuple[tuple[Window, str], ...]
+
+
+class Quotas:
+    """Counts the requests of verified agents. All workers share the counts as far as they share the shared cache."""
+
+    def __init__(self, limiter: Limiter) -> None:
+        self._limiter = limiter
+        self._counted: dict[tuple[int, str, str | None], _QuotaCount] = {}
+
+    @property
+    def is_local(self) -> bool:
+        """Return whether counting never waits."""
+        return self._limiter.is_local
+
+    async def is_within(self, site: SiteView, agent: str, action: str | None) -> bool:
+        """Count a request of an agent and return whether it is within its quotas."""
+        for window, subject in self._windows(site, agent, action):
+            if not await self._limiter.count(window, subject):
+                return False
+        return True
+
+    def is_within_now(self, site: SiteView, agent: str, action: str | None) -> bool:
+        """Like `is_within`, for a local cache that never waits."""
+        # Not `all`, which takes twice as long: there are two windows at most.
+        for window, subject in self._windows(site, agent, action):  # noqa: SIM110
+            if not self._limiter.count_now(window, subject):
+                return False
+        return True
+
+    def _windows(self, site: SiteView, agent: str, action: str | None) -> tuple[tuple[Window, str], ...]:
+        key = (site.number, agent, action)
+        counted = self._counted.get(key)
+        if counted is None or counted.policy is not site.agent_policy:
+            if len(self._counted) >= MOST_CACHED:
+                self._counted.clear()
+            counted = self._counted[key] = _QuotaCount(site.agent_policy, _windows(*key, policy=site.agent_policy))
+        return counted.windows
+
+
+def _windows(site: int, agent: str, action: str | None, *, policy: AgentPolicy) -> tuple[tuple[Window, str], ...]:
+    # Hashed: the agent chooses its URL, and keys must be short.
+    subject = f"{site}:{sha256(agent.encode()).hexdigest()[:32]}"
+    in_all = Window("agent", _per_agent(policy, agent), MINUTE_MS), subject
+    per_action = _per_action(policy, action)
+    if per_action is None:
+        return (in_all,)
+    return in_all, (Window("agent-action", per_action, MINUTE_MS), f"{subject}:{action}")
+
+
+def _per_agent(policy: AgentPolicy, agent: str) -> int:
+    entry = policy.entry_for(agent)
+    if entry is None or isinstance(entry.quota_per_minute, UnsetType):
+        return policy.quota_per_minute
+    return entry.quota_per_minute
+
+
+def _per_action(policy: AgentPolicy, action: str | None) -> int | None:
+    terms = None if action is None else policy.actions.get(action)
+    return None if terms is None or isinstance(terms.quota_per_minute, UnsetType) else terms.quota_per_minute
+
+
+EXACT = "crawler-exact-price"
+MOST = "crawler-max-price"
+# Files that tell crawlers the rules are free.
+FREE_PATHS = frozenset(
+    ("/robots.txt", "/sitemap.xml", "/security.txt", "/.well-known/security.txt", "/crawlers.json"),
+)
+READING = frozenset(("GET", "HEAD"))
+
+# The status of a refused offer at submit; the gateway's reasons go with it.
+REQUIRED, INVALID = "payment_required", "payment_invalid"
+
+Headers = Mapping[bytes, bytes]
+
+
+class PriceOffer(Struct, frozen=True, gc=False):
+    """Result of an offer: a price to charge, or the problem with the offer."""
+
+    # The price; None for a free request.
+    price: Price | None = None
+    error: CrawlerError | None = None
+    # `payment_required` or `payment_invalid`; None for a sufficient offer.
+    reason: str | None = None
+
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """Headers of a refused offer: the price and the problem."""
+        if self.price is None or self.error is None:
+            return []
+        return [(b"crawler-price", self.price.text().encode()), (b"crawler-error", self.error.value.encode())]
+
+
+FREE = PriceOffer()
+
+
+def is_free(method: str, path: str) -> bool:
+    """Return whether a request is for one of the files that never cost anything."""
+    return path in FREE_PATHS and method in READING
+
+
+def read_offer(price: Price | None, headers: Headers, identity: Identity) -> PriceOffer:
+    """Return the result of a request's offer at this price. For a free request no offer is read."""
+    if price is None:
+        return FREE
+    exact, most = headers.get(EXACT.encode()), headers.get(MOST.encode())
+    if exact is not None and most is not None:
+        return PriceOffer(price, CrawlerError.CONFLICTING_PRICE_HEADERS, INVALID)
+    if exact is None and most is None:
+        return PriceOffer(price, CrawlerError.MISSING_CRAWLER_PRICE, REQUIRED)
+    name, sent = (EXACT, exact) if exact is not None else (MOST, most or b"")
+    # A repeated header arrives joined, which is no valid price.
+    offer = read_price(sent.decode("latin-1").strip(" \t"))
+    if offer is None:
+        return PriceOffer(price, CrawlerError.INVALID_CRAWLER_PRICE_VALUE, INVALID)
+    if name not in identity.covered or identity.verdict is not AgentVerdict.VERIFIED:
+        is_verified = identity.verdict is AgentVerdict.VERIFIED
+        return PriceOffer(price, CrawlerError.STRONG_AUTH_REQUIRED, INVALID if is_verified else REQUIRED)
+    error = _shortfall(name, offer, price)
+    return PriceOffer(price) if error is None else PriceOffer(price, error, REQUIRED)
+
+
+def _shortfall(name: str, offer: Price, price: Price) -> CrawlerError | None:
+    if name == EXACT:
+        return None if offer == price else CrawlerError.INVALID_CRAWLER_EXACT_PRICE
+    is_enough = offer.currency == price.currency and offer.minor_units >= price.minor_units
+    return None if is_enough else CrawlerError.INVALID_CRAWLER_MAX_PRICE

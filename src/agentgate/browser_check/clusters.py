@@ -1,0 +1,316 @@
+"""Clusters: the same evidence from many addresses, counted for a day in bounded memory. No identity is kept.
+
+Evidence is what was done in a page (replays), its rhythm (timing), the computer (shape) and the TLS handshake (JA4).
+
+Digests are counted under a random key that the workers share and drop at the end of the day. People have popular
+browsers too, so that a header set or a phone's model says nothing; `signals/detectors/clusters.py` tells what does.
+"""
+
+import hashlib
+import secrets
+from collections import Counter, OrderedDict, deque
+from collections.abc import Mapping
+from math import log
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from agentgate.browser_check.rhythm import pace_of, rhythm_of
+from agentgate.decision.signals.detectors.browser_class import browser_class
+from agentgate.decision.signals.evidence import read_evidence
+from agentgate.http.address import network_of, source_of
+from agentgate.http.request import Request
+from agentgate.lib.clock import DAY_MS
+from agentgate.lib.shared_cache import SharedCache
+
+# Cached clusters; the least recently seen are evicted first.
+MOST_CLUSTERS = 16_384
+# The site's latest checks, of which a shape is a share.
+RECENT = 256
+SITES = 4_096
+# Addresses and share from which on a shape is a cluster, and a farm.
+SHAPE_ADDRESSES, SHAPE_SHARE = 32, 0.25
+FARM_ADDRESSES, FARM_NETWORKS, FARM_SHARE = 64, 8, 0.5
+# Of the farm's checks, so many come from an address of their own, and so many at most had any input.
+FARM_SINGLE, FARM_INPUT = 0.7, 0.05
+# The same input with at least so many events, from so many networks or addresses. No two people's sums are the same,
+# but an open page renews its token without new input, and its person may have moved or have IPv4 and IPv6.
+INPUT_EVENTS, INPUT_NETWORKS, INPUT_ADDRESSES = 8, 3, 4
+# The same rhythm from so many networks. It stays the same while an open page is only read, and carriers and privacy
+# relays change the address meanwhile.
+RHYTHM_NETWORKS = 4
+# The same pace of keys and presses, within a seventh, from so many networks, and so large a share of the site's latest
+# checks with a rhythm. Of people one in some ten thousands has a given pace.
+PACE_NETWORKS, PACE_SHARE = 8, 1 / 32
+# A handshake is its engine's. Of one that names several engines, so many of its checks name another than most do:
+# an extension that changes the name is far rarer.
+OTHER_ENGINES = 0.2
+# So many bits count distinct addresses: up to some 1,000 of them.
+BITS = 256
+# From so many addresses on, which this worker has seen itself, the workers count together.
+SHARED_FROM = 4
+SUSPECTED_MS = 60 * 60_000
+
+# Properties of the computer that do not change between visits.
+SHAPE = (
+    *("platform", "screen", "hardwareConcurrency", "deviceMemory", "renderer", "languages", "timezone"),
+    *("touchPoints", "plugins", "userAgent"),
+)
+# A header that the site's adapter alone sets (`CheckAdmission.see`).
+JA4_HEADER = "x-ja4"
+JA4_NAME = JA4_HEADER.encode()
+EVENTS = ("pointerMoves", "touches", "keys", "scrolls", "clicks")
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+class ClusterMembership(Struct, frozen=True):
+    """The clusters of a check: labels, and the key of the day's budget of its cluster."""
+
+    labels: tuple[str, ...] = ()
+    cluster: str = ""
+    # An exact replay: at most one member of such a cluster is a person.
+    is_replayed: bool = False
+
+
+# Labels, each with the digest of its cluster.
+FoundClusters = list[tuple[str, bytes]]
+
+
+class CountedCheck(Struct, frozen=True):
+    """One verification as it is counted: its site, and keyed numbers in place of address and network."""
+
+    site: int
+    address: int
+    network: int
+    has_input: bool
+
+
+class Cluster(Struct):
+    """How often some evidence came, with bitmaps of its addresses and networks."""
+
+    count: int = 0
+    with_input: int = 0
+    addresses: int = 0
+    networks: int = 0
+    # Addresses that all workers together have reported.
+    shared: int = 0
+    # Of a handshake: how many checks named which engine.
+    engines: dict[str, int] = {}
+
+    def add(self, address: int, network: int) -> bool:
+        """Count one more; say whether its address is new."""
+        bit = 1 << address % BITS
+        is_new = not self.addresses & bit
+        self.count += 1
+        self.addresses |= bit
+        self.networks |= 1 << network % BITS
+        return is_new
+
+    @property
+    def distinct(self) -> int:
+        """About how many addresses there were."""
+        return max(_distinct(self.addresses), self.shared)
+
+
+class Clusters:
+    """Counts visitors of a site with identical evidence."""
+
+    def __init__(self, shared_cache: SharedCache) -> None:
+        self._shared_cache = shared_cache
+        self._day = -1
+        self._key = b""
+        self._known: OrderedDict[bytes, Cluster] = OrderedDict()
+        self._recent: OrderedDict[tuple[str, int], tuple[deque[bytes], Counter[bytes]]] = OrderedDict()
+        # Headers of clusters, by site -> until when visitors with these headers get more work.
+        self._suspected: OrderedDict[tuple[int, bytes], int] = OrderedDict()
+        self._now_ms = 0
+
+    async def observe(
+        self, site: int, request: Request, signals: Mapping[str, Any], interaction: object, now_ms: int
+    ) -> ClusterMembership:
+        """Count a verification, and return its clusters."""
+        await self._start_day(now_ms)
+        did = interaction if isinstance(interaction, Mapping) else {}
+        events = sum(read_evidence(did).number(name) or 0 for name in EVENTS)
+        seen = CountedCheck(
+            site, self._number(source_of(request.address)), self._number(network_of(request.address)), events > 0
+        )
+        replays = await self._replays(seen, did, events)
+        # The first cluster with a label names the budget.
+        found = [
+            *replays,
+            *await self._paces(seen, did),
+            *await self._handshakes(seen, request),
+            *await self._shapes(seen, request, signals),
+        ]
+        if not found:
+            return ClusterMembership()
+        self._suspect(site, request)
+        labels = dict.fromkeys(label for label, _ in found)
+        return ClusterMembership(tuple(labels), found[0][1].hex(), is_replayed=bool(replays))
+
+    async def _replays(self, seen: CountedCheck, did: Mapping[str, Any], events: float) -> FoundClusters:
+        """Find exact copies of the input, or of its rhythm to the millisecond."""
+        found: FoundClusters = []
+        if events >= INPUT_EVENTS and read_evidence(did).number("variation") is not None:
+            digest = self._digest(b"input", seen.site, did)
+            if is_replay(await self._count(digest, seen)):
+                found.append(("cluster.evidence", digest))
+        rhythm = rhythm_of(did)
+        if rhythm is not None:
+            digest = self._digest(b"rhythm", seen.site, rhythm)
+            if _distinct((await self._count(digest, seen)).networks) >= RHYTHM_NETWORKS:
+                found.append(("cluster.timing", digest))
+        return found
+
+    async def _paces(self, seen: CountedCheck, did: Mapping[str, Any]) -> FoundClusters:
+        """Find rhythms that differ only by added noise."""
+        rhythm = rhythm_of(did)
+        if rhythm is None:
+            return []
+        # The steps are shifted each day, so that clients cannot stay on their edges.
+        digest = self._digest(b"pace", seen.site, pace_of(rhythm, self._key[0] / 256))
+        cluster = await self._count(digest, seen)
+        share = self._share(("pace", seen.site), digest)
+        is_many = _distinct(cluster.networks) >= PACE_NETWORKS and share >= PACE_SHARE
+        return [("cluster.timing", digest)] if is_many else []
+
+    async def _handshakes(self, seen: CountedCheck, request: Request) -> FoundClusters:
+        """Find a TLS handshake that many addresses use under the names of different engines."""
+        ja4 = request.header(JA4_HEADER)
+        if ja4 is None:
+            return []
+        digest = self._digest(b"ja4", seen.site, ja4)
+        cluster = await self._count(digest, seen)
+        engine = browser_class(request.header("user-agent") or "").engine
+        cluster.engines[engine] = cluster.engines.get(engine, 0) + 1
+        share = self._share(("ja4", seen.site), digest)
+        if cluster.count - max(cluster.engines.values()) < OTHER_ENGINES * cluster.count:
+            return []
+        # Never a farm: behind a proxy that terminates TLS, all visitors share one handshake.
+        return [("cluster.ja4", digest)] if many_labels("cluster.ja4", cluster, share) else []
+
+    async def _shapes(self, seen: CountedCheck, request: Request, signals: Mapping[str, Any]) -> FoundClusters:
+        digest = self._shape(seen.site, request, signals)
+        if digest is None:
+            return []
+        cluster = await self._count(digest, seen)
+        share = self._share(("shape", seen.site), digest)
+        return [(label, digest) for label in many_labels("cluster.shape", cluster, share)]
+
+    def is_suspected(self, site: int, request: Request) -> bool:
+        """Return whether a caller has the headers of a cluster that was seen within the hour."""
+        until_ms = self._suspected.get((site, self._headers(request)))
+        return until_ms is not None and self._now_ms < until_ms
+
+    def _suspect(self, site: int, request: Request) -> None:
+        self._suspected[site, self._headers(request)] = self._now_ms + SUSPECTED_MS
+        if len(self._suspected) > MOST_CLUSTERS:
+            self._suspected.popitem(last=False)
+
+    async def _start_day(self, now_ms: int) -> None:
+        """Drop all counts when a day begins, and take the day's key."""
+        self._now_ms = now_ms
+        day = now_ms // DAY_MS
+        if day == self._day:
+            return
+        name = f"cluster-key:{day}"
+        key = await self._shared_cache.get(name)
+        if key is None:
+            if await self._shared_cache.take_once(f"{name}:made", ttl_ms=DAY_MS):
+                await self._shared_cache.put(name, secrets.token_bytes(16), ttl_ms=DAY_MS)
+            # If the store does not keep the key, this worker counts alone.
+            key = await self._shared_cache.get(name) or secrets.token_bytes(16)
+        if day != self._day:
+            self._day, self._key = day, key
+            self._known.clear()
+            self._recent.clear()
+            self._suspected.clear()
+
+    async def _count(self, digest: bytes, seen: CountedCheck) -> Cluster:
+        cluster = self._known.get(digest)
+        if cluster is None:
+            cluster = self._known[digest] = Cluster()
+            if len(self._known) > MOST_CLUSTERS:
+                self._known.popitem(last=False)
+        self._known.move_to_end(digest)
+        cluster.with_input += seen.has_input
+        is_new = cluster.add(seen.address, seen.network)
+        if is_new and not self._shared_cache.is_alone and cluster.distinct >= SHARED_FROM:
+            await self._share_count(cluster, digest, seen.address)
+        return cluster
+
+    async def _share_count(self, cluster: Cluster, digest: bytes, address: int) -> None:
+        name = f"cluster:{digest.hex()}"
+        is_first = await self._shared_cache.take_once(f"{name}:{address % BITS}", ttl_ms=DAY_MS)
+        total = await self._shared_cache.add(name, int(is_first), ttl_ms=DAY_MS)
+        cluster.shared = max(cluster.shared, _estimate(total))
+
+    def _share(self, kind: tuple[str, int], digest: bytes) -> float:
+        """Add a check to the latest of a kind and site, and return the digest's share of them."""
+        if kind not in self._recent:
+            self._recent[kind] = deque(), Counter()
+            if len(self._recent) > SITES:
+                self._recent.popitem(last=False)
+        order, counts = self._recent[kind]
+        order.append(digest)
+        counts[digest] += 1
+        if len(order) > RECENT:
+            oldest = order.popleft()
+            counts[oldest] -= 1
+            if not counts[oldest]:
+                del counts[oldest]
+        return counts[digest] / len(order)
+
+    def _shape(self, site: int, request: Request, signals: Mapping[str, Any]) -> bytes | None:
+        """Return the digest of a computer's evidence; None for Apple's phones, of which millions are the same."""
+        agent = request.header("user-agent") or ""
+        browser = browser_class(agent)
+        if browser.engine == "safari" and browser.mobile:
+            return None
+        names = [name.decode("latin-1") for name, _ in request.headers if name != JA4_NAME]
+        told = [signals.get(name) for name in SHAPE]
+        if all(value is None for value in told):
+            return None
+        return self._digest(b"shape", site, [told, agent, request.header("accept-language"), names])
+
+    def _headers(self, request: Request) -> bytes:
+        told = [request.header(name) for name in ("user-agent", "accept-language", "sec-ch-ua-platform")]
+        return self._digest(b"headers", 0, told)
+
+    def _digest(self, kind: bytes, site: int, value: object) -> bytes:
+        data = kind + site.to_bytes(8, "big") + _encode(value)
+        return hashlib.blake2b(data, key=self._key, digest_size=16).digest()
+
+    def _number(self, text: str) -> int:
+        return int.from_bytes(hashlib.blake2b(text.encode(), key=self._key, digest_size=8).digest(), "big")
+
+
+def is_replay(cluster: Cluster) -> bool:
+    """Return whether input that is unique to one person came from several networks."""
+    return _distinct(cluster.networks) >= INPUT_NETWORKS or cluster.distinct >= INPUT_ADDRESSES
+
+
+def many_labels(label: str, cluster: Cluster, share: float) -> list[str]:
+    """Return the labels of a computer's or handshake's counts: many addresses, and a farm."""
+    if cluster.distinct < SHAPE_ADDRESSES or share < SHAPE_SHARE:
+        return []
+    is_farm = (
+        cluster.distinct >= FARM_ADDRESSES
+        and _distinct(cluster.networks) >= FARM_NETWORKS
+        and share >= FARM_SHARE
+        and _distinct(cluster.addresses) >= FARM_SINGLE * min(cluster.count, BITS)
+        and cluster.with_input <= FARM_INPUT * cluster.count
+    )
+    return [label, "cluster.farm"] if is_farm else [label]
+
+
+def _distinct(bitmap: int) -> int:
+    return _estimate(bitmap.bit_count())
+
+
+def _estimate(bits: int) -> int:
+    """Estimate the number of distinct items that set so many bits (linear counting)."""
+    empty = BITS - min(bits, BITS - 1)
+    return round(BITS * log(BITS / empty))

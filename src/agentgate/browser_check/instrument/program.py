@@ -1,0 +1,251 @@
+"""The instrument: a program made for one challenge whose answer a real browser finds, and the check of that answer.
+
+The same draw writes the program and computes what it gives, so checking costs no more than making, and neither runs
+JavaScript. Pure and deterministic. Whoever knows the seed can compute the answer: it must not leave the service.
+"""
+
+import hmac
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from agentgate.browser_check.instrument.draw import Piece, ProgramState, ProgramStep, RandomChoices
+from agentgate.browser_check.instrument.language import LANGUAGE
+from agentgate.browser_check.instrument.layout import LAYOUTS, Arrangement, Boxes
+from agentgate.browser_check.instrument.methods import METHODS, worker_facts
+from agentgate.browser_check.instrument.state import WORDS, Maker, avalanche
+from agentgate.browser_check.instrument.tree import TREES, DocumentAccess, native_objects
+from agentgate.browser_check.instrument.values import VALUES, truth
+
+
+def arranged(maker: Maker, steps: Sequence[ProgramStep]) -> list[ProgramStep]:
+    """Arrange statements that come one after the other."""
+    found: list[ProgramStep] = []
+    left = list(steps)
+    while left:
+        size = min(len(left), maker.draw.between(1, 4))
+        group, left = left[:size], left[size:]
+        found.append(maker.draw.pick(MANY if size > 1 else SINGLE)(maker, group))
+    return found
+
+
+def _row(_: Maker, steps: Sequence[ProgramStep]) -> ProgramStep:
+    return ProgramStep("".join(step.script for step in steps), _run(steps))
+
+
+def _machine(maker: Maker, steps: Sequence[ProgramStep]) -> ProgramStep:
+    """Each statement is a case of a switch in a loop; one case is never reached."""
+    draw = maker.draw
+    at = draw.name()
+    numbers = draw.some(range(1, 200), len(steps) + 1)
+    unused = numbers.pop()
+    cases = [
+        f"case {draw.literal(number)}:{step.script}{at}={following};{draw.pick(('break', 'continue'))};"
+        for number, following, step in zip(numbers, [*numbers[1:], 0], steps, strict=True)
+    ]
+    cases.append(f"case {unused}:{_noise(maker)}{at}={draw.pick(numbers)};break;")
+    script = f"for(let {at}={draw.literal(numbers[0])};{at};)switch({at}){{{''.join(draw.shuffled(cases))}}}"
+    return ProgramStep(script, _run(steps))
+
+
+def _branch(maker: Maker, steps: Sequence[ProgramStep]) -> ProgramStep:
+    """Statements behind a condition that holds in every engine."""
+    body = "".join(step.script for step in steps)
+    condition, noise = truth(maker.draw), _noise(maker)
+    if maker.draw.below(2):
+        return ProgramStep(f"if({condition}){{{body}}}else{{{noise}}}", _run(steps))
+    return ProgramStep(f"if(!({condition})){{{noise}}}else{{{body}}}", _run(steps))
+
+
+def _labelled(maker: Maker, steps: Sequence[ProgramStep]) -> ProgramStep:
+    """A block that is left before its end."""
+    label = maker.draw.name()
+    body = "".join(step.script for step in steps)
+    return ProgramStep(f"{label}:{{{body}if({truth(maker.draw)})break {label};{_noise(maker)}}}", _run(steps))
+
+
+def _called(maker: Maker, steps: Sequence[ProgramStep]) -> ProgramStep:
+    """Statements in a function of their own."""
+    return ProgramStep(f"{maker.call(''.join(step.script for step in steps))};", _run(steps))
+
+
+def _repeated(maker: Maker, steps: Sequence[ProgramStep]) -> ProgramStep:
+    """Statements that run several times."""
+    index, times = maker.draw.name(), maker.draw.between(2, 3)
+    body = "".join(step.script for step in steps)
+    return ProgramStep(f"for(let {index}={times};{index}--;){{{body}}}", _run(list(steps) * times))
+
+
+def _run(steps: Sequence[ProgramStep]) -> Callable[[ProgramState], None]:
+    runs = [step.run for step in steps]
+
+    def run(state: ProgramState) -> None:
+        for each in runs:
+            each(state)
+
+    return run
+
+
+def _noise(maker: Maker) -> str:
+    """A statement that is never reached."""
+    name, _ = maker.read()
+    return f"{maker.round(name)[0]};"
+
+
+SINGLE: Final = (_row, _branch, _labelled, _called, _repeated)
+MANY: Final = (_row, _machine, _machine, _branch, _labelled, _called, _repeated)
+
+
+# How many pieces of each kind a program has: enough for hundreds of branches, small enough for 6 KB.
+MOST_PIECES: Final = 3
+METHOD_PIECES: Final = 2
+# No piece is added where those before it took as many characters.
+LANGUAGE_ROOM: Final = 320
+VALUE_ROOM: Final = 200
+TREE_ROOM: Final = 230
+LAYOUT_ROOM: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class InstrumentAnswer:
+    """What the program called back with: in the page, and in the worker where there was one."""
+
+    page: str
+    worker: str | None = None
+
+
+def make_program(seed: bytes, challenge_id: str) -> str:
+    """Classic script text; it calls `globalThis["agentgate:" + challengeId]` once with its answer."""
+    if not challenge_id.replace("_", "").replace("-", "").isalnum() or not challenge_id.isascii():
+        raise ValueError("a challenge's id has letters, digits, hyphens and underscores only")
+    # The leading semicolon ends whatever script this one was appended to.
+    return f';globalThis["agentgate:{challenge_id}"](({make_function(seed, challenge_id)})());\n'
+
+
+def make_function(seed: bytes, challenge_id: str) -> str:
+    """Return the program as a function expression that returns its answer and refers to nothing around it."""
+    return _drawn(seed, challenge_id).function()
+
+
+def check_answer(seed: bytes, challenge_id: str, answer: InstrumentAnswer) -> bool:
+    """Return whether the answer is right. A page without a worker has no worker's part; an empty one is wrong."""
+    right = right_answer(seed, challenge_id)
+    page = _is_same(right.page, answer.page)
+    worker = answer.worker is None or _is_same(right.worker or "", answer.worker)
+    return page and worker
+
+
+def right_answer(seed: bytes, challenge_id: str) -> InstrumentAnswer:
+    """Compute the answer of a real browser, for the check and for tests."""
+    return _drawn(seed, challenge_id).answer()
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    maker: Maker
+    page: DocumentAccess
+    boxes: Boxes
+    where: str
+    page_start: list[int]
+    worker_start: list[int]
+    shared: list[ProgramStep]
+    in_page: list[ProgramStep]
+    in_layout: list[ProgramStep]
+    made: list[ProgramStep]
+    in_worker: list[ProgramStep]
+    end: list[ProgramStep]
+
+    def answer(self) -> InstrumentAnswer:
+        page, worker = list(self.page_start), list(self.worker_start)
+        for step in (*self.shared, *self.in_page, *self.made, *self.in_layout, *self.end):
+            step.run(page)
+        for step in (*self.shared, *self.in_worker, *self.end):
+            step.run(worker)
+        return InstrumentAnswer(page=_hex(page), worker=_hex(worker))
+
+    def function(self) -> str:
+        maker, where = self.maker, self.where
+        error = maker.draw.name()
+        start = maker.start(self.page_start, self.worker_start, where)
+        body = (
+            f"{maker.runtime()}{start}{maker.declared()}{_joined(self.shared)}"
+            f"if({where}){{{self._page_script()}}}else{{{_joined(self.in_worker)}}}{_joined(self.end)}{maker.written()}"
+        )
+        return (
+            f'()=>{{"use strict";const {where}=typeof document!="undefined";'
+            f'try{{return(()=>{{{body}}})()}}catch({error}){{return"failed"}}}}'
+        )
+
+    def _page_script(self) -> str:
+        page, boxes = self.page, self.boxes
+        return (
+            f"{page.runtime()}{page.declared()}{_joined(self.in_page)}{boxes.runtime()}{_joined(self.made)}"
+            f"{boxes.attached()}try{{{_joined(self.in_layout)}}}finally{{{boxes.removed()}}}"
+        )
+
+
+def _drawn(seed: bytes, challenge_id: str) -> _Program:
+    draw = RandomChoices(b"agentgate instrument 1\0" + len(seed).to_bytes(2, "big") + seed + challenge_id.encode())
+    maker = Maker(draw)
+    page = DocumentAccess(maker)
+    boxes = Boxes(page)
+    pieces = _fitting(maker, [partial(make, maker) for make in draw.some(LANGUAGE, MOST_PIECES)], LANGUAGE_ROOM)
+    pieces += _fitting(maker, [partial(make, maker) for make in draw.some(VALUES, MOST_PIECES)], VALUE_ROOM)
+    methods = [worker_facts(maker), *(make(maker) for make in draw.some(METHODS, METHOD_PIECES))]
+    shared, in_worker = _mixed(maker, pieces), _mixed(maker, methods)
+    with page.hoisting():
+        trees = _fitting(maker, [partial(make, page) for make in draw.some(TREES, MOST_PIECES)], TREE_ROOM)
+        arrangements = _arrangements(boxes)
+        in_page = _mixed(maker, [native_objects(page), *trees])
+        in_layout = _mixed(maker, [boxes.measured(arrangement.measures) for arrangement in arrangements])
+    return _Program(
+        maker=maker,
+        page=page,
+        boxes=boxes,
+        where=draw.name(),
+        page_start=[draw.word() for _ in range(WORDS)],
+        worker_start=[draw.word() for _ in range(WORDS)],
+        shared=shared,
+        in_page=in_page,
+        made=[arrangement.step for arrangement in arrangements],
+        in_layout=in_layout,
+        in_worker=in_worker,
+        end=avalanche(maker),
+    )
+
+
+def _fitting(maker: Maker, makers: Sequence[Callable[[], Piece]], room: int) -> list[Piece]:
+    """Make one piece after the other while there is room."""
+    pieces: list[Piece] = []
+    for make in makers:
+        if room > 0:
+            declared = len(maker.hoisted)
+            pieces.append(make())
+            room -= len(pieces[-1].script) + sum(map(len, maker.hoisted[declared:]))
+    return pieces
+
+
+def _arrangements(boxes: Boxes) -> list[Arrangement]:
+    """Draw two or three arrangements."""
+    drawn = boxes.draw.some(LAYOUTS, MOST_PIECES)
+    found = [make(boxes) for make in drawn[:-1]]
+    if sum(len(arrangement.step.script) for arrangement in found) < LAYOUT_ROOM:
+        found.append(drawn[-1](boxes))
+    return found
+
+
+def _mixed(maker: Maker, pieces: Sequence[Piece]) -> list[ProgramStep]:
+    return arranged(maker, [maker.mixed(piece) for piece in maker.draw.shuffled(pieces)])
+
+
+def _joined(steps: Sequence[ProgramStep]) -> str:
+    return "".join(step.script for step in steps)
+
+
+def _hex(state: ProgramState) -> str:
+    return "".join(f"{word:08x}" for word in state[:WORDS])
+
+
+def _is_same(right: str, given: str) -> bool:
+    return hmac.compare_digest(right.encode(), given.encode("utf-8", "surrogatepass"))

@@ -1,0 +1,106 @@
+"""The verdict on a verification, from the proofs, the rules and the person's answer. Pure."""
+
+from enum import Enum
+
+from msgspec import Struct
+
+from agentgate.browser_check.step_up import MOST_ROBOT_TRAITS
+from agentgate.decision.signals.families import FAMILIES, OF_PROGRAMS, families_of
+from agentgate.lib.enums import Mode, Outcome
+
+# Labels of automated browsers: pressing a button does not make one a person. Nor does it where there is
+# nothing to judge, or where independent parts of the evidence contradict a person.
+DEFINITE = frozenset(
+    (
+        "browser.webdriver",
+        "browser.automation",
+        "browser.headless",
+        "browser.instrument_failed",
+        "behavior.untrusted_events",
+        "evidence.missing",
+        "evidence.contradictory",
+        "input.synthetic",
+        "cluster.spent",
+    )
+)
+# With one of these labels, the presses must look like a hand's.
+ROBOTS = frozenset((*FAMILIES["path"], *FAMILIES["robotic"]))
+# Programs by their own name. They run no scripts, so none of them can have run the check.
+PROGRAMS = frozenset(
+    (
+        "ua.missing",
+        "ua.http_library",
+        "ua.headless",
+        "ua.scanner",
+        "ua.git",
+        "ua.package_manager",
+        "ua.feed_reader",
+        "ua.webhook",
+        "ua.bare",
+    )
+)
+# Exceptions: programs that the site or operator wants, and browsers whose names look like a program's.
+EXCUSED = frozenset(("ua.browser", "ua.claims_browser", "ua.wanted", "ua.webview", "list.allow"))
+
+
+class CheckVerdict(Enum):
+    """Result of a verification."""
+
+    PASSED = "passed"
+    STEP_UP = "step_up"
+    FAILED = "failed"
+
+
+class Proof(Struct, frozen=True, kw_only=True):
+    """Results of the work, the instrument and the shown check, apart from the rules' verdict on the evidence."""
+
+    # Every puzzle is solved, and the program's answer is right.
+    work: bool
+    instrument: bool
+    # The check for a person was asked for before this verification.
+    asked: bool
+    # Whether its answer is right; None when none came, or none had been asked for.
+    answer: bool | None
+    # Of the answer: traits of presses that hands do not have, and whether assistive tools made them all.
+    traits: int = 0
+    assistive: bool = False
+
+
+def judge(proof: Proof, outcome: Outcome, labels: tuple[str, ...]) -> CheckVerdict:
+    """Return the verdict of enforce mode. `outcome` is that of the rules."""
+    if not (proof.work and proof.instrument) or outcome in {Outcome.BLOCK, Outcome.DROP} or proof.answer is False:
+        return CheckVerdict.FAILED
+    if is_program(labels):
+        return CheckVerdict.FAILED
+    if proof.answer is None:
+        # Once required, the shown check stays required, even if later evidence is clean.
+        return CheckVerdict.STEP_UP if proof.asked or outcome is Outcome.CHALLENGE else CheckVerdict.PASSED
+    still_challenged = outcome is Outcome.CHALLENGE and not is_excused(proof, labels)
+    return CheckVerdict.FAILED if still_challenged else CheckVerdict.PASSED
+
+
+def is_excused(proof: Proof, labels: tuple[str, ...]) -> bool:
+    """Return whether a right answer overrides the evidence."""
+    if not DEFINITE.isdisjoint(labels):
+        return False
+    # Presses of assistive tools cannot be judged, and such tools do not cause this evidence.
+    if proof.assistive and not OF_PROGRAMS.isdisjoint(families_of(labels)):
+        return False
+    return ROBOTS.isdisjoint(labels) or proof.traits <= MOST_ROBOT_TRAITS
+
+
+def is_program(labels: tuple[str, ...]) -> bool:
+    """Return whether the User-Agent is that of a program which runs no pages."""
+    return not PROGRAMS.isdisjoint(labels) and EXCUSED.isdisjoint(labels)
+
+
+def recorded(verdict: CheckVerdict, outcome: Outcome, mode: Mode) -> tuple[Outcome, Outcome | None]:
+    """Return the outcome to record and, in monitor mode, the one that enforce mode would have had.
+
+    Where the rules allow what the proofs or the answer do not, somebody was challenged and did not pass.
+    """
+    if verdict is not CheckVerdict.PASSED and outcome is Outcome.ALLOW:
+        outcome = Outcome.CHALLENGE
+    if mode is Mode.ENFORCE or outcome is Outcome.ALLOW:
+        return outcome, None
+    return Outcome.ALLOW, outcome

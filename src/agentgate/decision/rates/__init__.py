@@ -1,0 +1,1 @@
+"""How often visitors and networks come, counted over all workers."""

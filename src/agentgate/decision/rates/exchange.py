@@ -1,0 +1,97 @@
+"""RateExchange: rates over the workers of several machines, told to Redis.
+
+Two ways: `tell`, in the background for all counts that have grown, and `ask`, soon for a count that may have reached a
+mark. Nobody waits for the answer.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from agentgate.decision.rates.sharing import Key, RateSharing, SharedCount
+from agentgate.lib.clock import MINUTE_MS
+from agentgate.lib.database import StoreUnavailable
+from agentgate.lib.shared_cache import SharedCache
+
+# A count of this minute is still asked for in the next one, and the clocks of two machines differ.
+SHARED_TTL_MS = 3 * MINUTE_MS
+
+
+class RateExchange(RateSharing):
+    """Tells a shared store what this worker counted since the last time, against what all others counted."""
+
+    def __init__(self, shared_cache: SharedCache, *, workers: int) -> None:
+        super().__init__(workers=workers)
+        self._shared_cache = shared_cache
+        self._urgent: dict[Key, tuple[int, SharedCount]] = {}
+        self._telling = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+
+    def ask(self, minute: int, count: SharedCount, *, rest_ms: int, marks: Sequence[int]) -> None:
+        """Tell soon what this worker counted, if that is as much as it may keep to itself."""
+        at = count.sum(rest_ms)
+        # Past the last mark nothing changes, but the minute before fades, and the sum may fall below it again.
+        if at < marks[-1]:
+            untold = count.own - count.told
+            most = self._step(at - untold, marks)
+            if untold < most:
+                count.ask_at = count.told + most
+                return
+            self._tell_soon(minute, count)
+        count.ask_at = count.own + self._step(at, marks)
+
+    def finish(self, minute: int, count: SharedCount) -> None:
+        """Do nothing: the next `tell` completes the minute."""
+
+    async def tell(self, minute: int, counts: Sequence[SharedCount]) -> None:
+        """Tell what was counted since the last time and learn the others'; raise StoreUnavailable when that failed."""
+        # One at a time: two that overtake each other would tell the same requests twice.
+        async with self._telling:
+            sent = [count.own for count in counts]
+            amounts = [count.own - count.told for count in counts]
+            # Told from here on: what is told before the answer is the rest only.
+            for count in counts:
+                count.told = count.own
+            try:
+                totals = await self._shared_cache.exchange(
+                    [(name_of(minute, count.key), amount) for count, amount in zip(counts, amounts, strict=True)],
+                    ttl_ms=SHARED_TTL_MS,
+                )
+            except BaseException:
+                # Told again the next time; until then this worker's own counts stand.
+                for count, amount in zip(counts, amounts, strict=True):
+                    count.told -= amount
+                raise
+            for count, own, amount, total in zip(counts, sent, amounts, totals, strict=True):
+                _take(count, own, amount, total)
+
+    def _tell_soon(self, minute: int, count: SharedCount) -> None:
+        """Tell without waiting, where waiting would take long; all that is asked meanwhile goes together."""
+        self._urgent[count.key] = (minute, count)
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._tell_urgent())
+
+    async def _tell_urgent(self) -> None:
+        while self._urgent:
+            urgent, self._urgent = self._urgent, {}
+            for minute in {minute for minute, _ in urgent.values()}:
+                try:
+                    await self.tell(minute, [count for its, count in urgent.values() if its == minute])
+                except StoreUnavailable:
+                    # They are told in the background when it is back.
+                    return
+
+
+def _take(count: SharedCount, own: int, amount: int, total: int) -> None:
+    """Take over an answer: `total` of all workers, after `amount` more had made this worker's own `own`."""
+    if total < count.total:
+        # The store began at nothing, and has no more of this worker's than was sent now. The rest is told again, by
+        # every worker; until then what is known of the others stays.
+        count.told -= own - amount
+        own = amount
+    count.others = max(count.others, total - own)
+    count.total = total
+
+
+def name_of(minute: int, key: Key) -> str:
+    """Return the shared store's key of a count."""
+    return f"rate:{minute}:{key}"

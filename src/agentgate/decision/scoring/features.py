@@ -1,0 +1,45 @@
+"""Features: the input of models. Signal labels count 1 when present; figures have their values.
+
+A feature that is absent counts 0, so figures of 0 are left out too. Never content, never an address. Score bands are
+labels that say how sure a model is, so that rules can match them like any other label.
+"""
+
+from collections.abc import Mapping
+
+from agentgate.decision.signals.facts import Observation
+from agentgate.decision.signals.numbers import NUMBERS
+from agentgate.sites.rules.labels import is_label
+
+# Labels derived from scores: a model must not learn from its own output.
+SCORE_LABELS = "model."
+
+
+def is_feature(name: str) -> bool:
+    """Return whether a model may name this feature."""
+    return name in NUMBERS or (is_label(name) and not name.startswith(SCORE_LABELS))
+
+
+def feature_values(observation: Observation) -> dict[str, float]:
+    """Return the feature vector of a request, for training and for evidence."""
+    values = {label: 1.0 for label in observation.labels if not label.startswith(SCORE_LABELS)}
+    values.update({name: number for name, number in observation.numbers.items() if number})
+    return values
+
+
+LIKELY = 0.8
+POSSIBLE = 0.5
+
+
+def band_labels(scores: Mapping[str, float]) -> tuple[str, ...]:
+    """Return `model.<kind>.possible` for each score from 0.5 on, and `model.<kind>.likely` beside it from 0.8 on."""
+    if not scores or max(scores.values()) < POSSIBLE:
+        # Most requests.
+        return ()
+    labels: list[str] = []
+    # Sorted as all labels are: kinds by name, and `likely` before `possible`.
+    for kind in sorted(scores):
+        if scores[kind] >= LIKELY:
+            labels.append(f"model.{kind}.likely")
+        if scores[kind] >= POSSIBLE:
+            labels.append(f"model.{kind}.possible")
+    return tuple(labels)

@@ -1,0 +1,296 @@
+"""From an observation to scores: pure, synchronous, a few microseconds."""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from math import exp, floor
+from operator import getitem, itemgetter
+from typing import Any, Protocol
+
+from msgspec import Struct, UnsetType
+
+from agentgate.decision.scoring.model_file import Isotonic, ModelFile, Platt
+from agentgate.decision.scoring.tree_function import compile_trees, inputs_of
+from agentgate.decision.signals.facts import Observation
+from agentgate.decision.signals.numbers import NUMBERS, OF_CONTENT
+from agentgate.lib.enums import ModelKind
+
+# Beyond this the score is 0 or 1 to all its decimals, and `exp` would soon overflow.
+_CERTAIN = 40.0
+# Cached results; a full cache is cleared, which is simpler than an eviction order and as good here.
+MOST_CACHED = 20_000
+
+# Ranks of figures among thresholds, and figures as they are.
+Reading = tuple[tuple[int, ...], tuple[float, ...]]
+
+_look_up: Callable[[dict[int, int], int], int] = getitem
+
+
+class Scores(Struct, frozen=True, gc=False):
+    """Score by kind of model, to four decimals, and the versions; the same of candidates, which decide nothing."""
+
+    values: Mapping[str, float]
+    versions: Mapping[str, str]
+    shadow_values: Mapping[str, float]
+    shadow_versions: Mapping[str, str]
+
+
+class Scorer(Protocol):
+    """A model that can score."""
+
+    @property
+    def figures(self) -> Mapping[str, Sequence[float] | None]:
+        """The figures that it reads, with the thresholds they are compared with; None where each value counts."""
+        ...
+
+    def score(self, labels: Sequence[str], numbers: Mapping[str, float]) -> float:
+        """Return the score, 0 to 1, rounded."""
+        ...
+
+
+class Calibration:
+    """From a margin to a score."""
+
+    def __init__(self, model: ModelFile) -> None:
+        found = model.calibration
+        self._platt = (found.a, found.b) if isinstance(found, Platt) else None
+        self._points = (found.x, found.y) if isinstance(found, Isotonic) else None
+
+    def score(self, margin: float) -> float:
+        """Return the calibrated score, rounded."""
+        if self._platt is not None:
+            margin = self._platt[0] * margin + self._platt[1]
+        score = _sigmoid(margin)
+        if self._points is not None:
+            score = _between(*self._points, score)
+        # Ten times as quick as `round`, and the same for everything between 0 and 1.
+        return int(score * 10_000 + 0.5) / 10_000
+
+
+class LogisticScorer:
+    """A weighted sum of the features that are there."""
+
+    def __init__(self, model: ModelFile) -> None:
+        weights = [] if isinstance(model.weights, UnsetType) else model.weights
+        weighted = dict(zip(model.features, weights, strict=True))
+        self._bias = model.bias
+        self._labels = {name: weight for name, weight in weighted.items() if name not in NUMBERS}
+        self._figures = tuple((name, weight) for name, weight in weighted.items() if name in NUMBERS)
+        self._calibration = Calibration(model)
+        self.figures: Mapping[str, Sequence[float] | None] = dict.fromkeys(name for name, _ in self._figures)
+        # The score by the labels, of a model that asks for nothing else.
+        self._cached: dict[tuple[str, ...], float] = {}
+
+    def score(self, labels: Sequence[str], numbers: Mapping[str, float]) -> float:
+        if self._figures:
+            return self._score(labels, numbers)
+        key = tuple(labels)
+        score = self._cached.get(key)
+        if score is None:
+            if len(self._cached) >= MOST_CACHED:
+                self._cached.clear()
+            score = self._cached[key] = self._score(labels, numbers)
+        return score
+
+    def _score(self, labels: Sequence[str], numbers: Mapping[str, float]) -> float:
+        margin = self._bias
+        weights = self._labels
+        for label in labels:
+            if label in weights:
+                margin += weights[label]
+        for name, weight in self._figures:
+            margin += weight * numbers.get(name, 0.0)
+        return self._calibration.score(margin)
+
+
+class TreeScorer:
+    """Trees as one function, with its results cached: most requests look like one that was there before."""
+
+    def __init__(self, model: ModelFile) -> None:
+        trees = [] if isinstance(model.trees, UnsetType) else model.trees
+        inputs = inputs_of(trees, [name in NUMBERS for name in model.features])
+        self._margin = compile_trees(trees, inputs)
+        self._bias = model.bias
+        self._labels = frozenset(model.features[position] for position in inputs.labels)
+        self._places = {model.features[position]: place for place, position in enumerate(inputs.labels)}
+        self._figures = tuple(model.features[position] for position, _ in inputs.figures)
+        self._thresholds = tuple(found for _, found in inputs.figures)
+        self.figures: Mapping[str, Sequence[float] | None] = dict(zip(self._figures, self._thresholds, strict=True))
+        # Two names at least, or it would not return a tuple; `map` stops at the end of the thresholds.
+        names = (*self._figures, *NUMBERS)[: max(len(self._figures), 2)]
+        self._values: Callable[[Mapping[str, float]], Sequence[float]] = itemgetter(*names)
+        self._absent = [False] * len(inputs.labels)
+        self._calibration = Calibration(model)
+        self._cached: dict[tuple[frozenset[str], tuple[int, ...]], float] = {}
+        # Which labels of a request the trees ask for.
+        self._present: dict[tuple[str, ...], frozenset[str]] = {}
+
+    def score(self, labels: Sequence[str], numbers: Mapping[str, float]) -> float:
+        present = self._present.get(labels) if type(labels) is tuple else self._labels.intersection(labels)
+        if present is None:
+            present = self._learn(tuple(labels))
+        try:
+            values = self._values(numbers)
+        except KeyError:
+            # Evidence of a label leaves out zeros.
+            values = [numbers.get(name, 0.0) for name in self._figures]
+        ranks = tuple(map(bisect_left, self._thresholds, values))
+        key = (present, ranks)
+        score = self._cached.get(key)
+        if score is None:
+            score = self._calibration.score(self._bias + self._sum(present, ranks))
+            if len(self._cached) >= MOST_CACHED:
+                self.clear_cache()
+            self._cached[key] = score
+        return score
+
+    def clear_cache(self) -> None:
+        """Drop every cached result."""
+        self._cached.clear()
+        self._present.clear()
+
+    def _learn(self, labels: tuple[str, ...]) -> frozenset[str]:
+        if len(self._present) >= MOST_CACHED:
+            self._present.clear()
+        present = self._present[labels] = self._labels.intersection(labels)
+        return present
+
+    def _sum(self, present: frozenset[str], ranks: tuple[int, ...]) -> float:
+        flags = self._absent.copy()
+        places = self._places
+        for label in present:
+            flags[places[label]] = True
+        return self._margin(*flags, *ranks)
+
+
+class ModelView:
+    """The models of one moment: swapped whole, never changed."""
+
+    def __init__(self, active: Mapping[ModelKind, ModelFile], candidates: Mapping[ModelKind, ModelFile]) -> None:
+        self._active = _Group(active)
+        self._candidates = _Group(candidates)
+        # Ranks of figures among the thresholds of these models.
+        self.reading = FigureReading(
+            [scorer for group in (self._active, self._candidates) for _, scorer in group.given(content=False).scorers]
+        )
+
+    def score(self, observation: Observation, *, content: bool) -> Scores:
+        """Score a request with every model, the one for content only where there is content."""
+        active, candidates = self._active.given(content=content), self._candidates.given(content=content)
+        labels, numbers = observation.labels, observation.numbers
+        values = {}
+        for kind, scorer in active.scorers:
+            values[kind] = scorer.score(labels, numbers)
+        shadow_values = _shadow_values(candidates, observation) if candidates.scorers else {}
+        return Scores(values, active.versions, shadow_values, candidates.versions)
+
+
+class _Ranks(dict[int, int]):
+    """The ranks of figures among thresholds. A rank that was searched for is cached."""
+
+    def __init__(self, thresholds: Sequence[float] | None) -> None:
+        self._thresholds = thresholds
+        super().__init__()
+
+    def __missing__(self, value: int) -> int:
+        # Without thresholds each value counts.
+        rank = value if self._thresholds is None else bisect_left(self._thresholds, value)
+        if len(self) < MOST_CACHED:
+            self[value] = rank
+        return rank
+
+
+class FigureReading:
+    """The figures of a request without content, as far as some models can tell them apart.
+
+    Two requests whose labels and readings are the same have the same scores. It is asked for each request, so it is
+    made for the figures that models do look at, and works without loops of its own.
+    """
+
+    def __init__(self, scorers: Iterable[Scorer]) -> None:
+        found: dict[str, list[Sequence[float] | None]] = {}
+        for scorer in scorers:
+            for name, thresholds in scorer.figures.items():
+                if name not in OF_CONTENT:
+                    found.setdefault(name, []).append(thresholds)
+        # Figures count something. A whole number is above a threshold when it is above the whole number below that, and
+        # whole numbers are compared in a third of the time.
+        merged = {
+            name: sorted({floor(each) for each in chain(*filter(None, every))})
+            for name, every in found.items()
+            if None not in every
+        }
+        self._by_name = merged
+        self._exactly = frozenset(name for name, every in found.items() if None in every)
+        self._tables = tuple(map(_Ranks, merged.values()))
+        self._ranked = _picker(tuple(merged))
+        self._exact = _picker(tuple(name for name, every in found.items() if None in every))
+
+    def ranks_of(self, name: str) -> Mapping[int, int]:
+        """Return the ranks of a figure by its value."""
+        return _Ranks(None if name in self._exactly else self._by_name.get(name, ()))
+
+    def read(self, numbers: Mapping[str, float]) -> Reading:
+        """Return the ranks of figures that are compared with thresholds, and the others as they are."""
+        return tuple(map(_look_up, self._tables, self._ranked(numbers))), self._exact(numbers)
+
+
+def _picker(names: tuple[str, ...]) -> Callable[[Mapping[str, float]], tuple[Any, ...]]:
+    """Return a function from figures to the values of those with these names, always a tuple."""
+    if not names:
+        return lambda _: ()
+    if len(names) == 1:
+        return lambda numbers: (numbers[names[0]],)
+    return itemgetter(*names)
+
+
+class _Part(Struct, frozen=True):
+    scorers: tuple[tuple[str, Scorer], ...]
+    versions: Mapping[str, str]
+
+
+class _Group:
+    """The models of one role, with and without the one for content."""
+
+    def __init__(self, models: Mapping[ModelKind, ModelFile]) -> None:
+        scorers = {kind.value: make_scorer(model) for kind, model in models.items()}
+        self._all = _Part(tuple(scorers.items()), {kind.value: model.version for kind, model in models.items()})
+        self._without_content = _Part(
+            tuple(item for item in self._all.scorers if item[0] != ModelKind.CONTENT),
+            {kind: version for kind, version in self._all.versions.items() if kind != ModelKind.CONTENT},
+        )
+
+    def given(self, *, content: bool) -> _Part:
+        return self._all if content else self._without_content
+
+
+def make_scorer(model: ModelFile) -> Scorer:
+    """Make a checked model ready to score."""
+    return LogisticScorer(model) if isinstance(model.trees, UnsetType) else TreeScorer(model)
+
+
+def _shadow_values(candidates: _Part, observation: Observation) -> dict[str, float]:
+    values = {}
+    for kind, scorer in candidates.scorers:
+        try:
+            values[kind] = scorer.score(observation.labels, observation.numbers)
+        except Exception:  # noqa: BLE001, S112 - whatever is wrong with a candidate, it must not touch a decision
+            continue
+    return values
+
+
+def _sigmoid(margin: float) -> float:
+    # Written so that NaN becomes 0.
+    if not margin > -_CERTAIN:
+        return 0.0
+    return 1.0 if margin > _CERTAIN else 1.0 / (1.0 + exp(-margin))
+
+
+def _between(x: Sequence[float], y: Sequence[float], value: float) -> float:
+    place = bisect_left(x, value)
+    if place == 0:
+        return y[0]
+    if place == len(x):
+        return y[-1]
+    share = (value - x[place - 1]) / (x[place] - x[place - 1])
+    return y[place - 1] + share * (y[place] - y[place - 1])

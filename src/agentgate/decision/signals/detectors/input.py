@@ -1,0 +1,193 @@
+"""How pointer and keys were used: sums that the SDK made, held against what hands and devices do.
+
+Each label has innocent causes: voice control clicks without a way there, remote desktops send few moves, password
+managers type at once, touchpads tap. So they are weighed in groups (`families.py`), and no group decides alone.
+"""
+
+from collections.abc import Callable
+
+from agentgate.decision.signals.evidence import EvidencePart, read_evidence
+from agentgate.decision.signals.families import FAMILIES
+from agentgate.decision.signals.signal_input import Labels, SignalInput
+
+# So many of a kind before anything is said, and which share of them.
+LEAST_MOVES = 5
+LEAST_EVENTS = 8
+LEAST_STROKES = 2
+LEAST_PRESSES = 2
+LEAST_HOLDS = 4
+LEAST_KEYS = 4
+LEAST_INSERTS = 3
+LEAST_FIELDS = 2
+MOST = 0.8
+JUMPS = 0.7
+HALF = 0.5
+# On average, people hold keys longer, and the quickest typists need longer from key to key.
+SHORT_HOLD_MS = 35.0
+FAST_GAP_MS = 65.0
+# The distance between the quartiles of gaps and holds of keys, divided by their median: the steadiest typist has 0.25.
+EVEN_KEYS = 0.1
+EVEN_HOLDS = 0.1
+# The standard deviation of the holds of a button, divided by their mean.
+EVEN_PRESSES = 0.06
+# So many of the traits of a robot's presses and keys at once.
+ROBOTIC_TRAITS = 3
+
+Check = Callable[[EvidencePart, SignalInput], bool]
+
+
+def input_labels(request: SignalInput) -> Labels:
+    """Return `input.*`; nothing where no browser check took part."""
+    if request.facts.evidence is None:
+        return ()
+    evidence = read_evidence(request.facts.evidence)
+    interaction = evidence.part("interaction")
+    # Every release of the SDK sends these sums, also of a page that nobody has touched.
+    if interaction.number("pointerMoves") is None:
+        return ("input.missing",)
+    labels = [label for label, check in CHECKS if check(interaction, request)]
+    if len(MANNERS.intersection(labels)) >= ROBOTIC_TRAITS:
+        labels.append("input.robotic")
+    if "input.foreign_clock" in labels and not SYNTHETIC.isdisjoint(labels):
+        labels.append("input.synthetic")
+    return labels
+
+
+def _share(part: EvidencePart, name: str, of: str, least: int) -> float:
+    """Return which share of the sum `of` the sum `name` is; 0 where there are fewer than `least`."""
+    whole, counted = part.number(of) or 0, part.number(name) or 0
+    return counted / whole if whole >= least else 0.0
+
+
+def _counts_whole_milliseconds(request: SignalInput) -> bool:
+    """X11 and Wayland tell input in whole milliseconds; other systems do it in finer ones."""
+    return request.user_agent.platform == "Linux"
+
+
+def _has_whole_pixels(request: SignalInput) -> bool:
+    """A mouse is on whole pixels here; on macOS it may be between them."""
+    return request.user_agent.platform in {"Linux", "Windows"} and request.user_agent.engine == "chromium"
+
+
+def _foreign_clock(interaction: EvidencePart, request: SignalInput) -> bool:
+    return (
+        _counts_whole_milliseconds(request) and _share(interaction.part("clock"), "off", "events", LEAST_EVENTS) > HALF
+    )
+
+
+def _between_pixels(interaction: EvidencePart, request: SignalInput) -> bool:
+    pointer = interaction.part("pointer")
+    return _has_whole_pixels(request) and (pointer.number("fractional") or 0) > 0
+
+
+def _adrift(interaction: EvidencePart, request: SignalInput) -> bool:
+    # Privacy settings of Firefox put a page's screen positions elsewhere on purpose.
+    return request.user_agent.engine == "chromium" and _share(interaction.part("pointer"), "adrift", "moves", 1) > HALF
+
+
+def _still(interaction: EvidencePart, _request: SignalInput) -> bool:
+    return _share(interaction.part("pointer"), "still", "moves", LEAST_MOVES) > HALF
+
+
+def _odd_pressure(interaction: EvidencePart, _request: SignalInput) -> bool:
+    return _share(interaction.part("pointer"), "pressure", "presses", 1) > HALF
+
+
+def _ruled_path(interaction: EvidencePart, _request: SignalInput) -> bool:
+    return _share(interaction.part("pointer"), "straight", "strokes", LEAST_STROKES) >= MOST
+
+
+def _even_path(interaction: EvidencePart, _request: SignalInput) -> bool:
+    return _share(interaction.part("pointer"), "even", "strokes", LEAST_STROKES) >= MOST
+
+
+def _abrupt(interaction: EvidencePart, _request: SignalInput) -> bool:
+    return _share(interaction.part("pointer"), "abrupt", "presses", LEAST_PRESSES) >= MOST
+
+
+def _codeless_keys(interaction: EvidencePart, request: SignalInput) -> bool:
+    # Keyboards on the screen of a phone have no keys.
+    return (
+        not request.user_agent.mobile and _share(interaction.part("typed"), "codeless", "letters", LEAST_KEYS) >= MOST
+    )
+
+
+def _even_presses(interaction: EvidencePart, _request: SignalInput) -> bool:
+    pointer = interaction.part("pointer")
+    spread = pointer.number("holdSpread")
+    return (pointer.number("presses") or 0) >= LEAST_HOLDS and spread is not None and spread < EVEN_PRESSES
+
+
+def _short_press(interaction: EvidencePart, _request: SignalInput) -> bool:
+    return _share(interaction.part("pointer"), "short", "presses", 1) >= MOST
+
+
+def _jump(interaction: EvidencePart, _request: SignalInput) -> bool:
+    return _share(interaction.part("pointer"), "jumps", "presses", LEAST_PRESSES) >= JUMPS
+
+
+def _centred(interaction: EvidencePart, _request: SignalInput) -> bool:
+    return _share(interaction.part("pointer"), "centred", "presses", LEAST_PRESSES) >= MOST
+
+
+def _short_keys(interaction: EvidencePart, _request: SignalInput) -> bool:
+    typed = interaction.part("typed")
+    hold_ms = typed.number("holdMs")
+    return (typed.number("presses") or 0) >= LEAST_KEYS and hold_ms is not None and hold_ms < SHORT_HOLD_MS
+
+
+def _fast_keys(interaction: EvidencePart, _request: SignalInput) -> bool:
+    typed = interaction.part("typed")
+    gap_ms = typed.number("gapMs")
+    return (typed.number("presses") or 0) >= LEAST_EVENTS and gap_ms is not None and gap_ms < FAST_GAP_MS
+
+
+def _even_keys(interaction: EvidencePart, _request: SignalInput) -> bool:
+    typed = interaction.part("typed")
+    if (typed.number("presses") or 0) < LEAST_EVENTS:
+        return False
+    gaps, holds = typed.number("gapSpread"), typed.number("holdSpread")
+    return (gaps is not None and gaps < EVEN_KEYS) or (holds is not None and holds < EVEN_HOLDS)
+
+
+def _text_without_keys(interaction: EvidencePart, request: SignalInput) -> bool:
+    # Keyboards on the screen of a phone need no key events.
+    return not request.user_agent.mobile and _share(interaction.part("typed"), "bare", "inserts", LEAST_INSERTS) >= MOST
+
+
+def _untouched_text(interaction: EvidencePart, request: SignalInput) -> bool:
+    typed = interaction.part("typed")
+    return (
+        not request.user_agent.mobile and typed.is_false("active") and (typed.number("inserts") or 0) >= LEAST_INSERTS
+    )
+
+
+def _unled_focus(interaction: EvidencePart, _request: SignalInput) -> bool:
+    return _share(interaction.part("typed"), "unled", "focused", LEAST_FIELDS) >= MOST
+
+
+CHECKS: tuple[tuple[str, Check], ...] = (
+    ("input.foreign_clock", _foreign_clock),
+    ("input.between_pixels", _between_pixels),
+    ("input.adrift", _adrift),
+    ("input.still_moves", _still),
+    ("input.odd_pressure", _odd_pressure),
+    ("input.ruled_path", _ruled_path),
+    ("input.even_path", _even_path),
+    ("input.abrupt", _abrupt),
+    ("input.codeless_keys", _codeless_keys),
+    ("input.short_press", _short_press),
+    ("input.jump", _jump),
+    ("input.centred", _centred),
+    ("input.short_keys", _short_keys),
+    ("input.fast_keys", _fast_keys),
+    ("input.even_presses", _even_presses),
+    ("input.even_keys", _even_keys),
+    ("input.text_without_keys", _text_without_keys),
+    ("input.untouched_text", _untouched_text),
+    ("input.unled_focus", _unled_focus),
+)
+# What a hand does otherwise; assistive tools share one or two of these.
+MANNERS = frozenset(FAMILIES["manner"])
+# Traits that no device has, apart from its clock. What window managers get wrong is none of them.
+SYNTHETIC = frozenset(("input.between_pixels", "input.still_moves", "input.odd_pressure", "input.codeless_keys"))

@@ -1,0 +1,29 @@
+"""What the visitor and the visitor's network did within the last minute, and the parts of pages that they loaded."""
+
+from agentgate.decision.signals.facts import PartState
+from agentgate.decision.signals.signal_input import Labels, SignalInput
+
+# Without a clearance a visitor is an address, perhaps of many people; past VISITOR_HIGH each browser is
+# challenged once.
+VISITOR_HIGH, VISITOR_EXTREME = 180, 600
+# A /24 or /64 may be a school or a company.
+NETWORK_HIGH, NETWORK_EXTREME = 1_500, 6_000
+_LABELS = {int(PartState.OVER): ("rate.parts.high",), int(PartState.NAMED): ("agent.program_named",)}
+
+
+def rate_labels(request: SignalInput) -> Labels:
+    """Return `rate.*`, and `agent.program_named`; `extreme` comes together with `high`."""
+    rates = request.facts.rates
+    labels = _LABELS.get(rates.parts, ())
+    if rates.visitor < VISITOR_HIGH and rates.network < NETWORK_HIGH:
+        return labels
+    return [*labels] + [
+        label
+        for count, least, label in (
+            (rates.visitor, VISITOR_HIGH, "rate.visitor.high"),
+            (rates.visitor, VISITOR_EXTREME, "rate.visitor.extreme"),
+            (rates.network, NETWORK_HIGH, "rate.network.high"),
+            (rates.network, NETWORK_EXTREME, "rate.network.extreme"),
+        )
+        if count >= least
+    ]

@@ -1,0 +1,51 @@
+"""Requests of agents at the gateway: input for the policy checker, and the effect of its ruling."""
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from agentgate.agents.identity import SignedMessage
+from agentgate.agents.policy_checker import AgentRuling
+from agentgate.decision.outcome import apply_mode
+from agentgate.decision.signals.facts import Observation
+from agentgate.gateway.answers import Ruling
+from agentgate.gateway.pending_check import DecidedCheck, PendingCheck
+from agentgate.lib.enums import Outcome
+
+# Labels by which the address confirms or refutes a claim to be a search engine's crawler. The rules weigh them.
+SETTLED_CLAIMS = frozenset(
+    ("agent.search_verified", "agent.search_unconfirmed", "agent.search_unknown", "agent.search_forged")
+)
+
+
+class GatewayRequestContext(Struct, frozen=True, gc=False):
+    """The action of a request. Signals run only when the claim matters, which is when no signature proves it."""
+
+    action: str | None
+    is_part: bool
+    observe: Callable[[], Observation]
+
+    @property
+    def claimed(self) -> str | None:
+        """The agent that the request claims to come from; None if the address confirms or refutes it."""
+        observation = self.observe()
+        return observation.claimed_agent if SETTLED_CLAIMS.isdisjoint(observation.labels) else None
+
+
+def message_of(pending: PendingCheck) -> SignedMessage:
+    scheme, _, authority = pending.page.kind.origin.partition("://")
+    return SignedMessage(pending.method, scheme, authority, pending.page.target, pending.fields)
+
+
+def rule_on_agent(check: DecidedCheck, agent: AgentRuling, *, needs_proof: bool) -> Ruling | None:
+    """Return the refusal of an agent's request in the site's mode, or None."""
+    against = agent.against(has_receipt=check.shown.reason is None, needs_proof=needs_proof)
+    if against is None:
+        return None
+    if against.outcome is Outcome.CHALLENGE and check.decision.verdict.outcome in (Outcome.BLOCK, Outcome.DROP):
+        # Passing a check would not help: the rules block or drop the request anyway.
+        return None
+    applied, would = apply_mode(against.outcome, check.site.mode)
+    if would is not None:
+        return Ruling(applied, "monitor", would, cause=against.reason)
+    return Ruling(applied, against.reason, hint=against.why, headers=tuple(agent.headers))

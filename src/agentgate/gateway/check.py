@@ -1,0 +1,446 @@
+"""The gateway check: one function from a proxy's question to the answer, in the contract's order.
+
+Credential, original request, who asks, rates, token or clearance, then the decision: a cached one, or one that is made
+now and cached. Agents and tokens leave the function with everything found so far, because they wait: to find out who
+signed, to spend a token, to note what an agent owes (`waiting_check.py`). Whatever comes out, the request was counted
+and an event recorded, except where nobody is known to answer to.
+"""
+
+import re
+from collections.abc import Awaitable, Mapping
+from time import monotonic, perf_counter_ns
+
+import structlog
+from msgspec.structs import replace
+
+from agentgate.agents.policy_checker import AgentPolicyChecker
+from agentgate.decision.correlation import read_correlation
+from agentgate.decision.decider import Decider
+from agentgate.decision.rates.windows import MOST_RESERVED, NAME_PER_MINUTE, Counted
+from agentgate.decision.signals.detectors.rate import VISITOR_HIGH
+from agentgate.decision.signals.facts import PartState, Rates
+from agentgate.decision.signals.request_class import RequestClass
+from agentgate.events.decision_ids import encode_id
+from agentgate.events.records import CounterName
+from agentgate.gateway.answers import Answers
+from agentgate.gateway.decisions import CachedDecision, decide
+from agentgate.gateway.denials import DenialWriter, SealedDenials
+from agentgate.gateway.described_request import (
+    DENIAL,
+    HOST,
+    CheckForm,
+    as_specified,
+    describe,
+    read_form,
+    secret_of,
+)
+from agentgate.gateway.event_log import GatewayEventLog
+from agentgate.gateway.header_fingerprints import (
+    LONGEST_KEY,
+    UNFIT,
+    HeaderFingerprint,
+    HeaderFingerprints,
+    HeaderSet,
+    HeaderSetKey,
+    key_of,
+    read_parts,
+)
+from agentgate.gateway.original_request import Malformed
+from agentgate.gateway.pages import Pages, SitePage
+from agentgate.gateway.pending_check import PendingCheck
+from agentgate.gateway.receipts import Receipts, Shown
+from agentgate.gateway.route_protection import MethodClaims
+from agentgate.gateway.site_snapshot import HeaderTraits, SiteSnapshot
+from agentgate.gateway.snapshot import Snapshot, current_keys
+from agentgate.gateway.suggestions.collector import RefusedRequest
+from agentgate.gateway.undecided import UndecidedAnswers
+from agentgate.gateway.visitors import Visitor, read_visitor
+from agentgate.gateway.waiting_check import WaitingChecks
+from agentgate.http.bearer_secret import bearer_secret
+from agentgate.http.connection.fast_functions import HotRequest, Reply
+from agentgate.http.connection.head import Cut, cut, lines, split, with_key
+from agentgate.http.connection.loop_budget import LoopBudget
+from agentgate.lib.clock import Clock
+from agentgate.sites.directory import SiteCaller, SiteDirectory, SiteView
+from agentgate.sites.open_paths import SenderClaims
+from agentgate.sites.rules.evaluate import NO_TRAITS, Traits
+
+# When the configuration was not read for this long, the cached one is too old to decide by.
+STALE_S = 15 * 60.0
+# No longer URL is cached: visitors choose it.
+LONGEST_URL = 512
+
+
+_ORIGIN = re.compile(rb"https?://[a-z0-9.:\[\]-]+", re.ASCII)
+_DESCRIBED = b"GET /v1/gateway/check?respond="
+Fields = Mapping[bytes, bytes]
+COUNTED = PartState.COUNTED
+# From here on a navigation may be over the limit, with what the pages before it still load.
+NEAR_LIMIT = VISITOR_HIGH - MOST_RESERVED
+
+_NO_FIELDS: Fields = {}
+
+
+class GatewayCheck:
+    """Answers `GET /v1/gateway/check`."""
+
+    def __init__(
+        self,
+        sites: SiteDirectory,
+        *,
+        decider: Decider,
+        receipts: Receipts,
+        event_log: GatewayEventLog,
+        clock: Clock,
+        policy_checker: AgentPolicyChecker | None = None,
+    ) -> None:
+        self._sites = sites
+        self._decider = decider
+        self._count = decider.count_again
+        self._earn = decider.earn
+        self._receipts = receipts
+        self._event_log = event_log
+        self._clock = clock
+        self._answers = Answers()
+        self._undecided = UndecidedAnswers(self._answers)
+        self.denials = DenialWriter(self._answers, SealedDenials(receipts.keyring))
+        self._waiting = WaitingChecks(
+            policy_checker, receipts, event_log, answers=self._answers, denials=self.denials, earn=decider.earn
+        )
+        self._generation = -1
+        # The changes of the configuration by this worker, as they were when the snapshot was last refreshed.
+        self._changes = -1
+        # Whether too much time has passed since the configuration could last be read; looked at in each turn.
+        self._is_stale_now = False
+        self._take(Snapshot(decider.intel.current, decider.models.view, receipts.keyring))
+        # The event loop's budget. A check that waited too long for it is refused.
+        self.budget = LoopBudget()
+        self._refused_unseen = 0
+        # How often something was worked out because it was not cached, by cache.
+        self.misses = {"headers": 0, "fingerprints": 0, "pages": 0, "visitors": 0, "decisions": 0}
+        # The head that is being checked, as it arrived.
+        self._data = b""
+
+    @property
+    def shed(self) -> int:
+        """Checks that were refused because there were too many."""
+        return self._refused_unseen + self._waiting.shed
+
+    # From bytes, and from a request that the parser read.
+
+    def take(self, data: bytes) -> Reply | Awaitable[Reply] | None:
+        """Answer a head as it arrived; None where only the parser may read it."""
+        found = cut(data)
+        if found is None:
+            return None
+        if (self._changes != self._sites.changes or not self.budget.is_refreshed) and not self._take_over():
+            return None
+        if found[5] is not None and data.startswith(_DESCRIBED):
+            described = as_specified(found)
+            if described is None:
+                return None
+            found = described
+        headers = self._snapshot.header_sets.young.get(found[0]) or self._find_headers(found[0], data)
+        if headers is UNFIT:
+            return None
+        self._data = data
+        fingerprint = self._find_fingerprint(headers, found[9], found[10])
+        fields = self._split(fingerprint.kind.form) if fingerprint.needs_fields else _NO_FIELDS
+        return self._check(fingerprint, found, fields)
+
+    def __call__(self, request: HotRequest) -> Reply | Awaitable[Reply]:
+        """Answer a request that the parser read."""
+        if not self._take_over():
+            return self._check_refreshed(request)
+        return self._check_parsed(request)
+
+    async def _check_refreshed(self, request: HotRequest) -> Reply:
+        await self._sites.await_refresh_if_possible()
+        self._refresh()
+        answer = self._check_parsed(request)
+        return await answer if isinstance(answer, Awaitable) else answer
+
+    def _check_parsed(self, request: HotRequest) -> Reply | Awaitable[Reply]:
+        fields, form = request.headers, read_form(request.query)
+        if form.is_described:
+            try:
+                fields = describe(fields, form, request.body)
+            except Malformed as problem:
+                secret = secret_of(fields, form)
+                caller = None if secret is None else self._sites.find_caller(secret, now_ms=self._clock.now_ms())
+                if caller is None:
+                    return self._undecided.of_unknown_caller(form, is_stale=self._is_stale_now)
+                return self._undecided.of_malformed(form, caller.site, problem)
+        target = request.path + b"?" + request.query if request.query else request.path
+        key = key_of(target, fields)
+        headers = self._snapshot.header_sets.get(key)
+        if headers is None:
+            is_cached = sum(len(value) for _, value in key) <= LONGEST_KEY
+            headers = self._keep_headers(key, self._fingerprints.read_fields(target, fields, is_cached=is_cached))
+        given = with_key(b"", fields)
+        return self._check(self._find_fingerprint(headers, given[9], given[10]), given, fields)
+
+    # The check.
+
+    def _check(self, fingerprint: HeaderFingerprint, given: Cut, fields: Fields) -> Reply | Awaitable[Reply]:
+        now_ms, form = self._clock.now_ms(), fingerprint.kind.form
+        secret = given[2]
+        if secret is None and given[1] is not None and not form.respond:
+            secret = bearer_secret(given[1])
+        caller = None if secret is None else self._sites.find_caller(secret, now_ms=now_ms)
+        if caller is None:
+            self._note_unknown_secret(given[3], now_ms)
+            return self._undecided.of_unknown_caller(form, is_stale=self._is_stale_now)
+        self._event_log.note_call(caller, now_ms)
+        if self.budget.is_refusing:
+            self._refused_unseen += 1
+            return self._undecided.of_unseen(form, caller.site)
+        if caller.site.broken or self._is_stale_now:
+            return self._undecided.of_unseen(form, caller.site)
+        try:
+            return self._judge(fingerprint, caller, given, fields, now_ms)
+        except Malformed as problem:
+            return self._undecided.of_malformed(form, caller.site, problem)
+        except Exception:  # noqa: BLE001 - logged with what it was; an answer is due either way
+            # Whatever went wrong, enforce mode fails closed and monitor mode lets through.
+            structlog.get_logger().exception("a check could not be decided", site=caller.site.site_key)
+            return self._undecided.of_failed(form, caller.site)
+
+    def _note_unknown_secret(self, url: bytes | None, now_ms: int) -> None:
+        """Count the check for the site of the described origin, whose health shows it."""
+        match = _ORIGIN.match(url or b"")
+        site = None if match is None else self._sites.find_by_origin(match[0].decode())
+        if site is not None and not self._is_stale_now:
+            self._event_log.count(site, CounterName.CREDENTIAL_UNKNOWN, now_ms)
+
+    def _judge(
+        self, fingerprint: HeaderFingerprint, caller: SiteCaller, given: Cut, fields: Fields, now_ms: int
+    ) -> Reply | Awaitable[Reply]:
+        snapshot, view = self._snapshot, caller.site
+        site = snapshot.sites.get(view.number)
+        if site is None or site.view is not view:
+            site = snapshot.read_site(view, self._receipts.clearances)
+        _, _, _, url, address, _, cookie, request_id, trace, _, _ = given
+        methods, url, address = (fingerprint.methods, url, address) if fingerprint.is_complete else read_parts(fields)
+        page = snapshot.pages.young.get((site, methods, url)) or self._find_page(site, methods, url)
+        visitor = snapshot.visitors.young.get((site, address)) or self._find_visitor(site, address)
+        started_ns = perf_counter_ns()
+        # The clearance or token that the request shows.
+        shown: Shown | None = None
+        cookie_count, kind = 0, page.kind
+        counted: Counted = visitor
+        if cookie is not None:
+            cookie_count = cookie.count(b";") + 1
+            browser, receipts = (given[9], fingerprint.ja4, fingerprint.is_program), self._receipts
+            visitor.read_cookies(cookie, browser, site=site, origin=kind.origin, receipts=receipts, now_ms=now_ms)
+            shown, counted = visitor.shown, visitor.cleared or visitor
+        # The rates: of pages, forms and calls, or of parts of a page.
+        if fingerprint.is_counted:
+            (visitor_rate, network_rate), parts = self._count(counted, now_ms), COUNTED
+            is_near = visitor_rate >= NEAR_LIMIT and fingerprint.kind.request_class is RequestClass.PAGE
+            visitor_rate = self._decider.count_page(counted, visitor_rate, now_ms) if is_near else visitor_rate
+        else:
+            visitor_rate, network_rate, parts = self._count_part(fingerprint, page, counted, now_ms)
+        if kind.open_path is not None:
+            page = self._open_path(fingerprint, page, visitor, now_ms)
+            kind = page.kind
+        key = (
+            kind,
+            fingerprint.kind,
+            snapshot.cookie_ranks[cookie_count],
+            visitor.labels,
+            shown,
+            snapshot.visitor_ranks[visitor_rate],
+            snapshot.network_ranks[network_rate],
+            parts,
+            None
+            if site.traits is None
+            else self._read_traits(site.traits, (fingerprint, *given[9:]), page, visitor, fields),
+        )
+        # The decision: a cached one, or one that is made now.
+        cached = None if fingerprint.waits else snapshot.decisions.young.get(key) or snapshot.decisions.promote(key)
+        if cached is None or view.captures_features:
+            self.misses["decisions"] += 1
+            rates, traits = Rates(visitor_rate, network_rate, parts), key[-1] or NO_TRAITS
+            own = _with_own_figures(fingerprint, given, view)
+            pending = PendingCheck(
+                view, own, page, visitor, counted, rates, shown, cookie_count, now_ms, started_ns, fields, traits
+            )
+            if fingerprint.waits:
+                return self._waiting.answer(pending, snapshot.views)
+            cached = self._decide(pending, key)
+        if cached.earns:
+            self._earn(counted, fingerprint.tag, now_ms)
+        elif cached.may_be_suggested and fingerprint.is_nameable:
+            who = (fingerprint.observed.user_agent, fingerprint.signatures, visitor.address, visitor.labels)
+            self._event_log.suggest(view, RefusedRequest(fingerprint.kind.method, page.target, *who), now_ms)
+        # The event, and the answer.
+        duration_us = (perf_counter_ns() - started_ns) // 1000
+        correlation = read_correlation(request_id, trace)
+        decision_id = self._event_log.record_again(cached.pattern, visitor.number, duration_us, now_ms, correlation)
+        if cached.is_whole:
+            return cached.start, cached.middle + encode_id(decision_id) + cached.end
+        fields = self._fields_of_denial(fingerprint.kind.form, fields)
+        pending = replace(cached.decided.pending, page=page, visitor=visitor, now_ms=now_ms, fields=fields)
+        return self.denials.write(cached.ruling, decision_id, pending)
+
+    def _decide(self, pending: PendingCheck, key: tuple[object, ...]) -> CachedDecision:
+        """Decide, and cache the decision for requests with the same key."""
+        snapshot = self._snapshot
+        made = CachedDecision(*decide(pending, snapshot.views), self._answers, self._event_log)
+        if pending.page.kind.is_foreign:
+            host = pending.fields.get(HOST, b"").decode("latin-1")
+            self._event_log.count(pending.site, CounterName.HOST_UNKNOWN, pending.now_ms, host)
+        return snapshot.decisions.put(key, made) if pending.fingerprint.is_plain else made
+
+    def _count_part(
+        self, fingerprint: HeaderFingerprint, page: SitePage, counted: Counted, now_ms: int
+    ) -> tuple[int, int, PartState]:
+        """Count what may be a part of a page, or a program that shares the budget of its name."""
+        decider, kind, request_class = self._decider, page.kind, fingerprint.kind.request_class
+        if kind.is_file and request_class > RequestClass.PAGE:
+            found = decider.count_file(counted, fingerprint.tag, now_ms)
+            # No program that reads feeds or shows previews opens a page for the pictures and sound that it loads.
+            return found if fingerprint.program is None or found[2] is PartState.OVER else (*found[:2], PartState.NAMED)
+        if fingerprint.program is not None:
+            rates = self._count(counted, now_ms)
+            has_room = decider.has_room(counted.site, fingerprint.program, NAME_PER_MINUTE, now_ms)
+            return *rates, PartState.NAMED if has_room else COUNTED
+        target = hash((kind.origin, page.target)) if fingerprint.methods.is_plain else None
+        if request_class is RequestClass.PART:
+            return decider.count_part(counted, fingerprint.tag, target, now_ms)
+        if request_class is RequestClass.FETCH:
+            return decider.count_fetch(counted, target, now_ms)
+        return *self._count(counted, now_ms), COUNTED
+
+    def _open_path(self, fingerprint: HeaderFingerprint, page: SitePage, visitor: Visitor, now_ms: int) -> SitePage:
+        """Return the page as it is for a sender that the site opened the path to, if the sender's budget has room."""
+        kind, path = page.kind, page.kind.open_path
+        if path is None or kind.opened is None:
+            return page
+        opened = SitePage(page.target, kind.opened)
+        if path.is_sender(fingerprint.signatures, visitor.address):
+            return opened
+        if not fingerprint.is_nameable:
+            return page
+        claims = SenderClaims(
+            fingerprint.signatures, fingerprint.observed.user_agent.programs, is_browsers=fingerprint.is_browsers
+        )
+        budget = path.find_budget(claims, has_named_route=kind.has_named_route)
+        if budget is None:
+            return page
+        has_room = self._decider.has_room(visitor.site, budget.counted_as, budget.per_minute, now_ms)
+        return opened if has_room else page
+
+    # Caches that are filled on a miss.
+
+    def _read_traits(
+        self,
+        traits: HeaderTraits,
+        key: tuple[HeaderFingerprint, bytes | None, bytes | None],
+        page: SitePage,
+        visitor: Visitor,
+        fields: Fields,
+    ) -> Traits:
+        """Return what predicates and lists say; only of sites that have some."""
+        of_headers = traits.find(key)
+        if of_headers is None or traits.reads_each:
+            # A head that is answered as it arrived was not split, unless something in it is read for other reasons.
+            fields = fields or self._split(key[0].kind.form)
+        if of_headers is None:
+            of_headers = traits.read(key, fields)
+        return traits.combine(visitor.traits or NO_TRAITS, page.kind.traits, of_headers, fields)
+
+    def _find_headers(self, key: bytes, data: bytes) -> HeaderSet:
+        found = self._snapshot.header_sets.promote(key)
+        if found is None:
+            is_cached = len(key) <= LONGEST_KEY
+            target = data[4 : data.index(b" ", 4)]
+            headers = self._fingerprints.read_lines(target, *lines(data), is_cached=is_cached)
+            if headers is not UNFIT and headers.form.is_described:
+                headers = self._fingerprints.read_described(target, split(data) or _NO_FIELDS, is_cached=is_cached)
+            found = self._keep_headers(key, headers)
+        return found
+
+    def _split(self, form: CheckForm) -> Fields:
+        """Return the headers of the head that is being checked as it arrived."""
+        fields = split(self._data) or _NO_FIELDS
+        return describe(fields, form) if form.is_described else fields
+
+    def _fields_of_denial(self, form: CheckForm, fields: Fields) -> Fields:
+        """Return the headers that the denial is rendered with. A sealed one is rendered in the second step."""
+        return fields if fields or form.respond == DENIAL else self._split(form)
+
+    def _keep_headers(self, key: HeaderSetKey, headers: HeaderSet) -> HeaderSet:
+        self.misses["headers"] += 1
+        if headers is UNFIT or headers.is_cached:
+            self._snapshot.header_sets.put(key, headers)
+        return headers
+
+    def _find_fingerprint(
+        self, headers: HeaderSet, user_agent: bytes | None, languages: bytes | None
+    ) -> HeaderFingerprint:
+        caches, fingerprints = self._fingerprints, self._snapshot.fingerprints
+        key = (
+            headers,
+            caches.user_agents.young.get(user_agent) or caches.find_user_agent(user_agent),
+            caches.languages.young.get(languages) or caches.find_languages(languages),
+        )
+        found = fingerprints.young.get(key) or fingerprints.promote(key)
+        if found is None:
+            self.misses["fingerprints"] += 1
+            found = caches.make(key)
+            if headers.is_cached:
+                fingerprints.put(key, found)
+        return found
+
+    def _find_page(self, site: SiteSnapshot, methods: MethodClaims, url: bytes | None) -> SitePage:
+        pages, key = self._snapshot.pages, (site, methods, url)
+        page = pages.promote(key)
+        if page is None:
+            self.misses["pages"] += 1
+            page = self._pages.read(site, methods, url)
+            if len(url or b"") <= LONGEST_URL:
+                pages.put(key, page)
+        return page
+
+    def _find_visitor(self, site: SiteSnapshot, address: bytes | None) -> Visitor:
+        visitors, key = self._snapshot.visitors, (site, address)
+        visitor = visitors.promote(key)
+        if visitor is None:
+            self.misses["visitors"] += 1
+            visitor = read_visitor(site, address, self._decider.visitors, self._snapshot.intel)
+            visitors.put(key, visitor)
+        return visitor
+
+    # The snapshot.
+
+    def _take_over(self) -> bool:
+        """Refresh the snapshot once in each turn of the loop; False while a change by this worker is not read yet."""
+        if not self._sites.is_fresh:
+            return False
+        self._refresh()
+        self._changes, self.budget.is_refreshed = self._sites.changes, True
+        return True
+
+    def _refresh(self) -> None:
+        """Replace the snapshot if threat data, models or keys are others by now."""
+        self._is_stale_now = monotonic() - self._sites.looked_s > STALE_S
+        decider, keyring, snapshot = self._decider, self._receipts.keyring, self._snapshot
+        if decider.intel.current is not snapshot.intel or decider.models.view is not snapshot.models:
+            self._take(Snapshot(decider.intel.current, decider.models.view, keyring))
+        elif self._generation != keyring.generation:
+            self._generation = keyring.generation
+            if current_keys(keyring) != snapshot.keys:
+                self._take(Snapshot(snapshot.intel, snapshot.models, keyring))
+
+    def _take(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._fingerprints = HeaderFingerprints(snapshot.intel, snapshot.models.reading)
+        self._pages = Pages(snapshot.models.reading)
+        self._generation = self._receipts.keyring.generation
+
+
+def _with_own_figures(fingerprint: HeaderFingerprint, given: Cut, site: SiteView) -> HeaderFingerprint:
+    """Return a fingerprint with the figures of this very request where they are captured for training."""
+    return fingerprint.with_figures_of(*given[9:]) if site.captures_features else fingerprint

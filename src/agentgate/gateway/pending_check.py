@@ -1,0 +1,104 @@
+"""A check in progress: before the decision, and after."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from agentgate.decision.engine import EngineDecision
+from agentgate.decision.rates.windows import Counted
+from agentgate.decision.signals.facts import AgentFacts, Rates, RequestFacts
+from agentgate.gateway.described_request import LENGTH
+from agentgate.gateway.header_fingerprints import HeaderFingerprint
+from agentgate.gateway.original_request import Original
+from agentgate.gateway.pages import SitePage
+from agentgate.gateway.receipts import Shown
+from agentgate.gateway.route_protection import Protection
+from agentgate.gateway.visitors import Visitor
+from agentgate.lib.limits import CARRIED_FORM_BYTES
+from agentgate.sites.directory import SiteView
+from agentgate.sites.rules.evaluate import NO_TRAITS, Traits
+
+
+class PendingCheck(Struct, frozen=True, gc=False):
+    """A check before the decision: page, visitor, rates, and the token or clearance shown."""
+
+    site: SiteView
+    fingerprint: HeaderFingerprint
+    page: SitePage
+    visitor: Visitor
+    # Under what the request was counted, and the result: the address or the clearance.
+    counted: Counted
+    rates: Rates
+    # The state of the clearance or token; None for neither.
+    shown: Shown | None
+    cookie_count: int
+    now_ms: int
+    # By the stopwatch.
+    started_ns: int
+    # All headers, where the fingerprint is not enough.
+    fields: Mapping[bytes, bytes]
+    # Results of the predicates of the site's rules, and of its lists.
+    traits: Traits = NO_TRAITS
+
+    @property
+    def method(self) -> str:
+        return self.fingerprint.kind.method
+
+    @property
+    def original(self) -> Original:
+        """The visitor's request."""
+        target = self.page.target
+        return Original(self.method, self.page.kind.origin, target, target.partition("?")[0], self.visitor.address)
+
+    @property
+    def form_follows(self) -> bool:
+        """Whether the adapter can send a form in a second step, so that the page can repeat it."""
+        return self.method == "POST" and 0 < int(self.fields.get(LENGTH, 0)) <= CARRIED_FORM_BYTES
+
+    def facts(self, protection: Protection, shown: Shown, agent: AgentFacts | None) -> RequestFacts:
+        """Return the facts for signals, without headers, which were read before."""
+        return RequestFacts(
+            now_ms=self.now_ms,
+            method=self.fingerprint.kind.method,
+            target=self.page.target,
+            address=self.visitor.address,
+            headers=(),
+            route=protection.route,
+            action=protection.action,
+            rates=self.rates,
+            agent=agent,
+            receipt=shown.states,
+            is_plain=self.page.kind.origin.startswith("http:"),
+            is_foreign_host=self.page.kind.is_foreign,
+            path=self.page.kind.labels,
+            wanted=self.site.wanted_programs,
+        )
+
+
+class DecidedCheck(Struct, frozen=True, gc=False):
+    """A check with the results of signals, models and rules under one of its protections."""
+
+    pending: PendingCheck
+    protection: Protection
+    shown: Shown
+    decision: EngineDecision
+    agent: AgentFacts | None = None
+
+    @property
+    def site(self) -> SiteView:
+        return self.pending.site
+
+    # The parts of the request that the event records.
+
+    @property
+    def method(self) -> str:
+        return self.pending.fingerprint.kind.method
+
+    @property
+    def route(self) -> str:
+        """The route as decisions name it."""
+        return self.protection.route
+
+    @property
+    def action(self) -> str | None:
+        return self.protection.action

@@ -1,0 +1,283 @@
+"""Checks that wait for I/O: to verify a signature, to spend a token, to charge an agent."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from time import perf_counter_ns
+from typing import Any, TypeVar
+
+import msgspec
+import structlog
+
+from agentgate.agents.identity import SignedMessage
+from agentgate.agents.policy_checker import AgentPolicyChecker, AgentRuling
+from agentgate.browser_check.tokens.receipts import Claims
+from agentgate.decision.rates.windows import Counted
+from agentgate.decision.signals.facts import PartState
+from agentgate.events.records import CounterName
+from agentgate.gateway.agent_requests import GatewayRequestContext, message_of
+from agentgate.gateway.answers import Answers, Ruling
+from agentgate.gateway.decisions import Views, decide_under, earns, may_be_suggested, observe, strictest
+from agentgate.gateway.denials import DenialWriter
+from agentgate.gateway.event_log import GatewayEventLog
+from agentgate.gateway.pending_check import DecidedCheck, PendingCheck
+from agentgate.gateway.receipts import OTHERS_TOKEN, TOKEN_HEADER, Receipts, Shown, fit
+from agentgate.gateway.route_protection import Protection
+from agentgate.gateway.ruling import refuse, rule, unavailable
+from agentgate.gateway.suggestions.collector import RefusedRequest
+from agentgate.gateway.suggestions.masking import sender_of_headers
+from agentgate.http.connection.fast_functions import HotReply
+from agentgate.lib.database import StoreUnavailable
+from agentgate.lib.enums import Mode, Outcome
+from agentgate.sites.directory import SiteView
+
+T = TypeVar("T")
+# Tokens that may wait for the store at once.
+MOST_SPENDING = 512
+# The longest wait for a store that hangs. Whether the token was spent is unknown then.
+SPEND_S = 1.0
+# Printed adapters wait one second for a check, and take a later answer for unavailable.
+DEADLINE_S = 0.7
+
+
+# A protection that could apply to the request, and the token or clearance shown for it.
+Route = tuple[Protection, Shown]
+Decide = Callable[[list[AgentRuling]], tuple[DecidedCheck, Ruling]]
+
+
+class WaitingChecks:
+    """Answers checks of agents, and checks with a token."""
+
+    def __init__(
+        self,
+        policy_checker: AgentPolicyChecker | None,
+        receipts: Receipts,
+        event_log: GatewayEventLog,
+        *,
+        answers: Answers,
+        denials: DenialWriter,
+        earn: Callable[[Counted, int, int], None],
+    ) -> None:
+        self._policy_checker = policy_checker
+        self._receipts = receipts
+        self._event_log = event_log
+        self._answers = answers
+        self._denials = denials
+        self._earn = earn
+        # What continues after the answer was due.
+        self._late: set[asyncio.Future[Any]] = set()
+        self._spending = 0
+        # Checks that were refused because too many waited for the store.
+        self.shed = 0
+
+    def answer(self, pending: PendingCheck, views: Views) -> HotReply | Awaitable[HotReply]:
+        """Answer at once if there is nothing to wait for."""
+        token = pending.fields.get(TOKEN_HEADER)
+        routes = [(each, self._shown(pending, each, token)) for each in pending.page.kind.protections]
+        if self._policy_checker is not None and pending.fingerprint.is_agents:
+            return self._ask(self._policy_checker, pending, routes, views)
+        decided = [decide_under(pending, *each, views) for each in routes]
+        return self._finish(*strictest((each, rule(each, None)) for each in decided))
+
+    def _shown(self, pending: PendingCheck, protection: Protection, token: bytes | None) -> Shown:
+        """Return the token or clearance shown for a route. A token takes precedence: it was issued for this request."""
+        if token is None or protection.action is None:
+            return fit(pending.shown, protection)
+        shown = self._receipts.token(
+            token,
+            pending.fields,
+            pending.page.kind.origin,
+            _actions_for(protection, pending.page.kind.protections),
+            site=pending.site,
+            now_ms=pending.now_ms,
+        )
+        if shown.token is None:
+            return shown
+        address, now_ms = pending.visitor.address, pending.now_ms
+        is_holders = self._receipts.is_holders(shown.token, pending.site, address, pending.fields, now_ms)
+        return shown if is_holders else OTHERS_TOKEN
+
+    def _ask(
+        self, policy_checker: AgentPolicyChecker, pending: PendingCheck, routes: list[Route], views: Views
+    ) -> HotReply | Awaitable[HotReply]:
+        """Verify the signature, and apply the site's agent policy for each route that could match."""
+        message = message_of(pending)
+        is_part = pending.rates.parts == PartState.PAID
+        contexts = [
+            GatewayRequestContext(each[0].action, is_part, partial(observe, pending, *each, views)) for each in routes
+        ]
+        found = policy_checker.check(message, pending.site, contexts[0], now_ms=pending.now_ms)
+        decide = partial(_decide_for_agent, pending, routes, views)
+        if isinstance(found, AgentRuling) and len(contexts) == 1:
+            return self._finish(*decide([found]), found)
+        asked = _ask_all(policy_checker, message, pending.site, contexts, found)
+        unproven = [partial(policy_checker.rule_unidentified, message, pending.site, each) for each in contexts]
+        return self._finish_later(decide, asked, unproven, pending)
+
+    async def _finish_later(
+        self,
+        decide: Decide,
+        found: Awaitable[list[AgentRuling]],
+        unproven: Sequence[Callable[[], AgentRuling]],
+        pending: PendingCheck,
+    ) -> HotReply:
+        """Wait for the agent's identity. Without it in time, the agent counts as unverified."""
+        try:
+            agents = await self._in_time(found, pending)
+            if agents is None:
+                agents = [rule_on_it() for rule_on_it in unproven]
+            answer = self._finish(*decide(agents), _dearest(agents))
+            return answer if isinstance(answer, HotReply) else await answer
+        except StoreUnavailable:
+            check, _ = decide([])
+            return await self._conclude_later(check, unavailable(pending.site))
+        except Exception:  # noqa: BLE001 - as for every other request
+            structlog.get_logger().exception("a check could not be decided", site=pending.site.site_key)
+            answer = self._denials.write(unavailable(pending.site), None, pending)
+            return answer if isinstance(answer, HotReply) else await answer
+
+    async def _in_time(self, work: Awaitable[T], pending: PendingCheck) -> T | None:
+        """Return the result; None if a described check is due before. The work continues."""
+        if not pending.fingerprint.kind.form.respond:
+            return await work
+        future = asyncio.ensure_future(work)
+        left_s = DEADLINE_S - (perf_counter_ns() - pending.started_ns) / 1_000_000_000
+        done, _ = await asyncio.wait([future], timeout=max(0.0, left_s))
+        if done:
+            return future.result()
+        self._late.add(future)
+        future.add_done_callback(self._forget_late)
+        return None
+
+    def _forget_late(self, future: "asyncio.Future[Any]") -> None:
+        self._late.discard(future)
+        if not future.cancelled() and future.exception() is not None:
+            structlog.get_logger().warning(
+                "background work of a completed check failed", error=repr(future.exception())
+            )
+
+    def _finish(
+        self, check: DecidedCheck, ruling: Ruling, agent: AgentRuling | None = None
+    ) -> HotReply | Awaitable[HotReply]:
+        """Answer a decided check. Before a request is let through, it is charged and its token spent."""
+        token = check.shown.token
+        if ruling.outcome is not Outcome.ALLOW:
+            return self._conclude(check, ruling)
+        if agent is not None and agent.price is not None and check.site.mode is Mode.ENFORCE:
+            return self._charge(check, ruling, agent)
+        if token is None:
+            return self._conclude(check, ruling)
+        if self._spending >= MOST_SPENDING:
+            # The store is slow. A longer queue would only add latency.
+            self.shed += 1
+            return self._conclude(check, unavailable(check.site))
+        return self._spend(check, ruling, token)
+
+    async def _spend(self, check: DecidedCheck, ruling: Ruling, token: Claims) -> HotReply:
+        return await self._conclude_later(check, await self._redeem(check, token) or ruling)
+
+    async def _redeem(self, check: DecidedCheck, token: Claims) -> Ruling | None:
+        """Spend a token; return the refusal of the request if that fails."""
+        site, now_ms = check.site, check.pending.now_ms
+        self._spending += 1
+        try:
+            async with asyncio.timeout(SPEND_S):
+                is_spent = await self._in_time(self._receipts.spend(site, token, now_ms=now_ms), check.pending)
+        except (StoreUnavailable, TimeoutError):
+            return unavailable(site)
+        finally:
+            self._spending -= 1
+        if is_spent is None:
+            # Whether it was redeemed is unknown, so it opens nothing.
+            return refuse(site, Outcome.CHALLENGE, "receipt_required")
+        if is_spent:
+            self._event_log.count(site, CounterName.TOKENS_REDEEMED, now_ms)
+            return None
+        return refuse(site, Outcome.CHALLENGE, "token_used")
+
+    async def _charge(self, check: DecidedCheck, ruling: Ruling, agent: AgentRuling) -> HotReply:
+        """Spend the token if there is one, then record the charge: a refused request is not charged."""
+        assert self._policy_checker is not None
+        site, now_ms = check.site, check.pending.now_ms
+        against = None if check.shown.token is None else await self._redeem(check, check.shown.token)
+        if against is not None:
+            return await self._conclude_later(check, against)
+        decision_id, action = self._event_log.new_id(), check.protection.action
+        charge = self._policy_checker.charge(agent, site, action=action, decision_id=decision_id, now_ms=now_ms)
+        try:
+            charged = await self._in_time(charge, check.pending)
+        except StoreUnavailable:
+            charged = None
+        if charged is None:
+            return await self._conclude_later(check, unavailable(site))
+        if earns(check, ruling):
+            self._earn(check.pending.counted, check.pending.fingerprint.tag, check.pending.now_ms)
+        self._event_log.record(check, ruling, self._answers.status_of(ruling), decision_id)
+        ruling = msgspec.structs.replace(ruling, headers=tuple(charged))
+        return self._answers.write(ruling, decision_id, ok=ok_of(check.pending))
+
+    def _conclude(self, check: DecidedCheck, ruling: Ruling) -> HotReply | Awaitable[HotReply]:
+        """Record the decision and write it. The parts of an allowed page may be loaded."""
+        if earns(check, ruling):
+            self._earn(check.pending.counted, check.pending.fingerprint.tag, check.pending.now_ms)
+        self._suggest(check, ruling)
+        decision_id = self._event_log.record(check, ruling, self._answers.status_of(ruling))
+        return self._denials.write(ruling, decision_id, check.pending)
+
+    def _suggest(self, check: DecidedCheck, ruling: Ruling) -> None:
+        """Note a refused webhook whose sender's name is also a crawler's. Other agents prove themselves."""
+        pending, fingerprint = check.pending, check.pending.fingerprint
+        if fingerprint.is_nameable and sender_of_headers(fingerprint.signatures) and may_be_suggested(check, ruling):
+            who = (fingerprint.observed.user_agent, fingerprint.signatures, pending.visitor.address)
+            refused = RefusedRequest(check.method, pending.page.target, *who, pending.visitor.labels)
+            self._event_log.suggest(check.site, refused, pending.now_ms)
+
+    async def _conclude_later(self, check: DecidedCheck, ruling: Ruling) -> HotReply:
+        answer = self._conclude(check, ruling)
+        return answer if isinstance(answer, HotReply) else await answer
+
+
+async def _ask_all(
+    policy_checker: AgentPolicyChecker,
+    message: SignedMessage,
+    site: SiteView,
+    contexts: list[GatewayRequestContext],
+    first: AgentRuling | Awaitable[AgentRuling],
+) -> list[AgentRuling]:
+    """Return the rulings for all routes; the sender is identified once."""
+    rulings = [first if isinstance(first, AgentRuling) else await first]
+    for context in contexts[1:]:
+        found = policy_checker.recheck(rulings[0], message, site, context)
+        rulings.append(found if isinstance(found, AgentRuling) else await found)
+    return rulings
+
+
+def _decide_for_agent(
+    pending: PendingCheck, routes: list[Route], views: Views, agents: list[AgentRuling]
+) -> tuple[DecidedCheck, Ruling]:
+    """Return the strictest decision about an agent's request, or the one without its identity."""
+    rulings: list[AgentRuling | None] = [*agents] or [None] * len(routes)
+    decided = [
+        (decide_under(pending, *route, views, None if agent is None else agent.facts), agent)
+        for route, agent in zip(routes, rulings, strict=True)
+    ]
+    return strictest((check, rule(check, agent)) for check, agent in decided)
+
+
+def _dearest(agents: list[AgentRuling]) -> AgentRuling:
+    """Return the ruling with the highest price, which is charged once."""
+    return max(agents, key=lambda each: -1 if each.price is None else each.price.minor_units)
+
+
+def ok_of(pending: PendingCheck) -> bytes:
+    """Return the query that sets the status of a yes."""
+    return b"ok=200" if pending.fingerprint.kind.form.is_ok_200 else b""
+
+
+def _actions_for(protection: Protection, possible: tuple[Protection, ...]) -> set[str | None]:
+    """Return the actions of the tokens that a route takes, given all routes that the request could be.
+
+    A clearance names no action. A token for one of the request's routes satisfies the route that a clearance opens,
+    because it proves as much and is spent.
+    """
+    return {each.action for each in possible} if protection.clearance else {protection.action}

@@ -1,1 +1,0 @@
-"""OpenAPI documents and pages from the route tables."""

@@ -1,0 +1,1 @@
+"""Pages for people in a browser: consoles, account pages, documentation, API reference, and the SDK's files."""

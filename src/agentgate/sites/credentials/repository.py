@@ -1,0 +1,62 @@
+"""Credentials in SQL."""
+
+from typing import Protocol
+
+from agentgate.lib.database import LockingRepository, RecordTable
+from agentgate.people.audit.repository import AuditStores
+from agentgate.people.installation.configuration_version import ConfigurationStores
+from agentgate.sites.credentials.records import Credential
+
+_CREDENTIALS = RecordTable("credential", Credential)
+
+
+class CredentialStore(LockingRepository):
+    """The credentials of sites; secrets are here as digests only."""
+
+    async def lock_site(self, site_id: str) -> None:
+        """Keep other units of work from adding, rotating or revoking the site's credentials until this one is done."""
+        await self._session.lock("credentials", site_id)
+
+    async def add_credential(self, credential: Credential, secret_digest: bytes) -> None:
+        await self._session.run(
+            "INSERT INTO credential (id, site_id, name, secret_digest, created_ms) VALUES ($1, $2, $3, $4, $5)",
+            credential.id,
+            credential.site_id,
+            credential.name,
+            secret_digest,
+            credential.created_at,
+        )
+
+    async def find_credential(self, site_id: str, credential_id: str) -> Credential | None:
+        """Return a site's credential; None if the site has none of this ID, even if another site has."""
+        return await _CREDENTIALS.find(self._session, "site_id = $1 AND id = $2", site_id, credential_id)
+
+    async def list_credentials(self, site_id: str) -> list[Credential]:
+        """Return a site's credentials, newest first, revoked ones included."""
+        return await _CREDENTIALS.find_all(self._session, "site_id = $1 ORDER BY created_ms DESC, id", site_id)
+
+    async def save_end(self, credential: Credential) -> None:
+        """Save a credential's `expiresAt` and `revokedAt`."""
+        await _CREDENTIALS.update(self._session, credential, "expires_at", "revoked_at", key=("site_id", "id"))
+
+    async def note_use(self, credential_id: str, now_ms: int) -> None:
+        await self._session.run(
+            "UPDATE credential SET last_used_ms = $2 WHERE id = $1 AND (last_used_ms IS NULL OR last_used_ms < $2)",
+            credential_id,
+            now_ms,
+        )
+
+    async def live_limit(self, site_id: str) -> int:
+        """Return how many live credentials the site's account allows it; none once the account is deleted."""
+        row = await self._session.one(
+            """SELECT account.limit_credentials FROM account JOIN site ON site.account_id = account.id
+                WHERE site.id = $1 AND account.status <> 'deleted'""",
+            site_id,
+        )
+        return int(row[0]) if row else 0
+
+
+class CredentialStores(AuditStores, ConfigurationStores, Protocol):
+    """The repositories that a unit of work on credentials uses."""
+
+    credentials: CredentialStore

@@ -1,0 +1,27 @@
+"""When a credential was last used: noted at most once a minute, after the answer, never in its way."""
+
+from agentgate.lib.clock import MINUTE_MS
+from agentgate.lib.database import Store
+from agentgate.lib.tasks.background import BackgroundTasks
+from agentgate.sites.credentials.repository import CredentialStores
+
+
+class CredentialUses:
+    """Remembers what this worker noted, so that a busy credential costs one small write a minute."""
+
+    def __init__(self, store: Store[CredentialStores], background: BackgroundTasks) -> None:
+        self._store = store
+        self._background = background
+        # One entry for each credential that was ever used here; there are a few for each site.
+        self._noted_ms: dict[str, int] = {}
+
+    def note(self, credential_id: str, now_ms: int) -> None:
+        """Note a use, unless one was noted within the last minute."""
+        noted_ms = self._noted_ms.get(credential_id)
+        if noted_ms is not None and 0 <= now_ms - noted_ms < MINUTE_MS:
+            return
+        self._noted_ms[credential_id] = now_ms
+        self._background.start("note-credential-use", lambda: self._write(credential_id, now_ms))
+
+    async def _write(self, credential_id: str, now_ms: int) -> None:
+        await self._store.change(lambda stores: stores.credentials.note_use(credential_id, now_ms))

@@ -1,0 +1,240 @@
+"""Sites as they go over the wire."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Protocol
+
+from msgspec import UNSET, Meta, UnsetType, field
+
+from agentgate.lib.enums import Mode, SiteHealthStatus, TokenBinding, WidgetMode
+from agentgate.lib.moment import Moment
+from agentgate.lib.records import Input, Query, Record, SiteKey
+from agentgate.people.audit.records import ConfigChange
+from agentgate.sites.credentials.records import Credential
+from agentgate.sites.rules.records import RulesSummary
+
+
+class SiteAction(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An action of a site, with its browser check."""
+
+    browser_required: bool
+    clearance: bool | UnsetType = UNSET
+    require_content_digest: bool | UnsetType = UNSET
+
+
+class SiteRoute(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Protected requests and their action. Exactly one of `path` and `pathPrefix` is given."""
+
+    method: str
+    action: str
+    path: str | UnsetType = UNSET
+    path_prefix: str | UnsetType = UNSET
+
+
+class SiteOpenPath(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A path that AgentGate allows for one sender, independent of routes and rules. A `path` that ends in `/*` includes
+    everything below it.
+
+    `sender` is the name of a known service (`stripe`), an address or network (`203.0.113.0/24`), `programs`,
+    `name:NAME`, or `anyone`. `programs` are all senders that are not browsers; they share `perMinute` requests
+    (default: 60). `name:feedly` is every program with this name; they share `perMinute` requests (default: 20), and no
+    route that names the path is open to them. Default method: all.
+    """
+
+    path: str
+    sender: str
+    method: str | UnsetType = UNSET
+    # `open_paths` checks the exact range and explains it.
+    per_minute: Annotated[int, Meta(ge=0, le=1_000_000)] | UnsetType = UNSET
+    note: str | UnsetType = UNSET
+
+
+class SiteTokenIssuer(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An issuer of private tokens (Privacy Pass, type 2) that the site trusts, under one of its keys.
+
+    `tokenKey` is the issuer's `token-key` in base64url.
+    """
+
+    name: str
+    token_key: str
+
+
+class Site(Record, frozen=True, kw_only=True):
+    """A protected site.
+
+    `feeds` are paths, with their exact query if they have one, that stay open under `wholeSite` and a route `/*`.
+    Default: six names at the root such as `/feed` and `/rss.xml`. With `formMethodOverride` a POST of a form or of JSON
+    could have any method, by its field `_method`. With `clearanceWithoutScript` whoever has no JavaScript gets a
+    clearance of the lowest level for waiting. With `wholeSite` every client needs a clearance or a proven identity.
+    `wantedPrograms` are let in wherever they come from: `feeds`, `podcasts`, `monitors`, `previews`, `webhooks`, or a
+    program's name. `tokenBinding` says who may spend a token: whoever is in the `network` that earned it, only who can
+    be compared with it (`strict`), or anybody who has it (`none`). With `suggestions`, masked paths of refused programs
+    are collected for the owner.
+    """
+
+    id: str
+    customer_id: str
+    site_key: SiteKey
+    name: str
+    allowed_origins: list[str]
+    mode: Mode
+    widget_mode: WidgetMode
+    actions: dict[str, SiteAction]
+    routes: list[SiteRoute]
+    form_method_override: bool
+    clearance_without_script: bool
+    whole_site: bool = False
+    open_paths: list[SiteOpenPath] = field(default_factory=list)
+    feeds: list[str] = field(default_factory=list)
+    created_at: Moment
+    updated_at: Moment
+    wanted_programs: list[str] = field(default_factory=list)
+    token_binding: TokenBinding = TokenBinding.NETWORK
+    private_token_issuers: list[SiteTokenIssuer] = field(default_factory=list)
+    suggestions: bool = True
+    rule_set: str | UnsetType = UNSET
+    agent_policy: dict[str, Any] | UnsetType = UNSET
+
+
+class CredentialCounts(Record, frozen=True, kw_only=True):
+    """Number of a site's credentials and of its active credentials."""
+
+    active: int
+    total: int
+
+
+class SiteHealthSummary(Record, frozen=True, kw_only=True):
+    """State of the site's setup and traffic."""
+
+    status: SiteHealthStatus
+    last_event_at: Moment | UnsetType = UNSET
+
+
+class SiteSummary(Site, frozen=True, kw_only=True):
+    """A site as a list shows it. `today` counts protected requests by outcome since midnight UTC, and `monitored`.
+
+    `degraded`: events are unavailable, so `today` is 0 and `health` excludes traffic.
+    """
+
+    customer_name: str
+    credentials: CredentialCounts
+    today: dict[str, int]
+    health: SiteHealthSummary
+    degraded: bool | UnsetType = UNSET
+
+
+class SiteDetail(SiteSummary, frozen=True, kw_only=True):
+    """Everything about one site."""
+
+    credential_list: list[Credential]
+    changes: list[ConfigChange]
+    rules: RulesSummary
+
+
+class SiteList(Record, frozen=True, kw_only=True):
+    """Sites, newest first."""
+
+    items: list[SiteSummary]
+
+
+_SERVER_FIELDS = (
+    "id",
+    "createdAt",
+    "updatedAt",
+    "ruleSet",
+    "agentPolicy",
+    "credentials",
+    "today",
+    "health",
+    "degraded",
+    "credentialList",
+    "changes",
+    "rules",
+)
+_SET_BY_SERVER = dict.fromkeys(_SERVER_FIELDS, "forbidden_field")
+_CREATE_ONLY = ("siteKey", "customerId", "customerName")
+
+
+class SiteChange(Input, frozen=True, kw_only=True):
+    """Changes of a site; an omitted field is unchanged."""
+
+    refused_fields: ClassVar = {**_SET_BY_SERVER, **dict.fromkeys(_CREATE_ONLY, "immutable_field")}
+    value_code: ClassVar = "invalid_site"
+
+    name: str | UnsetType = UNSET
+    allowed_origins: list[str] | UnsetType = UNSET
+    actions: dict[str, SiteAction] | UnsetType = UNSET
+    routes: list[SiteRoute] | UnsetType = UNSET
+    mode: Mode | UnsetType = UNSET
+    widget_mode: WidgetMode | UnsetType = UNSET
+    form_method_override: bool | UnsetType = UNSET
+    clearance_without_script: bool | UnsetType = UNSET
+    whole_site: bool | UnsetType = UNSET
+    open_paths: list[SiteOpenPath] | UnsetType = UNSET
+    feeds: list[str] | UnsetType = UNSET
+    wanted_programs: list[str] | UnsetType = UNSET
+    token_binding: TokenBinding | UnsetType = UNSET
+    private_token_issuers: list[SiteTokenIssuer] | UnsetType = UNSET
+    suggestions: bool | UnsetType = UNSET
+
+
+class SiteInput(SiteChange, frozen=True, kw_only=True):
+    """A new site. `name` is required. Default `siteKey`: generated."""
+
+    refused_fields: ClassVar = _SET_BY_SERVER
+
+    site_key: SiteKey | UnsetType = UNSET
+    customer_id: str | UnsetType = UNSET
+    customer_name: Annotated[str, Meta(max_length=200)] | UnsetType = UNSET
+
+
+class OwnSiteInput(SiteChange, frozen=True, kw_only=True):
+    """A customer's new site. `name` is required. AgentGate generates the key; the account is the caller's."""
+
+    refused_fields: ClassVar = {**_SET_BY_SERVER, **dict.fromkeys(_CREATE_ONLY, "forbidden_field")}
+
+
+class MoveInput(Input, frozen=True, kw_only=True):
+    """The account to move the site to."""
+
+    customer_id: str
+
+
+class AdapterQuery(Query, frozen=True, kw_only=True):
+    """Where the site's own server listens, and which of its origins is meant."""
+
+    upstream: str | UnsetType = UNSET
+    origin: str | UnsetType = UNSET
+
+
+class AdapterFile(Record, frozen=True, kw_only=True):
+    """One file of a proxy's configuration."""
+
+    name: str
+    text: str
+
+
+class AdapterLine(Record, frozen=True, kw_only=True):
+    """The line that allows or blocks requests while AgentGate is unavailable, for each mode of the site."""
+
+    file: str
+    monitor: str
+    enforce: str
+
+
+class Adapter(Record, frozen=True, kw_only=True):
+    """A proxy's configuration for a site. Replace `placeholder` with the site's secret."""
+
+    proxy: str
+    files: list[AdapterFile]
+    placeholder: str
+    unavailable: AdapterLine
+
+
+class AdapterWriter(Protocol):
+    """Writes the configuration of a proxy."""
+
+    proxies: Sequence[str]
+
+    def write(self, proxy: str, site: Site, query: AdapterQuery) -> Adapter:
+        """Return the files; refuse values that cannot be written into them."""
+        ...

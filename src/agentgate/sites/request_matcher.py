@@ -1,0 +1,172 @@
+"""RequestMatcher: matches a request with the predicates of a site's rules and with its lists (hot, pure).
+
+A site that has neither has no matcher. A path is read as routes are: a plain one as it stands, and beside that with
+case folded and with or without its closing slash; an odd one could be everything whose words occur in it. What is true
+as the request stands is sure, what is true in another reading may be, and rules take the strictest (`rules/evaluate`).
+"""
+
+from collections.abc import Callable, Iterable
+from urllib.parse import unquote_to_bytes
+
+from agentgate.sites.lists.site_lists import SiteLists, stronger
+from agentgate.sites.request_methods import KNOWN_METHODS, methods_of
+from agentgate.sites.rules.evaluate import NO_TRAITS, PAGE, Traits
+from agentgate.sites.rules.patterns.glob import Glob, split_glob
+from agentgate.sites.rules.patterns.predicates import USER_AGENT_HEADER, HeaderPredicate, Predicates
+from agentgate.sites.targets import MARK, SEPARATORS, decoded_texts, folded_path, is_plain, odd_texts
+
+# A value in lower case, or None where the header did not come.
+ValueOf = Callable[[str], str | None]
+
+
+class RequestMatcher:
+    """Predicates and lists of one site."""
+
+    __slots__ = ("_hosted", "_methods", "_paths", "_predicates", "lists", "reads_page")
+
+    def __init__(self, predicates: Predicates | None, lists: SiteLists | None = None) -> None:
+        self._predicates = predicates
+        self.lists = lists
+        self._methods = () if predicates is None else predicates.methods
+        self._paths = (
+            ()
+            if predicates is None
+            else tuple((tuple(map(PathGlob, entries)), bit) for entries, bit in predicates.paths)
+        )
+        self.reads_page = predicates is not None
+
+    def header_predicates(self, names: Iterable[str], *, others: bool = False) -> tuple[HeaderPredicate, ...]:
+        """Return the predicates on these headers; with `others`, on all but these."""
+        wanted = frozenset(names)
+        found = () if self._predicates is None else self._predicates.headers
+        return tuple(each for each in found if (each.header in wanted) is not others)
+
+    def of_client(self, address: str, visitor: int | None) -> Traits:
+        """Return the results for an address and its visitor ID."""
+        sure = 0 if self._predicates is None else self._predicates.of_address(address)
+        listed = NO_TRAITS if self.lists is None else self.lists.of_client(address, visitor)
+        return listed._replace(sure=sure)
+
+    def of_program(self, user_agent: str | None) -> Traits:
+        """Return the list entry for a User-Agent in lower case."""
+        return NO_TRAITS if self.lists is None or not user_agent else self.lists.of_program(user_agent)
+
+    def of_headers(self, predicates: tuple[HeaderPredicate, ...], value_of: ValueOf) -> int:
+        """Return the bits of those predicates that hold."""
+        return 0 if self._predicates is None else self._predicates.of_headers(predicates, value_of)
+
+    def of_page(self, method: str, overrides: Iterable[bytes], target: bytes, host: str) -> Traits:
+        """Return the results for method, path and host of a visitor's request."""
+        if self._predicates is None:
+            return NO_TRAITS
+        sure, maybe = self._of_method(method, overrides, target) if self._methods else (0, 0)
+        sure |= PAGE | self._predicates.of_host(host_name(host))
+        if self._paths:
+            of_path = self._of_path(target, host.encode("latin-1", "replace"))
+            sure, maybe = sure | of_path[0], maybe | of_path[1]
+        return Traits(sure, maybe)
+
+    @property
+    def host_bits(self) -> int:
+        """The bits of all predicates on the host."""
+        return 0 if self._predicates is None else self._predicates.host_bits
+
+    def of_call(self, address: str, visitor: int | None, user_agent: str | None) -> Traits:
+        """Return the results for a call of the service itself, which has no page of the site."""
+        lowered = None if user_agent is None else user_agent.lower()
+        programs = self.header_predicates((USER_AGENT_HEADER,))
+        bits = self.of_headers(programs, lambda _: lowered)
+        found = stronger(self.of_client(address, visitor), self.of_program(lowered))
+        return found._replace(sure=self.of_client(address, visitor).sure | bits)
+
+    def _of_method(self, method: str, overrides: Iterable[bytes], target: bytes) -> tuple[int, int]:
+        # A form's field may override the method too. It is not visible here; routes cover that case.
+        possible = methods_of("OPTIONS", target, overrides=overrides)
+        others = None if possible is None else possible - {"OPTIONS"} | ({"OPTIONS"} & _named(overrides))
+        sure = maybe = 0
+        for methods, bit in self._methods:
+            if others is not None and not others:
+                if method in methods:
+                    sure |= bit
+                elif method == "HEAD" and "GET" in methods:
+                    # What answers GET answers HEAD.
+                    maybe |= bit
+            elif others is not None and method in methods and others <= methods:
+                sure |= bit
+            elif others is None or method in methods or not others.isdisjoint(methods):
+                maybe |= bit
+        return sure, maybe
+
+    def _of_path(self, target: bytes, host: bytes) -> tuple[int, int]:
+        path = target.partition(b"?")[0]
+        if not is_plain(path):
+            texts = odd_texts(host, target)
+            return self._bits(lambda each: each.is_universal, lambda each: texts is None or each.could_be(texts))
+        text = unquote_to_bytes(path).decode("utf-8", "surrogateescape")
+        folded = folded_path(path)
+        spellings = (folded, _other_slash(folded))
+        return self._bits(lambda each: each.exact.matches(text), lambda each: any(map(each.folded.matches, spellings)))
+
+    def _bits(self, is_sure: "Callable[[PathGlob], bool]", may_be: "Callable[[PathGlob], bool]") -> tuple[int, int]:
+        sure = maybe = 0
+        for globs, bit in self._paths:
+            if any(map(is_sure, globs)):
+                sure |= bit
+            elif any(map(may_be, globs)):
+                maybe |= bit
+        return sure, maybe
+
+
+class PathGlob:
+    """A glob for paths: as it stands, with case folded, and the words that an odd target must have."""
+
+    __slots__ = ("_words", "exact", "folded", "is_universal")
+
+    def __init__(self, text: str) -> None:
+        parts = [part.encode() for part in split_glob(text)]
+        self.exact = Glob(unquote_to_bytes(part).decode("utf-8", "surrogateescape") for part in parts)
+        self.folded = Glob(map(folded_path, parts))
+        # `/*` fits every path, as each begins with a slash.
+        self.is_universal = self.exact.is_universal or self.exact.parts == ("/", "")
+        self._words = tuple(word for part in parts for word in _words(part))
+
+    def could_be(self, texts: Iterable[str]) -> bool:
+        """Return whether the words occur in one of several readings of an odd target, in their order."""
+        return any(_occur(self._words, text.replace(MARK, "")) for text in texts)
+
+
+def host_name(host: str) -> str:
+    """Return a host's name without port and closing dot."""
+    name = host.lower()
+    if name.startswith("["):
+        return name.partition("]")[0] + "]"
+    return name.partition(":")[0].rstrip(".")
+
+
+def make_matcher(predicates: Predicates | None, lists: SiteLists | None) -> RequestMatcher | None:
+    """Return the matcher of a site; None without predicates and lists."""
+    return None if predicates is None and lists is None else RequestMatcher(predicates, lists)
+
+
+def _words(part: bytes) -> list[str]:
+    texts = decoded_texts(part)
+    return [word for word in SEPARATORS.split(texts[0].replace(MARK, "")) if word] if texts else []
+
+
+def _occur(words: Iterable[str], text: str) -> bool:
+    place = 0
+    for word in words:
+        place = text.find(word, place)
+        if place < 0:
+            return False
+        place += len(word)
+    return True
+
+
+def _named(overrides: Iterable[bytes]) -> frozenset[str]:
+    names = (name.strip().upper() for value in overrides for name in value.decode("latin-1").split(","))
+    return frozenset(name for name in names if name in KNOWN_METHODS)
+
+
+def _other_slash(path: str) -> str:
+    return path + "/" if not path.endswith("/") else path[:-1] or path

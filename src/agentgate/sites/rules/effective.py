@@ -1,0 +1,166 @@
+"""Managed groups, and the effective set: groups expanded, overrides applied, and a version of its own.
+
+Managed groups are rules that come with the service, one file for each version in `managed/`. A version never changes:
+references rely on its digest.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import resources
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from agentgate.lib.enums import RulesSource
+from agentgate.sites.rules.records import ManagedGroup, RuleItem, RuleSet, RulesSummary, StoredRules
+
+DIGEST_CHARACTERS = 16
+
+GroupKey = tuple[str, int]
+
+
+@cache
+def managed_groups() -> Mapping[GroupKey, ManagedGroup]:
+    """Return every version of every group, by name and version."""
+    files = resources.files("agentgate.sites.rules").joinpath("managed").iterdir()
+    groups = [_read(json.loads(file.read_text("utf-8"))) for file in files if file.name.endswith(".json")]
+    return MappingProxyType({(group.name, group.version): group for group in sorted(groups, key=_order)})
+
+
+def group_versions(name: str) -> list[int]:
+    """Return the versions of a group; none when there is no such group."""
+    return [version for group, version in managed_groups() if group == name]
+
+
+@cache
+def managed_members() -> frozenset[str]:
+    """Return the names of all rules of managed groups."""
+    return frozenset(member.name for group in managed_groups().values() for member in group.rules)
+
+
+def find_group(name: str, version: int) -> ManagedGroup:
+    """Return a version of a group; of a version that a release deleted, the current one."""
+    known = group_versions(name)
+    return managed_groups()[name, version if version in known else max(known)]
+
+
+def superseded(rule_set: Mapping[str, Any] | None) -> list[str]:
+    """Return the references of a stored set to versions that a release deleted, as `rate 2 -> 3`."""
+    references = [item for item in (rule_set or {}).get("rules", ()) if is_group(item)]
+    named = [
+        (item["group"], item["version"], find_group(item["group"], item["version"]).version) for item in references
+    ]
+    return [f"{name} {version} -> {current}" for name, version, current in named if version != current]
+
+
+def canonical_json(value: Any) -> str:
+    """Return a value as canonical JSON: sorted keys, no spaces, text unescaped."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def members_digest(members: list[dict[str, Any]]) -> str:
+    return hashlib.sha256(canonical_json(members).encode()).hexdigest()[:DIGEST_CHARACTERS]
+
+
+def _read(document: dict[str, Any]) -> ManagedGroup:
+    return msgspec.convert({**document, "digest": members_digest(document["rules"])}, ManagedGroup)
+
+
+def _order(group: ManagedGroup) -> GroupKey:
+    return group.name, group.version
+
+
+VERSION_DIGITS = 8
+
+
+@cache
+def server_rule_set() -> RuleSet:
+    """Return the set that applies where a site has none of its own, as written."""
+    return read_set(server_document())
+
+
+def server_document() -> dict[str, Any]:
+    """Return the server's set as the plain value it is."""
+    text = resources.files("agentgate.sites.rules").joinpath("default.json").read_text("utf-8")
+    document: dict[str, Any] = json.loads(text)
+    return document
+
+
+def read_set(document: Mapping[str, Any]) -> RuleSet:
+    """Return a valid set; keys beside its three are left out, those of its rules stay."""
+    return msgspec.convert(document, RuleSet)
+
+
+def effective_set(base: RuleSet, overrides: Mapping[str, str]) -> RuleSet:
+    """Return the effective set of a valid set: plain rules only, under the version that decisions name."""
+    rules = [_overridden(item, overrides) for item in _expanded(base)]
+    said = {"version": base.version, "rules": rules, "default_action": base.default_action}
+    return RuleSet(version=effective_version(said), rules=rules, default_action=base.default_action)
+
+
+def effective_of(stored: StoredRules | None) -> RuleSet:
+    if stored is None:
+        return _server_effective()
+    base = server_rule_set() if stored.rule_set is None else read_set(stored.rule_set)
+    return effective_set(base, stored.overrides)
+
+
+def effective_version(rule_set: Mapping[str, Any]) -> str:
+    """Return the version that decisions name: the set's own, and digits of its digest."""
+    digest = hashlib.sha256(canonical_json(rule_set).encode()).hexdigest()
+    return f"{rule_set['version']}-{digest[:VERSION_DIGITS]}"
+
+
+def summary_of(stored: StoredRules | None) -> RulesSummary:
+    """Say which rules apply to a site."""
+    return RulesSummary(
+        source=RulesSource.SERVER if stored is None else stored.source,
+        # Not as stored: the server's set changes with the release.
+        effective_version=effective_of(stored).version,
+        overrides=0 if stored is None else len(stored.overrides),
+        revision=0 if stored is None else stored.revision,
+    )
+
+
+def is_group(item: Mapping[str, Any]) -> bool:
+    """Return whether an entry stands for a managed group. A rule may carry the key too, but has a name."""
+    return "group" in item and not item.get("name")
+
+
+@cache
+def _server_effective() -> RuleSet:
+    return effective_set(server_rule_set(), {})
+
+
+def _expanded(base: RuleSet) -> Iterator[RuleItem]:
+    for item in base.rules:
+        if is_group(item):
+            yield from _members(item)
+        else:
+            yield item
+
+
+def _members(reference: Mapping[str, Any]) -> Iterator[RuleItem]:
+    group = find_group(reference["group"], reference["version"])
+    overrides = reference.get("overrides", {})
+    scope_down = {"scope_down": reference["scope_down"]} if reference.get("scope_down") else {}
+    for member in group.rules:
+        plain: dict[str, Any] = msgspec.to_builtins(member)
+        # An empty list means the same as none.
+        routes = {"routes": plain["routes"]} if plain["routes"] else {}
+        yield {
+            "name": member.name,
+            "match": plain["match"],
+            "action": overrides.get(member.name, plain["action"]),
+            **routes,
+            **scope_down,
+            "group": group.name,
+        }
+
+
+def _overridden(item: RuleItem, overrides: Mapping[str, str]) -> RuleItem:
+    action = overrides.get(item["name"])
+    return item if action is None else {**item, "action": action}

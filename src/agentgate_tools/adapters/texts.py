@@ -1,0 +1,62 @@
+"""The adapters of the tools, as the console shows them: filled in for a site, without its secret."""
+
+from msgspec import UnsetType
+
+from agentgate.lib.errors import Refused
+from agentgate.lib.settings.schema import Settings
+from agentgate.sites.agent_policy import read_policy
+from agentgate.sites.records import Adapter, AdapterFile, AdapterLine, AdapterQuery, Site
+from agentgate_tools.adapters.render import (
+    EXAMPLE,
+    FILES,
+    PLACEHOLDER_SECRET,
+    AdapterRefused,
+    Installation,
+    render,
+    unavailable_line,
+)
+
+
+class AdapterTexts:
+    """Implements AdapterWriter with the templates of `agentgate adapter`."""
+
+    proxies = tuple(FILES)
+
+    def __init__(self, settings: Settings) -> None:
+        self._service = listener_for_proxies(settings)
+
+    def write(self, proxy: str, site: Site, query: AdapterQuery) -> Adapter:
+        """Return the files of a proxy; refuse a proxy that is unknown, and addresses that are none."""
+        if proxy not in FILES:
+            raise Refused("not_found", f"There is no adapter for this proxy. Use one of {', '.join(FILES)}.")
+        installation = Installation(
+            site=site.site_key,
+            service=self._service,
+            origin=_first(query.origin, site.allowed_origins),
+            upstream=EXAMPLE.upstream if isinstance(query.upstream, UnsetType) else query.upstream,
+            mode=site.mode.value,
+            prices=read_policy(site.agent_policy).has_prices,
+        )
+        try:
+            files = [AdapterFile(name=name, text=render(proxy, installation, name)) for name in FILES[proxy]]
+        except AdapterRefused as refused:
+            raise Refused("invalid_filter", f"The adapter's configuration cannot be generated: {refused}.") from None
+        line = AdapterLine(**unavailable_line(proxy, installation)._asdict())
+        return Adapter(proxy=proxy, files=files, placeholder=PLACEHOLDER_SECRET, unavailable=line)
+
+
+def listener_for_proxies(settings: Settings) -> str:
+    """Return the public listener as a proxy beside the service reaches it."""
+    base = settings.public_base_url.rstrip("/")
+    if not base and settings.public_listen.port == 0:
+        # Any free port: nobody can write it down beforehand.
+        return EXAMPLE.service
+    listens = f"http://{settings.public_listen}".replace("//0.0.0.0:", "//127.0.0.1:")
+    # A proxy asks from nearby and without TLS, so an address that people use is of no use to it.
+    return base if base.startswith("http://") else listens
+
+
+def _first(asked: str | UnsetType, origins: list[str]) -> str:
+    if not isinstance(asked, UnsetType):
+        return asked
+    return origins[0] if origins else EXAMPLE.origin

@@ -1,0 +1,1 @@
+"""The commands that are clients or tools: remote commands, MCP, doctor, simulator, training."""

@@ -1,0 +1,79 @@
+"""`agentgate doctor`: check a live installation from outside."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from agentgate.lib.clock import SystemClock
+from agentgate_tools.commands.command import CommandAnswer, CommandRefused, PrintedTable
+from agentgate_tools.commands.parameters import Argument, Option
+from agentgate_tools.doctor.asking import Site, is_private
+from agentgate_tools.doctor.checks import Installation
+from agentgate_tools.doctor.examine import examine
+from agentgate_tools.doctor.findings import State
+
+FAILED_EXIT_CODE = 1
+
+
+@dataclass(frozen=True)
+class DoctorOptions:
+    """The arguments of the command; a function would have to take too many."""
+
+    url: Annotated[str, Argument(help="The site's public address.")]
+    protected_path: Annotated[str | None, Option(help="Protected path to test. Method: see --method.")] = None
+    method: Annotated[str, Option(help="HTTP method of the protected path.")] = "POST"
+    token: Annotated[
+        list[str] | None, Option(help="New token for the protected path; repeat with a token of another action.")
+    ] = None
+    port: Annotated[list[int] | None, Option(help="Further port to test for an exposed AgentGate; repeatable.")] = None
+    upstream: Annotated[
+        str | None, Option(help="Address of the application, to test whether it is reachable and under which paths.")
+    ] = None
+    adapter: Annotated[Path | None, Option(help="File of the adapter, to test whether it fails open or closed.")] = None
+
+
+def doctor(options: DoctorOptions) -> CommandAnswer:
+    """Test a site's protection from outside. Exit code 1 if a check fails.
+
+    It sends about a hundred harmless requests. Only the address is required; a protected route, tokens, the upstream's
+    address and the adapter's file enable further checks.
+    """
+    tokens, path = options.token or [], options.protected_path
+    if len(tokens) > 2:
+        raise CommandRefused("give at most two tokens: one for the route and one of another action")
+    if path is not None and not path.startswith("/"):
+        raise CommandRefused(f"the path {path!r} must start with a slash, such as /login")
+    try:
+        site = Site(options.url)
+        behind = None if options.upstream is None else Site(options.upstream)
+    except ValueError as wrong:
+        raise CommandRefused(str(wrong)) from None
+    findings = examine(
+        Installation(
+            site=site,
+            clock=SystemClock(),
+            protected_path=path,
+            method=options.method.upper(),
+            token=tokens[0] if tokens else None,
+            other_token=tokens[1] if len(tokens) > 1 else None,
+            ports=tuple(options.port) if options.port else None,
+            upstream=behind,
+            is_inside=behind is not None and is_private(behind.host),
+            adapter=_text_of(options.adapter),
+        )
+    )
+    rows = [(each.check, each.state.value, each.found, each.fix) for each in findings]
+    return CommandAnswer(
+        msgspec.to_builtins(findings),
+        PrintedTable(f"Installation at {options.url}", ("Check", "State", "Found", "What to do"), rows),
+        code=FAILED_EXIT_CODE if any(each.state is State.FAIL for each in findings) else 0,
+    )
+
+
+def _text_of(file: Path | None) -> str | None:
+    try:
+        return None if file is None else file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise CommandRefused(f"--adapter {file} cannot be read: {problem}") from None

@@ -1,0 +1,129 @@
+"""`agentgate tail`, `explain` and `labels`: decisions as they are made, why one was made, what people said of them."""
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+from urllib.parse import quote
+
+import click
+
+from agentgate.lib.limits import LABELS_LIMIT
+from agentgate_tools.commands.api_client import AdminApi, NotThere
+from agentgate_tools.commands.command import CommandAnswer, CommandRefused, Lines, PrintedTable, command
+from agentgate_tools.commands.parameters import Argument, Option
+
+PAUSE_S = 1.0
+PAGE = 100
+
+_EXPORT = "agentgate labels export --site-key site_shop1 > labels.ndjson"
+labels = click.Group(help="Export decision labels from a running AgentGate.", epilog=f"Example: {_EXPORT}")
+
+
+@command(labels, "export", _EXPORT)
+def export(
+    site_key: Annotated[str, Option("--site-key", help="Site key of the site whose labels to export.")], api: AdminApi
+) -> Lines:
+    """Print every decision label of a site for `agentgate train`, oldest update first: one JSON object per line."""
+
+    def items() -> Iterator[Any]:
+        count = 0
+        for item in api.items("/labels", siteKey=site_key, limit=str(LABELS_LIMIT.most)):
+            yield item
+            count += 1
+        click.secho(f"{count} labels", err=True)
+
+    return Lines(items(), lambda item: json.dumps(item, separators=(",", ":")))
+
+
+def tail(
+    api: AdminApi,
+    *,
+    site_key: Annotated[str | None, Argument(help="Site key. Optional if there is only one site.")] = None,
+    outcome: Annotated[
+        Literal["allow", "challenge", "block", "drop"] | None, Option(help="Only decisions with this outcome.")
+    ] = None,
+    label: Annotated[str | None, Option(help="Only decisions with this label.")] = None,
+    last: Annotated[int, Option(help="Number of earlier decisions to show first.", min=0, max=PAGE)] = 10,
+    once: Annotated[bool, Option("--once", help="Show the earlier decisions and exit.")] = False,
+) -> Lines:
+    """Follow decisions live, until Ctrl-C."""
+    query = {"siteKey": site_key or _only_site(api), "outcome": outcome, "label": label}
+    return Lines(_follow(api, query, last, once=once), _line)
+
+
+def _follow(api: AdminApi, query: dict[str, str | None], last: int, *, once: bool) -> Iterator[Any]:
+    before = _newest(api, query)
+    yield from before[len(before) - min(last, len(before)) :]
+    seen = {decision["id"] for decision in before}
+    while not once:
+        time.sleep(PAUSE_S)
+        page = _newest(api, query)
+        yield from (decision for decision in page if decision["id"] not in seen)
+        if len(page) == PAGE and seen and not seen & {decision["id"] for decision in page}:
+            click.secho(f"... more than {PAGE} in a second; some are not shown", err=True)
+        seen = {decision["id"] for decision in page} or seen
+
+
+def explain(
+    decision_id: Annotated[str, Argument(help="Decision ID from the challenge page: dec_...")],
+    api: AdminApi,
+    site_key: Annotated[str | None, Option(help="Site key. Default: search all sites.")] = None,
+) -> CommandAnswer:
+    """Explain a decision: rule, labels by source, scores."""
+    detail = _find(api, decision_id, site_key)
+    decision = detail["decision"]
+    rows = [(source, ", ".join(labels)) for source, labels in detail["labelsBySource"].items()]
+    people: list[str | PrintedTable] = [_sentence(detail), PrintedTable("What was seen", ("Source", "Labels"), rows)]
+    scores = [
+        (name, f"{score:.2f}", decision.get("modelVersions", {}).get(name, ""))
+        for name, score in decision.get("scores", {}).items()
+    ]
+    if scores:
+        people.append(PrintedTable("Scores", ("Model", "Score", "Version"), scores))
+    if "rule" in detail:
+        people.append(json.dumps(detail["rule"], indent=2))
+    return CommandAnswer(detail, people)
+
+
+def _only_site(api: AdminApi) -> str:
+    keys = [each["siteKey"] for each in api.items("/sites")]
+    if len(keys) != 1:
+        raise CommandRefused(f"give the site key: {', '.join(keys) or 'there is none yet'}")
+    return str(keys[0])
+
+
+def _find(api: AdminApi, decision_id: str, site_key: str | None) -> Any:
+    keys = [site_key] if site_key else [each["siteKey"] for each in api.items("/sites")]
+    for key in keys:
+        try:
+            return api.get(f"/decisions/{quote(decision_id, safe='')}", siteKey=key)
+        except NotThere:
+            continue
+    raise CommandRefused(f"no site has a decision {decision_id}; its retention may have ended")
+
+
+def _newest(api: AdminApi, query: dict[str, str | None]) -> list[Any]:
+    """Return the newest decisions, oldest first."""
+    return list(reversed(api.get("/decisions", **query, limit=PAGE)["items"]))
+
+
+def _line(decision: Any) -> str:
+    would = f" (would {decision['wouldDecision']})" if "wouldDecision" in decision else ""
+    why = decision.get("matchedRule") or ", ".join(decision["reasons"])
+    who = decision.get("agent") or decision.get("visitorId", "")
+    line = (
+        f"{decision['time']}  {decision['outcome'] + would:<24} {decision['method']} {decision['route']}  {why}  {who}"
+    )
+    return f"{line.rstrip()}  {decision['id']}"
+
+
+def _sentence(detail: Any) -> str:
+    decision = detail["decision"]
+    what = f"{decision['method']} {decision['route']} at {decision['time']} has the outcome {decision['outcome']}"
+    if "wouldDecision" in decision:
+        what += f"; in enforce mode: {decision['wouldDecision']}"
+    if "matchedRule" in decision:
+        changed = "" if detail.get("ruleCurrent", True) else ", which has changed since"
+        what += f", by the rule {decision['matchedRule']}{changed}"
+    return f"{what} ({', '.join(decision['reasons'])})."

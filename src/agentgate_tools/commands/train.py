@@ -1,0 +1,146 @@
+"""`agentgate train`: make a candidate model from exported decision labels, and a report about it.
+
+Needs scikit-learn, which the extra `train` brings; it is imported only when the command runs.
+"""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from agentgate.lib.enums import ModelKind, ModelType
+from agentgate_tools.commands.command import CommandAnswer, CommandRefused, PrintedTable, read_file
+from agentgate_tools.commands.parameters import Argument, Option
+
+if TYPE_CHECKING:
+    from agentgate_tools.training.result import Trained
+
+STANDARD_INPUT = "-"
+UNFINISHED = ".unfinished"
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """The arguments of the command; a function would have to take too many."""
+
+    labels: Annotated[str, Argument(help="File of exported decision labels; - reads standard input.")]
+    kind: Annotated[ModelKind, Option(help="Kind of model.")]
+    type: Annotated[ModelType, Option(help="Learning algorithm.")] = ModelType.TREES
+    out: Annotated[Path, Option(help="Output file of the model.")] = Path("model.json")
+    report: Annotated[Path, Option(help="Output file of the report, an HTML page.")] = Path("report.html")
+    trees: Annotated[int, Option(min=1, max=500, help="Number of trees.")] = 100
+    depth: Annotated[int, Option(min=1, max=10, help="Maximum depth of a tree.")] = 4
+    folds: Annotated[int, Option(min=2, max=20, help="Number of cross-validation folds.")] = 5
+    seed: Annotated[int, Option(min=0, max=2**31 - 1, help="Random seed. The same seed produces the same model.")] = 1
+    min_labels: Annotated[int, Option(min=20, help="Minimum number of labels.")] = 100
+    weight_synthetic: Annotated[
+        float, Option(min=0, max=1, help="Weight of labels from synthetic traffic; 0 excludes them.")
+    ] = 1.0
+    weight_probe: Annotated[float, Option(min=0, max=1, help="Weight of labels from probes; 0 excludes them.")] = 1.0
+    exclude: Annotated[str, Option(help="Features to exclude: comma-separated labels or label prefixes.")] = (
+        "net.country"
+    )
+
+
+def train(options: TrainOptions) -> CommandAnswer:
+    """Train a model from decision labels, cross-validate it by visitor, and write the model and a report."""
+    for path in (options.out, options.report):
+        if not path.absolute().parent.is_dir():
+            raise CommandRefused(f"there is no folder {path.parent} for {path.name}; create it first")
+    if options.out.absolute() == options.report.absolute():
+        raise CommandRefused("--out and --report are the same file; give two files")
+    text = _read(options.labels)
+    trained, page = _train(options, text)
+    from agentgate.lib.records import to_json  # noqa: PLC0415 - keeps the rest of the command line quick
+
+    _write(options.report, page.encode())
+    _write(options.out, to_json(trained.model) + b"\n")
+    return _answer(options, trained)
+
+
+def _train(options: TrainOptions, text: str) -> "tuple[Trained, str]":
+    try:
+        from agentgate_tools.training.fit import LearnerOptions  # noqa: PLC0415 - likewise
+        from agentgate_tools.training.report import report_page  # noqa: PLC0415 - needs the extra
+        from agentgate_tools.training.rows import RowOptions  # noqa: PLC0415 - likewise
+        from agentgate_tools.training.train import Plan, train  # noqa: PLC0415 - likewise
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] not in {"sklearn", "numpy", "scipy"}:
+            raise
+        raise CommandRefused(
+            f"training needs scikit-learn ({missing.name} is not installed); run: pip install 'agentgate-server[train]'"
+        ) from None
+    from agentgate_tools.training.labels import read_labels  # noqa: PLC0415 - keeps the command line quick
+
+    plan = Plan(
+        kind=options.kind,
+        learner=LearnerOptions(type=options.type, trees=options.trees, depth=options.depth, seed=options.seed),
+        rows=RowOptions(
+            excluded=tuple(part.strip() for part in options.exclude.split(",") if part.strip()),
+            weight_synthetic=options.weight_synthetic,
+            weight_probe=options.weight_probe,
+        ),
+        folds=options.folds,
+        least_labels=options.min_labels,
+    )
+    trained = train(read_labels(text), plan)
+    return trained, report_page(trained)
+
+
+def _read(name: str) -> str:
+    if name == STANDARD_INPUT:
+        return sys.stdin.read()
+    return read_file(Path(name), "give a file from `agentgate labels export`")
+
+
+def _write(path: Path, content: bytes) -> None:
+    # Under another name first: whoever watches the file never sees half of it.
+    unfinished = path.with_name(path.name + UNFINISHED)
+    try:
+        unfinished.write_bytes(content)
+        unfinished.replace(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise CommandRefused(f"{path} cannot be written ({error.strerror})") from None
+
+
+def _answer(options: TrainOptions, trained: "Trained") -> CommandAnswer:
+    from agentgate_tools.training.words import percent, recommendation  # noqa: PLC0415 - needs the extra
+
+    figures, ground = trained.figures, trained.ground
+    area = "unknown" if figures.roc_auc.value is None else f"{figures.roc_auc.value:.3f}"
+    value = {
+        "version": trained.model.version,
+        "labels": ground.ones + ground.zeros,
+        "visitors": ground.visitors,
+        "features": ground.features,
+        "rocAuc": figures.roc_auc.value,
+        "thresholds": [
+            {
+                "threshold": at.threshold,
+                "falsePositiveRate": at.false_positive_rate.value,
+                "recall": at.recall.value,
+                "precision": at.precision.value,
+            }
+            for at in figures.thresholds
+        ],
+        "warnings": list(trained.warnings),
+        "recommendation": recommendation(trained),
+        "model": str(options.out),
+        "report": str(options.report),
+    }
+    headings = ("Score at least", "Wrongly found", "Found", "Precision")
+    rows = (
+        (f"{at.threshold:g}", *(percent(part.value) for part in (at.false_positive_rate, at.recall, at.precision)))
+        for at in figures.thresholds
+    )
+    counted = f"{value['labels']} labels of {ground.visitors} visitors, {ground.features} features"
+    people: list[str | PrintedTable] = [
+        f"{value['version']}: {counted}, ROC AUC {area}",
+        PrintedTable("Metrics by threshold", headings, rows),
+        *(f"Warning: {warning}" for warning in trained.warnings),
+        recommendation(trained),
+        f"Model: {options.out}",
+        f"Report: {options.report}",
+    ]
+    return CommandAnswer(value, people)
