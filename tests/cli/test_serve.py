@@ -204,3 +204,27 @@ def test_a_port_in_use_is_shown_in_one_line(tmp_path):
     assert result.returncode == 2
     assert "Address already in use; set AGENTGATE_PUBLIC_LISTEN" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_each_start_prints_the_first_owners_link_until_it_was_used(tmp_path: Path) -> None:
+    def started(**settings: str) -> tuple[Serving, str]:
+        serving = Serving(tmp_path, **settings)
+        stopped.callback(serving.stop)
+        return serving, str(serving.event("serving")["public_url"])
+
+    with contextlib.ExitStack() as stopped:
+        first, _ = started(AGENTGATE_WORKERS="2")
+        old = str(first.event("create your account with this link")["setup_url"])
+        first.stop()
+        second, public = started()
+        new = str(second.event("create your account with this link")["setup_url"])
+        given = {"token": new.partition("#")[2], "email": "owner@shop.example", "password": "correct horse battery"}
+        made = httpx.post(f"{public}/v1/account/setup", json=given)
+        second.stop()
+        third, public = started()
+        late = httpx.post(f"{public}/v1/account/setup", json=given | {"token": old.partition("#")[2]})
+
+    assert old != new
+    assert made.status_code == 200, made.text
+    assert late.status_code == 404
+    assert "create your account" not in "".join(third.lines)

@@ -106,6 +106,10 @@ class LinkUrls:
         """Return the page that accepts an invitation."""
         return f"{self.origin(operator_call)}/console/invite#{secret}"
 
+    def setup_url(self, secret: str, *, operator_call: Call | None = None) -> str:
+        """Return the page on which the first owner makes an account."""
+        return f"{self.origin(operator_call)}/console/setup#{secret}"
+
     def reset_url(self, secret: str, *, operator_call: Call | None = None) -> str:
         """Return the page that sets a new password."""
         return f"{self.origin(operator_call)}/console/reset#{secret}"

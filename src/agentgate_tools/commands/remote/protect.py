@@ -28,7 +28,7 @@ from agentgate_tools.adapters.render import (
 from agentgate_tools.adapters.texts import listener_for_proxies
 from agentgate_tools.adapters.visitor_tls import find_certificate
 from agentgate_tools.commands.adapter import chosen_certificate
-from agentgate_tools.commands.api_client import AdminApi, site_path
+from agentgate_tools.commands.api_client import AdminApi, only_account, site_path
 from agentgate_tools.commands.command import CommandAnswer, CommandRefused, JsonOption
 from agentgate_tools.commands.parameters import Argument, Option
 from agentgate_tools.doctor.asking import Site
@@ -226,7 +226,7 @@ def _find(api: AdminApi, origin: str) -> Any:
 def _create(api: AdminApi, origin: str, site_key: str | None) -> Any:
     body = {"name": urlsplit(origin).hostname, "allowedOrigins": [origin], "mode": "monitor"}
     body |= {} if site_key is None else {"siteKey": site_key}
-    return api.call("POST", "/sites", body)
+    return api.call("POST", "/sites", body | only_account(api))
 
 
 def _watch(api: AdminApi, site_key: str, proxy: str) -> None:
