@@ -12,6 +12,7 @@ from agentgate.lib.enums import Mode, WidgetMode
 from agentgate.lib.moment import Moment
 from agentgate.server.stores.unit_of_work import SqlStores
 from agentgate.sites.records import CredentialCounts, SiteAction, SiteRoute
+from agentgate.sites.repository import SiteFilter
 from tests.store.sql_objects import (
     NOW_MS,
     Opened,
@@ -75,7 +76,7 @@ async def test_a_list_holds_the_accounts_own_sites_only(opened: Opened) -> None:
     sites = opened.store.read.sites
 
     async def listed(account_id: str | None) -> list[str]:
-        return [each.site.id for each in await sites.list_sites(account_id=account_id, now_ms=NOW_MS)]
+        return [each.site.id for each in await sites.list_sites(SiteFilter(account_id=account_id), now_ms=NOW_MS)]
 
     assert await listed("acc_1") == ["st_1"]
     assert await listed("acc_2") == ["st_2"]
@@ -88,7 +89,7 @@ async def test_the_newest_comes_first_and_the_later_of_two_made_at_once(opened: 
     older = new_site("st_0", "acc_1", created_at=Moment(NOW_MS - 1))
     await opened.store.change(lambda stores: stores.sites.add_site(older))
 
-    found = await opened.store.read.sites.list_sites(account_id=None, now_ms=NOW_MS)
+    found = await opened.store.read.sites.list_sites(SiteFilter(), now_ms=NOW_MS)
 
     assert [each.site.id for each in found] == ["st_2", "st_1", "st_0"]
 
@@ -112,7 +113,7 @@ async def test_of_many_who_want_one_key_at_once_one_has_it(opened: Opened) -> No
     )
 
     assert sorted(added) == [False] * 7 + [True]
-    assert len(await opened.store.read.sites.list_sites(account_id=None, now_ms=NOW_MS)) == 1
+    assert len(await opened.store.read.sites.list_sites(SiteFilter(), now_ms=NOW_MS)) == 1
 
 
 async def test_numbers_are_given_one_after_the_other_also_at_once(opened: Opened) -> None:
@@ -190,7 +191,7 @@ async def test_saving_a_site_that_is_not_there_adds_none(opened: Opened) -> None
 
     await opened.store.change(lambda stores: stores.sites.save_site(new_site("st_3")))
 
-    assert len(await opened.store.read.sites.list_sites(account_id=None, now_ms=NOW_MS)) == 2
+    assert len(await opened.store.read.sites.list_sites(SiteFilter(), now_ms=NOW_MS)) == 2
 
 
 async def test_a_lock_outside_a_unit_of_work_fails_loudly(opened: Opened) -> None:

@@ -84,3 +84,31 @@ async def test_threads_that_have_ended_show_as_unavailable(tmp_path: Path) -> No
     with pytest.raises(StoreUnavailable):
         await database.one("SELECT 1")
     await database.close()
+
+
+async def test_a_read_in_the_event_loop_that_takes_long_continues_on_a_thread(tmp_path: Path) -> None:
+    database = SqliteDatabase(tmp_path / "loop.db")
+    await database.run("CREATE TABLE item (id INTEGER PRIMARY KEY)")
+    await database.run("INSERT INTO item (id) VALUES (7)")
+    reading = asyncio.ensure_future(database.one(SLOW))
+    turns = 0
+    while not reading.done():
+        # Short reads continue meanwhile.
+        assert await database.one("SELECT id FROM item") == (7,)
+        await asyncio.sleep(0.001)
+        turns += 1
+
+    assert await reading == (400_000,)
+    assert turns > 3
+    await database.close()
+
+
+async def test_a_short_read_needs_no_thread(tmp_path: Path) -> None:
+    database = SqliteDatabase(tmp_path / "loop.db")
+    await database.run("CREATE TABLE item (id INTEGER PRIMARY KEY)")
+    before = threading.active_count()
+    for _ in range(100):
+        await database.all("SELECT id FROM item")
+
+    assert threading.active_count() == before
+    await database.close()

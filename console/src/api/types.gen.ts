@@ -68,9 +68,10 @@ export interface AccountInput {
   name: string;
 }
 
-/** Users with their accounts, one row per membership, newest first. */
+/** Users with their accounts, one row per membership, newest first. `nextCursor`: there are more than `limit`. */
 export interface AccountList {
   items: Account[];
+  nextCursor?: string;
 }
 
 /** A member's role in an account. */
@@ -170,6 +171,9 @@ export type AgentPolicyDecision = "allow" | "deny";
 
 /** An agent policy's rule for unlisted agents. */
 export type AgentPolicyDefault = "allow" | "block" | "challenge";
+
+/** A site's setting for one purpose of AI operators and agents. */
+export type AiUseChoice = "allow" | "block" | "challenge" | "price";
 
 /** The process runs. */
 export interface Alive {
@@ -612,6 +616,7 @@ export interface CustomerSiteInput {
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
+  aiUse?: SiteAiUse;
   siteKey?: string;
 }
 
@@ -1462,6 +1467,7 @@ export interface OwnSiteInput {
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
+  aiUse?: SiteAiUse;
 }
 
 /** The current and the new password. */
@@ -1897,6 +1903,14 @@ export interface SiteAction {
   requireContentDigest?: boolean;
 }
 
+/** What verified AI operators and agents may use the site for. `price` is for the uses that are `price`. */
+export interface SiteAiUse {
+  search?: AiUseChoice;
+  agent?: AiUseChoice;
+  training?: AiUseChoice;
+  price?: string;
+}
+
 /** Challenge statistics of a site. Events before `eventsFrom` and counters before `countersSince` are unknown. */
 export interface SiteAnalytics {
   siteKey: string;
@@ -1930,6 +1944,7 @@ export interface SiteChange {
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
+  aiUse?: SiteAiUse;
 }
 
 /** Everything about one site. */
@@ -1954,6 +1969,7 @@ export interface SiteDetail {
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
+  aiUse?: SiteAiUse;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
@@ -2006,14 +2022,16 @@ export interface SiteInput {
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
+  aiUse?: SiteAiUse;
   siteKey?: string;
   customerId?: string;
   customerName?: string;
 }
 
-/** Sites, newest first. */
+/** Sites, newest first. `nextCursor`: there are more than `limit`. */
 export interface SiteList {
   items: SiteSummary[];
+  nextCursor?: string;
 }
 
 /**
@@ -2067,6 +2085,7 @@ export interface SiteSummary {
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
+  aiUse?: SiteAiUse;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;

@@ -40,6 +40,7 @@ from agentgate.lib.enums import HandoffStatus
 from agentgate.lib.errors import Refused
 from agentgate.lib.limits import AGENT_TOOLS_MAX_AGE_S
 from agentgate.lib.records import shown, to_builtins, to_json
+from agentgate.lib.tasks.off_loop import off_loop
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.diff import diff
 from agentgate.people.audit.trail import Subject, record
@@ -115,7 +116,8 @@ async def _statement(
     month = month_of(call.now) if isinstance(query.month, UnsetType) else query.month
     span = range_of(month)
     sums = await charges.sum_charges(call.site_id, from_ms=span.from_ms, to_ms=span.to_ms)
-    return make_statement(call.site_key, month, sums, policy=stored_policy(site))
+    policy = stored_policy(site)
+    return await off_loop(len(sums), lambda: make_statement(call.site_key, month, sums, policy=policy))
 
 
 async def submit(

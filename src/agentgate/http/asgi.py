@@ -29,6 +29,7 @@ from agentgate.http.replies import (
     HttpAnswer,
     Reply,
     answer,
+    answer_in_slices,
     encode_headers,
     refusal,
 )
@@ -88,8 +89,8 @@ class BoundEndpoint:
             call = await self.scope(call)
         result = await self.handler(call, **inputs)
         if isinstance(result, Reply):
-            return answer(result.status or self.endpoint.status, result.body, headers=result.headers)
-        return answer(self.endpoint.status, result)
+            return await answer_in_slices(result.status or self.endpoint.status, result.body, headers=result.headers)
+        return await answer_in_slices(self.endpoint.status, result)
 
     def _query(self, call: Call) -> Query | None:
         if self.endpoint.any_query:

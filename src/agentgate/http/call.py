@@ -7,6 +7,7 @@ from typing import Any, Self
 from agentgate.http.request import Request
 from agentgate.lib.actor import Actor
 from agentgate.lib.moment import Moment
+from agentgate.lib.tasks.fair_threads import working_for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +40,8 @@ class Call:
     def acting_as(self, actor: Actor) -> Self:
         """Return the same call with its caller known."""
         self.log["actor"] = actor.user_id or actor.name
+        # Operators share one turn: they are one more customer of the threads.
+        working_for.set(actor.account_id or actor.kind)
         return replace(self, caller=actor)
 
 

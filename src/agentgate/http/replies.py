@@ -1,13 +1,15 @@
 """Replies: what a handler may return beside a plain record, and how refusals look."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType, structs
 
 from agentgate.lib.errors import ErrorTable, Refused
 from agentgate.lib.records import Record, to_json
+from agentgate.lib.tasks.off_loop import FEW_ITEMS
 
 T = TypeVar("T")
 
@@ -73,6 +75,27 @@ def answer(status: int, body: Any, *, headers: tuple[tuple[str, str], ...] = ())
         return HttpAnswer(status, encoded, b"")
     media_type, content = (body.media_type, body.content) if isinstance(body, Text) else (JSON, to_json(body))
     return HttpAnswer(status, [(b"content-type", media_type.encode("ascii")), *encoded], content)
+
+
+async def answer_in_slices(status: int, body: Any, *, headers: tuple[tuple[str, str], ...] = ()) -> HttpAnswer:
+    """Encode a handler's result; its long lists in a thread, so that other requests continue meanwhile."""
+    long = {}
+    if isinstance(body, Struct):
+        long = {name: value for name in body.__struct_fields__ if is_long(value := getattr(body, name))}
+    if long:
+        raw = {name: await asyncio.to_thread(_raw_list, value) for name, value in long.items()}
+        body = structs.replace(body, **raw)
+    return answer(status, body, headers=headers)
+
+
+def is_long(value: Any) -> bool:
+    """Return whether a value is a list that is encoded in a thread."""
+    return isinstance(value, list) and len(value) > FEW_ITEMS
+
+
+def _raw_list(items: list[Any]) -> Raw:
+    slices = (to_json(items[start : start + FEW_ITEMS])[1:-1] for start in range(0, len(items), FEW_ITEMS))
+    return Raw(b"[" + b",".join(slices) + b"]")
 
 
 def refusal(

@@ -99,6 +99,8 @@ RULES_BODY_BYTES = 2 * 1024 * 1024
 MODEL_BODY_BYTES = 2 * 1024 * 1024
 STORE_UNAVAILABLE_RETRY_AFTER_S = 5
 
+# Of a page of sites or users; without a limit, these lists are complete.
+LIST_PAGE = Bounds(1, 1000, default=1000)
 # 4: accounts and signing in. Failures count per address, per e-mail from it, and per known device. Those per e-mail
 # and per minute over all addresses tell an attack, which unknown devices wait for.
 CUSTOMER_DETAIL_AUDIT_EVENTS = 20

@@ -17,11 +17,13 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.limits import CHANGES_LIMIT
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional
+from agentgate.lib.tasks.off_loop import off_loop
 from agentgate.sites.records import Site, SiteDetail, SiteHealthSummary, SiteSummary
 from agentgate.sites.repository import (
     ActivityStore,
     ListedSite,
     SiteActivity,
+    SiteFilter,
     SiteHealthStore,
     SiteStores,
 )
@@ -67,12 +69,12 @@ async def _list_activity(
 
 
 async def list_summaries(
-    stores: SiteStores, activity: ActivityStore, *, account_id: str | None, now: Moment
+    stores: SiteStores, activity: ActivityStore, wanted: SiteFilter, *, now: Moment
 ) -> list[SiteSummary]:
-    """Return the summaries of an account's sites, or of all."""
-    listed = await stores.sites.list_sites(account_id=account_id, now_ms=now)
+    """Return the summaries of the sites that a filter finds."""
+    listed = await stores.sites.list_sites(wanted, now_ms=now)
     seen = await _list_activity(activity, [each.site.id for each in listed], now)
-    return [summarise(each, seen[each.site.id]) for each in listed]
+    return await off_loop(len(listed), lambda: [summarise(each, seen[each.site.id]) for each in listed])
 
 
 async def read_detail(

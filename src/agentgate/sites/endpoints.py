@@ -1,10 +1,14 @@
 """Sites over HTTP. Handlers of operators and customers differ in guard and input only."""
 
+from msgspec import UnsetType
+
 from agentgate.events.health_records import InstallStatus, SiteHealth
 from agentgate.http.call import Call, SiteCall
 from agentgate.http.replies import Text
+from agentgate.lib.cursors import Cursors
 from agentgate.lib.database import Store
 from agentgate.lib.enums import ActorKind
+from agentgate.lib.keyring import Keyring
 from agentgate.people.identity.links import LinkUrls
 from agentgate.sites import editing
 from agentgate.sites.detail import (
@@ -25,18 +29,38 @@ from agentgate.sites.records import (
     SiteDetail,
     SiteInput,
     SiteList,
+    SitesQuery,
 )
-from agentgate.sites.repository import ActivityStore, SiteHealthStore, SiteStores
+from agentgate.sites.repository import ActivityStore, SiteFilter, SiteHealthStore, SiteStores
 
 MARKDOWN = "text/markdown; charset=utf-8"
 # The description in the API documents.
 PROMPT_TEXTS = {"text/markdown": "Instructions for a coding agent that protects a form of this site, in Markdown"}
 
 
-async def list_sites(call: Call, store: Store[SiteStores], activity: ActivityStore) -> SiteList:
-    """List sites, newest first."""
-    summaries = await list_summaries(store.read, activity, account_id=call.actor.account_id, now=call.now)
-    return SiteList(items=summaries)
+async def list_sites(
+    call: Call, query: SitesQuery, store: Store[SiteStores], activity: ActivityStore, keyring: Keyring
+) -> SiteList:
+    """List sites, newest first.
+
+    Default: all of them. With `limit`, `nextCursor` leads to the next page. `q` is a part of a site's key, name or
+    origins.
+    """
+    account_id = call.actor.account_id
+    cursors = Cursors(keyring, call.route, account_id or "", query.q)
+    limit = None if isinstance(query.limit, UnsetType) else query.limit
+    behind = None
+    if not isinstance(query.cursor, UnsetType):
+        created_ms, site_key = cursors.read(query.cursor)
+        behind = (int(created_ms), str(site_key))
+    # One more than requested, to see whether there is a next page.
+    more = None if limit is None else limit + 1
+    wanted = SiteFilter(account_id=account_id, text=query.q, behind=behind, limit=more)
+    items = await list_summaries(store.read, activity, wanted, now=call.now)
+    if limit is None or len(items) <= limit:
+        return SiteList(items=items)
+    last = items[limit - 1]
+    return SiteList(items=items[:limit], next_cursor=cursors.issue((int(last.created_at), last.site_key)))
 
 
 async def create_site(call: Call, body: SiteInput, store: Store[SiteStores], activity: ActivityStore) -> SiteDetail:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -11,11 +12,13 @@ from agentgate.events.records import CounterName
 from agentgate.events.storage.days.days import EventDays
 from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import DAY_MS, HOUR_MS
-from agentgate.lib.database import LockingRepository, Reader, RecordTable, Repository, Row, SqlSession, places
+from agentgate.lib.database import LockingRepository, Reader, RecordTable, Repository, Row, SqlSession, Value, places
 from agentgate.lib.enums import AccountStatus, Outcome
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
+from agentgate.lib.names import like_pattern
 from agentgate.lib.records import to_json
+from agentgate.lib.tasks.off_loop import off_loop
 from agentgate.people.accounts.repository import AccountStores
 from agentgate.sites.credentials.repository import CredentialStores
 from agentgate.sites.lists.repository import ListStores
@@ -31,6 +34,17 @@ class ListedSite(Struct, frozen=True, kw_only=True):
     credentials: CredentialCounts
 
 
+class SiteFilter(Struct, frozen=True, kw_only=True):
+    """Which sites a list shows: of an account, with a text in key, name or origins, behind a site, and how many."""
+
+    account_id: str | None = None
+    text: str = ""
+    # When that site was created, and its key.
+    behind: tuple[int, str] | None = None
+    # None: all.
+    limit: int | None = None
+
+
 class SiteActivity(Struct, frozen=True, kw_only=True):
     """Activity of a site: outcomes since midnight UTC, and when an event last arrived."""
 
@@ -44,6 +58,7 @@ _SITES = RecordTable(
     named={"customer_id": "account_id"},
     json=(
         *("allowed_origins", "actions", "routes", "open_paths", "feeds", "wanted_programs", "private_token_issuers"),
+        "ai_use",
         "agent_policy",
     ),
     # Rules are in a table of their own.
@@ -69,6 +84,9 @@ _LAST_DAY = """SELECT site, max(last_event_ms), 0, 0, 0, 0, 0
     FROM site_day WHERE site >= $1 AND site <= $2 GROUP BY site"""
 
 
+_NAMED = r"""(lower(site.site_key) LIKE {0} ESCAPE '\' OR lower(site.name) LIKE {0} ESCAPE '\'
+    OR site.allowed_origins LIKE {0} ESCAPE '\')"""
+ALL_SITES = 2**31
 # Values of one statement.
 IDS_AT_ONCE = 500
 
@@ -126,17 +144,25 @@ class SiteStore(LockingRepository):
             raise Refused("site_not_found")
         return int(row[0])
 
-    async def list_sites(self, *, account_id: str | None, now_ms: int) -> list[ListedSite]:
-        """Return the sites of an account, or all with None, newest first."""
-        if account_id is None:
-            rows = await self._session.all(f"{_LISTED} ORDER BY site.created_ms DESC, site.number DESC", now_ms)
-        else:
-            rows = await self._session.all(
-                f"{_LISTED} WHERE site.account_id = $2 ORDER BY site.created_ms DESC, site.number DESC",
-                now_ms,
-                account_id,
-            )
-        return [_listed(row) for row in rows]
+    async def list_sites(self, wanted: SiteFilter, *, now_ms: int) -> list[ListedSite]:
+        """Return the sites that a filter finds, newest first."""
+        conditions: list[str] = []
+        values: list[Value] = [now_ms]
+        if wanted.account_id is not None:
+            values.append(wanted.account_id)
+            conditions.append(f"site.account_id = ${len(values)}")
+        if wanted.text:
+            values.append(like_pattern(wanted.text))
+            conditions.append(_NAMED.format(f"${len(values)}"))
+        if wanted.behind is not None:
+            values += wanted.behind
+            number = f"coalesce((SELECT number FROM site WHERE site_key = ${len(values)}), 0)"  # noqa: S608 - a place
+            conditions.append(f"(site.created_ms, site.number) < (${len(values) - 1}, {number})")
+        where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+        values.append(ALL_SITES if wanted.limit is None else wanted.limit)
+        newest = f"ORDER BY site.created_ms DESC, site.number DESC LIMIT ${len(values)}"
+        rows = await self._session.all(f"{_LISTED} {where} {newest}", *values)
+        return await off_loop(len(rows), lambda: [_listed(row) for row in rows])
 
     async def find_listed(self, site_id: str, *, now_ms: int) -> ListedSite | None:
         """Return one site as a list shows it, or None."""
@@ -181,22 +207,8 @@ class ActivityStore:
         """Return the activity of those sites that had any."""
         numbers: dict[int, str] = dict(await self._numbers(site_ids))
         bounds = (now_ms // DAY_MS * DAY_MS // HOUR_MS, min(numbers, default=0), max(numbers, default=0))
-        found: dict[int, tuple[int, ...]] = {}
-        for rows in await self._read_counts(now_ms // DAY_MS, bounds):
-            for site, *counts in rows:
-                last_ms, *sums = map(int, counts)
-                last_before_ms, *sums_before = found.get(site, (0,) * len(counts))
-                found[site] = (max(last_ms, last_before_ms), *map(sum, zip(sums, sums_before, strict=True)))
-        keys = (*(outcome.value for outcome in Outcome), "monitored")
-        # Set parameters differ between dialects, so the few rows of other sites are dropped here.
-        return {
-            numbers[site]: SiteActivity(
-                today=dict(zip(keys, counts, strict=True)),
-                last_event_at=Moment(last_event_ms) if last_event_ms else None,
-            )
-            for site, (last_event_ms, *counts) in found.items()
-            if site in numbers
-        }
+        counts = await self._read_counts(now_ms // DAY_MS, bounds)
+        return await off_loop(sum(map(len, counts)), lambda: _activity_of(numbers, counts))
 
     async def forget_sites(self, account_id: str) -> None:
         """Delete the activity of all sites of an account."""
@@ -222,6 +234,24 @@ class ActivityStore:
             sql = f"SELECT number, id FROM site WHERE id IN ({places(page)})"  # noqa: S608 - places
             found += await self._config.all(sql, *page)
         return found
+
+
+def _activity_of(numbers: Mapping[int, str], read: list[list[Row]]) -> dict[str, SiteActivity]:
+    found: dict[int, tuple[int, ...]] = {}
+    for site, *counts in chain.from_iterable(read):
+        # Set parameters differ between dialects, so the rows of other sites are dropped here.
+        if site in numbers:
+            last_ms, *sums = map(int, counts)
+            last_before_ms, *sums_before = found.get(site, (0,) * len(counts))
+            found[site] = (max(last_ms, last_before_ms), *map(sum, zip(sums, sums_before, strict=True)))
+    keys = (*(outcome.value for outcome in Outcome), "monitored")
+    return {
+        numbers[site]: SiteActivity(
+            today=dict(zip(keys, counts, strict=True)),
+            last_event_at=Moment(last_event_ms) if last_event_ms else None,
+        )
+        for site, (last_event_ms, *counts) in found.items()
+    }
 
 
 def _listed(row: Row) -> ListedSite:

@@ -24,6 +24,7 @@ _SITE = {"type": "string", "description": "Site key, such as site_shop1. Call li
 _TIME = {"type": "string", "format": "date-time", "description": "RFC 3339, such as 2026-01-31T00:00:00Z."}
 _RULES = {"type": "object", "description": "A complete rule set, as in the ruleSet field of read_rules."}
 _MOST_DECISIONS = 100
+_MOST_SITES = 100
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,16 @@ _FILTERS = {
 _DRAFT = {"siteKey": _SITE, "ruleSet": _RULES}
 
 TOOLS = (
-    Tool("list_sites", "List the sites of the account with their modes.", {}, (), lambda api, *_: api.get("/sites")),
+    Tool(
+        "list_sites",
+        "List the sites of the account with their modes.",
+        {
+            "q": {"type": "string", "description": "A part of the key, name or origins."},
+            "cursor": {"type": "string", "description": "nextCursor of the previous page."},
+        },
+        (),
+        lambda api, given, _: api.get("/sites", limit=_MOST_SITES, q=given.get("q"), cursor=given.get("cursor")),
+    ),
     Tool(
         "read_health",
         "Read the health checks of a site's installation.",

@@ -178,3 +178,22 @@ def test_a_malformed_invitation_is_rejected(service: RunningService) -> None:
         assert part in reply.json()["message"]
 
     assert (count(service, "users"), messages(service)) == (0, [])
+
+
+def test_the_list_has_pages_if_the_caller_asks_for_them(service: RunningService) -> None:
+    for number in range(5):
+        add_user(service, f"user{number}@acme.example", account_id=add_account(service, f"Acme {number}"))
+        service.clock.advance(seconds=number % 2)
+    complete = [each["email"] for each in service.operator.get(ACCOUNTS).json()["items"]]
+
+    pages: list[list[str]] = []
+    cursor = {}
+    while True:
+        page = service.operator.get(ACCOUNTS, params={"limit": 2, **cursor}).json()
+        pages.append([each["email"] for each in page["items"]])
+        if "nextCursor" not in page:
+            break
+        cursor = {"cursor": page["nextCursor"]}
+
+    assert [len(page) for page in pages] == [2, 2, 1]
+    assert [each for page in pages for each in page] == complete

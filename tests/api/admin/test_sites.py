@@ -368,3 +368,58 @@ def test_todays_counts_and_health_come_from_the_hourly_counters(service: Running
 
     assert shown["today"] == {"allow": 5, "challenge": 1, "block": 2, "drop": 3, "monitored": 4}
     assert shown["health"] == {"status": "ok", "lastEventAt": NOON}
+
+
+def test_sites_are_listed_in_pages_if_the_caller_asks_for_them(service: RunningService) -> None:
+    for number in range(5):
+        create(service, siteKey=f"site_shop{number}", name=f"Shop {number}")
+        service.clock.advance(seconds=number % 2)
+    complete = service.operator.get(SITES).json()
+
+    pages: list[list[str]] = []
+    cursor = {}
+    while True:
+        page = service.operator.get(SITES, params={"limit": 2, **cursor}).json()
+        pages.append([each["siteKey"] for each in page["items"]])
+        if "nextCursor" not in page:
+            break
+        cursor = {"cursor": page["nextCursor"]}
+
+    assert pages == [["site_shop4", "site_shop3"], ["site_shop2", "site_shop1"], ["site_shop0"]]
+    assert [each["siteKey"] for each in complete["items"]] == [each for page in pages for each in page]
+    assert "nextCursor" not in complete
+
+
+def test_sites_are_found_by_a_part_of_key_name_or_origin(service: RunningService) -> None:
+    create(service, siteKey="site_first", name="Alpha_1", allowedOrigins=["https://alpha.example"])
+    create(service, siteKey="site_second", name="Beta", allowedOrigins=["https://beta.example"])
+
+    def found(text: str) -> list[str]:
+        return [each["siteKey"] for each in service.operator.get(SITES, params={"q": text}).json()["items"]]
+
+    assert found("SECOND") == ["site_second"]
+    assert found("alpha_") == ["site_first"]
+    assert found("https://beta.example") == ["site_second"]
+    assert found("example") == ["site_second", "site_first"]
+    assert found("%") == []
+
+
+def test_a_cursor_of_sites_is_good_for_its_search_only(service: RunningService) -> None:
+    for number in range(3):
+        create(service, siteKey=f"site_shop{number}")
+    cursor = service.operator.get(SITES, params={"limit": 1, "q": "shop"}).json()["nextCursor"]
+
+    assert service.operator.get(SITES, params={"limit": 1, "q": "sho", "cursor": cursor}).status_code == 400
+    assert service.operator.get(SITES, params={"limit": 0}).status_code == 400
+
+
+def test_a_long_list_is_complete(service: RunningService) -> None:
+    account = create(service)["customerId"]
+    for number in range(120):
+        create(service, siteKey=f"site_many{number}", customerId=account)
+
+    items = service.operator.get(SITES).json()["items"]
+
+    assert [each["siteKey"] for each in items] == [f"site_many{number}" for number in reversed(range(120))] + [
+        "site_shop"
+    ]

@@ -66,7 +66,7 @@ async def compare(
         from_=since,
         to=now,
         samples=len(found),
-        agreement=agreement(found, kind),
+        agreement=await asyncio.to_thread(agreement, found, kind),
         would_change=would_change,
         per_label=per_label,
     )

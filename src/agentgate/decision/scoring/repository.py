@@ -1,6 +1,5 @@
 """Models, captured features, single events and scored samples in SQL."""
 
-import asyncio
 import json
 from typing import Protocol
 
@@ -101,7 +100,8 @@ class KeptEvents:
         row = await self._segments.session(day).one(_EVENT, decision, site, *day_bounds(day))
         if row is None:
             return None
-        [event] = await read_events([row], self._words)
+        event: Event
+        [event] = await read_events([row], self._words, lambda event: event)
         kept = await self._stats.one("SELECT features FROM feature_vector WHERE site = $1 AND id = $2", site, decision)
         return event if kept is None else replace(event, features=json.loads(kept[0]))
 
@@ -123,7 +123,7 @@ class KeptEvents:
 
 # Each page scans the whole day, because events are ordered by site.
 ROWS_PER_READ = 4_000
-# Small enough that decoding a batch never blocks the event loop for long.
+# What one thread decodes before other accounts have their turn.
 ROWS_AT_ONCE = 500
 
 
@@ -165,9 +165,7 @@ class ScoreSamples:
             asked = min(ROWS_PER_READ, most - len(found))
             rows: list[Row] = await session.all(sql, least, end, asked, *pairs)
             for start in range(0, len(rows), ROWS_AT_ONCE):
-                events = await read_events(rows[start : start + ROWS_AT_ONCE], self._words)
-                found += [_sample(event) for event in events]
-                await asyncio.sleep(0)
+                found += await read_events(rows[start : start + ROWS_AT_ONCE], self._words, _sample)
             if len(rows) < asked:
                 break
             end = rows[-1][0]

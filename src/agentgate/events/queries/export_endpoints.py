@@ -1,6 +1,7 @@
 """Taking decisions out as a file: the same filters, range and order as the list, in much larger pages."""
 
 import time
+from functools import partial
 from typing import Annotated
 from urllib.parse import urlencode
 
@@ -15,6 +16,7 @@ from agentgate.lib.cursors import Cursors
 from agentgate.lib.database import Store
 from agentgate.lib.keyring import Keyring
 from agentgate.lib.limits import Bounds
+from agentgate.lib.tasks.off_loop import off_loop
 
 EXPORT_LIMIT = Bounds(1, 10_000, default=10_000)
 # Between two reads others have their turn.
@@ -60,7 +62,7 @@ async def _write(
     while True:
         limit = min(left, DECISIONS_PER_READ)
         found = await traffic.decisions.list_decisions(site, page.span, filters, before=before, limit=limit)
-        content += writing.write(found.items)
+        content += await off_loop(len(found.items), partial(writing.write, found.items))
         before, left = found.more_before, left - len(found.items)
         if before is None or left == 0 or time.monotonic() > ends:
             return bytes(content), before

@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
+from typing import TypeVar
 
 import msgspec
 import structlog
@@ -24,6 +25,9 @@ from agentgate.events.storage.encoding import JSON_PACK_COLUMNS, PACK_COLUMNS, S
 from agentgate.events.storage.shapes import Remembered
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.database import Database, Row, StoreUnavailable, Sums, Transaction
+from agentgate.lib.tasks.off_loop import off_loop
+
+T = TypeVar("T")
 
 COUNTER_HOUR = Sums("counter_hour", ("site", "hour", "name", "value"), ("counted",))
 # A day that has ended may still get events that were waiting.
@@ -189,13 +193,25 @@ class SqlEvents(EventEncoding):
             structlog.get_logger().warning("counts of events not packed")
 
 
-async def read_events(rows: Sequence[Row], words: KnownWords) -> list[Event]:
-    """Return the events of rows in the order of EVENT_COLUMNS. Features are kept elsewhere and not among them."""
+async def read_events(rows: Sequence[Row], words: KnownWords, make: Callable[[Event], T]) -> list[T]:
+    """Return what is made of the events of rows in the order of EVENT_COLUMNS.
+
+    Features are kept elsewhere and not among them. Many events are decoded in a thread.
+    """
+    lists, numbers = await off_loop(len(rows), lambda: _numbers_of(rows))
+    texts = await words.texts(numbers)
+    each = zip(rows, lists, strict=True)
+    return await off_loop(
+        len(rows), lambda: [make(_event(row, reasons, labels, texts)) for row, (reasons, labels) in each]
+    )
+
+
+def _numbers_of(rows: Sequence[Row]) -> tuple[list[tuple[list[int], list[int]]], set[int]]:
+    """Return the reasons and labels of each row, and the numbers of all words."""
     lists = [(json.loads(row[21]), json.loads(row[22])) for row in rows]
     numbers = {number for row in rows for number in row[7:10] + row[13:17] if number is not None}
     numbers.update(number for pair in lists for numbers_of in pair for number in numbers_of)
-    texts = await words.texts(numbers)
-    return [_event(row, reasons, labels, texts) for row, (reasons, labels) in zip(rows, lists, strict=True)]
+    return lists, numbers
 
 
 def _event(row: Row, reasons: list[int], labels: list[int], texts: Mapping[int, str]) -> Event:

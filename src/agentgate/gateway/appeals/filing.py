@@ -107,8 +107,8 @@ class AppealFiling:
             return True
         if len(message) < SAME_FROM_CHARACTERS:
             return False
-        return (
-            await self._store.read.appeals.count_same_message(site_id, message, since_ms=now_ms - DAY_MS) >= SAME_MOST
+        return await self._store.read.appeals.has_same_message(
+            site_id, message, since_ms=now_ms - DAY_MS, least=SAME_MOST
         )
 
 
@@ -126,8 +126,7 @@ async def _add(stores: AppealStores, made: StoredAppeal) -> str | None:
     await stores.appeals.lock_appeals(made.site_id)
     if await stores.appeals.has_appeal(made.site_id, made.decision):
         return "twice"
-    counts = await stores.appeals.count_appeals(made.site_id)
-    if counts.waiting + counts.suspect >= MOST_OPEN:
+    if await stores.appeals.count_open(made.site_id, most=MOST_OPEN) >= MOST_OPEN:
         return "too_many"
     await stores.appeals.add_appeal(made)
     return None

@@ -61,27 +61,24 @@ class AppealStore(LockingRepository):
 
     async def count_like(self, appeal: StoredAppeal, *, since_ms: int) -> tuple[int, int]:
         """Return how many other appeals there are against the same rule, and by the same visitor."""
-        row = await self._session.one(
-            """SELECT COALESCE(SUM(CASE WHEN rule = $3 THEN 1 ELSE 0 END), 0),
-                    COALESCE(SUM(CASE WHEN visitor = $4 THEN 1 ELSE 0 END), 0)
-                FROM appeal WHERE site_id = $1 AND id <> $2 AND created_ms >= $5 AND state <> 'spam'""",
-            appeal.site_id,
-            appeal.id,
-            appeal.rule or "",
-            appeal.visitor,
-            since_ms,
+        like = "site_id = $1 AND id <> $2 AND created_ms >= $3 AND state <> 'spam' AND"
+        others = (appeal.site_id, appeal.id, since_ms)
+        return (
+            await _APPEALS.count(self._session, f"{like} rule = $4", *others, appeal.rule or ""),
+            await _APPEALS.count(self._session, f"{like} visitor = $4", *others, appeal.visitor),
         )
-        return (0, 0) if row is None else (int(row[0]), int(row[1]))
 
-    async def count_same_message(self, site_id: str, message: str, *, since_ms: int) -> int:
-        """Return how many appeals have the same text."""
-        row = await self._session.one(
-            "SELECT COUNT(*) FROM appeal WHERE site_id = $1 AND created_ms >= $2 AND message = $3",
-            site_id,
-            since_ms,
-            message,
+    async def has_same_message(self, site_id: str, message: str, *, since_ms: int, least: int) -> bool:
+        """Return whether so many appeals have the same text."""
+        same = "SELECT 1 FROM appeal WHERE site_id = $1 AND message = $2 AND created_ms >= $3 LIMIT $4"
+        return len(await self._session.all(same, site_id, message, since_ms, least)) == least
+
+    async def count_open(self, site_id: str, *, most: int) -> int:
+        """Return how many appeals of a site wait for an answer, counted up to a number."""
+        rows = await self._session.all(
+            "SELECT 1 FROM appeal WHERE site_id = $1 AND state IN ('waiting', 'suspect') LIMIT $2", site_id, most
         )
-        return 0 if row is None else int(row[0])
+        return len(rows)
 
     async def delete_appeals(self, before_ms: int) -> None:
         """Delete older appeals."""

@@ -4,7 +4,7 @@ import secrets
 from typing import Protocol
 
 from agentgate.lib.database import RecordTable, Repository
-from agentgate.lib.enums import ActorKind
+from agentgate.people.audit.actions import Action
 from agentgate.people.audit.records import AuditEntry, AuditEvent, ConfigChange
 
 # Above every number that either database counts up to.
@@ -17,7 +17,11 @@ _ENTRIES = RecordTable("audit_entry", AuditEntry, named={"time": "time_ms"}, jso
 _EVENTS = RecordTable("audit_entry", AuditEvent, named=_SHOWN, json=("detail",))
 _CHANGES = RecordTable("audit_entry", ConfigChange, named={**_SHOWN, "kind": "action"}, json=("detail",))
 
-_MATCHING = "AND (action = $4 OR substr(action, 1, $6) = $5)"
+# The newest of each action: an index finds them, however rare they are.
+_OF_ACTION = (
+    "SELECT id FROM (SELECT id FROM audit_entry WHERE {} AND action = ${} AND id < $1 ORDER BY id DESC LIMIT $2) a"
+)
+_OF_ACCOUNT, _OF_OPERATORS = "account_id = $3", "actor_kind = 'operator'"
 # Which model decides is no site's own, yet changes every site: operators read it where they look for what changed.
 _WITH_MODELS = """id IN (
     SELECT id FROM (SELECT id FROM audit_entry WHERE site_id = $1 ORDER BY id DESC LIMIT $2) own
@@ -44,37 +48,38 @@ class AuditStore(Repository):
         self, account_id: str, *, action: str | None = None, before: int | None = None, limit: int
     ) -> list[AuditEvent]:
         """Return an account's newest entries, newest first: of an action and its dotted children, before an entry."""
-        return await self._list_events("account_id", account_id, action=action, before=before, limit=limit)
+        return await self._list_events(_OF_ACCOUNT, account_id, action=action, before=before, limit=limit)
 
     async def list_operator_events(
         self, *, action: str | None = None, before: int | None = None, limit: int
     ) -> list[AuditEvent]:
         """Return the newest entries of what operators did, in any account and in none, newest first."""
-        kind = ActorKind.OPERATOR.value
-        return await self._list_events("actor_kind", kind, action=action, before=before, limit=limit)
+        return await self._list_events(_OF_OPERATORS, action=action, before=before, limit=limit)
 
     async def _list_events(
-        self, column: str, value: str, *, action: str | None, before: int | None, limit: int
+        self, of: str, *values: str, action: str | None, before: int | None, limit: int
     ) -> list[AuditEvent]:
-        # Whole parts are compared as they are: in LIKE the `_` of a name would match any character, and `<` would
-        # follow the database's collation.
-        prefix = f"{action}."
-        matching, values = ("", ()) if action is None else (_MATCHING, (action, prefix, len(prefix)))
-        earlier = f"{column} = $1 AND id < $2 {matching} ORDER BY id DESC LIMIT $3"
-        number = await self._number(column, value, before)
-        return await _EVENTS.find_all(self._session, earlier, value, number, limit, *values)
+        number = await self._number(of, values, before)
+        if action is None:
+            condition = f"{of} AND id < $1"
+        else:
+            wanted = [each for each in Action if each == action or each.startswith(f"{action}.")]
+            if not wanted:
+                return []
+            first = len(values) + 3
+            newest = (_OF_ACTION.format(of, place) for place in range(first, first + len(wanted)))
+            condition = f"id IN ({' UNION ALL '.join(newest)})"
+            values += tuple(wanted)
+        return await _EVENTS.find_all(self._session, f"{condition} ORDER BY id DESC LIMIT $2", number, limit, *values)
 
-    async def _number(self, column: str, value: str, shown_id: int | None) -> int:
+    async def _number(self, of: str, values: tuple[str, ...], shown_id: int | None) -> int:
         """Return the number of the entry that is shown under an ID; older entries are shown under their number."""
         if shown_id is None:
             return LAST_ID
         if shown_id < FIRST_PUBLIC_ID:
             return shown_id
-        row = await self._session.one(
-            f"SELECT id FROM audit_entry WHERE public_id = $1 AND {column} = $2",  # noqa: S608 - our own names
-            shown_id,
-            value,
-        )
+        sql = f"SELECT id FROM audit_entry WHERE public_id = $1 AND {of.replace('$3', '$2')}"  # noqa: S608 - our own names
+        row = await self._session.one(sql, shown_id, *values)
         return row[0] if row else 0
 
 

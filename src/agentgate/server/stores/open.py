@@ -3,7 +3,6 @@
 import contextlib
 import multiprocessing
 import socket
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from agentgate.agents.handoff.repository import GrantStore, HandoffStore
@@ -29,6 +28,7 @@ from agentgate.lib.clock import Clock
 from agentgate.lib.database import Reader, StoreUnavailable
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.shared_cache import SharedCache
+from agentgate.lib.tasks.fair_threads import FairThreads
 from agentgate.server.stores.files import check_files
 from agentgate.server.stores.unit_of_work import SqlStore
 from agentgate.sites.lists.repository import ClientReplay
@@ -46,8 +46,8 @@ from agentgate.storage.sqlite.database import SqliteDatabase
 # and the one for events besides, which embedded is that of each day's file.
 CONFIG, STATS, HOT = "config", "stats", "hot"
 SETS = (CONFIG, STATS, HOT)
-# Reads of events and statistics take milliseconds. Two at a time leave the event loop its share of the interpreter.
-READING_THREADS = 2
+# Reads of events and statistics take milliseconds. So few at a time leave the event loop its share of the interpreter.
+READING_THREADS, READS_OF_ACCOUNT = 4, 2
 # The folder of events that wait for ClickHouse.
 SPOOL = "events-spool"
 MEGABYTE = 1_000_000
@@ -79,7 +79,7 @@ class Stores:
     traffic: TrafficStore
     site_health: SiteHealthStore
     shared_cache: SharedCache
-    reads: ThreadPoolExecutor
+    reads: FairThreads
 
     async def migrate_databases(self, clock: Clock) -> None:
         """Bring the databases up to this release's schema; the days of events are left as they are."""
@@ -105,7 +105,7 @@ async def open_stores(settings: Settings, clock: Clock, cache_end: socket.socket
 
     `cache_end`: a worker's end of the socket pair with the owner of the shared cache, where there is one.
     """
-    reads = ThreadPoolExecutor(READING_THREADS, thread_name_prefix="sqlite-reader")
+    reads = FairThreads(READING_THREADS, "sqlite-reader", most_of_account=READS_OF_ACCOUNT)
     databases, segments = _postgres(settings) if settings.database_url else _sqlite(settings, clock, reads)
     stats = databases[STATS]
     words = KnownWords(stats)
@@ -194,9 +194,7 @@ def open_clickhouse(url: str, cluster: str) -> ClickhouseClient:
     return ClickhouseClient(url, settings=settings)
 
 
-def _sqlite(
-    settings: Settings, clock: Clock, reads: ThreadPoolExecutor
-) -> tuple[dict[str, MigratedDatabase], SegmentDays]:
+def _sqlite(settings: Settings, clock: Clock, reads: FairThreads) -> tuple[dict[str, MigratedDatabase], SegmentDays]:
     folder = settings.data_dir
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     check_files(folder, f"{CONFIG}.db", f"{STATS}.db", f"{HOT}.db", days=EVENTS)

@@ -6,6 +6,7 @@ from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
 from agentgate.http.call import Call
+from agentgate.lib.cursors import Cursors
 from agentgate.lib.database import Store
 from agentgate.lib.enums import AccessRequestStatus, AccountRole, AccountStatus, UserStatus
 from agentgate.lib.errors import Refused
@@ -15,10 +16,12 @@ from agentgate.lib.limits import (
     CUSTOMER_DETAIL_AUDIT_EVENTS,
     CUSTOMERS_LIMIT,
     CUSTOMERS_QUERY_CHARACTERS,
+    LIST_PAGE,
 )
 from agentgate.lib.moment import Moment
 from agentgate.lib.names import check_name
 from agentgate.lib.records import Query, given, optional, optional_moment, shown
+from agentgate.lib.tasks.off_loop import off_loop
 from agentgate.people.accounts import access_requests, api_tokens, lifecycle, members
 from agentgate.people.accounts.lifecycle import (
     PURGE_MS,
@@ -69,12 +72,12 @@ from agentgate.sites.customers.records import (
     SuspendAccountInput,
     SuspendUserInput,
 )
-from agentgate.sites.customers.repository import CustomerStores
+from agentgate.sites.customers.repository import AccountPosition, CustomerStores
 from agentgate.sites.detail import list_summaries
 from agentgate.sites.detail import read_detail as read_site_detail
 from agentgate.sites.editing import create_site
 from agentgate.sites.records import SiteDetail, SiteInput
-from agentgate.sites.repository import ActivityStore
+from agentgate.sites.repository import ActivityStore, SiteFilter
 
 
 class Invitations:
@@ -288,9 +291,28 @@ async def resend_customer_invite(call: CustomerCall, stores: CustomerStores, inv
 NO_REASON = SuspendUserInput()
 
 
-async def list_accounts(call: Call, store: Store[CustomerStores]) -> AccountList:  # noqa: ARG001 - every handler is given its call
-    """List users with their customers, one row per membership, newest first."""
-    return AccountList(items=await store.read.customers.list_accounts())
+class AccountsQuery(Query, frozen=True, kw_only=True):
+    """Which page to list. Default: everything."""
+
+    limit: Annotated[int, Meta(ge=LIST_PAGE.least, le=LIST_PAGE.most)] | UnsetType = UNSET
+    cursor: str | UnsetType = UNSET
+
+
+async def list_accounts(
+    call: Call, query: AccountsQuery, store: Store[CustomerStores], keyring: Keyring
+) -> AccountList:
+    """List users with their customers, one row per membership, newest first.
+
+    Default: all of them. With `limit`, `nextCursor` leads to the next page.
+    """
+    cursors = Cursors(keyring, call.route)
+    behind = None
+    if not isinstance(query.cursor, UnsetType):
+        joined_ms, account_id, email = cursors.read(query.cursor)
+        behind = AccountPosition(int(joined_ms), str(account_id), str(email))
+    limit = None if isinstance(query.limit, UnsetType) else query.limit
+    items, last = await store.read.customers.list_accounts(behind=behind, limit=limit)
+    return AccountList(items=items, next_cursor=UNSET if last is None else cursors.issue(last))
 
 
 async def invite_account(
@@ -423,12 +445,11 @@ async def read_detail(
     if summary is None or account is None:
         raise Refused("not_found", "There is no customer with this ID.")
     deleted_ms = account.deleted_ms
+    sites = await list_summaries(stores, activity, SiteFilter(account_id=account_id), now=now)
     return CustomerDetail(
         **{name: getattr(summary, name) for name in summary.__struct_fields__},
         member_list=await members.list_members(stores, account_id),
-        site_list=[
-            shown(each, CustomerSite) for each in await list_summaries(stores, activity, account_id=account_id, now=now)
-        ],
+        site_list=await off_loop(len(sites), lambda: [shown(each, CustomerSite) for each in sites]),
         tokens=await stores.api_tokens.list_tokens(account_id),
         usage=await stores.accounts.read_usage(account_id, now),
         audit=await stores.audit.list_account_events(account_id, limit=CUSTOMER_DETAIL_AUDIT_EVENTS),

@@ -136,9 +136,10 @@ class Account(Record, frozen=True, kw_only=True):
 
 
 class AccountList(Record, frozen=True, kw_only=True):
-    """Users with their accounts, one row per membership, newest first."""
+    """Users with their accounts, one row per membership, newest first. `nextCursor`: there are more than `limit`."""
 
     items: list[Account]
+    next_cursor: str | UnsetType = UNSET
 
 
 class InviteInput(Input, frozen=True, kw_only=True):

@@ -1,12 +1,13 @@
 """Accounts as operators see them, in SQL: every list is one statement, however long it is."""
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from agentgate.lib.database import Repository, Row
+from agentgate.lib.database import Repository, Row, Value
 from agentgate.lib.enums import AccountRole, AccountStatus
 from agentgate.lib.moment import Moment
 from agentgate.lib.names import like_pattern
 from agentgate.lib.records import optional, optional_moment
+from agentgate.lib.tasks.off_loop import off_loop
 from agentgate.people.accounts.records import Limits, member_status
 from agentgate.people.accounts.repository import IS_PROTECTED
 from agentgate.sites.customers.records import Account, CustomerFilter, CustomerSummary
@@ -26,19 +27,32 @@ _COUNTED = f"""SELECT {_COLUMNS.replace("protected", IS_PROTECTED.format(account
             WHERE membership.account_id = shown.id)"""  # noqa: S608 - the parts are constants
 _LIST = rf"""{_COUNTED}
     FROM (SELECT {_COLUMNS} FROM account
-        WHERE ($1 = '' OR status = $1)
-            AND ($2 = '' OR id LIKE $2 ESCAPE '\' OR name_folded LIKE $2 ESCAPE '\' OR EXISTS (
-                SELECT 1 FROM membership JOIN users ON users.id = membership.user_id
-                WHERE membership.account_id = account.id AND users.email LIKE $2 ESCAPE '\'))
-        ORDER BY created_ms DESC, id DESC LIMIT $3) AS shown
+        WHERE {{}} ORDER BY created_ms DESC, id DESC LIMIT $1) AS shown
     ORDER BY created_ms DESC, id DESC"""  # noqa: S608 - likewise
+_NAMED = r"""(id LIKE $2 ESCAPE '\' OR name_folded LIKE $2 ESCAPE '\' OR EXISTS (
+    SELECT 1 FROM membership JOIN users ON users.id = membership.user_id
+    WHERE membership.account_id = account.id AND users.email LIKE $2 ESCAPE '\'))"""
 _ONE = f"{_COUNTED} FROM account AS shown WHERE id = $1"
 _ACCOUNTS = """SELECT users.id, users.email, users.name, users.status, users.password_hash IS NULL,
-        users.mfa_enabled_ms, users.created_ms, users.last_sign_in_ms, membership.role, account.id, account.name
+        users.mfa_enabled_ms, users.created_ms, users.last_sign_in_ms, membership.role, account.id, account.name,
+        membership.joined_ms
     FROM membership
         JOIN users ON users.id = membership.user_id
         JOIN account ON account.id = membership.account_id
-    ORDER BY membership.joined_ms DESC, account.id, users.email"""
+    {} ORDER BY membership.joined_ms DESC, account.id, users.email LIMIT $1"""
+_BEHIND = """WHERE membership.joined_ms < $2
+    OR (membership.joined_ms = $2 AND (account.id, users.email) > ($3, $4))"""
+
+
+ALL_ACCOUNTS = 2**31
+
+
+class AccountPosition(NamedTuple):
+    """A row of the list of people: when they joined, the account, and their email address."""
+
+    joined_ms: int
+    account_id: str
+    email: str
 
 
 class CustomerStore(Repository):
@@ -46,18 +60,35 @@ class CustomerStore(Repository):
 
     async def list_customers(self, wanted: CustomerFilter) -> list[CustomerSummary]:
         """Return the accounts that a filter finds, newest first, deleted ones included until they are purged."""
-        status = wanted.status.value if wanted.status else ""
-        pattern = like_pattern(wanted.text) if wanted.text else ""
-        return [_summary(row) for row in await self._session.all(_LIST, status, pattern, wanted.limit)]
+        conditions = ["1 = 1"]
+        values: list[Value] = [wanted.limit]
+        # Only the conditions of this filter: then an index finds the accounts of a status.
+        if wanted.text:
+            conditions.append(_NAMED)
+            values.append(like_pattern(wanted.text))
+        if wanted.status:
+            values.append(wanted.status.value)
+            conditions.append(f"status = ${len(values)}")
+        rows = await self._session.all(_LIST.format(" AND ".join(conditions)), *values)
+        return await off_loop(len(rows), lambda: [_summary(row) for row in rows])
 
     async def find_customer(self, account_id: str) -> CustomerSummary | None:
         """Return one account as a list shows it, or None."""
         row = await self._session.one(_ONE, account_id)
         return _summary(row) if row else None
 
-    async def list_accounts(self) -> list[Account]:
-        """Return every membership with its user and account, newest first."""
-        return [_account(row) for row in await self._session.all(_ACCOUNTS)]
+    async def list_accounts(
+        self, *, behind: AccountPosition | None, limit: int | None
+    ) -> tuple[list[Account], AccountPosition | None]:
+        """Return memberships with their users and accounts, newest first, and the position of the last if more follow.
+
+        Without a limit, all of them.
+        """
+        sql, values = (_ACCOUNTS.format(_BEHIND), behind) if behind else (_ACCOUNTS.format(""), ())
+        rows = await self._session.all(sql, ALL_ACCOUNTS if limit is None else limit + 1, *values)
+        shown = rows[:limit]
+        more = AccountPosition(shown[-1][-1], shown[-1][9], shown[-1][1]) if len(shown) < len(rows) else None
+        return await off_loop(len(shown), lambda: [_account(row) for row in shown]), more
 
 
 def _summary(row: Row) -> CustomerSummary:
@@ -77,7 +108,9 @@ def _summary(row: Row) -> CustomerSummary:
 
 
 def _account(row: Row) -> Account:
-    user_id, email, name, status, is_invited, mfa_ms, created_ms, last_sign_in_ms, role, account_id, account_name = row
+    user_id, email, name, status, is_invited, mfa_ms, created_ms, last_sign_in_ms, role, account_id, account_name = row[
+        :-1
+    ]
     return Account(
         user_id=user_id,
         email=email,

@@ -12,13 +12,13 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, TypeVar
 from urllib.parse import unquote, urlencode, urlsplit
 
 import msgspec
 
 from agentgate.lib.database import EventsUnavailable, Note, Row
+from agentgate.lib.tasks.fair_threads import FairThreads
 
 PORT, TLS_PORT = 8123, 8443
 TLS_SCHEME = "clickhouses"
@@ -28,7 +28,7 @@ ANSWER_S = 8.0
 INSERT_S = 5.0
 # Schema changes on a cluster, and removing a site's rows, wait for every replica.
 LONG_S = 120.0
-THREADS = 8
+THREADS, READS_OF_ACCOUNT = 8, 4
 
 T = TypeVar("T")
 
@@ -73,7 +73,7 @@ class ClickhouseClient:
         self._answer_s = answer_s
         self._insert_s = insert_s
         self._settings = {**_ALWAYS, "database": self._address.database, **(settings or {})}
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="clickhouse")
+        self._threads = FairThreads(THREADS, "clickhouse", most_of_account=READS_OF_ACCOUNT)
         self._local = threading.local()
         self._connections: set[http.client.HTTPConnection] = set()
         # The server that is asked first: the one that answered last.

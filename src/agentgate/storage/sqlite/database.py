@@ -1,7 +1,7 @@
-"""SqliteDatabase: one SQLite file. Changes go to the writer thread, reads are answered in the event loop.
+"""SqliteDatabase: one SQLite file. Changes go to the writer thread, short reads run in the event loop.
 
-A point read takes a few microseconds, less than handing it to a thread would. Where reads take milliseconds, they are
-given threads of their own.
+A point read takes a few microseconds, less than handing it to a thread would. A read that takes longer than LOOP_READ_S
+is stopped and starts again in a thread, so that no table, however large, holds up the loop.
 """
 
 import asyncio
@@ -33,8 +33,16 @@ from agentgate.storage.values import check_values
 
 T = TypeVar("T")
 
+# How long a read may take in the event loop, and the steps of SQLite's machine between two readings of the clock: about
+# 0.1 ms.
+LOOP_READ_S = 0.002
+LOOK_STEPS = 2_000
 # About 2 MB a step: a few milliseconds of reading, after which the thread can be stopped.
 BACKUP_STEP_PAGES = 512
+
+
+class _TooLongError(Exception):
+    """A read was stopped because it took too long for the event loop."""
 
 
 class SqliteDatabase:
@@ -49,13 +57,16 @@ class SqliteDatabase:
         queue_limit: int = 10_000,
         reads: Executor | None = None,
     ) -> None:
-        """Prepare; nothing is opened yet. With `reads`, that executor's threads read instead of the event loop."""
+        """Prepare; nothing is opened yet. With `reads`, that executor's threads do all reads, also short ones."""
         check_library(apsw.sqlite_lib_version())
         self._path = path
         self._synchronous = synchronous
         self._writer = SqliteWriter(self._connect_writer, group_limit=group_limit, queue_limit=queue_limit)
         self._reader: apsw.Connection | None = None
-        self._readers = SqliteReaders(self._connect_reader, reads) if reads is not None else None
+        self._reads_in_loop = reads is None
+        # When the present read has taken too long for the event loop.
+        self._late_s = 0.0
+        self._readers = SqliteReaders(self._connect_reader, reads)
         self._opened = False
         self._closed = False
         self._note: Note | None = None
@@ -83,13 +94,12 @@ class SqliteDatabase:
         return await self._fetch(fetch_all, prepared, values)
 
     async def _fetch(self, fetch: Fetch[T], prepared: Statement, values: Sequence[Value]) -> T:
-        if self._readers is not None:
-            if not self._opened:
-                await self.open()
-            return await self._readers.read(fetch, prepared, values)
-        if self._reader is None:
+        if self._reader is None if self._reads_in_loop else not self._opened:
             await self.open()
-        return self._read(fetch, prepared, values)
+        if self._reads_in_loop:
+            with contextlib.suppress(_TooLongError):
+                return self._read(fetch, prepared, values)
+        return await self._readers.read(fetch, prepared, values)
 
     async def run(self, sql: str, *values: Value) -> int:
         return await self.transaction(lambda transaction: transaction.run(sql, *values))
@@ -140,8 +150,7 @@ class SqliteDatabase:
         await self._writer.drain()
         # The last connection to close removes the WAL, which a read-only one cannot do: so the reader goes first.
         self._drop_reader()
-        if self._readers is not None:
-            await asyncio.to_thread(self._readers.close)
+        await asyncio.to_thread(self._readers.close)
         await asyncio.to_thread(self._writer.finish)
 
     async def backup(self, path: Path, progress: Callable[[int, int], None]) -> None:
@@ -190,11 +199,18 @@ class SqliteDatabase:
         try:
             if self._reader is None:
                 self._reader = self._connect_reader()
+                self._reader.set_progress_handler(self._is_late, LOOK_STEPS)
+            self._late_s = time.perf_counter() + LOOP_READ_S
             return fetch(self._reader, prepared, values)
+        except apsw.InterruptError as stopped:
+            raise _TooLongError from stopped
         except apsw.Error as error:
             if isinstance(error, BREAKING):
                 self._drop_reader()
             raise translated(error) from error
+
+    def _is_late(self) -> bool:
+        return time.perf_counter() > self._late_s
 
     def _drop_reader(self) -> None:
         if self._reader is not None:

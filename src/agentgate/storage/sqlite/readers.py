@@ -24,7 +24,8 @@ Fetch = Callable[[apsw.Connection, Statement, Sequence[Value]], T]
 class SqliteReaders:
     """Idle read-only connections of one file. A file that does not exist is not created."""
 
-    def __init__(self, connect: Callable[[], apsw.Connection], threads: Executor) -> None:
+    def __init__(self, connect: Callable[[], apsw.Connection], threads: Executor | None) -> None:
+        """Prepare; no executor: the event loop's own."""
         self._connect = connect
         self._threads = threads
         # Taking from and giving to a deque is one step of the interpreter, so threads need no lock.

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import click
 import yaml
 
-from agentgate_tools.commands.api_client import AdminApi, site_path
+from agentgate_tools.commands.api_client import AdminApi, NotThere, site_path
 from agentgate_tools.commands.command import CommandRefused, JsonOption, print_json, read_file
 from agentgate_tools.commands.parameters import Argument, Option
 from agentgate_tools.commands.remote.rules import save_rules
@@ -52,8 +52,10 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _present(api: AdminApi, site_key: str) -> Any:
-    found = {each["siteKey"] for each in api.items("/sites")}
-    return api.get(site_path(site_key)) if site_key in found else None
+    try:
+        return api.get(site_path(site_key))
+    except NotThere:
+        return None
 
 
 def _plan(api: AdminApi, wanted: dict[str, Any], present: Any) -> dict[str, Any]:

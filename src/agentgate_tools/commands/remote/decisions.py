@@ -15,6 +15,7 @@ from agentgate_tools.commands.parameters import Argument, Option
 
 PAUSE_S = 1.0
 PAGE = 100
+SEARCHED_SITES = 100
 
 _EXPORT = "agentgate labels export --site-key site_shop1 > labels.ndjson"
 labels = click.Group(help="Export decision labels from a running AgentGate.", epilog=f"Example: {_EXPORT}")
@@ -68,7 +69,7 @@ def _follow(api: AdminApi, query: dict[str, str | None], last: int, *, once: boo
 def explain(
     decision_id: Annotated[str, Argument(help="Decision ID from the challenge page: dec_...")],
     api: AdminApi,
-    site_key: Annotated[str | None, Option(help="Site key. Default: search all sites.")] = None,
+    site_key: Annotated[str | None, Option(help="Site key. Default: search the 100 newest sites.")] = None,
 ) -> CommandAnswer:
     """Explain a decision: rule, labels by source, scores."""
     detail = _find(api, decision_id, site_key)
@@ -87,19 +88,30 @@ def explain(
 
 
 def _only_site(api: AdminApi) -> str:
-    keys = [each["siteKey"] for each in api.items("/sites")]
+    keys, are_all = _site_keys(api)
     if len(keys) != 1:
-        raise CommandRefused(f"give the site key: {', '.join(keys) or 'there is none yet'}")
-    return str(keys[0])
+        more = "" if are_all else ", ..."
+        raise CommandRefused(f"give the site key: {', '.join(keys) or 'there is none yet'}{more}")
+    return keys[0]
+
+
+def _site_keys(api: AdminApi) -> tuple[list[str], bool]:
+    """Return the keys of the newest sites, and whether these are all."""
+    page = api.get("/sites", limit=SEARCHED_SITES)
+    return [str(each["siteKey"]) for each in page["items"]], "nextCursor" not in page
 
 
 def _find(api: AdminApi, decision_id: str, site_key: str | None) -> Any:
-    keys = [site_key] if site_key else [each["siteKey"] for each in api.items("/sites")]
+    keys, are_all = ([site_key], True) if site_key else _site_keys(api)
     for key in keys:
         try:
             return api.get(f"/decisions/{quote(decision_id, safe='')}", siteKey=key)
         except NotThere:
             continue
+    if not are_all:
+        raise CommandRefused(
+            f"none of the {len(keys)} newest sites has a decision {decision_id}; give the site with --site-key"
+        )
     raise CommandRefused(f"no site has a decision {decision_id}; its retention may have ended")
 
 

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import click
 from msgspec import UNSET, structs
 
+from agentgate.lib.limits import LIST_PAGE
 from agentgate.lib.settings.schema import Settings
 from agentgate.sites.agent_policy import read_policy
 from agentgate.sites.open_paths import ROOT_FEEDS
@@ -220,7 +221,8 @@ def _origin(address: str) -> str:
 
 
 def _find(api: AdminApi, origin: str) -> Any:
-    return next((each for each in api.items("/sites") if origin in each["allowedOrigins"]), None)
+    found = api.items("/sites", q=origin, limit=str(LIST_PAGE.most))
+    return next((each for each in found if origin in each["allowedOrigins"]), None)
 
 
 def _create(api: AdminApi, origin: str, site_key: str | None) -> Any:

@@ -28,4 +28,4 @@ class DecisionFeed:
             least, end = max(least, after + 1), min(end, until + 1)
             if least < end and len(rows) < limit:
                 rows += await self._segments.session(day).all(_NEXT, site.number, least, end, limit - len(rows))
-        return [decision_of(site.id, event, None) for event in await read_events(rows, self._words)]
+        return await read_events(rows, self._words, lambda event: decision_of(site.id, event, None))

@@ -79,7 +79,7 @@ class DecisionRows:
     async def decisions(self, site: SiteNumber, rows: list[Row]) -> list[Decision]:
         """Return the decisions of some rows."""
         labels = await self._operator_labels(site.id, rows)
-        return [decision_of(site.id, event, labels.get(event.id)) for event in await read_events(rows, self._words)]
+        return await read_events(rows, self._words, lambda event: decision_of(site.id, event, labels.get(event.id)))
 
     async def unlabelled(self, site: SiteNumber, rows: list[Row]) -> list[Row]:
         """Return the rows of decisions of which no operator said anything."""

@@ -58,12 +58,16 @@ class SqlReplay:
             start,
             end,
         )
-        known = ((decision, _HUMAN.get(DecisionLabelValue(label))) for decision, label in rows)
-        return {decision: human for decision, human in known if human is not None}
+        return await asyncio.to_thread(_humans_of, rows)
 
     async def _decoded(self, rows: list[Row], decoder: "_Decoder") -> list[ReplayedEvent]:
         numbers = await asyncio.to_thread(decoder.learn, rows)
         return await asyncio.to_thread(decoder.events, rows, await self._words.texts(numbers))
+
+
+def _humans_of(rows: list[Row]) -> dict[int, bool]:
+    known = ((decision, _HUMAN.get(DecisionLabelValue(label))) for decision, label in rows)
+    return {decision: human for decision, human in known if human is not None}
 
 
 class _Decoder:
