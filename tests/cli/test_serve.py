@@ -206,23 +206,19 @@ def test_a_port_in_use_is_shown_in_one_line(tmp_path):
     assert "Traceback" not in result.stderr
 
 
-def test_each_start_prints_the_first_owners_link_until_it_was_used(tmp_path: Path) -> None:
-    def started(**settings: str) -> tuple[Serving, str]:
-        serving = Serving(tmp_path, **settings)
-        stopped.callback(serving.stop)
-        return serving, str(serving.event("serving")["public_url"])
-
-    with contextlib.ExitStack() as stopped:
-        first, _ = started(AGENTGATE_WORKERS="2")
-        old = str(first.event("create your account with this link")["setup_url"])
-        first.stop()
-        second, public = started()
-        new = str(second.event("create your account with this link")["setup_url"])
-        given = {"token": new.partition("#")[2], "email": "owner@shop.example", "password": "correct horse battery"}
-        made = httpx.post(f"{public}/v1/account/setup", json=given)
-        second.stop()
-        third, public = started()
-        late = httpx.post(f"{public}/v1/account/setup", json=given | {"token": old.partition("#")[2]})
+def test_each_start_prints_the_first_owners_link_until_it_was_used(serving) -> None:
+    first = serving(AGENTGATE_WORKERS="2")
+    old = str(first.event("create your account with this link")["setup_url"])
+    first.stop()
+    second = serving()
+    public = str(second.event("serving")["public_url"])
+    new = str(second.event("create your account with this link")["setup_url"])
+    given = {"token": new.partition("#")[2], "email": "owner@shop.example", "password": "correct horse battery"}
+    made = httpx.post(f"{public}/v1/account/setup", json=given)
+    second.stop()
+    third = serving()
+    public = str(third.event("serving")["public_url"])
+    late = httpx.post(f"{public}/v1/account/setup", json=given | {"token": old.partition("#")[2]})
 
     assert old != new
     assert made.status_code == 200, made.text
