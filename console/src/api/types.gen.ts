@@ -1878,7 +1878,7 @@ export interface SetupInput {
   name?: string;
 }
 
-/** A link with which the first owner makes an account. It works once. */
+/** A link with which the first owner creates an account. It works once. */
 export interface SetupLink {
   setupUrl: string;
   expiresAt: string;

@@ -70,7 +70,7 @@ def test_a_link_expires_after_seven_days(service: RunningService, link: str) -> 
     assert service.new_public_client().post(SETUP, json=body(link)).status_code == 404
 
 
-def test_a_link_is_of_no_use_once_any_user_has_a_password(service: RunningService, link: str) -> None:
+def test_a_link_is_rejected_once_any_user_has_a_password(service: RunningService, link: str) -> None:
     invited = service.operator.post("/v1/admin/accounts", json={"email": "ann@shop.example", "customerName": "Ann"})
     token = invited.json()["inviteUrl"].partition("#")[2]
     accepted = service.new_public_client().post(
@@ -123,7 +123,7 @@ def test_an_account_with_members_is_not_taken_over(service: RunningService, link
     assert done.json()["account"]["id"] != invited.json()["customerId"]
 
 
-def test_the_page_makes_the_account_and_leads_to_the_first_site(service: RunningService, link: str) -> None:
+def test_the_page_creates_the_account_and_leads_to_the_first_site(service: RunningService, link: str) -> None:
     browser = service.new_public_client()
     page = browser.get("/console/setup")
     form = {"token": f"http://127.0.0.1/console/setup#{link}", "email": "owner@shop.example", "password": PASSWORD}

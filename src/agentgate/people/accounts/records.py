@@ -358,7 +358,7 @@ class SetupInput(Input, frozen=True, kw_only=True):
 
 
 class SetupLink(Record, frozen=True, kw_only=True):
-    """A link with which the first owner makes an account. It works once."""
+    """A link with which the first owner creates an account. It works once."""
 
     setup_url: str
     expires_at: Moment

@@ -1,4 +1,4 @@
-"""The first owner's link: it makes a user with a password, and the account of the installation.
+"""The first owner's link: it creates a user with a password, and the account of the installation.
 
 It exists only while no user has a password. Every change holds one lock, so that of two uses at once one succeeds.
 """
@@ -61,7 +61,7 @@ class SetupLinkStore(LockingRepository):
         await self._session.run("DELETE FROM setup_link")
 
     async def list_accounts_without_members(self) -> list[str]:
-        """Return the accounts that nobody can sign in to; the service's own one is not among them."""
+        """Return the active accounts without members; the service's own one is not among them."""
         rows = await self._session.all(
             """SELECT id FROM account WHERE status = 'active' AND protected = 0
                 AND NOT EXISTS (SELECT 1 FROM membership WHERE membership.account_id = account.id)
@@ -79,7 +79,7 @@ class SetupStores(AccountStores, Protocol):
 
 
 async def issue_setup_link(stores: SetupStores, call: Call) -> IssuedLink:
-    """Make a link; refuse if any user has a password."""
+    """Create a link; reject the call if any user has a password."""
     await stores.setup_links.lock_setup()
     if await stores.setup_links.has_password():
         raise Refused("invalid_state", TAKEN)
@@ -91,7 +91,7 @@ async def issue_setup_link(stores: SetupStores, call: Call) -> IssuedLink:
 
 
 async def peek_setup_link(stores: SetupStores, call: Call, secret: str) -> None:
-    """Refuse a link that is unknown, used or expired, or that came too late: somebody has a password."""
+    """Reject a link that is unknown, used or expired, or that came too late: a user has a password."""
     found = await stores.setup_links.find_link(digest(secret), call.now)
     if found is None or await stores.setup_links.has_password():
         raise Refused("invalid_link")

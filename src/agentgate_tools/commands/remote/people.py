@@ -8,7 +8,7 @@ from agentgate_tools.commands.parameters import Argument
 
 
 def setup_link(api: AdminApi) -> CommandAnswer:
-    """Print the link with which the first owner makes an account.
+    """Print the link with which the first owner creates an account.
 
     It works once within 7 days, and only while no user has a password. `agentgate serve` prints one at each start.
     """

@@ -1,4 +1,4 @@
-"""The first owner: the operator creates a link, and whoever opens it chooses an email address and a password."""
+"""The first owner: the operator creates a link, and the first owner chooses an email address and a password."""
 
 from msgspec import UnsetType
 
@@ -26,7 +26,7 @@ from agentgate.people.identity.users import canonical_email, find_or_create_user
 
 
 async def create_setup_link(call: Call, stores: SetupStores, urls: LinkUrls) -> SetupLink:
-    """Create the link with which the first owner makes an account.
+    """Create the link with which the first owner creates an account.
 
     It works once within 7 days, and only while no user has a password. The account gets the sites that were created
     before, unless they are in several accounts.
