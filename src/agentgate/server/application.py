@@ -63,6 +63,7 @@ from agentgate.sites import wiring as sites
 from agentgate.sites.customers.endpoints import Invitations
 from agentgate.sites.editing import name_own_site
 from agentgate.sites.records import AdapterWriter
+from agentgate.sites.rules.explanations import with_explanation
 from agentgate_tools.adapters.texts import AdapterTexts
 
 # Long enough for a proxy's next readiness probe to see that this one is going away.
@@ -121,7 +122,7 @@ class Application:
             stores.store, stores.shared_cache, settings=settings, clock=clock, keyring=keyring, boards=boards
         )
         stores.store.on_configuration_change = self.refresher.wake
-        self.events = events.wire(foundation, stores, self.refresher.sites.key_of)
+        self.events = events.wire(foundation, stores, self.refresher.sites.key_of, with_explanation)
         self.recorder = self.events.recorder
         refresher, recorder = self.refresher, self.recorder
         self.sites = sites.wire(foundation, stores, refresher.sites, refresher.decider.visitors)
