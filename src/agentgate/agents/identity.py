@@ -43,6 +43,10 @@ class Identity(Struct, frozen=True, gc=False):
     expires_ms: int = 0
     # When the agent says that it signed.
     created_ms: int = 0
+    # Of a request with several verified signatures: those of the other agents. This one covers them, or the first.
+    others: tuple["Identity", ...] = ()
+    # Whether it covers another agent's signature, and so speaks for the request.
+    is_outermost: bool = False
 
     @property
     def replay_key(self) -> bytes:

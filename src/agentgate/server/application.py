@@ -10,6 +10,7 @@ import structlog
 
 from agentgate import __version__
 from agentgate.agents import wiring as agents
+from agentgate.agents.signing.nonce_board import NonceBoard, nonce_bytes
 from agentgate.browser_check import wiring as browser_check
 from agentgate.browser_check.tokens.fast_siteverify import FastSiteverify
 from agentgate.browser_check.tokens.receipts import SigningKeys
@@ -93,6 +94,7 @@ class Application:
         sealer: Sealer,
         *,
         boards: SharedBoards | None = None,
+        nonces: NonceBoard | None = None,
     ) -> None:
         self.settings = settings
         self.clock = clock
@@ -127,7 +129,7 @@ class Application:
         self.sites = sites.wire(foundation, stores, refresher.sites, refresher.decider.visitors)
         self.decision = decision.wire(foundation, stores, refresher)
         self.browser_check = browser_check.wire(foundation, stores, refresher, recorder, self.sites.uses)
-        self.agents = agents.wire(foundation, stores, refresher, recorder, self.browser_check)
+        self.agents = agents.wire(foundation, stores, refresher, recorder, self.browser_check, nonces=nonces)
         self.gateway = gateway.wire(
             foundation, stores, refresher, recorder, checks=self.browser_check, agents=self.agents
         )
@@ -192,8 +194,12 @@ class Application:
             await stores.close()
             raise
         mark.note_ahead(clock)
-        boards = None if memory is None else open_boards(memory.open(), own=memory.own, secret=memory.secret)
-        return cls(settings, clock, stores, keyring, sealer, boards=boards)
+        if memory is None:
+            return cls(settings, clock, stores, keyring, sealer)
+        whole, size = memory.open(), nonce_bytes(settings.workers)
+        boards = open_boards(whole[size:], own=memory.own, secret=memory.secret)
+        nonces = NonceBoard(whole[:size], own=memory.own, secret=memory.secret)
+        return cls(settings, clock, stores, keyring, sealer, boards=boards, nonces=nonces)
 
     async def start(
         self, public_socket: socket.socket | None = None, admin_socket: socket.socket | None = None
