@@ -43,9 +43,9 @@ class Identity(Struct, frozen=True, gc=False):
     expires_ms: int = 0
     # When the agent says that it signed.
     created_ms: int = 0
-    # Of a request with several verified signatures: those of the other agents. This one covers them, or the first.
+    # Identities of the other verified signatures of the request.
     others: tuple["Identity", ...] = ()
-    # Whether it covers another agent's signature, and so speaks for the request.
+    # Whether its signature covers another one.
     is_outermost: bool = False
 
     @property

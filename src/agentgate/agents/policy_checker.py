@@ -316,7 +316,7 @@ def _rule_counted(identity: Identity, decided: PolicyDecision, offer: PriceOffer
 
 
 def _strictest(identity: Identity, policy: AgentPolicy, action: str | None) -> Identity:
-    """Return the identity whose agent the policy treats most strictly, unless one speaks for the others."""
+    """Return the identity whose agent the policy treats most strictly, unless one signature covers the others."""
     if not identity.others or identity.is_outermost:
         return identity
     signed = (replace(identity, others=()), *identity.others)

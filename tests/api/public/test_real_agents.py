@@ -159,10 +159,7 @@ def test_a_signed_read_costs_no_write_and_cannot_be_repeated(service: RunningSer
     gate, agent = Gate(service), CapturedAgent("chatgpt-agent")
     set_policy(gate, agents={agent.agent.url: {"decision": "allow", "jwks": agent.agent.jwks}})
     created = service.clock.now_ms() // 1000
-    how: dict[str, Any] = {"headers": agent.headers, "created": created, "nonce": "once", "cover": ("@authority",)}
-    sent = agent.agent.headers(
-        "GET", f"{ORIGIN}/page", **{**how, **agent.how, "cover": ("@authority", "signature-agent")}
-    )
+    sent = _signed(agent, created=created, nonce="once")
     unset = {name.replace("-", "_"): None for name in VISITOR}
     given = {**unset, **{name.replace("-", "_"): value for name, value in sent.items()}}
 
@@ -171,15 +168,18 @@ def test_a_signed_read_costs_no_write_and_cannot_be_repeated(service: RunningSer
     assert said(gate.check("POST", "/page", **given)) == (403, "block", "agent_signature_invalid")
     assert service.run(_stored_signatures(service)) == 0
 
-    paid = {**given, **{name.replace("-", "_"): value for name, value in _again(agent, how).items()}}
+    paid = {
+        **given,
+        **{name.replace("-", "_"): value for name, value in _signed(agent, created=created, nonce="twice").items()},
+    }
     set_policy(gate, agents={agent.agent.url: {"decision": "allow", "jwks": agent.agent.jwks, "price": "USD 0.01"}})
     gate.check("GET", "/page", **paid)
     assert service.run(_stored_signatures(service)) == 1
 
 
-def _again(agent: CapturedAgent, how: dict[str, Any]) -> dict[str, str]:
-    again = {**how, **agent.how, "nonce": "twice", "cover": ("@authority", "signature-agent")}
-    return agent.agent.headers("GET", f"{ORIGIN}/page", **again)
+def _signed(agent: CapturedAgent, **how: Any) -> dict[str, str]:
+    cover = ("@authority", "signature-agent")
+    return agent.agent.headers("GET", f"{ORIGIN}/page", headers=agent.headers, cover=cover, **how, **agent.how)
 
 
 async def _stored_signatures(service: RunningService) -> int:

@@ -20,7 +20,7 @@ def test_a_nonce_is_new_once_for_all_workers() -> None:
     assert [add(board, number) for board in (one, two) for number in (1, 2)] == [False] * 4
 
 
-def test_a_nonce_is_forgotten_after_its_time_and_not_before() -> None:
+def test_a_nonce_expires_after_its_time_and_not_before() -> None:
     board = NonceBoard()
 
     assert add(board, 1)

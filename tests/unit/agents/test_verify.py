@@ -280,7 +280,7 @@ def test_a_signature_that_is_not_checked_here_does_not_spoil_one_that_is() -> No
     assert identify(both(other, signed(label="a"))).verdict is VERIFIED
 
 
-def test_a_wrong_signature_next_to_a_right_one_is_left_out() -> None:
+def test_a_wrong_signature_next_to_a_right_one_is_ignored() -> None:
     stranger = SigningAgent(seed=b"s" * 32).headers("GET", URL, created=NOW, keyid=agent.keyid, label="b")
     for headers in (both(signed(label="a"), stranger), both(stranger, signed(label="a"))):
         identity = identify(headers)

@@ -92,8 +92,8 @@ def read_inputs(value: bytes) -> dict[str, SignatureInput]:
 def split_input(value: bytes) -> SplitInput | None:
     """Cut times and nonce out of an unparsed header Signature-Input; None unless it has the usual form.
 
-    That is one list, closed outside of every string, and after it nothing but parameters, each once, that are strings
-    or integers. So if the rest can be read, the parts that were cut out are parameters of this list.
+    That is one list, closed outside of every string, and after it only parameters, each once, that are strings or
+    integers. So if the rest can be read, the parts that were cut out are parameters of this list.
     """
     if len(value) > LONGEST_CACHED_BYTES or b"\\" in value:
         return None

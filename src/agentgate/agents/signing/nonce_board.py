@@ -1,7 +1,7 @@
 """NonceBoard: nonces of signed reads that were accepted, in memory that the workers of a machine share.
 
 Each worker writes a part and reads all of them, so no read of an agent costs a write in the store. Nothing is evicted:
-if a set has no room, the store remembers the nonce, and until that nonce expires, the store is asked about the set.
+if a set has no room, the store remembers the nonce, and until that nonce expires, callers query it about the set.
 """
 
 import secrets
@@ -60,7 +60,7 @@ class NonceBoard:
         return None if is_full else True
 
     def _is_others(self, first: int, tag: int, now: int) -> bool:
-        """Return whether another worker has written the nonce in the same moment; both then refuse it."""
+        """Return whether another worker has written the nonce in the same moment; both then reject it."""
         entries = self._entries
         return any(
             entries[at] & _MINUTES >= now and entries[at] - (entries[at] & _MINUTES) == tag

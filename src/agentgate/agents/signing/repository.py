@@ -61,10 +61,11 @@ class Replays:
         return identity.verdict is AgentVerdict.VERIFIED and (identity.has_nonce or unsafe)
 
     def is_new_here(self, identity: Identity, *, now_ms: int) -> bool | None:
-        """Return whether a nonce is new to this machine, and remember it; None where the store must tell."""
+        """Return whether a nonce is new to this machine, and remember it; None if only the store knows."""
         if self._is_lost(identity):
             return False
-        return self._nonces.add(identity.replay_key, kept_until_ms=identity.expires_ms + SKEW_MS, now_ms=now_ms)
+        until_ms = identity.expires_ms + SKEW_MS
+        return self._nonces.add(identity.replay_key, kept_until_ms=until_ms, now_ms=now_ms)
 
     def _is_lost(self, identity: Identity) -> bool:
         """Return whether it may have been accepted before rows were lost; the agent's clock may have been ahead."""
