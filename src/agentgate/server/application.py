@@ -66,6 +66,7 @@ from agentgate.sites import wiring as sites
 from agentgate.sites.customers.endpoints import Invitations
 from agentgate.sites.editing import name_own_site
 from agentgate.sites.records import AdapterWriter
+from agentgate.sites.rules.explanations import with_explanation
 from agentgate_tools.adapters.texts import AdapterTexts
 
 # Long enough for a proxy's next readiness probe to see that this one is going away.
@@ -138,7 +139,7 @@ class Application:
             boards=memory and memory.boards,
         )
         stores.store.on_configuration_change = self.refresher.wake
-        self.events = events.wire(foundation, stores, self.refresher.sites.key_of)
+        self.events = events.wire(foundation, stores, self.refresher.sites.key_of, with_explanation)
         self.recorder = recorder = self.events.recorder
         self.sites = sites.wire(foundation, stores, refresher.sites, refresher.decider.visitors)
         self.decision = decision.wire(foundation, stores, refresher)
