@@ -1,4 +1,4 @@
-"""The review of labels in a training run: as in the service, with the model's scores of visitors that it had not seen."""
+"""The review of labels in a training run, with the model's scores of visitors that it had not seen."""
 
 from collections.abc import Iterable, Sequence
 
