@@ -42,7 +42,7 @@ def _decisions(installation: Installation) -> Finding:
 
 
 def _answers(site: Site, home: Asked, refused: Asked) -> Finding:
-    """Each client must get its own response: where another one was answered before, and at the page's own address."""
+    """Each client must get its own response: also after a response to another one, and at the page's own address."""
     first, second = _new_url(site), _new_url(site)
     browser = site.try_asking("GET", first)
     after_browser = site.try_asking("GET", first, ("User-Agent", SCANNER))

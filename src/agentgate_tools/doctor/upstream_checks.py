@@ -13,7 +13,7 @@ from agentgate_tools.doctor.checks import REFUSED, SCANNER, Installation
 from agentgate_tools.doctor.findings import Finding, failed, passed, skipped
 
 SLACK_BYTES = 64
-# Where applications listen if nothing else is configured.
+# Ports of applications if nothing else is configured.
 USUAL_PORTS = (3000, 5000, 8000, 8888, 9000)
 BIND = "Bind the application to 127.0.0.1, or close its port in the firewall"
 GIVE_UPSTREAM = "Give --upstream with the application's own address."
@@ -90,7 +90,7 @@ def _open_addresses(installation: Installation, port: int, home: Asked) -> list[
 
 
 def _reached(host: str) -> list[str]:
-    """Return the addresses under which others reach a host; of this machine those of its networks."""
+    """Return the addresses under which others reach a host; of this machine, its network addresses."""
     if not is_loopback(host):
         return [host]
     found = []
