@@ -1163,6 +1163,9 @@ export interface ManagedGroupDocument {
   version: number;
   overrides?: GroupOverrides;
   scope_down?: MatchDocument;
+  from?: string;
+  until?: string;
+  weekdays?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
   [name: string]: unknown;
 }
 
@@ -1203,6 +1206,9 @@ export interface MatchDocument {
   not_asns?: (number | string)[];
   headers?: HeaderConditions;
   not_headers?: HeaderConditions;
+  query?: QueryConditions;
+  not_query?: QueryConditions;
+  more_parameters_than?: number;
   [name: string]: unknown;
 }
 
@@ -1541,6 +1547,9 @@ export interface PublishedKey {
   x: string;
 }
 
+/** Query parameters with patterns for their values. */
+export type QueryConditions = Record<string, string[]>;
+
 /** Readiness to decide. */
 export interface ReadinessState {
   status: "degraded" | "ready" | "unavailable";
@@ -1640,6 +1649,9 @@ export interface RuleDocument {
   match: MatchDocument;
   action: "allow" | "challenge" | "block" | "drop" | "count";
   routes?: string[];
+  from?: string;
+  until?: string;
+  weekdays?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
   response?: RuleResponseDocument;
   [name: string]: unknown;
 }
@@ -1680,6 +1692,9 @@ export interface RuleMatch {
   not_methods?: string[];
   paths?: string[];
   not_paths?: string[];
+  query?: Record<string, string[]>;
+  not_query?: Record<string, string[]>;
+  more_parameters_than?: number;
   hosts?: string[];
   not_hosts?: string[];
 }
@@ -2474,6 +2489,8 @@ export interface Witness {
   host?: string;
   path?: string;
   headers?: Record<string, string>;
+  query?: Record<string, string>;
+  parameters?: number;
 }
 
 /**
