@@ -79,7 +79,13 @@ def wire(
     checks.admission.own_pages = approvals
     return Agents(
         key_directories=directories,
-        policy_checker=AgentPolicyChecker(verifier, replays=seen, quotas=quotas, charges=stores.submissions),
+        policy_checker=AgentPolicyChecker(
+            verifier,
+            replays=seen,
+            quotas=quotas,
+            charges=stores.submissions,
+            purposes=refresher.intel.agent_purposes,
+        ),
         handoffs=opened,
         dependencies={
             Approvals: approvals,

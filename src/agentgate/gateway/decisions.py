@@ -67,7 +67,9 @@ def earns(decided: DecidedCheck, ruling: Ruling) -> bool:
 
 
 # Programs that no suggestion offers to allow, and reasons that no open path removes.
-_NOT_OFFERED = frozenset(("ua.scanner", "ua.automation", "ua.headless", "ua.ai_agent", "agent.search_forged"))
+_NOT_OFFERED = frozenset(
+    ("ua.scanner", "ua.automation", "ua.headless", "ua.ai_agent", "agent.search_forged", "agent.operator_forged")
+)
 _NOT_OPENED = frozenset(("rate_limited", "invalid_request"))
 
 

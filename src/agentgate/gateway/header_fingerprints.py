@@ -155,7 +155,7 @@ class HeaderFingerprint:
         # Whether values that are in none of the keys are read.
         self.needs_fields = self.waits or not self.is_complete
         # Whether the labels depend on nothing but these headers and the key of the decision cache.
-        self.is_plain = not user_agent.search
+        self.is_plain = not user_agent.search and not user_agent.ai
 
     def with_figures_of(self, user_agent: bytes | None, languages: bytes | None) -> "HeaderFingerprint":
         """Return the same with the figures of these very values, as they are captured for training."""
@@ -274,6 +274,7 @@ class HeaderFingerprints:
             user_agent.claim_labels,
             user_agent.claimed_agent,
             user_agent.search,
+            user_agent.ai,
             user_agent.programs,
             counts[observed.header_count],
             lengths[observed.user_agent_length],

@@ -72,6 +72,7 @@ class PendingCheck(Struct, frozen=True, gc=False):
             is_foreign_host=self.page.kind.is_foreign,
             path=self.page.kind.labels,
             wanted=self.site.wanted_programs,
+            ai_use=None if self.site.ai_use is None else self.site.ai_use.choices,
         )
 
 
