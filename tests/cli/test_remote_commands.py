@@ -259,7 +259,8 @@ def test_protect_creates_site_secret_and_file_once(run: Command, tmp_path: Path,
     given = ("protect", "https://protected.example", "--proxy", "nginx", "--no-watch")
 
     first = run(*given)
-    file = tmp_path / "agentgate-proxy" / "agentgate.conf"
+    (folder,) = (tmp_path / "agentgate-proxy").iterdir()
+    file = folder / "agentgate.conf"
     text = file.read_text()
     again = run(*given)
     told = json.loads(run(*given, "--json").stdout)
@@ -268,7 +269,9 @@ def test_protect_creates_site_secret_and_file_once(run: Command, tmp_path: Path,
     assert "ags_" in text
     assert "PUT_THE_SECRET" not in text
     assert [each for each in file.parent.iterdir() if each.stat().st_mode & 0o077] == []
-    assert sorted(told["files"]) == sorted(f"agentgate-proxy/{each.name}" for each in file.parent.iterdir())
+    assert sorted(told["files"]) == sorted(
+        f"agentgate-proxy/{folder.name}/{each.name}" for each in file.parent.iterdir()
+    )
     assert (told["created"], told["written"]) == (False, False)
     assert "Kept existing files" in again.stdout
     assert file.read_text() == text
@@ -276,6 +279,28 @@ def test_protect_creates_site_secret_and_file_once(run: Command, tmp_path: Path,
     assert [each["mode"] for each in sites if "https://protected.example" in each["allowedOrigins"]] == ["monitor"]
     assert "use one of nginx" in run("protect", "https://x.example", "--proxy", "iis").stderr
     assert "not the address of a site" in run("protect", "ftp://x", "--proxy", "nginx").stderr
+
+
+def test_protect_and_the_installation_page_show_charges_of_sites_with_prices(
+    run: Command, tmp_path: Path, service: RunningService
+) -> None:
+    policy = {"default": "challenge", "quotaPerMinute": 60, "actions": {"submit": {"price": "USD 0.05"}}}
+    texts = {}
+    for name in ("free", "priced"):
+        given = ("site", "create", name, "--origin", f"https://{name}.example", "--site-key", f"site_cli_{name}")
+        assert run(*given).returncode == 0
+        if name == "priced":
+            changed = service.operator.put(f"/v1/admin/sites/site_cli_{name}/agent-policy", json=policy)
+            assert changed.status_code == 200, changed.text
+        told = run("protect", f"https://{name}.example", "--proxy", "nginx", "--no-watch", "--out", name)
+        assert told.returncode == 0, told.stderr
+        shown = service.operator.get(f"/v1/admin/sites/site_cli_{name}/adapters/nginx").json()["files"]
+        texts[name] = [(tmp_path / name / "agentgate.conf").read_text(), *(each["text"] for each in shown)]
+
+    header = "add_header Crawler-Charged $agentgate_charged always;"
+    assert not any("Crawler-Charged" in text for text in texts["free"])
+    # The complete file of protect, and of the page the complete file and the include for server {}.
+    assert [header in text for text in texts["priced"]].count(True) == 3
 
 
 FRONT_PAGE = b"""<link rel="alternate" type="application/rss+xml" href="/blog/feed/">

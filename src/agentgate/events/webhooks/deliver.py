@@ -7,6 +7,7 @@ process dies in between, the same batch goes out again under the same ID.
 import asyncio
 import random
 import time
+from collections.abc import Callable
 
 import structlog
 from msgspec import Struct
@@ -82,6 +83,8 @@ class Push:
         self._sealer = sealer
         self._clock = clock
         self._metrics = metrics
+        # Returns the decision as it is sent: `wiring` adds the explanation.
+        self.explain: Callable[[Decision], Decision] = lambda decision: decision
 
     async def push_due(self) -> None:
         """Deliver decisions and changes of health to all webhooks that are due, some webhooks at a time."""
@@ -149,7 +152,7 @@ class Push:
             if begun is None:
                 return None
             live = begun
-        message = decisions_message(live, decisions)
+        message = decisions_message(live, decisions, self.explain)
         # Late writers may have made a fixed batch longer than it was: then it ends where this delivery does.
         until = scanned if fixed is None or len(decisions) == MOST_ITEMS else fixed
         return await self._deliver(live, message, until=until)
