@@ -69,7 +69,7 @@ def test_the_number_of_parameters() -> None:
     assert [counting.read(query) for query in (b"a&b", b"a&&b&", b"a&b&c", b"a;b;c")] == [NO, NO, SURE, MAYBE]
 
 
-def test_what_a_parser_finds_is_never_missed() -> None:
+def test_a_parameter_that_a_parser_finds_is_never_missed() -> None:
     chance, asked = Random(60), matcher("history")
     signs = ["&", ";", "%26", "%3d", "=", "+", "%20", "[]", "x", "A", "%00", "?", "%253D", ""]
     found = 0
