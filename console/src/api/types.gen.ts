@@ -1210,6 +1210,9 @@ export interface ManagedGroupDocument {
   version: number;
   overrides?: GroupOverrides;
   scope_down?: MatchDocument;
+  from?: string;
+  until?: string;
+  weekdays?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
   [name: string]: unknown;
 }
 
@@ -1250,6 +1253,9 @@ export interface MatchDocument {
   not_asns?: (number | string)[];
   headers?: HeaderConditions;
   not_headers?: HeaderConditions;
+  query?: QueryConditions;
+  not_query?: QueryConditions;
+  more_parameters_than?: number;
   [name: string]: unknown;
 }
 
@@ -1609,6 +1615,9 @@ export interface PublishedKey {
   x: string;
 }
 
+/** Query parameters with patterns for their values. */
+export type QueryConditions = Record<string, string[]>;
+
 /** Readiness to decide. */
 export interface ReadinessState {
   status: "degraded" | "ready" | "unavailable";
@@ -1708,6 +1717,9 @@ export interface RuleDocument {
   match: MatchDocument;
   action: "allow" | "challenge" | "block" | "drop" | "count";
   routes?: string[];
+  from?: string;
+  until?: string;
+  weekdays?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
   response?: RuleResponseDocument;
   [name: string]: unknown;
 }
@@ -1748,6 +1760,9 @@ export interface RuleMatch {
   not_methods?: string[];
   paths?: string[];
   not_paths?: string[];
+  query?: Record<string, string[]>;
+  not_query?: Record<string, string[]>;
+  more_parameters_than?: number;
   hosts?: string[];
   not_hosts?: string[];
 }
@@ -2576,6 +2591,8 @@ export interface Witness {
   host?: string;
   path?: string;
   headers?: Record<string, string>;
+  query?: Record<string, string>;
+  parameters?: number;
 }
 
 /**
