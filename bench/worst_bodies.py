@@ -17,7 +17,7 @@ from typing import Any
 
 import httpx
 
-from agentgate.gateway.target_headers import TARGET_HEADERS
+from agentgate.gateway.request.target_headers import TARGET_HEADERS
 from agentgate.http.endpoint import Endpoint
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.settings.schema import read_settings

@@ -275,7 +275,7 @@ def fill_suggestions(site: Installed) -> list[Gain]:
         for step in steps:
             visitor.is_served(step)
     application, operator = site.service.application, site.service.operator
-    site.service.run(application.data_plane.suggestions.save())
+    site.service.run(application.gateway.suggestions.save())
     place = f"/v1/admin/sites/{site.installation.site}/suggestions"
     listed = operator.get(place).json()["items"]
     for each in listed:

@@ -6,7 +6,13 @@ import tracemalloc
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 
+import pytest
+from msgspec import structs
+
 from agentgate.decision.threat_data.intel_file import FILE_NAME
+from agentgate.decision.threat_data.search_operators import read_operators
+from agentgate_tools.commands.command import CommandRefused
+from agentgate_tools.commands.intel import fetch_operators
 from agentgate_tools.threat_lists import imports
 from agentgate_tools.threat_lists.imports import LONGEST_LINE
 from tests.cli.commands import agentgate
@@ -169,3 +175,42 @@ def test_a_list_is_fetched_from_an_address_and_only_safely(tmp_path):
     assert "robots.json (json): 1 taken, 0 refused" in fetched.stdout
     assert unsafe.returncode == 2
     assert "https" in unsafe.stderr
+
+
+def test_the_lists_of_operators_are_fetched_and_one_that_fails_leaves_the_old_one(tmp_path):
+    class Lists(BaseHTTPRequestHandler):
+        def do_GET(self):
+            found = self.path == "/one.json"
+            self.send_response(200 if found else 404)
+            self.end_headers()
+            self.wfile.write(b'{"prefixes": [{"ipv4Prefix": "192.0.2.0/24"}]}' if found else b"")
+
+        def log_message(self, *_):
+            pass
+
+    (tmp_path / "search-google-agent-1.json").write_text("older")
+    with HTTPServer(("127.0.0.1", 0), Lists) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        known = {each.name: each for each in read_operators()}
+        asked = [
+            structs.replace(known["gptbot"], lists=(f"{url}/one.json",)),
+            structs.replace(known["google-agent"], lists=(f"{url}/two.json",)),
+            known["amazonbot"],
+        ]
+        failed = fetch_operators(tmp_path, asked)
+        with pytest.raises(CommandRefused):
+            fetch_operators(tmp_path, asked[1:])
+        server.shutdown()
+
+    assert "192.0.2.0/24" in (tmp_path / "search-gptbot-1.json").read_text()
+    assert (tmp_path / "search-google-agent-1.json").read_text() == "older"
+    assert [line.partition(":")[0] for line in failed] == ["google-agent"]
+
+
+def test_a_list_is_of_the_operator_with_the_longest_name(tmp_path):
+    (tmp_path / "search-google-agent-1.json").write_text('{"prefixes": [{"ipv4Prefix": "192.0.2.0/24"}]}')
+
+    _, [report] = imports.import_folder(tmp_path, now_ms=0)
+
+    assert report.kind == "search-google-agent"

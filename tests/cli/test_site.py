@@ -53,3 +53,15 @@ def test_what_is_wrong_is_shown_in_one_line(service, run):
     assert "invalid_site" in told.stderr
     assert "stripe" in told.stderr
     assert "site_not_found" in run("protect", "site_nowhere").stderr
+
+
+def test_one_line_shows_and_sets_the_ai_use(service, run):
+    key = create_site(service)
+
+    assert "training block" in run("ai", key).stdout
+    assert run("ai", key, "--training", "price", "--price", "USD 0.01").returncode == 0
+    assert run("ai", key, "--search", "challenge").returncode == 0
+    assert run("ai", key, "--agent", "never").returncode == 2
+
+    used = service.operator.get(f"/v1/admin/sites/{key}").json()["aiUse"]
+    assert used == {"search": "challenge", "agent": "allow", "training": "price", "price": "USD 0.01"}

@@ -179,6 +179,7 @@ ADDED_FIELDS = {
         "tokenBinding": 8,
         "privateTokenIssuers": 7,
         "suggestions": 9,
+        "aiUse": 10,
     }
     for name in ("Site", "SiteSummary", "SiteDetail", "SiteInput")
 } | {"TopLists": {"refusedPrograms": 11}}
@@ -249,6 +250,8 @@ ADDED_ENUMERATIONS = {
     "ListOutcome": 11,
     "AppealState": 9,
     "AppealAnswer": 9,
+    "AiPurpose": 10,
+    "AiUseChoice": 10,
 }
 
 # Enumeration of the specification -> the values that were added to it.

@@ -74,7 +74,7 @@ async def _run(settings: Any, people: int, *, minutes: float, pages: int) -> Cro
 
     async def ask(request: Request) -> int:
         sent = Sent("people", "", "GET", request.url, request.headers, ADDRESS, Should.PASS, 0)
-        answer = application.data_plane.gate.take(write_check(sent, secret))
+        answer = application.gateway.check.take(write_check(sent, secret))
         return status_of(await answer if isinstance(answer, Awaitable) else answer)
 
     try:

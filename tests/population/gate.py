@@ -91,7 +91,7 @@ async def _run_in_process(sent: Iterable[Sent], tell: Tell, settings: Settings, 
     await application.start()
     try:
         secret = await create_site(application, site)
-        gate, checks = application.data_plane.gate, PassedChecks(application, SITE_KEY)
+        gate, checks = application.gateway.check, PassedChecks(application, SITE_KEY)
 
         async def ask(request: Sent) -> bool:
             answer = gate.take(write_check(request, secret))

@@ -60,7 +60,7 @@ async def _run(settings: Any, *, whole_site: bool, only: tuple[str, ...]) -> Sug
         secret = await create_site(application, {**site, "feeds": ["/feed", "/feed/", "/feed.xml", *feeds]})
         wanted = [each for each in programs() if not only or each.kind in only]
         before = [name async for name in _refused(application, clock, secret, wanted)]
-        await application.data_plane.suggestions.save()
+        await application.gateway.suggestions.save()
         accepted = await _accept_all(application, wanted)
         after = [name async for name in _refused(application, clock, secret, wanted)]
     finally:
@@ -75,11 +75,11 @@ async def _refused(application: Application, clock: FixedClock, secret: str, wan
         is_refused = False
         for request in _requests(program):
             clock.advance(ms=MINUTE_MS)
-            answer = application.data_plane.gate.take(write_check(request, secret))
+            answer = application.gateway.check.take(write_check(request, secret))
             if isinstance(answer, Awaitable):
                 answer = await answer
             is_refused |= status_of(answer) >= 300
-        await application.data_plane.suggestions.save()
+        await application.gateway.suggestions.save()
         await asyncio.sleep(0)
         if is_refused:
             yield f"{program.kind}: {program.name}"

@@ -125,7 +125,7 @@ def client_of(service: RunningService, shape: Shape, site_key: str) -> ClientHea
     @lru_cache(None)
     def cookie(address: str) -> bytes:
         application = service.application
-        issued = application.data_plane._clearances.issue(
+        issued = application.browser_check.clearances.issue(
             site_key=site_key,
             origin=ORIGIN,
             holder=ClearanceHolder(address, CHROME.encode()),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentgate.gateway.target_headers import TARGET_HEADERS
+from agentgate.gateway.request.target_headers import TARGET_HEADERS
 from tests.proxies.visiting import Installed
 
 PROTECTED = "/members"

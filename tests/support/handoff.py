@@ -80,7 +80,7 @@ class HandoffScene:
 
     def open(self, *, action: str = "submit", agent: SigningAgent | None = None, **changes: Any) -> Handoff:
         """Open a handoff as a refused submission does."""
-        handoffs = self.service.application.data_plane.handoffs
+        handoffs = self.service.application.agents.handoffs
         return self.service.run(
             handoffs.open(
                 site=self.site,

@@ -54,7 +54,7 @@ class Site:
         return self.service.run(self._ask_gate(sent)) or self.status(sent)
 
     async def _ask_gate(self, sent: Sent) -> int:
-        answer = self.service.application.data_plane.gate.take(write_check(sent, self.secret))
+        answer = self.service.application.gateway.check.take(write_check(sent, self.secret))
         if isinstance(answer, Awaitable):
             answer = await answer
         # A change of the site that is not read yet.

@@ -204,18 +204,18 @@ def _answered_appeal(service: RunningService, site_id: str, decision: int, visit
 
 def _agents_things(service: RunningService, site_key: str) -> tuple[str, str]:
     """Return an agent's handoff that waits for a person, and a grant that one gave."""
-    data_plane = service.application.data_plane
+    agents = service.application.agents
     service.run(service.application.refresher.refresh())
     site = service.application.refresher.sites.find(site_key)
     assert site is not None
     identity = Identity(verdict=AgentVerdict.VERIFIED, agent="https://agent.example", keyid="key")
     request = HandoffRequest(submission_id="1", content_digest="", decision_id="dec_0000000000000", content={})
     opened = service.run(
-        data_plane.handoffs.open(site=site, action="submit", identity=identity, request=request, now_ms=NOON_MS)
+        agents.handoffs.open(site=site, action="submit", identity=identity, request=request, now_ms=NOON_MS)
     )
-    handoff = service.run(data_plane.handoffs.find(opened.id))
+    handoff = service.run(agents.handoffs.find(opened.id))
     assert handoff is not None
-    grant = service.run(data_plane.handoffs.give_grant(handoff, uses=1, hours=1, now_ms=NOON_MS))
+    grant = service.run(agents.handoffs.give_grant(handoff, uses=1, hours=1, now_ms=NOON_MS))
     return opened.id, grant.id
 
 

@@ -43,7 +43,7 @@ RUN = {
 }
 # JSON -> the component of an OpenAPI document that it is one of.
 ANSWERS = {
-    "docs/agent-policy.md#3": ("admin", "ChargeStatement"),
+    "docs/agent-policy.md#4": ("admin", "ChargeStatement"),
     "docs/test-installation.md#2": ("admin", "AgentPolicy"),
     "docs/agent-actions.md#3": ("public", "SubmissionAnswer"),
     "docs/agent-actions.md#9": ("admin", "AgentPolicy"),

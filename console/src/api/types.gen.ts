@@ -172,6 +172,9 @@ export type AgentPolicyDecision = "allow" | "deny";
 /** An agent policy's rule for unlisted agents. */
 export type AgentPolicyDefault = "allow" | "block" | "challenge";
 
+/** A site's setting for one purpose of AI operators and agents. */
+export type AiUseChoice = "allow" | "block" | "challenge" | "price";
+
 /** The process runs. */
 export interface Alive {
   status?: "ok";
@@ -613,6 +616,7 @@ export interface CustomerSiteInput {
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
+  aiUse?: SiteAiUse;
   siteKey?: string;
 }
 
@@ -1463,6 +1467,7 @@ export interface OwnSiteInput {
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
+  aiUse?: SiteAiUse;
 }
 
 /** The current and the new password. */
@@ -1884,6 +1889,14 @@ export interface SiteAction {
   requireContentDigest?: boolean;
 }
 
+/** What verified AI operators and agents may use the site for. `price` is for the uses that are `price`. */
+export interface SiteAiUse {
+  search?: AiUseChoice;
+  agent?: AiUseChoice;
+  training?: AiUseChoice;
+  price?: string;
+}
+
 /** Challenge statistics of a site. Events before `eventsFrom` and counters before `countersSince` are unknown. */
 export interface SiteAnalytics {
   siteKey: string;
@@ -1917,6 +1930,7 @@ export interface SiteChange {
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
+  aiUse?: SiteAiUse;
 }
 
 /** Everything about one site. */
@@ -1941,6 +1955,7 @@ export interface SiteDetail {
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
+  aiUse?: SiteAiUse;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
@@ -1993,6 +2008,7 @@ export interface SiteInput {
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
+  aiUse?: SiteAiUse;
   siteKey?: string;
   customerId?: string;
   customerName?: string;
@@ -2055,6 +2071,7 @@ export interface SiteSummary {
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
+  aiUse?: SiteAiUse;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;

@@ -5,7 +5,7 @@ is charged before the request was let through: `charge` comes last.
 """
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Protocol
 
 from msgspec import Struct
@@ -16,6 +16,7 @@ from agentgate.agents.policy_decision import (
     PolicyDecision,
     PriceOffer,
     Quotas,
+    decision_of,
     is_free,
     policy_decision,
     read_offer,
@@ -23,6 +24,7 @@ from agentgate.agents.policy_decision import (
 from agentgate.agents.signing.repository import Replays
 from agentgate.agents.signing.verify import AgentVerifier
 from agentgate.agents.submission_repository import Charge, SubmissionStore
+from agentgate.decision.signals.detectors.ai_operator import uses_of
 from agentgate.decision.signals.facts import AgentFacts
 from agentgate.events.decision_ids import write_id
 from agentgate.lib.enums import (
@@ -30,12 +32,13 @@ from agentgate.lib.enums import (
     AgentPolicyDecision,
     AgentPolicyDefault,
     AgentVerdict,
+    AiPurpose,
     ChargeSource,
     Mode,
     Outcome,
 )
 from agentgate.lib.limits import AGENT_QUOTA_RETRY_AFTER_S, GATEWAY_SIGNATURE_WINDOW_HOURS
-from agentgate.sites.agent_policy import AgentPolicy
+from agentgate.sites.agent_policy import AgentEntry, AgentPolicy, asked
 from agentgate.sites.directory import SiteView
 from agentgate.sites.price import Price
 
@@ -64,8 +67,21 @@ class PolicyRefusal(Struct, frozen=True, gc=False):
     why: str | None = None
 
 
+class AgentClaim(Struct, frozen=True, gc=False):
+    """The claim of a User-Agent, compared with the address."""
+
+    # The claimed agent; None when none is claimed, or the address settles the claim.
+    name: str | None = None
+    # The claimed agent, if the address belongs to its AI operator.
+    proven: str | None = None
+    # Uses of the operator's named programs.
+    uses: frozenset[AiPurpose] = frozenset()
+    # The operator's networks are not known yet.
+    is_unchecked: bool = False
+
+
 class AgentRequestContext(Protocol):
-    """Input about a request. The claimed agent is computed on demand, for unproven requests only."""
+    """Input about a request. The claim is computed on demand, for unproven requests only."""
 
     @property
     def action(self) -> str | None:
@@ -78,8 +94,13 @@ class AgentRequestContext(Protocol):
         ...
 
     @property
-    def claimed(self) -> str | None:
-        """The agent that the User-Agent claims to be; None when it claims none, or the address settles the claim."""
+    def is_file(self) -> bool:
+        """Whether the path names a file. A part of a paid page that does costs nothing more."""
+        ...
+
+    @property
+    def claim(self) -> AgentClaim:
+        """The agent that the User-Agent claims to be, compared with the address."""
         ...
 
 
@@ -112,8 +133,18 @@ class AgentRuling(Struct, frozen=True, kw_only=True):
 class AgentPolicyChecker:
     """Checks requests of agents against the policy of a site, and stores charges."""
 
-    def __init__(self, verifier: AgentVerifier, *, replays: Replays, quotas: Quotas, charges: SubmissionStore) -> None:
+    def __init__(
+        self,
+        verifier: AgentVerifier,
+        *,
+        replays: Replays,
+        quotas: Quotas,
+        charges: SubmissionStore,
+        purposes: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
         self._verifier = verifier
+        # Of known agents, by origin.
+        self._purposes = purposes
         self._replays = replays
         self._quotas = quotas
         self._charges = charges
@@ -208,7 +239,8 @@ class AgentPolicyChecker:
         decided = policy_decision(policy, agent, action)
         if decided.decision is AgentPolicyAction.DENY:
             return AgentRuling(identity=identity, facts=facts_of(identity), refusal=_DENIED)
-        offer = _offer(message, policy.price_for(agent, action), identity)
+        uses = uses_of(self._purposes().get(agent), identity.purposes)
+        offer = _offer(message, price_of(site, policy.entry_for(agent), uses, context), identity)
         if context.is_part:
             return _rule_counted(identity, decided, offer, is_within=True)
         if self._quotas.is_local:
@@ -223,7 +255,7 @@ async def _count_first(
 
 
 def _rule_counted(identity: Identity, decided: PolicyDecision, offer: PriceOffer, *, is_within: bool) -> AgentRuling:
-    facts = facts_of(identity)
+    facts = facts_of(identity, is_named=decided.is_named)
     challenge = _CHALLENGED if decided.decision is AgentPolicyAction.CHALLENGE else None
     if not is_within:
         return AgentRuling(
@@ -250,12 +282,15 @@ async def _wait(found: Awaitable[Identity]) -> Identity:
     return finding.result() if done else _KEYS_UNDER_WAY
 
 
-def facts_of(identity: Identity) -> AgentFacts | None:
+def facts_of(identity: Identity, *, is_named: bool = False) -> AgentFacts | None:
     if identity.verdict is AgentVerdict.UNSIGNED:
         return None
     is_verified = identity.verdict is AgentVerdict.VERIFIED
     return AgentFacts(
-        verdict=identity.verdict, agent=identity.agent if is_verified else None, purposes=identity.purposes
+        verdict=identity.verdict,
+        agent=identity.agent if is_verified else None,
+        purposes=identity.purposes,
+        is_named=is_named,
     )
 
 
@@ -265,8 +300,14 @@ def _rule_unproven(
     """Rule on a request whose sender is not verified."""
     if identity.verdict is AgentVerdict.INVALID:
         return _signature_invalid(identity, identity.why)
-    facts = facts_of(identity)
-    claim = _claim(identity, site.agent_policy, context.claimed)
+    facts, claimed = facts_of(identity), context.claim
+    if claimed.proven is not None:
+        entry = site.agent_policy.entry_named(claimed.proven)
+        if entry is not None or site.ai_use is not None:
+            return _rule_proven(identity, message, site, context, uses=claimed.uses, entry=entry)
+        # A site that has not decided about AI use asks for a signature, as of every claim.
+        claimed = AgentClaim(claimed.proven)
+    claim = _claim(identity, site.agent_policy, claimed)
     if claim is not None and claim.outcome is Outcome.BLOCK:
         headers = [] if claim is _DENIED else [ACCEPT_SIGNATURE]
         return AgentRuling(identity=identity, facts=facts, refusal=claim, headers=headers)
@@ -280,8 +321,51 @@ def _rule_unproven(
     )
 
 
-def _claim(identity: Identity, policy: AgentPolicy, claimed: str | None) -> PolicyRefusal | None:
+def _rule_proven(
+    identity: Identity,
+    message: SignedMessage,
+    site: SiteView,
+    context: AgentRequestContext,
+    *,
+    uses: frozenset[AiPurpose],
+    entry: AgentEntry | None,
+) -> AgentRuling:
+    """Rule on a request that comes from the networks of the AI operator that it names."""
+    facts = facts_of(identity) if entry is None else AgentFacts(verdict=identity.verdict, is_named=True)
+    decided = AgentPolicyAction.ALLOW if entry is None else decision_of(entry, context.action)
+    if decided is AgentPolicyAction.DENY:
+        return AgentRuling(identity=identity, facts=facts, refusal=_DENIED)
+    offer = _offer(message, price_of(site, entry, uses, context), identity)
+    challenge = _CHALLENGED if decided is AgentPolicyAction.CHALLENGE else None
+    return AgentRuling(
+        identity=identity,
+        facts=facts,
+        refusal=_payment(offer),
+        challenge=challenge,
+        headers=[ACCEPT_SIGNATURE, *offer.headers] if offer.headers else [],
+        waives_receipt=entry is not None and challenge is None,
+    )
+
+
+def price_of(
+    site: SiteView, entry: AgentEntry | None, uses: Collection[AiPurpose], context: AgentRequestContext
+) -> Price | None:
+    """Return the price of a request: the agent's, the action's, or the AI use's price; None if it is free.
+
+    The price of an agent or of a use covers a page with its files. An action's price is due each time.
+    """
+    is_included = context.is_part and context.is_file
+    if entry is not None and isinstance(entry.price, str):
+        return None if is_included else asked(entry.price)
+    price = site.agent_policy.price_for(None, context.action)
+    if price is not None or entry is not None or is_included or site.ai_use is None:
+        return price
+    return site.ai_use.price_of(uses)
+
+
+def _claim(identity: Identity, policy: AgentPolicy, claim: AgentClaim) -> PolicyRefusal | None:
     """Return the refusal of an unproven claim; None without a claim or a reason to refuse it."""
+    claimed = claim.name
     if identity.verdict is AgentVerdict.UNSIGNED and claimed is None:
         return None
     entry = None if claimed is None else policy.entry_named(claimed)
@@ -293,6 +377,7 @@ def _claim(identity: Identity, policy: AgentPolicy, claimed: str | None) -> Poli
     outcome = Outcome.CHALLENGE if policy.unverified is AgentPolicyDefault.CHALLENGE else Outcome.BLOCK
     why = (
         identity.why
+        or (_NOT_CHECKED if claim.is_unchecked else None)
         or "The User-Agent names an agent and no signature proves it. Sign as described in Accept-Signature."
     )
     return PolicyRefusal(UNPROVEN, outcome, why)
@@ -349,6 +434,7 @@ def _digests(value: bytes) -> dict[bytes, bytes]:
 _KEYS_UNDER_WAY = Identity(
     verdict=AgentVerdict.UNVERIFIED, why="The agent's key set is still being fetched. Try again in a moment."
 )
+_NOT_CHECKED = "The operator's networks are not checked yet: AgentGate has not read its list or DNS. Try again later."
 _USED_BEFORE = "This signature was used before. Sign every request separately, with a new nonce."
 _DENIED = PolicyRefusal("agent_denied", Outcome.BLOCK, "The site's policy denies this action to this agent.")
 _CHALLENGED = PolicyRefusal("policy", Outcome.CHALLENGE, "The site requires a person to approve this agent's actions.")

@@ -15,7 +15,7 @@ from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.enums import AgentPolicyAction, AgentPolicyDecision, AgentPolicyDefault, AgentVerdict
 from agentgate.lib.errors import CrawlerError
 from agentgate.lib.limiter import Limiter, Window
-from agentgate.sites.agent_policy import AgentPolicy
+from agentgate.sites.agent_policy import AgentEntry, AgentPolicy
 from agentgate.sites.directory import SiteView
 from agentgate.sites.price import Price, read_price
 
@@ -42,11 +42,16 @@ def policy_decision(policy: AgentPolicy, agent: str, action: str | None) -> Poli
     entry = policy.entry_for(agent)
     if entry is None:
         return PolicyDecision(_DEFAULTS[policy.default], is_named=False)
+    return PolicyDecision(decision_of(entry, action), is_named=True)
+
+
+def decision_of(entry: AgentEntry, action: str | None) -> AgentPolicyAction:
+    """Return the decision of a policy's entry on an action."""
     if entry.decision is AgentPolicyDecision.DENY:
-        return PolicyDecision(AgentPolicyAction.DENY, is_named=True)
+        return AgentPolicyAction.DENY
     if action is not None and not isinstance(entry.actions, UnsetType):
-        return PolicyDecision(entry.actions.get(action, AgentPolicyAction.ALLOW), is_named=True)
-    return PolicyDecision(AgentPolicyAction.ALLOW, is_named=True)
+        return entry.actions.get(action, AgentPolicyAction.ALLOW)
+    return AgentPolicyAction.ALLOW
 
 
 # Few agents and actions are in use at a time.

@@ -156,10 +156,10 @@ class CheckAdmission:
         visitors: Visitors,
         limiter: Limiter,
         recorder: Recorder,
-        own_pages: OwnPages | None = None,
     ) -> None:
         self._sites = sites
-        self._own_pages = own_pages
+        # Pages of the service itself; the room that has them sets this.
+        self.own_pages: OwnPages | None = None
         self._visitors = visitors
         self._limiter = limiter
         self._recorder = recorder
@@ -168,8 +168,8 @@ class CheckAdmission:
 
     async def admit(self, call: Call, site_key: str, action: str, budget: CallBudget) -> AdmittedPage:
         """Return the admitted page, counted against the budget; refuse any other."""
-        if self._own_pages is not None and site_key.startswith(self._own_pages.prefix):
-            return await self._admit_own(call, site_key, action, budget, self._own_pages)
+        if self.own_pages is not None and site_key.startswith(self.own_pages.prefix):
+            return await self._admit_own(call, site_key, action, budget, self.own_pages)
         test = site_key in self._testing
         site = self._testing.get(site_key) or self._sites.find(site_key)
         if site is None:

@@ -5,17 +5,22 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from agentgate.agents.identity import SignedMessage
-from agentgate.agents.policy_checker import AgentRuling
+from agentgate.agents.policy_checker import AgentClaim, AgentRuling
 from agentgate.decision.outcome import apply_mode
 from agentgate.decision.signals.facts import Observation
 from agentgate.gateway.answers import Ruling
 from agentgate.gateway.pending_check import DecidedCheck, PendingCheck
-from agentgate.lib.enums import Outcome
+from agentgate.lib.enums import AiPurpose, Outcome
 
-# Labels by which the address confirms or refutes a claim to be a search engine's crawler. The rules weigh them.
+# Labels by which the address confirms or refutes a claim to be an operator's program. The rules weigh them.
 SETTLED_CLAIMS = frozenset(
-    ("agent.search_verified", "agent.search_unconfirmed", "agent.search_unknown", "agent.search_forged")
+    (
+        *("agent.search_verified", "agent.search_unconfirmed", "agent.search_unknown", "agent.search_forged"),
+        *("agent.operator_verified", "agent.operator_forged"),
+    )
 )
+# The address belongs to the AI operator, and no search engine is named besides.
+PROVEN_CLAIM = {"agent.operator_verified"}
 
 
 class GatewayRequestContext(Struct, frozen=True, gc=False):
@@ -23,13 +28,21 @@ class GatewayRequestContext(Struct, frozen=True, gc=False):
 
     action: str | None
     is_part: bool
+    is_file: bool
     observe: Callable[[], Observation]
 
     @property
-    def claimed(self) -> str | None:
-        """The agent that the request claims to come from; None if the address confirms or refutes it."""
+    def claim(self) -> AgentClaim:
+        """The agent that the request claims to come from, compared with the address."""
         observation = self.observe()
-        return observation.claimed_agent if SETTLED_CLAIMS.isdisjoint(observation.labels) else None
+        labels = observation.labels
+        settled = SETTLED_CLAIMS.intersection(labels)
+        return AgentClaim(
+            None if settled else observation.claimed_agent,
+            observation.claimed_agent if settled == PROVEN_CLAIM else None,
+            uses=frozenset(use for use in AiPurpose if f"agent.use.{use}" in labels),
+            is_unchecked="agent.operator_unchecked" in labels,
+        )
 
 
 def message_of(pending: PendingCheck) -> SignedMessage:

@@ -25,15 +25,6 @@ from agentgate.events.records import CounterName
 from agentgate.gateway.answers import Answers
 from agentgate.gateway.decisions import CachedDecision, decide
 from agentgate.gateway.denials import DenialWriter, SealedDenials
-from agentgate.gateway.described_request import (
-    DENIAL,
-    HOST,
-    CheckForm,
-    as_specified,
-    describe,
-    read_form,
-    secret_of,
-)
 from agentgate.gateway.event_log import GatewayEventLog
 from agentgate.gateway.header_fingerprints import (
     LONGEST_KEY,
@@ -45,10 +36,19 @@ from agentgate.gateway.header_fingerprints import (
     key_of,
     read_parts,
 )
-from agentgate.gateway.original_request import Malformed
 from agentgate.gateway.pages import Pages, SitePage
 from agentgate.gateway.pending_check import PendingCheck
 from agentgate.gateway.receipts import Receipts, Shown
+from agentgate.gateway.request.described_request import (
+    DENIAL,
+    HOST,
+    CheckForm,
+    as_specified,
+    describe,
+    read_form,
+    secret_of,
+)
+from agentgate.gateway.request.original_request import Malformed
 from agentgate.gateway.route_protection import MethodClaims
 from agentgate.gateway.site_snapshot import HeaderTraits, SiteSnapshot
 from agentgate.gateway.snapshot import Snapshot, current_keys

@@ -13,10 +13,10 @@ from agentgate.decision.threat_data.intel import Intel
 from agentgate.events.records import Pattern
 from agentgate.gateway.answers import Answers, Ruling
 from agentgate.gateway.denials import word_of
-from agentgate.gateway.described_request import DENIAL
 from agentgate.gateway.event_log import GatewayEventLog
 from agentgate.gateway.pending_check import DecidedCheck, PendingCheck
 from agentgate.gateway.receipts import Shown, fit
+from agentgate.gateway.request.described_request import DENIAL
 from agentgate.gateway.route_protection import Protection
 from agentgate.gateway.ruling import PROVEN, refuse, rule
 from agentgate.lib.enums import Outcome
@@ -67,7 +67,9 @@ def earns(decided: DecidedCheck, ruling: Ruling) -> bool:
 
 
 # Programs that no suggestion offers to allow, and reasons that no open path removes.
-_NOT_OFFERED = frozenset(("ua.scanner", "ua.automation", "ua.headless", "ua.ai_agent", "agent.search_forged"))
+_NOT_OFFERED = frozenset(
+    ("ua.scanner", "ua.automation", "ua.headless", "ua.ai_agent", "agent.search_forged", "agent.operator_forged")
+)
 _NOT_OPENED = frozenset(("rate_limited", "invalid_request"))
 
 

@@ -17,10 +17,10 @@ from msgspec import UNSET, Struct
 
 from agentgate.events.decision_ids import write_id
 from agentgate.gateway.answers import JSON, NO_STORE, SHOWN, Answers, Ruling, response_headers
-from agentgate.gateway.described_request import BODY, DENIAL
 from agentgate.gateway.header_fingerprints import FingerprintKind
-from agentgate.gateway.original_request import Original
 from agentgate.gateway.pending_check import PendingCheck
+from agentgate.gateway.request.described_request import BODY, DENIAL
+from agentgate.gateway.request.original_request import Original
 from agentgate.http.connection.fast_functions import HotReply
 from agentgate.lib import base64url, errors
 from agentgate.lib.clock import MINUTE_MS

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from agentgate.gateway.check import GatewayCheck
-from agentgate.gateway.described_request import read_form
+from agentgate.gateway.request.described_request import read_form
 from agentgate.http.call import Call
 from agentgate.http.connection.fast_functions import HotReply, HotRequest, read_reply
 from agentgate.http.decode import RawBody

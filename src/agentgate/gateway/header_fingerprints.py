@@ -18,12 +18,12 @@ from agentgate.decision.signals.observe import ObservedHeaders, labels_of_header
 from agentgate.decision.signals.request_class import RequestClass, class_of
 from agentgate.decision.threat_data.intel import Intel
 from agentgate.decision.threat_data.views import UserAgentView
-from agentgate.gateway import original_request
-from agentgate.gateway.described_request import HOST, TARGETS, CheckForm, describe, read_form
 from agentgate.gateway.header_layout import HeaderLayout
-from agentgate.gateway.navigation import OLD_BROWSER, is_navigation, is_old_browser
+from agentgate.gateway.request import original_request
+from agentgate.gateway.request.described_request import HOST, TARGETS, CheckForm, describe, read_form
+from agentgate.gateway.request.navigation import OLD_BROWSER, is_navigation, is_old_browser
+from agentgate.gateway.request.target_headers import HOST_HEADERS
 from agentgate.gateway.route_protection import MethodClaims
-from agentgate.gateway.target_headers import HOST_HEADERS
 from agentgate.http.connection.head import KEPT
 from agentgate.http.request_guard import Fields
 from agentgate.lib.bounded_cache import BoundedCache
@@ -155,7 +155,7 @@ class HeaderFingerprint:
         # Whether values that are in none of the keys are read.
         self.needs_fields = self.waits or not self.is_complete
         # Whether the labels depend on nothing but these headers and the key of the decision cache.
-        self.is_plain = not user_agent.search
+        self.is_plain = not user_agent.search and not user_agent.ai
 
     def with_figures_of(self, user_agent: bytes | None, languages: bytes | None) -> "HeaderFingerprint":
         """Return the same with the figures of these very values, as they are captured for training."""
@@ -274,6 +274,7 @@ class HeaderFingerprints:
             user_agent.claim_labels,
             user_agent.claimed_agent,
             user_agent.search,
+            user_agent.ai,
             user_agent.programs,
             counts[observed.header_count],
             lengths[observed.user_agent_length],

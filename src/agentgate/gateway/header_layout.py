@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from agentgate.decision.correlation import CORRELATED
 from agentgate.decision.signals.detectors.webhook import BROWSERS, signatures_of
-from agentgate.gateway.described_request import FORGED, HOST, TARGETS
-from agentgate.gateway.original_request import FORWARDED_REQUEST, method_header
 from agentgate.gateway.receipts import JA4, TOKEN_HEADER
+from agentgate.gateway.request.described_request import FORGED, HOST, TARGETS
+from agentgate.gateway.request.original_request import FORWARDED_REQUEST, method_header
+from agentgate.gateway.request.target_headers import names_target
 from agentgate.gateway.route_protection import MethodClaims
-from agentgate.gateway.target_headers import names_target
 from agentgate.http.connection.head import KEPT, OF_CONNECTION
 from agentgate.http.request_guard import MAX_HEADERS, is_plain_name, judge_host, judge_target
 from agentgate.sites.request_methods import OVERRIDE_HEADERS, has_fields

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from agentgate.gateway.answers import Answers, Ruling
-from agentgate.gateway.described_request import (
+from agentgate.gateway.request.described_request import (
     BY_LINE,
     HOST,
     OWN_PREFIX,
@@ -17,7 +17,7 @@ from agentgate.gateway.described_request import (
     describe,
     origin_at,
 )
-from agentgate.gateway.original_request import Malformed, read_original
+from agentgate.gateway.request.original_request import Malformed, read_original
 from agentgate.http.bearer_secret import SECRET_HEADER
 from agentgate.http.connection.fast_functions import HotReply, json_reply
 from agentgate.lib.clock import Clock

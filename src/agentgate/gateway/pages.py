@@ -5,8 +5,8 @@ from msgspec import Struct
 from agentgate.decision.scoring.score import FigureReading
 from agentgate.decision.signals.paths import OPEN_LABELS, path_labels
 from agentgate.decision.signals.request_class import is_file
-from agentgate.gateway.described_request import origin_at
-from agentgate.gateway.original_request import check_method, read_origin, split_url
+from agentgate.gateway.request.described_request import origin_at
+from agentgate.gateway.request.original_request import check_method, read_origin, split_url
 from agentgate.gateway.route_protection import (
     ALL_PATHS,
     ANY_ROUTE,

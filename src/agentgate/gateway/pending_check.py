@@ -7,11 +7,11 @@ from msgspec import Struct
 from agentgate.decision.engine import EngineDecision
 from agentgate.decision.rates.windows import Counted
 from agentgate.decision.signals.facts import AgentFacts, Rates, RequestFacts
-from agentgate.gateway.described_request import LENGTH
 from agentgate.gateway.header_fingerprints import HeaderFingerprint
-from agentgate.gateway.original_request import Original
 from agentgate.gateway.pages import SitePage
 from agentgate.gateway.receipts import Shown
+from agentgate.gateway.request.described_request import LENGTH
+from agentgate.gateway.request.original_request import Original
 from agentgate.gateway.route_protection import Protection
 from agentgate.gateway.visitors import Visitor
 from agentgate.lib.limits import CARRIED_FORM_BYTES
@@ -72,6 +72,7 @@ class PendingCheck(Struct, frozen=True, gc=False):
             is_foreign_host=self.page.kind.is_foreign,
             path=self.page.kind.labels,
             wanted=self.site.wanted_programs,
+            ai_use=None if self.site.ai_use is None else self.site.ai_use.choices,
         )
 
 

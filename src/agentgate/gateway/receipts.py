@@ -9,7 +9,7 @@ from agentgate.browser_check.tokens.clearance import ClearanceHolder, ClearanceR
 from agentgate.browser_check.tokens.receipts import Claims, NotAReceipt, SigningKeys, is_of_the_future, read_receipt
 from agentgate.browser_check.tokens.redeem import KEPT_MS
 from agentgate.browser_check.tokens.repository import Redemption, RedemptionStore
-from agentgate.gateway.original_request import Original
+from agentgate.gateway.request.original_request import Original
 from agentgate.gateway.route_protection import Protection
 from agentgate.lib.clock import FOREVER_MS, SECOND_MS
 from agentgate.lib.enums import ClearanceLevel, Mode, ReceiptKind, TokenBinding

@@ -13,14 +13,16 @@ from agentgate.sites.directory import SiteView
 from agentgate.sites.rules.effective import managed_members
 
 # Labels of claims that a signature or the operator's address proves.
-PROVEN = frozenset(("agent.verified", "agent.search_verified", "agent.program_verified"))
+PROVEN = frozenset(("agent.verified", "agent.search_verified", "agent.operator_verified", "agent.program_verified"))
 # What whole-site protection does not cover besides: standard paths, feeds, and programs that the owner wants.
 UNCOVERED = OPEN_LABELS | PROVEN | {"ua.wanted"}
 # Where the agent policy asks nobody to prove a name: standard paths, feeds, and programs that the owner named.
 NAME_SUFFICES = OPEN_LABELS | {"ua.wanted"}
 
 CANNOT_TELL = "The crawler could not be verified yet: DNS has not responded. Try again later."
+UNCHECKED = "The operator's networks are not checked yet: AgentGate has not read its list or DNS. Try again later."
 
+_HINTS = (("agent.search_unknown", CANNOT_TELL), ("agent.operator_unchecked", UNCHECKED))
 _ALLOWED = Ruling(Outcome.ALLOW, "allowed")
 
 
@@ -59,7 +61,7 @@ def _rule_by_verdict(check: DecidedCheck, *, asks: bool) -> Ruling:
         return Ruling(applied, "monitor", would)
     if applied is Outcome.ALLOW:
         return _ALLOWED
-    hint = CANNOT_TELL if "agent.search_unknown" in check.decision.labels else None
+    hint = next((hint for label, hint in _HINTS if label in check.decision.labels), None)
     return Ruling(applied, reason, response=verdict.response if outcome is verdict.outcome else None, hint=hint)
 
 

@@ -4,8 +4,8 @@ from msgspec.structs import replace
 
 from agentgate.gateway.answers import Answers, Ruling
 from agentgate.gateway.denials import denial_of, json_response
-from agentgate.gateway.described_request import DENIAL, CheckForm
-from agentgate.gateway.original_request import Malformed
+from agentgate.gateway.request.described_request import DENIAL, CheckForm
+from agentgate.gateway.request.original_request import Malformed
 from agentgate.gateway.ruling import refuse, unavailable
 from agentgate.http.connection.fast_functions import HotReply
 from agentgate.lib.enums import Mode, Outcome

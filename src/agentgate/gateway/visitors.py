@@ -5,8 +5,8 @@ from agentgate.decision.rates.windows import NO_WINDOW, Counted
 from agentgate.decision.signals.detectors.address import find_address
 from agentgate.decision.threat_data.intel import Intel
 from agentgate.decision.visitor import Visitors
-from agentgate.gateway.original_request import read_address
 from agentgate.gateway.receipts import CLEARED_PROGRAM, Receipts, Shown, cookies_of
+from agentgate.gateway.request.original_request import read_address
 from agentgate.gateway.site_snapshot import SiteSnapshot
 from agentgate.sites.rules.evaluate import Traits
 

@@ -103,8 +103,10 @@ class WaitingChecks:
         """Verify the signature, and apply the site's agent policy for each route that could match."""
         message = message_of(pending)
         is_part = pending.rates.parts == PartState.PAID
+        is_file = pending.page.kind.is_file
         contexts = [
-            GatewayRequestContext(each[0].action, is_part, partial(observe, pending, *each, views)) for each in routes
+            GatewayRequestContext(each[0].action, is_part, is_file, partial(observe, pending, *each, views))
+            for each in routes
         ]
         found = policy_checker.check(message, pending.site, contexts[0], now_ms=pending.now_ms)
         decide = partial(_decide_for_agent, pending, routes, views)

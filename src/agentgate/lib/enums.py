@@ -326,6 +326,23 @@ class AgentVerdict(StrEnum):
     UNVERIFIED = "unverified"
 
 
+class AiPurpose(_HotStrEnum):
+    """What AI operators and agents read pages for."""
+
+    SEARCH = "search"
+    AGENT = "agent"
+    TRAINING = "training"
+
+
+class AiUseChoice(StrEnum):
+    """A site's setting for one purpose of AI operators and agents."""
+
+    ALLOW = "allow"
+    CHALLENGE = "challenge"
+    BLOCK = "block"
+    PRICE = "price"
+
+
 class HandoffStatus(StrEnum):
     """The state of a handoff while it can be polled."""
 

@@ -9,16 +9,22 @@ from typing import Any
 import structlog
 
 from agentgate import __version__
+from agentgate.agents import wiring as agents
+from agentgate.browser_check import wiring as browser_check
+from agentgate.browser_check.tokens.fast_siteverify import FastSiteverify
 from agentgate.browser_check.tokens.receipts import SigningKeys
+from agentgate.decision import wiring as decision
 from agentgate.decision.rates.board import SharedBoards, open_boards
 from agentgate.decision.snapshot_refresher import SnapshotRefresher
 from agentgate.events import wiring as events
 from agentgate.events.jobs import webhook_jobs
 from agentgate.events.storage.clickhouse.events import ClickhouseEvents
 from agentgate.events.webhooks.health import HealthWatch
+from agentgate.gateway import wiring as gateway
 from agentgate.gateway.own_paths import OwnPaths
 from agentgate.http.address import ClientAddress, address_id
 from agentgate.http.asgi import HttpApp, Reach
+from agentgate.http.connection.asgi_function import Direct
 from agentgate.http.connection.fast_functions import HotFunction, HotReply, HotRequest
 from agentgate.http.connection.listener import Listener, ListenerOptions
 from agentgate.http.connection.state import ConnectionLimits, room_for_connections
@@ -44,7 +50,6 @@ from agentgate.people import wiring as people
 from agentgate.people.identity.operators import Operators
 from agentgate.people.installation.endpoints import InstallationReader
 from agentgate.routes import ADMIN_LISTENER, PUBLIC_LISTENER
-from agentgate.server.data_plane import DataPlane
 from agentgate.server.installation_report import InstallationReport
 from agentgate.server.readiness import clock_check, events_check, store_checks, threat_data_check
 from agentgate.server.scheduler.jobs import JobRunner
@@ -54,6 +59,7 @@ from agentgate.server.stores.clock_mark import INTERVAL_MS, ClockMark, continue_
 from agentgate.server.stores.open import Stores, open_stores
 from agentgate.server.stores.restored import check_restored
 from agentgate.server.worker_board import WorkerBoard, open_board
+from agentgate.sites import wiring as sites
 from agentgate.sites.customers.endpoints import Invitations
 from agentgate.sites.editing import name_own_site
 from agentgate.sites.records import AdapterWriter
@@ -117,19 +123,21 @@ class Application:
         stores.store.on_configuration_change = self.refresher.wake
         self.events = events.wire(foundation, stores, self.refresher.sites.key_of)
         self.recorder = self.events.recorder
-        self.data_plane = DataPlane(foundation, stores, self.refresher, self.recorder)
-        self.people = people.wire(foundation, stores.store, self.data_plane.own_form())
-        health = HealthWatch(stores.store, self.data_plane.health.read, clock)
-        jobs = (*self.people.jobs, *self.events.jobs, *webhook_jobs(self.events.push, health), *self.data_plane.jobs)
-        self._jobs = JobRunner(jobs, store=stores.store, clock=clock, metrics=self.metrics)
-        self.readiness = ReadinessChecks(
-            (
-                *store_checks(stores, self.metrics),
-                events_check(stores, self.metrics, self.recorder),
-                threat_data_check(self.refresher),
-                clock_check(self._clock_mark, clock),
-            )
+        refresher, recorder = self.refresher, self.recorder
+        self.sites = sites.wire(foundation, stores, refresher.sites, refresher.decider.visitors)
+        self.decision = decision.wire(foundation, stores, refresher)
+        self.browser_check = browser_check.wire(foundation, stores, refresher, recorder, self.sites.uses)
+        self.agents = agents.wire(foundation, stores, refresher, recorder, self.browser_check)
+        self.gateway = gateway.wire(
+            foundation, stores, refresher, recorder, checks=self.browser_check, agents=self.agents
         )
+        self.people = people.wire(foundation, stores.store, self.browser_check.own_form)
+        rooms = (self.people, self.events, self.sites, self.decision, self.browser_check, self.agents, self.gateway)
+        health = HealthWatch(stores.store, self.sites.health.read, clock)
+        jobs = (*(job for room in rooms for job in room.jobs), *webhook_jobs(self.events.push, health))
+        self._jobs = JobRunner(jobs, store=stores.store, clock=clock, metrics=self.metrics)
+        self._room_dependencies = {kind: value for room in rooms for kind, value in room.dependencies.items()}
+        self.readiness = self._readiness_checks()
         self._installation = InstallationReport(
             in_force=settings,
             stores=stores,
@@ -144,10 +152,20 @@ class Application:
         self._marks = PeriodicTask("marks", self._keep_marks, interval_s=INTERVAL_MS / 2 / 1000)
         self._spool = _spool_delivery(stores, self.metrics)
 
+    def _readiness_checks(self) -> ReadinessChecks:
+        return ReadinessChecks(
+            (
+                *store_checks(self.stores, self.metrics),
+                events_check(self.stores, self.metrics, self.recorder),
+                threat_data_check(self.refresher),
+                clock_check(self._clock_mark, self.clock),
+            )
+        )
+
     @property
     def signing_keys(self) -> SigningKeys:
         """The keys that sign receipts."""
-        return self.data_plane.signing_keys
+        return self.browser_check.signing_keys
 
     @classmethod
     async def open(
@@ -235,7 +253,7 @@ class Application:
         if self._board is not None:
             self._board.close()
         await self.refresher.close()
-        await self.data_plane.key_directories.close()
+        await self.agents.key_directories.close()
         self.people.close()
         # Sending the last spans may take long, which would block the event loop.
         await asyncio.to_thread(self.tracer.close)
@@ -276,13 +294,22 @@ class Application:
         served: Any = app
         hot_paths: dict[bytes, HotFunction] = {b"/healthz": _alive}
         if name == "public":
-            hot_paths |= self.data_plane.hot_paths(app, metrics=self.metrics, observer=observer, tracer=self.tracer)
+            hot_paths |= self.gateway.hot_paths(self.tracer)
+            # With a collector, siteverify takes the path that is traced.
+            if not self.tracer.is_tracing:
+                hot_paths[b"POST /v1/siteverify"] = FastSiteverify(
+                    self.browser_check.redeemer,
+                    asgi_path=Direct(app),
+                    clock=self.clock,
+                    metrics=self.metrics,
+                    observer=observer,
+                )
             served = OwnPaths(app, self.refresher.sites, self.clock)
         listener = Listener(served, options, clock=self.clock, hot_paths=hot_paths)
-        shed = self.data_plane.count_shed if name == "public" else (lambda: 0)
 
         def refused() -> dict[tuple[str, ...], int]:
-            counts = {**listener.refused, "no_room": listener.shed + shed()}
+            shed = self.gateway.check.shed if name == "public" else 0
+            counts = {**listener.refused, "no_room": listener.shed + shed}
             return {(name, reason): count for reason, count in counts.items()}
 
         self.metrics.watch(series.REFUSED, refused)
@@ -310,9 +337,7 @@ class Application:
             ReadinessChecks: self.readiness,
             Sealer: self.sealer,
             StaticFiles: StaticFiles(STATIC),
-            **self.people.dependencies,
-            **self.events.dependencies,
-            **self.data_plane.dependencies(),
+            **self._room_dependencies,
         }
 
     async def _refresh_keys(self) -> None:

@@ -94,15 +94,15 @@ class AgentPolicy(Input, frozen=True, kw_only=True):
         """Return the price of a request; None if it is free. An agent's own price goes before an action's."""
         entry = None if agent is None else self.entry_for(agent)
         if entry is not None and isinstance(entry.price, str):
-            return _asked(entry.price)
+            return asked(entry.price)
         terms = None if action is None else self.actions.get(action)
-        return _asked(terms.price) if terms is not None and isinstance(terms.price, str) else None
+        return asked(terms.price) if terms is not None and isinstance(terms.price, str) else None
 
     @property
     def has_prices(self) -> bool:
         """Whether any request can cost something."""
         found = [entry.price for entry in self.agents.values()] + [terms.price for terms in self.actions.values()]
-        return any(isinstance(price, str) and _asked(price) is not None for price in found)
+        return any(isinstance(price, str) and asked(price) is not None for price in found)
 
     def allows_handoff(self, action: str) -> bool:
         """Return whether a challenged agent may ask a person to confirm this action."""
@@ -192,6 +192,7 @@ def _price_problem(where: str) -> str:
     return f"{where} must be a currency, whole units and two decimals, such as USD 0.05."
 
 
-def _asked(text: str) -> Price | None:
-    price = read_price(text)
+def asked(text: str | UnsetType) -> Price | None:
+    """Return the price of a text; None for an invalid one, and for nothing."""
+    price = None if isinstance(text, UnsetType) else read_price(text)
     return price if price is not None and price.minor_units else None

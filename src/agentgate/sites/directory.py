@@ -22,15 +22,12 @@ from agentgate.lib.enums import AccountStatus, Mode, TokenBinding, WidgetMode
 from agentgate.lib.records import to_json
 from agentgate.people.installation.configuration_version import Changes
 from agentgate.sites.agent_policy import DEFAULT_POLICY, AgentPolicy, read_policy
+from agentgate.sites.ai_use import AiUse, read_ai_use
 from agentgate.sites.lists.site_lists import SiteLists, in_force, next_end_ms
 from agentgate.sites.open_paths import NO_OPEN_PATHS, ROOT_FEEDS, OpenPaths
 from agentgate.sites.private_tokens import Issuer, read_issuers
 from agentgate.sites.records import Site, SiteAction
-from agentgate.sites.repository import (
-    DirectorySecret,
-    DirectorySite,
-    SiteStores,
-)
+from agentgate.sites.repository import DirectorySecret, DirectorySite, SiteStores
 from agentgate.sites.request_matcher import RequestMatcher, make_matcher
 from agentgate.sites.route_table import RouteTable
 from agentgate.sites.rules.compile import compile_rules
@@ -102,6 +99,8 @@ class SiteView(Struct, frozen=True, kw_only=True):
     token_binding: TokenBinding = TokenBinding.NETWORK
     # Issuers of private tokens that it trusts.
     private_token_issuers: tuple[Issuer, ...] = ()
+    # None before the owner has decided.
+    ai_use: AiUse | None = None
     account: AccountState = msgspec.field(default_factory=AccountState)
 
     @property
@@ -492,6 +491,7 @@ class SiteDirectory:
             suggestions=site.suggestions,
             token_binding=site.token_binding,
             private_token_issuers=read_issuers(site.private_token_issuers),
+            ai_use=read_ai_use(site.ai_use),
         )
 
 

@@ -15,7 +15,14 @@ from agentgate.people.accounts.records import StoredAccount
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.diff import diff
 from agentgate.people.audit.trail import Subject, record
-from agentgate.sites.records import OwnSiteInput, Site, SiteAction, SiteChange, SiteInput
+from agentgate.sites.records import (
+    OwnSiteInput,
+    Site,
+    SiteAction,
+    SiteAiUse,
+    SiteChange,
+    SiteInput,
+)
 from agentgate.sites.repository import SiteStores
 from agentgate.sites.validate import canonical_feeds, canonical_origins, canonical_programs, check_site
 
@@ -82,6 +89,7 @@ def new_site(call: Call, body: SiteInput, account_id: str) -> Site:
         clearance_without_script=False,
         whole_site=False,
         open_paths=[],
+        ai_use=SiteAiUse(),
         created_at=call.now,
         updated_at=call.now,
     )

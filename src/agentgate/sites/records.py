@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Protocol
 
 from msgspec import UNSET, Meta, UnsetType, field
 
-from agentgate.lib.enums import Mode, SiteHealthStatus, TokenBinding, WidgetMode
+from agentgate.lib.enums import AiPurpose, AiUseChoice, Mode, SiteHealthStatus, TokenBinding, WidgetMode
 from agentgate.lib.limits import CUSTOMERS_QUERY_CHARACTERS, LIST_PAGE
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import Input, Query, Record, SiteKey
@@ -59,6 +59,23 @@ class SiteTokenIssuer(Record, frozen=True, kw_only=True, forbid_unknown_fields=T
     token_key: str
 
 
+class SiteAiUse(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What verified AI operators and agents may use the site for. `price` is for the uses that are `price`."""
+
+    search: AiUseChoice = AiUseChoice.ALLOW
+    agent: AiUseChoice = AiUseChoice.ALLOW
+    training: AiUseChoice = AiUseChoice.BLOCK
+    price: Annotated[str, Meta(max_length=17)] | UnsetType = UNSET
+
+    def choices(self) -> dict[AiPurpose, AiUseChoice]:
+        """Return the setting of each purpose."""
+        return {
+            AiPurpose.SEARCH: self.search,
+            AiPurpose.AGENT: self.agent,
+            AiPurpose.TRAINING: self.training,
+        }
+
+
 class Site(Record, frozen=True, kw_only=True):
     """A protected site.
 
@@ -69,7 +86,8 @@ class Site(Record, frozen=True, kw_only=True):
     `wantedPrograms` are let in wherever they come from: `feeds`, `podcasts`, `monitors`, `previews`, `webhooks`, or a
     program's name. `tokenBinding` says who may spend a token: whoever is in the `network` that earned it, only who can
     be compared with it (`strict`), or anybody who has it (`none`). With `suggestions`, masked paths of refused programs
-    are collected for the owner.
+    are collected for the owner. `aiUse` is absent on sites that have not decided: AI operators and agents are then
+    treated by the other rules.
     """
 
     id: str
@@ -92,6 +110,7 @@ class Site(Record, frozen=True, kw_only=True):
     token_binding: TokenBinding = TokenBinding.NETWORK
     private_token_issuers: list[SiteTokenIssuer] = field(default_factory=list)
     suggestions: bool = True
+    ai_use: SiteAiUse | UnsetType = UNSET
     rule_set: str | UnsetType = UNSET
     agent_policy: dict[str, Any] | UnsetType = UNSET
 
@@ -185,6 +204,7 @@ class SiteChange(Input, frozen=True, kw_only=True):
     token_binding: TokenBinding | UnsetType = UNSET
     private_token_issuers: list[SiteTokenIssuer] | UnsetType = UNSET
     suggestions: bool | UnsetType = UNSET
+    ai_use: SiteAiUse | UnsetType = UNSET
 
 
 class SiteInput(SiteChange, frozen=True, kw_only=True):

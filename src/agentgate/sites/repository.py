@@ -58,6 +58,7 @@ _SITES = RecordTable(
     named={"customer_id": "account_id"},
     json=(
         *("allowed_origins", "actions", "routes", "open_paths", "feeds", "wanted_programs", "private_token_issuers"),
+        "ai_use",
         "agent_policy",
     ),
     # Rules are in a table of their own.

@@ -4,10 +4,12 @@ import re
 from ipaddress import IPv6Address, ip_address
 
 import idna
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
+from agentgate.lib.enums import AiUseChoice
 from agentgate.lib.errors import Refused
 from agentgate.lib.records import ACTION_PATTERN
+from agentgate.sites.agent_policy import asked
 from agentgate.sites.open_paths import find_open_path_problem
 from agentgate.sites.private_tokens import find_issuer_problem
 from agentgate.sites.records import Site, SiteRoute
@@ -51,6 +53,7 @@ def check_site(site: Site, *, most_origins: int = ORIGINS) -> None:
     for index, route in enumerate(site.routes):
         _check_route(f"routes[{index}]", route, site)
     _check_issuers(site)
+    _check_ai_use(site)
     if len(site.open_paths) > OPEN_PATHS:
         raise _invalid(f"openPaths may have at most {OPEN_PATHS} entries.")
     for index, entry in enumerate(site.open_paths):
@@ -70,6 +73,15 @@ def canonical_feeds(feeds: list[str]) -> list[str]:
                 "such as /?feed=rss2. / alone cannot be a feed."
             )
     return list(dict.fromkeys(feeds))
+
+
+def _check_ai_use(site: Site) -> None:
+    if isinstance(site.ai_use, UnsetType):
+        return
+    if isinstance(site.ai_use.price, str) and asked(site.ai_use.price) is None:
+        raise _invalid("aiUse.price must be a currency, whole units and two decimals, such as USD 0.01.")
+    if AiUseChoice.PRICE in site.ai_use.choices().values() and isinstance(site.ai_use.price, UnsetType):
+        raise _invalid("aiUse.price is required where a use is price, such as USD 0.01.")
 
 
 def _check_issuers(site: Site) -> None:

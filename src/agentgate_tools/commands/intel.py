@@ -1,6 +1,7 @@
 """`agentgate intel`: import public lists of networks and crawlers, and show what is loaded."""
 
 import shutil
+from collections.abc import Iterable
 from http.client import HTTPException
 from pathlib import Path
 from typing import Annotated
@@ -11,8 +12,9 @@ from urllib.request import urlopen
 import click
 import msgspec
 
-from agentgate.decision.threat_data.intel import load_intel
+from agentgate.decision.threat_data.intel import load_intel, search_kind
 from agentgate.decision.threat_data.intel_file import FILE_NAME, read_set, write_set
+from agentgate.decision.threat_data.search_operators import SearchOperator, read_operators
 from agentgate.lib.clock import SystemClock, to_rfc3339
 from agentgate.lib.settings.schema import Settings
 from agentgate_tools.commands.command import CommandAnswer, CommandRefused, JsonOption, PrintedTable, command
@@ -22,6 +24,8 @@ from agentgate_tools.threat_lists.imports import import_folder, refused_lines
 # Under the data folder, when no folder of threat data is set.
 DEFAULT_FOLDER = "intel"
 LISTS = "lists"
+# The source that stands for the published lists of all operators.
+OPERATORS = "operators"
 TIMEOUT_S = 60
 MOST_BYTES = 256 * 1024 * 1024
 LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -40,7 +44,10 @@ def intel_folder(settings: Settings) -> Path:
 @command(intel, "update", "agentgate intel update /var/lib/lists")
 def update(
     source: Annotated[
-        str, Argument(help="Folder with lists in their published formats, a single list file, or its https URL.")
+        str,
+        Argument(
+            help="Folder with lists in their published formats, a single list file, its https URL, or `operators`."
+        ),
     ],
     settings: Settings,
     skip_refused: Annotated[
@@ -51,11 +58,15 @@ def update(
     """Import lists and activate them together. A running service loads them within a minute.
 
     A folder replaces all imported lists. A single file or URL is stored in `lists` next to the imported data and
-    replaces a list with the same name.
+    replaces a list with the same name. `operators` fetches the networks that search engines and AI operators publish.
     """
-    folder = find_lists(source, intel_folder(settings))
-    imported, reports = import_folder(folder, now_ms=SystemClock().now_ms())
     people = []
+    if source == OPERATORS:
+        folder = keep_lists(intel_folder(settings))
+        people = fetch_operators(folder, read_operators())
+    else:
+        folder = find_lists(source, intel_folder(settings))
+    imported, reports = import_folder(folder, now_ms=SystemClock().now_ms())
     for report in reports:
         people.append(f"{report.file} ({report.kind}): {report.taken} taken, {report.refused} refused")
         people += [f"  {report.file}:{refusal.line}: {refusal.reason}" for refusal in report.refusals]
@@ -94,14 +105,35 @@ def find_lists(source: str, folder: Path) -> Path:
         return given
     if not is_url and not given.is_file():
         raise CommandRefused(f"there is no folder, file or URL {source}; give one that holds lists")
-    lists = folder / LISTS
-    _check_kept(folder, lists)
-    lists.mkdir(parents=True, exist_ok=True)
+    lists = keep_lists(folder)
     if is_url:
         _download(source, lists)
     else:
         shutil.copyfile(given, lists / given.name)
     return lists
+
+
+def keep_lists(folder: Path) -> Path:
+    """Return the folder of kept lists, with the active ones."""
+    lists = folder / LISTS
+    _check_kept(folder, lists)
+    lists.mkdir(parents=True, exist_ok=True)
+    return lists
+
+
+def fetch_operators(lists: Path, operators: Iterable[SearchOperator]) -> list[str]:
+    """Fetch the lists of operators. Return a line for each that failed; its old list remains active."""
+    failed, fetched = [], 0
+    for operator in operators:
+        for number, url in enumerate(operator.lists, start=1):
+            try:
+                _download(url, lists, f"{search_kind(operator)}-{number}.json")
+                fetched += 1
+            except CommandRefused as problem:
+                failed.append(f"{operator.name}: {problem}")
+    if not fetched:
+        raise CommandRefused(f"no list could be fetched: {failed[0]}")
+    return failed
 
 
 def _check_kept(folder: Path, lists: Path) -> None:
@@ -117,9 +149,9 @@ def _check_kept(folder: Path, lists: Path) -> None:
         )
 
 
-def _download(url: str, lists: Path) -> None:
+def _download(url: str, lists: Path, name: str | None = None) -> None:
     parts = urlsplit(url)
-    name = parts.path.rpartition("/")[2]
+    name = name or parts.path.rpartition("/")[2]
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOCAL):
         raise CommandRefused(
             f"{url} is not an https address; lists affect decisions, so they are fetched only over https"

@@ -190,7 +190,8 @@ def _kind_of_names(name: str) -> tuple[str, Callable[[Path, Gathered], None]]:
 
 def _kind_of_search(name: str) -> tuple[str, Callable[[Path, Gathered], None]]:
     read = _read_prefixes if name.endswith(".json") else _read_list
-    for operator in read_operators():
+    # The longest name first: one begins like another.
+    for operator in sorted(read_operators(), key=lambda each: -len(each.name)):
         if re.match(rf"{search_kind(operator)}[.-]", name) and name.endswith((".json", ".txt")):
             return search_kind(operator), partial(read, flag=operator.bit)
     return "unknown", _refuse_file

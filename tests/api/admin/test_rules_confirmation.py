@@ -195,7 +195,7 @@ def test_known_conditions_and_extra_keys_of_a_rule_are_not_a_warning(service: Ru
 def test_a_stored_rule_with_an_unknown_condition_is_logged_with_its_site(service: RunningService) -> None:
     bad = {"name": "old", "match": {"all_label": ["ua.old"]}, "action": "block"}
     assert replace(service, ruleSet={**OPEN, "rules": [bad, TOR]}).status_code == 200
-    job = next(each for each in service.application.data_plane.jobs if each.name == "check-stored-rules")
+    job = next(each for each in service.application.sites.jobs if each.name == "check-stored-rules")
 
     with structlog.testing.capture_logs() as logs:
         service.run(job.work())

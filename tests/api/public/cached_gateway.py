@@ -108,10 +108,10 @@ class Side:
                 self.recorder,
                 DecisionIds(application.clock, 1),
                 CredentialUses(stores.store, background),
-                application.data_plane.suggestions,
+                application.gateway.suggestions,
             ),
             clock=application.clock,
-            policy_checker=policy_checker or application.data_plane.agent_policy_checker,
+            policy_checker=policy_checker or application.agents.policy_checker,
         )
         self.cached = 0
 

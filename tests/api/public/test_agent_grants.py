@@ -37,9 +37,9 @@ def grants(scene: HandoffScene) -> list[dict[str, Any]]:
 
 def use(scene: HandoffScene, agent: SigningAgent | None = None, action: str = "submit") -> str | None:
     """Use a grant as a submission does."""
-    data_plane = scene.service.application.data_plane
+    agents = scene.service.application.agents
     identity = scene.identity(agent)
-    return scene.service.run(data_plane.handoffs.use_grant(scene.site, identity, action=action, now_ms=scene.now_ms))
+    return scene.service.run(agents.handoffs.use_grant(scene.site, identity, action=action, now_ms=scene.now_ms))
 
 
 def trail(scene: HandoffScene, action: str) -> list[dict[str, Any]]:

@@ -225,7 +225,7 @@ def test_a_challenged_agent_gets_one_handoff_for_one_submission(shop: AgentShop)
 def test_an_approved_handoff_lets_the_submission_through(shop: AgentShop) -> None:
     shop.set_policy(agents=allowed(shop.agent, actions={"submit": "challenge"}))
     handoff = shop.submit().json()["handoff"]["id"]
-    handoffs = shop.service.application.data_plane.handoffs
+    handoffs = shop.service.application.agents.handoffs
     assert refused(shop.submit(handoffId=handoff)) == (403, "challenge_required")
     shop.service.run(handoffs.decide(handoff, approved=True, now_ms=shop.service.clock.now_ms()))
 
@@ -239,7 +239,7 @@ def test_an_approved_handoff_lets_the_submission_through(shop: AgentShop) -> Non
 def test_a_declined_handoff_is_a_denial(shop: AgentShop) -> None:
     shop.set_policy(agents=allowed(shop.agent, actions={"submit": "challenge"}))
     handoff = shop.submit().json()["handoff"]["id"]
-    handoffs = shop.service.application.data_plane.handoffs
+    handoffs = shop.service.application.agents.handoffs
     shop.service.run(handoffs.decide(handoff, approved=False, now_ms=shop.service.clock.now_ms()))
 
     assert refused(shop.submit(handoffId=handoff)) == (403, "agent_denied")

@@ -81,7 +81,7 @@ def test_a_token_of_another_action_site_or_origin_does_not_fit(gate: Gate) -> No
 
 
 def test_a_receipt_that_is_bound_to_content_opens_nothing_without_it(gate: Gate) -> None:
-    keys, now_ms = gate.service.application.data_plane.signing_keys, gate.service.clock.now_ms()
+    keys, now_ms = gate.service.application.browser_check.signing_keys, gate.service.clock.now_ms()
     digest = "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:"
     agent = {"kind": ReceiptKind.AGENT, "subject": "https://agent.example", "origin": UNSET}
     bound = mint(keys, gate.site_key, now_ms=now_ms, action="upload", content_digest=digest, **agent)
@@ -145,7 +145,7 @@ def test_a_second_set_that_contradicts_the_first_is_rejected_each_time(gate: Gat
 
 
 def test_a_token_of_the_future_opens_nothing(gate: Gate) -> None:
-    keys, now_ms = gate.service.application.data_plane.signing_keys, gate.service.clock.now_ms()
+    keys, now_ms = gate.service.application.browser_check.signing_keys, gate.service.clock.now_ms()
     ahead, future = (mint(keys, gate.site_key, now_ms=now_ms + seconds * 1000) for seconds in (5, 6))
 
     assert said(gate.check("POST", "/login", X_AgentGate_Token=future)) == (401, "challenge", "invalid_token")

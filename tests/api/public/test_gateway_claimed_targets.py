@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentgate.gateway.target_headers import OWN_HEADERS, TARGET_HEADERS
+from agentgate.gateway.request.target_headers import OWN_HEADERS, TARGET_HEADERS
 from tests.api.public.printed_adapter import Adapter
 from tests.support.browser_client import new_address
 from tests.support.gateway import VISITOR

@@ -11,7 +11,7 @@ PASSED = (204, "allow", "allowed")
 
 
 def token(service: RunningService, site_key: str, **changes: Any) -> str:
-    keys = service.application.data_plane.signing_keys
+    keys = service.application.browser_check.signing_keys
     return mint(keys, site_key, now_ms=service.clock.now_ms(), **changes)
 
 

@@ -60,7 +60,7 @@ class Shop(Gate):
 
     def _clearance(self) -> str:
         application = self.service.application
-        issued = application.data_plane._clearances.issue(
+        issued = application.browser_check.clearances.issue(
             site_key=self.site_key,
             origin=ORIGIN,
             holder=ClearanceHolder(self.address, CHROME.encode()),

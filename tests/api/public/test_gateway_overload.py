@@ -77,28 +77,28 @@ def test_anyone_who_has_waited_too_long_is_shown_so_unseen(
 ) -> None:
     gate = Gate(service, mode=mode)
     # As if everybody who finds no time at once had waited for as long as anybody may.
-    service.application.data_plane.gate.budget._deadline_s = 0.0
+    service.application.gateway.check.budget._deadline_s = 0.0
 
     answers = ask_all_at_once(gate)
 
     assert set(answers) == {decided, shed}
-    assert service.application.data_plane.gate.shed == answers[shed]
+    assert service.application.gateway.check.shed == answers[shed]
     # And when the flood is over, so is the shedding.
     assert said(gate.check("POST", "/login"))[0] == decided[0]
 
 
 @pytest.mark.parametrize(("mode", "decided"), [("enforce", (401, "receipt_required")), ("monitor", (204, "monitor"))])
 def test_a_moment_of_too_many_is_handled_whole(service: RunningService, mode: str, decided: tuple[int, str]) -> None:
-    gate, budget = Gate(service, mode=mode), service.application.data_plane.gate.budget
+    gate, budget = Gate(service, mode=mode), service.application.gateway.check.budget
     # However slow the machine of this test is.
     budget._deadline_s = 60.0
 
     assert ask_all_at_once(gate) == {decided: AT_ONCE}
-    assert (service.application.data_plane.gate.shed, budget.waiting) == (0, 0)
+    assert (service.application.gateway.check.shed, budget.waiting) == (0, 0)
 
 
 def test_tokens_that_wait_for_a_slow_store_are_bounded(service: RunningService) -> None:
-    waiting = service.application.data_plane.gate._waiting
+    waiting = service.application.gateway.check._waiting
     # As if so many others waited already.
     waiting._spending = MOST_SPENDING
     asked = Gate(service)

@@ -212,7 +212,7 @@ class SlowStore:
 
 
 def test_a_slow_store_redeems_nothing_and_is_not_a_fault(adapter: Adapter) -> None:
-    receipts = adapter.service.application.data_plane.gate._receipts
+    receipts = adapter.service.application.gateway.check._receipts
     receipts._redemptions = slow = SlowStore(receipts._redemptions)
     token = adapter.visitor.token()
     began = time.monotonic()

@@ -227,7 +227,7 @@ def test_a_copied_poll_is_nobodys(scene: HandoffScene) -> None:
 
 def redeem(scene: HandoffScene, handoff_id: str, **changes: Any) -> HandoffRedemption:
     """Redeem a handoff as a submission does that names it."""
-    handoffs = scene.service.application.data_plane.handoffs
+    handoffs = scene.service.application.agents.handoffs
     identity = scene.identity(changes.pop("agent", None))
     action = changes.pop("action", "submit")
     request = scene.request(**changes)

@@ -76,7 +76,7 @@ def directories(service: RunningService, folder: Path, *agents: CapturedAgent) -
     place = service.run(made.__aenter__())
     for host, agent in zip(hosts, agents, strict=True):
         place.serves(host, agent.agent.jwks, headers="Cache-Control: max-age=3600\r\n")
-    service.application.data_plane.key_directories._outbound = place.outbound()
+    service.application.agents.key_directories._outbound = place.outbound()
     try:
         yield place
     finally:

@@ -37,7 +37,7 @@ class Owner:
         return [self.site.status((ORIGIN + path, "", headers), each, method) for each in addresses]
 
     def suggestions(self) -> list[dict[str, Any]]:
-        self.service.run(self.service.application.data_plane.suggestions.save())
+        self.service.run(self.service.application.gateway.suggestions.save())
         found = self.service.operator.get(self.path)
         assert found.status_code == 200, found.text
         return list(found.json()["items"])

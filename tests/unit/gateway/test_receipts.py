@@ -6,8 +6,8 @@ import msgspec
 
 from agentgate.browser_check.tokens.clearance import ClearanceHolder, Clearances
 from agentgate.decision.rates.windows import NO_WINDOW
-from agentgate.gateway.original_request import Original
 from agentgate.gateway.receipts import CLEARED, EXPIRED, MOST_CLEARANCES, Receipts, fit
+from agentgate.gateway.request.original_request import Original
 from agentgate.gateway.route_protection import OPEN, Protection
 from agentgate.gateway.site_snapshot import SiteSnapshot
 from agentgate.gateway.visitors import Visitor

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from agentgate.lib.enums import AgentVerdict
+from agentgate.lib.enums import AgentVerdict, AiPurpose, AiUseChoice
 
 
 class AgentFacts(Struct, frozen=True, kw_only=True, gc=False):
@@ -17,6 +17,8 @@ class AgentFacts(Struct, frozen=True, kw_only=True, gc=False):
     agent: str | None = None
     # Its stated purpose, such as `search` or `training`; of a fixed list.
     purposes: tuple[str, ...] = ()
+    # The site's agent policy has an entry for it, which goes before the site's AI use.
+    is_named: bool = False
 
 
 class PartState(IntEnum):
@@ -74,6 +76,8 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
     path: tuple[str, ...] = ()
     # Programs and classes of programs that the site's settings name as wanted.
     wanted: frozenset[str] = frozenset()
+    # What AI operators and agents may use the site for; None where it has not decided.
+    ai_use: Mapping[AiPurpose, AiUseChoice] | None = None
     # The TLS handshake's JA4 fingerprint as the proxy saw it.
     ja4: str | None = None
 

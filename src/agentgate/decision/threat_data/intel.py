@@ -84,11 +84,13 @@ class Intel(Struct, frozen=True, kw_only=True):
     sources: tuple[SourceLine, ...] = ()
     # When the imported set was made; 0 when there is none.
     imported_ms: int = 0
-    # Operators of search engines by the names of their crawlers, and those whose networks were imported, as bits.
+    # Operators by the names of their programs, and those whose networks were imported, as bits.
     operators: Mapping[str, SearchOperator]
     published: int = 0
     # Hosts of the key sets of known agents.
     agent_hosts: frozenset[str]
+    # Their purposes, by origin.
+    agent_purposes: Mapping[str, str]
     # Results of DNS for claims; None if DNS is not used.
     crawler_statuses: CrawlerStatuses | None = None
     # Cached results of this data, dropped with it.
@@ -109,6 +111,7 @@ def make_intel(imported: ImportedSet | None, crawler_statuses: CrawlerStatuses |
     bundled, datacenters = _bundled_tokens(), tuple(_lines(DATA / NETWORK_FILE))
     added = () if imported is None else imported.tokens
     operators = read_operators()
+    agents = (() if imported is None else imported.agents) or bundled_agents()
     tables = [_bundled_flags(datacenters, operators)]
     if imported is not None:
         tables.append(imported.flags)
@@ -122,7 +125,8 @@ def make_intel(imported: ImportedSet | None, crawler_statuses: CrawlerStatuses |
         imported_ms=0 if imported is None else imported.created_ms,
         operators=by_token(operators),
         published=0 if imported is None else _published(imported.sources, operators),
-        agent_hosts=hosts_of((() if imported is None else imported.agents) or bundled_agents()),
+        agent_hosts=hosts_of(agents),
+        agent_purposes={agent.origin: agent.purpose for agent in agents},
         crawler_statuses=crawler_statuses,
         user_agents=BoundedCache(USER_AGENTS),
         addresses=BoundedCache(ADDRESSES),
@@ -219,6 +223,10 @@ class IntelDirectory:
     def agent_hosts(self) -> frozenset[str]:
         """Return the hosts of the key sets of known agents."""
         return self._current.agent_hosts
+
+    def agent_purposes(self) -> Mapping[str, str]:
+        """Return the purposes of known agents, by origin."""
+        return self._current.agent_purposes
 
     def refresh(self) -> bool:
         """Take over the folder's set if it has changed, and say whether. It may take a second: call it in a thread."""

@@ -18,6 +18,7 @@ from msgspec import Struct
 from agentgate.decision.threat_data.known_agents import KnownAgent
 from agentgate.decision.threat_data.networks import (
     EIGHT_BYTES,
+    FLAG_BYTES,
     FOUR_BYTES,
     AddressSegments,
     AddressTable,
@@ -28,7 +29,7 @@ from agentgate.decision.threat_data.networks import (
 from agentgate.decision.threat_data.user_agent_tokens import Token
 
 FILE_NAME = "threat-data.zip"
-FORMAT = 1
+FORMAT = 2
 MOST_BYTES = 512 * 1024 * 1024
 
 
@@ -119,7 +120,7 @@ def _read(archive: zipfile.ZipFile, path: Path) -> ImportedSet:
     manifest = msgspec.json.decode(archive.read("manifest.json"), type=Manifest)
     if manifest.format != FORMAT:
         raise IntelRefused(f"{path} has format {manifest.format}, not {FORMAT}; run `agentgate intel update` again")
-    flags = _read_table(archive, "flags")
+    flags = _read_table(archive, "flags", FLAG_BYTES)
     if flags is None:
         raise ValueError("the table of flags is missing")
     narrow = {int(high): ranges for high, ranges in manifest.narrow.items()}
@@ -134,11 +135,11 @@ def _read(archive: zipfile.ZipFile, path: Path) -> ImportedSet:
     )
 
 
-def _read_table(archive: zipfile.ZipFile, name: str) -> AddressTable | None:
+def _read_table(archive: zipfile.ZipFile, name: str, values: str = FOUR_BYTES) -> AddressTable | None:
     if f"{name}.v4.starts" not in archive.namelist():
         return None
-    v4 = _read_segments(archive, f"{name}.v4", FOUR_BYTES)
-    return AddressTable(v4=v4, v6=_read_segments(archive, f"{name}.v6", EIGHT_BYTES))
+    v4 = _read_segments(archive, f"{name}.v4", FOUR_BYTES, values)
+    return AddressTable(v4=v4, v6=_read_segments(archive, f"{name}.v6", EIGHT_BYTES, values))
 
 
 def _write_segments(archive: zipfile.ZipFile, name: str, segments: AddressSegments) -> None:
@@ -146,8 +147,8 @@ def _write_segments(archive: zipfile.ZipFile, name: str, segments: AddressSegmen
     archive.writestr(f"{name}.values", _little_endian(segments.values).tobytes())
 
 
-def _read_segments(archive: zipfile.ZipFile, name: str, width: str) -> AddressSegments:
-    starts, values = array(width), array(FOUR_BYTES)
+def _read_segments(archive: zipfile.ZipFile, name: str, width: str, values_width: str) -> AddressSegments:
+    starts, values = array(width), array(values_width)
     starts.frombytes(archive.read(f"{name}.starts"))
     values.frombytes(archive.read(f"{name}.values"))
     segments = AddressSegments(starts=_little_endian(starts), values=_little_endian(values))

@@ -15,13 +15,15 @@ from agentgate.lib.ip_address import AddressNumber
 
 # Flags of an address, so that one look-up finds them all.
 DATACENTER, TOR, VPN, PRIVATE, ALLOW, BLOCK = 1, 2, 4, 8, 16, 32
-# The rest of the bits are operators of search engines, by the number of each.
-SEARCH_BITS = 0xFFFF_FF00
+# The rest of the bits are operators, by the number of each.
+OPERATOR_BITS = 0xFFFF_FFFF_FFFF_FF00
 
 HIGH_LAST = 2**64 - 1
 
 # Four and eight bytes wherever Python runs today.
 FOUR_BYTES, EIGHT_BYTES = "I", "Q"
+# Flags have a bit for each operator.
+FLAG_BYTES = EIGHT_BYTES
 
 # First and last address as numbers (both within the range), and a value.
 Range = tuple[int, int, int]
@@ -82,8 +84,8 @@ def make_flags(v4: Iterable[Range], v6: Iterable[Range]) -> AddressTable:
         else:
             raise ValueError("an IPv6 range is either whole /64 networks or within one")
     return AddressTable(
-        v4=_segments(_overlaid(v4), FOUR_BYTES),
-        v6=_segments(_overlaid(wide), EIGHT_BYTES),
+        v4=_segments(_overlaid(v4), FOUR_BYTES, FLAG_BYTES),
+        v6=_segments(_overlaid(wide), EIGHT_BYTES, FLAG_BYTES),
         narrow={high: tuple(ranges) for high, ranges in narrow.items()},
     )
 
@@ -121,8 +123,8 @@ def _laid(ranges: Iterable[Range]) -> Iterator[tuple[int, int]]:
         yield end, 0
 
 
-def _segments(changes: Iterable[tuple[int, int]], width: str) -> AddressSegments:
-    starts, values = array(width, [0]), array(FOUR_BYTES, [0])
+def _segments(changes: Iterable[tuple[int, int]], width: str, values_width: str = FOUR_BYTES) -> AddressSegments:
+    starts, values = array(width, [0]), array(values_width, [0])
     most = 2 ** (8 * starts.itemsize) - 1
     for number, value in changes:
         if number > most:

@@ -1,7 +1,8 @@
 """Operators whose programs can be recognized: names in User-Agents, published networks, domains of their machines.
 
-Most are search engines. Of others (previews, monitors, scanners) only the proof counts: a link's preview is also
-fetched by people's own phones under the same name, so an address elsewhere forges nothing.
+Most are search engines and AI operators, whose names no other program uses. Of others (previews, monitors, scanners)
+only the proof counts: a link's preview is also fetched by people's own phones under the same name, so an address
+elsewhere forges nothing.
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+
+from agentgate.lib.enums import AiPurpose
 
 OPERATOR_FILE = Path(__file__).parent / "data" / "search_operators.json"
 
@@ -26,13 +29,31 @@ class SearchOperator(Struct, frozen=True, gc=False):
     kind: str = "search"
     # Networks that the operator publishes, as far as they are bundled; imported lists add to them.
     networks: tuple[str, ...] = ()
-    # Where it publishes them.
+    # The page that documents them, and the lists that `agentgate intel update operators` fetches.
     source: str = ""
+    lists: tuple[str, ...] = ()
+    # Of AI operators: the product, the company, the use of each name, the date of the look-up, and whether the company
+    # itself documents it.
+    title: str = ""
+    owner: str = ""
+    purposes: tuple[tuple[str, AiPurpose], ...] = ()
+    date: str = ""
+    status: str = ""
 
     @property
     def is_search(self) -> bool:
         """Return whether it is a search engine, whose name no other program uses."""
         return self.kind == "search"
+
+    @property
+    def is_ai(self) -> bool:
+        """Return whether it is an AI operator, whose names no other program uses either."""
+        return self.kind == "ai"
+
+    @property
+    def slug(self) -> str:
+        """The name as a part of a label."""
+        return self.name.replace("-", "_")
 
     @property
     def bit(self) -> int:

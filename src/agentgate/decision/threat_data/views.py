@@ -3,6 +3,7 @@
 from msgspec import Struct
 
 from agentgate.decision.threat_data.search_operators import SearchOperator
+from agentgate.lib.enums import AiPurpose
 
 
 class UserAgentView(Struct, frozen=True, kw_only=True, gc=False):
@@ -27,13 +28,15 @@ class UserAgentView(Struct, frozen=True, kw_only=True, gc=False):
     programs: tuple[str, ...] = ()
     # The name of the listed program that it is, as one part of a label; None for tools of attack and libraries.
     program: str | None = None
-    # Operators of search engines whose crawler it claims to be.
+    # Operators of search engines and other programs, not of AI, whose program it claims to be.
     search: tuple[SearchOperator, ...] = ()
+    # AI operators whose programs it claims to be, each with what the named program does.
+    ai: tuple[tuple[SearchOperator, AiPurpose], ...] = ()
 
 
 class AddressView(Struct, frozen=True, gc=False):
     """An address, looked up."""
 
     labels: tuple[str, ...]
-    # Operators of search engines whose published networks contain it, as bits.
+    # Operators whose published networks contain it, as bits.
     search: int = 0

@@ -26,8 +26,8 @@ from agentgate.gateway.challenge_page.page import (
 from agentgate.gateway.challenge_page.proxied_call import ProxiedCall, back_of, deny, is_own, return_of
 from agentgate.gateway.challenge_page.sealed_token import read_form
 from agentgate.gateway.header_layout import HeaderLayout
-from agentgate.gateway.original_request import Original
 from agentgate.gateway.receipts import TOKEN_HEADER, Receipts
+from agentgate.gateway.request.original_request import Original
 from agentgate.gateway.route_protection import MethodClaims, Protection, protections_of, strongest
 from agentgate.http.decode import RawBody
 from agentgate.http.replies import Reply, Text

@@ -25,8 +25,8 @@ from agentgate.gateway.challenge_page.proxied_call import (
     is_own,
     within,
 )
-from agentgate.gateway.described_request import BY_LINE
 from agentgate.gateway.endpoints import reply_of
+from agentgate.gateway.request.described_request import BY_LINE
 from agentgate.http.call import Call
 from agentgate.http.decode import RawBody
 from agentgate.http.forms import form_as_json

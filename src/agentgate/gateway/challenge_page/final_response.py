@@ -16,7 +16,7 @@ from agentgate.gateway.denials import (
     json_response,
     visible_headers,
 )
-from agentgate.gateway.described_request import BODY, BY_LINE
+from agentgate.gateway.request.described_request import BODY, BY_LINE
 from agentgate.http.call import Call
 from agentgate.http.connection.fast_functions import HotReply, HotRequest
 from agentgate.http.decode import RawBody

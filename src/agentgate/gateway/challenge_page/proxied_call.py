@@ -11,7 +11,7 @@ from agentgate.decision.visitor import Visitors
 from agentgate.events.decision_ids import read_id
 from agentgate.gateway.answers import Answers, Ruling
 from agentgate.gateway.challenge_page.sealed_token import PageHolder
-from agentgate.gateway.described_request import (
+from agentgate.gateway.request.described_request import (
     HOST,
     OWN_PREFIX,
     SPECIFIED,
@@ -20,8 +20,8 @@ from agentgate.gateway.described_request import (
     origin_at,
     secret_of,
 )
-from agentgate.gateway.navigation import framed_by, is_navigation
-from agentgate.gateway.original_request import Malformed, Original, read_original
+from agentgate.gateway.request.navigation import framed_by, is_navigation
+from agentgate.gateway.request.original_request import Malformed, Original, read_original
 from agentgate.http.call import Call
 from agentgate.http.replies import Reply, Text
 from agentgate.http.request import joined_headers

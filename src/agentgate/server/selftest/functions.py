@@ -159,7 +159,7 @@ FUNCTIONS: dict[str, Adapter] = {
     "sites.targets:folded_path": lambda module, path: module.folded_path(_bytes(path)),
     "sites.targets:decoded_texts": lambda module, data: module.decoded_texts(_bytes(data)),
     "sites.route_table:RouteTable.matches": _matched,
-    "gateway.original_request:read_url": lambda module, url: module.read_url(_bytes(url)),
+    "gateway.request.original_request:read_url": lambda module, url: module.read_url(_bytes(url)),
     # Heads of requests.
     "http.connection.head:cut": lambda module, head: module.cut(_bytes(head)),
     "http.connection.head:cut_plainly": lambda module, head: module.cut_plainly(_bytes(head)),

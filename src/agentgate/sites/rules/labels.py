@@ -120,12 +120,26 @@ AGENT = {
     " to its operator",
     "agent.search_unconfirmed": "The User-Agent names a search engine crawler, and the DNS verification is in progress",
     "agent.search_unknown": "The User-Agent names a search engine crawler, but the IP address could not be verified",
+    "agent.operator_verified": "The User-Agent names an AI operator's program, and the IP address belongs to the"
+    " operator",
+    "agent.operator_forged": "The User-Agent names an AI operator's program, but the IP address does not belong to the"
+    " operator",
+    "agent.operator_unchecked": "The User-Agent names an AI operator's program. AgentGate has not read the operator's"
+    " networks yet",
+    "agent.operator.*": "The verified AI operator",
+    "agent.use.*": "Use by a verified AI operator or agent: search, agent or training",
+    "agent.named": "The site's agent policy has an entry for the verified agent or operator",
     "agent.program_verified": "The User-Agent names a preview, monitor, webhook or scanner service, and the IP"
     " address belongs to its operator",
     "agent.program_named": "The User-Agent names a feed reader, monitor, preview or checker within its shared"
     " rate limit",
     "agent.name.*": "The listed name that the User-Agent claims, in lower case",
     "agent.purpose.*": "The agent's purpose: training, search, fetch, dataset, ...",
+}
+AI = {
+    "ai.allow": "The site's AI use or an entry of its agent policy allows this verified operator or agent",
+    "ai.challenge": "The site's AI use challenges a use of this verified operator or agent",
+    "ai.block": "The site's AI use blocks a use of this verified operator or agent",
 }
 # State -> label. Other states are left out, so that labels stay those of the catalog.
 RECEIPT_STATES = {
@@ -269,6 +283,7 @@ LABELS: tuple[SignalLabel, ...] = tuple(
         CLUSTER_LABELS,
         RATE,
         AGENT,
+        AI,
         RECEIPT,
         CONTENT,
         LIST,

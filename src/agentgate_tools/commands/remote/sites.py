@@ -92,6 +92,30 @@ def protect_site(
     return CommandAnswer(found, told)
 
 
+Choice = Literal["allow", "challenge", "block", "price"]
+
+
+@command(site, "ai", "agentgate site ai site_shop1 --training block")
+def set_ai_use(
+    site_key: SiteArgument,
+    api: AdminApi,
+    *,
+    search: Annotated[Choice | None, Option(help="Verified operators that index pages for AI search.")] = None,
+    agent: Annotated[Choice | None, Option(help="Verified agents that read pages for a person.")] = None,
+    training: Annotated[Choice | None, Option(help="Verified operators that collect pages for models.")] = None,
+    price: Annotated[str | None, Option(help="Price of a page for uses with `price`, such as 'USD 0.01'.")] = None,
+) -> CommandAnswer:
+    """Show or set what verified AI operators and agents may use a site for. Omitted uses are unchanged."""
+    given = {"search": search, "agent": agent, "training": training, "price": price}
+    changes = {name: value for name, value in given.items() if value is not None}
+    found = api.get(site_path(site_key))
+    if changes:
+        found = api.call("PATCH", site_path(site_key), {"aiUse": {**found.get("aiUse", {}), **changes}})
+    use = found.get("aiUse")
+    told = "not set; suggested: search allow, agent allow, training block" if use is None else _plain(use)
+    return CommandAnswer(use or {}, f"{site_key}: {told}")
+
+
 @command(site, "open", "agentgate site open site_shop1 /hooks/stripe --to stripe")
 def open_path(
     site_key: SiteArgument,

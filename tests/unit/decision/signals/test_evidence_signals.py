@@ -159,7 +159,7 @@ def test_the_verdict_on_a_signature_gives_its_label(verdict, labels):
 def test_an_agent_shows_its_purpose_in_known_words_only():
     agent = AgentFacts(verdict=AgentVerdict.VERIFIED, purposes=("search", "world peace"))
 
-    assert found("agent", agent=agent) == {"verified", "purpose.search"}
+    assert found("agent", agent=agent) == {"verified", "purpose.search", "use.search"}
 
 
 def test_a_signature_does_not_take_the_claim_away():
@@ -169,6 +169,7 @@ def test_a_signature_does_not_take_the_claim_away():
         "claimed",
         "invalid",
         "name.gptbot",
+        "operator_unchecked",
         "purpose.training",
     }
 

@@ -3,7 +3,7 @@
 import pytest
 
 from agentgate.gateway.challenge_page.proxied_call import back_of, return_of, within
-from agentgate.gateway.original_request import Original
+from agentgate.gateway.request.original_request import Original
 
 ORIGIN = "https://shop.example"
 

@@ -2,6 +2,7 @@
 
 from agentgate.decision.signals.detectors.address import address_labels
 from agentgate.decision.signals.detectors.agent_claim import agent_labels
+from agentgate.decision.signals.detectors.ai_operator import ai_operator_labels
 from agentgate.decision.signals.detectors.behavior import behavior_labels
 from agentgate.decision.signals.detectors.browser import browser_labels
 from agentgate.decision.signals.detectors.client_hints import client_hint_labels
@@ -26,6 +27,7 @@ REQUEST_SIGNALS = (
     address_labels,
     rate_labels,
     agent_labels,
+    ai_operator_labels,
     search_crawler_labels,
     receipt_labels,
     standard_path_labels,

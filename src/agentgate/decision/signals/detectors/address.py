@@ -2,7 +2,15 @@
 
 from agentgate.decision.signals.signal_input import Labels, SignalInput
 from agentgate.decision.threat_data.intel import Intel
-from agentgate.decision.threat_data.networks import ALLOW, BLOCK, DATACENTER, PRIVATE, SEARCH_BITS, TOR, VPN
+from agentgate.decision.threat_data.networks import (
+    ALLOW,
+    BLOCK,
+    DATACENTER,
+    OPERATOR_BITS,
+    PRIVATE,
+    TOR,
+    VPN,
+)
 from agentgate.decision.threat_data.views import AddressView
 from agentgate.lib.ip_address import read_address
 
@@ -49,7 +57,7 @@ def find_address(text: str, intel: Intel) -> AddressView:
         code = intel.country.find(address)
         if code:
             labels.append(f"net.country.{country_text(code)}")
-    return AddressView(tuple(labels), flags & SEARCH_BITS)
+    return AddressView(tuple(labels), flags & OPERATOR_BITS)
 
 
 def country_text(code: int) -> str:

@@ -33,17 +33,17 @@ def search_crawler_labels(request: SignalInput) -> Labels:
         return PROGRAM_VERIFIED if any(_is_verified(request, view.search, each) for each in claimed) else ()
     if any(view.search & operator.bit for operator in searches):
         return LABELS_OF_STANDING[CrawlerStatus.VERIFIED]
-    found = {_crawler_status(request, operator) for operator in searches}
+    found = {status_by_address(request, operator) for operator in searches}
     return LABELS_OF_STANDING[next(crawler_status for crawler_status in KINDEST if crawler_status in found)]
 
 
 def _is_verified(request: SignalInput, networks: int, operator: SearchOperator) -> bool:
     if networks & operator.bit:
         return True
-    return bool(operator.domains) and _crawler_status(request, operator) is CrawlerStatus.VERIFIED
+    return bool(operator.domains) and status_by_address(request, operator) is CrawlerStatus.VERIFIED
 
 
-def _crawler_status(request: SignalInput, operator: SearchOperator) -> CrawlerStatus:
+def status_by_address(request: SignalInput, operator: SearchOperator) -> CrawlerStatus:
     """Return the status of a claim from an address outside the operator's published networks."""
     if not operator.domains:
         # The operator publishes all its addresses, and this is none of them.

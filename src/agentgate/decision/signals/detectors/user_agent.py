@@ -18,6 +18,7 @@ from agentgate.decision.threat_data.intel import Intel
 from agentgate.decision.threat_data.search_operators import SearchOperator
 from agentgate.decision.threat_data.user_agent_tokens import Token, WordSearch, searchable
 from agentgate.decision.threat_data.views import UserAgentView
+from agentgate.lib.enums import AiPurpose
 from agentgate.sites.rules.labels import slug
 
 # No browser's User-Agent is longer; what follows is not looked at.
@@ -180,6 +181,7 @@ def _read(text: str | None, intel: Intel) -> UserAgentView:
         programs=() if "ua.browser" in labels else tuple(_programs(tokens, kinds, named)),
         program=_program(tokens),
         search=_search(tokens, intel),
+        ai=_ai(tokens, intel),
     )
 
 
@@ -224,8 +226,15 @@ def _program(tokens: list[Token]) -> str | None:
 
 def _search(tokens: list[Token], intel: Intel) -> tuple[SearchOperator, ...]:
     operators = intel.operators
-    claimed = {token.text: operators[token.text] for token in tokens if token.text in operators}
-    return tuple({operator.number: operator for operator in claimed.values()}.values())
+    claimed = (operators[token.text] for token in tokens if token.text in operators)
+    return tuple({operator.number: operator for operator in claimed if not operator.is_ai}.values())
+
+
+def _ai(tokens: list[Token], intel: Intel) -> tuple[tuple[SearchOperator, AiPurpose], ...]:
+    operators = intel.operators
+    claimed = ((operators[token.text], token.text) for token in tokens if token.text in operators)
+    found = ((operator, dict(operator.purposes)[name]) for operator, name in claimed if operator.is_ai)
+    return tuple({(operator.number, purpose): (operator, purpose) for operator, purpose in found}.values())
 
 
 def _says_crawler(named: str, browser: BrowserClass) -> bool:

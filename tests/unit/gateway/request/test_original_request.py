@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentgate.gateway.original_request import Malformed, Original, read_original
+from agentgate.gateway.request.original_request import Malformed, Original, read_original
 
 GOOD = {
     b"x-original-method": b"GET",

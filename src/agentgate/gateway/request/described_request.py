@@ -12,8 +12,8 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from agentgate.gateway.original_request import FORWARDED, FORWARDED_REQUEST, Headers, Malformed
-from agentgate.gateway.target_headers import ClaimedRequest
+from agentgate.gateway.request.original_request import FORWARDED, FORWARDED_REQUEST, Headers, Malformed
+from agentgate.gateway.request.target_headers import ClaimedRequest
 from agentgate.http.bearer_secret import SECRET_HEADER, shown_secret
 from agentgate.http.connection.head import Cut
 from agentgate.http.request_guard import judge_host

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentgate.gateway.navigation import framed_by, is_navigation
+from agentgate.gateway.request.navigation import framed_by, is_navigation
 
 CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36"
 WEBVIEW = "Mozilla/5.0 (Linux; Android 15; CPH2605 Build/AP3A.240617.008; wv) AppleWebKit/537.36 Chrome/131.0.0.0"
