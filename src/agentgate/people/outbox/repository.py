@@ -89,6 +89,12 @@ class OutboxStore(Repository):
         is_pending = "id = $1 AND status = 'pending'"
         await _MESSAGES.change(self._session, is_pending, message_id, last_error=error, **next_step)
 
+    async def delete_messages(self, before_ms: int, *, most: int) -> int:
+        """Delete some messages from before a moment that do not wait for delivery; return how many."""
+        return await _MESSAGES.delete_some(
+            self._session, "created_ms < $1 AND status <> 'pending'", before_ms, most=most
+        )
+
     async def clear_body_of_link(self, link_digest: bytes, *, used_ms: int | None = None) -> None:
         """Delete the body of the message that carries a link which has ended.
 

@@ -46,7 +46,7 @@ async def test_accounts_take_turns() -> None:
     assert order == ["a", "a", "b", "c", "a", "b", "a"]
 
 
-async def test_who_leaves_the_line_keeps_no_place() -> None:
+async def test_a_canceled_turn_keeps_no_place() -> None:
     turns, gate = Turns(1, of_account=1), asyncio.Event()
 
     async def work() -> str:
