@@ -15,7 +15,17 @@ COMMON = ("--config", "--url", "--json")
 # Heading -> the commands below it, in this order.
 GROUPS = {
     "Run the service": ("serve", "check-config", "selftest", "version", "routes", "openapi"),
-    "Protect a site": ("protect", "apply", "adapter", "doctor", "site", "credential", "invite"),
+    "Protect a site": (
+        "protect",
+        "apply",
+        "adapter",
+        "doctor",
+        "site",
+        "credential",
+        "invite",
+        "setup-link",
+        "reset-link",
+    ),
     "Inspect decisions": ("tail", "explain", "classify", "labels"),
     "Rules": ("rules",),
     "Data and keys": ("migrate", "backup", "restore", "copy", "keys", "intel", "probes"),

@@ -37,6 +37,19 @@ type VerificationFailed struct{ Code, Message string }
 
 func (e *VerificationFailed) Error() string { return e.Code + ": " + e.Message }
 
+// VisitorMessage is what to show to the visitor; Error is for your log.
+func (e *VerificationFailed) VisitorMessage() string {
+	switch e.Code {
+	case "receipt_required":
+		return "The browser check is missing. Enable JavaScript, reload the page and try again."
+	case "expired_token":
+		return "The browser check has expired. Reload the page and try again."
+	case "token_used":
+		return "This form was already sent. Reload the page to send it again."
+	}
+	return "The browser check was not accepted. Reload the page and try again."
+}
+
 // Unavailable says that nobody could tell. Ask again with the same RequestID.
 type Unavailable struct{ RequestID, Why string }
 

@@ -1,7 +1,7 @@
 // Guards in front of routes: Express (and whatever else has req, res and next), Fastify, and fetch-style handlers.
 
 import { isIPv4, isIPv6 } from "node:net";
-import { Unavailable, VerificationFailed } from "./errors.js";
+import { Unavailable, VerificationFailed, visitorMessage } from "./errors.js";
 
 const HEADER = "x-agentgate-token";
 const FIELD = "agentgate-token";
@@ -57,16 +57,16 @@ async function check(client, { action, expectedOrigin }, header, body, address) 
   const field = typeof body === "object" && body !== null && Object.hasOwn(body, FIELD) ? body[FIELD] : undefined;
   const token = [header, field].flat().find((text) => typeof text === "string" && text.trim());
   if (!token) {
-    return refusal(401, "receipt_required", `Run the browser check and send its token in X-AgentGate-Token or the field ${FIELD}.`);
+    return refusal(401, "receipt_required", visitorMessage("receipt_required"));
   }
   try {
     return { verified: await client.verify({ token: token.trim(), expectedAction: action, expectedOrigin, remoteAddress: visitorAddress(address) }) };
   } catch (problem) {
-    if (problem instanceof VerificationFailed && !problem.isMisconfiguration) return refusal(403, problem.code, problem.message);
+    if (problem instanceof VerificationFailed && !problem.isMisconfiguration) return refusal(403, problem.code, problem.visitorMessage);
     if (!(problem instanceof Unavailable) && !(problem instanceof VerificationFailed)) throw problem;
     // The visitor can do nothing about a wrong secret and is told nothing about it.
     console.error(`AgentGate: ${problem.name}: ${problem.message}`);
-    return refusal(503, "unavailable", "The token cannot be checked right now. Try again in a few seconds.");
+    return refusal(503, "unavailable", "The browser check cannot be verified right now. Try again in a few seconds.");
   }
 }
 

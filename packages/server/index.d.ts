@@ -29,6 +29,8 @@ export interface Verified {
 export class VerificationFailed extends Error {
   constructor(code: string, message: string);
   readonly code: string;
+  /** What to show to the visitor. */
+  readonly visitorMessage: string;
   /** Whether the caller's secret or parameters are at fault. */
   readonly isMisconfiguration: boolean;
 }

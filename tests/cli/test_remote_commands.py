@@ -259,7 +259,8 @@ def test_protect_creates_site_secret_and_file_once(run: Command, tmp_path: Path,
     given = ("protect", "https://protected.example", "--proxy", "nginx", "--no-watch")
 
     first = run(*given)
-    file = tmp_path / "agentgate-proxy" / "agentgate.conf"
+    (folder,) = (tmp_path / "agentgate-proxy").iterdir()
+    file = folder / "agentgate.conf"
     text = file.read_text()
     again = run(*given)
     told = json.loads(run(*given, "--json").stdout)
@@ -268,7 +269,9 @@ def test_protect_creates_site_secret_and_file_once(run: Command, tmp_path: Path,
     assert "ags_" in text
     assert "PUT_THE_SECRET" not in text
     assert [each for each in file.parent.iterdir() if each.stat().st_mode & 0o077] == []
-    assert sorted(told["files"]) == sorted(f"agentgate-proxy/{each.name}" for each in file.parent.iterdir())
+    assert sorted(told["files"]) == sorted(
+        f"agentgate-proxy/{folder.name}/{each.name}" for each in file.parent.iterdir()
+    )
     assert (told["created"], told["written"]) == (False, False)
     assert "Kept existing files" in again.stdout
     assert file.read_text() == text

@@ -204,3 +204,23 @@ def test_a_port_in_use_is_shown_in_one_line(tmp_path):
     assert result.returncode == 2
     assert "Address already in use; set AGENTGATE_PUBLIC_LISTEN" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_each_start_prints_the_first_owners_link_until_it_was_used(serving) -> None:
+    first = serving(AGENTGATE_WORKERS="2")
+    old = str(first.event("create your account with this link")["setup_url"])
+    first.stop()
+    second = serving()
+    public = str(second.event("serving")["public_url"])
+    new = str(second.event("create your account with this link")["setup_url"])
+    given = {"token": new.partition("#")[2], "email": "owner@shop.example", "password": "correct horse battery"}
+    made = httpx.post(f"{public}/v1/account/setup", json=given)
+    second.stop()
+    third = serving()
+    public = str(third.event("serving")["public_url"])
+    late = httpx.post(f"{public}/v1/account/setup", json=given | {"token": old.partition("#")[2]})
+
+    assert old != new
+    assert made.status_code == 200, made.text
+    assert late.status_code == 404
+    assert "create your account" not in "".join(third.lines)

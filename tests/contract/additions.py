@@ -116,11 +116,16 @@ ADDITIONS = {
     "POST /v1/pages/reset": 2,
     "GET /console/invite": 2,
     "POST /v1/pages/invite": 2,
+    "GET /console/setup": 2,
+    "POST /v1/pages/setup": 2,
     "GET /console/request-access": 2,
     "POST /v1/pages/request-access": 2,
     "GET /v1/pages/accounts": 2,
     "POST /v1/pages/accounts": 2,
     "POST /v1/pages/invitations": 2,
+    # The first owner of an installation.
+    "POST /v1/admin/setup-link": 4,
+    "POST /v1/account/setup": 4,
     # How a user who has a password accepts an invitation.
     "POST /v1/account/invitations/{id}/accept": 4,
     "GET /console/assets/{file}": 2,

@@ -90,7 +90,11 @@ def _apache(started: Started, texts: dict[str, str]) -> list[str]:
     lua = started.write("agentgate.lua", APACHE_TUNNEL_PORT.sub(tunnel, texts["agentgate.lua"]))
     conf = APACHE_TUNNEL_PORT.sub(tunnel, texts["agentgate.conf"]).replace("/etc/apache2/agentgate.lua", str(lua))
     path = started.write("agentgate.conf", conf)
-    names = (*APACHE_MODULES, *(["http2"] if started.speaks_http2 else []), *(["ssl"] if "SSLProxy" in conf else []))
+    names = (
+        *APACHE_MODULES,
+        *(["http2"] if started.speaks_http2 else []),
+        *(["ssl", "alias"] if "SSL" in conf else []),
+    )
     modules = "\n".join(f"LoadModule {name}_module {DEBIAN_MODULES}/mod_{name}.so" for name in names)
     modules += "\nProtocols h2c http/1.1" if started.speaks_http2 else ""
     user = "User www-data\nGroup www-data" if os.geteuid() == 0 else ""

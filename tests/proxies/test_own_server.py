@@ -5,11 +5,8 @@ import dataclasses
 import http.client
 import json
 import shutil
-import socket
-import struct
 import subprocess
 import tempfile
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -18,59 +15,13 @@ import msgspec
 import pytest
 
 from agentgate_tools.adapters.render import INCLUDES, AdapterRefused, Installation, render
+from tests.proxies.fast_cgi import FastCgi
 from tests.proxies.running import STARTERS, Started, free_port, running_proxy
 from tests.proxies.running import _end as end
 from tests.proxies.running import _program as program_of
 from tests.proxies.running import _wait_for as wait_for
 from tests.proxies.visiting import NAVIGATION, Installed, new_address
 from tests.support.http_receiver import Answering, Received, make_certificate, receiver
-
-BEGIN, PARAMS, STDIN, STDOUT, END = 1, 4, 5, 6, 3
-
-
-class FastCgi(threading.Thread):
-    """What PHP-FPM is to nginx: answers each request with the parameters that it was given."""
-
-    def __init__(self) -> None:
-        super().__init__(daemon=True)
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-
-    def run(self) -> None:
-        """Answer until the socket is closed."""
-        with contextlib.suppress(OSError):
-            while True:
-                connection, _ = self.listener.accept()
-                with connection, connection.makefile("rwb") as stream:
-                    given = b""
-                    while True:
-                        _, kind, number, length, padding, _ = struct.unpack(">BBHHBB", stream.read(8))
-                        content = stream.read(length)
-                        stream.read(padding)
-                        given += content if kind == PARAMS else b""
-                        if kind == STDIN and not length:
-                            break
-                    body = b"Content-Type: application/json\r\n\r\n" + json.dumps(pairs(given)).encode()
-                    stream.write(struct.pack(">BBHHBB", 1, STDOUT, number, len(body), 0, 0) + body)
-                    stream.write(struct.pack(">BBHHBB", 1, END, number, 8, 0, 0) + bytes(8))
-
-
-def pairs(given: bytes) -> dict[str, str]:
-    """Return the names and values of FastCGI's parameters."""
-    found, at = {}, 0
-    while at < len(given):
-        sizes = []
-        for _ in range(2):
-            if given[at] < 128:
-                sizes.append(given[at])
-                at += 1
-            else:
-                sizes.append(struct.unpack_from(">I", given, at)[0] & 0x7FFFFFFF)
-                at += 4
-        name, value = given[at : at + sizes[0]], given[at + sizes[0] : at + sum(sizes)]
-        found[name.decode()] = value.decode()
-        at += sum(sizes)
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -84,8 +35,8 @@ def own(site: Installed) -> Iterator[Installed]:
     php = FastCgi()
     php.start()
     started = Started(program_of("nginx"), folder, free_port())
-    parts = {name: started.write(name, render("nginx", site.installation, name)) for name in INCLUDES}
-    http_part, server_part = (parts[name] for name in INCLUDES)
+    parts = {name: started.write(name, render("nginx", site.installation, name)) for name in INCLUDES["nginx"]}
+    http_part, server_part = (parts[name] for name in INCLUDES["nginx"])
     main = started.write(
         "nginx.conf",
         f"""daemon off; master_process off; pid {folder}/pid; error_log stderr warn;

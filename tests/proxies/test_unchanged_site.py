@@ -140,7 +140,7 @@ def both(site: Installed) -> Iterator[tuple[Installed, Installed]]:
         (folder / "www" / name).write_text(text)
     (folder / "users").write_text("ada:{PLAIN}word\n")
     installation = dataclasses.replace(site, mode="monitor").installation
-    parts = {name: folder / name for name in INCLUDES}
+    parts = {name: folder / name for name in INCLUDES["nginx"]}
     for name, path in parts.items():
         path.write_text(render("nginx", installation, name))
     http_part, server_part = (f"include {path};" for path in parts.values())

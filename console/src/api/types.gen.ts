@@ -1870,6 +1870,20 @@ export interface SessionUser {
   name?: string;
 }
 
+/** The secret of the setup link, and who the first owner is. */
+export interface SetupInput {
+  token: string;
+  email: string;
+  password: string;
+  name?: string;
+}
+
+/** A link with which the first owner creates an account. It works once. */
+export interface SetupLink {
+  setupUrl: string;
+  expiresAt: string;
+}
+
 /** A label, or a family of labels. */
 export interface SignalLabel {
   name: string;

@@ -19,6 +19,21 @@ final class VerificationFailed extends \RuntimeException
         parent::__construct($message);
         $this->errorCode = $errorCode;
     }
+
+    /** What to show to the visitor; the message of the exception is for your log. */
+    public function visitorMessage(): string
+    {
+        switch ($this->errorCode) {
+            case 'receipt_required':
+                return 'The browser check is missing. Enable JavaScript, reload the page and try again.';
+            case 'expired_token':
+                return 'The browser check has expired. Reload the page and try again.';
+            case 'token_used':
+                return 'This form was already sent. Reload the page to send it again.';
+            default:
+                return 'The browser check was not accepted. Reload the page and try again.';
+        }
+    }
 }
 
 /** Nobody could tell whether the token is good. Ask again with the same request ID. */

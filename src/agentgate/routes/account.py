@@ -2,7 +2,7 @@
 
 from agentgate.http.surface import Surface, delete, get, post
 from agentgate.lib import errors
-from agentgate.people.accounts.endpoints import own_user, sign_in
+from agentgate.people.accounts.endpoints import own_user, setup, sign_in
 from agentgate.people.accounts.guards import begun_session, signed_in
 from agentgate.people.identity.guards import not_cross_origin
 
@@ -55,6 +55,12 @@ ACCOUNT = Surface(
         post(
             "/password/reset",
             sign_in.reset_password,
+            guard=not_cross_origin,
+            refuses=("invalid_link", "weak_password", "user_suspended", "rate_limited"),
+        ),
+        post(
+            "/setup",
+            setup.accept_setup,
             guard=not_cross_origin,
             refuses=("invalid_link", "weak_password", "user_suspended", "rate_limited"),
         ),

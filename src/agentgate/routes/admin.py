@@ -5,6 +5,7 @@ from agentgate.decision.scoring import endpoints as scoring
 from agentgate.decision.signals import endpoints as detect
 from agentgate.http.surface import Surface, delete, get, patch, post, put
 from agentgate.lib import errors, limits
+from agentgate.people.accounts.endpoints import setup
 from agentgate.people.audit import endpoints as audit
 from agentgate.people.feedback import endpoints as feedback
 from agentgate.people.identity import endpoints as identity
@@ -90,6 +91,7 @@ ADMIN = Surface(
             customers.decline_access_request,
             refuses=("not_found", "invalid_state"),
         ),
+        post("/setup-link", setup.create_setup_link, status=201, refuses=("invalid_state",)),
         get("/accounts", customers.list_accounts),
         post(
             "/accounts",

@@ -45,6 +45,8 @@ CUSTOMER_PAGES = Surface(
         _form("/v1/pages/reset", pages.send_reset),
         _shown("/console/invite", pages.read_invite),
         _form("/v1/pages/invite", pages.send_invite),
+        _shown("/console/setup", pages.read_setup),
+        _form("/v1/pages/setup", pages.send_setup),
         _shown("/console/request-access", pages.read_request_access),
         _form("/v1/pages/request-access", pages.send_request_access),
         get("/v1/pages/accounts", pages.read_accounts, guard=signed_in, media_type=HTML, any_query=True),

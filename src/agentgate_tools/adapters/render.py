@@ -9,19 +9,22 @@ from msgspec import Struct, structs
 
 from agentgate.lib.records import SITE_KEY_PATTERN
 from agentgate_tools.adapters.tls import APACHE_TUNNEL, SYSTEM_AUTHORITIES, tls_lines
+from agentgate_tools.adapters.visitor_tls import Certificate, listen_words, redirect_lines, server_lines, usual_place
 
-# Files for nginx servers that exist already: one for http {}, one for server {}.
-INCLUDES = ("agentgate-http.conf", "agentgate-server.conf")
-# The files of each proxy, the main file first. For nginx, the main file and the includes are alternatives.
+# Files for servers that exist already: of nginx one for http {} and one for server {}, of Apache one for <VirtualHost>.
+INCLUDES = {"nginx": ("agentgate-http.conf", "agentgate-server.conf"), "apache": ("agentgate-vhost.conf",)}
+# The files of each proxy, the main file first. The main file and the includes are alternatives.
 FILES = {
-    "nginx": ("agentgate.conf", *INCLUDES),
+    "nginx": ("agentgate.conf", *INCLUDES["nginx"]),
     "caddy": ("Caddyfile",),
     "haproxy": ("haproxy.cfg", "agentgate.lua"),
-    "apache": ("agentgate.conf", "agentgate.lua"),
+    "apache": ("agentgate.conf", *INCLUDES["apache"], "agentgate.lua"),
     "traefik": ("agentgate.yml",),
     "envoy": ("envoy.yml",),
 }
 LISTEN = {"nginx": "80", "caddy": "", "haproxy": ":80", "apache": "80", "traefik": "", "envoy": "0.0.0.0:80"}
+# Proxies whose files terminate TLS with a certificate. Caddy obtains its own.
+WITH_CERTIFICATE = ("nginx", "haproxy", "apache")
 PORTS = {"http": 80, "https": 443}
 PLACEHOLDER_SECRET = "ags_PUT_THE_SECRET_OF_THIS_SITE_HERE"  # noqa: S105 - says that there is none
 
@@ -31,7 +34,7 @@ UNAVAILABLE = {"monitor": "open", "enforce": "closed"}
 _OWN_WORDS = {"traefik": {"open": "200", "closed": "503"}, "envoy": {"open": "true", "closed": "false"}}
 
 # A place for any number of lines.
-_LINES = re.compile(r"^([ \t]*)\{\{(GATE|SERVICE_TLS|BIND)\}\}\n", re.MULTILINE)
+_LINES = re.compile(r"^([ \t]*)\{\{(GATE|SERVICE_TLS|BIND|TLS|REDIRECT)\}\}\n", re.MULTILINE)
 # Lines that only some sites need: of nginx's gate those for an existing server, of all proxies those for prices.
 _SOME = re.compile(r"^([ \t]*)\{\{(EXISTING|PRICES)\}\}([^\n]*\n)", re.MULTILINE)
 _PLACE = re.compile(r"\{\{([A-Z_]+)\}\}")
@@ -57,6 +60,8 @@ class Installation(Struct, frozen=True, kw_only=True):
     secret: str = PLACEHOLDER_SECRET
     # Where the proxy listens. Default: its usual address.
     listen: str = ""
+    # The certificate of the site for visitors. Default: for an https origin without `listen`, the usual place.
+    certificate: Certificate | None = None
     # The site's mode decides what happens to requests while AgentGate is unavailable.
     mode: str = "monitor"
     # Whether the site's agent policy has prices: allowed requests then say what was charged.
@@ -83,9 +88,9 @@ def render(proxy: str, installation: Installation, file: str | None = None) -> s
     template = _template(_template_name(proxy, name))
     values = _values(proxy, installation)
     lines = _optional_lines(proxy, installation)
-    needed = {"EXISTING": name in INCLUDES, "PRICES": installation.prices}
-    if proxy == "nginx":
-        gate = _with_some(_template("nginx-gate.conf.txt"), needed)
+    needed = {"EXISTING": name in INCLUDES.get(proxy, ()), "PRICES": installation.prices}
+    if proxy in INCLUDES:
+        gate = _with_some(_template(f"{proxy}-gate.conf.txt"), needed)
         lines["GATE"] = _with_lines(gate, lines).splitlines()
     return _PLACE.sub(lambda match: values[match[1]], _with_lines(_with_some(template, needed), lines))
 
@@ -122,8 +127,8 @@ def _template(name: str) -> str:
 
 def _template_name(proxy: str, file: str) -> str:
     # The suffix includes the files in the wheel, and keeps tools from reading them as configuration.
-    if file in INCLUDES:
-        return f"nginx-{file.removeprefix('agentgate-')}.txt"
+    if file in INCLUDES.get(proxy, ()):
+        return f"{proxy}-{file.removeprefix('agentgate-')}.txt"
     return f"{proxy}.{'lua' if file.endswith('.lua') else 'conf'}.txt"
 
 
@@ -160,19 +165,48 @@ def _values(proxy: str, installation: Installation) -> dict[str, str]:
         "UPSTREAM_HOST": f"{upstream_name}:{upstream_port}",
         "UPSTREAM_NAME": upstream_name.strip("[]"),
         "UPSTREAM_PORT": str(upstream_port),
-        **_listening(proxy, installation.listen, origin),
+        **_listening(proxy, installation, origin),
     }
 
 
 def _optional_lines(proxy: str, installation: Installation) -> dict[str, list[str]]:
     scheme, name, port = _parts("service", installation.service, ("http", "https"))
-    address = _listen_address(proxy, installation.listen)[0].strip("[]*")
-    bind = [f"bind {address}"] if address else []
-    if scheme == "http":
-        return {"SERVICE_TLS": [], "BIND": bind}
-    if not _PATH.match(installation.service_ca):
-        raise AdapterRefused(f"--service-ca {installation.service_ca!r} must be the full path of a file")
-    return {"SERVICE_TLS": tls_lines(proxy, name.strip("[]"), port, installation.service_ca), "BIND": bind}
+    address = _listen_address(proxy, installation)[0].strip("[]*")
+    lines = {"SERVICE_TLS": [], "BIND": [f"bind {address}"] if address else [], **_visitor_lines(proxy, installation)}
+    if scheme == "https":
+        if not _PATH.match(installation.service_ca):
+            raise AdapterRefused(f"--service-ca {installation.service_ca!r} must be the full path of a file")
+        lines["SERVICE_TLS"] = tls_lines(proxy, name.strip("[]"), port, installation.service_ca)
+    return lines
+
+
+def _visitor_lines(proxy: str, installation: Installation) -> dict[str, list[str]]:
+    """Return the lines of TLS for visitors, and of the redirect to it; none if `listen` is given."""
+    certificate = certificate_of(proxy, installation)
+    if certificate is None:
+        # Debian's Apache listens on its usual ports already.
+        listens = [f"Listen {installation.listen}"] if proxy == "apache" and installation.listen else []
+        return {"TLS": [], "REDIRECT": listens}
+    scheme, host, port = _parts("origin", installation.origin, ("http", "https"))
+    if scheme != "https":
+        raise AdapterRefused(f"--certificate is for an https origin, not for {installation.origin}")
+    if not _PATH.match(certificate.chain) or not _PATH.match(certificate.key):
+        raise AdapterRefused("--certificate and --certificate-key must be full paths of files")
+    tls = server_lines(proxy, certificate)
+    if installation.listen:
+        return {"TLS": tls, "REDIRECT": [f"Listen {installation.listen}"] if proxy == "apache" else []}
+    listens = [f"Listen {port}"] if proxy == "apache" and port not in PORTS.values() else []
+    origin = f"{scheme}://{host}" + ("" if port == PORTS[scheme] else f":{port}")
+    name = installation.site.replace("-", "_")
+    return {"TLS": tls, "REDIRECT": [*redirect_lines(proxy, name, host, origin), *listens]}
+
+
+def certificate_of(proxy: str, installation: Installation) -> Certificate | None:
+    """Return the certificate that a proxy's files name; None if the proxy does not terminate TLS with one."""
+    if proxy not in WITH_CERTIFICATE or installation.certificate is not None:
+        return installation.certificate if proxy in WITH_CERTIFICATE else None
+    scheme, host, _ = _parts("origin", installation.origin, ("http", "https"))
+    return usual_place(proxy, host) if scheme == "https" and not installation.listen else None
 
 
 def _parts(option: str, url: str, schemes: tuple[str, ...]) -> tuple[str, str, int]:
@@ -192,18 +226,25 @@ def _parts(option: str, url: str, schemes: tuple[str, ...]) -> tuple[str, str, i
     return parts.scheme, host.lower(), port or PORTS[parts.scheme]
 
 
-def _listening(proxy: str, listen: str, origin: str) -> dict[str, str]:
-    address, port = _listen_address(proxy, listen)
+def _listening(proxy: str, installation: Installation, origin: str) -> dict[str, str]:
+    address, port = _listen_address(proxy, installation)
+    listen, certificate = installation.listen, certificate_of(proxy, installation)
     return {
         "LISTEN": f"{address}:{port}" if ":" in (listen or LISTEN[proxy]) else port,
+        "LISTEN_TLS": "" if certificate is None else listen_words(proxy, certificate),
         "LISTEN_ADDRESS": address.strip("[]*") or "0.0.0.0",  # noqa: S104 - a proxy has to be reachable
         "LISTEN_PORT": port,
         # Caddy gets certificates for a name, and speaks HTTP on a bare port.
         "CADDY_SITE": f"http://:{port}" if listen else origin,
+        # Modules of Apache.
+        "MODULES": f"lua proxy proxy_http proxy_wstunnel headers{'' if certificate is None else ' ssl'}",
     }
 
 
-def _listen_address(proxy: str, listen: str) -> tuple[str, str]:
+def _listen_address(proxy: str, installation: Installation) -> tuple[str, str]:
+    listen = installation.listen
+    if not listen and certificate_of(proxy, installation) is not None:
+        return "", str(_parts("origin", installation.origin, ("http", "https"))[2])
     match = _LISTEN.match(listen or LISTEN[proxy] or "80")
     if match is None or not 0 < int(match[1]) < 65_536:
         raise AdapterRefused(f"--listen {listen!r} is not a port, or an address and a port such as 127.0.0.1:8000")

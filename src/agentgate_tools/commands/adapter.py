@@ -14,7 +14,8 @@ from agentgate_tools.adapters.render import (
     file_name,
     render,
 )
-from agentgate_tools.commands.command import CommandAnswer, read_file
+from agentgate_tools.adapters.visitor_tls import Certificate
+from agentgate_tools.commands.command import CommandAnswer, CommandRefused, read_file
 from agentgate_tools.commands.parameters import Argument, Option
 
 
@@ -44,6 +45,13 @@ class AdapterOptions:
         bool, Option("--prices", help="The site's agent policy has prices: allowed requests say what was charged.")
     ] = False
     file: Annotated[str | None, Option(help="File to print. Default: the main file.")] = None
+    certificate: Annotated[
+        Path | None,
+        Option(help="File with the site's TLS certificate and chain. Default: certbot's file for the host."),
+    ] = None
+    certificate_key: Annotated[
+        Path | None, Option(help="File with the certificate's key. Default: the certificate's file.")
+    ] = None
 
 
 def adapter(options: AdapterOptions) -> CommandAnswer:
@@ -59,13 +67,22 @@ def adapter(options: AdapterOptions) -> CommandAnswer:
         listen=options.listen,
         mode=options.mode.value,
         prices=options.prices,
+        certificate=chosen_certificate(options.certificate, options.certificate_key),
     )
     text = render(options.proxy, installation, name)
-    includes = options.proxy == "nginx" and name not in INCLUDES
-    others = [] if options.proxy == "nginx" else [other for other in FILES[options.proxy] if other != name]
+    includes = INCLUDES.get(options.proxy, ())
+    others = [other for other in FILES[options.proxy][1:] if other not in (name, *includes)]
     notes = [f"{other} is also required. Print it with --file {other}" for other in others]
-    notes += [f"for an existing nginx server: --file {' and --file '.join(INCLUDES)}"] if includes else []
+    if includes and name == FILES[options.proxy][0]:
+        notes.append(f"for an existing {options.proxy} server: --file {' and --file '.join(includes)}")
     return CommandAnswer({"file": name, "text": text}, text.removesuffix("\n"), note="\n".join(notes))
+
+
+def chosen_certificate(chain: Path | None, key: Path | None) -> Certificate | None:
+    """Return the certificate that options name; None if they name none."""
+    if chain is None and key is not None:
+        raise CommandRefused("--certificate-key is without --certificate; give both files")
+    return None if chain is None else Certificate(chain=str(chain), key=str(key or chain))
 
 
 def _secret(path: Path | None) -> str:

@@ -58,11 +58,16 @@ def agentgate_required(*, action: str) -> Callable[[View], View]:
 
 
 class AgentGateWidget(forms.Widget):  # type: ignore[misc]  # Django has no types
-    """The element that the SDK turns into the check."""
+    """The element that the SDK turns into the check. `form.media` loads the SDK."""
 
     def __init__(self, action: str) -> None:
         super().__init__()
         self._action = action
+
+    @property
+    def media(self) -> Any:
+        """Return the SDK's script, for `{{ form.media }}` in the page's head."""
+        return forms.Media(js=[_Script(settings.AGENTGATE.get("PUBLIC_URL", settings.AGENTGATE["BASE_URL"]))])
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> Any:
         """Return the element; the SDK adds the field with the token."""
@@ -74,6 +79,15 @@ class AgentGateWidget(forms.Widget):  # type: ignore[misc]  # Django has no type
         """Return the token, whatever the field is called in the form."""
         del files, name
         return data.get(TOKEN_FIELD)
+
+
+class _Script(str):
+    """The tag of the SDK from an address of the service; Django prints one for all fields of a page."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        return format_html('<script src="{}/sdk/v1/agentgate.js" crossorigin async defer></script>', self.rstrip("/"))  # type: ignore[no-any-return]
 
 
 class AgentGateField(forms.Field):  # type: ignore[misc]  # Django has no types
@@ -94,6 +108,7 @@ class AgentGateField(forms.Field):  # type: ignore[misc]  # Django has no types
                 str(value), expected_action=self._action, expected_origin=self._expected_origin
             )
         except AgentGateError as problem:
+            # The message is for the visitor.
             refusal = refusal_of(problem)
             raise ValidationError(refusal.message, code=refusal.error) from None
 

@@ -8,7 +8,7 @@ from email.message import Message
 from ipaddress import ip_address
 from urllib.parse import parse_qsl
 
-from agentgate_client.results import AgentGateError, Unavailable, VerificationFailed
+from agentgate_client.results import AgentGateError, Unavailable, VerificationFailed, visitor_message
 from agentgate_client.verify import log
 
 TOKEN_HEADER = "X-AgentGate-Token"  # noqa: S105 - the name of a header
@@ -42,19 +42,17 @@ class Refusal:
         return fields
 
 
-NO_TOKEN = Refusal(
-    401, "receipt_required", f"Run the browser check and send its token in {TOKEN_HEADER} or the field {TOKEN_FIELD}."
-)
+NO_TOKEN = Refusal(401, "receipt_required", visitor_message("receipt_required"))
 TOO_LARGE = Refusal(
     413, "payload_too_large", f"A body of this size is not searched for a token. Send it in {TOKEN_HEADER}."
 )
-UNAVAILABLE = Refusal(503, "unavailable", "The token cannot be verified right now. Try again in a few seconds.")
+UNAVAILABLE = Refusal(503, "unavailable", "The browser check cannot be verified right now. Try again in a few seconds.")
 
 
 def refusal_of(problem: AgentGateError) -> Refusal:
     """Return how an error of the client is answered."""
     if isinstance(problem, VerificationFailed) and not problem.is_misconfiguration:
-        return Refusal(403, problem.code, problem.message)
+        return Refusal(403, problem.code, problem.visitor_message)
     if isinstance(problem, Unavailable):
         log.warning("a token could not be verified", extra={"reason": problem.message})
     else:

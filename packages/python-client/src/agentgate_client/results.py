@@ -9,6 +9,18 @@ Source = Literal["service", "offline", "unchecked"]
 
 # These codes are about the caller's own settings, never about the visitor.
 MISCONFIGURED = frozenset(("invalid_credential", "invalid_request"))
+# Texts for the visitor who sent the token, by code.
+_VISITOR_MESSAGES = {
+    "receipt_required": "The browser check is missing. Enable JavaScript, reload the page and try again.",
+    "expired_token": "The browser check has expired. Reload the page and try again.",
+    "token_used": "This form was already sent. Reload the page to send it again.",
+}
+_REJECTED = "The browser check was not accepted. Reload the page and try again."
+
+
+def visitor_message(code: str) -> str:
+    """Return what to show to the visitor whose token is not accepted."""
+    return _VISITOR_MESSAGES.get(code, _REJECTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +47,17 @@ class AgentGateError(Exception):
 
 
 class VerificationFailed(AgentGateError):  # noqa: N818 - an answer, not a fault
-    """The token is not accepted. `code` is stable, `message` is for people."""
+    """The token is not accepted. `code` is stable, `message` is for your log, `visitor_message` for the visitor."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message
+
+    @property
+    def visitor_message(self) -> str:
+        """What to show to the visitor."""
+        return visitor_message(self.code)
 
     @property
     def is_misconfiguration(self) -> bool:

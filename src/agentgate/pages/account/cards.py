@@ -319,9 +319,9 @@ def forgot(request: Request, *, email: str = "", problem: FormProblem | None = N
 
 
 def link_form(
-    request: Request, kind: str, *, token: str = "", name: str = "", problem: FormProblem | None = None
+    request: Request, kind: str, *, token: str = "", name: str = "", email: str = "", problem: FormProblem | None = None
 ) -> str:
-    """Return the card that a link of a mail leads to.
+    """Return the card that a link of a mail or of the first start leads to.
 
     The secret follows the `#`, which browsers send to nobody. A script takes it from there; without one it is
     pasted.
@@ -342,6 +342,10 @@ def link_form(
     )
     if kind == "reset":
         return _form_card(request, kind, problem_line(problem), pasted, new_password(words), scripted=True)
+    if kind == "setup":
+        label = words["signIn.email"]
+        typed = field("email", label, type="email", autocomplete="username", required="", value=email)
+        return _form_card(request, kind, problem_line(problem), pasted, typed, new_password(words), scripted=True)
     called = field(
         "name", words["invite.name"], help_text=words["invite.nameHelp"], type="text", autocomplete="name", value=name
     )
@@ -361,7 +365,7 @@ def sign_in_to_accept(request: Request) -> str:
 def dead_link(request: Request) -> str:
     """Return the card of a link that no longer works, and what works instead."""
     words = words_for(request)
-    is_invite = request.path.endswith("/invite")
+    is_invite = request.path.endswith(("/invite", "/setup"))
     link = ("/console/sign-in", words["dead.invite"]) if is_invite else ("/console/forgot", words["dead.reset"])
     return message(request, words["dead.title"], words["dead.lead"], link=link)
 

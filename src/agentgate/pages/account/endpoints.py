@@ -17,7 +17,7 @@ from agentgate.lib.limiter import Limiter
 from agentgate.lib.records import Input
 from agentgate.pages.account import cards
 from agentgate.pages.web_app import HTML
-from agentgate.people.accounts.endpoints import own_user, sign_in
+from agentgate.people.accounts.endpoints import own_user, setup, sign_in
 from agentgate.people.accounts.guards import SessionCall, UserCall, begun_session
 from agentgate.people.accounts.password_reset import PasswordReset
 from agentgate.people.accounts.proofs import SignInProofs
@@ -29,10 +29,12 @@ from agentgate.people.accounts.records import (
     Login,
     ResetInput,
     Session,
+    SetupInput,
     SwitchInput,
     Typed,
 )
 from agentgate.people.accounts.repository import AccountStores
+from agentgate.people.accounts.setup_links import SetupStores
 from agentgate.people.accounts.signing_in import list_open_invitations
 from agentgate.people.identity.browser_check import REQUEST_ACCESS, BrowserCheck
 from agentgate.people.identity.guards import refuse_bearer
@@ -72,6 +74,14 @@ class LinkForm(Input, frozen=True, kw_only=True):
     name: Typed = ""
 
 
+class SetupForm(Input, frozen=True, kw_only=True):
+    """The secret of the setup link, or the whole link, and who the first owner is."""
+
+    token: Typed
+    email: Typed
+    password: Typed
+
+
 class AccountsForm(Input, frozen=True, kw_only=True):
     """The account to work in; the token shows that the form was ours."""
 
@@ -103,6 +113,8 @@ async def begun_form(call: Call, sessions: UserSessions, store: Store[AccountSto
 
 HOME = "/console"
 SIGN_IN = "/console/sign-in"
+# Where a new owner begins: the address of the site, its proxy, and then the installation.
+FIRST_PAGE = "/console/new-site"
 
 # Makes the page again, with what went wrong on it.
 Again = Callable[[cards.FormProblem], str]
@@ -215,6 +227,24 @@ async def send_invite(
         call,
         sign_in.accept_invite(call, wanted, store, proofs, sessions),
         lambda problem: cards.link_form(call.request, "invite", token=body.token, name=body.name, problem=problem),
+    )
+
+
+async def read_setup(call: Call) -> Reply[Text]:
+    """Read the page that the first owner's link leads to."""
+    return cards.reply(cards.link_form(call.request, "setup"))
+
+
+async def send_setup(
+    call: Call, body: SetupForm, store: Store[SetupStores], proofs: SignInProofs, sessions: UserSessions
+) -> Reply[Text]:
+    """Make the first account from the page, and lead to the installation of its site."""
+    wanted = SetupInput(token=secret_of(body.token), email=body.email, password=body.password)
+    return await _signed_in(
+        call,
+        setup.accept_setup(call, wanted, store, proofs, sessions),
+        lambda problem: cards.link_form(call.request, "setup", token=body.token, email=body.email, problem=problem),
+        next_path=FIRST_PAGE,
     )
 
 

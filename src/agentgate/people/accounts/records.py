@@ -348,6 +348,22 @@ class AcceptInput(Input, frozen=True, kw_only=True):
     name: Name | UnsetType = UNSET
 
 
+class SetupInput(Input, frozen=True, kw_only=True):
+    """The secret of the setup link, and who the first owner is."""
+
+    token: Typed
+    email: Typed
+    password: Typed
+    name: Name | UnsetType = UNSET
+
+
+class SetupLink(Record, frozen=True, kw_only=True):
+    """A link with which the first owner creates an account. It works once."""
+
+    setup_url: str
+    expires_at: Moment
+
+
 class ForgotInput(Input, frozen=True, kw_only=True):
     """The user's address. `token` is from the browser check with action `sign_in`, required only during an attack."""
 

@@ -7,6 +7,7 @@ class Action(StrEnum):
     """What was done."""
 
     ACCOUNT_CREATE = "account.create"
+    ACCOUNT_SETUP_LINK = "account.setup_link"
     ACCOUNT_RENAME = "account.rename"
     ACCOUNT_LIMITS = "account.limits"
     ACCOUNT_SUSPEND = "account.suspend"

@@ -23,7 +23,7 @@ RESET_MS = limits.PASSWORD_RESET_LINK_HOURS * HOUR_MS
 
 
 class Issued(Protocol):
-    """What is stored of a link: a `StoredLink`, or an invitation that has one."""
+    """The fields that are stored of a link: a `StoredLink`, or an invitation that has one."""
 
     @property
     def secret_digest(self) -> bytes: ...
@@ -42,7 +42,7 @@ class IssuedLink(Struct, frozen=True):
 async def issue_link(
     stores: IdentityStores, call: Call, kind: LinkKind, user_id: str, *, account_id: str | None = None
 ) -> IssuedLink:
-    """Make a link; the user's earlier ones of the kind end, with an account those for it only."""
+    """Create a link; the user's earlier ones of the kind end, with an account those for it only."""
     # Without the lock, two calls at once would each end the earlier links and each leave a new one.
     await stores.users.lock_user(user_id)
     await end_links(stores, call, kind, user_id, account_id=account_id)
@@ -105,6 +105,10 @@ class LinkUrls:
     def invite_url(self, secret: str, *, operator_call: Call | None = None) -> str:
         """Return the page that accepts an invitation."""
         return f"{self.origin(operator_call)}/console/invite#{secret}"
+
+    def setup_url(self, secret: str, *, operator_call: Call | None = None) -> str:
+        """Return the page on which the first owner creates an account."""
+        return f"{self.origin(operator_call)}/console/setup#{secret}"
 
     def reset_url(self, secret: str, *, operator_call: Call | None = None) -> str:
         """Return the page that sets a new password."""

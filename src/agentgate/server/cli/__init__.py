@@ -71,6 +71,8 @@ COMMANDS = (
     Subcommand("explain", "agentgate_tools.commands.remote.decisions", "agentgate explain dec_0123456789abc"),
     Subcommand("apply", "agentgate_tools.commands.remote.apply", "agentgate apply site.yaml"),
     Subcommand("invite", "agentgate_tools.commands.remote.sites", "agentgate invite ann@example.com --customer Shop"),
+    Subcommand("setup-link", "agentgate_tools.commands.remote.people", "agentgate setup-link"),
+    Subcommand("reset-link", "agentgate_tools.commands.remote.people", "agentgate reset-link ann@example.com"),
     Subcommand("site", "agentgate_tools.commands.remote.sites"),
     Subcommand("credential", "agentgate_tools.commands.remote.sites"),
     Subcommand("rules", "agentgate_tools.commands.remote.rules"),

@@ -6,6 +6,7 @@ import shlex
 import signal
 import socket
 import sys
+import threading
 from ipaddress import ip_address
 from typing import Annotated, Any, NamedTuple
 
@@ -18,6 +19,7 @@ from agentgate.lib.settings.schema import Settings, handed_sockets, read_process
 from agentgate.lib.settings.values import ListenAddress
 from agentgate.lib.telemetry import logs
 from agentgate.server.cli.demo_shop import DemoShop
+from agentgate.server.cli.first_owner import request_setup_link
 from agentgate.server.cli.opened import opened_application
 from agentgate.server.selftest.check import refuse_wrong_results
 from agentgate.server.stores.open import redis_problem
@@ -62,6 +64,10 @@ def serve(
 
     def announce(sockets: Sockets) -> None:
         _announce(settings, sockets)
+        # The demo has an owner.
+        if shop is None:
+            # Not here: with one worker, this is the thread that serves.
+            threading.Thread(target=_print_setup_link, args=(settings, sockets), daemon=True).start()
         if shop is not None and seeded is not None:
             _open_shop(settings, sockets, shop, seeded)
 
@@ -191,6 +197,17 @@ def _announce(settings: Settings, sockets: Sockets) -> None:
             "set ADMIN_LISTEN to 127.0.0.1 or to an address of a private network",
             admin_url=admin,
         )
+
+
+def _print_setup_link(settings: Settings, sockets: Sockets) -> None:
+    """Print the first owner's link; nothing if a user has a password, or if the service does not respond."""
+    url = request_setup_link(settings, sockets.admin)
+    if not url:
+        return
+    if sys.stdout.isatty():
+        Console().print(f"[bold]Create your account:[/bold]\n  {url}", highlight=False, soft_wrap=True)
+    else:
+        structlog.get_logger().info("create your account with this link", setup_url=url)
 
 
 async def _check_redis(settings: Settings) -> None:

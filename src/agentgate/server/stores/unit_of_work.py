@@ -14,6 +14,7 @@ from agentgate.lib.database import Database, Transaction
 from agentgate.lib.keyring import KeyStore
 from agentgate.people.accounts.invitation_repository import InvitationStore
 from agentgate.people.accounts.repository import AccessRequestStore, AccountStore, ApiTokenStore, MemberStore
+from agentgate.people.accounts.setup_links import SetupLinkStore
 from agentgate.people.audit.repository import AuditStore
 from agentgate.people.feedback.repository import FeedbackStore
 from agentgate.people.identity.repository import LinkStore, OperatorSessionStore, UserSessionStore, UserStore
@@ -57,6 +58,7 @@ class SqlStores:
     links = _repository(LinkStore)
     members = _repository(MemberStore)
     lists = _repository(ListStore)
+    setup_links = _repository(SetupLinkStore)
     models = _repository(ModelStore)
     operator_sessions = _repository(OperatorSessionStore)
     outbox = _repository(OutboxStore)

@@ -9,19 +9,32 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import click
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from agentgate.lib.limits import LIST_PAGE
 from agentgate.lib.settings.schema import Settings
 from agentgate.sites.agent_policy import read_policy
 from agentgate.sites.open_paths import ROOT_FEEDS
-from agentgate_tools.adapters.render import EXAMPLE, FILES, INCLUDES, Installation, render, unavailable_line
+from agentgate_tools.adapters.existing import OtherFiles, secret_in
+from agentgate_tools.adapters.render import (
+    EXAMPLE,
+    FILES,
+    INCLUDES,
+    AdapterRefused,
+    Installation,
+    certificate_of,
+    render,
+    unavailable_line,
+)
 from agentgate_tools.adapters.texts import listener_for_proxies
-from agentgate_tools.commands.api_client import AdminApi, site_path
+from agentgate_tools.adapters.visitor_tls import find_certificate
+from agentgate_tools.commands.adapter import chosen_certificate
+from agentgate_tools.commands.api_client import AdminApi, only_account, site_path
 from agentgate_tools.commands.command import CommandAnswer, CommandRefused, JsonOption
 from agentgate_tools.commands.parameters import Argument, Option
 from agentgate_tools.doctor.asking import Site
 from agentgate_tools.doctor.feeds import feeds_of
+from agentgate_tools.doctor.seen_checks import SEEN_PATH, ask_seen
 
 PAUSE_S = 1.0
 # So many decisions say something about what enforce mode would do.
@@ -41,7 +54,13 @@ class ProtectOptions:
     ] = None
     listen: Annotated[str, Option(help="Address on which the proxy listens, such as 127.0.0.1:8000.")] = ""
     site_key: Annotated[str | None, Option(help="Key for a new site. Default: generated.")] = None
-    out: Annotated[Path, Option(help="Folder for the proxy's files.")] = Path("agentgate-proxy")
+    out: Annotated[Path | None, Option(help="Folder for the proxy's files. Default: agentgate-proxy/SITE_KEY.")] = None
+    certificate: Annotated[
+        Path | None, Option(help="File with the site's TLS certificate and chain. Default: found on this machine.")
+    ] = None
+    certificate_key: Annotated[
+        Path | None, Option(help="File with the certificate's key. Default: the certificate's file.")
+    ] = None
     watch: Annotated[bool, Option(help="Wait for the first requests, and offer to switch to enforce.")] = True
 
 
@@ -57,21 +76,23 @@ def protect(
     origin = _origin(options.address)
     service = options.gate or listener_for_proxies(settings)
     found = _find(api, origin)
+    _check(options, found, service, origin=origin)
     site = found or _create(api, origin, options.site_key)
     site_key = site["siteKey"]
-    paths = [options.out / name for name in FILES[options.proxy]]
-    written = not any(path.exists() for path in paths)
-    if written:
-        _install(api, site, service, options, origin=origin)
+    folder = options.out or Path("agentgate-proxy") / site_key
+    paths = [folder / name for name in FILES[options.proxy]]
+    installation = _installation(site, service, options, origin=origin)
+    written = _write(api, installation, options.proxy, folder)
     if as_json:
         told = {"siteKey": site_key, "mode": site["mode"], "created": found is None, "written": written}
         return CommandAnswer({**told, "files": [str(path) for path in paths]}, "")
     if found is None:
         print(f"Created {site_key} in monitor mode. AgentGate blocks no requests, also while it is unavailable.")
     if written:
-        print(f"Wrote {_shown(paths)}. To install: {service}/docs/reverse-proxies")
+        print(f"Wrote {_shown(options.proxy, paths)}. To install: {service}/docs/protect-{options.proxy}")
+        print(_about_certificate(options.proxy, installation), end="")
     else:
-        print(f"Kept existing files: {_shown(paths)}")
+        print(f"Kept existing files: {_shown(options.proxy, paths)}")
     _offer_feeds(api, site, options)
     if options.watch:
         _watch(api, site_key, options.proxy)
@@ -101,31 +122,95 @@ def _feeds(upstream: str) -> list[str]:
     return [] if home is None or home.status != HTTPStatus.OK else feeds_of(page.origin + page.path, home.body)
 
 
-def _install(api: AdminApi, site: Any, service: str, options: ProtectOptions, *, origin: str) -> None:
-    """Write the proxy's files with a new secret."""
-    secret = api.call("POST", site_path(site["siteKey"], "credentials"), {"name": options.proxy})["secret"]
-    installation = Installation(
+def _installation(site: Any, service: str, options: ProtectOptions, *, origin: str) -> Installation:
+    """Return what the proxy's files are filled in with, but the secret."""
+    certificate = chosen_certificate(options.certificate, options.certificate_key)
+    host = urlsplit(origin).hostname or ""
+    if certificate is None and origin.startswith("https:") and not options.listen:
+        certificate = find_certificate(options.proxy, host)
+    return Installation(
         site=site["siteKey"],
         service=service,
         origin=origin,
         upstream=options.upstream,
-        secret=secret,
         listen=options.listen,
         mode=site["mode"],
         prices=read_policy(site.get("agentPolicy", UNSET)).has_prices,
+        certificate=certificate,
     )
-    options.out.mkdir(parents=True, exist_ok=True)
-    for name in FILES[options.proxy]:
-        path = options.out / name
+
+
+def _check(options: ProtectOptions, found: Any, service: str, *, origin: str) -> None:
+    """Reject values and folders for which nothing can be written, before a site is created."""
+    draft = found or {"siteKey": options.site_key or EXAMPLE.site, "mode": "monitor"}
+    try:
+        render(options.proxy, _installation(draft, service, options, origin=origin))
+    except AdapterRefused as refused:
+        raise CommandRefused(str(refused)) from None
+    folder = options.out or Path("agentgate-proxy") / draft["siteKey"]
+    if found is None and any((folder / name).exists() for name in FILES[options.proxy]):
+        raise CommandRefused(
+            f"there is no site for {origin} yet, and {folder} has the files of another one; "
+            "remove them, or give another folder with --out"
+        )
+
+
+def _write(api: AdminApi, installation: Installation, proxy: str, folder: Path) -> bool:
+    """Write the proxy's files that are missing; files for something else are an error, and nothing is written."""
+    try:
+        secret = secret_in(proxy, installation, folder)
+    except (OSError, UnicodeDecodeError) as problem:
+        raise CommandRefused(str(problem)) from None
+    except OtherFiles as other:
+        raise CommandRefused(
+            f"the files in {folder} are for another installation, and nothing was written. Remove them to have them "
+            f"written again with a new secret, or give another folder with --out.\n{other}"
+        ) from None
+    if secret is not None:
+        _require_known(installation, secret, folder)
+    missing = [name for name in FILES[proxy] if not (folder / name).exists()]
+    if secret is None:
+        secret = api.call("POST", site_path(installation.site, "credentials"), {"name": proxy})["secret"]
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in missing:
+        path = folder / name
         # The file contains the secret.
         path.touch(mode=0o600)
-        path.write_text(render(options.proxy, installation, name), encoding="utf-8")
+        path.write_text(render(proxy, structs.replace(installation, secret=secret), name), encoding="utf-8")
+    return bool(missing)
 
 
-def _shown(paths: list[Path]) -> str:
-    whole = ", ".join(str(path) for path in paths if path.name not in INCLUDES)
-    includes = ", ".join(str(path) for path in paths if path.name in INCLUDES)
-    return f"{whole} (for an existing server: {includes})" if includes else whole
+def _require_known(installation: Installation, secret: str, folder: Path) -> None:
+    """Reject files whose secret AgentGate does not know, such as after a rotation; if it responds here."""
+    request = f"GET 127.0.0.1 host={urlsplit(installation.origin).netloc} {installation.origin}{SEEN_PATH}"
+    told = ask_seen(Site(installation.service), ("X-AgentGate-Secret", secret), ("X-AgentGate-Request", request))
+    if told.reason == "invalid_credential":
+        raise CommandRefused(
+            f"AgentGate does not know the secret of the files in {folder}. Remove them to have them written again."
+        )
+
+
+def _about_certificate(proxy: str, installation: Installation) -> str:
+    """Return where the certificate was found, or how to get one."""
+    certificate = certificate_of(proxy, installation)
+    if certificate is None:
+        return ""
+    if installation.certificate is not None:
+        return f"Certificate: {certificate.chain}\n"
+    host = urlsplit(installation.origin).hostname
+    told = f"No certificate for {host} was found. The files name {certificate.chain}. To get one before you start "
+    told += f"{proxy}:\n  certbot certonly --standalone -d {host}\n"
+    if certificate.chain == certificate.key:
+        live = f"/etc/letsencrypt/live/{host}"
+        told += f"  cat {live}/fullchain.pem {live}/privkey.pem > {certificate.chain}\n"
+    return told
+
+
+def _shown(proxy: str, paths: list[Path]) -> str:
+    includes = INCLUDES.get(proxy, ())
+    whole = ", ".join(str(path) for path in paths if path.name not in includes)
+    others = ", ".join(str(path) for path in paths if path.name in includes)
+    return f"{whole} (for an existing server: {others})" if others else whole
 
 
 def _origin(address: str) -> str:
@@ -143,7 +228,7 @@ def _find(api: AdminApi, origin: str) -> Any:
 def _create(api: AdminApi, origin: str, site_key: str | None) -> Any:
     body = {"name": urlsplit(origin).hostname, "allowedOrigins": [origin], "mode": "monitor"}
     body |= {} if site_key is None else {"siteKey": site_key}
-    return api.call("POST", "/sites", body)
+    return api.call("POST", "/sites", body | only_account(api))
 
 
 def _watch(api: AdminApi, site_key: str, proxy: str) -> None:

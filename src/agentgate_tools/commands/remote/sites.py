@@ -7,7 +7,7 @@ import click
 
 from agentgate.lib.limits import LIST_PAGE
 from agentgate_tools.adapters.render import FILES, Installation, unavailable_line
-from agentgate_tools.commands.api_client import AdminApi, SiteArgument, site_path
+from agentgate_tools.commands.api_client import AdminApi, SiteArgument, only_account, site_path
 from agentgate_tools.commands.command import CommandAnswer, CommandRefused, PrintedTable, command
 from agentgate_tools.commands.parameters import Argument, Option
 
@@ -49,7 +49,7 @@ def create_site(
 ) -> CommandAnswer:
     """Create a site in monitor mode, which blocks no requests."""
     body = {"name": name, "allowedOrigins": origin, "mode": "monitor"} | ({"siteKey": site_key} if site_key else {})
-    made = api.call("POST", "/sites", body)
+    made = api.call("POST", "/sites", body | only_account(api))
     key = made["siteKey"]
     return CommandAnswer(made, f"Created {key} in monitor mode. Next: agentgate credential create {key}")
 
