@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from agentgate.events.recorder import Recorder
+from agentgate.events.records import Dimension
 from agentgate.events.storage.clickhouse import schema
 from agentgate.events.storage.clickhouse.days import ClickhouseDays
 from agentgate.events.storage.clickhouse.events import ClickhouseEvents
@@ -29,7 +30,8 @@ async def counted(place: EventPlace) -> list[int]:
     statements = (
         "SELECT count(*) FROM event",
         f"SELECT sum(requests + {challenges}) FROM site_hour",
-        "SELECT sum(events) FROM dimension_hour WHERE dimension = 2",
+        # The routes of requests and the actions of browser checks.
+        f"SELECT sum(events) FROM dimension_hour WHERE dimension IN ({Dimension.ROUTE:d}, {Dimension.CHECK_ACTION:d})",
     )
     return [int((await session.all(statement))[0][0]) for statement in statements]
 

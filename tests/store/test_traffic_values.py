@@ -9,7 +9,7 @@ from hypothesis import given
 
 from agentgate.events.queries.ports import CounterRow
 from agentgate.events.records import Count, CounterName, Event
-from agentgate.lib.enums import ChallengeStage
+from agentgate.lib.enums import ChallengeStage, DecisionKind, Outcome
 from agentgate.lib.settings.schema import Settings
 from tests.store.traffic_scene import SITE, Traffic, closed_days, histories, opened_traffic, property_test, spans
 
@@ -41,12 +41,18 @@ async def test_values_are_counted_exactly(
 
     found = await traffic.stores.traffic.values.count_values(SITE, span)
 
-    assert dict(found.actions) == single(events, "action")
-    assert dict(found.routes) == single(events, "route")
-    assert dict(found.agents) == single(events, "agent")
+    requests = [event for event in events if event.kind is DecisionKind.REQUEST]
+    assert dict(found.actions) == single(requests, "action")
+    assert dict(found.routes) == single(requests, "route")
+    assert dict(found.agents) == single(requests, "agent")
     assert dict(found.solve_types) == single(events, "solve_type")
-    assert dict(found.reasons) == several(events, "reasons")
-    assert dict(found.labels) == several(events, "labels")
+    assert dict(found.reasons) == several(requests, "reasons")
+    assert dict(found.labels) == several(requests, "labels")
+    refused = [event for event in requests if event.outcome is not Outcome.ALLOW]
+    would = [event for event in requests if event.would not in {None, Outcome.ALLOW}]
+    for causes, decided in ((found.refused, refused), (found.would, would)):
+        assert dict(causes.rules) == single(decided, "rule")
+        assert dict(causes.reasons) == several([event for event in decided if event.rule is None], "reasons")
 
 
 @property_test

@@ -362,6 +362,17 @@ export interface BacktestReport {
   complete: boolean;
 }
 
+/**
+ * Why requests were not allowed: a rule, or a reason without one. `wouldRefuse` counts requests that monitor mode
+ * allowed.
+ */
+export interface Cause {
+  reason: string;
+  refused: number;
+  wouldRefuse: number;
+  rule?: string;
+}
+
 /** A challenge: proof of work, program and probes. `instrument` is the path of the challenge's program. */
 export interface Challenge {
   challengeId: string;
@@ -682,6 +693,7 @@ export interface DecisionDetail {
   labelsBySource: Record<string, string[]>;
   ruleCurrent: boolean;
   monitored: boolean;
+  explanation: Explanation;
   rule?: Rule;
   traceUrl?: string;
 }
@@ -763,6 +775,22 @@ export interface EventCounts {
   stored: number;
   failed: number;
   waiting: number;
+}
+
+/** A label of the decision and its meaning. */
+export interface Evidence {
+  label: string;
+  meaning: string;
+}
+
+/**
+ * Why a decision was made. `sentence` is for people, `cause` for programs; `evidence`: labels that
+ * indicate a bot or that the rule names, strongest first.
+ */
+export interface Explanation {
+  sentence: string;
+  cause: string;
+  evidence: Evidence[];
 }
 
 /** A check that failed, with the numbers behind it. */
@@ -2292,8 +2320,9 @@ export interface ThreatList {
 export type TokenBinding = "network" | "none" | "strict";
 
 /**
- * The most frequent values, ten of each. `refusedPrograms` are blocked clients that `wantedPrograms` could
- * allow.
+ * The most frequent values of requests, ten of each. `causes` add up to the requests that were not allowed, and to
+ * those that enforce mode would not have allowed; the last one, `other`, has the rest. `refusedPrograms` are blocked
+ * clients that `wantedPrograms` could allow.
  */
 export interface TopLists {
   actions: NamedCount[];
@@ -2304,6 +2333,7 @@ export interface TopLists {
   countries: NamedCount[];
   asns: NamedCount[];
   refusedPrograms: NamedCount[];
+  causes: Cause[];
 }
 
 /** One evaluated rule and the reason why it matched or did not match. */

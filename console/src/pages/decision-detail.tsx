@@ -2,6 +2,7 @@
  * One decision, explained: a sentence, the way it took, what was seen, the scores. The raw record is one press away.
  */
 
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { api, ApiError, isOperator } from "../api/client";
 import { may } from "../api/session";
@@ -9,13 +10,14 @@ import type { Decision, DecisionDetail, DecisionLabelValue, RuleMatch } from "..
 import { clock, decimal, score } from "../lib/format";
 import { useKeys } from "../lib/keys";
 import { useQuery } from "../lib/query";
-import { has, named, t } from "../lib/words";
+import { has, language, named, t } from "../lib/words";
 import { worst } from "../lib/outcomes";
 import { Icon, type IconName } from "../ui/icons";
 import { siteHref } from "../ui/layout";
 import { CopyButton, Failure, LabelPill, OutcomeBadge, Time } from "../ui/parts";
 import { toast, toastError } from "../ui/toasts";
 import { LetIn } from "./let-in";
+import { openPathHref, ruleHref, WhatAndWhy } from "./decision-evidence";
 
 const LABELS: [DecisionLabelValue, string][] = [
   ["human", "h"],
@@ -26,18 +28,12 @@ const LABELS: [DecisionLabelValue, string][] = [
 const SIGN: Record<string, IconName> = { allow: "check", challenge: "ask", block: "no", drop: "fall" };
 const ACTS = 0.9;
 
-/** What a person would say on the phone about this decision. */
-function sentence(detail: DecisionDetail): string {
-  const { decision } = detail;
+/** The service's sentence in English, the same words in other languages. */
+function sentence({ decision, explanation }: DecisionDetail): string {
+  const cause = `cause.${explanation.cause}`;
+  if (language === "en" || !has(cause)) return explanation.sentence;
   const { outcome, would } = worst(decision);
-  const reason = decision.reasons.find((each) => has(`why.${each}`)) ?? "";
-  const because =
-    reason && reason !== "policy" && reason !== "monitor"
-      ? t(`why.${reason}`)
-      : decision.matchedRule
-        ? t("why.rule", { rule: decision.matchedRule })
-        : t("why.none");
-  return `${because} ${t(`so.${would ? "would." : ""}${outcome}`)}`;
+  return t("detail.sentence", { what: t(`did.${would ? "would." : ""}${outcome}`), cause: t(cause) });
 }
 
 /** The labels that a rule's condition names, wherever they stand in it. */
@@ -56,7 +52,7 @@ function Step({
 }: {
   icon: IconName;
   title: string;
-  side?: string;
+  side?: ComponentChildren;
   note?: string;
   tone?: string;
 }) {
@@ -71,7 +67,7 @@ function Step({
 }
 
 /** The way of evaluation, in its order; the step that decided has the tone. */
-function Path({ detail }: { detail: DecisionDetail }) {
+function Path({ detail, siteKey }: { detail: DecisionDetail; siteKey: string }) {
   const { decision, rule } = detail;
   const { outcome } = worst(decision);
   const byRule = Boolean(decision.matchedRule);
@@ -97,7 +93,7 @@ function Path({ detail }: { detail: DecisionDetail }) {
           icon={SIGN[outcome]!}
           tone={outcome}
           title={t("path.rule")}
-          side={decision.matchedRule}
+          side={<a href={ruleHref(siteKey, decision.matchedRule!)}>{decision.matchedRule}</a>}
           note={[
             rule && t("path.does", { action: rule.action }),
             t(detail.ruleCurrent ? "path.current" : "path.past", { version: decision.ruleSetVersion ?? "" }),
@@ -197,17 +193,14 @@ export function DecisionDetailPane({
       })
       .catch(toastError);
   };
+  const openLetIn = () => {
+    if (!letIn.current) return;
+    letIn.current.open = true;
+    letIn.current.scrollIntoView({ block: "nearest" });
+    letIn.current.querySelector<HTMLElement>("input:checked")?.focus();
+  };
   useKeys([
-    {
-      key: "i",
-      help: t("lists.title"),
-      run: () => {
-        if (!letIn.current) return;
-        letIn.current.open = true;
-        letIn.current.scrollIntoView({ block: "nearest" });
-        letIn.current.querySelector<HTMLElement>("input:checked")?.focus();
-      },
-    },
+    { key: "i", help: t("lists.title"), run: openLetIn },
     {
       key: "c",
       help: t("detail.copy"),
@@ -257,9 +250,32 @@ export function DecisionDetailPane({
               {decision.durationUs >= 50 && ` · ${t("detail.took", { ms: decimal(decision.durationUs / 1000, 1) })}`}
             </p>
           </div>
+          <WhatAndWhy detail={data} siteKey={siteKey} />
+          {worst(decision).outcome !== "allow" && may("sites:write") && (
+            <section class="stack tight" aria-label={t("detail.actions")}>
+              <h2>{t("detail.actions")}</h2>
+              <div class="row">
+                <button class="btn" onClick={openLetIn}>
+                  {t("detail.doVisitor")} <kbd>I</kbd>
+                </button>
+                <a class="btn" href={openPathHref(siteKey, decision.route)}>
+                  {t("detail.doPath")}
+                </a>
+                {decision.matchedRule && (
+                  <a class="btn" href={ruleHref(siteKey, decision.matchedRule)}>
+                    {t("detail.doRule")}
+                  </a>
+                )}
+              </div>
+              <details ref={letIn}>
+                <summary class="b s">{t("lists.title")}</summary>
+                <LetIn decision={decision} siteKey={siteKey} />
+              </details>
+            </section>
+          )}
           <section class="stack tight" aria-label={t("detail.how")}>
             <h2>{t("detail.how")}</h2>
-            <Path detail={data} />
+            <Path detail={data} siteKey={siteKey} />
           </section>
           <section class="stack tight" aria-label={t("detail.seen")}>
             <h2>{t("detail.seen")}</h2>
@@ -299,14 +315,6 @@ export function DecisionDetailPane({
               </div>
             )}
           </dl>
-          {worst(decision).outcome !== "allow" && may("sites:write") && (
-            <details ref={letIn}>
-              <summary class="b s">
-                {t("lists.title")} <kbd>I</kbd>
-              </summary>
-              <LetIn decision={decision} siteKey={siteKey} />
-            </details>
-          )}
           <details>
             <summary class="b s">{t("detail.raw")}</summary>
             <div class="code">

@@ -58,7 +58,7 @@ function Row({ decision, selected, onOpen }: { decision: Decision; selected: boo
         </a>
       </td>
       <td class="opt">
-        <code>{decision.reasons[0]}</code>
+        <code>{decision.matchedRule ?? decision.reasons[0]}</code>
       </td>
       <td class="opt2">
         {decision.matchedRule ? <code>{decision.matchedRule}</code> : <span class="faint">{t("decision.noRule")}</span>}

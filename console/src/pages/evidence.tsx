@@ -1,4 +1,4 @@
-/** What enforce would have refused: a thousand squares instead of a percentage, and the switch beside them. */
+/** What happened and what enforce mode would have done, as a thousand squares, and the switch beside them. */
 
 import { api } from "../api/client";
 import { may } from "../api/session";
@@ -6,29 +6,36 @@ import type { Metrics, SiteAnalytics, SiteDetail } from "../api/types.gen";
 import { count, percent } from "../lib/format";
 import { useQuery } from "../lib/query";
 import { t } from "../lib/words";
+import { ENOUGH } from "../lib/outcomes";
 import { siteHref } from "../ui/layout";
 import { Bars } from "../ui/parts";
+import { causeRows } from "./causes";
 
 const COLUMNS = 50;
 const CELLS = 1000;
 const KINDS = ["drop", "block", "challenge"] as const;
 
-/** How many of a thousand requests end how; what happened at all is at least one square. */
-export function ofThousand(metrics: Metrics): Record<(typeof KINDS)[number], number> {
-  const { totals } = metrics;
-  const part = (value: number) => (value === 0 ? 0 : Math.max(1, Math.round((value / totals.requests) * CELLS)));
-  return {
-    drop: part(totals.dropped + totals.wouldDrop),
-    block: part(totals.blocked + totals.wouldBlock),
-    challenge: part(totals.challenged + totals.wouldChallenge),
-  };
+interface Part {
+  kind: (typeof KINDS)[number];
+  would: boolean;
+  count: number;
 }
 
-function Squares({ metrics }: { metrics: Metrics }) {
-  const parts = ofThousand(metrics);
-  const kinds = KINDS.flatMap((kind) => Array.from({ length: parts[kind] }, () => kind)).slice(0, CELLS);
-  const first = CELLS - kinds.length;
-  const done = metrics.mode === "enforce";
+/** How the requests ended that were not allowed, and how those would have ended that monitor mode allowed. */
+export function partsOf({ totals }: Metrics): Part[] {
+  const { challenged, blocked, dropped, wouldChallenge, wouldBlock, wouldDrop } = totals;
+  const counts = { drop: [wouldDrop, dropped], block: [wouldBlock, blocked], challenge: [wouldChallenge, challenged] };
+  return [true, false].flatMap((would) =>
+    KINDS.map((kind) => ({ kind, would, count: counts[kind][would ? 0 : 1]! })).filter((each) => each.count > 0),
+  );
+}
+
+function Squares({ metrics, parts }: { metrics: Metrics; parts: Part[] }) {
+  // What happened at all is at least one square.
+  const size = (value: number) => Math.max(1, Math.round((value / metrics.totals.requests) * CELLS));
+  const cells = parts.flatMap((part) => Array.from({ length: size(part.count) }, () => part)).slice(0, CELLS);
+  const first = CELLS - cells.length;
+  const of = (kinds: string[]) => cells.filter(({ kind }) => kinds.includes(kind)).length;
   return (
     <svg
       class="thousand"
@@ -36,8 +43,8 @@ function Squares({ metrics }: { metrics: Metrics }) {
       role="img"
       aria-label={t("evidence.squares", {
         allowed: first,
-        challenge: parts.challenge,
-        block: parts.block + parts.drop,
+        challenge: of(["challenge"]),
+        block: of(["block", "drop"]),
       })}
     >
       <defs>
@@ -62,14 +69,14 @@ function Squares({ metrics }: { metrics: Metrics }) {
       </defs>
       <path d={`M0 0H500V${Math.floor(first / COLUMNS) * 10}H0z`} fill="url(#g)" />
       <path d={`M0 ${Math.floor(first / COLUMNS) * 10}H${(first % COLUMNS) * 10}v10H0z`} fill="url(#g)" />
-      {kinds.map((kind, index) => {
+      {cells.map(({ kind, would }, index) => {
         const at = first + index;
         return (
           <rect
             key={at}
-            class={done ? "area" : "cell"}
+            class={would ? "cell" : "area"}
             data-o={kind}
-            fill={done ? undefined : `url(#e-${kind})`}
+            fill={would ? `url(#e-${kind})` : undefined}
             x={(at % COLUMNS) * 10 + 1}
             y={Math.floor(at / COLUMNS) * 10 + 1}
             width="8"
@@ -85,24 +92,27 @@ function Squares({ metrics }: { metrics: Metrics }) {
 export function Evidence({
   metrics,
   site,
-  refusedShare,
   onSwitch,
 }: {
   metrics: Metrics;
   site: SiteDetail;
-  refusedShare: number;
   onSwitch: (mode: "enforce" | "monitor") => void;
 }) {
   const analytics = useQuery<SiteAnalytics>(site.siteKey, (signal) =>
     api.get(`/sites/${site.siteKey}/analytics`, {}, signal),
   );
-  const parts = ofThousand(metrics);
+  const parts = partsOf(metrics);
   const enforcing = site.mode === "enforce";
   const { totals } = metrics;
+  const affected = parts.filter(({ would }) => !enforcing || !would).reduce((sum, part) => sum + part.count, 0);
+  const few = totals.requests < ENOUGH;
+  const title = few
+    ? t(enforcing ? "evidence.fewRefused" : "evidence.few", { k: affected, n: totals.requests })
+    : t(enforcing ? "evidence.refused" : "evidence.would", { part: percent(affected / totals.requests) });
   return (
     <div class="card">
       <header>
-        <h3 class="lead">{t(enforcing ? "evidence.refused" : "evidence.would", { part: percent(refusedShare) })}</h3>
+        <h3 class="lead">{title}</h3>
       </header>
       <div class="in cols">
         <div class="stack tight">
@@ -112,32 +122,27 @@ export function Evidence({
               {t("outcome.allow")}{" "}
               <b>{count(totals.allowed - totals.wouldBlock - totals.wouldChallenge - totals.wouldDrop)}</b>
             </span>
-            <span>
-              <span class={enforcing ? "key" : "key would"} data-o="challenge" />
-              {t(enforcing ? "outcome.challenge" : "would.challenge")}{" "}
-              <b>{count(totals.challenged + totals.wouldChallenge)}</b>
-            </span>
-            <span>
-              <span class={enforcing ? "key" : "key would"} data-o="block" />
-              {t(enforcing ? "outcome.block" : "would.block")}{" "}
-              <b>{count(totals.blocked + totals.wouldBlock + totals.dropped + totals.wouldDrop)}</b>
-            </span>
+            {parts.map(({ kind, would, count: requests }) => (
+              <span key={kind + String(would)}>
+                <span class={would ? "key would" : "key"} data-o={kind} />
+                {t(`${would ? "would" : "outcome"}.${kind}`)} <b>{count(requests)}</b>
+              </span>
+            ))}
           </div>
-          <Squares metrics={metrics} />
-          <p class="s soft">{t("evidence.each", { challenge: parts.challenge, block: parts.block + parts.drop })}</p>
+          {few ? (
+            <p class="s soft">{t("evidence.tooFew", { n: ENOUGH })}</p>
+          ) : (
+            <>
+              <Squares metrics={metrics} parts={parts} />
+              <p class="s soft">{t("evidence.each")}</p>
+            </>
+          )}
         </div>
         <div class="stack tight">
           <h3>{t("evidence.most")}</h3>
           <Bars
-            items={(analytics.data?.top.reasons ?? [])
-              .filter(({ name }) => name !== "allowed" && name !== "monitor")
-              .slice(0, 5)
-              .map((item) => ({
-                key: item.name,
-                name: <code>{item.name}</code>,
-                count: item.count,
-                tone: "challenge" as const,
-              }))}
+            items={causeRows(analytics.data?.top.causes ?? [], site.siteKey, "range=24h").slice(0, 5)}
+            total={totals.requests}
             empty={t("overview.whyNone")}
           />
           <a class="s" href={`${siteHref(site.siteKey, "decisions")}?wouldDecision=challenge`}>

@@ -5,7 +5,6 @@ import { useRoute } from "preact-iso";
 import { api, isOperator } from "../api/client";
 import { loadSites, may } from "../api/session";
 import type { CredentialSecret, InstallationSettings, InstallStatus, Metrics, SiteDetail } from "../api/types.gen";
-import { would } from "../chart/outcomes";
 import { useParams } from "../lib/params";
 import { useEvery, useQuery } from "../lib/query";
 import { t } from "../lib/words";
@@ -240,18 +239,7 @@ export default function Install() {
           <li aria-current={live ? "step" : undefined} class={data.mode === "enforce" ? "done" : undefined}>
             <h2>{t("install.step4")}</h2>
             {metrics.data && metrics.data.totals.requests > 0 ? (
-              <Evidence
-                metrics={metrics.data}
-                site={data}
-                refusedShare={
-                  (would(metrics.data.totals) +
-                    metrics.data.totals.blocked +
-                    metrics.data.totals.challenged +
-                    metrics.data.totals.dropped) /
-                  metrics.data.totals.requests
-                }
-                onSwitch={switchTo}
-              />
+              <Evidence metrics={metrics.data} site={data} onSwitch={switchTo} />
             ) : (
               <p class="soft">{t("install.later")}</p>
             )}

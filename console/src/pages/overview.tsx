@@ -6,6 +6,8 @@ import { api } from "../api/client";
 import { sites } from "../api/session";
 import type { Metrics, NamedCount, SiteAnalytics, SiteHealth } from "../api/types.gen";
 import { OutcomeChart, OutcomeTable, would } from "../chart/outcomes";
+import { causeRows } from "./causes";
+import { ENOUGH } from "../lib/outcomes";
 import { csvText, save } from "../lib/csv";
 import { count, decimal, percent, share, short } from "../lib/format";
 import { useKeys } from "../lib/keys";
@@ -36,7 +38,12 @@ function refused({ totals }: Metrics): number {
 }
 
 function refusedShare(metrics: Metrics): number | null {
-  return metrics.totals.requests ? (refused(metrics) + would(metrics.totals)) / metrics.totals.requests : null;
+  return metrics.totals.requests ? refused(metrics) / metrics.totals.requests : null;
+}
+
+/** A share of the requests in brackets; a few requests are no percentage. */
+function bracketed(value: number, requests: number): string {
+  return requests < ENOUGH ? "" : ` (${percent(value / requests)})`;
 }
 
 function Delta({
@@ -66,6 +73,8 @@ function Tiles({ now, then }: Both) {
   const sources = short(now.uniqueSources);
   const part = refusedShare(now);
   const passed = now.challenges.completionRate;
+  const few = now.totals.requests < ENOUGH;
+  const hypothetical = would(now.totals);
   return (
     <div class="tiles">
       <div class="tile" title={count(now.totals.requests)}>
@@ -77,20 +86,30 @@ function Tiles({ now, then }: Both) {
         <Delta now={now.totals.requests} then={then?.totals.requests} />
       </div>
       <div class="tile">
-        <span class="k">{t(refused(now) ? "overview.refused" : "overview.wouldRefuse")}</span>
+        <span class="k">{t("overview.refused")}</span>
         <span class="v">
-          {share(part)}
-          <small>%</small>
+          {few ? count(refused(now)) : share(part)}
+          {!few && <small>%</small>}
         </span>
-        <Delta now={part} then={then && refusedShare(then)} points />
+        <Delta now={few ? null : part} then={then && refusedShare(then)} points />
       </div>
+      {hypothetical > 0 && (
+        <div class="tile would" title={count(hypothetical)}>
+          <span class="k">{t("overview.wouldRefuse")}</span>
+          <span class="v">
+            {few ? count(hypothetical) : share(hypothetical / now.totals.requests)}
+            {!few && <small>%</small>}
+          </span>
+          <span class="delta">{t("overview.wouldNote")}</span>
+        </div>
+      )}
       <div class="tile">
         <span class="k">{t("overview.passed")}</span>
         <span class="v">
-          {share(passed)}
-          <small>%</small>
+          {now.challenges.issued < ENOUGH ? count(now.challenges.passed) : share(passed)}
+          {now.challenges.issued >= ENOUGH && <small>%</small>}
         </span>
-        <Delta now={passed} then={then?.challenges.completionRate} points lower={false} />
+        <span class="delta">{t("overview.passedOf", { n: now.challenges.issued })}</span>
       </div>
       <div class="tile">
         <span class="k">{t("overview.sources")}</span>
@@ -137,15 +156,20 @@ function Legend({ metrics }: { metrics: Metrics }) {
   );
 }
 
+/** What happened first, then what enforce mode would have done: the mode of today says nothing about either. */
 function lead(metrics: Metrics): string {
-  const part = percent(refusedShare(metrics));
-  const key =
-    metrics.totals.requests === 0
-      ? "overview.leadNone"
-      : metrics.mode === "enforce"
-        ? "overview.leadEnforce"
-        : "overview.leadMonitor";
-  return t(key, { n: metrics.totals.requests, part });
+  const { requests, challenged, blocked, dropped } = metrics.totals;
+  const hypothetical = would(metrics.totals);
+  if (requests === 0) return t("overview.leadNone");
+  const happened = t(refused(metrics) ? "overview.leadSome" : "overview.leadAll", {
+    n: requests,
+    challenged,
+    blocked: blocked + dropped,
+    part: bracketed(refused(metrics), requests),
+  });
+  return hypothetical
+    ? `${happened} ${t("overview.leadWould", { n: hypothetical, part: bracketed(hypothetical, requests) })}`
+    : happened;
 }
 
 function Lists({ analytics, siteKey, link }: { analytics: SiteAnalytics; siteKey: string; link: string }) {
@@ -167,7 +191,7 @@ function Lists({ analytics, siteKey, link }: { analytics: SiteAnalytics; siteKey
       href: filter ? decisions(filter, prefix + item.name) : undefined,
     }));
   const { challenges, siteverify, top } = analytics;
-  const reasons = top.reasons.filter(({ name }) => name !== "allowed" && name !== "monitor");
+  const requests = analytics.gateway.requests;
   const checks = [
     ["issued", challenges.issued],
     ["invisible", challenges.solveTypes.invisible],
@@ -179,7 +203,7 @@ function Lists({ analytics, siteKey, link }: { analytics: SiteAnalytics; siteKey
     <div class="cols">
       <Card
         title={t("overview.why")}
-        lead={t("overview.counted")}
+        lead={t("overview.ofRequests", { n: requests })}
         side={
           <a class="s" href={`${siteHref(siteKey, "decisions")}?${link}`}>
             {t("overview.allDecisions")}
@@ -187,12 +211,12 @@ function Lists({ analytics, siteKey, link }: { analytics: SiteAnalytics; siteKey
         }
       >
         <div class="in">
-          <Bars items={rows(reasons, undefined, "block")} empty={t("overview.whyNone")} />
+          <Bars items={causeRows(top.causes, siteKey, link)} total={requests} empty={t("overview.whyNone")} />
         </div>
       </Card>
       <Card
         title={t("overview.where")}
-        lead={t("overview.counted")}
+        lead={t("overview.counted", { n: requests })}
         side={
           <Segments
             label={t("overview.where")}
@@ -203,7 +227,11 @@ function Lists({ analytics, siteKey, link }: { analytics: SiteAnalytics; siteKey
         }
       >
         <div class="in">
-          <Bars items={rows(top[where], filterOf[where], undefined, prefix)} empty={t("overview.whereNone")} />
+          <Bars
+            items={rows(top[where], filterOf[where], undefined, prefix)}
+            total={requests}
+            empty={t("overview.whereNone")}
+          />
         </div>
       </Card>
       <Card
@@ -232,9 +260,9 @@ function Lists({ analytics, siteKey, link }: { analytics: SiteAnalytics; siteKey
           </dl>
         </div>
       </Card>
-      <Card title={t("overview.seen")}>
+      <Card title={t("overview.seen")} lead={t("overview.counted", { n: requests })}>
         <div class="in">
-          <Bars items={rows(top.labels, "label", "info")} empty={t("overview.seenNone")} />
+          <Bars items={rows(top.labels, "label", "info")} total={requests} empty={t("overview.seenNone")} />
         </div>
       </Card>
     </div>

@@ -13,12 +13,12 @@ import { toYaml } from "../lib/yaml";
 import { CodeEditor } from "../ui/code-editor";
 import { Confirm, Dialog } from "../ui/dialogs";
 import { DiffView } from "../ui/diff-view";
-import { Card, Failure, Head, Note, Time } from "../ui/parts";
+import { Failure, Head, Note, Time } from "../ui/parts";
 import { toast, toastError } from "../ui/toasts";
 import { Backtest, TestRequest, turnedAway } from "./rules-tools";
 import { Draft, textOf, useRulesDraft, useChecked, marksOf } from "./rules-draft";
+import { ACTIONS, Effective, Groups } from "./rules-lists";
 
-const ACTIONS = ["allow", "challenge", "block", "drop", "count"] as const;
 /** Refusals that a person can confirm. */
 const ASKING = new Set(["backtest_refused", "confirmation_required"]);
 const KEYWORDS = [
@@ -49,101 +49,6 @@ const KEYWORDS = [
   "hosts",
   ...ACTIONS,
 ];
-
-function Effective({
-  set,
-  overrides,
-  onOverride,
-}: {
-  set: RuleSet;
-  overrides: Record<string, string>;
-  onOverride: (rule: string, action: string) => void;
-}) {
-  const rules = set.rules.flatMap((rule) => ("name" in rule ? [rule as { name: string; action: string }] : []));
-  const mayWrite = may("sites:write");
-  return (
-    <Card
-      title={t("rules.effective")}
-      lead={t("rules.effectiveLead")}
-      side={<code class="s faint">{set.version}</code>}
-    >
-      <div class="scroll tall" tabIndex={0} role="region" aria-label={set.version}>
-        <table class="tbl">
-          <caption class="vh">{t("rules.effective")}</caption>
-          <thead>
-            <tr>
-              <th scope="col">{t("decision.rule")}</th>
-              <th scope="col">{t("rules.action")}</th>
-            </tr>
-          </thead>
-          <tbody>
-            {rules.map((rule) => (
-              <tr key={rule.name}>
-                <td>
-                  <code>{rule.name}</code>{" "}
-                  {overrides[rule.name] && <span class="tag line">{t("rules.overridden")}</span>}
-                </td>
-                <td>
-                  <select
-                    aria-label={t("rules.actionOf", { rule: rule.name })}
-                    value={rule.action}
-                    disabled={!mayWrite}
-                    onChange={(event) => onOverride(rule.name, event.currentTarget.value)}
-                  >
-                    {ACTIONS.map((action) => (
-                      <option key={action} value={action}>
-                        {action}
-                      </option>
-                    ))}
-                  </select>
-                </td>
-              </tr>
-            ))}
-            <tr>
-              <td class="soft">{t("rules.else")}</td>
-              <td>
-                <code>{set.default_action}</code>
-              </td>
-            </tr>
-          </tbody>
-        </table>
-      </div>
-    </Card>
-  );
-}
-
-function Groups({ groups }: { groups: ManagedGroupList }) {
-  return (
-    <Card title={t("rules.groups")} lead={t("rules.groupsLead")}>
-      <div class="in cols tight">
-        {[...groups.items]
-          .sort((one, other) => one.name.localeCompare(other.name) || other.version - one.version)
-          .map((group) => (
-            <details key={`${group.name} ${group.version}`}>
-              <summary>
-                <code>
-                  {group.name} {group.version}
-                </code>{" "}
-                <span class="s soft">{t("rules.members", { n: group.rules.length })}</span>
-              </summary>
-              <p class="s">{group.description}</p>
-              <ul class="list">
-                {group.rules.map((rule) => (
-                  <li key={rule.name}>
-                    <span class="row apart">
-                      <code>{rule.name}</code>
-                      <code class="faint">{rule.action}</code>
-                    </span>
-                    <code class="xs soft">{toYaml(rule.match).replaceAll("\n", "  ")}</code>
-                  </li>
-                ))}
-              </ul>
-            </details>
-          ))}
-      </div>
-    </Card>
-  );
-}
 
 export default function Rules() {
   const { params: path } = useRoute();

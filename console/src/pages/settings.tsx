@@ -1,11 +1,12 @@
 /** A site's settings, its secrets, and what was changed when. */
 
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useRoute } from "preact-iso";
 import { api, messageOf } from "../api/client";
 import { loadSites, may } from "../api/session";
 import type { ConfigChange, ConfigChangeList, SiteChange, SiteDetail, SiteRoute } from "../api/types.gen";
 import { useEdited } from "../lib/edited";
+import { useParams } from "../lib/params";
 import { useQuery } from "../lib/query";
 import { t } from "../lib/words";
 import { toYaml } from "../lib/yaml";
@@ -180,6 +181,23 @@ function History({ siteKey, turn }: { siteKey: string; turn: number }) {
   );
 }
 
+/** A decision leads here to open its path: the row is added, and saving it stays with the owner. */
+function useOpenPath(value: Edited | undefined, isReady: boolean, set: (value: Edited) => void) {
+  const [{ openPath }, setParams] = useParams();
+  const place = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (openPath === undefined || !value || !isReady) return;
+    const row = { method: "*", path: openPath, sender: "", perMinute: "", note: "" };
+    set({ ...value, openPaths: [...value.openPaths.filter((each) => each["path"] !== openPath), row] });
+    setParams({ openPath: undefined }, true);
+    requestAnimationFrame(() => {
+      place.current?.scrollIntoView({ block: "center" });
+      place.current?.querySelector<HTMLElement>(".rows input, input")?.focus();
+    });
+  }, [openPath, isReady]);
+  return place;
+}
+
 export default function Settings() {
   const { params: path } = useRoute();
   const siteKey = path["siteKey"] ?? "";
@@ -190,6 +208,7 @@ export default function Settings() {
   const [busy, setBusy] = useState(false);
   const [turn, setTurn] = useState(0);
   const readOnly = !may("sites:write");
+  const opened = useOpenPath(edited.value, loaded !== undefined && !readOnly, edited.set);
   if (!edited.value || !loaded || !site.data) {
     return (
       <>
@@ -326,22 +345,24 @@ export default function Settings() {
               { name: "action", label: t("filter.action"), kind: "select", options: actions },
             ]}
           />
-          <RowEditor
-            label={t("settings.openPaths")}
-            lead={t("settings.openPathsHelp")}
-            readOnly={readOnly}
-            rows={value.openPaths}
-            onChange={(next) => part({ openPaths: next })}
-            empty={t("settings.openPathsNone")}
-            add={t("settings.addPath")}
-            columns={[
-              { name: "method", label: t("rules.method"), kind: "select", options: METHODS },
-              { name: "path", label: t("settings.path"), kind: "text", placeholder: "/hooks/payment" },
-              { name: "sender", label: t("settings.sender"), kind: "text" },
-              { name: "perMinute", label: t("settings.perMinute"), kind: "text", placeholder: "60" },
-              { name: "note", label: t("lists.note"), kind: "text" },
-            ]}
-          />
+          <div ref={opened}>
+            <RowEditor
+              label={t("settings.openPaths")}
+              lead={t("settings.openPathsHelp")}
+              readOnly={readOnly}
+              rows={value.openPaths}
+              onChange={(next) => part({ openPaths: next })}
+              empty={t("settings.openPathsNone")}
+              add={t("settings.addPath")}
+              columns={[
+                { name: "method", label: t("rules.method"), kind: "select", options: METHODS },
+                { name: "path", label: t("settings.path"), kind: "text", placeholder: "/hooks/payment" },
+                { name: "sender", label: t("settings.sender"), kind: "text" },
+                { name: "perMinute", label: t("settings.perMinute"), kind: "text", placeholder: "60" },
+                { name: "note", label: t("lists.note"), kind: "text" },
+              ]}
+            />
+          </div>
           <Field
             id="site-wanted"
             label={t("settings.wanted")}

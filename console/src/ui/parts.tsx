@@ -6,6 +6,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { ApiError } from "../api/client";
 import type { Outcome } from "../api/types.gen";
 import { absolute, count, percent, relative } from "../lib/format";
+import { ENOUGH } from "../lib/outcomes";
 import { t } from "../lib/words";
 import { Icon, type IconName } from "./icons";
 import { announce } from "./toasts";
@@ -307,29 +308,46 @@ export function Field({
   );
 }
 
-/** A bar behind each name; the longest is the first. */
-export function Bars({
-  items,
-  total,
-  empty,
-}: {
-  items: { name: ComponentChildren; key: string; count: number; tone?: Tone; href?: string }[];
-  total?: number;
-  empty: string;
-}) {
-  const most = Math.max(1, ...items.map((item) => item.count));
-  const sum = total ?? items.reduce((all, item) => all + item.count, 0);
+/** A row of a list with bars. */
+export interface Bar {
+  name: ComponentChildren;
+  key: string;
+  count: number;
+  /** How many more would have been counted in enforce mode. */
+  would?: number;
+  tone?: Tone;
+  href?: string;
+}
+
+/** A bar behind each name; what happened is solid, what would have happened is dashed. */
+export function Bars({ items, total, empty }: { items: Bar[]; total?: number; empty: string }) {
+  const most = Math.max(1, ...items.map((item) => item.count + (item.would ?? 0)));
+  const sum = total ?? items.reduce((all, item) => all + item.count + (item.would ?? 0), 0);
+  const part = (value: number) => `${((value / most) * 100).toFixed(1)}%`;
   if (items.length === 0) return <p class="faint">{empty}</p>;
   return (
     <ul class="bars">
       {items.map((item) => (
         <li key={item.key} data-o={item.tone}>
           <svg aria-hidden="true">
-            <rect width={`${((item.count / most) * 100).toFixed(1)}%`} height="100%" />
+            <rect width={part(item.count)} height="100%" />
+            {!!item.would && (
+              <rect class="would" x={part(item.count)} width={part(item.would)} y="1" height="calc(100% - 2px)" />
+            )}
           </svg>
           {item.href ? <a href={item.href}>{item.name}</a> : <span>{item.name}</span>}
-          <span class="n">{count(item.count)}</span>
-          <span class="n">{sum ? percent(item.count / sum) : ""}</span>
+          <span class="n">
+            {item.would ? (
+              <>
+                {item.count > 0 && `${count(item.count)} + `}
+                <span class="would">{count(item.would)}</span>
+                <span class="vh"> {t("overview.wouldN", { n: item.would })}</span>
+              </>
+            ) : (
+              count(item.count)
+            )}
+          </span>
+          <span class="n">{sum >= ENOUGH ? percent((item.count + (item.would ?? 0)) / sum) : ""}</span>
         </li>
       ))}
     </ul>

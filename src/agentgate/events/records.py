@@ -129,6 +129,15 @@ class Dimension(IntEnum):
     AGENT = 5
     RULE = 6
     SOLVE_TYPE = 7
+    # Why requests were challenged, blocked or dropped, and why enforce mode would have done so: the rule that decided,
+    # or else the reason. Together they add up to the outcomes.
+    REFUSED_REASON = 8
+    REFUSED_RULE = 9
+    WOULD_REASON = 10
+    WOULD_RULE = 11
+    # Browser checks alone. LABEL and ACTION count all events, because they find decisions; minus these, requests.
+    CHECK_LABEL = 12
+    CHECK_ACTION = 13
 
 
 class CounterName(StrEnum):

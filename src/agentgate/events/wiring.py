@@ -9,6 +9,7 @@ from agentgate.events.decision_log import DecisionLog
 from agentgate.events.jobs import event_jobs
 from agentgate.events.ports import Batching, EventStore
 from agentgate.events.queries.ports import TrafficStore
+from agentgate.events.queries.records import Decision
 from agentgate.events.queries.terms import TrafficTerms
 from agentgate.events.recorder import Recorder
 from agentgate.events.storage.queries.decision_feed import DecisionFeed
@@ -51,8 +52,14 @@ class Events:
     jobs: tuple[Job, ...]
 
 
-def wire(foundation: Foundation, stores: EventSources, key_of: Callable[[int], str | None]) -> Events:
-    """Make the recorder, the push to webhooks and their jobs; `key_of` returns a site's key by its number."""
+def wire(
+    foundation: Foundation,
+    stores: EventSources,
+    key_of: Callable[[int], str | None],
+    explain: Callable[[Decision], Decision],
+) -> Events:
+    """Make the recorder, the push to webhooks and their jobs; `key_of` returns a site's key by its number, `explain` a
+    decision with its explanation."""
     settings, metrics = foundation.settings, foundation.metrics
     recorder = Recorder(stores.events, failed=metrics.event_write_failed, batching=stores.events.batching)
     recorder.log = DecisionLog(settings.decision_log_every, key_of)
@@ -70,6 +77,7 @@ def wire(foundation: Foundation, stores: EventSources, key_of: Callable[[int], s
         clock=foundation.clock,
         metrics=metrics,
     )
+    push.explain = explain
     terms = TrafficTerms(
         event_days=settings.event_days,
         metric_days=settings.metric_days,

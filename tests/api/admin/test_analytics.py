@@ -4,7 +4,7 @@ from typing import Any
 
 from agentgate.events.records import CounterName
 from agentgate.lib.clock import HOUR_MS
-from agentgate.lib.enums import ChallengeStage, Outcome
+from agentgate.lib.enums import ChallengeStage, Mode, Outcome
 from tests.api.admin.operating import refusal
 from tests.api.traffic_steps import OTHER, SITE, add_site, challenge, count, days_ago, record, roll_up
 from tests.support.service import NOON_MS, RunningService
@@ -59,16 +59,36 @@ def test_challenges_and_top_lists_are_counted(service: RunningService) -> None:
     }
     assert (found["gateway"]["requests"], found["gateway"]["blocked"]) == (2, 1)
     assert found["top"] == {
-        "actions": [{"name": "login", "count": 7}],
-        "routes": [{"name": "/login", "count": 7}, {"name": "/a", "count": 2}],
+        "actions": [],
+        "routes": [{"name": "/a", "count": 2}],
         "reasons": [{"name": "policy", "count": 1}],
         "labels": [{"name": "net.tor", "count": 2}],
         "agents": [{"name": "GPTBot", "count": 1}],
         "countries": [{"name": "de", "count": 2}],
         "asns": [{"name": "64500", "count": 1}],
         "refusedPrograms": [{"name": "stripe", "count": 1}],
+        "causes": [{"reason": "policy", "refused": 1, "wouldRefuse": 0}],
     }
     assert found["series"][-1]["challengesPassed"] == 2
+
+
+def test_causes_add_up_to_what_was_not_allowed_and_to_what_enforce_mode_would_not(service: RunningService) -> None:
+    site_id = add_site(service)
+    limited = {"outcome": Outcome.CHALLENGE, "reasons": ("rate_limited",)}
+    ruled = {"outcome": Outcome.BLOCK, "reasons": ("policy",), "rule": "no-scripts"}
+    would = {"would": Outcome.BLOCK, "reasons": ("policy",), "rule": "no-scripts", "mode": Mode.MONITOR}
+    others = ({**ruled, "rule": f"rule-{number}"} for number in range(10))
+    record(service, site_id, limited, limited, ruled, ruled, would, {}, challenge(ChallengeStage.ISSUED), *others)
+
+    found = read(service)
+
+    causes = found["top"]["causes"]
+    assert causes[0] == {"reason": "policy", "rule": "no-scripts", "refused": 2, "wouldRefuse": 1}
+    assert {"reason": "rate_limited", "refused": 2, "wouldRefuse": 0} in causes
+    assert causes[-1] == {"reason": "other", "refused": 2, "wouldRefuse": 0}
+    totals = found["gateway"]
+    assert sum(each["refused"] for each in causes) == totals["blocked"] + totals["challenged"] == 14
+    assert sum(each["wouldRefuse"] for each in causes) == totals["wouldBlock"] == 1
 
 
 def test_siteverify_and_origins_come_from_hourly_counters(service: RunningService) -> None:

@@ -153,3 +153,35 @@ def test_files_without_a_page_use_up_the_quota_too(service: RunningService) -> N
     answers = [said(agent.load(gate, f"/{number}.png", "image", "image/webp")) for number in range(12)]
 
     assert answers[9:] == [(204, "allow", "allowed"), *[(403, "block", "rate_limited")] * 2]
+
+
+def test_a_signed_read_costs_no_write_and_cannot_be_repeated(service: RunningService) -> None:
+    gate, agent = Gate(service), CapturedAgent("chatgpt-agent")
+    set_policy(gate, agents={agent.agent.url: {"decision": "allow", "jwks": agent.agent.jwks}})
+    created = service.clock.now_ms() // 1000
+    sent = _signed(agent, created=created, nonce="once")
+    unset = {name.replace("-", "_"): None for name in VISITOR}
+    given = {**unset, **{name.replace("-", "_"): value for name, value in sent.items()}}
+
+    assert said(gate.check("GET", "/page", **given)) == (204, "allow", "allowed")
+    assert said(gate.check("GET", "/page", **given)) == (403, "block", "agent_signature_invalid")
+    assert said(gate.check("POST", "/page", **given)) == (403, "block", "agent_signature_invalid")
+    assert service.run(_stored_signatures(service)) == 0
+
+    paid = {
+        **given,
+        **{name.replace("-", "_"): value for name, value in _signed(agent, created=created, nonce="twice").items()},
+    }
+    set_policy(gate, agents={agent.agent.url: {"decision": "allow", "jwks": agent.agent.jwks, "price": "USD 0.01"}})
+    gate.check("GET", "/page", **paid)
+    assert service.run(_stored_signatures(service)) == 1
+
+
+def _signed(agent: CapturedAgent, **how: Any) -> dict[str, str]:
+    cover = ("@authority", "signature-agent")
+    return agent.agent.headers("GET", f"{ORIGIN}/page", headers=agent.headers, cover=cover, **how, **agent.how)
+
+
+async def _stored_signatures(service: RunningService) -> int:
+    row = await service.application.stores.agent_replays._database.one("SELECT count(*) FROM agent_replay")
+    return int(row[0])

@@ -176,7 +176,7 @@ def test_enforce_is_switched_on_with_evidence_and_undone(owner: Hand, console: C
     page = owner.page
     open_page(page, console.page("install"), "Protect")
     page.locator(".thousand").wait_for()
-    assert page.get_by_text(re.compile("Enforce mode would have blocked")).is_visible()
+    assert page.get_by_text(re.compile("Enforce mode would block")).is_visible()
     line = page.locator("[data-part=unavailable]")
     assert "@agentgate_closed" in (line.get_by_role("region", name=re.compile("change to")).text_content() or "")
     owner.press(page.get_by_role("button", name="Switch to enforce mode"))

@@ -7,10 +7,11 @@ from statistics import median
 
 from msgspec import UNSET, UnsetType
 
-from agentgate.events.queries.ports import CounterRow, Counts, TrafficStore, ValueCounts
+from agentgate.events.queries.ports import Causes, CounterRow, Counts, TrafficStore, ValueCounts
 from agentgate.events.queries.records import (
     AnalyticsChallenges,
     AnalyticsPoint,
+    Cause,
     NamedCount,
     Origins,
     RefusedOrigin,
@@ -42,6 +43,7 @@ SOLVE_SAMPLES = 1_000
 COUNTRY = "net.country."
 NETWORK = "net.asn."
 REFUSED_PROGRAM = "ua.refused."
+OTHER_CAUSE = "other"
 
 _NOTHING = ValueCounts(actions={}, routes={}, reasons={}, labels={}, agents={}, solve_types={})
 
@@ -70,7 +72,7 @@ async def read_site_analytics(
         gateway=outcome_counts(totals),
         siteverify=_siteverify(counted),
         origins=Origins(refused=_refused(counted)),
-        top=_top(values),
+        top=_top(values, totals),
         series=_series(hours, spans, counters),
         events_from=UNSET if terms.keeps(span, now_ms) else Moment(terms.events_from_ms(now_ms)),
         counters_since=_since(span, first_hour),
@@ -140,7 +142,7 @@ def top_entries(counts: Mapping[str, int]) -> list[NamedCount]:
     return [NamedCount(name=name, count=count) for name, count in ordered[:ANALYTICS_TOP_ENTRIES]]
 
 
-def _top(values: ValueCounts) -> TopLists:
+def _top(values: ValueCounts, totals: Counts) -> TopLists:
     # Countries and networks are labels like others, but thousands of them would crowd the others out.
     labels = {name: n for name, n in values.labels.items() if not name.startswith((COUNTRY, NETWORK, REFUSED_PROGRAM))}
     return TopLists(
@@ -152,7 +154,31 @@ def _top(values: ValueCounts) -> TopLists:
         countries=top_entries(_below(values.labels, COUNTRY)),
         asns=top_entries(_below(values.labels, NETWORK)),
         refused_programs=top_entries(_below(values.labels, REFUSED_PROGRAM)),
+        causes=_causes(values.refused, values.would, totals),
     )
+
+
+def _causes(refused: Causes, would: Causes, totals: Counts) -> list[Cause]:
+    """Return the most frequent causes, and one for all others."""
+    found = [
+        Cause(reason="policy", rule=rule, refused=refused.rules.get(rule, 0), would_refuse=would.rules.get(rule, 0))
+        for rule in {**refused.rules, **would.rules}
+    ]
+    found += [
+        Cause(reason=reason, refused=refused.reasons.get(reason, 0), would_refuse=would.reasons.get(reason, 0))
+        for reason in {**refused.reasons, **would.reasons}
+    ]
+    found.sort(key=lambda cause: (-cause.refused - cause.would_refuse, cause.rule or "", cause.reason))
+    del found[ANALYTICS_TOP_ENTRIES:]
+    other = Cause(
+        reason=OTHER_CAUSE,
+        refused=max(totals.challenged + totals.blocked + totals.dropped - sum(each.refused for each in found), 0),
+        would_refuse=max(
+            totals.would_challenge + totals.would_block + totals.would_drop - sum(each.would_refuse for each in found),
+            0,
+        ),
+    )
+    return [*found, other] if other.refused or other.would_refuse else found
 
 
 def _below(labels: Mapping[str, int], prefix: str) -> dict[str, int]:

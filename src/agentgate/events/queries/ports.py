@@ -38,8 +38,15 @@ class Counts(Struct, frozen=True, gc=False):
     errors: int = 0
 
 
+class Causes(Struct, frozen=True):
+    """How many requests each rule decided, and how many had a reason and no rule."""
+
+    rules: Mapping[str, int]
+    reasons: Mapping[str, int]
+
+
 class ValueCounts(Struct, frozen=True, kw_only=True):
-    """How often each value of a dimension occurred, by name."""
+    """How many requests had each value of a dimension, by name; of solved challenges, each kind of solution."""
 
     actions: Mapping[str, int]
     routes: Mapping[str, int]
@@ -47,6 +54,9 @@ class ValueCounts(Struct, frozen=True, kw_only=True):
     labels: Mapping[str, int]
     agents: Mapping[str, int]
     solve_types: Mapping[SolveType, int]
+    # Why requests were not allowed, and why enforce mode would not have allowed them.
+    refused: Causes = Causes({}, {})
+    would: Causes = Causes({}, {})
 
 
 class CounterRow(Struct, frozen=True):

@@ -210,9 +210,20 @@ class NamedCount(Record, frozen=True, kw_only=True):
     count: int
 
 
+class Cause(Record, frozen=True, kw_only=True):
+    """Why requests were not allowed: a rule, or a reason without one. `wouldRefuse` counts requests that monitor mode
+    allowed."""
+
+    reason: str
+    refused: int
+    would_refuse: int
+    rule: str | UnsetType = UNSET
+
+
 class TopLists(Record, frozen=True, kw_only=True):
-    """The most frequent values, ten of each. `refusedPrograms` are blocked clients that `wantedPrograms` could
-    allow."""
+    """The most frequent values of requests, ten of each. `causes` add up to the requests that were not allowed, and to
+    those that enforce mode would not have allowed; the last one, `other`, has the rest. `refusedPrograms` are blocked
+    clients that `wantedPrograms` could allow."""
 
     actions: list[NamedCount]
     routes: list[NamedCount]
@@ -222,6 +233,7 @@ class TopLists(Record, frozen=True, kw_only=True):
     countries: list[NamedCount]
     asns: list[NamedCount]
     refused_programs: list[NamedCount]
+    causes: list[Cause]
 
 
 class AnalyticsPoint(SeriesPoint, frozen=True, kw_only=True):

@@ -26,12 +26,17 @@ from agentgate.events.storage.dictionary import LONGEST, OTHER, KnownWords, Word
 from agentgate.events.storage.shapes import (
     ACTION,
     AGENT,
+    CHECK_ACTION,
     DIMENSION_SHIFT,
     ERRORS_PLACE,
     REASON,
+    REFUSED_REASON,
+    REFUSED_RULE,
     ROUTE,
     RULE,
     SOLVE_TYPE,
+    WOULD_REASON,
+    WOULD_RULE,
     EncodedEvent,
     Listed,
     Remembered,
@@ -282,30 +287,26 @@ class EventEncoder:
         if listed is None:
             listed = self._reasons[reasons] = Listed(map(self._reason_numbers.__getitem__, reasons))
         route = self._routes[route]
-        values = [ROUTE + route, *places_of(kind, stage, outcome, would)]
+        action = None if action is None else self._actions[action]
+        rule = None if rule is None else self._rules[rule]
+        agent = None if agent is None else self._agents[agent]
+        solve_type = None if solve_type is None else SOLVE_TYPE_CODES[solve_type]
         words = [] if outcome is Outcome.ALLOW else [outcome_word(outcome)]
         if would is not None:
             words.append(would_word(would))
         if stage is not None:
             words.append(stage_word(stage))
-        if listed.numbers:
+        words += [word for word in (action, rule) if word is not None]
+        is_request = kind is not _CHALLENGE
+        named: tuple[tuple[int, int | None], ...] = ((ACTION, action), (RULE, rule), (SOLVE_TYPE, solve_type))
+        named += ((ROUTE, route), (AGENT, agent)) if is_request else ((CHECK_ACTION, action),)
+        values = [*places_of(kind, stage, outcome, would)]
+        values += [dimension + value for dimension, value in named if value is not None]
+        if is_request:
             values += [REASON + reason for reason in listed.numbers]
-        if error and kind is not _CHALLENGE:
-            values.append(ERRORS_PLACE)
-        if action is not None:
-            action = self._actions[action]
-            values.append(ACTION + action)
-            words.append(action)
-        if rule is not None:
-            rule = self._rules[rule]
-            values.append(RULE + rule)
-            words.append(rule)
-        if agent is not None:
-            agent = self._agents[agent]
-            values.append(AGENT + agent)
-        if solve_type is not None:
-            solve_type = SOLVE_TYPE_CODES[solve_type]
-            values.append(SOLVE_TYPE + solve_type)
+            values += _causes(outcome, would, rule, listed)
+            if error:
+                values.append(ERRORS_PLACE)
         columns = (
             site,
             KIND_CODES[kind],
@@ -325,7 +326,7 @@ class EventEncoder:
             int(error),
             listed.written,
         )
-        shape = Shape(columns, values, words, is_request=kind is not _CHALLENGE)
+        shape = Shape(columns, values, words, is_request=is_request)
         self._known().shapes[key] = shape
         return shape
 
@@ -338,6 +339,16 @@ class EventEncoder:
             number = self._model_versions[written] if active or shadow else None
         self._versions = active, shadow, number
         return number
+
+
+def _causes(outcome: Outcome, would: Outcome | None, rule: int | None, reasons: Listed) -> Iterator[int]:
+    """Yield why a request was not allowed, or would not have been: the rule that decided, or the reason."""
+    for is_refused, of_rule, of_reason in (
+        (outcome is not Outcome.ALLOW, REFUSED_RULE, REFUSED_REASON),
+        (would is not None and would is not Outcome.ALLOW, WOULD_RULE, WOULD_REASON),
+    ):
+        if is_refused:
+            yield from [of_reason + reason for reason in reasons.numbers] if rule is None else (of_rule + rule,)
 
 
 def _by_hour(rows: Sequence[EncodedEvent]) -> Iterator[tuple[int, int, Sequence[EncodedEvent]]]:

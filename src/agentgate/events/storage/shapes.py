@@ -29,7 +29,9 @@ _DURATION_PLACE, ERRORS_PLACE, _LAST_PLACE = 11, 12, 13
 # A value of a dimension as one number, the dimension in front: quicker to find and to sort than a pair. Packed counts
 # are kept under these numbers.
 DIMENSION_SHIFT = 24
-ACTION, ROUTE, REASON, LABEL, AGENT, RULE, SOLVE_TYPE = (dimension.value << DIMENSION_SHIFT for dimension in Dimension)
+_PLACES = [dimension.value << DIMENSION_SHIFT for dimension in Dimension]
+ACTION, ROUTE, REASON, LABEL, AGENT, RULE, SOLVE_TYPE, *_PLACES_OF_REQUESTS, CHECK_LABEL, CHECK_ACTION = _PLACES
+REFUSED_REASON, REFUSED_RULE, WOULD_REASON, WOULD_RULE = _PLACES_OF_REQUESTS
 
 
 _id, _duration_us, _pattern = itemgetter(1), itemgetter(3), itemgetter(4)
@@ -138,6 +140,10 @@ class SiteHour:
         for labels, events in Counter(map(_labels, self._patterns)).items():
             for label in labels.numbers:
                 key = LABEL + label
+                values[key] = values.get(key, 0) + events
+        for labels, events in Counter(each.labels for each in self._patterns if not each.shape.is_request).items():
+            for label in labels.numbers:
+                key = CHECK_LABEL + label
                 values[key] = values.get(key, 0) + events
 
 

@@ -7,6 +7,7 @@ process dies in between, the same batch goes out again under the same ID.
 import asyncio
 import random
 import time
+from collections.abc import Callable
 from functools import partial
 
 import structlog
@@ -90,6 +91,8 @@ class Push:
         self._turns = Turns(AT_ONCE, of_account=OF_ACCOUNT)
         # Webhooks with a delivery that runs or waits for its turn.
         self._busy: dict[str, asyncio.Task[None]] = {}
+        # Returns the decision as it is sent: `wiring` adds the explanation.
+        self.explain: Callable[[Decision], Decision] = lambda decision: decision
 
     async def push_due(self) -> None:
         """Begin deliveries to all webhooks that are due, and wait a moment for them; accounts take turns."""
@@ -175,7 +178,7 @@ class Push:
             if begun is None:
                 return None
             live = begun
-        message = decisions_message(live, decisions)
+        message = decisions_message(live, decisions, self.explain)
         # Late writers may have made a fixed batch longer than it was: then it ends where this delivery does.
         until = scanned if fixed is None or len(decisions) == MOST_ITEMS else fixed
         return await self._deliver(live, message, until=until)

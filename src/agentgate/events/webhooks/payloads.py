@@ -1,6 +1,6 @@
 """The bodies of deliveries: decisions, a change of health, a sample. They are signed and sent elsewhere."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
@@ -44,11 +44,15 @@ class HealthBody(Record, frozen=True, kw_only=True):
     checks: Sequence[FailedCheck]
 
 
-def decisions_message(live: LiveWebhook, decisions: Sequence[Decision]) -> WebhookMessage:
-    """Return the delivery of the batch that is under way."""
+def decisions_message(
+    live: LiveWebhook, decisions: Sequence[Decision], explain: Callable[[Decision], Decision]
+) -> WebhookMessage:
+    """Return the delivery of the batch that is under way, each decision with its explanation."""
     batch_id = live.webhook.progress.batch_id
     assert batch_id is not None, "a batch is fixed before it is sent"
-    return _message(live.webhook, DeliveryKind.DECISIONS, live.site_key, decisions, delivery_id=batch_id)
+    return _message(
+        live.webhook, DeliveryKind.DECISIONS, live.site_key, [explain(each) for each in decisions], delivery_id=batch_id
+    )
 
 
 def sample_message(webhook: StoredWebhook, site_key: str, now_ms: int) -> WebhookMessage:

@@ -14,6 +14,7 @@ from agentgate.lib.enums import ActorKind, Mode
 from agentgate.lib.errors import Refused
 from agentgate.lib.records import Record
 from agentgate.sites.rules.effective import effective_of
+from agentgate.sites.rules.explanations import Explanation, explain
 from agentgate.sites.rules.records import Rule, RuleSet
 from agentgate.sites.rules.repositories import RuleStores
 
@@ -25,6 +26,7 @@ class DecisionDetail(Record, frozen=True, kw_only=True):
     labels_by_source: dict[str, list[str]]
     rule_current: bool
     monitored: bool
+    explanation: Explanation
     rule: Rule | UnsetType = UNSET
     trace_url: str | UnsetType = UNSET
 
@@ -32,12 +34,14 @@ class DecisionDetail(Record, frozen=True, kw_only=True):
 async def read_detail(stores: RuleStores, site_id: str, decision: Decision, *, trace_template: str) -> DecisionDetail:
     """Put a decision's detail together; without a template there is no link to its trace."""
     current = effective_of(await stores.rules.find_rules(site_id))
+    rule = await _find_rule(stores, site_id, decision, current)
     return DecisionDetail(
         decision=decision,
         labels_by_source=labels_by_source(decision.labels),
         rule_current=decision.rule_set_version == current.version,
         monitored=decision.mode == Mode.MONITOR and not isinstance(decision.would_decision, UnsetType),
-        rule=await _find_rule(stores, site_id, decision, current),
+        explanation=explain(decision, rule),
+        rule=rule,
         trace_url=_trace_url(decision, trace_template),
     )
 

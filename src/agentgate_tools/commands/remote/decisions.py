@@ -75,7 +75,11 @@ def explain(
     detail = _find(api, decision_id, site_key)
     decision = detail["decision"]
     rows = [(source, ", ".join(labels)) for source, labels in detail["labelsBySource"].items()]
-    people: list[str | PrintedTable] = [_sentence(detail), PrintedTable("What was seen", ("Source", "Labels"), rows)]
+    people: list[str | PrintedTable] = [detail["explanation"]["sentence"], _sentence(detail)]
+    evidence = [(each["label"], each["meaning"]) for each in detail["explanation"]["evidence"]]
+    if evidence:
+        people.append(PrintedTable("Evidence", ("Label", "Meaning"), evidence))
+    people.append(PrintedTable("What was seen", ("Source", "Labels"), rows))
     scores = [
         (name, f"{score:.2f}", decision.get("modelVersions", {}).get(name, ""))
         for name, score in decision.get("scores", {}).items()

@@ -24,6 +24,7 @@ from agentgate.lib.keyring import Sealer
 from agentgate.lib.moment import Moment
 from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.server.stores.open import Stores
+from agentgate.sites.rules.explanations import with_explanation
 from tests.support.http_receiver import Answering, Received, Receiver
 
 SEALER = Sealer(b"s" * 32)
@@ -44,7 +45,7 @@ class Scene:
 
     def push(self) -> Push:
         """Return a new deliverer, as a restarted process has one."""
-        return Push(
+        push = Push(
             self.stores.store,
             self.stores.feed,
             outbound=Outbound(frozenset({"localhost"}), connect_s=1, whole_s=0.5),
@@ -52,6 +53,8 @@ class Scene:
             clock=self.clock,
             metrics=self.metrics,
         )
+        push.explain = with_explanation
+        return push
 
     async def create(self, *, tenant: int = 1, **changes: Any) -> tuple[str, str]:
         """Make a webhook of a tenant; return its ID and its secret."""

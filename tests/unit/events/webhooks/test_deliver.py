@@ -26,6 +26,7 @@ async def test_decisions_arrive_in_order_and_signed(scene: Scene) -> None:
     assert (body["type"], body["siteKey"]) == ("decisions", "site_key_st_1")
     assert ids_of(request) == made
     assert body["items"][0]["matchedRule"] == "bots"
+    assert body["items"][0]["explanation"].startswith("Blocked: this request came from a network that people")
     assert int(request.headers["webhook-timestamp"]) == scene.clock.now_ms() // 1000
     assert is_signed(request, secret)
     shown = await scene.shown(webhook_id)

@@ -11,10 +11,12 @@ from typing import NamedTuple
 
 from agentgate.events.decision_ids import EPOCH_MS, TIME_SHIFT
 from agentgate.events.records import Dimension
+from agentgate.events.storage.codes import KIND_CODES
 from agentgate.events.storage.encoding import COUNT_COLUMNS
 from agentgate.events.storage.queries.counts import COUNT_EXPRESSIONS
 from agentgate.events.storage.rollups import VISITOR_EXPRESSIONS
 from agentgate.lib.clock import DAY_MS, HOUR_MS, Clock
+from agentgate.lib.enums import DecisionKind
 from agentgate.storage.clickhouse.client import ClickhouseClient
 from agentgate.storage.migrate import MigrationRefused
 
@@ -25,15 +27,23 @@ REMEMBERED_S = 7 * 24 * 3600
 TIME_MS = f"(bitShiftRight(id, {TIME_SHIFT}) + {EPOCH_MS})"
 HOUR = f"intDiv({TIME_MS}, {HOUR_MS})"
 DAY = f"intDiv({TIME_MS}, {DAY_MS})"
+_IS_REQUEST = f"kind = {KIND_CODES[DecisionKind.REQUEST]}"
+_REFUSED, _WOULD = f"{_IS_REQUEST} AND outcome <> 0", f"{_IS_REQUEST} AND ifNull(would, 0) <> 0"
 # Which dimensions an event has how often, as pairs of dimension and value.
 PAIRS = f"""arrayConcat(
     if(isNull(action), [], [({Dimension.ACTION:d}, assumeNotNull(action))]),
-    [({Dimension.ROUTE:d}, route)],
-    if(isNull(agent), [], [({Dimension.AGENT:d}, assumeNotNull(agent))]),
+    if({_IS_REQUEST}, [({Dimension.ROUTE:d}, route)], []),
+    if({_IS_REQUEST} AND isNotNull(agent), [({Dimension.AGENT:d}, assumeNotNull(agent))], []),
     if(isNull(rule), [], [({Dimension.RULE:d}, assumeNotNull(rule))]),
     if(isNull(solve_type), [], [({Dimension.SOLVE_TYPE:d}, toInt32(assumeNotNull(solve_type)))]),
-    arrayMap(value -> ({Dimension.REASON:d}, value), reasons),
-    arrayMap(value -> ({Dimension.LABEL:d}, value), labels))"""
+    if({_IS_REQUEST}, arrayMap(value -> ({Dimension.REASON:d}, value), reasons), []),
+    arrayMap(value -> ({Dimension.LABEL:d}, value), labels),
+    if({_REFUSED} AND isNull(rule), arrayMap(value -> ({Dimension.REFUSED_REASON:d}, value), reasons), []),
+    if({_REFUSED} AND isNotNull(rule), [({Dimension.REFUSED_RULE:d}, assumeNotNull(rule))], []),
+    if({_WOULD} AND isNull(rule), arrayMap(value -> ({Dimension.WOULD_REASON:d}, value), reasons), []),
+    if({_WOULD} AND isNotNull(rule), [({Dimension.WOULD_RULE:d}, assumeNotNull(rule))], []),
+    if({_IS_REQUEST}, [], arrayMap(value -> ({Dimension.CHECK_LABEL:d}, value), labels)),
+    if({_IS_REQUEST} OR isNull(action), [], [({Dimension.CHECK_ACTION:d}, assumeNotNull(action))]))"""
 # Different visitors: exact to more than 2,048, then within a percent.
 SOURCES = "uniqCombined64(16)"
 SOURCES_STATE, SOURCES_MERGED = "uniqCombined64State(16)", "uniqCombined64Merge(16)"

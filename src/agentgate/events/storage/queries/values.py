@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from agentgate.events.decision_ids import first_id, id_time_ms
-from agentgate.events.queries.ports import CounterRow, ValueCounts, ValueStore
+from agentgate.events.queries.ports import Causes, CounterRow, ValueCounts, ValueStore
 from agentgate.events.records import Dimension
-from agentgate.events.storage.codes import SOLVE_TYPES, STAGE_CODES
+from agentgate.events.storage.codes import KIND_CODES, SOLVE_TYPES, STAGE_CODES
 from agentgate.events.storage.dictionary import OTHER, KnownWords
 from agentgate.events.storage.encoding import packed_key, unpacked_key
 from agentgate.events.storage.queries.days import DayPart, TrafficDays, counted_parts, rolled_up_days
@@ -16,29 +16,45 @@ from agentgate.events.storage.queries.packs import joined, joined_rows, numbers,
 from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.database import Reader, Row
-from agentgate.lib.enums import ChallengeStage, SolveType
+from agentgate.lib.enums import ChallengeStage, DecisionKind, SolveType
 
 # Dimension and value in one number, as packed -> how often.
 _Found = dict[int, int]
 
+# Dimension -> the number or list that an event counts under; NULL if it does not count.
+_IS_REQUEST = f"kind = {KIND_CODES[DecisionKind.REQUEST]}"
+_REFUSED, _WOULD = f"{_IS_REQUEST} AND outcome <> 0", f"{_IS_REQUEST} AND would <> 0"
+_COLUMNS = {
+    Dimension.ACTION: "action",
+    Dimension.ROUTE: f"CASE WHEN {_IS_REQUEST} THEN route END",
+    Dimension.AGENT: f"CASE WHEN {_IS_REQUEST} THEN agent END",
+    Dimension.SOLVE_TYPE: "solve_type",
+    Dimension.REASON: f"CASE WHEN {_IS_REQUEST} THEN reasons END",
+    Dimension.LABEL: "labels",
+    Dimension.REFUSED_REASON: f"CASE WHEN {_REFUSED} AND rule IS NULL THEN reasons END",
+    Dimension.REFUSED_RULE: f"CASE WHEN {_REFUSED} THEN rule END",
+    Dimension.WOULD_REASON: f"CASE WHEN {_WOULD} AND rule IS NULL THEN reasons END",
+    Dimension.WOULD_RULE: f"CASE WHEN {_WOULD} THEN rule END",
+    Dimension.CHECK_LABEL: f"CASE WHEN NOT ({_IS_REQUEST}) THEN labels END",
+    Dimension.CHECK_ACTION: f"CASE WHEN NOT ({_IS_REQUEST}) THEN action END",
+}
+_OF_EVENTS = ", ".join(map(joined, _COLUMNS.values()))
+
 # First column of rows from hourly or daily counts; rows of events have the sign of an edge there.
 _COUNTED = 0
-_OF_DAYS = f"""SELECT {_COUNTED}, {joined("packed")}, {joined("events")}, NULL, NULL, NULL, NULL FROM (
+# Those have at most two lists.
+_NO_MORE = ", NULL" * (len(_COLUMNS) - 2)
+_OF_DAYS = f"""SELECT {_COUNTED}, {joined("packed")}, {joined("events")}{_NO_MORE} FROM (
     SELECT dimension * {packed_key(1, 0)} + value AS packed, sum(events) AS events FROM dimension_day
     WHERE site = $1 AND day >= $2 AND day <= $3 GROUP BY 1) AS counted"""  # noqa: S608
 # Packed already. On SQLite, keys and counts become one list, `1,7,2,5` of `{"1":7,"2":5}`, in which a key may stand
 # several times. PostgreSQL writes arrays in braces.
 _OF_JSON_PACKS = f"""SELECT {_COUNTED}, string_agg(
         CASE WHEN counts <> '{{}}' THEN replace(replace(trim(counts, '{{}}'), '"', ''), ':', ',') END, ','),
-        NULL, NULL, NULL, NULL, NULL
+        NULL{_NO_MORE}
     FROM dimension_pack WHERE site = $1 AND hour >= $2 AND hour < $3"""  # noqa: S608
-_OF_PACKS = f"""SELECT {_COUNTED}, trim(both '{{}}' from keys), trim(both '{{}}' from counts), NULL, NULL, NULL, NULL
+_OF_PACKS = f"""SELECT {_COUNTED}, trim(both '{{}}' from keys), trim(both '{{}}' from counts){_NO_MORE}
     FROM dimension_pack WHERE site = $1 AND hour >= $2 AND hour < $3"""  # noqa: S608
-_DIMENSIONS = (
-    *(Dimension.ACTION, Dimension.ROUTE, Dimension.AGENT, Dimension.SOLVE_TYPE),
-    *(Dimension.REASON, Dimension.LABEL),
-)
-_OF_EVENTS = ", ".join(map(joined, ("action", "route", "agent", "solve_type", "reasons", "labels")))
 # How long the newest challenges at a stage took to solve. On SQLite, few events have details.
 _SOLVED = f"""SELECT {joined("solve_ms")} FROM (
     SELECT solve_ms FROM event WHERE site = $1 AND id >= $2 AND id < $3 AND stage = $4 AND solve_ms IS NOT NULL
@@ -148,12 +164,14 @@ async def name_values(values: Sequence[tuple[int, int, int]], words: KnownWords)
         elif dimension in named and value in texts:
             named[dimension][texts[value]] += count
     return ValueCounts(
-        actions=named[Dimension.ACTION],
+        actions=named[Dimension.ACTION] - named[Dimension.CHECK_ACTION],
         routes=named[Dimension.ROUTE],
         reasons=named[Dimension.REASON],
-        labels=named[Dimension.LABEL],
+        labels=named[Dimension.LABEL] - named[Dimension.CHECK_LABEL],
         agents=named[Dimension.AGENT],
         solve_types=solve_types,
+        refused=Causes(named[Dimension.REFUSED_RULE], named[Dimension.REFUSED_REASON]),
+        would=Causes(named[Dimension.WOULD_RULE], named[Dimension.WOULD_REASON]),
     )
 
 
@@ -163,7 +181,7 @@ def _add_up(rows: Iterable[Row]) -> _Found:
         if sign == _COUNTED:
             _add(found, _pairs(*columns[:2]))
             continue
-        for dimension, text in zip(_DIMENSIONS, columns, strict=True):
+        for dimension, text in zip(_COLUMNS, columns, strict=True):
             # Reasons and labels are arrays, `[1,7],[],[2]`: without brackets they are one list, with gaps.
             counted = Counter(text.translate(_BRACKETS).split(",") if text else ())
             _add(found, ((packed_key(dimension, int(value)), sign * n) for value, n in counted.items() if value))

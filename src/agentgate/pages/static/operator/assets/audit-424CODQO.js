@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-GSZQLIXS.js";import"./chunk-UOX5QX6G.js";import"./chunk-BRJTMVPD.js";import"./chunk-BWCVF6VK.js";import"./chunk-HA4SGK25.js";import"./chunk-PSD6QRGP.js";import"./chunk-OBQVVRPD.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
