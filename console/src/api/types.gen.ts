@@ -1195,6 +1195,9 @@ export interface ManagedGroupDocument {
   version: number;
   overrides?: GroupOverrides;
   scope_down?: MatchDocument;
+  from?: string;
+  until?: string;
+  weekdays?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
   [name: string]: unknown;
 }
 
@@ -1235,6 +1238,9 @@ export interface MatchDocument {
   not_asns?: (number | string)[];
   headers?: HeaderConditions;
   not_headers?: HeaderConditions;
+  query?: QueryConditions;
+  not_query?: QueryConditions;
+  more_parameters_than?: number;
   [name: string]: unknown;
 }
 
@@ -1574,6 +1580,9 @@ export interface PublishedKey {
   x: string;
 }
 
+/** Query parameters with patterns for their values. */
+export type QueryConditions = Record<string, string[]>;
+
 /** Readiness to decide. */
 export interface ReadinessState {
   status: "degraded" | "ready" | "unavailable";
@@ -1673,6 +1682,9 @@ export interface RuleDocument {
   match: MatchDocument;
   action: "allow" | "challenge" | "block" | "drop" | "count";
   routes?: string[];
+  from?: string;
+  until?: string;
+  weekdays?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
   response?: RuleResponseDocument;
   [name: string]: unknown;
 }
@@ -1713,6 +1725,9 @@ export interface RuleMatch {
   not_methods?: string[];
   paths?: string[];
   not_paths?: string[];
+  query?: Record<string, string[]>;
+  not_query?: Record<string, string[]>;
+  more_parameters_than?: number;
   hosts?: string[];
   not_hosts?: string[];
 }
@@ -2535,6 +2550,8 @@ export interface Witness {
   host?: string;
   path?: string;
   headers?: Record<string, string>;
+  query?: Record<string, string>;
+  parameters?: number;
 }
 
 /**

@@ -19,7 +19,7 @@ from agentgate.sites.rules.patterns.predicates import HOST, PATH, USER_AGENT, Pr
 from agentgate.sites.rules.records import RuleSet
 from agentgate.sites.rules.replay_records import BacktestFlip, BacktestReport, ReplayedEvent
 from agentgate.sites.rules.repositories.replay import SqlReplay
-from agentgate.sites.rules.request_conditions import NOT
+from agentgate.sites.rules.request_conditions import MORE_THAN, NOT
 
 MOST_EVENTS = 1_000_000
 # Events that saving rules is compared with: a share needs no more, and the caller waits.
@@ -35,9 +35,16 @@ BUSY_RETRY_S = 10
 # Replaces the rule where several could have decided with the same outcome.
 UNTOLD_RULE = "(unknown)"
 _ONE_OF_SEVERAL = {outcome: RuleVerdict(outcome, UNTOLD_RULE) for outcome in Outcome}
-# Conditions on parts that no event has: address, headers, path, host.
+# Conditions on parts that no event has: address, headers, path, query, host.
 UNTOLD_KEYS = frozenset(
-    prefix + key for key in ("networks", "user_agents", "headers", "paths", "hosts") for prefix in ("", NOT)
+    [
+        MORE_THAN,
+        *(
+            f"{no}{key}"
+            for key in ("networks", "user_agents", "headers", "paths", "query", "hosts")
+            for no in ("", NOT)
+        ),
+    ]
 )
 # The methods that events name.
 KNOWN_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"))

@@ -138,13 +138,13 @@ async def test_one_account_neither_fills_the_queue_nor_keeps_others_from_saving(
 
 
 def traced(sample: SampleFacts) -> list[tuple[str, bool]]:
-    return [(step.rule, step.matched) for step in explain(RULES, sample).trace]
+    return [(step.rule, step.matched) for step in explain(RULES, sample, 0).trace]
 
 
 def test_an_explanation_follows_the_rules_to_the_one_that_decides() -> None:
     sample = SampleFacts(labels=("net.tor",), scores={"bot": 0.9}, route="/x", action="login")
 
-    report = explain(RULES, sample)
+    report = explain(RULES, sample, 0)
 
     assert (report.outcome, report.rule) == ("block", "tor")
     assert traced(sample) == [("watch", True), ("api", False), ("tor", True)]
@@ -152,7 +152,7 @@ def test_an_explanation_follows_the_rules_to_the_one_that_decides() -> None:
 
 
 def test_an_explanation_shows_why_rules_do_not_match() -> None:
-    report = explain(RULES, SampleFacts(labels=("ua.git",), scores={"bot": 0.5}, route="*", action=None))
+    report = explain(RULES, SampleFacts(labels=("ua.git",), scores={"bot": 0.5}, route="*", action=None), 0)
 
     assert (report.outcome, report.rule is report.action) == ("allow", True)
     assert [step.because for step in report.trace[2:]] == ["net.tor is missing", "the bot score 0.5 is below 0.8"]
@@ -160,7 +160,7 @@ def test_an_explanation_shows_why_rules_do_not_match() -> None:
 
 @pytest.mark.parametrize(("route", "action"), [("/api/*", None), ("/api/v2", "x"), ("/", "pay")])
 def test_an_explanation_agrees_with_the_compiled_rules_about_routes(route: str, action: str | None) -> None:
-    report = explain(RULES, SampleFacts(labels=(), scores={}, route=route, action=action))
+    report = explain(RULES, SampleFacts(labels=(), scores={}, route=route, action=action), 0)
 
     assert report.rule == report.trace[-1].rule == "api"
 
@@ -177,6 +177,6 @@ def test_an_explanation_agrees_with_the_compiled_rules_about_routes(route: str, 
 def test_each_condition_shows_why_it_does_not_hold(match: dict[str, object], because: str) -> None:
     rules = RuleSet(version="1", rules=[{"name": "a", "match": match, "action": "block"}], default_action="allow")
 
-    report = explain(rules, SampleFacts(labels=("ua.git",), scores={"bot": 1.0}, route="*", action=None))
+    report = explain(rules, SampleFacts(labels=("ua.git",), scores={"bot": 1.0}, route="*", action=None), 0)
 
     assert [(step.matched, step.because) for step in report.trace] == [(False, because)]
