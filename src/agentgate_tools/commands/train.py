@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from agentgate.lib.enums import ModelKind, ModelType
 from agentgate_tools.commands.command import CommandAnswer, CommandRefused, PrintedTable, read_file
 from agentgate_tools.commands.parameters import Argument, Option
+from agentgate_tools.commands.progress import Progress
 
 if TYPE_CHECKING:
     from agentgate_tools.training.result import Trained
@@ -83,8 +84,13 @@ def _train(options: TrainOptions, text: str) -> "tuple[Trained, str]":
         folds=options.folds,
         least_labels=options.min_labels,
     )
-    trained = train(read_labels(text), plan)
-    return trained, report_page(trained)
+    with Progress() as progress:
+        progress.begin("reading the labels")
+        rows = read_labels(text)
+        progress.begin(f"fitting and validating the {options.kind} model in {options.folds} folds")
+        trained = train(rows, plan)
+        progress.begin("writing the report")
+        return trained, report_page(trained)
 
 
 def _read(name: str) -> str:
