@@ -281,6 +281,28 @@ def test_protect_creates_site_secret_and_file_once(run: Command, tmp_path: Path,
     assert "not the address of a site" in run("protect", "ftp://x", "--proxy", "nginx").stderr
 
 
+def test_protect_and_the_installation_page_show_charges_of_sites_with_prices(
+    run: Command, tmp_path: Path, service: RunningService
+) -> None:
+    policy = {"default": "challenge", "quotaPerMinute": 60, "actions": {"submit": {"price": "USD 0.05"}}}
+    texts = {}
+    for name in ("free", "priced"):
+        given = ("site", "create", name, "--origin", f"https://{name}.example", "--site-key", f"site_cli_{name}")
+        assert run(*given).returncode == 0
+        if name == "priced":
+            changed = service.operator.put(f"/v1/admin/sites/site_cli_{name}/agent-policy", json=policy)
+            assert changed.status_code == 200, changed.text
+        told = run("protect", f"https://{name}.example", "--proxy", "nginx", "--no-watch", "--out", name)
+        assert told.returncode == 0, told.stderr
+        shown = service.operator.get(f"/v1/admin/sites/site_cli_{name}/adapters/nginx").json()["files"]
+        texts[name] = [(tmp_path / name / "agentgate.conf").read_text(), *(each["text"] for each in shown)]
+
+    header = "add_header Crawler-Charged $agentgate_charged always;"
+    assert not any("Crawler-Charged" in text for text in texts["free"])
+    # The complete file of protect, and of the page the complete file and the include for server {}.
+    assert [header in text for text in texts["priced"]].count(True) == 3
+
+
 FRONT_PAGE = b"""<link rel="alternate" type="application/rss+xml" href="/blog/feed/">
 <link rel="alternate stylesheet" type="text/css" href="/a.css"><link rel="alternate" hreflang="de">
 <link rel=alternate type=application/atom+xml href="?feed=atom">
