@@ -122,6 +122,15 @@ export interface AgentActionTerms {
   handoff?: boolean;
 }
 
+/** The verdict on this very request, with its reason. */
+export interface AgentCheckResult {
+  verdict: AgentVerdict;
+  reason?: string;
+  agent?: string;
+  keyId?: string;
+  signatures: CheckedSignature[];
+}
+
 /** A policy's entry for one agent. */
 export interface AgentEntry {
   decision: AgentPolicyDecision;
@@ -171,6 +180,14 @@ export type AgentPolicyDecision = "allow" | "deny";
 
 /** An agent policy's rule for unlisted agents. */
 export type AgentPolicyDefault = "allow" | "block" | "challenge";
+
+/** What is known about the identity of an agent. */
+export type AgentVerdict = "invalid" | "unsigned" | "unverified" | "verified";
+
+/** Header lines that a site adds to its pages; none before its owner has decided about AI use. */
+export interface AiHeaders {
+  headers: Record<string, string>;
+}
 
 /** A site's setting for one purpose of AI operators and agents. */
 export type AiUseChoice = "allow" | "block" | "challenge" | "price";
@@ -453,6 +470,21 @@ export interface CheckedRules {
   warnings: RuleLint[];
 }
 
+/**
+ * One signature. `base` is the signature base that AgentGate computed (RFC 9421 2.5).
+ *
+ * `keys` are the thumbprints of the key set at `keySet`; absent if the set was not read.
+ */
+export interface CheckedSignature {
+  label: string;
+  covered: string[];
+  agent?: string;
+  keySet?: string;
+  keys?: string[];
+  base?: string;
+  problem?: string;
+}
+
 /** The form of the page. The token is from the browser check; `remember` pre-approves further uses. */
 export interface ChoiceInput {
   choice: "approve" | "decline";
@@ -628,6 +660,7 @@ export interface CustomerSiteInput {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   aiUse?: SiteAiUse;
+  robotsTxt?: string;
   siteKey?: string;
 }
 
@@ -1496,6 +1529,7 @@ export interface OwnSiteInput {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   aiUse?: SiteAiUse;
+  robotsTxt?: string;
 }
 
 /** The current and the new password. */
@@ -1973,6 +2007,7 @@ export interface SiteChange {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   aiUse?: SiteAiUse;
+  robotsTxt?: string;
 }
 
 /** Everything about one site. */
@@ -1998,6 +2033,7 @@ export interface SiteDetail {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   aiUse?: SiteAiUse;
+  robotsTxt?: string;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
@@ -2051,6 +2087,7 @@ export interface SiteInput {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   aiUse?: SiteAiUse;
+  robotsTxt?: string;
   siteKey?: string;
   customerId?: string;
   customerName?: string;
@@ -2114,6 +2151,7 @@ export interface SiteSummary {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   aiUse?: SiteAiUse;
+  robotsTxt?: string;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;

@@ -27,7 +27,7 @@ from agentgate.agents.ledger import (
     range_of,
     write_table,
 )
-from agentgate.agents.signing.explain import AgentCheckResult, SignatureExplainer
+from agentgate.agents.signature_check import AgentCheckResult, SignatureExplainer
 from agentgate.agents.signing.key_sets import read_key
 from agentgate.agents.submission_repository import SubmissionStore
 from agentgate.agents.submit.submissions import SubmissionAnswer, SubmissionInput, Submissions, charged_in

@@ -10,8 +10,8 @@ from agentgate.agents.handoff.repository import GrantStore, HandoffStore
 from agentgate.agents.jobs import handoff_jobs, replay_jobs, submission_jobs
 from agentgate.agents.policy_checker import AgentPolicyChecker
 from agentgate.agents.policy_decision import Quotas
+from agentgate.agents.signature_check import SignatureExplainer
 from agentgate.agents.signing.directories import KeyDirectories, open_directories
-from agentgate.agents.signing.explain import SignatureExplainer
 from agentgate.agents.signing.nonce_board import NonceBoard
 from agentgate.agents.signing.repository import Replays, ReplayStore
 from agentgate.agents.signing.verify import AgentVerifier

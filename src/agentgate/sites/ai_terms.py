@@ -40,7 +40,7 @@ def header_lines(use: AiUse, license_url: str) -> list[tuple[str, str]]:
 def robots_txt(own: str, use: AiUse | None, crawlers: Iterable[NamedCrawler], license_url: str) -> str:
     """Return the owner's file and the block for the site's AI use.
 
-    A crawler follows the groups of its name only, so the rules for `*` stay with the crawlers that are let in.
+    A crawler follows the groups of its name only, so the rules for `*` apply to the allowed crawlers.
     """
     own = own.rstrip("\n")
     if use is None:

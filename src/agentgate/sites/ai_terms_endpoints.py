@@ -1,4 +1,4 @@
-"""The AI terms of a site over HTTP, for anybody: robots.txt, the RSL license, and header lines for the site's pages."""
+"""The AI terms of a site over public HTTP: robots.txt, the RSL license, and header lines for the site's pages."""
 
 from collections.abc import Callable, Sequence
 

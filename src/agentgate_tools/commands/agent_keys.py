@@ -73,7 +73,7 @@ def signed_headers(key: AgentSigningKey, host: str, body: bytes, *, created_s: i
         f'("@authority";req "content-digest");created={created_s};expires={created_s + hours * 3600}'
         f';keyid="{key.keyid}";alg="ed25519";tag="{TAG}"'
     )
-    signature = base64.b64encode(key.sign(_base(host, digest, parameters))).decode()
+    signature = base64.b64encode(key.sign(_signed_text(host, digest, parameters))).decode()
     return {
         "Content-Type": MEDIA_TYPE,
         "Content-Digest": digest,
@@ -82,7 +82,7 @@ def signed_headers(key: AgentSigningKey, host: str, body: bytes, *, created_s: i
     }
 
 
-def _base(host: str, digest: str, parameters: str) -> bytes:
+def _signed_text(host: str, digest: str, parameters: str) -> bytes:
     lines = (f'"@authority";req: {host}', f'"content-digest": {digest}', f'"@signature-params": {parameters}')
     return "\n".join(lines).encode()
 
@@ -153,6 +153,6 @@ def _signature_finding(body: bytes, headers: dict[str, str], host: str, now_ms: 
         is_fresh = isinstance(expires, int) and now_ms < expires * SECOND_MS
         if listed is None or found.parameters.get("tag") != TAG or not is_fresh or label not in signatures:
             continue
-        if listed.key.has_signed(_base(host, digest, found.text), signatures[label]):
+        if listed.key.has_signed(_signed_text(host, digest, found.text), signatures[label]):
             return "ok", f"the response is signed with key {found.parameters['keyid']!s}"
     return "error", "no signature of the response is valid for this host, now"

@@ -5,8 +5,8 @@ from typing import Any
 
 import httpx
 
-from agentgate.agents.signing.explain import PER_SOURCE
-from tests.api.public.test_real_agents import CapturedAgent, directories
+from agentgate.agents.signature_check import PER_SOURCE
+from tests.api.public.captured_agents import CapturedAgent, directories
 from tests.support.service import RunningService
 
 

@@ -5,7 +5,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.api.public.test_ai_operators import use_for
+from tests.api.public.ai_use import use_for
 from tests.support.gateway import Gate
 from tests.support.service import RunningService
 
@@ -36,7 +36,7 @@ def test_closed_uses_are_disallowed_by_name(service: RunningService, choice: str
     assert "Content-Usage: search=y, train-ai=n\n" in read(gate, "robots.txt").text
 
 
-def test_the_owners_file_remains_in_force(service: RunningService) -> None:
+def test_the_owners_file_comes_first(service: RunningService) -> None:
     gate = Gate(service)
     service.operator.patch(f"/v1/admin/sites/{gate.site_key}", json={"robotsTxt": OWN})
     use_for(gate, training="allow", search="block")

@@ -69,7 +69,7 @@ class SignatureExplainer:
         try:
             signatures = [self._explained(each, message) for each in tagged_signatures(message.headers)]
         except Unreadable:
-            # The reason is that of the verdict.
+            # The verdict has the reason.
             signatures = []
         return AgentCheckResult(
             verdict=identity.verdict,
