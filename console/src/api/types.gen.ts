@@ -181,7 +181,7 @@ export type AgentPolicyDecision = "allow" | "deny";
 /** An agent policy's rule for unlisted agents. */
 export type AgentPolicyDefault = "allow" | "block" | "challenge";
 
-/** What is known about the identity of an agent. */
+/** Result of the verification of an agent. */
 export type AgentVerdict = "invalid" | "unsigned" | "unverified" | "verified";
 
 /** Header lines that a site adds to its pages; none before its owner has decided about AI use. */
@@ -1228,6 +1228,9 @@ export interface ManagedGroupDocument {
   version: number;
   overrides?: GroupOverrides;
   scope_down?: MatchDocument;
+  from?: string;
+  until?: string;
+  weekdays?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
   [name: string]: unknown;
 }
 
@@ -1268,6 +1271,9 @@ export interface MatchDocument {
   not_asns?: (number | string)[];
   headers?: HeaderConditions;
   not_headers?: HeaderConditions;
+  query?: QueryConditions;
+  not_query?: QueryConditions;
+  more_parameters_than?: number;
   [name: string]: unknown;
 }
 
@@ -1608,6 +1614,9 @@ export interface PublishedKey {
   x: string;
 }
 
+/** Query parameters with patterns for their values. */
+export type QueryConditions = Record<string, string[]>;
+
 /** Readiness to decide. */
 export interface ReadinessState {
   status: "degraded" | "ready" | "unavailable";
@@ -1707,6 +1716,9 @@ export interface RuleDocument {
   match: MatchDocument;
   action: "allow" | "challenge" | "block" | "drop" | "count";
   routes?: string[];
+  from?: string;
+  until?: string;
+  weekdays?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
   response?: RuleResponseDocument;
   [name: string]: unknown;
 }
@@ -1747,6 +1759,9 @@ export interface RuleMatch {
   not_methods?: string[];
   paths?: string[];
   not_paths?: string[];
+  query?: Record<string, string[]>;
+  not_query?: Record<string, string[]>;
+  more_parameters_than?: number;
   hosts?: string[];
   not_hosts?: string[];
 }
@@ -2573,6 +2588,8 @@ export interface Witness {
   host?: string;
   path?: string;
   headers?: Record<string, string>;
+  query?: Record<string, string>;
+  parameters?: number;
 }
 
 /**
