@@ -94,7 +94,6 @@ class SiteView(Struct, frozen=True, kw_only=True):
     wanted_programs: frozenset[str] = frozenset()
     # Whether paths of refused programs are collected for the owner.
     suggestions: bool = True
-    # Binding of its tokens to their holders.
     token_binding: TokenBinding = TokenBinding.NETWORK
     # Issuers of private tokens that it trusts.
     private_token_issuers: tuple[Issuer, ...] = ()
