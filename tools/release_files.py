@@ -3,7 +3,7 @@
 
 Wheels of the server for each Python of this machine and the client's, sdists, npm packages, archives of the PHP and Go
 clients, the WordPress plug-in, the Debian package, notes, SBOM, provenance, checksums and their signature. The same
-commit gives the same files, but for the Debian package of another machine.
+commit gives the same files, except the Debian package of another machine.
 """
 
 import argparse

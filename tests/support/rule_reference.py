@@ -83,7 +83,7 @@ def applies(routes: list[str], request: dict[str, Any]) -> bool:
     return False
 
 
-# What each condition of the labels and scores means. A new condition is a line here.
+# The meaning of each condition on labels and scores. A new condition is a line here.
 MEANINGS: dict[str, Callable[[Any, dict[str, Any], dict[str, Any]], bool]] = {
     "all_labels": lambda given, _, request: all(label in request["labels"] for label in given),
     "any_labels": lambda given, _, request: any(label in request["labels"] for label in given),

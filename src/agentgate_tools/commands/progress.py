@@ -1,4 +1,4 @@
-"""What a command does while it runs, on standard error: one changing line on a terminal, plain lines elsewhere."""
+"""Progress of a running command on standard error: one changing line on a terminal, plain lines elsewhere."""
 
 import sys
 import time

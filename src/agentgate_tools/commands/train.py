@@ -115,7 +115,7 @@ def _extra_needed() -> Iterator[None]:
         if (missing.name or "").partition(".")[0] not in {"sklearn", "numpy", "scipy"}:
             raise
         raise CommandRefused(
-            f"training needs scikit-learn ({missing.name} is not installed); run: pip install 'agentgate-server[train]'"
+            f"training needs scikit-learn ({missing.name} is not installed); run: pip install scikit-learn"
         ) from None
 
 
