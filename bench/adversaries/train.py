@@ -24,7 +24,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--only", default="", help="parts of names with commas between")
     parser.add_argument("--minutes", type=float, default=600, help="begin no session later than this (600)")
     parser.add_argument("--lines", type=Path, help="add one line of JSON for each session there")
-    parser.add_argument("--kept", type=Path, help="labelled sessions of earlier runs, to which these are added")
+    parser.add_argument("--kept", type=Path, help="labeled sessions of earlier runs, to which these are added")
     parser.add_argument("--lanes", type=int, default=2)
     parser.add_argument(
         "--least", type=int, default=training.LEAST_LABELS, help="train with no fewer labels than this, 20 at least"
@@ -35,7 +35,7 @@ def read_options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def collect(lab: Laboratory, runner: Runner, options: argparse.Namespace) -> list[training.Labelled]:
+def collect(lab: Laboratory, runner: Runner, options: argparse.Namespace) -> list[training.Labeled]:
     """Run the sessions, label them, and return them with those that were kept."""
     earlier = training.read_kept(options.kept)
     plans = make_plans(options.sessions, "both", options.only)
@@ -58,12 +58,12 @@ def main() -> None:
         folder = Path(name)
         with laboratory(folder, options.lanes) as lab:
             runner = Runner(lab, packages.find_tools(), folder, told(options.lines))
-            labelled = collect(lab, runner, options)
-            tuning, _ = training.halves_of(labelled)
+            labeled = collect(lab, runner, options)
+            tuning, _ = training.halves_of(labeled)
             active = read_model(training.SHIPPED.read_bytes())
             models: dict[str, ModelFile] = {"shipped": active}
             models.update({kind: training.train(tuning, folder, kind, options.least) for kind in TYPES})
-            better = [kind for kind in TYPES if training.is_better(models[kind], active, labelled)]
+            better = [kind for kind in TYPES if training.is_better(models[kind], active, labeled)]
             chosen = better[0] if better else TYPES[0]
             written = (folder / f"model-{chosen}.json").read_bytes()
             training.install(lab, written)
@@ -75,7 +75,7 @@ def main() -> None:
                 assert promoted.status_code == 200, promoted.text
                 options.model.write_bytes(training.as_shipped(written))
                 said = f"the {chosen} model `{models[chosen].version}` was promoted, and is the one that is shipped."
-            options.report.write_text(training.report(models, labelled, compared, said))
+            options.report.write_text(training.report(models, labeled, compared, said))
             print(said)
 
 

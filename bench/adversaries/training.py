@@ -49,7 +49,7 @@ USUAL = ("browser.evidence", "probes.right", "ua.browser")
 
 
 @dataclass(frozen=True)
-class Labelled:
+class Labeled:
     """A decision of the lab as the export has it, and what is known of its session."""
 
     exported: dict[str, Any]
@@ -77,27 +77,25 @@ def label(lab: Laboratory, results: Sequence[Result]) -> None:
             assert reply.status_code in (200, 201), reply.text
 
 
-def export(lab: Laboratory, results: Sequence[Result]) -> list[Labelled]:
+def export(lab: Laboratory, results: Sequence[Result]) -> list[Labeled]:
     """Return the labels as `agentgate labels export` would, each with its session."""
     by_decision = {decision: result for result in results for decision in result.decisions}
-    found: list[Labelled] = []
+    found: list[Labeled] = []
     query: dict[str, str] = {"siteKey": SITE_KEY, "limit": "1000"}
     while True:
         page = lab.service.operator.get("/v1/admin/labels", params=query).json()
         items = page.get("items") or page.get("labels") or []
-        found += [
-            Labelled(item, by_decision[item["decisionId"]]) for item in items if item["decisionId"] in by_decision
-        ]
+        found += [Labeled(item, by_decision[item["decisionId"]]) for item in items if item["decisionId"] in by_decision]
         cursor = page.get("nextCursor") or page.get("next")
         if not cursor:
             return found
         query["cursor"] = cursor
 
 
-def train(labelled: Sequence[Labelled], folder: Path, kind: str, least: int = LEAST_LABELS) -> ModelFile:
+def train(labeled: Sequence[Labeled], folder: Path, kind: str, least: int = LEAST_LABELS) -> ModelFile:
     """Run `agentgate train` on these labels."""
     source, model = folder / "labels.ndjson", folder / f"model-{kind}.json"
-    source.write_text("".join(json.dumps(item.exported) + "\n" for item in labelled))
+    source.write_text("".join(json.dumps(item.exported) + "\n" for item in labeled))
     command = [sys.executable, "-m", "agentgate", "train", str(source), "--kind", "bot", "--type", kind]
     command += ["--out", str(model), "--report", str(folder / f"report-{kind}.html"), "--min-labels", str(least)]
     command += ["--exclude", ",".join(NOT_LEARNED)]
@@ -123,33 +121,33 @@ class Quality:
         return f"{self.threshold:.2f} | {self.people_found} of {self.people} | {self.bots_found} of {self.bots}"
 
 
-def quality(model: ModelFile, labelled: Sequence[Labelled], threshold: float) -> Quality:
+def quality(model: ModelFile, labeled: Sequence[Labeled], threshold: float) -> Quality:
     """Count who is at the threshold or above it."""
     scorer = make_scorer(model)
-    people = [item.score(scorer) for item in labelled if item.person]
-    bots = [item.score(scorer) for item in labelled if not item.person]
+    people = [item.score(scorer) for item in labeled if item.person]
+    bots = [item.score(scorer) for item in labeled if not item.person]
     above = [sum(score >= threshold for score in scores) for scores in (people, bots)]
     return Quality(threshold, len(people), above[0], len(bots), above[1])
 
 
-def threshold_for(model: ModelFile, labelled: Sequence[Labelled]) -> float:
+def threshold_for(model: ModelFile, labeled: Sequence[Labeled]) -> float:
     """Return the lowest threshold at which so few people are found as the bar allows."""
     for threshold in STEPS:
-        found = quality(model, labelled, threshold)
+        found = quality(model, labeled, threshold)
         if found.people_found <= MOST_PEOPLE * found.people:
             return threshold
     return 1.0
 
 
-def halves_of(labelled: Sequence[Labelled]) -> tuple[list[Labelled], list[Labelled]]:
+def halves_of(labeled: Sequence[Labeled]) -> tuple[list[Labeled], list[Labeled]]:
     """Split by the session's half."""
-    tuning = [item for item in labelled if item.result.half == TUNING]
-    return tuning, [item for item in labelled if item.result.half == HELD_OUT]
+    tuning = [item for item in labeled if item.result.half == TUNING]
+    return tuning, [item for item in labeled if item.result.half == HELD_OUT]
 
 
-def people_in(labelled: Sequence[Labelled]) -> int:
+def people_in(labeled: Sequence[Labeled]) -> int:
     """Count decisions about people."""
-    return sum(item.person for item in labelled)
+    return sum(item.person for item in labeled)
 
 
 def highest_alone(model: ModelFile) -> tuple[float, str]:
@@ -161,14 +159,14 @@ def highest_alone(model: ModelFile) -> tuple[float, str]:
     return max(*checked, *((float(scorer.score(("ua.browser", label), {})), label) for label in single))
 
 
-def is_better(candidate: ModelFile, active: ModelFile, labelled: Sequence[Labelled]) -> bool:
+def is_better(candidate: ModelFile, active: ModelFile, labeled: Sequence[Labeled]) -> bool:
     """Tell whether a candidate finds more held-out bots where rules ask, and no person where they may.
 
     Nor may one label of evidence be enough, or a known program be lost.
     """
-    _, held_out = halves_of(labelled)
+    _, held_out = halves_of(labeled)
     new, old = quality(candidate, held_out, ASKED), quality(active, held_out, ASKED)
-    people = quality(candidate, labelled, POSSIBLE)
+    people = quality(candidate, labeled, POSSIBLE)
     is_fair = people.people_found <= MOST_PEOPLE * people.people and highest_alone(candidate)[0] < POSSIBLE
     return is_fair and not lost(candidate, active) and new.bots_found > old.bots_found
 
@@ -179,19 +177,19 @@ def lost(candidate: ModelFile, active: ModelFile) -> list[str]:
     return [" + ".join(labels) for labels in KNOWN if new.score(labels, {}) < POSSIBLE <= float(old.score(labels, {}))]
 
 
-def read_kept(path: Path | None) -> list[Labelled]:
+def read_kept(path: Path | None) -> list[Labeled]:
     """Return the labeled sessions of earlier runs."""
     if path is None or not path.exists():
         return []
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    return [Labelled(line["exported"], Result(**line["session"])) for line in lines]
+    return [Labeled(line["exported"], Result(**line["session"])) for line in lines]
 
 
-def keep(path: Path | None, labelled: Sequence[Labelled]) -> None:
+def keep(path: Path | None, labeled: Sequence[Labeled]) -> None:
     """Add labeled sessions to a file."""
     if path is not None:
         with path.open("a") as file:
-            for item in labelled:
+            for item in labeled:
                 file.write(json.dumps({"exported": item.exported, "session": item.result.line()}) + "\n")
 
 
@@ -222,7 +220,7 @@ PAGE = """\
 # The bot model and the lab
 
 What `python -m bench.adversaries.train` found when it ran last: the [lab](lab.md)'s sessions and a part of the made-up
-population at the gateway, labelled and learned through the [product's own pipeline](training.md): feature capture,
+population at the gateway, labeled and learned through the [product's own pipeline](training.md): feature capture,
 labels, `agentgate train`, candidate, compare, promote. Learned on the tuning half, judged on the other.
 
 **Result**: {said}
@@ -262,9 +260,9 @@ Of `GET /v1/admin/models/bot/compare`, after the gateway's requests and a few se
 """
 
 
-def report(models: dict[str, ModelFile], labelled: Sequence[Labelled], compared: dict[str, Any], said: str) -> str:
+def report(models: dict[str, ModelFile], labeled: Sequence[Labeled], compared: dict[str, Any], said: str) -> str:
     """Return the page about it, as Markdown."""
-    tuning, held_out = halves_of(labelled)
+    tuning, held_out = halves_of(labeled)
     rows = [
         f"| {name} (`{model.version}`) | {half} | {where} | {quality(model, some, threshold).line} |"
         for name, model in models.items()
@@ -290,7 +288,7 @@ def report(models: dict[str, ModelFile], labelled: Sequence[Labelled], compared:
     )
 
 
-def _places(labelled: Sequence[Labelled]) -> list[tuple[str, list[Labelled]]]:
+def _places(labeled: Sequence[Labeled]) -> list[tuple[str, list[Labeled]]]:
     """Split by where the decision was made."""
-    at_gateway = [item for item in labelled if item.result.driver == "gateway"]
-    return [("browser check", [item for item in labelled if item not in at_gateway]), ("gateway", at_gateway)]
+    at_gateway = [item for item in labeled if item.result.driver == "gateway"]
+    return [("browser check", [item for item in labeled if item not in at_gateway]), ("gateway", at_gateway)]

@@ -13,7 +13,7 @@ from agentgate.decision.scoring.model_file import MOST_FEATURES
 from agentgate.decision.signals.facts import Observation
 from agentgate.decision.signals.numbers import NUMBERS
 from agentgate.lib.enums import LabelSource
-from agentgate_tools.training.labels import Example, LabelledDecision, TrainingRefused
+from agentgate_tools.training.labels import Example, LabeledDecision, TrainingRefused
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
@@ -80,7 +80,7 @@ def rows_for(examples: Sequence[Example], options: RowOptions) -> TrainingRows:
     )
 
 
-def observation(decision: LabelledDecision) -> Observation:
+def observation(decision: LabeledDecision) -> Observation:
     """Return a decision's evidence as signals would have made it."""
     return Observation(labels=tuple(sorted(set(decision.evidence.labels))), numbers=_figures(decision) or {})
 
@@ -92,7 +92,7 @@ def _with_figures(examples: Sequence[Example]) -> tuple[list[Example], list[str]
     return captured, sorted(NUMBERS)
 
 
-def _figures(decision: LabelledDecision) -> Mapping[str, float] | None:
+def _figures(decision: LabeledDecision) -> Mapping[str, float] | None:
     features = decision.evidence.features
     if features is None:
         return None
@@ -132,6 +132,6 @@ def _varying(examples: Sequence[Example], numbers: Sequence[str]) -> list[str]:
     return [name for name in numbers if len(seen[name]) > 1]
 
 
-def _values(decision: LabelledDecision, names: Sequence[str]) -> list[float]:
+def _values(decision: LabeledDecision, names: Sequence[str]) -> list[float]:
     labels, figures = set(decision.evidence.labels), _figures(decision) or {}
     return [float(name in labels) if name not in NUMBERS else float(figures.get(name, 0.0)) for name in names]

@@ -8,7 +8,7 @@ from agentgate.decision.scoring.model_file import read_model
 from bench.adversaries import training
 from bench.adversaries.personas import HELD_OUT, TUNING
 from bench.adversaries.runner import Result
-from bench.adversaries.training import Labelled
+from bench.adversaries.training import Labeled
 
 ROBOT = ("browser.debugger", "input.robotic")
 
@@ -19,7 +19,7 @@ def model(weight, *, bias=-6.0):
     return read_model(json.dumps({**file, "features": ROBOT, "weights": [weight, weight]}))
 
 
-def labelled(number, kind, half, *labels):
+def labeled(number, kind, half, *labels):
     evidence = {
         "time": "2026-11-17T11:00:00.000Z",
         "kind": "challenge",
@@ -33,16 +33,16 @@ def labelled(number, kind, half, *labels):
         "updatedAt": "2026-11-17T11:00:01.000Z",
         "evidence": evidence,
     }
-    return Labelled(exported, Result(kind, "driver", "variant", half, 1))
+    return Labeled(exported, Result(kind, "driver", "variant", half, 1))
 
 
 @pytest.fixture
 def decisions():
     """Twenty people and forty bots, of which a quarter shows nothing."""
-    found = [labelled(number, "person", (TUNING, HELD_OUT)[number % 2]) for number in range(20)]
+    found = [labeled(number, "person", (TUNING, HELD_OUT)[number % 2]) for number in range(20)]
     for number in range(20, 60):
         shown = ROBOT if number % 4 else ()
-        found.append(labelled(number, "bot", (TUNING, HELD_OUT)[number // 4 % 2], *shown))
+        found.append(labeled(number, "bot", (TUNING, HELD_OUT)[number // 4 % 2], *shown))
     return found
 
 
@@ -59,7 +59,7 @@ def test_the_threshold_is_the_lowest_without_a_person(decisions):
 def test_better_is_who_finds_more_and_no_person(decisions):
     assert training.is_better(model(4.5), model(0.0), decisions)
     assert not training.is_better(model(0.0), model(4.5), decisions)
-    spoiled = [*decisions, labelled(99, "person", HELD_OUT, *ROBOT)]
+    spoiled = [*decisions, labeled(99, "person", HELD_OUT, *ROBOT)]
     assert not training.is_better(model(4.5), model(0.0), spoiled)
 
 

@@ -7,7 +7,7 @@ from msgspec import UnsetType
 
 from agentgate.decision.scoring.features import SCORE_LABELS, band_labels
 from agentgate.decision.scoring.model_file import read_model
-from agentgate.decision.scoring.models import find_model, summarise
+from agentgate.decision.scoring.models import find_model, summarize
 from agentgate.decision.scoring.records import (
     CompareReport,
     LabelRates,
@@ -45,7 +45,7 @@ async def compare(
     candidate = await find_model(store.read, kind, ModelRole.CANDIDATE)
     if active is None or candidate is None:
         raise Refused("invalid_request", f"There is no candidate of kind {kind} to compare. Install one first.")
-    summaries = summarise(active), summarise(candidate)
+    summaries = summarize(active), summarize(candidate)
     since = Moment(now - COMPARED_DAYS * DAY_MS)
     found = await samples.newest(
         kind,

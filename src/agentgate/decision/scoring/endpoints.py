@@ -197,7 +197,7 @@ async def install_model(call: Call, body: ModelFile, stores: ScoringStores) -> M
     )
     await stores.models.save_model(model)
     await _record(stores, call, Action.MODEL_CANDIDATE, kind, versions=(_version(before), body.version))
-    return models.summarise(model)
+    return models.summarize(model)
 
 
 async def clear_model(call: Call, stores: ScoringStores) -> ClearedModel:
@@ -207,7 +207,7 @@ async def clear_model(call: Call, stores: ScoringStores) -> ClearedModel:
     candidate = await stores.models.find_model(kind, ModelRole.CANDIDATE)
     if candidate is None:
         raise Refused("not_found", f"There is no candidate of kind {kind}.")
-    version = models.summarise(candidate).version
+    version = models.summarize(candidate).version
     await stores.models.delete_model(kind, ModelRole.CANDIDATE)
     await _record(stores, call, Action.MODEL_CANDIDATE, kind, versions=(version, None))
     return ClearedModel(cleared=version)
@@ -255,15 +255,15 @@ async def _swap(stores: ScoringStores, call: Call, action: Action, next_model: S
     await _record(stores, call, action, kind, versions=(_version(previous), _version(active)))
     return ModelSwap(
         kind=kind,
-        active=models.summarise(active),
-        previous=models.summarise(previous),
+        active=models.summarize(active),
+        previous=models.summarize(previous),
         time=call.now,
         actor=call.actor.name,
     )
 
 
 def _version(model: StoredModel | None) -> str | None:
-    return None if model is None else models.summarise(model).version
+    return None if model is None else models.summarize(model).version
 
 
 async def _record(

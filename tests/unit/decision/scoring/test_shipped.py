@@ -3,7 +3,7 @@
 import pytest
 
 from agentgate.decision.scoring.model_file import read_model
-from agentgate.decision.scoring.models import ModelDirectory, shipped_model, summarise
+from agentgate.decision.scoring.models import ModelDirectory, shipped_model, summarize
 from agentgate.decision.signals.facts import Observation, Rates, RequestFacts
 from agentgate.decision.signals.observe import observe
 from agentgate.decision.threat_data.intel import load_intel
@@ -56,7 +56,7 @@ def of(*labels: str, **numbers: float) -> Observation:
 @pytest.mark.parametrize("kind", ModelKind)
 def test_every_kind_ships_an_active_model_that_shows_how_it_was_made(kind: ModelKind) -> None:
     shipped = shipped_model(kind)
-    summary = summarise(shipped)
+    summary = summarize(shipped)
 
     assert read_model(shipped.file).kind == kind
     assert (summary.role, summary.installed_by) == (ModelRole.ACTIVE, "system")
