@@ -94,7 +94,7 @@ async def test_sets_are_counted_apart(empty, folder):
 
 async def test_a_changed_file_is_rejected(empty, folder):
     await apply(empty, "config", clock=CLOCK, folder=folder)
-    write(folder / "config" / "0002_color.sql", "ALTER TABLE fruit ADD COLUMN color TEXT;")
+    write(folder / "config" / "0002_color.sql", "ALTER TABLE fruit ADD COLUMN shade TEXT;")
 
     with pytest.raises(MigrationRefused, match=r"0002_color\.sql was changed"):
         await apply(empty, "config", clock=CLOCK, folder=folder)

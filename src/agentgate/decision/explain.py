@@ -52,7 +52,7 @@ class SampleObserver:
             action=matched.action,
         )
         observation = observe(facts, self._intel.current)
-        scores = self._models.view.score(observation, content=False)
+        scores = self._models.view.score(observation, content=None)
         visitor = self._visitors.find(site.site_key, address)
         lists = None if site.matcher is None else site.matcher.lists
 

@@ -31,7 +31,18 @@ _GLOBS_BY_HEADER = {
     "type": "object",
     "additionalProperties": {"type": "array", "items": {"type": "string"}},
 }
+_GLOBS_BY_PARAMETER = {
+    "title": "QueryConditions",
+    "description": "Query parameters with patterns for their values.",
+    "type": "object",
+    "additionalProperties": {"type": "array", "items": {"type": "string"}},
+}
 _ACTION = {"enum": [action.value for action in RuleAction]}
+_SCHEDULE = {
+    "from": {"type": "string", "format": "date-time"},
+    "until": {"type": "string", "format": "date-time"},
+    "weekdays": {"type": "array", "items": {"enum": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]}},
+}
 _MATCH_SCHEMA = {
     "title": "MatchDocument",
     "description": "The conditions of a rule. All of them must hold.",
@@ -43,6 +54,8 @@ _MATCH_SCHEMA = {
         **dict.fromkeys(_either("countries", "networks", "user_agents", "methods", "paths", "hosts"), _TEXTS),
         **dict.fromkeys(_either("asns"), _ASNS),
         **dict.fromkeys(_either("headers"), _GLOBS_BY_HEADER),
+        **dict.fromkeys(_either("query"), _GLOBS_BY_PARAMETER),
+        "more_parameters_than": {"type": "integer"},
     },
     "additionalProperties": True,
 }
@@ -55,6 +68,7 @@ _RULE_SCHEMA = {
         "match": _MATCH_SCHEMA,
         "action": _ACTION,
         "routes": _TEXTS,
+        **_SCHEDULE,
         "response": {
             "title": "RuleResponseDocument",
             "description": "The response to a request that the rule blocks.",
@@ -84,6 +98,7 @@ _GROUP_SCHEMA = {
             "additionalProperties": _ACTION,
         },
         "scope_down": _MATCH_SCHEMA,
+        **_SCHEDULE,
     },
     "required": ["group", "version"],
     "additionalProperties": True,
@@ -137,6 +152,9 @@ class RuleMatch(Struct, frozen=True, kw_only=True):
     not_methods: list[str] | UnsetType = UNSET
     paths: list[str] | UnsetType = UNSET
     not_paths: list[str] | UnsetType = UNSET
+    query: dict[str, list[str]] | UnsetType = UNSET
+    not_query: dict[str, list[str]] | UnsetType = UNSET
+    more_parameters_than: int | UnsetType = UNSET
     hosts: list[str] | UnsetType = UNSET
     not_hosts: list[str] | UnsetType = UNSET
 
@@ -261,6 +279,8 @@ class Witness(Record, frozen=True, kw_only=True):
     host: str | UnsetType = UNSET
     path: str | UnsetType = UNSET
     headers: dict[str, str] | UnsetType = UNSET
+    query: dict[str, str] | UnsetType = UNSET
+    parameters: int | UnsetType = UNSET
 
 
 class RuleLint(Record, frozen=True, kw_only=True):
