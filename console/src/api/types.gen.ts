@@ -311,6 +311,14 @@ export interface AppealPage {
 /** The state of an appeal. `suspect` is also open but looks like spam. */
 export type AppealState = "let_in" | "refused" | "spam" | "suspect" | "waiting";
 
+/** Shares that each model scores at 0.9 or above, from which on the default rules challenge, with 95% intervals. */
+export interface AskedRates {
+  activeRate: number;
+  activeInterval: number[];
+  candidateRate: number;
+  candidateInterval: number[];
+}
+
 /** One entry of an account's audit trail. `address` is a keyed hash that does not identify a person. */
 export interface AuditEvent {
   id: number;
@@ -483,7 +491,7 @@ export interface CodeInput {
 /** Candidate against active model on recent traffic. */
 export interface CompareReport {
   kind: ModelKind;
-  active: ModelSummary;
+  active: ModelSummary | null;
   candidate: ModelSummary;
   from: string;
   to: string;
@@ -1034,11 +1042,18 @@ export interface LabelPage {
   nextCursor?: string;
 }
 
-/** Number of decisions with one label, and the shares that each model scores at 0.5 or above. */
+/**
+ * Number of decisions with one label, and the shares that each model scores at 0.5 or above.
+ *
+ * Labels that the candidate was trained on, or that lack features which a model reads, are excluded and counted.
+ */
 export interface LabelRates {
   samples: number;
   activeRate: number;
   candidateRate: number;
+  asked: AskedRates;
+  trainedOn: number;
+  withoutFeatures: number;
 }
 
 /** A label of a decision, by its ID or request ID, with the label's source. */
@@ -1348,6 +1363,7 @@ export interface ModelFile {
   weights?: number[];
   trees?: Tree[];
   calibration?: Platt | Isotonic;
+  text?: TextWeights;
 }
 
 /** The question that a model scores. */
@@ -1378,6 +1394,7 @@ export interface ModelSummary {
   installedAt: string;
   installedBy: string;
   metadata: Record<string, unknown>;
+  digest: string;
 }
 
 /** The new and the previous active version. */
@@ -1391,6 +1408,19 @@ export interface ModelSwap {
 
 /** How a model file computes its score. */
 export type ModelType = "logistic" | "trees";
+
+/** A model that rollback can activate. `retiredAt` is missing for the shipped one. */
+export interface ModelVersion {
+  version: string;
+  installedAt: string;
+  installedBy: string;
+  retiredAt?: string;
+}
+
+/** Targets of rollback, the last retired first, then the shipped model. */
+export interface ModelVersions {
+  versions: ModelVersion[];
+}
 
 /** The account to move the site to. */
 export interface MoveInput {
@@ -1568,6 +1598,11 @@ export interface ProbesState {
   leftOut: LeftOut[];
   waiting: LeftOut[];
   judged: Record<string, number>;
+}
+
+/** `acknowledge` promotes a candidate that would newly challenge or block many requests; the audit entry has it. */
+export interface PromoteInput {
+  acknowledge?: boolean;
 }
 
 /** A public key as a JSON Web Key (RFC 8037). */
@@ -2322,6 +2357,12 @@ export interface TestReport {
   listEntry?: string;
 }
 
+/** Weights of hashed pieces of text, as base64 of one signed byte each; `scale` is the weight of one unit. */
+export interface TextWeights {
+  weights: string;
+  scale: number;
+}
+
 /** One source of threat data; `importedAt` is absent for bundled data. */
 export interface ThreatList {
   name: string;
@@ -2578,4 +2619,5 @@ export interface WouldChange {
   total: number;
   stricter: number;
   looser: number;
+  decisions: string[];
 }

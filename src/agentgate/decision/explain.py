@@ -78,7 +78,7 @@ def observe_sample(
         action=matched.action,
     )
     observation = observe(facts, intel)
-    scores = models.score(observation, content=False)
+    scores = models.score(observation, content=None)
     visitor = find_visitor(address)
 
     def read_traits(predicates: Predicates | None) -> Traits:

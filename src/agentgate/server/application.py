@@ -267,6 +267,7 @@ class Application:
     async def close(self) -> None:
         """Close everything that was opened, the stores last."""
         await self._jobs.stop()
+        await self.events.push.stop()
         await self._keys.stop()
         await self._marks.stop()
         if self._spool is not None:
