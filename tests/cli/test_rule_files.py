@@ -57,7 +57,7 @@ def test_a_rule_set_is_linted_and_tested_without_a_service(tmp_path):
     assert agentgate(tmp_path, "rules", "lint", str(rules)).returncode == 1
 
 
-def test_a_rule_set_is_formatted_once_and_left_alone_then(tmp_path):
+def test_a_rule_set_is_formatted_once_and_then_unchanged(tmp_path):
     rules = tmp_path / "rules.yaml"
     rules.write_text(RULES)
 
@@ -68,7 +68,7 @@ def test_a_rule_set_is_formatted_once_and_left_alone_then(tmp_path):
     assert agentgate(tmp_path, "rules", "fmt", "--check", str(rules)).returncode == 0
 
 
-def test_the_schema_takes_a_valid_set_and_rejects_an_unknown_condition(tmp_path):
+def test_the_schema_allows_a_valid_set_and_rejects_an_unknown_condition(tmp_path):
     schema = json.loads(agentgate(tmp_path, "rules", "schema").stdout)
     good = yaml.safe_load(RULES)
 

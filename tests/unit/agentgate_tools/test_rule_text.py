@@ -1,4 +1,4 @@
-"""Formatting rule sets: values stay, comments stay, and a second run changes nothing."""
+"""Formatting rule sets: values and comments are kept, and a second run changes nothing."""
 
 import json
 from random import Random
@@ -50,7 +50,7 @@ default_action: allow
 """
 
 
-def test_keys_have_one_order_and_comments_stay() -> None:
+def test_keys_have_one_order_and_comments_are_kept() -> None:
     assert formatted(WRITTEN) == FORMATTED
     assert formatted(FORMATTED) == FORMATTED
 
