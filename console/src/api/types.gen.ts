@@ -122,6 +122,15 @@ export interface AgentActionTerms {
   handoff?: boolean;
 }
 
+/** The verdict on this very request, with its reason. */
+export interface AgentCheckResult {
+  verdict: AgentVerdict;
+  reason?: string;
+  agent?: string;
+  keyId?: string;
+  signatures: CheckedSignature[];
+}
+
 /** A policy's entry for one agent. */
 export interface AgentEntry {
   decision: AgentPolicyDecision;
@@ -171,6 +180,14 @@ export type AgentPolicyDecision = "allow" | "deny";
 
 /** An agent policy's rule for unlisted agents. */
 export type AgentPolicyDefault = "allow" | "block" | "challenge";
+
+/** Result of the verification of an agent. */
+export type AgentVerdict = "invalid" | "unsigned" | "unverified" | "verified";
+
+/** Header lines that a site adds to its pages; none before its owner has decided about AI use. */
+export interface AiHeaders {
+  headers: Record<string, string>;
+}
 
 /** A site's setting for one purpose of AI operators and agents. */
 export type AiUseChoice = "allow" | "block" | "challenge" | "price";
@@ -461,6 +478,21 @@ export interface CheckedRules {
   warnings: RuleLint[];
 }
 
+/**
+ * One signature. `base` is the signature base that AgentGate computed (RFC 9421 2.5).
+ *
+ * `keys` are the thumbprints of the key set at `keySet`; absent if the set was not read.
+ */
+export interface CheckedSignature {
+  label: string;
+  covered: string[];
+  agent?: string;
+  keySet?: string;
+  keys?: string[];
+  base?: string;
+  problem?: string;
+}
+
 /** The form of the page. The token is from the browser check; `remember` pre-approves further uses. */
 export interface ChoiceInput {
   choice: "approve" | "decline";
@@ -636,6 +668,7 @@ export interface CustomerSiteInput {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   aiUse?: SiteAiUse;
+  robotsTxt?: string;
   siteKey?: string;
 }
 
@@ -1532,6 +1565,7 @@ export interface OwnSiteInput {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   aiUse?: SiteAiUse;
+  robotsTxt?: string;
 }
 
 /** The current and the new password. */
@@ -2023,6 +2057,7 @@ export interface SiteChange {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   aiUse?: SiteAiUse;
+  robotsTxt?: string;
 }
 
 /** Everything about one site. */
@@ -2048,6 +2083,7 @@ export interface SiteDetail {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   aiUse?: SiteAiUse;
+  robotsTxt?: string;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
@@ -2101,6 +2137,7 @@ export interface SiteInput {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   aiUse?: SiteAiUse;
+  robotsTxt?: string;
   siteKey?: string;
   customerId?: string;
   customerName?: string;
@@ -2164,6 +2201,7 @@ export interface SiteSummary {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   aiUse?: SiteAiUse;
+  robotsTxt?: string;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
