@@ -122,6 +122,15 @@ export interface AgentActionTerms {
   handoff?: boolean;
 }
 
+/** The verdict on this very request, with its reason. */
+export interface AgentCheckResult {
+  verdict: AgentVerdict;
+  reason?: string;
+  agent?: string;
+  keyId?: string;
+  signatures: CheckedSignature[];
+}
+
 /** A policy's entry for one agent. */
 export interface AgentEntry {
   decision: AgentPolicyDecision;
@@ -171,6 +180,14 @@ export type AgentPolicyDecision = "allow" | "deny";
 
 /** An agent policy's rule for unlisted agents. */
 export type AgentPolicyDefault = "allow" | "block" | "challenge";
+
+/** Result of the verification of an agent. */
+export type AgentVerdict = "invalid" | "unsigned" | "unverified" | "verified";
+
+/** Header lines that a site adds to its pages; none before its owner has decided about AI use. */
+export interface AiHeaders {
+  headers: Record<string, string>;
+}
 
 /** A site's setting for one purpose of AI operators and agents. */
 export type AiUseChoice = "allow" | "block" | "challenge" | "price";
@@ -461,6 +478,21 @@ export interface CheckedRules {
   warnings: RuleLint[];
 }
 
+/**
+ * One signature. `base` is the signature base that AgentGate computed (RFC 9421 2.5).
+ *
+ * `keys` are the thumbprints of the key set at `keySet`; absent if the set was not read.
+ */
+export interface CheckedSignature {
+  label: string;
+  covered: string[];
+  agent?: string;
+  keySet?: string;
+  keys?: string[];
+  base?: string;
+  problem?: string;
+}
+
 /** The form of the page. The token is from the browser check; `remember` pre-approves further uses. */
 export interface ChoiceInput {
   choice: "approve" | "decline";
@@ -662,6 +694,7 @@ export interface CustomerSiteInput {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   aiUse?: SiteAiUse;
+  robotsTxt?: string;
   siteKey?: string;
 }
 
@@ -1596,6 +1629,7 @@ export interface OwnSiteInput {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   aiUse?: SiteAiUse;
+  robotsTxt?: string;
 }
 
 /** The current and the new password. */
@@ -2097,6 +2131,7 @@ export interface SiteChange {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   aiUse?: SiteAiUse;
+  robotsTxt?: string;
 }
 
 /** Everything about one site. */
@@ -2122,6 +2157,7 @@ export interface SiteDetail {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   aiUse?: SiteAiUse;
+  robotsTxt?: string;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
@@ -2175,6 +2211,7 @@ export interface SiteInput {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   aiUse?: SiteAiUse;
+  robotsTxt?: string;
   siteKey?: string;
   customerId?: string;
   customerName?: string;
@@ -2238,6 +2275,7 @@ export interface SiteSummary {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   aiUse?: SiteAiUse;
+  robotsTxt?: string;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
@@ -2364,7 +2402,7 @@ export interface SubmittingAgent {
 }
 
 /**
- * Requests of a program that were refused, or would be in enforce mode, and the open path that would allow them.
+ * Requests of a program that were refused, or would be in enforce mode, and the allowed path that would allow them.
  *
  * `path` is masked: `#` for digits, `*` for a segment, `...` for the rest. `program` is a name that anyone can send.
  * `sender` is a known service, and with `proven`, every request came from its published networks. `networks` is the

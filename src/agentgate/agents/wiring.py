@@ -10,6 +10,7 @@ from agentgate.agents.handoff.repository import GrantStore, HandoffStore
 from agentgate.agents.jobs import handoff_jobs, replay_jobs, submission_jobs
 from agentgate.agents.policy_checker import AgentPolicyChecker
 from agentgate.agents.policy_decision import Quotas
+from agentgate.agents.signature_check import SignatureExplainer
 from agentgate.agents.signing.directories import KeyDirectories, open_directories
 from agentgate.agents.signing.nonce_board import NonceBoard
 from agentgate.agents.signing.repository import Replays, ReplayStore
@@ -24,6 +25,7 @@ from agentgate.events.recorder import Recorder
 from agentgate.lib.database import Store
 from agentgate.lib.foundation import Foundation
 from agentgate.lib.tasks.job import Job
+from agentgate.sites.ai_terms_endpoints import AiTerms
 from agentgate.sites.repository import SiteStores
 
 
@@ -93,6 +95,10 @@ def wire(
         handoffs=opened,
         dependencies={
             Approvals: approvals,
+            SignatureExplainer: SignatureExplainer(
+                verifier, directories, OwnAddress(settings.public_base_url), limiter
+            ),
+            AiTerms: AiTerms(refresher.sites, refresher.intel.named_crawlers, checks.receipts.issuer),
             GrantStore: stores.agent_grants,
             Submissions: Submissions(
                 refresher.sites,

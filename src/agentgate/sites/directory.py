@@ -94,12 +94,11 @@ class SiteView(Struct, frozen=True, kw_only=True):
     wanted_programs: frozenset[str] = frozenset()
     # Whether paths of refused programs are collected for the owner.
     suggestions: bool = True
-    # Binding of its tokens to their holders.
     token_binding: TokenBinding = TokenBinding.NETWORK
     # Issuers of private tokens that it trusts.
     private_token_issuers: tuple[Issuer, ...] = ()
-    # None before the owner has decided.
     ai_use: AiUse | None = None
+    robots_txt: str = ""
     account: AccountState = msgspec.field(default_factory=AccountState)
 
     @property
@@ -493,6 +492,7 @@ class SiteDirectory:
             token_binding=site.token_binding,
             private_token_issuers=read_issuers(site.private_token_issuers),
             ai_use=read_ai_use(site.ai_use),
+            robots_txt=site.robots_txt,
         )
 
 

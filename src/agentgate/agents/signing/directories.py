@@ -109,6 +109,11 @@ class KeyDirectories:
             return self._wait(url, keyid, now_ms=now_ms)
         return self._answer(url, keyid, now_ms=now_ms)
 
+    def listed(self, url: str) -> list[str] | None:
+        """Return the thumbprints of a cached key set; None if it is not cached."""
+        known = self._key_sets.get(url)
+        return None if known is None else sorted(known.keys)
+
     async def close(self) -> None:
         """Cancel pending fetches."""
         fetches = list(self._fetches.values())
