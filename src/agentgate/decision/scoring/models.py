@@ -73,7 +73,7 @@ async def find_version(stores: ScoringStores, kind: ModelKind, version: str) -> 
     shipped = shipped_model(kind)
     stored = [each for each in await stores.models.list_models() if each.kind == kind]
     for each in [*stored, *([] if shipped is None else [shipped])]:
-        if summarise(each).version == version:
+        if summarize(each).version == version:
             return each.file
     former = await stores.models.list_former(kind)
     return next((each.file for each in former if each.version == version), None)
