@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from agentgate.agents import endpoints as agents
-from agentgate.events.queries import ai_traffic
+from agentgate.events.queries import ai_traffic_endpoints as ai_traffic
 from agentgate.events.queries import endpoints as traffic
 from agentgate.events.queries import export_endpoints as export
 from agentgate.events.webhooks import endpoints as webhooks

@@ -1,4 +1,4 @@
-"""AI traffic of a site: who claimed, who was verified and how, and what the site's AI use decided."""
+"""AI traffic of a site: claims, verifications by signature and network, and decisions of the AI use."""
 
 from collections.abc import Mapping
 
