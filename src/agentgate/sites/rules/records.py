@@ -4,6 +4,7 @@ A set and its rules may have unknown keys. So the plain JSON value is received, 
 `Rule`, `RuleMatch` and the others are how the service reads it.
 """
 
+import copy
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -120,6 +121,16 @@ _SET_SCHEMA = {
     "required": ["version", "rules", "default_action"],
     "additionalProperties": True,
 }
+
+
+def rule_set_schema() -> dict[str, Any]:
+    """Return the JSON Schema of rule sets for editors. A match has known conditions only: others match nothing."""
+    schema: dict[str, Any] = copy.deepcopy(_SET_SCHEMA)
+    rule, group = schema["properties"]["rules"]["items"]["anyOf"]
+    for match in (rule["properties"]["match"], group["properties"]["scope_down"]):
+        match["additionalProperties"] = False
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
 
 # One entry of `rules`: a Rule or a ManagedGroupRef, with whatever else it carries.
 RuleItem = Annotated[dict[str, Any], Meta(extra_json_schema=_ITEM_SCHEMA)]
