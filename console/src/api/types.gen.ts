@@ -184,13 +184,47 @@ export type AgentPolicyDefault = "allow" | "block" | "challenge";
 /** Result of the verification of an agent. */
 export type AgentVerdict = "invalid" | "unsigned" | "unverified" | "verified";
 
+/** Requests of verified operators and agents by the decision of the site's AI use or agent policy. */
+export interface AiDecisions {
+  allowed: number;
+  challenged: number;
+  blocked: number;
+}
+
 /** Header lines that a site adds to its pages; none before its owner has decided about AI use. */
 export interface AiHeaders {
   headers: Record<string, string>;
 }
 
+/**
+ * AI traffic of a site in a range.
+ *
+ * `uses` counts verified requests by purpose: the requests that a change of `aiUse` affects. `operators` were verified
+ * by network, `agents` by signature or not at all.
+ */
+export interface AiTraffic {
+  siteKey: string;
+  from: string;
+  to: string;
+  verification: AiVerification;
+  decisions: AiDecisions;
+  uses: Record<string, number>;
+  operators: NamedCount[];
+  agents: NamedCount[];
+  eventsFrom?: string;
+}
+
 /** A site's setting for one purpose of AI operators and agents. */
 export type AiUseChoice = "allow" | "block" | "challenge" | "price";
+
+/** Requests by the proof of their sender. `claimed` includes those that the address proved or refuted. */
+export interface AiVerification {
+  claimed: number;
+  verifiedBySignature: number;
+  verifiedByNetwork: number;
+  forged: number;
+  unchecked: number;
+}
 
 /** The process runs. */
 export interface Alive {
