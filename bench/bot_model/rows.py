@@ -39,6 +39,11 @@ LEFT_OUT = ("seen of people too",)
 COPIES = ("impersonating", "browser in a cloud", "as pictures")
 AT_ONCE = 64
 DECISIVE_COPIES = 40
+CLIENTS_OF_PEOPLE = ("ua.app", "ua.console", "ua.legacy", "ua.sync_client", "ua.text_browser", "ua.tv", "ua.webview")
+# The default rules challenge or block these by themselves too.
+DECLARED = ("ua.automation", "ua.headless", "ua.http_library", "ua.missing", "ua.scanner")
+MORE_OF_PROGRAMS = ("http.accept_encoding_missing", "http.accept_language_missing", "http.few_headers")
+MORE_OF_PEOPLE = ("http.accept_encoding_missing", "http.fetch_metadata_missing", "ua.claims_browser", "ua.old")
 
 
 @dataclass(frozen=True)
@@ -173,21 +178,26 @@ def _visitor(source: str, sent: Sent) -> str:
 
 
 def decisive_rows() -> list[Row]:
-    """Return usual visitors with one label that the default rules challenge or block by itself."""
+    """Return usual visitors with one label that the default rules challenge by itself, and people's other clients."""
+    bots = [tuple(sorted((*usual, label))) for usual in USUAL for label in sorted(DECISIVE)]
+    bots += [(label,) for label in DECLARED]
+    bots += [tuple(sorted((label, more))) for label in DECLARED for more in MORE_OF_PROGRAMS]
+    # Text browsers, mail programs, televisions: without `ua.browser`, and each a person's.
+    people = [(label,) for label in CLIENTS_OF_PEOPLE]
+    people += [tuple(sorted((label, more))) for label in CLIENTS_OF_PEOPLE for more in MORE_OF_PEOPLE if label != more]
     return [
         Row(
             source="combined",
-            family=label,
-            is_bot=True,
+            family=" ".join(labels),
+            is_bot=labels in bots,
             is_disguised=False,
             is_copy=False,
-            visitor=f"combined:{label}:{number}",
+            visitor=f"combined:{' '.join(labels)}:{number}",
             at_ms=number * 60_000,
-            labels=tuple(sorted((*usual, label))),
-            is_stopped=True,
+            labels=labels,
+            is_stopped=labels in bots,
         )
-        for usual in USUAL
-        for label in sorted(DECISIVE)
+        for labels in (*bots, *people)
         for number in range(DECISIVE_COPIES)
     ]
 

@@ -70,6 +70,7 @@ EXPECTED: dict[str, Outcome] = {
     "GET /v1/admin/models/{kind}/compare": (404, "not_found"),
     "POST /v1/admin/models/{kind}/promote": (404, "not_found"),
     "GET /v1/admin/models/{kind}/versions": (404, "not_found"),
+    "GET /v1/admin/models/{kind}/drift": (404, "not_found"),
     "POST /v1/admin/models/{kind}/rollback": (404, "not_found"),
     "GET /v1/admin/sites/{siteKey}/agent-policy": (404, "site_not_found"),
     "PUT /v1/admin/sites/{siteKey}/agent-policy": (404, "site_not_found"),

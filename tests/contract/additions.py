@@ -39,6 +39,7 @@ ADDITIONS = {
     "GET /v1/browser/private-token": 7,
     # Models: targets of rollback, contributions to a score, labels to look at again and to set, text to score.
     "GET /v1/admin/models/{kind}/versions": 5,
+    "GET /v1/admin/models/{kind}/drift": 5,
     "GET /v1/admin/decisions/{decisionId}/contributions": 5,
     "GET /v1/admin/labels/review": 5,
     "GET /v1/admin/labels/queue": 5,

@@ -1483,6 +1483,12 @@ export interface MfaState {
 /** The mode of a site: outcomes apply or are only recorded. */
 export type Mode = "enforce" | "monitor";
 
+/** Drift of a model by site, the highest index first. */
+export interface ModelDrift {
+  kind: ModelKind;
+  sites: SiteDrift[];
+}
+
 /** A model: `weights` for `logistic`, `trees` for `trees`, never both. */
 export interface ModelFile {
   version: string;
@@ -2202,6 +2208,15 @@ export interface SiteDetail {
   credentialList: Credential[];
   changes: ConfigChange[];
   rules: RulesSummary;
+}
+
+/** Scores of a site: ten bins from 0 to 1, before and in the last hour. `index` is null with too few requests. */
+export interface SiteDrift {
+  siteKey: string;
+  before: number[];
+  now: number[];
+  index: number | null;
+  drifted: boolean;
 }
 
 /**

@@ -91,6 +91,7 @@ ADMIN = Surface(
             models.promote_model,
             refuses=("invalid_request", "not_found", "revision_conflict", "confirmation_required"),
         ),
+        get("/models/{kind}/drift", models.read_model_drift, refuses=("not_found",)),
         get("/models/{kind}/versions", models.list_model_versions, refuses=("not_found",)),
         post("/models/{kind}/rollback", models.roll_back_model, refuses=("invalid_request", "not_found")),
         *operators_rows(AGENT_POLICY, AGENT_GRANTS, WEBHOOKS),

@@ -13,6 +13,8 @@ from tests.unit.decision.scoring.made_models import logistic
 
 SITE = {"siteKey": "site_shop"}
 
+Seen = tuple[tuple[str, ...], float, Outcome]
+
 
 @pytest.fixture
 def number(service: RunningService) -> int:
@@ -79,7 +81,7 @@ def test_a_model_that_is_no_longer_kept_explains_nothing(service: RunningService
     assert refusal(unknown) == (404, "not_found")
 
 
-def test_people_whose_evidence_contradicts_them_come_first_in_the_review(service: RunningService, number: int) -> None:
+def test_labels_that_evidence_contradicts_come_first_in_the_review(service: RunningService, number: int) -> None:
     bot, person = ("http.unlike_browser", "ua.browser"), ("ua.browser",)
     decisions = add(service, number, *[(bot if place % 2 else person, 0.5, Outcome.ALLOW) for place in range(40)])
     for place, decision in enumerate(decisions):
@@ -93,7 +95,7 @@ def test_people_whose_evidence_contradicts_them_come_first_in_the_review(service
     assert sum(each["doubtful"] for each in found["actors"]) == found["doubtful"] == 1
 
 
-def test_the_queue_has_one_decision_of_each_kind_that_would_teach_a_model(service: RunningService, number: int) -> None:
+def test_the_queue_has_one_decision_of_each_kind_worth_a_label(service: RunningService, number: int) -> None:
     usual = (("ua.browser",), 0.05, Outcome.ALLOW)
     near = (("http.order_mismatch", "ua.browser"), 0.88, Outcome.CHALLENGE)
     disagreement = (("browser.debugger", "ua.browser"), 0.1, Outcome.BLOCK)
@@ -113,3 +115,35 @@ def test_the_queue_has_one_decision_of_each_kind_that_would_teach_a_model(servic
 @pytest.mark.parametrize("path", ["/labels/review", "/labels/queue", "/decisions/dec_1/contributions"])
 def test_they_need_an_operator(service: RunningService, number: int, path: str) -> None:
     assert refusal(service.anonymous.get(f"/v1/admin{path}", params=SITE)) == (401, "unauthorized")
+
+
+def test_a_shift_of_20_percent_of_the_traffic_is_drift_and_the_usual_spread_is_not(
+    service: RunningService, number: int
+) -> None:
+    usual = [(("ua.browser",), 0.05 + place % 3 * 0.1, Outcome.ALLOW) for place in range(300)]
+    shifted = [(("ua.browser",), 0.75, Outcome.ALLOW)] * 60
+    add(service, number, *usual)
+    service.clock.advance(days=1)
+
+    def drift(*seen: Seen) -> Any:
+        add(service, number, *seen)
+        service.clock.advance(seconds=60)
+        [site] = service.operator.get("/v1/admin/models/bot/drift").json()["sites"]
+        return site
+
+    quiet = drift(*usual[:240])
+    changed = drift(*shifted)
+
+    counts = (sum(quiet["before"]), sum(quiet["now"]))
+    assert (quiet["siteKey"], quiet["drifted"], counts) == ("site_shop", False, (300, 240))
+    assert quiet["index"] < 0.1
+    assert (changed["drifted"], changed["now"][7]) == (True, 60)
+
+
+def test_few_requests_are_not_judged_for_drift(service: RunningService, number: int) -> None:
+    add(service, number, *[(("ua.browser",), 0.9, Outcome.ALLOW)] * 199)
+    service.clock.advance(seconds=60)
+
+    [site] = service.operator.get("/v1/admin/models/bot/drift").json()["sites"]
+
+    assert (site["index"], site["drifted"]) == (None, False)

@@ -73,7 +73,6 @@ DECISIVE = frozenset(
         "browser.webdriver",
         "http.client_hints_mismatch",
         "http.fetch_metadata_mismatch",
-        "http.fetch_metadata_missing",
         "http.unlike_browser",
     )
 )

@@ -163,19 +163,24 @@ class ScoreSamples:
         """Return the newest requests of all sites since an ID, with shadow scores of this version only."""
         return await self._newest(None, since_id, limit, shadow=(kind, candidate_version))
 
+    async def within(self, ids: range, limit: int) -> list[ScoreSample]:
+        """Return the newest requests of all sites with an ID in a range."""
+        return await self._newest(None, ids.start, limit, until_id=ids.stop)
+
     async def _newest(
         self,
         pairs: list[int] | None,
         since_id: int,
         limit: int,
         shadow: tuple[ModelKind, str] | None = None,
+        until_id: int | None = None,
     ) -> list[ScoreSample]:
         found: list[ScoreSample] = []
         for day in reversed(await self._segments.days()):
             if day < id_day(since_id) or len(found) >= limit:
                 break
             least, end = day_bounds(day)
-            bounds = range(max(least, since_id), end)
+            bounds = range(max(least, since_id), end if until_id is None else min(end, until_id))
             make = partial(_sample, shadow=shadow)
             found += await self._of_day(day, pairs, bounds, limit - len(found), make=make)
         return found
