@@ -155,8 +155,10 @@ ADDITIONS = {
     "POST /v1/console/sites/{siteKey}/appeals/{appealId}/answer": 9,
     "DELETE /v1/console/sites/{siteKey}/appeals/{appealId}/answer": 9,
     "PUT /v1/console/sites/{siteKey}/appeals/{appealId}/label": 9,
-    # Refused programs, and the open paths that would allow them.
+    # Refused programs, and the allowed paths that would allow them.
     "GET /v1/agent-check": 10,
+    "GET /v1/admin/sites/{siteKey}/ai-traffic": 10,
+    "GET /v1/console/sites/{siteKey}/ai-traffic": 10,
     "GET /v1/sites/{siteKey}/robots.txt": 10,
     "GET /v1/sites/{siteKey}/license.xml": 10,
     "GET /v1/sites/{siteKey}/ai-headers": 10,

@@ -184,13 +184,47 @@ export type AgentPolicyDefault = "allow" | "block" | "challenge";
 /** Result of the verification of an agent. */
 export type AgentVerdict = "invalid" | "unsigned" | "unverified" | "verified";
 
+/** Requests of verified operators and agents by the decision of the site's AI use or agent policy. */
+export interface AiDecisions {
+  allowed: number;
+  challenged: number;
+  blocked: number;
+}
+
 /** Header lines that a site adds to its pages; none before its owner has decided about AI use. */
 export interface AiHeaders {
   headers: Record<string, string>;
 }
 
+/**
+ * AI traffic of a site in a range.
+ *
+ * `uses` counts verified requests by purpose: the requests that a change of `aiUse` affects. `operators` were verified
+ * by network, `agents` by signature or not at all.
+ */
+export interface AiTraffic {
+  siteKey: string;
+  from: string;
+  to: string;
+  verification: AiVerification;
+  decisions: AiDecisions;
+  uses: Record<string, number>;
+  operators: NamedCount[];
+  agents: NamedCount[];
+  eventsFrom?: string;
+}
+
 /** A site's setting for one purpose of AI operators and agents. */
 export type AiUseChoice = "allow" | "block" | "challenge" | "price";
+
+/** Requests by the proof of their sender. `claimed` includes those that the address proved or refuted. */
+export interface AiVerification {
+  claimed: number;
+  verifiedBySignature: number;
+  verifiedByNetwork: number;
+  forged: number;
+  unchecked: number;
+}
 
 /** The process runs. */
 export interface Alive {
@@ -2332,7 +2366,7 @@ export interface SubmittingAgent {
 }
 
 /**
- * Requests of a program that were refused, or would be in enforce mode, and the open path that would allow them.
+ * Requests of a program that were refused, or would be in enforce mode, and the allowed path that would allow them.
  *
  * `path` is masked: `#` for digits, `*` for a segment, `...` for the rest. `program` is a name that anyone can send.
  * `sender` is a known service, and with `proven`, every request came from its published networks. `networks` is the

@@ -37,7 +37,7 @@ def shipped_model(kind: ModelKind) -> StoredModel | None:
     return StoredModel(kind=kind, role=ModelRole.ACTIVE, file=text, installed_ms=made, installed_by=SYSTEM.name)
 
 
-def summarise(model: StoredModel) -> ModelSummary:
+def summarize(model: StoredModel) -> ModelSummary:
     # Not checked again: a model whose features this release does not know any more can still be shown.
     file: ModelFile = json_decoder(ModelFile).decode(model.file)
     return shown(
@@ -57,7 +57,7 @@ async def list_roles(stores: ScoringStores) -> dict[ModelKind, ModelRoles]:
     for kind in ModelKind:
         models = {role: stored.get((kind, role)) for role in ModelRole}
         models[ModelRole.ACTIVE] = models[ModelRole.ACTIVE] or shipped_model(kind)
-        summaries = {role.value: summarise(model) if model else None for role, model in models.items()}
+        summaries = {role.value: summarize(model) if model else None for role, model in models.items()}
         found[kind] = ModelRoles(**summaries)
     return found
 
