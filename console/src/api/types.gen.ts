@@ -1784,7 +1784,7 @@ export interface RuleDocument {
   name: string;
   match: MatchDocument;
   action: "allow" | "challenge" | "block" | "drop" | "count";
-  /** What a `count` rule adds to the weight of a request. */
+  /** Change of the request weight by a `count` rule. */
   add?: number;
   routes?: string[];
   from?: string;

@@ -68,7 +68,7 @@ _RULE_SCHEMA = {
         "name": {"type": "string", "examples": ["block-scanners"]},
         "match": _MATCH_SCHEMA,
         "action": _ACTION,
-        "add": {"type": "integer", "description": "What a `count` rule adds to the weight of a request."},
+        "add": {"type": "integer", "description": "Change of the request weight by a `count` rule."},
         "routes": _TEXTS,
         **_SCHEDULE,
         "response": {
