@@ -68,6 +68,17 @@ async def find_model(stores: ScoringStores, kind: ModelKind, role: ModelRole) ->
     return shipped_model(kind) if found is None and role == ModelRole.ACTIVE else found
 
 
+async def find_version(stores: ScoringStores, kind: ModelKind, version: str) -> str | None:
+    """Return the file of a version that is kept: in a role, active before, or shipped."""
+    shipped = shipped_model(kind)
+    stored = [each for each in await stores.models.list_models() if each.kind == kind]
+    for each in [*stored, *([] if shipped is None else [shipped])]:
+        if summarize(each).version == version:
+            return each.file
+    former = await stores.models.list_former(kind)
+    return next((each.file for each in former if each.version == version), None)
+
+
 # The model files by (kind, role), as text: unchanged text needs no new view.
 _Files = Mapping[tuple[ModelKind, ModelRole], str]
 
