@@ -78,7 +78,10 @@ def answer(status: int, body: Any, *, headers: tuple[tuple[str, str], ...] = ())
 
 
 async def answer_in_slices(status: int, body: Any, *, headers: tuple[tuple[str, str], ...] = ()) -> HttpAnswer:
-    """Encode a handler's result; its long lists in a thread, so that other requests continue meanwhile."""
+    """Encode a handler's result; its long lists in a thread, so that other requests continue meanwhile.
+
+    These lists belong to the response: they are empty afterwards. What is shared between responses is a tuple.
+    """
     long = {}
     if isinstance(body, Struct):
         long = {name: value for name in body.__struct_fields__ if is_long(value := getattr(body, name))}
