@@ -48,3 +48,49 @@ def test_a_decision_explains_itself_and_leads_to_its_three_remedies(owner: Hand,
     page.goto(address)
     owner.press(page.get_by_role("link", name="Open this path"))
     page.get_by_role("region", name="Save the changes").wait_for()
+
+
+def test_a_saved_setting_is_undone_and_later_restored_from_history(owner: Hand, console: Console) -> None:
+    page = owner.page
+
+    def name() -> str:
+        return str(console.service.operator.get(f"/v1/admin/sites/{SITE}").json()["name"])
+
+    before = name()
+    open_page(page, console.page("settings"), "Settings")
+    owner.fill(page.locator("#site-name"), "Renamed shop")
+    owner.press(page.get_by_role("button", name="Review and save"))
+    owner.press(page.get_by_role("dialog").get_by_role("button", name="Save"))
+    wait_for(page, lambda: name() == "Renamed shop")
+    owner.use("z", page.get_by_role("button", name="Undo").last)
+    wait_for(page, lambda: name() == before)
+    # The undo is a change like others: it can be taken back too.
+    open_page(page, console.page("settings"), "Settings")
+    owner.press(page.get_by_role("button", name=re.compile("^Restore")).first)
+    dialog = page.get_by_role("dialog")
+    assert "Renamed shop" in dialog.inner_text()
+    owner.press(dialog.get_by_role("button", name="Restore"))
+    wait_for(page, lambda: name() == "Renamed shop")
+    console.service.operator.patch(f"/v1/admin/sites/{SITE}", json={"name": before})
+
+
+def test_a_rule_set_is_restored_through_review(owner: Hand, console: Console) -> None:
+    page = owner.page
+    rules = f"/v1/admin/sites/{SITE}/rules"
+    operator = console.service.operator
+    for action in ("challenge", "block"):
+        rule = {"name": "tor", "match": {"all_labels": ["net.tor"]}, "action": action}
+        own = {"version": action, "rules": [rule], "default_action": "allow"}
+        body = {"ruleSet": own, "revision": operator.get(rules).json()["revision"]}
+        assert operator.put(rules, json=body).status_code == 200
+    try:
+        open_page(page, console.page("settings"), "Settings")
+        owner.press(page.get_by_role("button", name=re.compile("^Restore")).first)
+        wait_for(page, lambda: "action: challenge" in (page.locator(".editor textarea").input_value() or ""))
+        review = page.get_by_role("button", name="Review and save")
+        wait_for(page, lambda: review.get_attribute("aria-disabled") != "true")
+        owner.press(review)
+        owner.press(page.get_by_role("dialog").get_by_role("button", name="Save"))
+        wait_for(page, lambda: operator.get(rules).json()["ruleSet"]["rules"][0]["action"] == "challenge")
+    finally:
+        operator.put(rules, json={"revision": operator.get(rules).json()["revision"]})

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-3LELTKEG.js";import"./chunk-WQQXCAG5.js";import"./chunk-BRJTMVPD.js";import"./chunk-ZLOIKIV2.js";import"./chunk-W6CIPD7R.js";import"./chunk-LWRZAFCO.js";import"./chunk-RXB2VWFC.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
