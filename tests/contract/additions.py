@@ -157,6 +157,7 @@ ADDITIONS = {
     "PUT /v1/console/sites/{siteKey}/appeals/{appealId}/label": 9,
     # Refused programs, and the open paths that would allow them.
     "GET /v1/admin/sites/{siteKey}/suggestions": 11,
+    "DELETE /v1/admin/decisions/{decisionId}/label": 9,
     "POST /v1/admin/sites/{siteKey}/suggestions/{suggestionId}/accept": 11,
     "DELETE /v1/admin/sites/{siteKey}/suggestions/{suggestionId}/accept": 11,
     "GET /v1/console/sites/{siteKey}/suggestions": 11,

@@ -67,6 +67,9 @@ ADMIN = Surface(
         *operators_rows(TRAFFIC),
         # Labels, feature capture, models
         put("/decisions/{decisionId}/label", scoring.label_decision, scope=site_in_query, refuses=("not_found",)),
+        delete(
+            "/decisions/{decisionId}/label", scoring.end_decision_label, scope=site_in_query, refuses=("not_found",)
+        ),
         get("/labels", scoring.list_labels, scope=site_in_query),
         post("/labels", scoring.create_label, scope=site_in_query, status=201, refuses=("not_found",)),
         get("/sites/{site}/feature-capture", scoring.read_feature_capture, scope=site_by_id_or_key),

@@ -64,7 +64,7 @@ class Explainer(Protocol):
 
 
 class RulesQuery(Query, frozen=True, kw_only=True):
-    """An effective version that the site had before. Default: the rules in force."""
+    """An effective version that the site had before. Default: the active rules."""
 
     version: Annotated[str, Meta(max_length=100)] | UnsetType = UNSET
 
@@ -72,7 +72,7 @@ class RulesQuery(Query, frozen=True, kw_only=True):
 async def read_rules(call: SiteCall, query: RulesQuery, store: Store[RuleStores]) -> RulesView:
     """Read a site's rules, the overrides, and the effective set.
 
-    `version` reads rules that were in force before, to restore them.
+    `version` reads rules that were active before, to restore them.
     """
     if isinstance(query.version, UnsetType):
         return await _read_view(call, store)

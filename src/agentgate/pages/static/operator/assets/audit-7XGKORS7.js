@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-DZKHGYTW.js";import"./chunk-HW7WW3A3.js";import"./chunk-BRJTMVPD.js";import"./chunk-AGGW3R2A.js";import"./chunk-XK46B46U.js";import"./chunk-VT6COGET.js";import"./chunk-ENBXNPHE.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
