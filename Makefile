@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 BUILT_FROM := pyproject.toml packages/python-client/pyproject.toml setup.py src/agentgate/http/connection/_head.pyx
 
-.PHONY: run test check soak attack mutants bench lab screenshots fresh matrix generate lock clean
+.PHONY: run test check soak attack mutants bench lab model screenshots fresh matrix generate lock clean
 
 run: $(VENV)/run.stamp  ## set up, then start the service on the embedded store with a demo site
 	$(BIN)/agentgate serve --demo
@@ -34,6 +34,9 @@ bench: $(VENV)/dev.stamp  ## the figures that README and docs print
 
 lab: $(VENV)/dev.stamp  ## bots and people-like visitors against the service: who gets a token
 	$(BIN)/python -m bench.adversaries --install && $(BIN)/python -m bench.adversaries
+
+model: $(VENV)/dev.stamp  ## train the shipped bot model and write its card; takes minutes
+	$(BIN)/python -m bench.bot_model
 
 screenshots: $(VENV)/dev.stamp  ## take the screenshots of README and docs again, light and dark
 	$(BIN)/python -m tests.browser.console.screenshots

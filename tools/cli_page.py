@@ -29,7 +29,7 @@ GROUPS = {
     "Inspect decisions": ("tail", "explain", "classify", "labels"),
     "Rules": ("rules",),
     "Data and keys": ("migrate", "backup", "restore", "copy", "keys", "intel", "probes"),
-    "Models and agents": ("train", "agent-sim", "mcp"),
+    "Models and agents": ("train", "agent-sim", "agent-keys", "mcp"),
 }
 
 

@@ -20,7 +20,14 @@ SECRETS = {"token", "kind", "role", "proxy"}
 # Files of the SDK, pages of the documentation and kinds of proxies are everybody's, too: there are only unknown ones.
 PUBLISHED = {"file", "proxy", "folder", "page"}
 # Nor is there with these: a site's tools are for every agent, and the page of a handoff for whoever was given its ID.
-EVERYBODYS = {"GET /v1/agent-tools/{siteKey}", "GET /handoff/{id}", "POST /handoff/{id}"}
+EVERYBODYS = {
+    "GET /v1/sites/{siteKey}/robots.txt",
+    "GET /v1/sites/{siteKey}/license.xml",
+    "GET /v1/sites/{siteKey}/ai-headers",
+    "GET /v1/agent-tools/{siteKey}",
+    "GET /handoff/{id}",
+    "POST /handoff/{id}",
+}
 # The page that loads a console is the same at every address; what it then asks for is not.
 SHELLS = ("GET /console", "GET /operator")
 ROUTES = {

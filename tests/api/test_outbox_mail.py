@@ -15,7 +15,7 @@ from agentgate.http.request import Request
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.moment import Moment
 from agentgate.lib.settings.schema import Settings
-from agentgate.people.outbox.jobs import MOST_ATTEMPTS, MailDelivery, pause_ms
+from agentgate.people.outbox.jobs import BATCH, MOST_ATTEMPTS, MailDelivery, pause_ms
 from agentgate.people.outbox.messages import MailMessage, Messenger, added_message, invite_message
 from agentgate.people.outbox.smtp import read_mail_url
 from agentgate.server.stores.open import open_stores
@@ -308,3 +308,48 @@ def test_pauses_grow_from_a_minute_to_six_hours() -> None:
     assert pauses == [1, 3, 9, 27, 81, 243, 360]
     assert pause_ms(1, 0.8) == MINUTE_MS
     assert pause_ms(7, 1.2) == 360 * MINUTE_MS
+
+
+def test_while_the_server_is_unavailable_one_message_at_a_time_tries_it(
+    service: RunningService, mail: MailServer
+) -> None:
+    post(service, *(replace(INVITE, to=f"user{number}@example.com") for number in range(40)))
+    away, back = delivery_of(service, "smtp://127.0.0.1:1"), delivery_of(service, mail.url)
+
+    assert service.run(away.deliver_due()) == BATCH
+    assert service.run(away.deliver_due()) == 0
+    service.clock.advance(seconds=11)
+    assert service.run(away.deliver_due()) == 1
+    service.clock.advance(seconds=11)
+    assert service.run(away.deliver_due()) == 0
+
+    away.server = back.server
+    service.clock.advance(seconds=10)
+    assert service.run(away.deliver_due()) >= 40 - BATCH - 1
+    service.clock.advance(hours=1)
+    service.run(away.deliver_due())
+    assert len(mail.received) == 40
+
+
+def test_a_rejected_letter_does_not_stop_the_others(service: RunningService, mail: MailServer) -> None:
+    mail.answer = lambda recipient: "450 later" if recipient.startswith("user") else None
+    post(service, *(replace(INVITE, to=f"user{number}@example.com") for number in range(BATCH)))
+    post(service, replace(INVITE, to="ann@example.com"))
+
+    assert deliver(service, mail.url) == BATCH + 1
+    assert [received.recipients for received in mail.received] == [("ann@example.com",)]
+
+
+def test_a_reset_link_is_sent_before_earlier_messages(service: RunningService, mail: MailServer) -> None:
+    post(service, *(replace(INVITE, kind="added", to=f"user{number}@example.com") for number in range(2 * BATCH)))
+    service.clock.advance(seconds=1)
+    post(service, replace(INVITE, kind="reset", to="ann@example.com"))
+
+    async def claim_first(stores: Any) -> Any:
+        now_ms = service.clock.now_ms()
+        return await stores.outbox.claim_due(now_ms, until_ms=now_ms, limit=BATCH)
+
+    first, *others = service.run(service.application.stores.store.change(claim_first))
+    assert first.recipient == "ann@example.com"
+    assert len(others) == BATCH - 1
+    assert deliver(service, mail.url) == 2 * BATCH + 1

@@ -124,11 +124,11 @@ def test_rules_are_checked_tried_compared_replayed_and_put_active(run: Command, 
     good = written(tmp_path, "rules.json", RULES)
     bad = written(tmp_path, "bad.json", json.dumps(RULES, indent=1).replace('"block"', '"bloc"'))
 
-    wrong = run("rules", "lint", site, bad)
+    wrong = run("rules", "lint", bad)
     assert wrong.returncode == 1
     assert wrong.stdout.startswith("bad.json:")
-    assert run("rules", "lint", site, good).returncode == 0
-    tried = json.loads(run("rules", "test", site, good, "--target", f"{ORIGIN}/login", "--json").stdout)
+    assert run("rules", "lint", good).returncode == 0
+    tried = json.loads(run("rules", "try", site, good, "--target", f"{ORIGIN}/login", "--json").stdout)
     assert tried["outcome"] == "allow"
     assert run("rules", "diff", site, good).returncode == 1
     assert json.loads(run("rules", "backtest", site, good, "--json").stdout)["evaluated"] == 0
@@ -146,10 +146,10 @@ def test_rules_are_checked_tried_compared_replayed_and_put_active(run: Command, 
     )
     assert run("rules", "push", site, good, "--yes").stdout == "no difference\n"
     assert json.loads(run("rules", "show", site).stdout)["rules"][0]["name"] == "no-tor"
-    assert "must be `Name: value`" in run("rules", "test", site, good, "--target", ORIGIN, "--header", "x").stderr
+    assert "must be `Name: value`" in run("rules", "try", site, good, "--target", ORIGIN, "--header", "x").stderr
 
 
-UNKNOWN = {"version": "1", "rules": [{"name": "old", "match": {"query": ["x"]}, "action": "block"}]}
+UNKNOWN = {"version": "1", "rules": [{"name": "old", "match": {"cookies": ["x"]}, "action": "block"}]}
 UNKNOWN["default_action"] = "allow"
 
 
@@ -159,8 +159,8 @@ def test_rules_with_warnings_are_saved_only_if_a_person_acknowledges_them(
     file = written(tmp_path, "rules.json", UNKNOWN)
     whole = written(tmp_path, "site.yaml", yaml.safe_dump({"siteKey": site, "rules": UNKNOWN}))
 
-    linted = run("rules", "lint", site, file)
-    assert "query is not a condition" in linted.stdout
+    linted = run("rules", "lint", file)
+    assert "cookies is not a condition" in linted.stdout
     assert "is valid, with 1 warning" in linted.stdout
     for refused in (run("rules", "push", site, file, "--yes"), run("apply", whole, "--yes")):
         assert refused.returncode == 2
@@ -279,6 +279,28 @@ def test_protect_creates_site_secret_and_file_once(run: Command, tmp_path: Path,
     assert [each["mode"] for each in sites if "https://protected.example" in each["allowedOrigins"]] == ["monitor"]
     assert "use one of nginx" in run("protect", "https://x.example", "--proxy", "iis").stderr
     assert "not the address of a site" in run("protect", "ftp://x", "--proxy", "nginx").stderr
+
+
+def test_protect_and_the_installation_page_show_charges_of_sites_with_prices(
+    run: Command, tmp_path: Path, service: RunningService
+) -> None:
+    policy = {"default": "challenge", "quotaPerMinute": 60, "actions": {"submit": {"price": "USD 0.05"}}}
+    texts = {}
+    for name in ("free", "priced"):
+        given = ("site", "create", name, "--origin", f"https://{name}.example", "--site-key", f"site_cli_{name}")
+        assert run(*given).returncode == 0
+        if name == "priced":
+            changed = service.operator.put(f"/v1/admin/sites/site_cli_{name}/agent-policy", json=policy)
+            assert changed.status_code == 200, changed.text
+        told = run("protect", f"https://{name}.example", "--proxy", "nginx", "--no-watch", "--out", name)
+        assert told.returncode == 0, told.stderr
+        shown = service.operator.get(f"/v1/admin/sites/site_cli_{name}/adapters/nginx").json()["files"]
+        texts[name] = [(tmp_path / name / "agentgate.conf").read_text(), *(each["text"] for each in shown)]
+
+    header = "add_header Crawler-Charged $agentgate_charged always;"
+    assert not any("Crawler-Charged" in text for text in texts["free"])
+    # The complete file of protect, and of the page the complete file and the include for server {}.
+    assert [header in text for text in texts["priced"]].count(True) == 3
 
 
 FRONT_PAGE = b"""<link rel="alternate" type="application/rss+xml" href="/blog/feed/">

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from agentgate.decision.scoring.model_file import read_model
+from agentgate.decision.scoring.score import make_scorer
 from agentgate.events.label_records import LabelEvidence, StoredLabel
 from agentgate.lib.enums import DecisionLabelValue, LabelSource
 from agentgate.lib.records import convert
@@ -25,7 +26,7 @@ def write_labels(folder, items):
     return "labels.ndjson"
 
 
-@pytest.mark.parametrize("name", ["train", "labels", "labels export"])
+@pytest.mark.parametrize("name", ["train", "labels", "labels export", "labels review"])
 def test_each_command_has_help_with_an_example(tmp_path, name):
     result = agentgate(tmp_path, *name.split(), "--help")
 
@@ -46,6 +47,63 @@ def test_train_writes_a_model_that_is_accepted_and_a_report(tmp_path):
     assert result.stdout.startswith(f"{model.version}: 240 labels of 60 visitors, ")
     assert "Warning: There are only 240 labels." in result.stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["labels.ndjson", "model.json", "report.html"]
+
+
+def texts(count):
+    words = {"good": "thank you for the parcel it came on monday", "spam": "check out my channel free gift www.x.com"}
+    lines = ["label\tsource\ttext"]
+    for number in range(count):
+        label = ("good", "spam")[number % 2]
+        lines.append(f"{label}\tsource{number % 3}\t{words[label]} {number}")
+    return "\n".join(lines) + "\n"
+
+
+def test_train_content_writes_a_model_without_any_text(tmp_path):
+    (tmp_path / "texts.tsv").write_text(texts(240))
+
+    result = agentgate(tmp_path, "train", "content", "texts.tsv")
+
+    assert result.returncode == 0, result.stderr
+    file = (tmp_path / "model.json").read_text()
+    model = read_model(file)
+    scorer = make_scorer(model)
+    assert (model.kind, model.type) == ("content", "logistic")
+    assert scorer.score_text((), {}, "check out this free channel") > 0.8
+    assert scorer.score_text((), {}, "the parcel came, thank you") < 0.2
+    assert "parcel" not in file
+    assert "source1" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("good\ta\tb\n", "the first line must be label source text"),
+        ("label\tsource\ttext\nham\ta\tb\n", "line 2 must be spam or good"),
+        (texts(20), "at least 200 texts are needed"),
+    ],
+)
+def test_texts_that_cannot_be_learned_from_are_rejected(tmp_path, content, told):
+    (tmp_path / "texts.tsv").write_text(content)
+
+    result = agentgate(tmp_path, "train", "content", "texts.tsv")
+
+    assert result.returncode == 2
+    assert told in result.stderr
+    assert not (tmp_path / "model.json").exists()
+
+
+def test_doubtful_labels_are_listed_first_and_by_user(tmp_path):
+    items = made_labels(400)
+    wrong = next(item for item in items if item["label"] == "bot" and "ua.headless" in item["evidence"]["labels"])
+    wrong["evidence"]["labels"] += ["http.unlike_browser"]
+    wrong |= {"label": "human", "actor": "mallory"}
+    name = write_labels(tmp_path, items)
+
+    result = agentgate(tmp_path, "labels", "review", name)
+
+    assert result.returncode == 0, result.stderr
+    assert wrong["decisionId"] in result.stdout
+    assert "mallory" in result.stdout
 
 
 def test_train_reads_standard_input_and_writes_where_it_is_reported(tmp_path, monkeypatch):

@@ -156,6 +156,10 @@ ADDITIONS = {
     "DELETE /v1/console/sites/{siteKey}/appeals/{appealId}/answer": 9,
     "PUT /v1/console/sites/{siteKey}/appeals/{appealId}/label": 9,
     # Refused programs, and the open paths that would allow them.
+    "GET /v1/agent-check": 10,
+    "GET /v1/sites/{siteKey}/robots.txt": 10,
+    "GET /v1/sites/{siteKey}/license.xml": 10,
+    "GET /v1/sites/{siteKey}/ai-headers": 10,
     "GET /v1/admin/sites/{siteKey}/suggestions": 11,
     "DELETE /v1/admin/decisions/{decisionId}/label": 9,
     "POST /v1/admin/sites/{siteKey}/suggestions/{suggestionId}/accept": 11,
@@ -186,6 +190,7 @@ ADDED_FIELDS = {
         "privateTokenIssuers": 7,
         "suggestions": 9,
         "aiUse": 10,
+        "robotsTxt": 10,
     }
     for name in ("Site", "SiteSummary", "SiteDetail", "SiteInput")
 } | {"TopLists": {"refusedPrograms": 11}}

@@ -6,7 +6,7 @@ import pytest
 
 from tests.proxies.visiting import NAVIGATION, Installed
 
-UNKNOWN = [{"all_label": ["ua.old"]}, {"query": ["x"]}, {"rate": 5}, {"all_labels": ["ua.browser"], "rates": 1}]
+UNKNOWN = [{"all_label": ["ua.old"]}, {"cookies": ["x"]}, {"rate": 5}, {"all_labels": ["ua.browser"], "rates": 1}]
 
 
 @pytest.fixture

@@ -29,6 +29,9 @@ PATHS = ("/login", "/api/*", "/api/v2/*", "*.php", "/a*c/x", "*", "/blog/*/edit"
 SEEN_PATHS = ("/login", "/api/x", "/api/v2/x", "/x.php", "/abc/x", "/ac/x", "/blog/1/edit", "/blog/1/2/edit", "/other")
 HOSTS = ("shop.example", "*.shop.example", "*", "*.org")
 SEEN_HOSTS = ("shop.example", "www.shop.example", "other.example")
+QUERIES = ("", "action=view", "action=history", "action=history&diff=1", "diff=1&oldid=2&a=3")
+PARAMETERS = ("action", "diff", "oldid")
+VALUES_OF_PARAMETERS = ("history", "*", "hist*", "1", "view")
 COUNTRIES = ("de", "DE", "fr")
 ASNS = (64500, "AS6450", 1)
 
@@ -44,6 +47,14 @@ def _keys(match: dict[str, Any]) -> list[tuple[str, bool]]:
 
 def _holds(key: str, wanted: Any, request: dict[str, Any]) -> bool:  # noqa: PLR0911 - one for each condition
     name, headers = key.removeprefix("not_"), request["headers"]
+    pairs = dict(pair.split("=") for pair in request["query"].split("&") if pair)
+    if name == "more_parameters_than":
+        return len(pairs) > wanted
+    if name == "query":
+        each_parameter = [
+            each in pairs and any(fits(glob, pairs[each]) for glob in globs) for each, globs in wanted.items()
+        ]
+        return any(each_parameter) if key.startswith("not_") else all(each_parameter)
     if name == "networks":
         address = ip_address(request["address"])
         return any(address in ip_network(each) for each in wanted)
@@ -78,7 +89,11 @@ def new_conditions(chance: Random) -> dict[str, Any]:
     match: dict[str, Any] = {}
     for name in chance.sample(sorted(_LISTS), chance.choice((1, 1, 2))):
         key = chance.choice(("", "", "not_")) + name
-        if name == "headers":
+        if name == "more_parameters_than":
+            match[name] = chance.randint(0, 3)
+        elif name == "query":
+            match[key] = {each: [chance.choice(VALUES_OF_PARAMETERS)] for each in chance.sample(PARAMETERS, 1)}
+        elif name == "headers":
             match[key] = {
                 each: chance.choices(GLOBS, k=chance.randint(1, 2))
                 for each in chance.sample(HEADERS[:2], chance.randint(1, 2))
@@ -97,6 +112,7 @@ def new_parts(chance: Random) -> dict[str, Any]:
         "method": chance.choice(METHODS),
         "host": chance.choice(SEEN_HOSTS),
         "path": chance.choice(SEEN_PATHS),
+        "query": chance.choice(QUERIES),
         "headers": headers if agent is None else {**headers, "user-agent": agent},
     }
 
@@ -110,4 +126,6 @@ _LISTS: dict[str, tuple[Any, ...]] = {
     "methods": METHODS,
     "paths": PATHS,
     "hosts": HOSTS,
+    "query": PARAMETERS,
+    "more_parameters_than": (),
 }

@@ -15,7 +15,7 @@ def traits_of(compiled: CompiledRules, request: dict[str, Any]) -> Traits:
     page = matcher.of_page(
         request.get("method") or "GET",
         [value.encode() for value in request.get("overrides", [])],
-        (request.get("path") or "/other").encode(),
+        "?".join(filter(None, (request.get("path") or "/other", request.get("query")))).encode(),
         request.get("host") or "shop.example",
     )
     client = matcher.of_client(request.get("address") or "192.0.2.1", None)

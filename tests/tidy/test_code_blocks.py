@@ -57,8 +57,8 @@ ANSWERS = {
     "docs/http-apis.md#5": ("admin", "InviteResult"),
     "docs/http-apis.md#8": ("admin", "ErrorBody"),
     "docs/migrate-captcha.md#2": ("public", "CompatAnswer"),
-    "docs/train-model.md#5": ("admin", "ModelFile"),
-    "docs/train-model.md#6": ("admin", "Tree"),
+    "docs/train-model.md#6": ("admin", "ModelFile"),
+    "docs/train-model.md#7": ("admin", "Tree"),
     "docs/verify-tokens.md#2": ("public", "SiteverifySuccess"),
     "docs/webhooks.md#2": ("console", "WebhookSecret"),
 }

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from agentgate.browser_check import clusters
-from agentgate.decision.scoring import compare, features, model_file
+from agentgate.decision.scoring import compare, features, model_file, promotion
 from agentgate.decision.signals.families import FAMILIES, OF_PROGRAMS
 from agentgate.decision.threat_data import search_verification as crawlers
 from agentgate.events.webhooks import deliver, editing, endpoints, progress
@@ -86,7 +86,7 @@ STATED = {
     "docs/train-model.md": (
         f"at least 100 usable labels and {labels.LEAST_PER_CLASS} of each class",
         f"`model.bot.possible` at {features.POSSIBLE} or more, `model.bot.likely` at {features.LIKELY} or more",
-        f"up to {compare.MOST_SAMPLES:,} requests of the last {compare.COMPARED_DAYS} days",
+        f"up to {promotion.MOST_SAMPLES:,} requests of the last {promotion.DAYS} days",
         f"newest {compare.MOST_LABELS:,} of all sites",
         f"| Features | {model_file.MOST_FEATURES:,}, each once, all known |",
         f"{model_file.MOST_TREES}, {model_file.MOST_DEPTH} levels, {model_file.MOST_NODES:,} nodes",

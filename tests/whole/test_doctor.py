@@ -68,12 +68,13 @@ def in_state(findings: dict[str, Finding], state: State) -> set[str]:
 
 def test_a_right_installation_has_no_defect(shop: Shop) -> None:
     with gated_site("asgi", **shop.options) as url:
-        findings = seen(url, **ROUTE, token=shop.token(), other_token=shop.token("search"), ports=(free_port(),))
+        tokens = {"token": shop.token(), "other_token": shop.token("search")}
+        findings = seen(url, host="shop.example", **ROUTE, **tokens, ports=(free_port(),))
 
     assert in_state(findings, State.FAIL) == set(), findings
     assert in_state(findings, State.WARN) == set(), findings
     # The site is asked on this machine, and the upstream's address was not given.
-    assert in_state(findings, State.SKIP) == {"tls", "origin", "upstream", "aliases", "unavailable", "unseen"}
+    assert in_state(findings, State.SKIP) == {"tls", "upstream", "aliases", "unavailable", "unseen"}
     assert "token_used" in findings["replay"].found
     assert "action_mismatch" in findings["wrong-action"].found
 
@@ -188,7 +189,7 @@ def test_monitor_mode_is_found(service: RunningService) -> None:
     with gated_site("asgi", **Shop(service, mode="monitor").options) as url:
         findings = seen(url, **ROUTE)
 
-    assert "enforce mode" in findings["gate"].fix
+    assert "agentgate site mode SITE_KEY enforce" in findings["gate"].fix
     assert "enforce mode" in findings["missing-token"].fix
 
 

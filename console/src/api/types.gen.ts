@@ -122,6 +122,15 @@ export interface AgentActionTerms {
   handoff?: boolean;
 }
 
+/** The verdict on this very request, with its reason. */
+export interface AgentCheckResult {
+  verdict: AgentVerdict;
+  reason?: string;
+  agent?: string;
+  keyId?: string;
+  signatures: CheckedSignature[];
+}
+
 /** A policy's entry for one agent. */
 export interface AgentEntry {
   decision: AgentPolicyDecision;
@@ -171,6 +180,14 @@ export type AgentPolicyDecision = "allow" | "deny";
 
 /** An agent policy's rule for unlisted agents. */
 export type AgentPolicyDefault = "allow" | "block" | "challenge";
+
+/** Result of the verification of an agent. */
+export type AgentVerdict = "invalid" | "unsigned" | "unverified" | "verified";
+
+/** Header lines that a site adds to its pages; none before its owner has decided about AI use. */
+export interface AiHeaders {
+  headers: Record<string, string>;
+}
 
 /** A site's setting for one purpose of AI operators and agents. */
 export type AiUseChoice = "allow" | "block" | "challenge" | "price";
@@ -310,6 +327,14 @@ export interface AppealPage {
 
 /** The state of an appeal. `suspect` is also open but looks like spam. */
 export type AppealState = "let_in" | "refused" | "spam" | "suspect" | "waiting";
+
+/** Shares that each model scores at 0.9 or above, from which on the default rules challenge, with 95% intervals. */
+export interface AskedRates {
+  activeRate: number;
+  activeInterval: number[];
+  candidateRate: number;
+  candidateInterval: number[];
+}
 
 /** One entry of an account's audit trail. `address` is a keyed hash that does not identify a person. */
 export interface AuditEvent {
@@ -453,6 +478,21 @@ export interface CheckedRules {
   warnings: RuleLint[];
 }
 
+/**
+ * One signature. `base` is the signature base that AgentGate computed (RFC 9421 2.5).
+ *
+ * `keys` are the thumbprints of the key set at `keySet`; absent if the set was not read.
+ */
+export interface CheckedSignature {
+  label: string;
+  covered: string[];
+  agent?: string;
+  keySet?: string;
+  keys?: string[];
+  base?: string;
+  problem?: string;
+}
+
 /** The form of the page. The token is from the browser check; `remember` pre-approves further uses. */
 export interface ChoiceInput {
   choice: "approve" | "decline";
@@ -483,7 +523,7 @@ export interface CodeInput {
 /** Candidate against active model on recent traffic. */
 export interface CompareReport {
   kind: ModelKind;
-  active: ModelSummary;
+  active: ModelSummary | null;
   candidate: ModelSummary;
   from: string;
   to: string;
@@ -628,6 +668,7 @@ export interface CustomerSiteInput {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   aiUse?: SiteAiUse;
+  robotsTxt?: string;
   siteKey?: string;
 }
 
@@ -1034,11 +1075,18 @@ export interface LabelPage {
   nextCursor?: string;
 }
 
-/** Number of decisions with one label, and the shares that each model scores at 0.5 or above. */
+/**
+ * Number of decisions with one label, and the shares that each model scores at 0.5 or above.
+ *
+ * Labels that the candidate was trained on, or that lack features which a model reads, are excluded and counted.
+ */
 export interface LabelRates {
   samples: number;
   activeRate: number;
   candidateRate: number;
+  asked: AskedRates;
+  trainedOn: number;
+  withoutFeatures: number;
 }
 
 /** A label of a decision, by its ID or request ID, with the label's source. */
@@ -1195,6 +1243,9 @@ export interface ManagedGroupDocument {
   version: number;
   overrides?: GroupOverrides;
   scope_down?: MatchDocument;
+  from?: string;
+  until?: string;
+  weekdays?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
   [name: string]: unknown;
 }
 
@@ -1235,6 +1286,9 @@ export interface MatchDocument {
   not_asns?: (number | string)[];
   headers?: HeaderConditions;
   not_headers?: HeaderConditions;
+  query?: QueryConditions;
+  not_query?: QueryConditions;
+  more_parameters_than?: number;
   [name: string]: unknown;
 }
 
@@ -1342,6 +1396,7 @@ export interface ModelFile {
   weights?: number[];
   trees?: Tree[];
   calibration?: Platt | Isotonic;
+  text?: TextWeights;
 }
 
 /** The question that a model scores. */
@@ -1372,6 +1427,7 @@ export interface ModelSummary {
   installedAt: string;
   installedBy: string;
   metadata: Record<string, unknown>;
+  digest: string;
 }
 
 /** The new and the previous active version. */
@@ -1385,6 +1441,19 @@ export interface ModelSwap {
 
 /** How a model file computes its score. */
 export type ModelType = "logistic" | "trees";
+
+/** A model that rollback can activate. `retiredAt` is missing for the shipped one. */
+export interface ModelVersion {
+  version: string;
+  installedAt: string;
+  installedBy: string;
+  retiredAt?: string;
+}
+
+/** Targets of rollback, the last retired first, then the shipped model. */
+export interface ModelVersions {
+  versions: ModelVersion[];
+}
 
 /** The account to move the site to. */
 export interface MoveInput {
@@ -1496,6 +1565,7 @@ export interface OwnSiteInput {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   aiUse?: SiteAiUse;
+  robotsTxt?: string;
 }
 
 /** The current and the new password. */
@@ -1564,6 +1634,11 @@ export interface ProbesState {
   judged: Record<string, number>;
 }
 
+/** `acknowledge` promotes a candidate that would newly challenge or block many requests; the audit entry has it. */
+export interface PromoteInput {
+  acknowledge?: boolean;
+}
+
 /** A public key as a JSON Web Key (RFC 8037). */
 export interface PublishedKey {
   kty?: string;
@@ -1573,6 +1648,9 @@ export interface PublishedKey {
   kid: string;
   x: string;
 }
+
+/** Query parameters with patterns for their values. */
+export type QueryConditions = Record<string, string[]>;
 
 /** Readiness to decide. */
 export interface ReadinessState {
@@ -1673,6 +1751,9 @@ export interface RuleDocument {
   match: MatchDocument;
   action: "allow" | "challenge" | "block" | "drop" | "count";
   routes?: string[];
+  from?: string;
+  until?: string;
+  weekdays?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
   response?: RuleResponseDocument;
   [name: string]: unknown;
 }
@@ -1713,6 +1794,9 @@ export interface RuleMatch {
   not_methods?: string[];
   paths?: string[];
   not_paths?: string[];
+  query?: Record<string, string[]>;
+  not_query?: Record<string, string[]>;
+  more_parameters_than?: number;
   hosts?: string[];
   not_hosts?: string[];
 }
@@ -1973,6 +2057,7 @@ export interface SiteChange {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   aiUse?: SiteAiUse;
+  robotsTxt?: string;
 }
 
 /** Everything about one site. */
@@ -1998,6 +2083,7 @@ export interface SiteDetail {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   aiUse?: SiteAiUse;
+  robotsTxt?: string;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
@@ -2051,6 +2137,7 @@ export interface SiteInput {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   aiUse?: SiteAiUse;
+  robotsTxt?: string;
   siteKey?: string;
   customerId?: string;
   customerName?: string;
@@ -2114,6 +2201,7 @@ export interface SiteSummary {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   aiUse?: SiteAiUse;
+  robotsTxt?: string;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
@@ -2305,6 +2393,12 @@ export interface TestReport {
   rule?: string;
   response?: RuleResponse;
   listEntry?: string;
+}
+
+/** Weights of hashed pieces of text, as base64 of one signed byte each; `scale` is the weight of one unit. */
+export interface TextWeights {
+  weights: string;
+  scale: number;
 }
 
 /** One source of threat data; `importedAt` is absent for bundled data. */
@@ -2535,6 +2629,8 @@ export interface Witness {
   host?: string;
   path?: string;
   headers?: Record<string, string>;
+  query?: Record<string, string>;
+  parameters?: number;
 }
 
 /**
@@ -2561,4 +2657,5 @@ export interface WouldChange {
   total: number;
   stricter: number;
   looser: number;
+  decisions: string[];
 }

@@ -1,5 +1,6 @@
 """Admission: verifies agents that call the service itself. Unverified callers are refused, in monitor mode too."""
 
+import secrets
 from urllib.parse import urlsplit
 
 from agentgate.agents.identity import Identity, SignedMessage
@@ -50,11 +51,16 @@ def _canonical(authority: str, scheme: str) -> str:
     return authority.lower().removesuffix(_DEFAULT_PORTS.get(scheme, ":"))
 
 
-ACCEPT_SIGNATURE = (
+_ACCEPTED = (
     'sig1=("@method" "@authority" "@path" "content-digest" "signature-agent";key="sig1")'
-    ';created;expires;nonce;tag="web-bot-auth"'
+    ';created;expires;nonce="{}";tag="web-bot-auth"'
 )
-HEADERS = {"accept-signature": ACCEPT_SIGNATURE}
+
+
+def asking_headers() -> dict[str, str]:
+    """Return the headers of a 401: the scheme, and a signature to be made, with a nonce that is free (RFC 9421 5.1)."""
+    accepted = _ACCEPTED.format(secrets.token_urlsafe(32))
+    return {"www-authenticate": 'Signature realm="agents"', "accept-signature": accepted}
 
 
 class Admission:
@@ -91,7 +97,7 @@ class Admission:
         if identity.verdict is AgentVerdict.INVALID:
             return _invalid(identity.why)
         if identity.verdict is not AgentVerdict.VERIFIED or identity.agent is None:
-            return Refused("agent_unverified", identity.why, headers=HEADERS)
+            return Refused("agent_unverified", identity.why, headers=asking_headers())
         if CONTENT_DIGEST not in identity.covered:
             return _invalid("The signature must cover Content-Digest.")
         if not matches(message.headers.get(CONTENT_DIGEST.encode(), b""), content):
@@ -102,7 +108,7 @@ class Admission:
 
 
 def _invalid(why: str | None) -> Refused:
-    return Refused("agent_signature_invalid", _sentence(why), headers=HEADERS)
+    return Refused("agent_signature_invalid", _sentence(why), headers=asking_headers())
 
 
 def _sentence(why: str | None) -> str | None:

@@ -27,6 +27,7 @@ from agentgate.agents.ledger import (
     range_of,
     write_table,
 )
+from agentgate.agents.signature_check import AgentCheckResult, SignatureExplainer
 from agentgate.agents.signing.key_sets import read_key
 from agentgate.agents.submission_repository import SubmissionStore
 from agentgate.agents.submit.submissions import SubmissionAnswer, SubmissionInput, Submissions, charged_in
@@ -133,6 +134,15 @@ async def submit(
     headers = () if charged is None else (("crawler-charged", charged),)
     # The stored bytes: a repeated submission gets exactly the first answer.
     return Reply(body=cast("SubmissionAnswer", msgspec.Raw(answer)), headers=headers)
+
+
+async def check_agent(call: Call, explainer: SignatureExplainer) -> AgentCheckResult:
+    """Check the signatures of this request, and explain the result to the developer of an agent.
+
+    The response has the verdict, the reason, and for each signature the computed signature base and the key set.
+    It does not show whether a site allows the agent.
+    """
+    return await explainer.explain(call)
 
 
 async def read_site_tools(call: Call, manifests: ToolsManifests) -> Reply[ToolsManifest | None]:

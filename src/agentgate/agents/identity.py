@@ -43,6 +43,10 @@ class Identity(Struct, frozen=True, gc=False):
     expires_ms: int = 0
     # When the agent says that it signed.
     created_ms: int = 0
+    # Identities of the other verified signatures of the request.
+    others: tuple["Identity", ...] = ()
+    # Whether its signature covers another one.
+    is_outermost: bool = False
 
     @property
     def replay_key(self) -> bytes:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agentgate.agents.identity import Identity, SignedMessage
 from agentgate.agents.policy_decision import (
@@ -47,8 +48,11 @@ ACCEPT_SIGNATURE = (
     b"accept-signature",
     b'sig1=("@authority" "@method" "@path" "signature-agent";key="sig1");created;expires;tag="web-bot-auth"',
 )
+# RFC 9110 15.5.2: a 401 names a scheme.
+WWW_AUTHENTICATE = (b"www-authenticate", b'Signature realm="agents"')
 BODY_DIGEST = b"x-original-body-digest"
 CONTENT_DIGEST = "content-digest"
+METHOD = "@method"
 # Adapters wait one second for an answer (`adapters/`), and refuse with 503 after that.
 KEYS_WAIT_S = 0.7
 SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
@@ -141,8 +145,10 @@ class AgentPolicyChecker:
         quotas: Quotas,
         charges: SubmissionStore,
         purposes: Callable[[], Mapping[str, str]] = dict,
+        on_several_machines: bool = False,
     ) -> None:
         self._verifier = verifier
+        self._on_several_machines = on_several_machines
         # Of known agents, by origin.
         self._purposes = purposes
         self._replays = replays
@@ -158,8 +164,8 @@ class AgentPolicyChecker:
         """
         found = self._verifier.verify(message, policy=site.agent_policy, now_ms=now_ms, longest_s=LONGEST_S)
         if isinstance(found, Identity):
-            return self._check_identity(found, message, site, context)
-        return self._check_later(found, message, site, context)
+            return self._check_identity(found, message, site, context, now_ms=now_ms)
+        return self._check_later(found, message, site, context, now_ms=now_ms)
 
     def recheck(
         self, ruling: AgentRuling, message: SignedMessage, site: SiteView, context: AgentRequestContext
@@ -205,29 +211,63 @@ class AgentPolicyChecker:
         return [(b"crawler-charged", price.text().encode())]
 
     async def _check_later(
-        self, found: Awaitable[Identity], message: SignedMessage, site: SiteView, context: AgentRequestContext
+        self,
+        found: Awaitable[Identity],
+        message: SignedMessage,
+        site: SiteView,
+        context: AgentRequestContext,
+        *,
+        now_ms: int,
     ) -> AgentRuling:
-        ruling = self._check_identity(await _wait(found), message, site, context)
+        ruling = self._check_identity(await _wait(found), message, site, context, now_ms=now_ms)
         return ruling if isinstance(ruling, AgentRuling) else await ruling
 
     def _check_identity(
-        self, identity: Identity, message: SignedMessage, site: SiteView, context: AgentRequestContext
+        self, identity: Identity, message: SignedMessage, site: SiteView, context: AgentRequestContext, *, now_ms: int
     ) -> AgentRuling | Awaitable[AgentRuling]:
         if identity.verdict is not AgentVerdict.VERIFIED or identity.agent is None:
             return _rule_unproven(identity, message, site, context)
         why = _digest_problem(identity, message.headers, site, context.action)
         if why is not None:
             return _signature_invalid(identity, why)
+        identity = _strictest(identity, site.agent_policy, context.action)
         unsafe = message.method.upper() not in SAFE
-        if self._replays.must_remember(identity, unsafe=unsafe):
-            return self._check_replay(identity, message, site, context, unsafe=unsafe)
+        signed = [each for each in (identity, *identity.others) if self._replays.must_remember(each, unsafe=unsafe)]
+        known = [self._replays.is_new_here(each, now_ms=now_ms) for each in signed]
+        if False in known:
+            return _signature_invalid(identity, _USED_BEFORE)
+        is_stored = unsafe or self._is_worth_storing(identity, site, context)
+        to_store = [each for each, is_new in zip(signed, known, strict=True) if is_stored or is_new is None]
+        if to_store:
+            return self._check_replay(to_store, message, site, context, unsafe=unsafe)
         return self._apply_policy(identity, message, site, context)
 
+    def _is_worth_storing(self, identity: Identity, site: SiteView, context: AgentRequestContext) -> bool:
+        """Return whether a repeated read does harm: one that costs something, or whose action asks for protection.
+
+        On several machines, a signature that does not cover the method could also be repeated as a write elsewhere.
+        """
+        rules = None if context.action is None else site.actions.get(context.action)
+        if rules is not None and rules.require_content_digest is True:
+            return True
+        if self._on_several_machines and METHOD not in identity.covered:
+            return True
+        uses = uses_of(self._purposes().get(identity.agent or ""), identity.purposes)
+        return price_of(site, site.agent_policy.entry_for(identity.agent or ""), uses, context) is not None
+
     async def _check_replay(
-        self, identity: Identity, message: SignedMessage, site: SiteView, context: AgentRequestContext, *, unsafe: bool
+        self,
+        identities: list[Identity],
+        message: SignedMessage,
+        site: SiteView,
+        context: AgentRequestContext,
+        *,
+        unsafe: bool,
     ) -> AgentRuling:
-        if not await self._replays.is_new(identity, unsafe=unsafe):
-            return _signature_invalid(identity, _USED_BEFORE)
+        identity = identities[0]
+        for each in identities:
+            if not await self._replays.is_new(each, unsafe=unsafe):
+                return _signature_invalid(identity, _USED_BEFORE)
         ruling = self._apply_policy(identity, message, site, context)
         return ruling if isinstance(ruling, AgentRuling) else await ruling
 
@@ -275,6 +315,15 @@ def _rule_counted(identity: Identity, decided: PolicyDecision, offer: PriceOffer
     )
 
 
+def _strictest(identity: Identity, policy: AgentPolicy, action: str | None) -> Identity:
+    """Return the identity whose agent the policy treats most strictly, unless one signature covers the others."""
+    if not identity.others or identity.is_outermost:
+        return identity
+    signed = (replace(identity, others=()), *identity.others)
+    chosen = max(signed, key=lambda each: _STRICTNESS[policy_decision(policy, each.agent or "", action).decision])
+    return replace(chosen, others=tuple(each for each in signed if each is not chosen))
+
+
 async def _wait(found: Awaitable[Identity]) -> Identity:
     """Wait for a key set no longer than a proxy waits for us. The fetch continues, for the agent's next request."""
     finding = asyncio.ensure_future(found)
@@ -317,7 +366,7 @@ def _rule_unproven(
         facts=facts,
         refusal=_payment(offer),
         challenge=claim,
-        headers=offer.headers if claim is None else [ACCEPT_SIGNATURE, *offer.headers],
+        headers=offer.headers if claim is None else [ACCEPT_SIGNATURE, WWW_AUTHENTICATE, *offer.headers],
     )
 
 
@@ -434,6 +483,7 @@ def _digests(value: bytes) -> dict[bytes, bytes]:
 _KEYS_UNDER_WAY = Identity(
     verdict=AgentVerdict.UNVERIFIED, why="The agent's key set is still being fetched. Try again in a moment."
 )
+_STRICTNESS = {AgentPolicyAction.ALLOW: 0, AgentPolicyAction.CHALLENGE: 1, AgentPolicyAction.DENY: 2}
 _NOT_CHECKED = "The operator's networks are not checked yet: AgentGate has not read its list or DNS. Try again later."
 _USED_BEFORE = "This signature was used before. Sign every request separately, with a new nonce."
 _DENIED = PolicyRefusal("agent_denied", Outcome.BLOCK, "The site's policy denies this action to this agent.")

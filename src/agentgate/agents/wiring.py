@@ -10,7 +10,9 @@ from agentgate.agents.handoff.repository import GrantStore, HandoffStore
 from agentgate.agents.jobs import handoff_jobs, replay_jobs, submission_jobs
 from agentgate.agents.policy_checker import AgentPolicyChecker
 from agentgate.agents.policy_decision import Quotas
+from agentgate.agents.signature_check import SignatureExplainer
 from agentgate.agents.signing.directories import KeyDirectories, open_directories
+from agentgate.agents.signing.nonce_board import NonceBoard
 from agentgate.agents.signing.repository import Replays, ReplayStore
 from agentgate.agents.signing.verify import AgentVerifier
 from agentgate.agents.submission_repository import SubmissionStore
@@ -23,6 +25,7 @@ from agentgate.events.recorder import Recorder
 from agentgate.lib.database import Store
 from agentgate.lib.foundation import Foundation
 from agentgate.lib.tasks.job import Job
+from agentgate.sites.ai_terms_endpoints import AiTerms
 from agentgate.sites.repository import SiteStores
 
 
@@ -60,11 +63,13 @@ def wire(
     refresher: SnapshotRefresher,
     recorder: Recorder,
     checks: BrowserChecks,
+    *,
+    nonces: NonceBoard | None,
 ) -> Agents:
     """Put together who agents are and what they may do; the browser check admits the pages of human approval."""
     settings, clock, limiter = foundation.settings, foundation.clock, foundation.limiter
     directories = open_directories(settings.agent_directories, refresher.intel.agent_hosts)
-    verifier, seen, quotas = AgentVerifier(directories), Replays(stores.agent_replays), Quotas(limiter)
+    verifier, seen, quotas = AgentVerifier(directories), Replays(stores.agent_replays, nonces), Quotas(limiter)
     admission = Admission(verifier, seen, OwnAddress(settings.public_base_url))
     opened = Handoffs(
         stores.handoffs,
@@ -85,10 +90,15 @@ def wire(
             quotas=quotas,
             charges=stores.submissions,
             purposes=refresher.intel.agent_purposes,
+            on_several_machines=bool(settings.redis_url),
         ),
         handoffs=opened,
         dependencies={
             Approvals: approvals,
+            SignatureExplainer: SignatureExplainer(
+                verifier, directories, OwnAddress(settings.public_base_url), limiter
+            ),
+            AiTerms: AiTerms(refresher.sites, refresher.intel.named_crawlers, checks.receipts.issuer),
             GrantStore: stores.agent_grants,
             Submissions: Submissions(
                 refresher.sites,

@@ -81,7 +81,7 @@ def _classify(named: LoggedClient, intel: Intel, models: ModelView, rules: Compi
     seen = observe(facts, intel)
     # Labels of headers are left out, as a log has none.
     observation = replace(seen, labels=tuple(label for label in seen.labels if not label.startswith("http.")))
-    scores = models.score(observation, content=False)
+    scores = models.score(observation, content=None)
     verdict = rules.evaluate(with_bands(observation.labels, scores.values), scores.values, route="*", action=None)
     return Classified(
         user_agent=named.user_agent,

@@ -45,7 +45,7 @@ def decide(facts: RequestFacts, site: SiteView, models: ModelView, intel: Intel)
     """Decide about one request."""
     started_ns = perf_counter_ns()
     observation = observe(facts, intel)
-    scores = models.score(observation, content=facts.content is not None)
+    scores = models.score(observation, content=facts.content)
     traits = NO_TRAITS if site.matcher is None else _traits_of_call(facts, site.matcher)
     return conclude(
         ObservedRequest(observation, scores, facts.route, facts.action, started_ns, traits, facts.agent), site

@@ -115,7 +115,7 @@ def _parts_of(ruling: Ruling) -> _Parts:
 def _more_headers(
     headers: list[tuple[bytes, bytes]], ruling: Ruling, decision_id: int | None
 ) -> list[tuple[bytes, bytes]]:
-    """Return the headers with those that differ from answer to answer."""
+    """Return the headers with those that differ between responses."""
     named = [] if decision_id is None else [(b"x-service-decision-id", write_id(decision_id).encode())]
     asked = [] if ruling.response is None else response_headers(ruling.response)
     hint = [] if ruling.hint is None else [(b"x-service-message", ruling.hint.encode("latin-1", "replace"))]
@@ -130,7 +130,7 @@ def response_headers(response: RuleResponse) -> list[tuple[bytes, bytes]]:
     if response.retry_after is not UNSET:
         headers.append((b"retry-after", b"%d" % response.retry_after))
     if response.message is not UNSET:
-        # A header holds one line of Latin-1; what does not fit is left out rather than the whole.
+        # A header holds one line of Latin-1; what does not fit is omitted.
         line = " ".join(response.message.split())
         headers.append((b"x-service-message", line.encode("latin-1", "replace")))
     return headers

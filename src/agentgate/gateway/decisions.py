@@ -106,7 +106,7 @@ def decide_under(
 ) -> DecidedCheck:
     """Run signals, models and rules under one protection, with the facts that a signature proved."""
     observation = observe(pending, protection, shown, views, agent)
-    scores = views.models.score(observation, content=False)
+    scores = views.models.score(observation, content=None)
     observed = ObservedRequest(
         observation, scores, protection.route, protection.action, pending.started_ns, pending.traits, agent
     )

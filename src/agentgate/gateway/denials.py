@@ -4,15 +4,10 @@ A denial that needs neither page nor headers is one word, which the proxy answer
 visitor's request, and the proxy fetches the final response with the seal.
 """
 
-import hmac
-import secrets
 from collections.abc import Awaitable, Sequence
-from hashlib import sha256
 from typing import Protocol
 
 import msgspec
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from msgspec import UNSET, Struct
 
 from agentgate.events.decision_ids import write_id
@@ -22,14 +17,14 @@ from agentgate.gateway.pending_check import PendingCheck
 from agentgate.gateway.request.described_request import BODY, DENIAL
 from agentgate.gateway.request.original_request import Original
 from agentgate.http.connection.fast_functions import HotReply
-from agentgate.lib import base64url, errors
+from agentgate.lib import errors
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.enums import Outcome
 from agentgate.lib.keyring import Keyring
+from agentgate.lib.tagged_text import TaggedText
 from agentgate.sites.directory import SiteView
 
 PURPOSE = "challenge"
-NONCE_BYTES = 12
 # Longer than a slow upload of a form that the page repeats.
 LIFETIME_MS = 5 * MINUTE_MS
 LONGEST_SEAL = 1_023
@@ -41,7 +36,6 @@ _RETRY_AFTER = {429: b"60", 503: b"5"}
 _WORDS = {Outcome.BLOCK: (b"block", 403), Outcome.CHALLENGE: (b"challenge", 401)}
 DROP = b"drop"
 _FAULT = 500
-_MOST_CIPHERS = 16
 
 HeaderLines = Sequence[tuple[bytes, bytes]]
 
@@ -126,20 +120,19 @@ def visible_headers(denial: FinalDenial) -> list[tuple[bytes, bytes]]:
 
 
 class SealedDenials:
-    """Seals denials for a request and opens them. The keys are those of the challenges, and rotate with them."""
+    """Seals denials for a request and opens them. The keys are those of the challenges, and rotate with them.
+
+    A seal is authenticated and not encrypted: only the adapter reads it, and the visitor is shown all that it holds.
+    """
 
     def __init__(self, keyring: Keyring) -> None:
-        self._keyring = keyring
+        self._text = TaggedText(keyring, PURPOSE, b"gateway denial")
         self._decoder = msgspec.msgpack.Decoder(FinalDenial)
-        self._ciphers: dict[bytes, AESGCM] = {}
 
     def seal(self, denial: FinalDenial, site: SiteView, original: Original, now_ms: int) -> bytes:
         """Return the text for `X-Service-Denial`."""
         denial = msgspec.structs.replace(denial, expires_ms=int(now_ms) + LIFETIME_MS)
-        nonce = secrets.token_bytes(NONCE_BYTES)
-        cipher = self._cipher(self._keyring.current(PURPOSE))
-        bound = _bound_to(site, original)
-        sealed = base64url.encode(nonce + cipher.encrypt(nonce, msgspec.msgpack.encode(denial), bound)).encode()
+        sealed = self._text.write(msgspec.msgpack.encode(denial), _bound_to(site, original))
         if len(sealed) <= LONGEST_SEAL:
             return sealed
         # Headers for developers of agents do not fit; a proxy's buffer for headers does not grow.
@@ -149,34 +142,16 @@ class SealedDenials:
         """Return a sealed denial; None if it is malformed, expired, or for another request."""
         if len(text) > LONGEST_SEAL:
             return None
-        try:
-            sealed = base64url.decode(text)
-        except ValueError:
+        content = self._text.read(text, _bound_to(site, original))
+        if content is None:
             return None
-        bound = _bound_to(site, original)
-        for material in self._keyring.materials(PURPOSE):
-            try:
-                plain = self._cipher(material).decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], bound)
-            except (InvalidTag, ValueError):
-                # ValueError: too short for a nonce.
-                continue
-            denial = self._decoder.decode(plain)
-            return denial if now_ms < denial.expires_ms else None
-        return None
-
-    def _cipher(self, material: bytes) -> AESGCM:
-        found = self._ciphers.get(material)
-        if found is None:
-            if len(self._ciphers) >= _MOST_CIPHERS:
-                self._ciphers.clear()
-            found = self._ciphers[material] = AESGCM(hmac.digest(material, b"agentgate denial 1", "sha256"))
-        return found
+        denial = self._decoder.decode(content)
+        return denial if now_ms < denial.expires_ms else None
 
 
 def _bound_to(site: SiteView, original: Original) -> bytes:
-    # The URL stays out: a long one would exceed the header buffers of proxies.
-    url = sha256(f"{original.origin}{original.target}".encode("latin-1", "replace")).digest()
-    return b"\n".join((site.site_key.encode(), original.address.encode(), url))
+    # No site key and no address contains a space.
+    return f"{site.site_key} {original.address} {original.origin}{original.target}".encode("latin-1", "replace")
 
 
 class DenialWriter:

@@ -93,7 +93,7 @@ def wire(
         event_log=event_log,
         shared_cache=stores.shared_cache,
     )
-    pages = ChallengePages(receipts, passes, AppealTickets(sealed_tokens))
+    pages = ChallengePages(receipts, passes, AppealTickets(keyring))
     check = GatewayCheck(
         refresher.sites,
         decider=refresher.decider,

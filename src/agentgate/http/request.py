@@ -1,6 +1,7 @@
 """One HTTP request as handlers and guards see it: raw path, checked headers, byte-exact cookies."""
 
 import re
+from functools import lru_cache
 from urllib.parse import unquote_plus
 
 from agentgate.lib.errors import Refused
@@ -31,7 +32,7 @@ class Request:
         """Return a header's value, or None. The protocol class refused duplicates of headers that decide anything."""
         if self._first is None:
             self._first = dict(reversed(self.headers))
-        value = self._first.get(name.lower().encode("ascii"))
+        value = self._first.get(_field_name(name))
         return None if value is None else value.decode("latin-1")
 
     def cookie(self, name: str) -> str | None:
@@ -68,6 +69,12 @@ class Request:
                 raise Refused("invalid_filter", f"{name} is given more than once. Send it once.")
             parameters[name] = value
         return parameters
+
+
+# Names come from code, never from a client.
+@lru_cache(maxsize=256)
+def _field_name(name: str) -> bytes:
+    return name.lower().encode("ascii")
 
 
 def joined_headers(request: Request) -> dict[bytes, bytes]:

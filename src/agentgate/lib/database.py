@@ -265,6 +265,11 @@ class RecordTable(Generic[R]):
         """Delete the rows that a condition finds; return how many those were."""
         return await session.run(f"DELETE FROM {self._name} WHERE {condition}", *values)  # noqa: S608 - our own names
 
+    async def delete_some(self, session: SqlSession, condition: str, *values: Value, most: int, key: str = "id") -> int:
+        """Delete at most so many rows that a condition finds; return how many those were. `key` is unique."""
+        some = f"SELECT {key} FROM {self._name} WHERE {condition} LIMIT ${len(values) + 1}"  # noqa: S608 - our own names
+        return await session.run(f"DELETE FROM {self._name} WHERE {key} IN ({some})", *values, most)  # noqa: S608
+
     async def save(self, session: SqlSession, record: R, *key: str) -> None:
         """Insert a record, or replace the one with the same key."""
         sets = ", ".join(f"{each} = excluded.{each}" for each in self._columns.values() if each not in key)

@@ -318,7 +318,7 @@ class TokenBinding(_HotStrEnum):
 
 
 class AgentVerdict(StrEnum):
-    """What is known about the identity of an agent."""
+    """Result of the verification of an agent."""
 
     UNSIGNED = "unsigned"
     VERIFIED = "verified"

@@ -7,6 +7,7 @@ from typing import Any
 from agentgate.lib.database import Store
 from agentgate.lib.foundation import Foundation
 from agentgate.lib.tasks.job import Job
+from agentgate.people.accounts.jobs import record_jobs
 from agentgate.people.accounts.password_reset import PasswordReset
 from agentgate.people.accounts.proofs import SignInProofs
 from agentgate.people.accounts.repository import AccountStores
@@ -63,7 +64,8 @@ def wire(foundation: Foundation, store: Store[AccountStores], browser_check: Bro
         link_urls=urls,
         dependencies=dependencies,
         jobs=outbox_jobs(store, _delivery(foundation, store, messenger), foundation.clock)
-        + identity_jobs(store, foundation.clock),
+        + identity_jobs(store, foundation.clock)
+        + record_jobs(store, settings, foundation.clock),
         close=passwords.close,
     )
 

@@ -2,6 +2,7 @@
 
 from agentgate.browser_check.probes import endpoints as probes
 from agentgate.decision.scoring import endpoints as scoring
+from agentgate.decision.scoring import model_endpoints as models
 from agentgate.decision.signals import endpoints as detect
 from agentgate.http.surface import Surface, delete, get, patch, post, put
 from agentgate.lib import errors, limits
@@ -74,13 +75,18 @@ ADMIN = Surface(
         post("/labels", scoring.create_label, scope=site_in_query, status=201, refuses=("not_found",)),
         get("/sites/{site}/feature-capture", scoring.read_feature_capture, scope=site_by_id_or_key),
         put("/sites/{site}/feature-capture", scoring.change_feature_capture, scope=site_by_id_or_key),
-        get("/models", scoring.list_models),
-        get("/models/{kind}/{role}", scoring.read_model, refuses=("not_found",)),
-        put("/models/{kind}/{role}", scoring.install_model, body_limit=limits.MODEL_BODY_BYTES, refuses=("not_found",)),
-        delete("/models/{kind}/{role}", scoring.clear_model, refuses=("invalid_request", "not_found")),
-        get("/models/{kind}/compare", scoring.compare_models, refuses=("invalid_request", "not_found")),
-        post("/models/{kind}/promote", scoring.promote_model, refuses=("invalid_request", "not_found")),
-        post("/models/{kind}/rollback", scoring.roll_back_model, refuses=("invalid_request", "not_found")),
+        get("/models", models.list_models),
+        get("/models/{kind}/{role}", models.read_model, refuses=("not_found",)),
+        put("/models/{kind}/{role}", models.install_model, body_limit=limits.MODEL_BODY_BYTES, refuses=("not_found",)),
+        delete("/models/{kind}/{role}", models.clear_model, refuses=("invalid_request", "not_found")),
+        get("/models/{kind}/compare", models.compare_models, refuses=("invalid_request", "not_found")),
+        post(
+            "/models/{kind}/promote",
+            models.promote_model,
+            refuses=("invalid_request", "not_found", "revision_conflict", "confirmation_required"),
+        ),
+        get("/models/{kind}/versions", models.list_model_versions, refuses=("not_found",)),
+        post("/models/{kind}/rollback", models.roll_back_model, refuses=("invalid_request", "not_found")),
         *operators_rows(AGENT_POLICY, AGENT_GRANTS, WEBHOOKS),
         # Accounts
         get("/access-requests", customers.list_access_requests),

@@ -10,6 +10,9 @@ from agentgate.pages import sdk_endpoints
 from agentgate.pages.documentation import endpoints as documentation
 from agentgate.pages.reference import endpoints as openapi
 from agentgate.people.feedback import endpoints as feedback
+from agentgate.sites import ai_terms_endpoints as ai_terms
+
+SITE = "/v1/sites/{siteKey}"
 
 PUBLIC = Surface(
     name="public",
@@ -33,6 +36,10 @@ PUBLIC = Surface(
         get("/sdk/v1/i18n/{file}", sdk_endpoints.read_language, any_query=True, refuses=("not_found",)),
         get("/.well-known/agentgate-keys.json", tokens.read_keys),
         get("/.well-known/agentgate-tools.json", agents.read_own_tools),
+        get("/v1/agent-check", agents.check_agent, any_query=True, refuses=("rate_limited", "invalid_request")),
+        get(f"{SITE}/robots.txt", ai_terms.read_robots, media_type="text/plain", refuses=("site_not_found",)),
+        get(f"{SITE}/license.xml", ai_terms.read_license, media_type="application/xml", refuses=("site_not_found",)),
+        get(f"{SITE}/ai-headers", ai_terms.read_ai_headers, refuses=("site_not_found",)),
         get("/v1/agent-tools/{siteKey}", agents.read_site_tools, refuses=("site_not_found",)),
         get("/openapi/", openapi.read_index, media_type="text/html"),
         get("/openapi/style.css", openapi.read_style, media_type="text/css"),

@@ -3,13 +3,15 @@
 import asyncio
 import multiprocessing
 import socket
+from collections.abc import Iterable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 
 from agentgate import __version__
 from agentgate.agents import wiring as agents
+from agentgate.agents.signing.nonce_board import NonceBoard, nonce_bytes
 from agentgate.browser_check import wiring as browser_check
 from agentgate.browser_check.tokens.fast_siteverify import FastSiteverify
 from agentgate.browser_check.tokens.receipts import SigningKeys
@@ -38,6 +40,7 @@ from agentgate.lib.limiter import Limiter
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.tasks.background import BackgroundTasks
 from agentgate.lib.tasks.fair_threads import FairThreads
+from agentgate.lib.tasks.job import Job
 from agentgate.lib.tasks.periodic import PeriodicTask
 from agentgate.lib.telemetry import series
 from agentgate.lib.telemetry.metrics import MetricRegistry
@@ -82,6 +85,16 @@ def _alive(_request: HotRequest) -> HotReply:
     return _ALIVE
 
 
+class WorkersMemory(NamedTuple):
+    """The shared memory of this machine's workers; None with a single worker."""
+
+    boards: SharedBoards | None = None
+    nonces: NonceBoard | None = None
+
+
+NO_MEMORY = WorkersMemory()
+
+
 class Application:
     """One worker: its stores, its two listeners, its timed work."""
 
@@ -93,7 +106,7 @@ class Application:
         keyring: Keyring,
         sealer: Sealer,
         *,
-        boards: SharedBoards | None = None,
+        memory: WorkersMemory = NO_MEMORY,
     ) -> None:
         self.settings = settings
         self.clock = clock
@@ -107,8 +120,7 @@ class Application:
         self._outages = OutageLog()
         self.background = BackgroundTasks()
         self._limiter = Limiter(stores.shared_cache, clock)
-        for name, database in stores.databases.items():
-            database.watch(self.metrics.timing("postgresql" if database.dialect == "postgres" else name))
+        self._watch_databases()
         foundation = Foundation(
             settings=settings,
             clock=clock,
@@ -118,25 +130,29 @@ class Application:
             background=self.background,
             metrics=self.metrics,
         )
-        self.refresher = SnapshotRefresher(
-            stores.store, stores.shared_cache, settings=settings, clock=clock, keyring=keyring, boards=boards
+        self.refresher = refresher = SnapshotRefresher(
+            stores.store,
+            stores.shared_cache,
+            settings=settings,
+            clock=clock,
+            keyring=keyring,
+            boards=memory and memory.boards,
         )
         stores.store.on_configuration_change = self.refresher.wake
         self.events = events.wire(foundation, stores, self.refresher.sites.key_of, with_explanation)
-        self.recorder = self.events.recorder
-        refresher, recorder = self.refresher, self.recorder
+        self.recorder = recorder = self.events.recorder
         self.sites = sites.wire(foundation, stores, refresher.sites, refresher.decider.visitors)
         self.decision = decision.wire(foundation, stores, refresher)
         self.browser_check = browser_check.wire(foundation, stores, refresher, recorder, self.sites.uses)
-        self.agents = agents.wire(foundation, stores, refresher, recorder, self.browser_check)
+        self.agents = agents.wire(
+            foundation, stores, refresher, recorder, self.browser_check, nonces=memory and memory.nonces
+        )
         self.gateway = gateway.wire(
             foundation, stores, refresher, recorder, checks=self.browser_check, agents=self.agents
         )
         self.people = people.wire(foundation, stores.store, self.browser_check.own_form)
         rooms = (self.people, self.events, self.sites, self.decision, self.browser_check, self.agents, self.gateway)
-        health = HealthWatch(stores.store, self.sites.health.read, clock)
-        jobs = (*(job for room in rooms for job in room.jobs), *webhook_jobs(self.events.push, health))
-        self._jobs = JobRunner(jobs, store=stores.store, clock=clock, metrics=self.metrics)
+        self._jobs = self._job_runner(job for room in rooms for job in room.jobs)
         self._room_dependencies = {kind: value for room in rooms for kind, value in room.dependencies.items()}
         self.readiness = self._readiness_checks()
         self._installation = InstallationReport(
@@ -152,6 +168,15 @@ class Application:
         self._keys = PeriodicTask("keys", self._refresh_keys, interval_s=REFRESH_MS / 1000)
         self._marks = PeriodicTask("marks", self._keep_marks, interval_s=INTERVAL_MS / 2 / 1000)
         self._spool = _spool_delivery(stores, self.metrics)
+
+    def _watch_databases(self) -> None:
+        for name, database in self.stores.databases.items():
+            database.watch(self.metrics.timing("postgresql" if database.dialect == "postgres" else name))
+
+    def _job_runner(self, jobs: Iterable[Job]) -> JobRunner:
+        health = HealthWatch(self.stores.store, self.sites.health.read, self.clock)
+        every = (*jobs, *webhook_jobs(self.events.push, health))
+        return JobRunner(every, store=self.stores.store, clock=self.clock, metrics=self.metrics)
 
     def _readiness_checks(self) -> ReadinessChecks:
         return ReadinessChecks(
@@ -193,8 +218,9 @@ class Application:
             await stores.close()
             raise
         mark.note_ahead(clock)
-        boards = None if memory is None else open_boards(memory.open(), own=memory.own, secret=memory.secret)
-        return cls(settings, clock, stores, keyring, sealer, boards=boards)
+        if memory is None:
+            return cls(settings, clock, stores, keyring, sealer)
+        return cls(settings, clock, stores, keyring, sealer, memory=_open_memory(memory, settings.workers))
 
     async def start(
         self, public_socket: socket.socket | None = None, admin_socket: socket.socket | None = None
@@ -241,6 +267,7 @@ class Application:
     async def close(self) -> None:
         """Close everything that was opened, the stores last."""
         await self._jobs.stop()
+        await self.events.push.stop()
         await self._keys.stop()
         await self._marks.stop()
         if self._spool is not None:
@@ -370,3 +397,11 @@ def _spool_delivery(stores: Stores, metrics: MetricRegistry) -> PeriodicTask | N
     metrics.watch(series.EVENTS_SPOOLED, lambda: {(): events.spooled[0]})
     metrics.watch(series.SPOOL_BYTES, lambda: {(): events.spooled[1]})
     return PeriodicTask("events-spool", events.deliver, interval_s=SPOOL_S)
+
+
+def _open_memory(memory: SharedMemory, workers: int) -> WorkersMemory:
+    whole, size = memory.open(), nonce_bytes(workers)
+    return WorkersMemory(
+        open_boards(whole[size:], own=memory.own, secret=memory.secret),
+        NonceBoard(whole[:size], own=memory.own, secret=memory.secret),
+    )

@@ -23,7 +23,7 @@ from agentgate.lib.records import to_json
 from agentgate.people.installation.configuration_version import Changes
 from agentgate.sites.agent_policy import DEFAULT_POLICY, AgentPolicy, read_policy
 from agentgate.sites.ai_use import AiUse, read_ai_use
-from agentgate.sites.lists.site_lists import SiteLists, in_force, next_end_ms
+from agentgate.sites.lists.site_lists import SiteLists
 from agentgate.sites.open_paths import NO_OPEN_PATHS, ROOT_FEEDS, OpenPaths
 from agentgate.sites.private_tokens import Issuer, read_issuers
 from agentgate.sites.records import Site, SiteAction
@@ -31,10 +31,9 @@ from agentgate.sites.repository import DirectorySecret, DirectorySite, SiteStore
 from agentgate.sites.request_matcher import RequestMatcher, make_matcher
 from agentgate.sites.route_table import RouteTable
 from agentgate.sites.rules.compile import compile_rules
-from agentgate.sites.rules.effective import effective_of, superseded
+from agentgate.sites.rules.effective import active_at, effective_of, scheduled_items, superseded
 from agentgate.sites.rules.evaluate import CompiledRules
-from agentgate.sites.rules.records import StoredRules
-from agentgate.sites.site_inputs import SiteInputs, fetch_sites, read_rows
+from agentgate.sites.site_inputs import SiteInputs, fetch_sites, inputs_at, next_change_ms, read_rows
 
 # How long a change by this worker itself may take to be read back.
 REFRESH_S = 2.0
@@ -95,12 +94,11 @@ class SiteView(Struct, frozen=True, kw_only=True):
     wanted_programs: frozenset[str] = frozenset()
     # Whether paths of refused programs are collected for the owner.
     suggestions: bool = True
-    # Binding of its tokens to their holders.
     token_binding: TokenBinding = TokenBinding.NETWORK
     # Issuers of private tokens that it trusts.
     private_token_issuers: tuple[Issuer, ...] = ()
-    # None before the owner has decided.
     ai_use: AiUse | None = None
+    robots_txt: str = ""
     account: AccountState = msgspec.field(default_factory=AccountState)
 
     @property
@@ -341,13 +339,13 @@ class SiteDirectory:
         self._at_once = min(self._at_once * 2, MOST_AT_ONCE) if is_short else max(self._at_once // 2, LEAST_AT_ONCE)
 
     async def _end_entries(self, now_ms: int) -> None:
-        """Rebuild the sites of which a list entry has expired."""
+        """Rebuild the sites of which a list entry has expired, or a scheduled rule begins or ends."""
         if now_ms < self._next_end_ms:
             return
         over = [site_id for site_id, end_ms in self._ends.items() if now_ms >= end_ms]
         for site_id in over:
             read = self._read[site_id]
-            rest = msgspec.structs.replace(read, entries=in_force(read.entries, now_ms))
+            rest = inputs_at(read, now_ms)
             await self._replace(partial(dict, {site_id: rest}), [site_id])
         self._next_end_ms = min(self._ends.values(), default=FOREVER_MS)
 
@@ -379,7 +377,7 @@ class SiteDirectory:
             self._by_origin.setdefault(origin, {})[view.id] = view
         for secret in read.secrets:
             self._callers[secret.secret_digest] = _caller_of(secret, view)
-        end_ms = next_end_ms(read.entries)
+        end_ms = next_change_ms(read)
         if end_ms is not None:
             self._ends[view.id] = end_ms
             self._next_end_ms = min(self._next_end_ms, end_ms)
@@ -444,13 +442,15 @@ class SiteDirectory:
         last, before = self._by_id.get(site_id), self._read.get(site_id)
         if last is not None and before is not None and not last.broken and before.gives_same_rules(read):
             return last.rules, last.matcher
-        rules = self._rules(read.stored)
+        rules = self._rules(read)
         return rules, make_matcher(rules.predicates, SiteLists(read.entries) if read.entries else None)
 
-    def _rules(self, stored: StoredRules | None) -> CompiledRules:
-        if stored is None:
+    def _rules(self, read: SiteInputs) -> CompiledRules:
+        if read.stored is None:
             return self._server_rules
-        effective = effective_of(stored)
+        effective = effective_of(read.stored)
+        if scheduled_items(read.stored):
+            effective = active_at(effective, read.scheduled_ms)
         key = sha256(to_json(effective)).digest()
         compiled = self._compiled.get(key)
         if compiled is None:
@@ -492,6 +492,7 @@ class SiteDirectory:
             token_binding=site.token_binding,
             private_token_issuers=read_issuers(site.private_token_issuers),
             ai_use=read_ai_use(site.ai_use),
+            robots_txt=site.robots_txt,
         )
 
 

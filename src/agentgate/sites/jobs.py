@@ -1,4 +1,4 @@
-"""The timed job of sites: warn of stored rules with unknown conditions, which match nothing."""
+"""The timed jobs of sites: warn of unknown conditions in rules, and delete what is older than its retention."""
 
 import asyncio
 from collections.abc import Iterable
@@ -6,21 +6,40 @@ from functools import partial
 
 import structlog
 
-from agentgate.lib.clock import DAY_MS
+from agentgate.lib.clock import DAY_MS, HOUR_MS, Clock
 from agentgate.lib.database import Row, Store
-from agentgate.lib.tasks.job import Job
+from agentgate.lib.settings.schema import Settings
+from agentgate.lib.tasks.job import ROWS_PER_UNIT, Job, delete_in_units
 from agentgate.sites.repository import SiteStores, directory_site
 from agentgate.sites.rules.lints import find_warnings
 from agentgate.sites.rules.records import RuleLint
 from agentgate.sites.rules.repositories import stored_rules
 
 MOST_WARNINGS = 100
+# The newest revisions of a site remain, however old they are: History restores them.
+REVISIONS_KEPT = 50
 ROWS_AT_ONCE = 100
 
 
-def site_jobs(store: Store[SiteStores]) -> tuple[Job, ...]:
-    """Return the job. It runs when the service starts, and daily while such rules are stored. It deletes nothing."""
-    return (Job(name="check-stored-rules", interval_ms=DAY_MS, work=partial(warn_of_rules, store), guarded=False),)
+def site_jobs(store: Store[SiteStores], settings: Settings, clock: Clock) -> tuple[Job, ...]:
+    """Return the jobs. The first runs when the service starts, and daily while such rules are stored."""
+    return (
+        Job(name="check-stored-rules", interval_ms=DAY_MS, work=partial(warn_of_rules, store), guarded=False),
+        Job(name="forget-revisions", interval_ms=HOUR_MS, work=lambda: delete_old(store, settings, clock)),
+    )
+
+
+async def delete_old(store: Store[SiteStores], settings: Settings, clock: Clock) -> None:
+    """Delete ended credentials and old rule revisions after their retention, some rows in each transaction."""
+    ended_ms = clock.now_ms() - settings.ended_days * DAY_MS
+    await delete_in_units(
+        lambda: store.change(lambda stores: stores.credentials.delete_ended(ended_ms, most=ROWS_PER_UNIT))
+    )
+    # A revision explains the decisions that were made under it.
+    replaced_ms = clock.now_ms() - max(settings.rule_days, settings.event_days) * DAY_MS
+    # Read outside the transaction: it looks at revisions that remain, too.
+    while found := await store.read.rules.list_old(replaced_ms, newest=REVISIONS_KEPT, most=ROWS_PER_UNIT):
+        await store.change(lambda stores, found=found: stores.rules.delete_revisions(found))  # type: ignore[misc]
 
 
 async def warn_of_rules(store: Store[SiteStores]) -> None:

@@ -13,6 +13,8 @@ from agentgate.people.audit.records import ConfigChange
 from agentgate.sites.credentials.records import Credential
 from agentgate.sites.rules.records import RulesSummary
 
+ROBOTS_CHARACTERS = 32_768
+
 
 class SiteAction(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An action of a site, with its browser check."""
@@ -87,7 +89,7 @@ class Site(Record, frozen=True, kw_only=True):
     program's name. `tokenBinding` says who may spend a token: whoever is in the `network` that earned it, only who can
     be compared with it (`strict`), or anybody who has it (`none`). With `suggestions`, masked paths of refused programs
     are collected for the owner. `aiUse` is absent on sites that have not decided: AI operators and agents are then
-    treated by the other rules.
+    treated by the other rules. `robotsTxt` is the owner's part of the file at `/v1/sites/{siteKey}/robots.txt`.
     """
 
     id: str
@@ -111,6 +113,7 @@ class Site(Record, frozen=True, kw_only=True):
     private_token_issuers: list[SiteTokenIssuer] = field(default_factory=list)
     suggestions: bool = True
     ai_use: SiteAiUse | UnsetType = UNSET
+    robots_txt: str = ""
     rule_set: str | UnsetType = UNSET
     agent_policy: dict[str, Any] | UnsetType = UNSET
 
@@ -205,6 +208,7 @@ class SiteChange(Input, frozen=True, kw_only=True):
     private_token_issuers: list[SiteTokenIssuer] | UnsetType = UNSET
     suggestions: bool | UnsetType = UNSET
     ai_use: SiteAiUse | UnsetType = UNSET
+    robots_txt: Annotated[str, Meta(max_length=ROBOTS_CHARACTERS)] | UnsetType = UNSET
 
 
 class SiteInput(SiteChange, frozen=True, kw_only=True):

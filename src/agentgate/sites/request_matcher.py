@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable
 from urllib.parse import unquote_to_bytes
 
 from agentgate.sites.lists.site_lists import SiteLists, stronger
+from agentgate.sites.query_matcher import QueryMatcher, occur, words_of
 from agentgate.sites.request_methods import KNOWN_METHODS, methods_of
 from agentgate.sites.rules.evaluate import NO_TRAITS, PAGE, Traits
 from agentgate.sites.rules.patterns.glob import Glob, split_glob
 from agentgate.sites.rules.patterns.predicates import USER_AGENT_HEADER, HeaderPredicate, Predicates
-from agentgate.sites.targets import MARK, SEPARATORS, decoded_texts, folded_path, is_plain, odd_texts
+from agentgate.sites.targets import MARK, folded_path, is_plain, odd_texts
 
 # A value in lower case, or None where the header did not come.
 ValueOf = Callable[[str], str | None]
@@ -22,7 +23,7 @@ ValueOf = Callable[[str], str | None]
 class RequestMatcher:
     """Predicates and lists of one site."""
 
-    __slots__ = ("_hosted", "_methods", "_paths", "_predicates", "lists", "reads_page")
+    __slots__ = ("_hosted", "_methods", "_paths", "_predicates", "_query", "lists", "reads_page")
 
     def __init__(self, predicates: Predicates | None, lists: SiteLists | None = None) -> None:
         self._predicates = predicates
@@ -32,6 +33,11 @@ class RequestMatcher:
             ()
             if predicates is None
             else tuple((tuple(map(PathGlob, entries)), bit) for entries, bit in predicates.paths)
+        )
+        self._query = (
+            QueryMatcher(predicates.parameters, predicates.amounts)
+            if predicates is not None and (predicates.parameters or predicates.amounts)
+            else None
         )
         self.reads_page = predicates is not None
 
@@ -64,6 +70,9 @@ class RequestMatcher:
         if self._paths:
             of_path = self._of_path(target, host.encode("latin-1", "replace"))
             sure, maybe = sure | of_path[0], maybe | of_path[1]
+        if self._query is not None:
+            of_query = self._query.read(target.partition(b"?")[2].partition(b"#")[0])
+            sure, maybe = sure | of_query[0], maybe | of_query[1]
         return Traits(sure, maybe)
 
     @property
@@ -128,11 +137,11 @@ class PathGlob:
         self.folded = Glob(map(folded_path, parts))
         # `/*` fits every path, as each begins with a slash.
         self.is_universal = self.exact.is_universal or self.exact.parts == ("/", "")
-        self._words = tuple(word for part in parts for word in _words(part))
+        self._words = tuple(word for part in parts for word in words_of(part))
 
     def could_be(self, texts: Iterable[str]) -> bool:
         """Return whether the words occur in one of several readings of an odd target, in their order."""
-        return any(_occur(self._words, text.replace(MARK, "")) for text in texts)
+        return any(occur(self._words, text.replace(MARK, "")) for text in texts)
 
 
 def host_name(host: str) -> str:
@@ -146,21 +155,6 @@ def host_name(host: str) -> str:
 def make_matcher(predicates: Predicates | None, lists: SiteLists | None) -> RequestMatcher | None:
     """Return the matcher of a site; None without predicates and lists."""
     return None if predicates is None and lists is None else RequestMatcher(predicates, lists)
-
-
-def _words(part: bytes) -> list[str]:
-    texts = decoded_texts(part)
-    return [word for word in SEPARATORS.split(texts[0].replace(MARK, "")) if word] if texts else []
-
-
-def _occur(words: Iterable[str], text: str) -> bool:
-    place = 0
-    for word in words:
-        place = text.find(word, place)
-        if place < 0:
-            return False
-        place += len(word)
-    return True
 
 
 def _named(overrides: Iterable[bytes]) -> frozenset[str]:

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agentgate.lib.database import Store
 from agentgate.sites.lists.records import StoredEntry
 from agentgate.sites.lists.repository import ENTRIES
-from agentgate.sites.lists.site_lists import in_force
+from agentgate.sites.lists.site_lists import in_force, next_end_ms
 from agentgate.sites.repository import (
     DirectoryRows,
     DirectorySecret,
@@ -16,8 +17,10 @@ from agentgate.sites.repository import (
     directory_secret,
     directory_site,
 )
+from agentgate.sites.rules.effective import scheduled_items
 from agentgate.sites.rules.records import StoredRules
 from agentgate.sites.rules.repositories import stored_rules
+from agentgate.sites.rules.schedule import last_boundary_ms, next_boundary_ms
 
 
 class SiteInputs(Struct, frozen=True):
@@ -27,12 +30,29 @@ class SiteInputs(Struct, frozen=True):
     stored: StoredRules | None = None
     entries: tuple[StoredEntry, ...] = ()
     secrets: tuple[DirectorySecret, ...] = ()
+    # When a scheduled rule last began or ended.
+    scheduled_ms: int = 0
 
     def gives_same_view(self, other: "SiteInputs") -> bool:
         return self.found == other.found and self.gives_same_rules(other)
 
     def gives_same_rules(self, other: "SiteInputs") -> bool:
-        return (self.stored, self.entries) == (other.stored, other.entries)
+        return (self.stored, self.entries, self.scheduled_ms) == (other.stored, other.entries, other.scheduled_ms)
+
+
+def inputs_at(read: SiteInputs, now_ms: int) -> SiteInputs:
+    """Return the inputs of a site without expired list entries, and with the rules that are active now."""
+    return replace(
+        read,
+        entries=in_force(read.entries, now_ms),
+        scheduled_ms=last_boundary_ms(scheduled_items(read.stored), now_ms),
+    )
+
+
+def next_change_ms(read: SiteInputs) -> int | None:
+    """Return when the first list entry expires, or a scheduled rule begins or ends; None for never."""
+    moments = (next_end_ms(read.entries), next_boundary_ms(scheduled_items(read.stored), read.scheduled_ms))
+    return min((each for each in moments if each is not None), default=None)
 
 
 async def fetch_sites(store: Store[SiteStores], site_ids: Sequence[str], version: int) -> DirectoryRows:
@@ -71,6 +91,7 @@ def read_rows(rows: DirectoryRows, now_ms: int) -> dict[str, SiteInputs]:
             rules.get(each.site.id),
             in_force(entries.get(each.site.id, ()), now_ms),
             tuple(secrets.get(each.site.id, ())),
+            last_boundary_ms(scheduled_items(rules.get(each.site.id)), now_ms),
         )
         for each in found
     }

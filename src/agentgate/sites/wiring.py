@@ -62,5 +62,5 @@ def wire(foundation: Foundation, stores: SiteSources, directory: SiteDirectory, 
             SiteDirectory: directory,
             SiteHealthStore: stores.site_health,
         },
-        jobs=(*site_jobs(store), *customer_jobs(store, stores.activity, foundation.clock)),
+        jobs=(*site_jobs(store, settings, foundation.clock), *customer_jobs(store, stores.activity, foundation.clock)),
     )

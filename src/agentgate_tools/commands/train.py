@@ -4,6 +4,8 @@ Needs scikit-learn, which the extra `train` brings; it is imported only when the
 """
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from agentgate_tools.training.result import Trained
 
 STANDARD_INPUT = "-"
+# The first word where a content model is trained from texts.
+OF_TEXTS = "content"
 UNFINISHED = ".unfinished"
 
 
@@ -23,8 +27,14 @@ UNFINISHED = ".unfinished"
 class TrainOptions:
     """The arguments of the command; a function would have to take too many."""
 
-    labels: Annotated[str, Argument(help="File of exported decision labels; - reads standard input.")]
-    kind: Annotated[ModelKind, Option(help="Kind of model.")]
+    labels: Annotated[
+        list[str],
+        Argument(
+            help="Files of exported decision labels; - reads standard input. With `content FILE...`, the files have"
+            " texts: label (spam or good), source and text, separated by tabs."
+        ),
+    ]
+    kind: Annotated[ModelKind | None, Option(help="Kind of model; required unless trained from texts.")] = None
     type: Annotated[ModelType, Option(help="Learning algorithm.")] = ModelType.TREES
     out: Annotated[Path, Option(help="Output file of the model.")] = Path("model.json")
     report: Annotated[Path, Option(help="Output file of the report, an HTML page.")] = Path("report.html")
@@ -43,14 +53,19 @@ class TrainOptions:
 
 
 def train(options: TrainOptions) -> CommandAnswer:
-    """Train a model from decision labels, cross-validate it by visitor, and write the model and a report."""
-    for path in (options.out, options.report):
+    """Train a model from decision labels, or a content model from texts, and write the model and a report."""
+    of_texts = options.labels[0] == OF_TEXTS
+    for path in (options.out,) if of_texts else (options.out, options.report):
         if not path.absolute().parent.is_dir():
             raise CommandRefused(f"there is no folder {path.parent} for {path.name}; create it first")
     if options.out.absolute() == options.report.absolute():
         raise CommandRefused("--out and --report are the same file; give two files")
-    text = _read(options.labels)
-    trained, page = _train(options, text)
+    if of_texts:
+        return _train_texts(options)
+    if options.kind is None:
+        raise CommandRefused("--kind is missing; use bot, agent or content, or `agentgate train content FILE...`")
+    text = "\n".join(_read(name) for name in options.labels)
+    trained, page = _train(options, options.kind, text)
     from agentgate.lib.records import to_json  # noqa: PLC0415 - keeps the rest of the command line quick
 
     _write(options.report, page.encode())
@@ -58,23 +73,64 @@ def train(options: TrainOptions) -> CommandAnswer:
     return _answer(options, trained)
 
 
-def _train(options: TrainOptions, text: str) -> "tuple[Trained, str]":
+def _train_texts(options: TrainOptions) -> CommandAnswer:
+    with _extra_needed():
+        from agentgate_tools.training.texts import read_texts, texts_report, train_texts  # noqa: PLC0415 - likewise
+    from agentgate.lib.records import to_json  # noqa: PLC0415 - likewise
+
+    names = options.labels[1:]
+    if not names:
+        raise CommandRefused("no file of texts is given; use `agentgate train content FILE...`")
+    texts = [text for name in names for text in read_texts(name, _read(name))]
+    trained = train_texts(texts, seed=options.seed)
+    _write(options.out, to_json(trained.model) + b"\n")
+    rows = [
+        (
+            each.source,
+            str(each.good),
+            str(each.spam),
+            f"{each.roc_auc:.3f}",
+            f"{each.found:.0%}",
+            f"{each.found_at_asked:.0%}",
+            f"{each.good_at_asked:.1%}",
+        )
+        for each in trained.results
+    ]
+    value = {"version": trained.model.version, "texts": len(texts), "sources": texts_report(trained)}
+    headings = ("Source", "Good", "Spam", "ROC AUC", "Found at 0.5% wrong", "Found at 0.9", "Wrong at 0.9")
+    people: list[str | PrintedTable] = [
+        f"{trained.model.version}: {len(texts)} texts",
+        PrintedTable("Results on sources that were not learned from", headings, rows),
+        f"Model: {options.out}",
+    ]
+    return CommandAnswer(value | {"model": str(options.out)}, people)
+
+
+@contextmanager
+def _extra_needed() -> Iterator[None]:
     try:
-        from agentgate_tools.training.fit import LearnerOptions  # noqa: PLC0415 - likewise
-        from agentgate_tools.training.report import report_page  # noqa: PLC0415 - needs the extra
-        from agentgate_tools.training.rows import RowOptions  # noqa: PLC0415 - likewise
-        from agentgate_tools.training.train import Plan, train  # noqa: PLC0415 - likewise
+        yield
     except ModuleNotFoundError as missing:
         if (missing.name or "").partition(".")[0] not in {"sklearn", "numpy", "scipy"}:
             raise
         raise CommandRefused(
             f"training needs scikit-learn ({missing.name} is not installed); run: pip install 'agentgate-server[train]'"
         ) from None
+
+
+def _train(options: TrainOptions, kind: ModelKind, text: str) -> "tuple[Trained, str]":
+    with _extra_needed():
+        from agentgate_tools.training.fit import LearnerOptions  # noqa: PLC0415 - likewise
+        from agentgate_tools.training.report import report_page  # noqa: PLC0415 - needs the extra
+        from agentgate_tools.training.rows import RowOptions  # noqa: PLC0415 - likewise
+        from agentgate_tools.training.train import Plan, train  # noqa: PLC0415 - likewise
     from agentgate_tools.training.labels import read_labels  # noqa: PLC0415 - keeps the command line quick
 
     plan = Plan(
-        kind=options.kind,
-        learner=LearnerOptions(type=options.type, trees=options.trees, depth=options.depth, seed=options.seed),
+        kind=kind,
+        learner=LearnerOptions(
+            type=options.type, trees=options.trees, depth=options.depth, seed=options.seed, kind=kind
+        ),
         rows=RowOptions(
             excluded=tuple(part.strip() for part in options.exclude.split(",") if part.strip()),
             weight_synthetic=options.weight_synthetic,

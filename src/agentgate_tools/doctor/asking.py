@@ -48,7 +48,8 @@ class Asked(Struct, frozen=True, kw_only=True):
     status: int
     headers: tuple[tuple[str, str], ...]
     body: bytes
-    # The certificate's last day, as seconds since 1970; 0 without TLS.
+    # The certificate's first and last moment, as seconds since 1970; 0 without TLS.
+    certificate_begins_s: float = 0.0
     certificate_ends_s: float = 0.0
     # The address that answered.
     peer: str = ""
@@ -129,11 +130,12 @@ class Site:
                     (self.host, self.port), timeout=TIMEOUT_S, source_address=None if source is None else (source, 0)
                 )
             )
-            ends_s = 0.0
+            begins_s = ends_s = 0.0
             if self.scheme == "https":
                 context = ssl.create_default_context()
                 secured = stack.enter_context(context.wrap_socket(connection, server_hostname=self.host))
                 certificate = secured.getpeercert() or {}
+                begins_s = ssl.cert_time_to_seconds(str(certificate.get("notBefore", "Jan  1 00:00:00 1970 GMT")))
                 ends_s = ssl.cert_time_to_seconds(str(certificate.get("notAfter", "Jan  1 00:00:00 1970 GMT")))
                 connection = secured
             connection.sendall(message)
@@ -146,6 +148,7 @@ class Site:
                 status=response.status,
                 headers=fields,
                 body=body,
+                certificate_begins_s=begins_s,
                 certificate_ends_s=ends_s,
                 peer=str(connection.getpeername()[0]),
             )

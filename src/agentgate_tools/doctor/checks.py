@@ -9,6 +9,7 @@ from agentgate_tools.doctor.asking import Asked, Site, ask_port, is_loopback
 from agentgate_tools.doctor.findings import Finding, failed, passed, skipped, warned
 
 OWN_SCRIPT = "/.agentgate/sdk/v1/agentgate.js"
+SEEN_PATH = "/.agentgate/v1/gateway/challenge?seen=1"
 # What of the service must not be reachable through the site.
 NOT_PASSED_ON = ("v1/gateway/check", "v1/siteverify", "v1/admin/sites", "v1/account/session", "healthz", "metrics")
 NOT_AT_ALL = ("v1/gateway/check",)
@@ -50,13 +51,13 @@ def check_transport(installation: Installation, home: Asked) -> Iterator[Finding
     """Look at TLS."""
     site, now_s = installation.site, installation.clock.now_ms() / 1000
     if site.scheme == "https":
-        left_days = int((home.certificate_ends_s - now_s) / 86_400)
-        if home.certificate_ends_s - now_s < CERTIFICATE_S:
-            yield warned(
-                "tls", f"the certificate expires in {left_days} days", "Renew it, or fix the automatic renewal."
-            )
+        left_s = home.certificate_ends_s - now_s
+        left = f"{left_s / 86_400:.0f} days" if left_s > 2 * 86_400 else f"{left_s / 3_600:.0f} hours"
+        # Certificates for a few days or hours are renewed late in their life.
+        if left_s < min(CERTIFICATE_S, (home.certificate_ends_s - home.certificate_begins_s) / 4):
+            yield warned("tls", f"the certificate expires in {left}", "Renew it: certbot renew, then reload the proxy.")
         else:
-            yield passed("tls", f"the certificate is valid for {left_days} days")
+            yield passed("tls", f"the certificate is valid for {left}")
     elif is_loopback(site.host):
         yield skipped("tls", "the site is on this machine", "Run the doctor with the site's public address.")
     else:
@@ -71,15 +72,21 @@ def check_gate(installation: Installation) -> Iterator[Finding]:
     has_script = script is not None and script.is_script
     if denied is not None and denied.reason:
         yield passed("gate", f"the gateway blocks a scanner ({denied.status} {denied.reason})")
+    elif script is not None and ask_is_unknown(installation.site):
+        yield skipped("gate", "AgentGate does not know the adapter's secret", "See `secret`.")
     elif has_script:
         found = "the site is connected, and a scanner is allowed"
-        yield warned("gate", found, "Switch the site to enforce mode, and check whether its rules block scanners.")
+        fix = "Check whether its rules block scanners, then: agentgate site mode SITE_KEY enforce"
+        yield warned("gate", found, fix)
     elif script is not None and script.status in {502, 503, 504}:
-        yield failed(
-            "gate", f"AgentGate is unavailable ({script.status})", "Start AgentGate, or set its address in the adapter."
-        )
+        fix = "Start AgentGate (systemctl start agentgate), or set its address in the adapter with --service."
+        yield failed("gate", f"AgentGate is unavailable ({script.status})", fix)
+    elif script is not None and script.status in {400, 403, 421} and b'"error"' in script.body:
+        found = f"the adapter forwards to another listener than AgentGate's public one ({script.status})"
+        fix = "Print the adapter with the public listener's address: agentgate adapter ... --service http://127.0.0.1:8080"
+        yield failed("gate", found, fix)
     else:
-        fix = "Install an adapter for the site: `agentgate adapter nginx`, or the middleware of agentgate_client."
+        fix = f"Install an adapter: agentgate protect {installation.site.origin} --proxy nginx (or a middleware)."
         yield failed("gate", "no sign that the site is behind AgentGate", fix)
     if has_script:
         yield passed("own-paths", "the check's script comes from the site's own origin")
@@ -87,6 +94,12 @@ def check_gate(installation: Installation) -> Iterator[Finding]:
         status = "no answer" if script is None else str(script.status)
         fix = "Configure the adapter to forward `/.agentgate/` to AgentGate unchanged."
         yield failed("own-paths", f"{OWN_SCRIPT} is missing ({status})", fix)
+
+
+def ask_is_unknown(site: Site) -> bool:
+    """Return whether AgentGate does not know the adapter's secret."""
+    answer = site.try_asking("GET", SEEN_PATH)
+    return answer is not None and (answer.reason == "invalid_credential" or b'"invalid_credential"' in answer.body)
 
 
 def check_exposure(installation: Installation) -> Iterator[Finding]:

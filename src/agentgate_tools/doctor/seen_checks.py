@@ -7,10 +7,9 @@ import msgspec
 from msgspec import Struct
 
 from agentgate_tools.doctor.asking import PORTS, Asked, Site, is_loopback, is_private
-from agentgate_tools.doctor.checks import Installation
+from agentgate_tools.doctor.checks import SEEN_PATH, Installation
 from agentgate_tools.doctor.findings import Finding, failed, passed, skipped, warned
 
-SEEN_PATH = "/.agentgate/v1/gateway/challenge?seen=1"
 MOST_SKEW_S = 30.0
 # Of a network for documentation (RFC 5737): nobody comes from there.
 FORGED_ADDRESS = "198.51.100.77"
@@ -79,7 +78,10 @@ def check_seen(installation: Installation, home: Asked) -> Iterator[Finding]:
 def _secret(told: Told) -> Finding:
     if told.reason == "invalid_credential":
         found = "AgentGate does not know the secret that the adapter sends"
-        fix = "AgentGate runs. Create a credential for this site, put its secret in the adapter, and reload the proxy."
+        fix = (
+            "AgentGate runs. Create a credential (agentgate credential create SITE_KEY), put its secret in the adapter,"
+            " and reload the proxy."
+        )
         return failed("secret", found, fix)
     if told.reason == "invalid_request":
         found = f"AgentGate cannot read what the adapter sends ({told.message or 'a malformed description'})"
@@ -94,7 +96,8 @@ def check_clock(installation: Installation, home: Asked, seen: Seen | None) -> F
     """Compare the clocks of this machine, of the site's proxy and of AgentGate."""
     now_s = installation.clock.now_ms() / 1000
     off = {}
-    if home.date_s is not None:
+    # A denial may have AgentGate's own time.
+    if home.date_s is not None and not home.reason:
         off["the site's"] = home.date_s - now_s
     if seen is not None:
         off["AgentGate's"] = seen.time_ms / 1000 - now_s
@@ -105,23 +108,28 @@ def check_clock(installation: Installation, home: Asked, seen: Seen | None) -> F
         return passed("clock", f"{' and '.join(off)} clocks match this machine's clock")
     if len(wrong) == len(off) == 2 and max(wrong.values()) - min(wrong.values()) <= MOST_SKEW_S:
         found = f"this machine's clock differs from the site's and AgentGate's by {abs(max(wrong.values())):.0f} s"
-        return warned("clock", found, "Set this machine's clock by NTP. The other two match.")
+        return warned("clock", found, "Set this machine's clock: timedatectl set-ntp true. The other two match.")
     told = ", ".join(f"{name} clock is off by {skew:+.0f} s" for name, skew in wrong.items())
-    return failed(
-        "clock", told, "Set the clocks by NTP: tokens expire after two minutes, and signatures tolerate one minute."
-    )
+    fix = "Set the clock on that machine: timedatectl set-ntp true. Tokens expire after two minutes."
+    return failed("clock", told, fix)
 
 
 def _origin(site: Site, seen: Seen) -> Finding:
-    if is_loopback(urlsplit(site.origin).hostname or ""):
-        fix = "Run the doctor with the site's public address."
-        return skipped("origin", f"the adapter uses the origin {seen.origin}; the site was tested on this machine", fix)
     own, told = _parts(site.origin), _parts(seen.origin)
     # On this machine TLS may end elsewhere.
-    if own[1:] == told[1:] if is_loopback(site.host) else own == told:
+    is_named = not is_loopback(own[1])
+    if own == told or (is_named and is_loopback(site.host) and own[1:] == told[1:]):
         return passed("origin", f"the adapter uses the site's own origin ({seen.origin})")
     found = f"the adapter uses the origin {seen.origin}, and the site lacks the visitors' origin {site.origin}"
-    return failed("origin", found, f"Add {site.origin} to the site's allowed origins.")
+    fix = (
+        f"Add {site.origin} to the site's allowed origins in the console, and print the adapter with it: "
+        f"agentgate protect {site.origin}"
+    )
+    if is_named or is_loopback(told[1]):
+        return failed("origin", found, fix)
+    return warned(
+        "origin", f"{found}. Browsers that open {site.origin} fail the check", f"{fix}; or test {seen.origin}."
+    )
 
 
 def _parts(origin: str) -> tuple[str, str, int | None]:

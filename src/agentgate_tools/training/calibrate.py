@@ -4,7 +4,7 @@ A calibration is fitted only to margins that the learner gave to rows it had not
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -21,6 +21,10 @@ Calibration: TypeAlias = Platt | Isotonic | UnsetType
 # Weak enough to let the slope follow the data, strong enough to keep it finite where the classes are apart.
 PLATT_STRENGTH = 100.0
 LEAST_GAP = 1e-6
+# Below the score from which on a visitor is a possible bot.
+MOST_OF_ONE_TRAIT = 0.49
+# A curve that is bent has so many points up to this margin.
+CURVE_POINTS, LARGEST_MARGIN = 121, 12.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +42,7 @@ def choose(margins: Floats, answers: Answers, folds: Integers) -> Calibrated:
     """Fit each calibration across the folds, take the one with the least Brier score, and fit it to all."""
     tested = {name: _cross_fitted(fitter, margins, answers, folds=folds) for name, fitter in CALIBRATIONS.items()}
     errors = {name: brier(scores, answers) for name, scores in tested.items()}
-    best = min(errors, key=lambda name: (round(errors[name], 6), list(CALIBRATIONS).index(name)))
+    best = min(CHOSEN, key=lambda name: (round(errors[name], 6), CHOSEN.index(name)))
     return Calibrated(
         name=best,
         calibration=CALIBRATIONS[best](margins, answers),
@@ -54,6 +58,23 @@ def apply(calibration: Calibration, margins: Floats) -> Floats:
     if isinstance(calibration, Isotonic):
         return np.interp(sigmoid(margins), calibration.x, calibration.y)
     return sigmoid(margins)
+
+
+def capped(found: Calibrated, margins: Floats, *, highest: float) -> Calibrated:
+    """Keep everything up to a margin below 0.5: the highest that one trait with benign causes can give."""
+    if apply(found.calibration, np.array([highest]))[0] <= MOST_OF_ONE_TRAIT:
+        return found
+    bend = float(sigmoid(np.array([highest]))[0])
+    if isinstance(found.calibration, Isotonic):
+        x = np.array(found.calibration.x)
+    else:
+        x = sigmoid(np.linspace(-LARGEST_MARGIN, LARGEST_MARGIN, CURVE_POINTS))
+    x = np.unique(np.concatenate([x, [bend, min(1.0, bend + LEAST_GAP)]]))
+    y = apply(found.calibration, np.log(np.maximum(x, 1e-12) / np.maximum(1.0 - x, 1e-12)))
+    y = np.where(x <= bend, np.minimum(y, MOST_OF_ONE_TRAIT), y)
+    curve = _spaced([float(value) for value in x], [float(value) for value in np.maximum.accumulate(y)])
+    scores = np.where(margins <= highest, np.minimum(found.scores, MOST_OF_ONE_TRAIT), found.scores)
+    return replace(found, calibration=curve, scores=scores)
 
 
 def sigmoid(margins: Floats) -> Floats:
@@ -117,3 +138,5 @@ CALIBRATIONS: dict[str, Callable[[Floats, Answers], Calibration]] = {
     "platt": _platt,
     "isotonic": _isotonic,
 }
+# Margins of boosted trees are too sure of themselves, so they are never taken as they are.
+CHOSEN = ("platt", "isotonic")

@@ -37,6 +37,7 @@ class LabelledEvidence(Record, frozen=True, kw_only=True):
     time: Moment
     labels: tuple[str, ...]
     visitor_id: str | None = None
+    scores: Mapping[str, float] | None = None
     features: Mapping[str, float] | None = None
 
 
@@ -48,6 +49,7 @@ class LabelledDecision(Record, frozen=True, kw_only=True):
     source: LabelSource
     updated_at: Moment
     evidence: LabelledEvidence
+    actor: str = ""
 
     @property
     def group(self) -> str:
@@ -100,8 +102,9 @@ def examples_for(kind: ModelKind, decisions: Sequence[LabelledDecision], *, leas
 
 
 def has_content(decision: LabelledDecision) -> bool:
-    """Whether content was looked at when this was decided."""
-    return any(label.startswith(CONTENT_PREFIX) for label in decision.evidence.labels)
+    """Whether content was inspected when this was decided: it has a score of it, or a label. Good texts have none."""
+    scored = decision.evidence.scores or {}
+    return ModelKind.CONTENT in scored or any(label.startswith(CONTENT_PREFIX) for label in decision.evidence.labels)
 
 
 def _wanted(kind: ModelKind) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from agentgate import __version__
 from agentgate_tools.training.figures import AtThreshold, Figure
-from agentgate_tools.training.result import Trained
+from agentgate_tools.training.result import ByTime, Trained
 
 DECIMALS = 4
 
@@ -33,8 +33,21 @@ def metadata_of(trained: Trained, options: Mapping[str, Any]) -> dict[str, Any]:
             "logLoss": _figure(figures.log_loss),
             "thresholds": [_threshold(found) for found in figures.thresholds],
         },
+        "byTime": _by_time(trained.by_time),
+        "labelReview": {"labels": trained.suspects.labels, "suspects": len(trained.suspects.suspects)},
         "importances": [{"feature": fact.name, "share": round(fact.share, DECIMALS)} for fact in trained.features],
         "warnings": list(trained.warnings),
+    }
+
+
+def _by_time(found: ByTime | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "since": found.since.text(),
+        "labels": {"ones": found.ones, "zeros": found.zeros},
+        "rocAuc": _figure(found.figures.roc_auc),
+        "thresholds": [_threshold(each) for each in found.figures.thresholds],
     }
 
 

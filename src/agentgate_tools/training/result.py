@@ -7,6 +7,7 @@ from agentgate.decision.scoring.model_file import ModelFile
 from agentgate.lib.enums import ModelKind
 from agentgate.lib.moment import Moment
 from agentgate_tools.training.figures import Figures
+from agentgate_tools.training.review import Suspects
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,12 +48,26 @@ class FeatureFact:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ByTime:
+    """How a model of the older labels does on the newest, of visitors that it has not seen."""
+
+    since: Moment
+    ones: int
+    zeros: int
+    figures: Figures
+
+
+@dataclass(frozen=True, kw_only=True)
 class Trained:
     """A model and everything a report says."""
 
     model: ModelFile
     ground: Ground
     figures: Figures
+    # None if the newest labels have too few of a class.
+    by_time: ByTime | None
+    # Labels to look at again, the most doubtful first.
+    suspects: Suspects
     # Brier score by name of calibration, and the one that was taken.
     calibrations: Mapping[str, float]
     calibration: str

@@ -8,8 +8,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from agentgate.decision.scoring.directions import is_learned
 from agentgate.decision.scoring.features import SCORE_LABELS, is_feature
-from agentgate.decision.scoring.model_file import MOST_FEATURES
 from agentgate.decision.signals.facts import Observation
 from agentgate.decision.signals.numbers import NUMBERS
 from agentgate.lib.enums import LabelSource
@@ -21,6 +21,8 @@ Integers: TypeAlias = npt.NDArray[np.int64]
 # A label that few decisions or visitors have cannot be told from chance.
 LEAST_DECISIONS = 5
 LEAST_VISITORS = 3
+# More features than this only describe single clients.
+MOST_LEARNED = 256
 # When nearly all labels have figures, the few without are left out; otherwise the figures are.
 FIGURES_SHARE = 0.9
 
@@ -36,14 +38,18 @@ class RowOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingRows:
-    """One row for each example."""
+    """One row for each example; rows with the same features share a pattern, because most requests look alike."""
 
     names: tuple[str, ...]
-    matrix: Floats
+    # The patterns, one per row of the matrix, and the pattern of each example.
+    patterns: Floats
+    pattern: Integers
     target: Integers
     weights: Floats
     # Numbers that stand for visitors: equal where the visitor is.
     groups: Integers
+    # When each was decided, in milliseconds.
+    times: Integers
     examples: tuple[Example, ...]
     # Labels of the evidence that the catalog no longer has.
     unknown_labels: int
@@ -51,9 +57,9 @@ class TrainingRows:
     left_out: int
 
     @property
-    def observations(self) -> list[Observation]:
-        """The examples as the scorer sees them; figures that are not used are zero for both."""
-        return [observation(example.decision) for example in self.examples]
+    def firsts(self) -> Integers:
+        """The first example of each pattern."""
+        return np.unique(self.pattern, return_index=True)[1]
 
 
 def rows_for(examples: Sequence[Example], options: RowOptions) -> TrainingRows:
@@ -66,14 +72,17 @@ def rows_for(examples: Sequence[Example], options: RowOptions) -> TrainingRows:
             "no feature is left to learn from: no known signal label is on some decisions of several visitors"
             " and missing on others"
         )
-    codes = {group: code for code, group in enumerate(sorted({example.decision.group for example in kept}))}
     by_source = {LabelSource.SYNTHETIC: options.weight_synthetic, LabelSource.PROBE: options.weight_probe}
+    patterns, pattern = _patterns(kept, names)
+    groups = np.unique(np.array([example.decision.group for example in kept]), return_inverse=True)[1]
     return TrainingRows(
         names=names,
-        matrix=np.array([_values(example.decision, names) for example in kept], dtype=np.float64),
+        patterns=patterns,
+        pattern=pattern,
         target=np.array([example.target for example in kept], dtype=np.int64),
         weights=np.array([by_source.get(example.decision.source, 1.0) for example in kept], dtype=np.float64),
-        groups=np.array([codes[example.decision.group] for example in kept], dtype=np.int64),
+        groups=groups.astype(np.int64),
+        times=np.array([int(example.decision.evidence.time) for example in kept], dtype=np.int64),
         examples=tuple(kept),
         unknown_labels=unknown,
         left_out=len(examples) - len(kept),
@@ -85,11 +94,30 @@ def observation(decision: LabelledDecision) -> Observation:
     return Observation(labels=tuple(sorted(set(decision.evidence.labels))), numbers=_figures(decision) or {})
 
 
+def _patterns(examples: Sequence[Example], names: Sequence[str]) -> tuple[Floats, Integers]:
+    """Return each different row once, and which one each example has."""
+    places = {name: at for at, name in enumerate(names)}
+    figures = [name for name in names if name in NUMBERS]
+    codes: dict[tuple[tuple[int, ...], tuple[float, ...]], int] = {}
+    found = np.zeros(len(examples), dtype=np.int64)
+    for row, example in enumerate(examples):
+        labels = tuple(sorted(places[label] for label in set(example.decision.evidence.labels) if label in places))
+        values = _figures(example.decision) or {} if figures else {}
+        key = (labels, tuple(float(values.get(name, 0.0)) for name in figures))
+        found[row] = codes.setdefault(key, len(codes))
+    matrix = np.zeros((len(codes), len(names)), dtype=np.float64)
+    at_figures = [places[name] for name in figures]
+    for row, (labels, of_figures) in enumerate(codes):
+        matrix[row, list(labels)] = 1.0
+        matrix[row, at_figures] = of_figures
+    return matrix, found
+
+
 def _with_figures(examples: Sequence[Example]) -> tuple[list[Example], list[str]]:
     captured = [example for example in examples if _figures(example.decision) is not None]
     if len(captured) < FIGURES_SHARE * len(examples):
         return list(examples), []
-    return captured, sorted(NUMBERS)
+    return captured, sorted(name for name in NUMBERS if is_learned(name))
 
 
 def _figures(decision: LabelledDecision) -> Mapping[str, float] | None:
@@ -105,9 +133,11 @@ def _known_labels(examples: Sequence[Example], excluded: tuple[str, ...]) -> tup
     for example in examples:
         for label in set(example.decision.evidence.labels):
             decisions[label] += 1
-            visitors.setdefault(label, set()).add(example.decision.group)
+            few = visitors.setdefault(label, set())
+            if len(few) < LEAST_VISITORS:
+                few.add(example.decision.group)
     # Score bands are no features: a model that learned from those of the one before it would only copy it.
-    usable = [label for label in decisions if is_feature(label) and label not in NUMBERS]
+    usable = [label for label in decisions if is_feature(label) and label not in NUMBERS and is_learned(label)]
     kept = [
         label
         for label in sorted(usable, key=lambda label: (-decisions[label], label))
@@ -116,7 +146,7 @@ def _known_labels(examples: Sequence[Example], excluded: tuple[str, ...]) -> tup
         and not _excluded(label, excluded)
     ]
     unknown = sum(not is_feature(label) and not label.startswith(SCORE_LABELS) for label in decisions)
-    return sorted(kept[: MOST_FEATURES - len(NUMBERS)]), unknown
+    return sorted(kept[: MOST_LEARNED - len(NUMBERS)]), unknown
 
 
 def _excluded(name: str, prefixes: Iterable[str]) -> bool:
@@ -128,10 +158,6 @@ def _varying(examples: Sequence[Example], numbers: Sequence[str]) -> list[str]:
     for example in examples:
         figures = _figures(example.decision) or {}
         for name in numbers:
-            seen[name].add(figures.get(name, 0.0))
+            if len(seen[name]) <= 1:
+                seen[name].add(figures.get(name, 0.0))
     return [name for name in numbers if len(seen[name]) > 1]
-
-
-def _values(decision: LabelledDecision, names: Sequence[str]) -> list[float]:
-    labels, figures = set(decision.evidence.labels), _figures(decision) or {}
-    return [float(name in labels) if name not in NUMBERS else float(figures.get(name, 0.0)) for name in names]

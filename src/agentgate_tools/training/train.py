@@ -6,12 +6,12 @@ Cross-validated by visitor, calibrated on unseen rows, and compared with our own
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import sklearn  # type: ignore[import-untyped]
 from msgspec import UNSET, ValidationError, structs
-from sklearn.model_selection import StratifiedGroupKFold  # type: ignore[import-untyped]
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from agentgate.decision.scoring.model_file import ModelFile, read_model
@@ -21,18 +21,23 @@ from agentgate.lib.enums import LabelSource, ModelKind
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import to_json
-from agentgate_tools.training.calibrate import Calibrated, apply, choose
+from agentgate_tools.training.calibrate import Calibrated, apply, capped, choose, sigmoid
 from agentgate_tools.training.figures import alone, figures_of
-from agentgate_tools.training.fit import Answers, Learned, LearnerOptions, fit
+from agentgate_tools.training.fit import Answers, Learned, LearnerOptions, Weighted, fit, innocents, weighted
 from agentgate_tools.training.labels import LabelledDecision, TrainingRefused, examples_for
 from agentgate_tools.training.metadata import metadata_of
-from agentgate_tools.training.result import FeatureFact, Ground, Trained
-from agentgate_tools.training.rows import Floats, Integers, RowOptions, TrainingRows, rows_for
-from agentgate_tools.training.words import warnings_of
+from agentgate_tools.training.result import ByTime, FeatureFact, Ground, Trained
+from agentgate_tools.training.review import suspects_of
+from agentgate_tools.training.rows import Floats, Integers, RowOptions, TrainingRows, observation, rows_for
+from agentgate_tools.training.words import about_suspects, warnings_of
 
 # The scorer rounds to four decimals, so half of the last one is its own.
 MOST_DIFFERENCE = 1e-4
 TOP_FEATURES = 20
+# The older part of the labels, from which the newer is predicted.
+OLDER_SHARE = 0.8
+LEAST_BY_TIME = 5
+Chosen: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,34 +65,54 @@ def _train(decisions: Sequence[LabelledDecision], plan: Plan) -> Trained:
     rows = rows_for(examples, plan.rows)
     answers = Answers(target=rows.target, weights=rows.weights)
     folds = _folds(rows, plan)
-    calibrated = choose(_unseen_margins(rows, plan, folds=folds), answers, folds)
-    learned = fit(plan.learner, rows.names, rows.matrix, answers)
+    # The first fold only shows when to stop.
+    learned = _fitted(rows, plan, folds != 0, stop=folds == 0)
+    margins = _unseen_margins(rows, plan, folds=folds)
+    calibrated = choose(margins, answers, folds)
+    if plan.kind is ModelKind.BOT:
+        with_one, _ = innocents(rows.names, weighted(rows.patterns, rows.pattern, answers))
+        if len(with_one):
+            calibrated = capped(calibrated, margins, highest=float(learned.margins(with_one).max()))
     facts = _facts(rows, learned)
     ground = _ground(rows, plan)
     figures = figures_of(calibrated.scores, answers, folds, others=ground.visitors_with_zeros)
-    warnings = warnings_of(ground, figures, facts)
+    suspects = suspects_of([example.decision for example in rows.examples], calibrated.scores, plan.kind)
+    by_time = _by_time(rows, plan)
+    model = _model_file(plan, rows, learned, calibrated=calibrated)
+    warnings = (*warnings_of(ground, figures, facts), *about_suspects(suspects))
     trained = Trained(
-        model=_model_file(plan, rows, learned, calibrated=calibrated),
+        model=model,
         ground=ground,
         figures=figures,
+        by_time=by_time,
+        suspects=suspects,
         calibrations=calibrated.brier_by_name,
         calibration=calibrated.name,
         features=facts[:TOP_FEATURES],
         warnings=warnings,
     )
-    return _finished(trained, plan, expected=apply(calibrated.calibration, learned.margins(rows.matrix)), rows=rows)
+    return _finished(trained, plan, expected=apply(calibrated.calibration, learned.margins(rows.patterns)), rows=rows)
 
 
 def check_scores(model: ModelFile, rows: TrainingRows, expected: Floats) -> None:
-    """Refuse a file that our scorer reads differently from what the learner meant."""
+    """Reject a file that our scorer reads differently from what the learner meant, pattern by pattern."""
     scorer = make_scorer(model)
-    found = np.array([scorer.score(seen.labels, seen.numbers) for seen in rows.observations])
+    seen = [observation(rows.examples[at].decision) for at in rows.firsts]
+    found = np.array([scorer.score(each.labels, each.numbers) for each in seen])
     difference = float(np.abs(found - expected).max())
     if not difference <= MOST_DIFFERENCE:
         raise TrainingRefused(
             f"the written model scores differently from the one that was learned (by up to {difference:.6f});"
             " nothing was written, please report this"
         )
+
+
+def _fitted(rows: TrainingRows, plan: Plan, chosen: Chosen, *, stop: Chosen | None = None) -> Learned:
+    def part(of: Chosen) -> Weighted:
+        answers = Answers(target=rows.target[of], weights=rows.weights[of])
+        return weighted(rows.patterns, rows.pattern[of], answers)
+
+    return fit(plan.learner, rows.names, part(chosen), None if stop is None else part(stop))
 
 
 def _folds(rows: TrainingRows, plan: Plan) -> Integers:
@@ -98,38 +123,64 @@ def _folds(rows: TrainingRows, plan: Plan) -> Integers:
                 f"the labels of one class come from {visitors} visitor(s), and {plan.folds} folds need one each;"
                 " label decisions of more visitors, or lower --folds"
             )
-    splitter = StratifiedGroupKFold(n_splits=plan.folds, shuffle=True, random_state=plan.learner.seed)
-    folds = np.zeros(len(rows.target), dtype=np.int64)
-    for number, (_, inside) in enumerate(splitter.split(rows.matrix, rows.target, rows.groups)):
-        folds[inside] = number
-    return folds
+    # Visitors in random order, each class dealt out in turn: as even as whole visitors allow, in one pass.
+    chance = np.random.default_rng(plan.learner.seed)
+    ones = np.bincount(rows.groups, weights=rows.target) > 0
+    fold_of = np.zeros(len(ones), dtype=np.int64)
+    for visitors_of in (np.flatnonzero(ones), np.flatnonzero(~ones)):
+        fold_of[chance.permutation(visitors_of)] = np.arange(len(visitors_of)) % plan.folds
+    return fold_of[rows.groups]
 
 
 def _unseen_margins(rows: TrainingRows, plan: Plan, *, folds: Integers) -> Floats:
     margins = np.zeros(len(rows.target), dtype=np.float64)
     for fold in range(plan.folds):
-        inside = folds == fold
-        answers = Answers(target=rows.target[~inside], weights=rows.weights[~inside])
-        if len(np.unique(answers.target)) < 2:
+        inside, stop = folds == fold, folds == (fold + 1) % plan.folds
+        rest = ~inside & ~stop if plan.folds > 2 else ~inside
+        if len(np.unique(rows.target[rest])) < 2:
             raise TrainingRefused(
                 "too few visitors with both classes to reserve some for testing;"
                 " label decisions of more visitors, or lower --folds"
             )
-        learned = fit(plan.learner, rows.names, rows.matrix[~inside], answers)
-        margins[inside] = learned.margins(rows.matrix[inside])
+        learned = _fitted(rows, plan, rest, stop=stop if plan.folds > 2 else None)
+        margins[inside] = learned.margins(rows.patterns)[rows.pattern[inside]]
     return margins
+
+
+def _by_time(rows: TrainingRows, plan: Plan) -> ByTime | None:
+    """Learn from the older decisions, and judge by the newest of visitors who were not seen before."""
+    split = np.quantile(rows.times, OLDER_SHARE)
+    older = rows.times <= split
+    newer = ~older & ~np.isin(rows.groups, rows.groups[older])
+    counts = [int((rows.target[part] == target).sum()) for part in (older, newer) for target in (0, 1)]
+    if min(counts) < LEAST_BY_TIME:
+        return None
+    learned = _fitted(rows, plan, older)
+    scores = sigmoid(learned.margins(rows.patterns)[rows.pattern[newer]])
+    answers = Answers(target=rows.target[newer], weights=rows.weights[newer])
+    others = len(np.unique(rows.groups[newer & (rows.target == 0)]))
+    return ByTime(
+        since=Moment(int(split)),
+        ones=counts[3],
+        zeros=counts[2],
+        figures=figures_of(scores, answers, np.zeros(len(scores), dtype=np.int64), others=others),
+    )
 
 
 def _facts(rows: TrainingRows, learned: Learned) -> tuple[FeatureFact, ...]:
     shares = learned.importances()
+    counts = tuple(
+        np.bincount(rows.pattern[rows.target == target], minlength=len(rows.patterns)).astype(np.float64)
+        for target in (0, 1)
+    )
     facts = [
         FeatureFact(
             name=name,
             figure=name in NUMBERS,
             share=float(shares[at]),
-            among_ones=float(rows.matrix[rows.target == 1, at].mean()),
-            among_zeros=float(rows.matrix[rows.target == 0, at].mean()),
-            alone=alone(rows.matrix[:, at], rows.target),
+            among_ones=float((counts[1] * rows.patterns[:, at]).sum() / counts[1].sum()),
+            among_zeros=float((counts[0] * rows.patterns[:, at]).sum() / counts[0].sum()),
+            alone=alone(rows.patterns[:, at], counts),
         )
         for at, name in enumerate(rows.names)
     ]

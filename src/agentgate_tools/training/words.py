@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from agentgate.lib.enums import LabelSource, ModelKind
 from agentgate_tools.training.figures import AtThreshold, Figures
 from agentgate_tools.training.result import FeatureFact, Ground, Trained
+from agentgate_tools.training.review import Suspects
 
 FEW_LABELS = 500
 FEW_VISITORS = 50
@@ -15,6 +16,10 @@ NAMED_FEATURES = 5
 LEAST_ROC_AUC = 0.7
 # More people wrongly held up than this is not worth any catch.
 MOST_FALSE_RATE = 0.01
+# A share of doubtful labels beyond this is not by chance; and the same of one user or source.
+MANY_SUSPECTS = 0.05
+MOST_DOUBTFUL = 0.25
+LEAST_OF_GROUP = 10
 
 # Who is looked for, and who must not be taken for them.
 SOUGHT: Mapping[ModelKind, str] = {ModelKind.BOT: "bots", ModelKind.AGENT: "agents", ModelKind.CONTENT: "bots"}
@@ -31,6 +36,25 @@ def warnings_of(ground: Ground, figures: Figures, facts: Sequence[FeatureFact]) 
     if figures.roc_auc.low is not None and figures.roc_auc.low < LEAST_ROC_AUC:
         found.append("Some folds hardly distinguished the classes, so the metrics may be too optimistic.")
     return tuple(found)
+
+
+def about_suspects(found: Suspects) -> tuple[str, ...]:
+    """Return what the review of labels found, if it is much."""
+    warnings = []
+    if len(found.suspects) > found.labels * MANY_SUSPECTS:
+        warnings.append(
+            f"{len(found.suspects)} of {found.labels} labels are doubtful: other labels or the evidence contradict"
+            " them. None was excluded. Look at them first: `agentgate labels review`."
+        )
+    groups = [(group, "user") for group in found.actors] if len(found.actors) > 1 else []
+    groups += [(group, "source") for group in found.sources] if len(found.sources) > 1 else []
+    warnings += [
+        f"{group.doubtful} of {group.labels} labels of the {what} {group.name} are doubtful."
+        " They may be wrong, or set to mislead the model."
+        for group, what in groups
+        if group.labels >= LEAST_OF_GROUP and group.doubtful > group.labels * MOST_DOUBTFUL
+    ]
+    return tuple(warnings)
 
 
 def recommendation(trained: Trained) -> str:

@@ -55,6 +55,8 @@ def test_every_kind_has_a_shipped_active_model_and_no_other(service: RunningServ
     models = service.operator.get(MODELS).json()["models"]
 
     assert set(models) == {"agent", "bot", "content"}
+    # Nothing separates browsers that AI agents drive, so no agent model is shipped.
+    assert models.pop("agent") == {"active": None, "candidate": None, "previous": None}
     for roles in models.values():
         assert (roles["candidate"], roles["previous"]) == (None, None)
         assert (roles["active"]["role"], roles["active"]["installedBy"]) == ("active", "system")
@@ -67,7 +69,9 @@ def test_a_candidate_is_installed_read_back_and_replaced(service: RunningService
     reply = olga.put(CANDIDATE, json=logistic())
 
     assert reply.status_code == 200
-    assert reply.json() == {
+    shown = reply.json()
+    assert service.operator.get(CANDIDATE).headers["etag"] == shown.pop("digest")
+    assert shown == {
         "kind": "bot",
         "role": "candidate",
         "version": "test-1",
@@ -179,6 +183,7 @@ def test_promoting_and_rolling_back_move_models_between_their_roles(service: Run
     back = service.operator.post(f"{MODELS}/bot/rollback").json()
     assert (back["active"]["version"], back["previous"]["version"]) == (first, "test-1")
     assert versions(service) == [first, None, "test-1"]
+    assert trail(service)[1][2]["acknowledged"] is False
     assert [(action, detail["active"]) for action, _, detail in trail(service)[1:]] == [
         ("model.promote", {"from": first, "to": "test-1"}),
         ("model.rollback", {"from": "test-1", "to": first}),
@@ -289,8 +294,15 @@ def test_compare_shows_how_the_candidate_differs_on_recent_traffic(service: Runn
         Moment(NOON_MS + HOUR_MS - 7 * DAY_MS).text(),
         Moment(NOON_MS + HOUR_MS).text(),
     )
-    assert report["wouldChange"] == {"total": 3, "stricter": 2, "looser": 1}
-    assert report["perLabel"] == {"bot": {"samples": 1, "activeRate": 0.0, "candidateRate": 0.0}}
+    changes = report["wouldChange"]
+    assert (changes["total"], changes["stricter"], changes["looser"]) == (3, 2, 1)
+    assert changes["decisions"] == [decision_id_at(NOON_MS, number) for number in (4, 3, 1)]
+    bots = report["perLabel"]["bot"]
+    assert (bots["samples"], bots["activeRate"], bots["candidateRate"]) == (1, 0.0, 0.0)
+
+
+def decision_id_at(now_ms: int, number: int) -> str:
+    return write_id(first_id(now_ms) + number)
 
 
 def decision_id(service: RunningService, number: int) -> str:
@@ -303,7 +315,7 @@ def test_compare_without_traffic_has_no_agreement(service: RunningService) -> No
     report = service.operator.get(f"{MODELS}/bot/compare").json()
 
     assert (report["samples"], report["agreement"]) == (0, None)
-    assert report["wouldChange"] == {"total": 0, "stricter": 0, "looser": 0}
+    assert report["wouldChange"] == {"total": 0, "stricter": 0, "looser": 0, "decisions": []}
     assert report["perLabel"] == {}
 
 
@@ -313,7 +325,7 @@ def test_a_promoted_model_decides_and_a_candidate_scores_in_shadow(service: Runn
 
     def scored() -> tuple[str, dict[str, str]]:
         service.run(refresher.refresh())
-        found = refresher.models.view.score(seen, content=False)
+        found = refresher.models.view.score(seen, content=None)
         return found.versions["bot"], dict(found.shadow_versions)
 
     first = shipped(service)
@@ -330,3 +342,77 @@ def test_models_need_an_operator(service: RunningService) -> None:
     assert refusal(service.anonymous.put(CANDIDATE, json=logistic())) == (401, "unauthorized")
     assert refusal(service.anonymous.post(f"{MODELS}/bot/promote")) == (401, "unauthorized")
     assert service.public.get(MODELS).status_code == 404
+
+
+def with_traffic(service: RunningService, pairs: list[tuple[float, float]]) -> None:
+    made = service.operator.post("/v1/admin/sites", json={"name": "Shop", "siteKey": "site_shop"}).json()
+    guard_by_score(service)
+    number = service.run(service.application.stores.store.read.sites.find_number(made["id"]))
+    add_events(service, number, shipped(service), pairs)
+    service.clock.advance(hours=1)
+
+
+def test_a_model_for_which_everyone_is_a_bot_must_be_confirmed(service: RunningService) -> None:
+    first = shipped(service)
+    install(service)
+    with_traffic(service, [(0.1, 0.99)] * 200)
+
+    reply = service.operator.post(f"{MODELS}/bot/promote")
+
+    assert refusal(reply) == (409, "confirmation_required")
+    found = reply.json()
+    assert (found["evaluated"], found["allowed"], found["newlyRefused"]) == (200, 200, 200)
+    assert (found["byFamily"]["ua.browser"]["newlyRefused"], len(found["decisions"])) == (200, 10)
+    assert versions(service) == [first, "test-1", None]
+
+    assert service.operator.post(f"{MODELS}/bot/promote", json={"acknowledge": True}).status_code == 200
+    assert versions(service)[0] == "test-1"
+    assert trail(service)[-1][2]["acknowledged"] is True
+
+
+def test_a_candidate_that_changes_little_is_promoted_without_a_question(service: RunningService) -> None:
+    install(service)
+    with_traffic(service, [(0.1, 0.2)] * 200)
+
+    reply = service.operator.post(f"{MODELS}/bot/promote")
+
+    assert reply.status_code == 200
+    assert (trail(service)[-1][2]["evaluated"], trail(service)[-1][2]["newlyRefused"]) == (200, 0)
+
+
+def test_requests_from_before_the_candidate_are_scored_again(service: RunningService) -> None:
+    install(service, version="test-2", weights=[0.0, 0.0], bias=9.0)
+    with_traffic(service, [(0.1, 0.1)] * 200)
+
+    assert refusal(service.operator.post(f"{MODELS}/bot/promote")) == (409, "confirmation_required")
+
+
+def test_if_match_promotes_that_file_and_no_other(service: RunningService) -> None:
+    first = shipped(service)
+    older = install(service)["digest"]
+    newer = install(service, weights=[2.0, -4.0])["digest"]
+
+    stale = service.operator.post(f"{MODELS}/bot/promote", headers={"If-Match": older})
+
+    assert refusal(stale) == (409, "revision_conflict")
+    assert versions(service) == [first, "test-1", None]
+    assert service.operator.post(f"{MODELS}/bot/promote", headers={"If-Match": newer}).status_code == 200
+
+
+def test_rollback_can_name_one_of_the_last_five_models_or_the_shipped_one(service: RunningService) -> None:
+    first = shipped(service)
+    for number in range(7):
+        install(service, version=f"test-{number}")
+        service.clock.advance(seconds=1)
+        service.operator.post(f"{MODELS}/bot/promote")
+
+    listed = service.operator.get(f"{MODELS}/bot/versions").json()["versions"]
+
+    assert [each["version"] for each in listed] == ["test-5", "test-4", "test-3", "test-2", "test-1", first]
+    back = service.operator.post(f"{MODELS}/bot/rollback", params={"version": "test-2"}).json()
+    assert (back["active"]["version"], back["previous"]["version"]) == ("test-2", "test-6")
+    assert refusal(service.operator.post(f"{MODELS}/bot/rollback", params={"version": "test-0"})) == (404, "not_found")
+    again = service.operator.post(f"{MODELS}/bot/rollback", params={"version": "test-2"})
+    assert refusal(again) == (400, "invalid_request")
+    assert service.operator.post(f"{MODELS}/bot/rollback", params={"version": first}).status_code == 200
+    assert versions(service)[0] == first

@@ -130,7 +130,7 @@ def test_a_glob_that_fits_every_request_is_queried_about(
     assert refusal(reply) == (409, "confirmation_required")
 
 
-UNKNOWN = [("all_label", "all_labels"), ("query", None), ("rate", None), ("pathes", "paths")]
+UNKNOWN = [("all_label", "all_labels"), ("cookies", None), ("rate", None), ("pathes", "paths")]
 
 
 @pytest.mark.parametrize(("key", "nearest"), UNKNOWN)

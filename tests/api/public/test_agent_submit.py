@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 
 import httpx
 import pytest
@@ -129,10 +130,10 @@ def test_a_signature_with_another_key_is_invalid_or_unverified(shop: AgentShop) 
     assert shop.submit(agent=impostor).status_code == 401
 
 
-def test_a_signature_that_lives_too_long_is_invalid(shop: AgentShop) -> None:
+def test_a_signature_that_lives_too_long_is_not_verified(shop: AgentShop) -> None:
     now_s = shop.service.clock.now_ms() // 1000
 
-    assert refused(shop.submit(how={"expires": now_s + 601})) == (401, "agent_signature_invalid")
+    assert refused(shop.submit(how={"expires": now_s + 601})) == (401, "agent_unverified")
     assert shop.submit(how={"expires": now_s + 600}).status_code == 200
 
 
@@ -340,3 +341,11 @@ def test_by_default_even_a_verified_agent_may_not_submit_spam(shop: AgentShop) -
 
     assert reply.status_code == 403, reply.text
     assert reply.json()["error"] in {"policy", "challenge_required"}
+
+
+def test_a_401_names_the_scheme_and_a_new_nonce(shop: AgentShop) -> None:
+    replies = [shop.submit(how={"tag": None}) for _ in range(2)]
+
+    nonces = {re.search(r';nonce="([A-Za-z0-9_-]{43})"', each.headers["accept-signature"])[1] for each in replies}
+    assert len(nonces) == 2
+    assert {each.headers["www-authenticate"] for each in replies} == {'Signature realm="agents"'}

@@ -9,6 +9,7 @@ import pytest
 from agentgate.decision.threat_data.intel import make_intel
 from agentgate.decision.threat_data.search_operators import read_operators
 from agentgate_tools.threat_lists.imports import import_folder
+from tests.api.public.ai_use import use_for
 from tests.api.public.signed_agents import set_policy
 from tests.support.gateway import VISITOR, Gate, said
 from tests.support.service import RunningService
@@ -49,11 +50,6 @@ def ask(gate: Gate, user_agent: str, address: str, path: str = "/page", **header
     unset = {name.replace("-", "_"): None for name in VISITOR}
     gate.address = address
     return gate.check("GET", path, **{**unset, "user_agent": user_agent, "accept": "*/*", **headers})
-
-
-def use_for(gate: Gate, **choices: str) -> None:
-    gate.service.operator.patch(f"/v1/admin/sites/{gate.site_key}", json={"aiUse": choices})
-    gate.service.run(gate.service.application.refresher.sites.await_refresh())
 
 
 @pytest.mark.usefixtures("lists")

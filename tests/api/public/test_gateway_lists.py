@@ -178,3 +178,27 @@ def test_the_browser_check_obeys_lists_and_networks_and_knows_nothing_of_pages(g
     assert not passes("203.0.113.9")
     assert not passes("198.51.100.8")
     assert passes("198.51.100.9")
+
+
+def test_a_rule_on_query_parameters_tells_urls_apart_that_are_cached(gate: Gate) -> None:
+    rules(gate, {"name": "history", "match": {"paths": ["/w/*"], "query": {"action": ["history"]}}, "action": "block"})
+    plain = "/w/index.php?title=A"
+    for _ in range(3):
+        assert gate.check(path=plain).status_code == 204
+        assert said(gate.check(path=f"{plain}&action=history")) == (403, "policy")
+        for odd in ("&Action=HISTORY", "&action=view&action=history", ";action=history", "&%61ction=histor%79"):
+            assert said(gate.check(path=plain + odd)) == (403, "policy"), odd
+        assert gate.check(path=f"{plain}&action=view").status_code == 204
+
+
+def test_a_scheduled_rule_is_active_between_its_times(gate: Gate) -> None:
+    service = gate.service
+    begin, end = (Moment(service.clock.now_ms() + minutes * 60_000).text() for minutes in (5, 10))
+    rules(gate, {"name": "sale", "match": {}, "action": "block", "from": begin, "until": end})
+    found = []
+    for _ in range(4):
+        found.append(gate.check().status_code)
+        service.clock.advance(seconds=240)
+        service.run(service.application.refresher.refresh())
+
+    assert found == [204, 204, 403, 204]

@@ -1,23 +1,16 @@
 """Agents as they come: published header sets of ChatGPT and Google-Agent, signed, at a site with default rules."""
 
-import json
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
+from tests.api.public.captured_agents import CapturedAgent, directories
 from tests.api.public.signed_agents import set_policy
-from tests.support.agent_client import SigningAgent
 from tests.support.gateway import ORIGIN, VISITOR, Gate, said
 from tests.support.service import RunningService
-from tests.unit.agents.key_server import World, world
 
-FILE = Path(__file__).parents[2] / "vectors" / "agent_header_sets.json"
-SETS: dict[str, dict[str, Any]] = {each["name"]: each for each in json.loads(FILE.read_text("utf-8"))["agents"]}
 CAPTURES = ("chatgpt-agent", "google-agent-desktop")
 PAGES = 20
 PARTS = (
@@ -30,33 +23,6 @@ PARTS = (
 )
 
 
-class CapturedAgent:
-    """An agent with published headers and a key of this test."""
-
-    def __init__(self, name: str, *, seed: bytes = bytes([7] * 32)) -> None:
-        captured = SETS[name]
-        self.headers = {header.lower(): value for header, value in captured["headers"]}
-        label, _, quoted = captured["signature_agent"].rpartition("=")
-        self.how: dict[str, Any] = {"form": "member", "label": label} if label else {"form": "string"}
-        self.cover = tuple(each.partition(";")[0] for each in captured["covered"])
-        self.agent = SigningAgent(quoted.strip('"'), seed=seed)
-
-    def load(self, gate: Gate, path: str, destination: str = "document", accept: str | None = None):
-        """Ask about a signed request."""
-        headers = dict(self.headers)
-        if destination != "document":
-            headers |= {"accept": str(accept), "sec-fetch-dest": destination, "sec-fetch-site": "same-origin"}
-            headers["sec-fetch-mode"] = "cors" if destination in {"empty", "font"} else "no-cors"
-            for name in ("sec-fetch-user", "upgrade-insecure-requests"):
-                headers.pop(name, None)
-        created = gate.service.clock.now_ms() // 1000
-        sent = self.agent.headers("GET", ORIGIN + path, headers=headers, created=created, cover=self.cover, **self.how)
-        # Without the headers of the usual visitor, whose names differ in case.
-        unset = {name.replace("-", "_"): None for name in VISITOR}
-        given = {name.replace("-", "_"): value for name, value in sent.items()}
-        return gate.check("GET", path, **{**unset, **given})
-
-
 def browse(agent: CapturedAgent, gate: Gate) -> Counter[tuple[int, str, str]]:
     """Load 20 pages in a minute, each with its 60 parts; return the answers."""
     answers: Counter[tuple[int, str, str]] = Counter()
@@ -66,21 +32,6 @@ def browse(agent: CapturedAgent, gate: Gate) -> Counter[tuple[int, str, str]]:
             answers[said(agent.load(gate, path, destination, accept))] += 1
         gate.service.clock.advance(ms=2_900)
     return answers
-
-
-@contextmanager
-def directories(service: RunningService, folder: Path, *agents: CapturedAgent) -> Iterator[World]:
-    """Serve the key sets of these agents over TLS; their hosts resolve to a public address that leads there."""
-    hosts = [urlsplit(agent.agent.url).netloc for agent in agents]
-    made = world(folder, *hosts)
-    place = service.run(made.__aenter__())
-    for host, agent in zip(hosts, agents, strict=True):
-        place.serves(host, agent.agent.jwks, headers="Cache-Control: max-age=3600\r\n")
-    service.application.agents.key_directories._outbound = place.outbound()
-    try:
-        yield place
-    finally:
-        service.run(made.__aexit__(None, None, None))
 
 
 @pytest.mark.parametrize("whole_site", [False, True])
@@ -153,3 +104,35 @@ def test_files_without_a_page_use_up_the_quota_too(service: RunningService) -> N
     answers = [said(agent.load(gate, f"/{number}.png", "image", "image/webp")) for number in range(12)]
 
     assert answers[9:] == [(204, "allow", "allowed"), *[(403, "block", "rate_limited")] * 2]
+
+
+def test_a_signed_read_costs_no_write_and_cannot_be_repeated(service: RunningService) -> None:
+    gate, agent = Gate(service), CapturedAgent("chatgpt-agent")
+    set_policy(gate, agents={agent.agent.url: {"decision": "allow", "jwks": agent.agent.jwks}})
+    created = service.clock.now_ms() // 1000
+    sent = _signed(agent, created=created, nonce="once")
+    unset = {name.replace("-", "_"): None for name in VISITOR}
+    given = {**unset, **{name.replace("-", "_"): value for name, value in sent.items()}}
+
+    assert said(gate.check("GET", "/page", **given)) == (204, "allow", "allowed")
+    assert said(gate.check("GET", "/page", **given)) == (403, "block", "agent_signature_invalid")
+    assert said(gate.check("POST", "/page", **given)) == (403, "block", "agent_signature_invalid")
+    assert service.run(_stored_signatures(service)) == 0
+
+    paid = {
+        **given,
+        **{name.replace("-", "_"): value for name, value in _signed(agent, created=created, nonce="twice").items()},
+    }
+    set_policy(gate, agents={agent.agent.url: {"decision": "allow", "jwks": agent.agent.jwks, "price": "USD 0.01"}})
+    gate.check("GET", "/page", **paid)
+    assert service.run(_stored_signatures(service)) == 1
+
+
+def _signed(agent: CapturedAgent, **how: Any) -> dict[str, str]:
+    cover = ("@authority", "signature-agent")
+    return agent.agent.headers("GET", f"{ORIGIN}/page", headers=agent.headers, cover=cover, **how, **agent.how)
+
+
+async def _stored_signatures(service: RunningService) -> int:
+    row = await service.application.stores.agent_replays._database.one("SELECT count(*) FROM agent_replay")
+    return int(row[0])

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from agentgate.agents.identity import SignedMessage
-from agentgate.agents.policy_checker import ACCEPT_SIGNATURE, AgentPolicyChecker, AgentRuling
+from agentgate.agents.policy_checker import ACCEPT_SIGNATURE, AgentClaim, AgentPolicyChecker, AgentRuling
 from agentgate.agents.policy_decision import Quotas
 from agentgate.agents.signing.fields import digest_of
 from agentgate.agents.signing.key_sets import KeyFound, KeySource
@@ -50,6 +50,11 @@ class RequestContext(NamedTuple):
     action: str | None = None
     claimed: str | None = None
     is_part: bool = False
+    is_file: bool = False
+
+    @property
+    def claim(self) -> AgentClaim:
+        return AgentClaim(self.claimed)
 
 
 class CheckedSite:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from cryptography.exceptions import InvalidSignature
@@ -46,6 +47,7 @@ KEYS = load("rfc9421_keys.json")["keys"]
 THUMBPRINTS = load("jwk_thumbprints.json")["cases"]
 DIGESTS = load("rfc9530_content_digest.json")["cases"]
 WEB_BOT_AUTH = load("web_bot_auth.json")
+NEGATIVE = load("web_bot_auth_negative.json")
 REQUESTS = [case for case in SIGNATURES if case["message"]["type"] == "request"]
 RESPONSES = [case for case in SIGNATURES if case["message"]["type"] == "response"]
 AGENTS = WEB_BOT_AUTH["cases"]
@@ -189,11 +191,40 @@ def test_a_published_request_is_invalid_when_its_key_is_a_test_key(case: dict[st
 
 
 @pytest.mark.parametrize("case", AGENTS, ids=lambda case: case["name"])
-def test_a_published_request_is_not_good_for_longer_than_a_day(case: dict[str, Any]) -> None:
+def test_a_published_request_with_a_longer_time_than_a_day_is_not_verified(case: dict[str, Any]) -> None:
     verifier = AgentVerifier(keys_of(case), allow_test_keys=True)
     identity = verify(verifier, request_of(case), now_s=case["created"] + 10)
     is_long = case["expires"] - case["created"] > 24 * 3600
-    assert (identity.verdict is AgentVerdict.INVALID) is is_long
+    assert identity.verdict is not AgentVerdict.INVALID
+    assert not (is_long and identity.verdict is AgentVerdict.VERIFIED)
+
+
+@pytest.mark.parametrize("case", NEGATIVE["cases"], ids=lambda case: case["id"])
+def test_a_negative_vector_has_the_outcome_of_the_draft(case: dict[str, Any]) -> None:
+    directory = NEGATIVE["directory"]
+    # The value of NV-17 has a path. Since -01 it is the URL of a key set; this one does not exist.
+    keys = KnownKeys({directory["url"]: directory["jwks"]["keys"]})
+    sent = case["request"]
+    url = urlsplit(sent["url"])
+    message = SignedMessage(sent["method"], url.scheme, url.netloc, url.path, joined(sent["headers"]))
+
+    identity = verify(AgentVerifier(keys, allow_test_keys=True), message, now_s=case["now"], longest_s=FOR_EVER_S)
+
+    verdict = identity.verdict.value
+    if sent["body"] is not None and identity.verdict is AgentVerdict.VERIFIED:
+        is_right = matches(message.headers[b"content-digest"], sent["body"].encode())
+        verdict = "verified" if is_right else "invalid"
+    assert verdict == case["expected_outcome"], identity.why
+
+
+def test_a_value_with_a_path_is_the_key_set_itself() -> None:
+    case = next(case for case in NEGATIVE["cases"] if case["id"] == "NV-17")
+    keys = KnownKeys({"https://signature-agent.test/keys": NEGATIVE["directory"]["jwks"]["keys"]})
+    message = SignedMessage("GET", "https", "example.com", "/", joined(case["request"]["headers"]))
+
+    identity = verify(AgentVerifier(keys, allow_test_keys=True), message, now_s=case["now"], longest_s=FOR_EVER_S)
+
+    assert (identity.verdict, identity.agent) == (AgentVerdict.VERIFIED, "https://signature-agent.test/keys")
 
 
 @pytest.mark.parametrize("case", WEB_BOT_AUTH["signature_agent_parsing"], ids=lambda case: case["name"])

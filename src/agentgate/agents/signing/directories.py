@@ -19,6 +19,7 @@ from agentgate.agents.signing.key_sets import KeyFound, ListedKey, NotAKeySet, k
 from agentgate.http.outbound.client import Outbound, OutboundAnswer, OutboundFailed, Target, look_up
 from agentgate.lib.clock import DAY_MS, MINUTE_MS
 from agentgate.lib.settings.values import ANY_HOST, KNOWN_HOSTS
+from agentgate.sites.agent_policy import WELL_KNOWN
 
 FETCH_S = 3.0
 # A fetch that had less than this part of the time waited too long for others.
@@ -40,6 +41,7 @@ RENEWED_AFTER = 0.75
 # How long a key set is used after its lifetime while it cannot be fetched.
 STALE_MS = 7 * DAY_MS
 PORT = 443
+NOT_FOUND = 404
 HEADERS = {"accept": "application/http-message-signatures-directory+json, application/json;q=0.9, */*;q=0.1"}
 
 NOT_ALLOWED = "AgentGate does not fetch key sets from that host. The site can add the host to agentDirectories."
@@ -106,6 +108,11 @@ class KeyDirectories:
         if may_ask or url in self._fetches:
             return self._wait(url, keyid, now_ms=now_ms)
         return self._answer(url, keyid, now_ms=now_ms)
+
+    def listed(self, url: str) -> list[str] | None:
+        """Return the thumbprints of a cached key set; None if it is not cached."""
+        known = self._key_sets.get(url)
+        return None if known is None else sorted(known.keys)
 
     async def close(self) -> None:
         """Cancel pending fetches."""
@@ -204,6 +211,9 @@ class KeyDirectories:
     async def _fetch_now(self, url: str, now_ms: int) -> None:
         try:
             answer = await self._outbound.get(url, HEADERS)
+            if answer.status == NOT_FOUND and url.endswith(WELL_KNOWN):
+                # The value of Signature-Agent may also be the key set's URL itself.
+                answer = await self._outbound.get(url.removesuffix(WELL_KNOWN) + "/", HEADERS)
             keys = _keys_of(answer)
         except (OutboundFailed, NotAKeySet) as failure:
             self._note_failure(url, failure.reason, now_ms)

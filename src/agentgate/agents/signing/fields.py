@@ -1,7 +1,7 @@
 """The structured fields of a signed request (RFC 9651), read within bounds of time and memory.
 
-http-sf reads them. An agent covers the same parts in every request and names the same key, and only a nonce is new each
-time: so a parsed Signature-Input is cached without its nonce.
+http-sf reads them. An agent covers the same parts in every request and names the same key, and only times and nonce are
+new: so a parsed Signature-Input is cached without them.
 """
 
 import base64
@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Mapping
+from itertools import chain
 from typing import NamedTuple
 
 import http_sf
@@ -24,12 +25,13 @@ MOST_COMPONENTS = 30
 
 Parameters = Mapping[str, BareItemType]
 
-# Headers without their nonce: an agent repeats one for as long as its clock shows the same second.
+# Headers without times and nonce, which an agent repeats in each request.
 CACHED = 512
 # Longer than any agent's header. Parsed fields take more memory than their text.
 LONGEST_CACHED_BYTES = 1_024
 
-_STRING = re.compile(r'"[^"]*"')
+# Parameters that follow a closed list: a name, and a string or an integer in the only form that is signed.
+_PARAMETERS = re.compile(r';([a-z*][a-z0-9_.*-]*)=("[ !#-\[\]-~]*"|0|[1-9][0-9]{0,14})')
 # Characters that need no escape in a string.
 _UNESCAPED = re.compile(r"[ !#-\[\]-~]*\Z")
 _NO_PARAMETERS: Parameters = {}
@@ -66,11 +68,13 @@ class SignatureInput(Struct, frozen=True):
 
 
 class SplitInput(NamedTuple):
-    """A header Signature-Input, and the same without its nonce, which alone is new in every request."""
+    """A header Signature-Input, and the same without its times and its nonce, which alone are new in each request."""
 
     text: str
     rest: str
-    nonce: str | None
+    nonce: str | None = None
+    created: int | None = None
+    expires: int | None = None
 
 
 def read_inputs(value: bytes) -> dict[str, SignatureInput]:
@@ -80,31 +84,32 @@ def read_inputs(value: bytes) -> dict[str, SignatureInput]:
     if parts is None or read is None:
         return _read_every_input(value)
     label, found = read
-    parameters = found.parameters
-    if parts.nonce is not None:
-        if "nonce" in parameters:
-            raise Unreadable("the parameter nonce occurs twice")
-        parameters = {**parameters, "nonce": parts.nonce}
+    cut = {"created": parts.created, "expires": parts.expires, "nonce": parts.nonce}
+    parameters = {**found.parameters, **{name: value for name, value in cut.items() if value is not None}}
     return {label: SignatureInput(found.coverage, parameters, parts.text[len(label) + 1 :])}
 
 
 def split_input(value: bytes) -> SplitInput | None:
-    """Cut the nonce out of an unparsed header Signature-Input; None where its position is ambiguous.
+    """Cut times and nonce out of an unparsed header Signature-Input; None unless it has the usual form.
 
-    It follows a list that is closed, stands outside of every string, and ends where another parameter or nothing
-    follows. So if the rest can be read, what was cut out was a nonce, and not the inside of something else.
+    That is one list, closed outside of every string, and after it only parameters, each once, that are strings or
+    integers. So if the rest can be read, the parts that were cut out are parameters of this list.
     """
     if len(value) > LONGEST_CACHED_BYTES or b"\\" in value:
         return None
     text = value.decode("latin-1")
-    before, has_nonce, following = text.partition(';nonce="')
-    if not has_nonce:
-        return SplitInput(text, text, None)
-    nonce, end, after = following.partition('"')
-    is_closed = before.count('"') % 2 == 0 and _STRING.sub("", before).count(")") == 1
-    if not end or not is_closed or after[:1] not in {"", ";"} or not _UNESCAPED.match(nonce):
+    listed, is_closed, following = text.partition(")")
+    found = _PARAMETERS.findall(following)
+    said = dict(found)
+    length = sum(map(len, chain.from_iterable(found))) + 2 * len(found)
+    if len(said) != len(found) or length != len(following) or not is_closed or listed.count('"') % 2:
         return None
-    return SplitInput(text, before + after, nonce)
+    nonce, created, expires = (said.pop(name, None) for name in ("nonce", "created", "expires"))
+    if (nonce is not None and nonce[0] != '"') or (created or "0")[0] == '"' or (expires or "0")[0] == '"':
+        return None
+    rest = f"{listed}){''.join(f';{name}={value}' for name, value in said.items())}"
+    times = (None if time is None else int(time) for time in (created, expires))
+    return SplitInput(text, rest, None if nonce is None else nonce[1:-1], *times)
 
 
 @functools.lru_cache(maxsize=CACHED)

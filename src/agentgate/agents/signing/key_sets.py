@@ -45,7 +45,8 @@ TEST_KEYS = frozenset(
 
 _REQUIRED = {"OKP": ("crv", "kty", "x"), "RSA": ("e", "kty", "n"), "EC": ("crv", "kty", "x", "y")}
 _THUMBPRINT = re.compile(r"[A-Za-z0-9_-]{43}\Z", re.ASCII)
-_ALGORITHMS = frozenset(("EdDSA", "Ed25519"))
+# In any case of letters.
+_ALGORITHMS = frozenset(("eddsa", "ed25519"))
 # Some key sets give times in milliseconds. As seconds, such a number would be a time after the year 5000.
 _LEAST_MILLISECONDS = 100_000_000_000
 _MOST_MILLISECONDS = 2**53
@@ -70,7 +71,11 @@ def read_key(jwk: Mapping[str, Any]) -> PublicKey | None:
     x = jwk.get("x")
     if jwk.get("kty") != "OKP" or jwk.get("crv") != "Ed25519" or not isinstance(x, str) or "d" in jwk:
         return None
-    if jwk.get("use", "sig") != "sig" or jwk.get("alg", "EdDSA") not in _ALGORITHMS or not is_thumbprint(x):
+    if (
+        jwk.get("use", "sig") != "sig"
+        or str(jwk.get("alg", "EdDSA")).lower() not in _ALGORITHMS
+        or not is_thumbprint(x)
+    ):
         return None
     try:
         return PublicKey(base64url.decode(x))

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from agentgate.agents.identity import Identity
+from agentgate.agents.signing.nonce_board import NonceBoard
 from agentgate.lib.clock import MINUTE_MS, SECOND_MS
 from agentgate.lib.database import Database, NewRows
 from agentgate.lib.enums import AgentVerdict
@@ -46,8 +47,10 @@ SKEW_MS = MINUTE_MS
 class Replays:
     """Says whether a signature was seen before, and remembers it."""
 
-    def __init__(self, store: ReplayStore) -> None:
+    def __init__(self, store: ReplayStore, nonces: NonceBoard | None = None) -> None:
         self._store = store
+        # Of reads; other signatures are stored as well.
+        self._nonces = nonces or NonceBoard()
 
     def must_remember(self, identity: Identity, *, unsafe: bool) -> bool:
         """Return whether a signature must be remembered.
@@ -57,14 +60,24 @@ class Replays:
         """
         return identity.verdict is AgentVerdict.VERIFIED and (identity.has_nonce or unsafe)
 
+    def is_new_here(self, identity: Identity, *, now_ms: int) -> bool | None:
+        """Return whether a nonce is new to this machine, and remember it; None if only the store knows."""
+        if self._is_lost(identity):
+            return False
+        until_ms = identity.expires_ms + SKEW_MS
+        return self._nonces.add(identity.replay_key, kept_until_ms=until_ms, now_ms=now_ms)
+
+    def _is_lost(self, identity: Identity) -> bool:
+        """Return whether it may have been accepted before rows were lost; the agent's clock may have been ahead."""
+        lost_ms = self._store.lost_ms
+        return lost_ms > 0 and identity.created_ms <= lost_ms + SIGNATURE_SKEW_S * SECOND_MS
+
     async def is_new(self, identity: Identity, *, unsafe: bool) -> bool:
         """Return False for a signature that was accepted before. Also True where nothing must be remembered."""
         if not self.must_remember(identity, unsafe=unsafe):
             return True
         if not identity.unique:
             raise ValueError("a verified identity needs a replay key; all of them would be taken for one signature")
-        # It may have been accepted before rows were lost; the agent's clock may have been ahead.
-        lost_ms = self._store.lost_ms
-        if lost_ms > 0 and identity.created_ms <= lost_ms + SIGNATURE_SKEW_S * SECOND_MS:
+        if self._is_lost(identity):
             return False
         return await self._store.remember(identity.replay_key, kept_until_ms=identity.expires_ms + SKEW_MS)

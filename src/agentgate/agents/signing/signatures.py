@@ -1,7 +1,7 @@
 """The signatures of a request: the agent of each (Signature-Agent), its covered components and its parameters.
 
-Signatures in the form that nearly every agent uses are parsed and checked once for all of one second. Whatever
-is unusual or wrong is read in full. All forms in use are read; only signatures by Ed25519 are checked.
+Signatures in the form that nearly every agent uses are parsed once, without times and nonce. Whatever is unusual or
+wrong is read in full. All forms in use are read; only signatures by Ed25519 are checked.
 """
 
 import functools
@@ -123,6 +123,7 @@ def _address(value: str) -> AgentAddress:
 
 
 TAG = "web-bot-auth"
+MOST_SIGNATURES = 3
 ALGORITHM = "ed25519"
 # Fit for agents by the standard, but not checked here. HMAC is not fit: both sides would have the key.
 OTHER_ALGORITHMS = frozenset(("rsa-pss-sha512", "rsa-v1_5-sha256", "ecdsa-p256-sha256", "ecdsa-p384-sha384"))
@@ -157,6 +158,8 @@ def tagged_signatures(headers: Mapping[bytes, bytes]) -> list[Signature]:
         if TAG.encode() not in listed:
             return []
         raise Unreadable(f"Signature-Input or Signature cannot be read: {problem}") from None
+    if len(tagged) > MOST_SIGNATURES:
+        raise Unreadable(f"a request may have at most {MOST_SIGNATURES} signatures of agents")
     missing = [label for label in tagged if label not in values]
     if missing:
         raise Unreadable(f"the header Signature has no member {missing[0]}")
@@ -170,12 +173,10 @@ ORIGIN_PARTS = frozenset(("@authority", "@target-uri"))
 
 
 class SignatureForm(Struct, frozen=True):
-    """Parameters and coverage of a signature without its nonce."""
+    """Parameters and coverage of a signature without times and nonce."""
 
     label: str
     coverage: Coverage
-    created_s: int
-    expires_s: int
     keyid: str
     address: AgentAddress
     # The beginning of the header Signature in its usual form; None in other forms.
@@ -187,6 +188,8 @@ class UsualSignature(Struct, frozen=True):
 
     form: SignatureForm
     nonce: str | None
+    created_s: int
+    expires_s: int
     # Covered components and parameters, as they are signed.
     text: str
     value: bytes
@@ -200,9 +203,10 @@ def usual_signature(headers: Mapping[bytes, bytes]) -> UsualSignature | None:
         return None
     form = _form(parts.rest, agent)
     signature = None if form is None else signature_in(value, form.start)
-    if form is None or signature is None:
+    created_s, expires_s = parts.created, parts.expires
+    if form is None or signature is None or created_s is None or expires_s is None:
         return None
-    return UsualSignature(form, parts.nonce, parts.text[len(form.label) + 1 :], signature)
+    return UsualSignature(form, parts.nonce, created_s, expires_s, parts.text[len(form.label) + 1 :], signature)
 
 
 def signature_in(value: bytes, start: bytes) -> bytes | None:
@@ -226,10 +230,10 @@ def _form(rest: str, agent: bytes) -> SignatureForm | None:
         address = agent_address({NAME.encode(): agent}, label, found)
     except Unreadable:
         return None
-    created_s, expires_s, keyid = said.get("created"), said.get("expires"), said.get("keyid")
-    if type(created_s) is not int or type(expires_s) is not int or not isinstance(keyid, str):
+    keyid = said.get("keyid")
+    is_usual = said.get("tag") == TAG and said.get("alg", ALGORITHM) == ALGORITHM
+    if not is_usual or address is None or not isinstance(keyid, str) or not is_thumbprint(keyid):
         return None
-    is_usual = said.get("tag") == TAG and said.get("alg", ALGORITHM) == ALGORITHM and "nonce" not in said
-    if not is_usual or address is None or not is_thumbprint(keyid) or ORIGIN_PARTS.isdisjoint(coverage.whole):
+    if ORIGIN_PARTS.isdisjoint(coverage.whole):
         return None
-    return SignatureForm(label, coverage, created_s, expires_s, keyid, address, f"{label}=:".encode())
+    return SignatureForm(label, coverage, keyid, address, f"{label}=:".encode())

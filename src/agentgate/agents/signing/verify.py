@@ -3,7 +3,7 @@
 Replays, the body digest and the site's policy are checked elsewhere.
 """
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, UnsetType, structs
@@ -21,6 +21,7 @@ from agentgate.agents.signing.key_sets import (
 )
 from agentgate.agents.signing.signatures import (
     ALGORITHM,
+    NAME,
     ORIGIN_PARTS,
     OTHER_ALGORITHMS,
     AgentAddress,
@@ -95,31 +96,32 @@ class AgentVerifier:
             return _refused(AgentVerdict.INVALID, str(problem))
         if not signatures:
             return UNSIGNED
-        if len(signatures) == 1:
-            claim = self._claim(signatures[0], message, now_ms=now_ms, longest_s=longest_s)
-            return self._identify(claim, policy=policy, now_ms=now_ms)
-        claims = [self._claim(signature, message, now_ms=now_ms, longest_s=longest_s) for signature in signatures]
-        refused = _find_problem(claims)
-        if refused is not None:
-            return refused
-        return _identify_all([self._identify(claim, policy=policy, now_ms=now_ms) for claim in claims])
+        now = {"now_ms": now_ms, "longest_s": longest_s}
+        claims = [self._claim(signature, message, policy=policy, **now) for signature in signatures]
+        found = [self._identify(claim, policy=policy, now_ms=now_ms) for claim in claims]
+        return found[0] if len(found) == 1 else _identify_all(signatures, found)
 
     def _usual_claim(
         self, usual: UsualSignature, message: SignedMessage, *, now_ms: int, longest_s: int
     ) -> _Claim | Identity | None:
         """Return the claim of a signature in the usual form; None for other forms and problems."""
         form = usual.form
-        if form.keyid in self._refused_keys or _time_problem(form.created_s, form.expires_s, now_ms, longest_s):
+        created_s, expires_s = usual.created_s, usual.expires_s
+        if form.keyid in self._refused_keys or _time_problem(created_s, expires_s, now_ms):
+            return None
+        if expires_s - created_s > longest_s:
             return None
         try:
             text = text_over(message, form.coverage, usual.text)
         except Unreadable as problem:
             return _refused(AgentVerdict.INVALID, str(problem))
-        return _claim_of(form, usual.nonce, text, usual.value)
+        return _claim_of(form, (created_s, expires_s), usual.nonce, text, usual.value)
 
-    def _claim(self, signature: Signature, message: SignedMessage, *, now_ms: int, longest_s: int) -> _Claim | Identity:
+    def _claim(
+        self, signature: Signature, message: SignedMessage, *, policy: AgentPolicy, now_ms: int, longest_s: int
+    ) -> _Claim | Identity:
         try:
-            created_s, expires_s = _times(signature.input.parameters, now_ms=now_ms, longest_s=longest_s)
+            created_s, expires_s = _times(signature.input.parameters, now_ms=now_ms)
             keyid = self._keyid(signature.input.parameters)
             coverage = _covered(signature.input.coverage)
             address = agent_address(message.headers, signature.label, signature.input)
@@ -129,17 +131,28 @@ class AgentVerifier:
         algorithm = signature.input.parameters.get("alg", ALGORITHM)
         if algorithm != ALGORITHM:
             return _other_algorithm(algorithm, address, keyid)
+        if address is None and NAME.encode() not in message.headers:
+            # The agent of a key that the site itself lists needs no other name.
+            address = _holder_of(policy, keyid, self._inline_keys)
+        why = None
         if address is None:
+            why = "the request has no Signature-Agent with the location of the key"
+        elif not is_thumbprint(keyid):
+            why = "keyid must be the base64url SHA-256 thumbprint of the key (RFC 7638)"
+        elif expires_s - created_s > longest_s:
+            why = f"expires must be after created, by at most {longest_s} seconds"
+        if address is None or why is not None:
             return _refused(
-                AgentVerdict.UNVERIFIED, "the request has no Signature-Agent with the location of the key", keyid=keyid
+                AgentVerdict.UNVERIFIED, why or "", agent=None if address is None else address.agent, keyid=keyid
             )
-        form = SignatureForm(signature.label, coverage, created_s, expires_s, keyid, address)
-        return _claim_of(form, signature.input.parameters.get("nonce"), text, signature.value)
+        form = SignatureForm(signature.label, coverage, keyid, address)
+        nonce = signature.input.parameters.get("nonce")
+        return _claim_of(form, (created_s, expires_s), nonce, text, signature.value)
 
     def _keyid(self, parameters: Mapping[str, object]) -> str:
         keyid = parameters.get("keyid")
-        if not isinstance(keyid, str) or not is_thumbprint(keyid):
-            raise Unreadable("keyid must be the base64url SHA-256 thumbprint of the key (RFC 7638)")
+        if not isinstance(keyid, str):
+            raise Unreadable("the signature must have keyid, the thumbprint of the key (RFC 7638)")
         if keyid in self._refused_keys:
             raise Unreadable("the key is published in a standard, so anyone can sign with it")
         return keyid
@@ -163,13 +176,16 @@ class AgentVerifier:
         hosts = () if isinstance(added, UnsetType) else added
         return self._keys.find(address.key_url, keyid, now_ms=now_ms, hosts=hosts)
 
-    def _inline_key(self, keys: InlineKeys, keyid: str, *, now_ms: int) -> KeyFound:
+    def _inline_keys(self, keys: InlineKeys) -> dict[str, _InlineKey]:
         known = self._inline.get(id(keys))
         if known is None:
             if len(self._inline) >= MOST_INLINE_KEY_SETS:
                 self._inline.clear()
             known = self._inline[id(keys)] = (keys, _read_keys(keys))
-        found = known[1].get(keyid)
+        return known[1]
+
+    def _inline_key(self, keys: InlineKeys, keyid: str, *, now_ms: int) -> KeyFound:
+        found = self._inline_keys(keys).get(keyid)
         if found is None:
             return KeyFound(None, "the site lists other keys for this agent")
         if not is_current(found.jwk, now_ms=now_ms):
@@ -177,8 +193,18 @@ class AgentVerifier:
         return KeyFound(found.key)
 
 
-def _claim_of(form: SignatureForm, nonce: object, text: bytes, signature: bytes) -> _Claim:
+def _holder_of(
+    policy: AgentPolicy, keyid: str, keys_of: Callable[[InlineKeys], Mapping[str, _InlineKey]]
+) -> AgentAddress | None:
+    """Return the only agent for which the policy lists this key."""
+    entries = ((agent, entry.jwks) for agent, entry in policy.agents.items())
+    holders = [agent for agent, jwks in entries if not isinstance(jwks, UnsetType) and keyid in keys_of(jwks)]
+    return AgentAddress(holders[0], holders[0]) if len(holders) == 1 else None
+
+
+def _claim_of(form: SignatureForm, times: tuple[int, int], nonce: object, text: bytes, signature: bytes) -> _Claim:
     keyid, address = form.keyid, form.address
+    created_s, expires_s = times
     # By position: keyword arguments take longer.
     identity = Identity(
         AgentVerdict.VERIFIED,
@@ -189,8 +215,8 @@ def _claim_of(form: SignatureForm, nonce: object, text: bytes, signature: bytes)
         form.coverage.whole,
         f"nonce\n{address.agent}\n{keyid}\n{nonce}".encode() if nonce else b"signature\n" + signature,
         bool(nonce),
-        (form.expires_s + SIGNATURE_SKEW_S) * 1000,
-        form.created_s * 1000,
+        (expires_s + SIGNATURE_SKEW_S) * 1000,
+        created_s * 1000,
     )
     return _Claim(identity, address.agent, keyid, address, text, signature)
 
@@ -201,23 +227,23 @@ def _covered(coverage: Coverage) -> Coverage:
     return coverage
 
 
-def _times(parameters: Mapping[str, object], *, now_ms: int, longest_s: int) -> tuple[int, int]:
+def _times(parameters: Mapping[str, object], *, now_ms: int) -> tuple[int, int]:
     created_s, expires_s = parameters.get("created"), parameters.get("expires")
     if type(created_s) is not int or type(expires_s) is not int:
         raise Unreadable("the signature must have created and expires, in seconds")
-    problem = _time_problem(created_s, expires_s, now_ms, longest_s)
+    problem = _time_problem(created_s, expires_s, now_ms)
     if problem is not None:
         raise Unreadable(problem)
     return created_s, expires_s
 
 
-def _time_problem(created_s: int, expires_s: int, now_ms: int, longest_s: int) -> str | None:
+def _time_problem(created_s: int, expires_s: int, now_ms: int) -> str | None:
     if created_s * 1000 > now_ms + SIGNATURE_SKEW_S * 1000:
         return "the signature was created in the future; the clock of the agent is ahead"
     if (expires_s + SIGNATURE_SKEW_S) * 1000 <= now_ms:
         return "the signature has expired"
-    if not 0 < expires_s - created_s <= longest_s:
-        return f"expires must be after created, by at most {longest_s} seconds"
+    if expires_s <= created_s:
+        return "expires must be after created"
     return None
 
 
@@ -246,28 +272,37 @@ async def _wait(claim: _Claim, found: Awaitable[KeyFound]) -> Identity:
     return _judged(claim, await found)
 
 
-def _find_problem(claims: Sequence[_Claim | Identity]) -> Identity | None:
-    """Return the problem with several signatures, before any key is fetched."""
-    for claim in claims:
-        if isinstance(claim, Identity) and claim.verdict is AgentVerdict.INVALID:
-            return claim
-    if len({claim.agent for claim in claims}) > 1:
-        return _refused(AgentVerdict.INVALID, "the signatures of the request name two agents")
-    return None
+async def _identify_all(signatures: Sequence[Signature], found: Sequence[Identity | Awaitable[Identity]]) -> Identity:
+    """Return the identity of a request with several signatures, each of which stands for itself.
 
-
-async def _identify_all(found: Sequence[Identity | Awaitable[Identity]]) -> Identity:
+    The agent is the one whose signature covers another's. Without such a signature all verified ones count.
+    """
     identities = [each if isinstance(each, Identity) else await each for each in found]
-    by_verdict: dict[AgentVerdict, list[Identity]] = {}
-    for identity in identities:
-        by_verdict.setdefault(identity.verdict, []).append(identity)
-    if AgentVerdict.INVALID in by_verdict:
-        return by_verdict[AgentVerdict.INVALID][0]
-    verified = by_verdict.get(AgentVerdict.VERIFIED, [])
-    if len(verified) > 1:
-        # Each could be replayed alone, so neither identifies the request.
-        return _refused(AgentVerdict.INVALID, "the request has two signatures of the agent; one is enough")
-    return verified[0] if verified else identities[0]
+    verified = {
+        signature.label: (signature, identity)
+        for signature, identity in zip(signatures, identities, strict=True)
+        if identity.verdict is AgentVerdict.VERIFIED
+    }
+    if not verified:
+        invalid = (identity for identity in identities if identity.verdict is AgentVerdict.INVALID)
+        return next(invalid, identities[0])
+    covering = {
+        label: _covered_labels(signature) & verified.keys() - {label} for label, (signature, _) in verified.items()
+    }
+    inner = set().union(*covering.values())
+    outermost = [label for label, labels in covering.items() if labels and label not in inner]
+    first = outermost[0] if len(outermost) == 1 else next(iter(verified))
+    others = tuple(identity for label, (_, identity) in verified.items() if label != first)
+    return structs.replace(verified[first][1], others=others, is_outermost=len(outermost) == 1)
+
+
+def _covered_labels(signature: Signature) -> set[object]:
+    """Return the labels of signatures that a signature covers together with their input (RFC 9421 2.1.2)."""
+    covered: dict[str, set[object]] = {"signature": set(), "signature-input": set()}
+    for component in signature.input.coverage.components:
+        if component.name in covered and "key" in component.parameters:
+            covered[component.name].add(component.parameters["key"])
+    return covered["signature"] & covered["signature-input"]
 
 
 def _refused(verdict: AgentVerdict, why: str, *, agent: str | None = None, keyid: str | None = None) -> Identity:

@@ -7,6 +7,7 @@ verify it. It is bound to its holder: the visitor's network, the User-Agent and,
 import hashlib
 import re
 import secrets
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -93,8 +94,7 @@ class Clearances:
 
     def cookie_name(self, site_key: str) -> str:
         """Return the name of a site's cookie: another for each site and each installation under one domain."""
-        derived = hashlib.sha256(f"{self._issuer}\n{site_key}".encode()).hexdigest()
-        return f"ag_clearance_{derived[:8]}"
+        return _cookie_name(self._issuer, site_key)
 
     def issue(
         self,
@@ -213,3 +213,10 @@ def _decode(value: str) -> bytes:
         return base64url.decode_bytes(value.removeprefix(PREFIX).encode("ascii"))
     except ValueError:
         raise ClearanceRefused(_INVALID) from None
+
+
+# Cached because OpenSSL's SHA-256 is slow if it runs rarely (decision 0023).
+@lru_cache(maxsize=4_096)
+def _cookie_name(issuer: str, site_key: str) -> str:
+    derived = hashlib.sha256(f"{issuer}\n{site_key}".encode()).hexdigest()
+    return f"ag_clearance_{derived[:8]}"

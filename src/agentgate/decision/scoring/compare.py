@@ -1,14 +1,19 @@
-"""Candidate against active model: agreement on recent traffic, changed outcomes, and rates by label."""
+"""Candidate against active model: agreement on recent traffic, changed outcomes, and rates by label.
+
+Nothing is judged by data that is missing: a model that reads numbers is not applied to labels without captured
+features, and labels that the candidate was trained on are excluded.
+"""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from msgspec import UnsetType
+from msgspec import UnsetType, ValidationError
 
-from agentgate.decision.scoring.features import SCORE_LABELS, band_labels
 from agentgate.decision.scoring.model_file import read_model
 from agentgate.decision.scoring.models import find_model, summarise
+from agentgate.decision.scoring.promotion import DAYS, MOST_SAMPLES, CandidateReplay, interval, replay
 from agentgate.decision.scoring.records import (
+    AskedRates,
     CompareReport,
     LabelRates,
     ScoreSample,
@@ -16,9 +21,9 @@ from agentgate.decision.scoring.records import (
     WouldChange,
 )
 from agentgate.decision.scoring.repository import ScoreSamples, ScoringStores
-from agentgate.decision.scoring.score import Scorer, make_scorer
+from agentgate.decision.scoring.score import Scorer, TextScorer, make_scorer
 from agentgate.decision.signals.numbers import NUMBERS
-from agentgate.events.decision_ids import first_id
+from agentgate.events.decision_ids import first_id, write_id
 from agentgate.events.label_records import LabelEvidence, StoredLabel
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.database import Store
@@ -26,13 +31,11 @@ from agentgate.lib.enums import DecisionLabelValue, ModelKind, ModelRole
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
 from agentgate.sites.directory import SiteDirectory
-from agentgate.sites.rules.evaluate import NO_TRAITS, PAGE, STRICTNESS, Traits
 
-COMPARED_DAYS = 7
-MOST_SAMPLES = 20_000
 MOST_LABELS = 10_000
-# The score from which on a model says yes.
-YES = 0.5
+# The score from which on a model finds a bot, and that from which on the default rules challenge.
+YES, ASKED = 0.5, 0.9
+EXAMPLES = 20
 
 _TRAINED_ON = (DecisionLabelValue.HUMAN, DecisionLabelValue.BOT, DecisionLabelValue.AGENT)
 
@@ -43,32 +46,38 @@ async def compare(
     """Return the report, or refuse when there is nothing to compare."""
     active = await find_model(store.read, kind, ModelRole.ACTIVE)
     candidate = await find_model(store.read, kind, ModelRole.CANDIDATE)
-    if active is None or candidate is None:
+    if candidate is None:
         raise Refused("invalid_request", f"There is no candidate of kind {kind} to compare. Install one first.")
-    summaries = summarise(active), summarise(candidate)
-    since = Moment(now - COMPARED_DAYS * DAY_MS)
-    found = await samples.newest(
-        kind,
-        active_version=summaries[0].version,
-        candidate_version=summaries[1].version,
-        # Events before its installation have no score of the candidate.
-        since_id=first_id(max(since, candidate.installed_ms)),
-        limit=MOST_SAMPLES,
-    )
+    since = Moment(now - DAYS * DAY_MS)
+    found = [] if active is None else await _newest(samples, active, candidate, since)
     labels = await store.read.decision_labels.list_newest_labels(MOST_LABELS)
+    scorers = None if active is None else make_scorer(read_model(active.file)), make_scorer(read_model(candidate.file))
     # Tens of thousands of evaluations: in a thread, so that the event loop is not blocked.
-    would_change = await asyncio.to_thread(count_changes, found, sites, kind)
-    per_label = await asyncio.to_thread(_rates, labels, active, candidate)
+    replayed = await asyncio.to_thread(replay, found, sites, kind, scorers)
+    per_label = await asyncio.to_thread(label_rates, labels, kind, scorers, trained_until(candidate))
     return CompareReport(
         kind=kind,
-        active=summaries[0],
-        candidate=summaries[1],
+        active=None if active is None else summarise(active),
+        candidate=summarise(candidate),
         from_=since,
         to=now,
         samples=len(found),
         agreement=await asyncio.to_thread(agreement, found, kind),
-        would_change=would_change,
+        would_change=would_change(replayed),
         per_label=per_label,
+    )
+
+
+async def _newest(
+    samples: ScoreSamples, active: StoredModel, candidate: StoredModel, since: Moment
+) -> list[ScoreSample]:
+    return await samples.newest(
+        candidate.kind,
+        active_version=summarise(active).version,
+        candidate_version=summarise(candidate).version,
+        # Events before its installation have no score of the candidate.
+        since_id=first_id(max(since, candidate.installed_ms)),
+        limit=MOST_SAMPLES,
     )
 
 
@@ -80,54 +89,54 @@ def agreement(samples: list[ScoreSample], kind: ModelKind) -> float | None:
     return round(same / len(samples), 4)
 
 
-def count_changes(samples: Iterable[ScoreSample], sites: SiteDirectory, kind: ModelKind) -> WouldChange:
+def would_change(found: CandidateReplay) -> WouldChange:
     """Count the outcomes that today's rules would decide otherwise with the candidate's score."""
-    stricter = looser = 0
-    for sample in samples:
-        compiled = sites.compiled(sample.site)
-        if compiled is None or not sample.ruled:
-            continue
-        labels = tuple(label for label in sample.labels if not label.startswith(SCORE_LABELS))
-        unknown = NO_TRAITS if compiled.predicates is None else Traits(PAGE, compiled.predicates.unknown_bits)
-        found = [
-            {
-                STRICTNESS[verdict.outcome]
-                for verdict in compiled.possible(
-                    ((*labels, *band_labels(scores)), scores, sample.route, sample.action), unknown
-                )
-            }
-            for scores in (sample.scores, {**sample.scores, kind.value: sample.shadow_scores[kind]})
-        ]
-        if any(len(outcomes) > 1 for outcomes in found):
-            # The outcome depends on an address, a header or a path, which no sample has.
-            continue
-        (before,), (after,) = found
-        stricter += after > before
-        looser += after < before
-    return WouldChange(total=stricter + looser, stricter=stricter, looser=looser)
-
-
-def _rates(
-    labels: list[StoredLabel], active: StoredModel, candidate: StoredModel
-) -> dict[DecisionLabelValue, LabelRates]:
-    return label_rates(
-        labels, active.kind, make_scorer(read_model(active.file)), make_scorer(read_model(candidate.file))
+    stricter = sum(change.is_stricter for change in found.changes)
+    return WouldChange(
+        total=len(found.changes),
+        stricter=stricter,
+        looser=len(found.changes) - stricter,
+        decisions=[write_id(change.sample.id) for change in found.changes[:EXAMPLES]],
     )
 
 
+def trained_until(model: StoredModel) -> Moment | None:
+    """Return the time of the newest decision that a model was trained on, as its file has it."""
+    end = summarise(model).metadata.get("to")
+    try:
+        return Moment.parse(end) if isinstance(end, str) else None
+    except (ValueError, ValidationError):
+        return None
+
+
 def label_rates(
-    labels: list[StoredLabel], kind: ModelKind, active: Scorer, candidate: Scorer
+    labels: list[StoredLabel],
+    kind: ModelKind,
+    scorers: tuple[Scorer | None, Scorer],
+    until: Moment | None,
 ) -> dict[DecisionLabelValue, LabelRates]:
     """Return for each label that occurs how often each model says yes. `unsure` says nothing about either."""
     found = {}
     for value in _TRAINED_ON:
         evidence = [label.evidence for label in labels if label.label == value and _is_scored(label.evidence, kind)]
-        if evidence:
-            found[value] = LabelRates(
-                samples=len(evidence),
-                active_rate=_yes_rate(active, evidence),
-                candidate_rate=_yes_rate(candidate, evidence),
-            )
+        if not evidence:
+            continue
+        unseen = [each for each in evidence if until is None or each.time > until]
+        judged = [each for each in unseen if all(_can_score(scorer, each) for scorer in scorers)]
+        scores = [[_score(scorer, each) for each in judged] for scorer in scorers]
+        found[value] = LabelRates(
+            samples=len(judged),
+            active_rate=_rate(scores[0], YES),
+            candidate_rate=_rate(scores[1], YES),
+            asked=AskedRates(
+                active_rate=_rate(scores[0], ASKED),
+                active_interval=_interval(scores[0]),
+                candidate_rate=_rate(scores[1], ASKED),
+                candidate_interval=_interval(scores[1]),
+            ),
+            trained_on=len(evidence) - len(unseen),
+            without_features=len(unseen) - len(judged),
+        )
     return found
 
 
@@ -136,9 +145,23 @@ def _is_scored(evidence: LabelEvidence, kind: ModelKind) -> bool:
     return kind != ModelKind.CONTENT or kind in evidence.scores
 
 
-def _yes_rate(scorer: Scorer, evidence: list[LabelEvidence]) -> float:
-    said = sum(scorer.score(each.labels, _numbers(each)) >= YES for each in evidence)
-    return round(said / len(evidence), 4)
+def _can_score(scorer: Scorer | None, evidence: LabelEvidence) -> bool:
+    # Texts are never stored, so a model that reads them cannot be applied later.
+    if scorer is None or isinstance(scorer, TextScorer):
+        return scorer is None
+    return not scorer.figures or not isinstance(evidence.features, UnsetType)
+
+
+def _score(scorer: Scorer | None, evidence: LabelEvidence) -> float:
+    return 0.0 if scorer is None else scorer.score(evidence.labels, _numbers(evidence))
+
+
+def _rate(scores: list[float], least: float) -> float:
+    return round(sum(score >= least for score in scores) / len(scores), 4) if scores else 0.0
+
+
+def _interval(scores: list[float]) -> list[float]:
+    return [round(end, 4) for end in interval(sum(score >= ASKED for score in scores), len(scores))]
 
 
 def _numbers(evidence: LabelEvidence) -> Mapping[str, float]:

@@ -1,47 +1,38 @@
-"""Labels, feature capture and models over HTTP, for operators."""
+"""Labels and feature capture over HTTP, for operators."""
 
 from typing import Annotated, NoReturn
 
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
-from agentgate.decision.scoring import compare, models
-from agentgate.decision.scoring.model_file import ModelFile, check_model
 from agentgate.decision.scoring.records import (
-    ClearedModel,
-    CompareReport,
     FeatureCapture,
     FeatureCaptureInput,
     LabelInput,
     LabelPage,
     LabelRequest,
-    ModelList,
-    ModelSummary,
-    ModelSwap,
     StoredCapture,
-    StoredModel,
 )
-from agentgate.decision.scoring.repository import KeptEvents, ScoreSamples, ScoringStores
+from agentgate.decision.scoring.repository import KeptEvents, ScoringStores
 from agentgate.events.decision_ids import LARGEST_ID, first_id, id_time_ms, read_id
 from agentgate.events.label_records import DecisionLabel, LabelEvidence, StoredLabel
 from agentgate.events.ports import EventStore
 from agentgate.events.records import Event
-from agentgate.http.call import Call, SiteCall
+from agentgate.http.call import SiteCall
 from agentgate.lib.clock import DAY_MS, HOUR_MS, Clock
 from agentgate.lib.cursors import Cursors
 from agentgate.lib.database import Store
-from agentgate.lib.enums import LabelSource, ModelKind, ModelRole
+from agentgate.lib.enums import LabelSource
 from agentgate.lib.errors import Refused
 from agentgate.lib.ids import write_visitor
 from agentgate.lib.keyring import Keyring
 from agentgate.lib.limits import LABELS_LIMIT
 from agentgate.lib.moment import Moment
-from agentgate.lib.records import Query, SiteKey, json_decoder, optional, shown, to_json
+from agentgate.lib.records import Query, SiteKey, optional, shown
 from agentgate.lib.tasks.job import Job
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.diff import diff
 from agentgate.people.audit.trail import Subject, record
-from agentgate.sites.directory import SiteDirectory
 
 
 class SiteQuery(Query, frozen=True, kw_only=True):
@@ -166,148 +157,6 @@ async def _save_capture(stores: ScoringStores, call: SiteCall, body: FeatureCapt
     await record(stores, call, Action.FEATURE_CAPTURE_UPDATE, subject, detail)
     await stores.configuration.bump_site(call.site_id)
     return after
-
-
-async def list_models(
-    call: Call,  # noqa: ARG001 - every handler is given its call
-    store: Store[ScoringStores],
-) -> ModelList:
-    """List the models of each kind: active, candidate, previous."""
-    return ModelList(models=await models.list_roles(store.read))
-
-
-async def read_model(call: Call, store: Store[ScoringStores]) -> ModelFile:
-    """Read a model file."""
-    kind, role = _kind(call), _role(call)
-    model = await models.find_model(store.read, kind, role)
-    if model is None:
-        raise Refused("not_found", f"There is no {role} model of kind {kind}.")
-    file: ModelFile = json_decoder(ModelFile).decode(model.file)
-    return file
-
-
-async def install_model(call: Call, body: ModelFile, stores: ScoringStores) -> ModelSummary:
-    """Install a candidate, which scores traffic in shadow without affecting decisions.
-
-    Only `candidate` can be installed; a model becomes active by being promoted.
-    """
-    kind = _candidate_of(call)
-    check_model(body)
-    if body.kind != kind:
-        raise Refused("invalid_request", f"kind is {body.kind}, but the path has {kind}. They must be the same.")
-    await stores.models.lock_models(kind)
-    if _version(await models.find_model(stores, kind, ModelRole.ACTIVE)) == body.version:
-        message = f"version {body.version} is used by the active model. Give the candidate another version."
-        raise Refused("invalid_request", message)
-    before = await stores.models.find_model(kind, ModelRole.CANDIDATE)
-    model = StoredModel(
-        kind=kind,
-        role=ModelRole.CANDIDATE,
-        file=to_json(body).decode(),
-        installed_ms=call.now,
-        installed_by=call.actor.name,
-    )
-    await stores.models.save_model(model)
-    await _record(stores, call, Action.MODEL_CANDIDATE, kind, versions=(_version(before), body.version))
-    return models.summarise(model)
-
-
-async def clear_model(call: Call, stores: ScoringStores) -> ClearedModel:
-    """Clear the candidate: shadow scoring stops."""
-    kind = _candidate_of(call)
-    await stores.models.lock_models(kind)
-    candidate = await stores.models.find_model(kind, ModelRole.CANDIDATE)
-    if candidate is None:
-        raise Refused("not_found", f"There is no candidate of kind {kind}.")
-    version = models.summarise(candidate).version
-    await stores.models.delete_model(kind, ModelRole.CANDIDATE)
-    await _record(stores, call, Action.MODEL_CANDIDATE, kind, versions=(version, None))
-    return ClearedModel(cleared=version)
-
-
-async def compare_models(
-    call: Call, store: Store[ScoringStores], samples: ScoreSamples, sites: SiteDirectory
-) -> CompareReport:
-    """Compare the candidate with the active model on the traffic of the last 7 days.
-
-    `wouldChange` counts decisions that the current rules would change with the candidate's score. `perLabel` has the
-    share of labeled decisions that each model scores at 0.5 or above.
-    """
-    return await compare.compare(store, samples, sites, _kind(call), call.now)
-
-
-async def promote_model(call: Call, stores: ScoringStores) -> ModelSwap:
-    """Promote the candidate: it becomes the active model, and the active model the previous one."""
-    kind = _kind(call)
-    await stores.models.lock_models(kind)
-    candidate = await stores.models.find_model(kind, ModelRole.CANDIDATE)
-    if candidate is None:
-        raise Refused("invalid_request", f"There is no candidate of kind {kind} to promote. Install one first.")
-    await stores.models.delete_model(kind, ModelRole.CANDIDATE)
-    return await _swap(stores, call, Action.MODEL_PROMOTE, candidate)
-
-
-async def roll_back_model(call: Call, stores: ScoringStores) -> ModelSwap:
-    """Roll back to the previous model. The models swap places, so a second rollback undoes the first."""
-    kind = _kind(call)
-    await stores.models.lock_models(kind)
-    previous = await stores.models.find_model(kind, ModelRole.PREVIOUS)
-    if previous is None:
-        raise Refused("invalid_request", f"There is no previous model of kind {kind}. No model was promoted yet.")
-    return await _swap(stores, call, Action.MODEL_ROLLBACK, previous)
-
-
-async def _swap(stores: ScoringStores, call: Call, action: Action, next_model: StoredModel) -> ModelSwap:
-    kind = next_model.kind
-    former = await models.find_model(stores, kind, ModelRole.ACTIVE)
-    assert former is not None, "there always is an active model"
-    active, previous = replace(next_model, role=ModelRole.ACTIVE), replace(former, role=ModelRole.PREVIOUS)
-    await stores.models.save_model(active)
-    await stores.models.save_model(previous)
-    await _record(stores, call, action, kind, versions=(_version(previous), _version(active)))
-    return ModelSwap(
-        kind=kind,
-        active=models.summarise(active),
-        previous=models.summarise(previous),
-        time=call.now,
-        actor=call.actor.name,
-    )
-
-
-def _version(model: StoredModel | None) -> str | None:
-    return None if model is None else models.summarise(model).version
-
-
-async def _record(
-    stores: ScoringStores, call: Call, action: Action, kind: ModelKind, *, versions: tuple[str | None, str | None]
-) -> None:
-    field = "candidate" if action == Action.MODEL_CANDIDATE else "active"
-    detail = {"kind": kind.value, field: {"from": versions[0], "to": versions[1]}}
-    # Models belong to no site and no account: the entry is in the trail of the service itself.
-    await record(stores, call, action, Subject(target=f"model/{kind}"), detail)
-    await stores.configuration.bump_models()
-
-
-def _kind(call: Call) -> ModelKind:
-    try:
-        return ModelKind(call.params["kind"])
-    except ValueError:
-        raise Refused("not_found", f"Unknown kind of model. Use one of {', '.join(ModelKind)}.") from None
-
-
-def _role(call: Call) -> ModelRole:
-    try:
-        return ModelRole(call.params["role"])
-    except ValueError:
-        raise Refused("not_found", f"Unknown role. Use one of {', '.join(ModelRole)}.") from None
-
-
-def _candidate_of(call: Call) -> ModelKind:
-    kind, role = _kind(call), _role(call)
-    if role != ModelRole.CANDIDATE:
-        message = f"Only the candidate can be set or cleared; {role} changes by promote and rollback."
-        raise Refused("invalid_request", message)
-    return kind
 
 
 def parse_decision(text: str) -> int:

@@ -1,9 +1,11 @@
 """The model file: its shape, and everything that must hold before a model may score anything.
 
 margin = bias + sum of weight * value (`logistic`), or bias + the value of the leaf that each tree leads to (`trees`).
+A `logistic` model of content may have weights of text too: scale * sum of the pieces' weights / root of their number.
 score = 1 / (1 + exp(-margin)), or what the calibration makes of it. A feature that is absent counts 0.
 """
 
+import base64
 import math
 from collections.abc import Iterable
 from itertools import pairwise
@@ -12,6 +14,7 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from agentgate.decision.scoring.features import is_feature
+from agentgate.decision.scoring.text_pieces import BUCKETS
 from agentgate.lib.enums import ModelKind, ModelType
 from agentgate.lib.errors import Refused
 from agentgate.lib.limits import MODEL_BODY_BYTES
@@ -59,6 +62,13 @@ class Isotonic(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, ta
     y: list[float]
 
 
+class TextWeights(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Weights of hashed pieces of text, as base64 of one signed byte each; `scale` is the weight of one unit."""
+
+    weights: str
+    scale: float
+
+
 class ModelFile(Input, frozen=True, kw_only=True):
     """A model: `weights` for `logistic`, `trees` for `trees`, never both."""
 
@@ -71,6 +81,7 @@ class ModelFile(Input, frozen=True, kw_only=True):
     weights: list[float] | UnsetType = UNSET
     trees: Annotated[list[Tree], Meta(min_length=1, max_length=MOST_TREES)] | UnsetType = UNSET
     calibration: Platt | Isotonic | UnsetType = UNSET
+    text: TextWeights | UnsetType = UNSET
 
 
 def read_model(text: str | bytes) -> ModelFile:
@@ -88,6 +99,8 @@ def check_model(model: ModelFile) -> None:
         _check_weights(model)
     else:
         _check_trees(model)
+    if not isinstance(model.text, UnsetType):
+        _check_text(model, model.text)
     if isinstance(model.calibration, Platt):
         _check_numbers("calibration", [model.calibration.a, model.calibration.b])
     elif isinstance(model.calibration, Isotonic):
@@ -124,6 +137,18 @@ def _check_trees(model: ModelFile) -> None:
         raise _refusal(f"The trees may have at most {MOST_NODES} nodes together, not {nodes}.")
     for number, tree in enumerate(model.trees):
         _check_tree(f"trees[{number}]", tree, features=len(model.features))
+
+
+def _check_text(model: ModelFile, text: TextWeights) -> None:
+    if model.kind != ModelKind.CONTENT or model.type != ModelType.LOGISTIC:
+        raise _refusal("Only a model of kind content and type logistic has text.")
+    _check_numbers("text.scale", [text.scale])
+    try:
+        size = len(base64.b64decode(text.weights, validate=True))
+    except ValueError:
+        size = -1
+    if size != BUCKETS:
+        raise _refusal(f"text.weights must be base64 of {BUCKETS} bytes.")
 
 
 def _check_tree(where: str, tree: Tree, *, features: int) -> None:

@@ -22,10 +22,16 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import json_decoder, shown
 
+# There is none of kind `agent`: a name and a signature already show agents that say who they are, and nothing that
+# signals see separates a browser that an AI agent drives from one that any other program drives.
+SHIPPED_KINDS = (ModelKind.BOT, ModelKind.CONTENT)
+
 
 @cache
-def shipped_model(kind: ModelKind) -> StoredModel:
-    """Return the model of a kind that comes with the package. It was installed when it was made."""
+def shipped_model(kind: ModelKind) -> StoredModel | None:
+    """Return the model of a kind that comes with the package, or None. It was installed when it was made."""
+    if kind not in SHIPPED_KINDS:
+        return None
     text = resources.files("agentgate.decision.scoring").joinpath("shipped", f"{kind}.json").read_text("utf-8")
     made = Moment.parse(read_model(text).metadata["madeAt"])
     return StoredModel(kind=kind, role=ModelRole.ACTIVE, file=text, installed_ms=made, installed_by=SYSTEM.name)
@@ -40,6 +46,7 @@ def summarise(model: StoredModel) -> ModelSummary:
         version=file.version,
         type=file.type,
         features=len(file.features),
+        digest=model.digest,
         metadata=file.metadata,
     )
 
@@ -56,7 +63,7 @@ async def list_roles(stores: ScoringStores) -> dict[ModelKind, ModelRoles]:
 
 
 async def find_model(stores: ScoringStores, kind: ModelKind, role: ModelRole) -> StoredModel | None:
-    """Return the model in a role. There always is an active one: the one that is shipped, if no other."""
+    """Return the model in a role. Without another, the active one is the one that is shipped, if there is one."""
     found = await stores.models.find_model(kind, role)
     return shipped_model(kind) if found is None and role == ModelRole.ACTIVE else found
 
@@ -101,8 +108,10 @@ def _make_view(files: _Files) -> ModelView:
     active: dict[ModelKind, ModelFile] = {}
     candidates: dict[ModelKind, ModelFile] = {}
     for kind in ModelKind:
-        stored = files.get((kind, ModelRole.ACTIVE))
-        active[kind] = read_model(shipped_model(kind).file if stored is None else stored)
+        shipped = shipped_model(kind)
+        stored = files.get((kind, ModelRole.ACTIVE), None if shipped is None else shipped.file)
+        if stored is not None:
+            active[kind] = read_model(stored)
         if (kind, ModelRole.CANDIDATE) in files:
             candidates[kind] = read_model(files[kind, ModelRole.CANDIDATE])
     return ModelView(active, candidates)

@@ -1,5 +1,6 @@
 """Decision labels, feature capture and models: as they go over the wire, and as they are stored."""
 
+from hashlib import sha256
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
@@ -94,6 +95,43 @@ class StoredModel(Struct, frozen=True, kw_only=True):
     installed_ms: int
     installed_by: str
 
+    @property
+    def digest(self) -> str:
+        """What names this file and no other, as an entity tag. Versions are free text."""
+        return f'"{sha256(self.file.encode()).hexdigest()[:32]}"'
+
+
+class FormerModel(Struct, frozen=True, kw_only=True):
+    """A model that was active."""
+
+    kind: ModelKind
+    version: str
+    file: str
+    installed_ms: int
+    installed_by: str
+    retired_ms: int
+
+
+class PromoteInput(Input, frozen=True, kw_only=True):
+    """`acknowledge` promotes a candidate that would newly challenge or block many requests; the audit entry has it."""
+
+    acknowledge: bool = False
+
+
+class ModelVersion(Record, frozen=True, kw_only=True):
+    """A model that rollback can activate. `retiredAt` is missing for the shipped one."""
+
+    version: str
+    installed_at: Moment
+    installed_by: str
+    retired_at: Moment | UnsetType = UNSET
+
+
+class ModelVersions(Record, frozen=True, kw_only=True):
+    """Targets of rollback, the last retired first, then the shipped model."""
+
+    versions: list[ModelVersion]
+
 
 class ModelSummary(Record, frozen=True, kw_only=True):
     """A model's summary; `features` is their number."""
@@ -106,6 +144,8 @@ class ModelSummary(Record, frozen=True, kw_only=True):
     installed_at: Moment
     installed_by: str
     metadata: dict[str, Any]
+    # What `If-Match` of a promotion takes.
+    digest: str
 
 
 class ModelRoles(Record, frozen=True, kw_only=True):
@@ -144,21 +184,38 @@ class WouldChange(Record, frozen=True, kw_only=True):
     total: int
     stricter: int
     looser: int
+    # Some of them, the newest first.
+    decisions: list[str]
+
+
+class AskedRates(Record, frozen=True, kw_only=True):
+    """Shares that each model scores at 0.9 or above, from which on the default rules challenge, with 95% intervals."""
+
+    active_rate: float
+    active_interval: list[float]
+    candidate_rate: float
+    candidate_interval: list[float]
 
 
 class LabelRates(Record, frozen=True, kw_only=True):
-    """Number of decisions with one label, and the shares that each model scores at 0.5 or above."""
+    """Number of decisions with one label, and the shares that each model scores at 0.5 or above.
+
+    Labels that the candidate was trained on, or that lack features which a model reads, are excluded and counted.
+    """
 
     samples: int
     active_rate: float
     candidate_rate: float
+    asked: AskedRates
+    trained_on: int
+    without_features: int
 
 
 class CompareReport(Record, frozen=True, kw_only=True):
     """Candidate against active model on recent traffic."""
 
     kind: ModelKind
-    active: ModelSummary
+    active: ModelSummary | None
     candidate: ModelSummary
     from_: Moment = field(name="from")
     to: Moment
@@ -169,8 +226,9 @@ class CompareReport(Record, frozen=True, kw_only=True):
 
 
 class ScoreSample(Struct, frozen=True, gc=False):
-    """A decision that active model and candidate both scored, with the inputs of the rules."""
+    """A recent decision with the inputs of the rules. Shadow scores are only of the candidate in question."""
 
+    id: int
     site: int
     labels: tuple[str, ...]
     scores: dict[str, float]

@@ -1,11 +1,13 @@
 """Models, captured features, single events and scored samples in SQL."""
 
 import json
+from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from msgspec.structs import replace
 
-from agentgate.decision.scoring.records import CapturingSite, ScoreSample, StoredCapture, StoredModel
+from agentgate.decision.scoring.records import CapturingSite, FormerModel, ScoreSample, StoredCapture, StoredModel
 from agentgate.events.decision_ids import id_day
 from agentgate.events.label_repository import LabelStore
 from agentgate.events.records import Event
@@ -20,6 +22,7 @@ from agentgate.people.installation.configuration_version import ConfigurationSto
 from agentgate.sites.repository import SiteStore
 
 _MODELS = RecordTable("model", StoredModel)
+_FORMER = RecordTable("model_version", FormerModel)
 _CAPTURES = RecordTable("feature_capture", StoredCapture)
 
 
@@ -43,6 +46,20 @@ class ModelStore(LockingRepository):
 
     async def delete_model(self, kind: ModelKind, role: ModelRole) -> None:
         await self._session.run("DELETE FROM model WHERE kind = $1 AND role = $2", kind.value, role.value)
+
+    async def retire(self, model: FormerModel, *, keep: int) -> None:
+        """Keep a model that was active, and at most so many of its kind."""
+        await _FORMER.save(self._session, model, "kind", "version")
+        await self._session.run(
+            """DELETE FROM model_version WHERE kind = $1 AND version NOT IN (
+                SELECT version FROM model_version WHERE kind = $1 ORDER BY retired_ms DESC, version LIMIT $2)""",
+            model.kind.value,
+            keep,
+        )
+
+    async def list_former(self, kind: ModelKind) -> list[FormerModel]:
+        """Return the models of a kind that were active, the last retired first."""
+        return await _FORMER.find_all(self._session, "kind = $1 ORDER BY retired_ms DESC, version", kind.value)
 
 
 class CaptureStore(LockingRepository):
@@ -140,12 +157,27 @@ class ScoreSamples:
     ) -> list[ScoreSample]:
         """Return the newest requests of all sites since an ID that these two versions scored."""
         pairs = await self._pairs(kind, active_version, candidate_version)
+        return await self._newest(pairs, since_id, limit) if pairs else []
+
+    async def recent(self, kind: ModelKind, candidate_version: str, *, since_id: int, limit: int) -> list[ScoreSample]:
+        """Return the newest requests of all sites since an ID, with shadow scores of this version only."""
+        return await self._newest(None, since_id, limit, shadow=(kind, candidate_version))
+
+    async def _newest(
+        self,
+        pairs: list[int] | None,
+        since_id: int,
+        limit: int,
+        shadow: tuple[ModelKind, str] | None = None,
+    ) -> list[ScoreSample]:
         found: list[ScoreSample] = []
         for day in reversed(await self._segments.days()):
-            if not pairs or day < id_day(since_id) or len(found) >= limit:
+            if day < id_day(since_id) or len(found) >= limit:
                 break
             least, end = day_bounds(day)
-            found += await self._of_day(day, pairs, max(least, since_id), end, limit - len(found))
+            bounds = range(max(least, since_id), end)
+            make = partial(_sample, shadow=shadow)
+            found += await self._of_day(day, pairs, bounds, limit - len(found), make=make)
         return found
 
     async def _pairs(self, kind: ModelKind, active_version: str, candidate_version: str) -> list[int]:
@@ -154,18 +186,22 @@ class ScoreSamples:
         wanted = (active_version, candidate_version)
         return [number for number, text in rows if _versions(text, kind) == wanted]
 
-    async def _of_day(self, day: int, pairs: list[int], least: int, end: int, most: int) -> list[ScoreSample]:
+    async def _of_day(
+        self, day: int, pairs: list[int] | None, ids: range, most: int, *, make: Callable[[Event], ScoreSample]
+    ) -> list[ScoreSample]:
         session = self._segments.session(day)
-        places = ", ".join(f"${number}" for number in range(4, len(pairs) + 4))
+        places = ", ".join(f"${number}" for number in range(4, len(pairs or ()) + 4))
+        chosen = f"AND model_versions IN ({places})" if pairs else ""
         sql = f"""SELECT {", ".join(EVENT_COLUMNS)} FROM event
-            WHERE id >= $1 AND id < $2 AND kind = 0 AND model_versions IN ({places})
+            WHERE id >= $1 AND id < $2 AND kind = 0 {chosen}
             ORDER BY id DESC LIMIT $3"""  # noqa: S608 - columns are constants, places are numbers of values
         found: list[ScoreSample] = []
+        end = ids.stop
         while len(found) < most:
             asked = min(ROWS_PER_READ, most - len(found))
-            rows: list[Row] = await session.all(sql, least, end, asked, *pairs)
+            rows: list[Row] = await session.all(sql, ids.start, end, asked, *(pairs or ()))
             for start in range(0, len(rows), ROWS_AT_ONCE):
-                found += await read_events(rows[start : start + ROWS_AT_ONCE], self._words, _sample)
+                found += await read_events(rows[start : start + ROWS_AT_ONCE], self._words, make)
             if len(rows) < asked:
                 break
             end = rows[-1][0]
@@ -177,12 +213,14 @@ def _versions(text: str, kind: ModelKind) -> tuple[str | None, str | None]:
     return versions["active"].get(kind), versions["shadow"].get(kind)
 
 
-def _sample(event: Event) -> ScoreSample:
+def _sample(event: Event, shadow: tuple[ModelKind, str] | None) -> ScoreSample:
+    is_of_candidate = shadow is None or event.shadow_versions.get(shadow[0].value) == shadow[1]
     return ScoreSample(
+        event.id,
         event.site,
         event.labels,
         dict(event.scores),
-        dict(event.shadow_scores),
+        dict(event.shadow_scores) if is_of_candidate else {},
         event.route,
         event.action,
         event.ruled,

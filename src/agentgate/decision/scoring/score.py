@@ -1,5 +1,7 @@
 """From an observation to scores: pure, synchronous, a few microseconds."""
 
+import base64
+from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
@@ -9,7 +11,8 @@ from typing import Any, Protocol
 
 from msgspec import Struct, UnsetType
 
-from agentgate.decision.scoring.model_file import Isotonic, ModelFile, Platt
+from agentgate.decision.scoring.model_file import Isotonic, ModelFile, Platt, TextWeights
+from agentgate.decision.scoring.text_pieces import pieces_of
 from agentgate.decision.scoring.tree_function import compile_trees, inputs_of
 from agentgate.decision.signals.facts import Observation
 from agentgate.decision.signals.numbers import NUMBERS, OF_CONTENT
@@ -93,6 +96,9 @@ class LogisticScorer:
         return score
 
     def _score(self, labels: Sequence[str], numbers: Mapping[str, float]) -> float:
+        return self._calibration.score(self._margin(labels, numbers))
+
+    def _margin(self, labels: Sequence[str], numbers: Mapping[str, float]) -> float:
         margin = self._bias
         weights = self._labels
         for label in labels:
@@ -100,7 +106,22 @@ class LogisticScorer:
                 margin += weights[label]
         for name, weight in self._figures:
             margin += weight * numbers.get(name, 0.0)
-        return self._calibration.score(margin)
+        return margin
+
+
+class TextScorer(LogisticScorer):
+    """A weighted sum of features and of pieces of the text. No result is cached: texts differ."""
+
+    def __init__(self, model: ModelFile, text: TextWeights) -> None:
+        super().__init__(model)
+        self._weights = array("b", base64.b64decode(text.weights))
+        self._scale = text.scale
+
+    def score_text(self, labels: Sequence[str], numbers: Mapping[str, float], text: str) -> float:
+        """Return the score of a request with a text."""
+        pieces = pieces_of(text)
+        weight = sum(map(self._weights.__getitem__, pieces)) / (len(pieces) or 1) ** 0.5
+        return self._calibration.score(self._margin(labels, numbers) + self._scale * weight)
 
 
 class TreeScorer:
@@ -174,14 +195,18 @@ class ModelView:
             [scorer for group in (self._active, self._candidates) for _, scorer in group.given(content=False).scorers]
         )
 
-    def score(self, observation: Observation, *, content: bool) -> Scores:
+    def score(self, observation: Observation, *, content: str | None) -> Scores:
         """Score a request with every model, the one for content only where there is content."""
-        active, candidates = self._active.given(content=content), self._candidates.given(content=content)
+        has_content = content is not None
+        active, candidates = self._active.given(content=has_content), self._candidates.given(content=has_content)
         labels, numbers = observation.labels, observation.numbers
         values = {}
         for kind, scorer in active.scorers:
-            values[kind] = scorer.score(labels, numbers)
-        shadow_values = _shadow_values(candidates, observation) if candidates.scorers else {}
+            if content is not None and isinstance(scorer, TextScorer):
+                values[kind] = scorer.score_text(labels, numbers, content)
+            else:
+                values[kind] = scorer.score(labels, numbers)
+        shadow_values = _shadow_values(candidates, observation, content) if candidates.scorers else {}
         return Scores(values, active.versions, shadow_values, candidates.versions)
 
 
@@ -266,14 +291,19 @@ class _Group:
 
 def make_scorer(model: ModelFile) -> Scorer:
     """Make a checked model ready to score."""
+    if not isinstance(model.text, UnsetType):
+        return TextScorer(model, model.text)
     return LogisticScorer(model) if isinstance(model.trees, UnsetType) else TreeScorer(model)
 
 
-def _shadow_values(candidates: _Part, observation: Observation) -> dict[str, float]:
+def _shadow_values(candidates: _Part, observation: Observation, content: str | None) -> dict[str, float]:
     values = {}
     for kind, scorer in candidates.scorers:
         try:
-            values[kind] = scorer.score(observation.labels, observation.numbers)
+            if content is not None and isinstance(scorer, TextScorer):
+                values[kind] = scorer.score_text(observation.labels, observation.numbers, content)
+            else:
+                values[kind] = scorer.score(observation.labels, observation.numbers)
         except Exception:  # noqa: BLE001, S112 - whatever is wrong with a candidate, it must not touch a decision
             continue
     return values

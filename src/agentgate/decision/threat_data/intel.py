@@ -28,6 +28,7 @@ from agentgate.decision.threat_data.views import AddressView, UserAgentView
 from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.lib.clock import to_rfc3339
 from agentgate.lib.ip_address import read_network
+from agentgate.sites.ai_terms import NamedCrawler
 
 DATA = Path(__file__).parent / "data"
 TOKEN_FILES = ("user_agents.json", "clients.json")
@@ -223,6 +224,17 @@ class IntelDirectory:
     def agent_hosts(self) -> frozenset[str]:
         """Return the hosts of the key sets of known agents."""
         return self._current.agent_hosts
+
+    def named_crawlers(self) -> list[NamedCrawler]:
+        """Return the programs of AI operators by the names that robots.txt uses."""
+        tokens = {token.text: token.name for token in self._current.tokens.tokens}
+        found = {
+            tokens.get(name, name): purpose
+            for operator in dict.fromkeys(self._current.operators.values())
+            for name, purpose in operator.purposes
+            if "/" not in name
+        }
+        return [NamedCrawler(*each) for each in sorted(found.items())]
 
     def agent_purposes(self) -> Mapping[str, str]:
         """Return the purposes of known agents, by origin."""

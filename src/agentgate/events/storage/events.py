@@ -25,6 +25,7 @@ from agentgate.events.storage.encoding import JSON_PACK_COLUMNS, PACK_COLUMNS, S
 from agentgate.events.storage.shapes import Remembered
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.database import Database, Row, StoreUnavailable, Sums, Transaction
+from agentgate.lib.tasks.job import ROWS_PER_UNIT
 from agentgate.lib.tasks.off_loop import off_loop
 
 T = TypeVar("T")
@@ -41,6 +42,8 @@ SLICE_S, LONGEST_SLICE_S = 0.000_3, 0.01
 SHARE_OF_TURN = 0.2
 
 _SITE = itemgetter(0)
+# The first feature vector after some that are to be removed.
+_FEATURES_END = "SELECT id FROM feature_vector WHERE site = $1 AND id < $2 ORDER BY id LIMIT 1 OFFSET $3"
 _FEATURES = "INSERT INTO feature_vector (site, id, features) VALUES ($1, $2, $3) ON CONFLICT (site, id) DO NOTHING"
 
 
@@ -67,8 +70,14 @@ class EventEncoding:
         await self._stats.transaction(lambda transaction: transaction.add_up(COUNTER_HOUR, rows))
 
     async def forget_features(self, site: int, *, before_id: int) -> None:
-        """Remove the feature vectors of a site's decisions before an ID."""
-        await self._stats.run("DELETE FROM feature_vector WHERE site = $1 AND id < $2", site, before_id)
+        """Remove the feature vectors of a site's decisions before an ID, some in each transaction."""
+        end: int | None = 0
+        while end is not None:
+            found = await self._stats.one(_FEATURES_END, site, before_id, ROWS_PER_UNIT)
+            end = found[0] if found else None
+            await self._stats.run(
+                "DELETE FROM feature_vector WHERE site = $1 AND id < $2", site, before_id if end is None else end
+            )
 
     async def encode(self, events: Sequence[Recorded]) -> EncodedEvents:
         """Return the rows of events of one UTC day. Words that are new are in the dictionary afterwards."""

@@ -8,6 +8,7 @@ import asyncio
 import random
 import time
 from collections.abc import Callable
+from functools import partial
 
 import structlog
 from msgspec import Struct
@@ -36,6 +37,7 @@ from agentgate.lib.database import Store, StoreUnavailable
 from agentgate.lib.ids import new_delivery_id
 from agentgate.lib.keyring import Sealer
 from agentgate.lib.moment import Moment
+from agentgate.lib.tasks.turns import Turns
 from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.records import AuditEntry
@@ -45,7 +47,10 @@ MOST_ITEMS = 500
 MOST_SCANNED = 20_000
 # Events are written a moment after they got their ID. So long is waited for the slowest writer.
 LAG_MS = 3 * SECOND_MS
-AT_ONCE = 8
+# Deliveries under way, in all and of one account.
+AT_ONCE, OF_ACCOUNT = 32, 4
+# A round waits so long for its deliveries; slower ones continue, and later rounds serve the other webhooks.
+ROUND_S = 0.5
 # No webhook holds up the others for longer, however much it has to catch up with.
 TURN_S = 5.0
 DELIVERIES_KEPT = 50
@@ -83,27 +88,48 @@ class Push:
         self._sealer = sealer
         self._clock = clock
         self._metrics = metrics
+        self._turns = Turns(AT_ONCE, of_account=OF_ACCOUNT)
+        # Webhooks with a delivery that runs or waits for its turn.
+        self._busy: dict[str, asyncio.Task[None]] = {}
         # Returns the decision as it is sent: `wiring` adds the explanation.
         self.explain: Callable[[Decision], Decision] = lambda decision: decision
 
     async def push_due(self) -> None:
-        """Deliver decisions and changes of health to all webhooks that are due, some webhooks at a time."""
-        gate = asyncio.Semaphore(AT_ONCE)
+        """Begin deliveries to all webhooks that are due, and wait a moment for them; accounts take turns."""
+        for live in await self._store.read.webhooks.list_live(due_ms=self._clock.now_ms()):
+            webhook_id = live.webhook.id
+            if webhook_id not in self._busy:
+                task = self._busy[webhook_id] = asyncio.create_task(self._push_in_turn(live))
+                task.add_done_callback(partial(self._note_end, webhook_id))
+        if self._busy:
+            done, _ = await asyncio.wait(self._busy.values(), timeout=ROUND_S)
+            for task in done:
+                # A store that is unavailable delays the job.
+                task.result()
 
-        async def push(live: LiveWebhook) -> None:
-            async with gate:
-                try:
-                    await self._push(live)
-                except StoreUnavailable:
-                    raise
-                except Exception:  # noqa: BLE001 - one webhook's trouble must not keep the others from their turn
-                    structlog.get_logger().exception("webhook not served", webhook_id=live.webhook.id)
+    async def stop(self) -> None:
+        """Cancel deliveries under way. They are repeated under the same ID."""
+        for task in self._busy.values():
+            task.cancel()
+        await self.finish()
 
-        due = await self._store.read.webhooks.list_live(due_ms=self._clock.now_ms())
-        outcomes = await asyncio.gather(*map(push, due), return_exceptions=True)
-        failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
-        if failures:
-            raise failures[0]
+    async def finish(self) -> None:
+        """Wait for the deliveries under way."""
+        await asyncio.gather(*self._busy.values(), return_exceptions=True)
+
+    def _note_end(self, webhook_id: str, task: asyncio.Task[None]) -> None:
+        del self._busy[webhook_id]
+        if not task.cancelled() and (failure := task.exception()) is not None:
+            structlog.get_logger().warning("webhook not served", webhook_id=webhook_id, why=type(failure).__name__)
+
+    async def _push_in_turn(self, live: LiveWebhook) -> None:
+        async with self._turns.place(live.webhook.account_id):
+            try:
+                await self._push(live)
+            except StoreUnavailable:
+                raise
+            except Exception:  # noqa: BLE001 - one webhook's trouble must not keep the others from their turn
+                structlog.get_logger().exception("webhook not served", webhook_id=live.webhook.id)
 
     async def attempt(self, webhook: StoredWebhook, message: WebhookMessage) -> PushAttempt:
         """Send a message once."""
@@ -196,7 +222,7 @@ class Push:
         attempt = await self.attempt(webhook, message)
         now_ms = self._clock.now_ms()
         if attempt.error is None:
-            progress = steps.after_success(_told(webhook.progress, until), now_ms)
+            progress = steps.after_success(_told(webhook.progress, until), now_ms, took_ms=attempt.duration_ms)
         else:
             jitter = random.uniform(0.8, 1.2)  # noqa: S311 - spreads attempts, protects nothing
             progress = steps.after_failure(webhook.progress, now_ms, error=attempt.error, jitter=jitter)
@@ -220,7 +246,7 @@ class Push:
             log.warning("webhook not delivered", error=attempt.error, attempt=progress.attempts, paused=paused)
             return None
         log.debug("webhook delivered", items=message.items)
-        return _with(live, progress) if noted else None
+        return _with(live, progress) if noted and progress.next_attempt_ms <= now_ms else None
 
 
 def is_wanted(decision: Decision, wanted: WebhookFilter) -> bool:

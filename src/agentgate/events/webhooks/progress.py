@@ -13,6 +13,8 @@ FIRST_PAUSE_MS = 5 * SECOND_MS
 LONGEST_PAUSE_MS = HOUR_MS
 PAUSE_GROWTH = 3
 GIVEN_UP_MS = DAY_MS
+# A response that takes so long is slow: then the pause is this many times as long.
+SLOW_MS, SLOW_PAUSES, LONGEST_SLOW_PAUSE_MS = 2 * SECOND_MS, 4, 30 * SECOND_MS
 # By then the pause has long been the longest, and larger powers help nobody.
 MOST_GROWTH = 10
 
@@ -47,10 +49,16 @@ def with_health_seen(progress: Progress, status: str) -> Progress:
     return replace(progress, health_told=status, health_id=None, health_next=None, health_body=None)
 
 
-def after_success(progress: Progress, now_ms: int) -> Progress:
-    """Forget the failures."""
+def after_success(progress: Progress, now_ms: int, *, took_ms: int) -> Progress:
+    """Forget the failures. An endpoint that is slow gets its next delivery later."""
+    pause_ms = 0 if took_ms < SLOW_MS else min(took_ms * SLOW_PAUSES, LONGEST_SLOW_PAUSE_MS)
     return replace(
-        progress, attempts=0, failing_since_ms=None, next_attempt_ms=now_ms, last_delivery_ms=now_ms, last_error=None
+        progress,
+        attempts=0,
+        failing_since_ms=None,
+        next_attempt_ms=now_ms + pause_ms,
+        last_delivery_ms=now_ms,
+        last_error=None,
     )
 
 

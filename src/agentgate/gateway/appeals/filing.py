@@ -20,7 +20,7 @@ from agentgate.lib.enums import AppealState, Outcome
 from agentgate.lib.ids import new_appeal_id, write_visitor
 from agentgate.lib.limiter import Limiter, Window
 from agentgate.lib.limits import APPEAL_CHARACTERS
-from agentgate.lib.tasks.job import Job
+from agentgate.lib.tasks.job import ROWS_PER_UNIT, Job, delete_in_units
 
 LINK_BYTES = 16
 # People behind one address share these.
@@ -139,4 +139,6 @@ def appeal_jobs(store: Store[AppealStores], clock: Clock) -> tuple[Job, ...]:
 async def delete_appeals(store: Store[AppealStores], clock: Clock) -> None:
     """Delete appeals that are older than the days they are kept."""
     before_ms = clock.now_ms() - limits.APPEAL_KEPT_DAYS * DAY_MS
-    await store.change(lambda stores: stores.appeals.delete_appeals(before_ms))
+    await delete_in_units(
+        lambda: store.change(lambda stores: stores.appeals.delete_appeals(before_ms, most=ROWS_PER_UNIT))
+    )

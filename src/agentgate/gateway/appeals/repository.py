@@ -80,9 +80,9 @@ class AppealStore(LockingRepository):
         )
         return len(rows)
 
-    async def delete_appeals(self, before_ms: int) -> None:
-        """Delete older appeals."""
-        await self._session.run("DELETE FROM appeal WHERE created_ms < $1", before_ms)
+    async def delete_appeals(self, before_ms: int, *, most: int) -> int:
+        """Delete some older appeals; return how many."""
+        return await _APPEALS.delete_some(self._session, "created_ms < $1", before_ms, most=most)
 
 
 class AppealStores(ListStores, ScoringStores, Protocol):

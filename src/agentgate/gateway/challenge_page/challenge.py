@@ -53,6 +53,8 @@ class StatedDecision(Struct, frozen=True):
     ruling: Ruling
     decision: str
     decision_id: str | None
+    # Whether the caller adds status and headers.
+    is_final: bool = False
 
 
 class PageContext(Struct, frozen=True):
@@ -78,9 +80,9 @@ class ChallengePages:
     async def answer(
         self, proxied: ProxiedCall, body: RawBody | None, told: StatedDecision | None = None
     ) -> Reply[Text]:
-        """Return the page for a navigation, the denial for everything else."""
+        """Return the page for a navigation, the denial for everything else. A final response is for a navigation."""
         told = told or told_by(proxied.call.request)
-        if not proxied.is_navigation:
+        if not told.is_final and not proxied.is_navigation:
             return deny(told.ruling, told.decision_id)
         found = self._find(proxied, told)
         view, reason = self._view(proxied, found), told.ruling.reason
@@ -144,7 +146,7 @@ class ChallengePages:
     def _find(self, proxied: ProxiedCall, told: StatedDecision) -> PageContext:
         original, fields = proxied.original, proxied.headers
         claims = _layout_of(tuple(fields)).claims(original.method, tuple(fields.values()))
-        url = return_of(original, first(proxied.call.request, "return"))
+        url = return_of(original, first(proxied.call.request.query_string, "return"))
         if is_own(original.path):
             # The page was opened directly; its return address counts.
             target = url.removeprefix(original.origin)
@@ -183,19 +185,20 @@ class ChallengePages:
 
     async def _is_stuck(self, proxied: ProxiedCall, found: PageContext) -> bool:
         """Return whether a pass a moment ago has set no cookie. Navigations from elsewhere are not our page's."""
-        if proxied.call.request.header("sec-fetch-site") not in {None, "same-origin"}:
+        if not may_look_up(proxied.call.request):
             return False
         return await self._passes.was_here_lately(proxied, found.return_url)
 
     def _view(self, proxied: ProxiedCall, found: PageContext) -> ChallengeView:
         """Return the parts of every page; alone they are a refusal."""
         request = proxied.call.request
+        is_read = proxied.original.method in {"GET", "HEAD"}
         return ChallengeView(
             language=self._languages.choose(request.header("accept-language")),
             site_name=proxied.site.name,
             decision_id=found.told.decision_id,
             return_url=found.return_url,
-            back_url=back_of(proxied.original, request.header("referer")),
+            back_url=found.return_url if is_read else back_of(proxied.original, request.header("referer")),
         )
 
     def _show(self, view: ChallengeView, told: StatedDecision) -> Reply[Text]:
@@ -203,7 +206,7 @@ class ChallengePages:
         cookie = view.check.ticket.set_cookie if view.check is not None and view.check.ticket is not None else None
         return _reply(
             self._page.render(view),
-            deny(told.ruling, told.decision_id),
+            None if told.is_final else deny(told.ruling, told.decision_id),
             *((("retry-after", str(wait_s)),) if wait_s is not None else ()),
             *((cookie,) if cookie is not None else ()),
             # Within the origin the SDK's requests must say where they come from, also without a secure context.
@@ -236,22 +239,28 @@ def _reply(
 
 def told_by(request: Request) -> StatedDecision:
     """Return the decision in the query if the gateway can have made it; a plain challenge otherwise."""
-    reason = first(request, "reason")
+    query = request.query_string
+    reason = first(query, "reason")
     row = errors.GATEWAY.rows.get(reason or "")
     decisions = [] if row is None else [each.decision for each in row.answers if each.decision != "allow"]
     if row is None or not decisions:
         reason, decisions = "receipt_required", ["challenge"]
-    asked = first(request, "decision")
+    asked = first(query, "decision")
     decision = next((each for each in decisions if each == asked), decisions[0])
-    decision_id = first(request, "decisionId")
+    decision_id = first(query, "decisionId")
     known = decision_id if decision_id is not None and read_id(decision_id) is not None else None
     return StatedDecision(Ruling(_OUTCOMES[decision], reason or ""), decision, known)
 
 
-def first(request: Request, name: str) -> str | None:
-    """Return a parameter of the query. The first counts: the proxy's come before those of the visitor's own URL."""
+def may_look_up(request: Request) -> bool:
+    """Return whether a page for this request may have to look up an earlier pass in the shared cache."""
+    return request.header("sec-fetch-site") in {None, "same-origin"}
+
+
+def first(query: bytes, name: str) -> str | None:
+    """Return a parameter of the query. The first counts: the proxy's come before the visitor's."""
     wanted = name.encode() + b"="
-    for pair in request.query_string.split(b"&"):
+    for pair in query.split(b"&"):
         if pair.startswith(wanted):
             return unquote_plus(pair[len(wanted) :].decode("latin-1"), errors="replace")
     return None

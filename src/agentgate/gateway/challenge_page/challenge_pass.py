@@ -8,6 +8,7 @@ keeps out programs that were not written for it, and slows the others. With an a
 import hashlib
 import hmac
 import secrets
+import struct
 
 from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import replace
@@ -24,8 +25,10 @@ from agentgate.http.replies import set_cookie
 from agentgate.lib.clock import HOUR_MS, MINUTE_MS, SECOND_MS
 from agentgate.lib.enums import ClearanceLevel, Mode, ReceiptKind
 from agentgate.lib.ids import write_visitor
+from agentgate.lib.keyring import Keyring
 from agentgate.lib.records import Input
 from agentgate.lib.shared_cache import SharedCache
+from agentgate.lib.tagged_text import TaggedText
 
 TICKET = "ticket"
 # The wait, and how long the ticket is valid after it.
@@ -96,11 +99,11 @@ def _digest(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
-APPEAL = "appeal"
 # Less than a person needs to read, decide and press a button.
 APPEAL_WAIT_MS = 2 * SECOND_MS
 APPEAL_MS = 6 * HOUR_MS
-_DECISION_BYTES = 8
+# When the ticket becomes valid, and the decision.
+_NUMBERS = struct.Struct(">QQ")
 
 
 class AppealTicket(Struct, frozen=True):
@@ -111,10 +114,10 @@ class AppealTicket(Struct, frozen=True):
 
 
 class AppealTickets:
-    """Seals and opens appeal tickets. They may be used again, as each decision has one appeal at most."""
+    """Writes and reads appeal tickets. They may be used again, as each decision has one appeal at most."""
 
-    def __init__(self, sealed_tokens: SealedTokens) -> None:
-        self._sealed_tokens = sealed_tokens
+    def __init__(self, keyring: Keyring) -> None:
+        self._text = TaggedText(keyring, "challenge", b"appeal")
 
     def give(
         self, proxied: ProxiedCall, decision_id: str, return_url: str, *, wait_ms: int = APPEAL_WAIT_MS
@@ -123,19 +126,25 @@ class AppealTickets:
         decision = read_id(decision_id)
         if decision is None:
             return None
-        now_ms = int(proxied.call.now)
-        content = decision.to_bytes(_DECISION_BYTES, "big") + return_url.encode()
-        return self._sealed_tokens.seal(
-            APPEAL, content, proxied.holder, not_before_ms=now_ms + wait_ms, expires_ms=now_ms + APPEAL_MS
-        )
+        not_before_ms = int(proxied.call.now) + wait_ms
+        content = _NUMBERS.pack(not_before_ms, decision) + return_url.encode()
+        return self._text.write(content, *_context(proxied)).decode()
 
     def open(self, proxied: ProxiedCall, ticket: str) -> AppealTicket | None:
         """Return the content of a ticket; None if it is another visitor's, too new or too old."""
-        found = self._sealed_tokens.open(APPEAL, ticket, proxied.holder, now_ms=int(proxied.call.now))
-        if found is None:
+        content = self._text.read(ticket, *_context(proxied))
+        if content is None:
             return None
-        content = found.content
-        return AppealTicket(int.from_bytes(content[:_DECISION_BYTES], "big"), content[_DECISION_BYTES:].decode())
+        not_before_ms, decision = _NUMBERS.unpack_from(content)
+        if not 0 <= int(proxied.call.now) - not_before_ms < APPEAL_MS:
+            return None
+        return AppealTicket(decision, content[_NUMBERS.size :].decode())
+
+
+def _context(proxied: ProxiedCall) -> tuple[bytes, bytes, bytes]:
+    """Return what an appeal ticket is bound to: the visitor of a site on one of its origins."""
+    visitor = write_visitor(proxied.visitor)
+    return proxied.site.site_key.encode(), proxied.original.origin.encode(), visitor.encode()
 
 
 # A challenge so soon after a pass means that the pass did not help.

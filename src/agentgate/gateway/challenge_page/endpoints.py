@@ -97,7 +97,7 @@ async def show_challenge(call: Call, calls: ProxiedCallReader, pages: ChallengeP
     path, they get the adapter's description of the request.
     """
     proxied = await calls.read(call)
-    if first(call.request, "seen") is None or proxied.is_navigation or not is_own(proxied.original.path):
+    if first(call.request.query_string, "seen") is None or proxied.is_navigation or not is_own(proxied.original.path):
         return await pages.answer(proxied, None)
     return _tell_seen(proxied)
 
@@ -121,7 +121,7 @@ async def answer_denied(call: Call, calls: ProxiedCallReader, denied: DeniedResp
     failed.
     """
     proxied = await calls.read(call, BY_LINE)
-    return reply_of(await denied.answer(proxied, first(call.request, "d"), None))
+    return reply_of(await denied.answer(proxied, first(call.request.query_string, "d"), None))
 
 
 @_denies
@@ -133,7 +133,7 @@ async def answer_denied_form(
     A form of up to 64 KiB without files, sent by a page of the site itself, is repeated after the challenge.
     """
     proxied = await calls.read(call, BY_LINE)
-    return reply_of(await denied.answer(proxied, first(call.request, "d"), body.content))
+    return reply_of(await denied.answer(proxied, first(call.request.query_string, "d"), body.content))
 
 
 @_denies
@@ -158,7 +158,7 @@ async def pass_by_waiting(call: Call, calls: ProxiedCallReader, passes: Passes, 
     """Issue a low-trust clearance cookie to a client without JavaScript after a delay, for a `ticket` and its
     cookie."""
     proxied = await calls.read(call)
-    passed = await passes.wait_is_over(proxied, first(call.request, "ticket") or "")
+    passed = await passes.wait_is_over(proxied, first(call.request.query_string, "ticket") or "")
     if isinstance(passed, str):
         return await pages.answer_late(proxied, passed)
     return Reply(body=None, status=303, headers=(("location", passed.url), cookie_of(passed, proxied)))
@@ -246,9 +246,9 @@ async def file_appeal(
 async def show_appeal(call: Call, calls: ProxiedCallReader, pages: ChallengePages, filing: AppealFiling) -> Reply[Text]:
     """Show the state of an appeal to the holder of its link."""
     proxied = await calls.read(call)
-    link = first(call.request, "a") or ""
+    link = first(call.request.query_string, "a") or ""
     origin = proxied.original.origin
-    return_url = within(origin, first(call.request, "return")) or f"{origin}/"
+    return_url = within(origin, first(call.request.query_string, "return")) or f"{origin}/"
     appeal = await filing.find(proxied.site.id, link) if 0 < len(link) <= LONGEST_LINK else None
     if appeal is None:
         return pages.answer_appeal(proxied, ("blocked_title", None), None)

@@ -1,12 +1,12 @@
 """The final response to a visitor whose request was denied: the page for a navigation, JSON for all else."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 
 from msgspec.structs import replace
 
 from agentgate.events.decision_ids import write_id
 from agentgate.gateway.answers import SHOWN, Ruling
-from agentgate.gateway.challenge_page.challenge import ChallengePages, StatedDecision, first
+from agentgate.gateway.challenge_page.challenge import ChallengePages, StatedDecision, first, may_look_up
 from agentgate.gateway.challenge_page.proxied_call import Denied, ProxiedCall, ProxiedCallReader
 from agentgate.gateway.denials import (
     DeniedRequest,
@@ -39,8 +39,6 @@ _BAD_SEAL = FinalDenial(
 )
 # A price is for programs.
 _FOR_PROGRAMS = frozenset((402,))
-# Headers of the page that the denial's replace.
-_OF_DENIAL = frozenset(("x-service-decision", "x-service-reason", "x-service-decision-id", "x-service-drop"))
 
 
 class DeniedResponses:
@@ -60,22 +58,27 @@ class DeniedResponses:
             return json_response(_BAD_SEAL)
         # nginx writes GET in its second step, so the method is that of the check.
         denied = replace(original, method=denial.method or original.method)
-        request = DeniedRequest(proxied.site, denied, proxied.visitor, proxied.headers, body or None, now_ms)
-        return await self.render(replace(denial, method=denied.method), request)
+        return await self._render(denial, replace(proxied, original=denied), body or None)
 
     async def render(self, denial: FinalDenial, request: DeniedRequest) -> HotReply:
         """Return the final response."""
-        proxied = _call_of(denial, request)
+        call = _call(denial.method, request.headers, request.now_ms)
+        proxied = ProxiedCall(call, request.site, request.original, request.visitor, request.headers)
+        return await self._render(denial, proxied, request.body)
+
+    async def _render(self, denial: FinalDenial, proxied: ProxiedCall, body: bytes | None) -> HotReply:
         if denial.status in _FOR_PROGRAMS or denial.outcome is Outcome.DROP or not proxied.is_navigation:
             return json_response(denial)
         shown = SHOWN[denial.outcome]
         decision_id = None if denial.decision_id is None else write_id(denial.decision_id)
-        told = StatedDecision(Ruling(denial.outcome, denial.reason), shown, decision_id)
-        posted = denial.method not in {"GET", "HEAD"}
-        # A page cannot repeat a compressed body.
-        content = None if b"content-encoding" in request.headers else request.body
-        body = RawBody(content=content, content_type=_text(request, b"content-type")) if posted else None
-        return _reply(denial, await self._pages.answer(proxied, body, told))
+        told = StatedDecision(Ruling(denial.outcome, denial.reason), shown, decision_id, is_final=True)
+        form = None
+        if proxied.original.method not in {"GET", "HEAD"}:
+            # A page cannot repeat a compressed body.
+            content = None if b"content-encoding" in proxied.headers else body
+            media_type = proxied.headers.get(b"content-type", b"").decode("latin-1")
+            form = RawBody(content=content, content_type=media_type)
+        return _reply(denial, await self._pages.answer(proxied, form, told))
 
 
 class SecondStep:
@@ -86,12 +89,25 @@ class SecondStep:
         self._denied = denied
         self._clock = clock
 
-    async def __call__(self, request: HotRequest) -> HotReply:
+    def __call__(self, request: HotRequest) -> HotReply | Awaitable[HotReply]:
         """Respond to a request without a body, or with a small one."""
-        call = _call(request.method.decode(), request.query, request.headers, self._clock.now_ms())
+        # Nothing of the address of the second step is the visitor's.
+        call = _call(request.method.decode(), request.headers, self._clock.now_ms())
+        answer = self._answer(call, request)
+        if self._calls.may_wait or may_look_up(call.request):
+            return answer
+        # It never suspends, so no task is needed.
+        try:
+            answer.send(None)
+        except StopIteration as done:
+            reply: HotReply = done.value
+            return reply
+        raise RuntimeError("the second step waits without a task")
+
+    async def _answer(self, call: Call, request: HotRequest) -> HotReply:
         try:
             proxied = await self._calls.read(call, BY_LINE)
-            return await self._denied.answer(proxied, first(call.request, "d"), request.body)
+            return await self._denied.answer(proxied, first(request.query, "d"), request.body)
         except Denied as problem:
             ruling = problem.ruling
         except StoreUnavailable:
@@ -99,21 +115,15 @@ class SecondStep:
         return json_response(denial_of(ruling, "", None))
 
 
-def _call_of(denial: FinalDenial, request: DeniedRequest) -> ProxiedCall:
-    # Nothing of the address of the second step is the visitor's.
-    call = _call(denial.method, b"", request.headers, request.now_ms)
-    return ProxiedCall(call, request.site, request.original, request.visitor, request.headers)
-
-
-def _call(method: str, query: bytes, headers: Mapping[bytes, bytes], now_ms: int) -> Call:
+def _call(method: str, headers: Mapping[bytes, bytes], now_ms: int) -> Call:
     sent = [(name, value) for name, value in headers.items() if name != BODY]
-    request = Request(method=method, path="", query_string=query, headers=sent, address="", secure=False)
+    request = Request(method=method, path="", query_string=b"", headers=sent, address="", secure=False)
     return Call(request=request, request_id="", now=Moment(now_ms), params={}, route="")
 
 
 def _reply(denial: FinalDenial, page: Reply[Text]) -> HotReply:
     said = visible_headers(denial)
-    taken = {name.decode() for name, _ in said} | _OF_DENIAL
+    taken = {name.decode() for name, _ in said}
     headers = [
         (b"content-type", page.body.media_type.encode()),
         *encode_headers(each for each in page.headers if each[0] not in taken),
@@ -122,7 +132,3 @@ def _reply(denial: FinalDenial, page: Reply[Text]) -> HotReply:
     names = {name for name, _ in headers}
     headers += [each for each in SECURITY_HEADERS if each[0] not in names]
     return HotReply(denial.status, headers, page.body.content)
-
-
-def _text(request: DeniedRequest, name: bytes) -> str:
-    return request.headers.get(name, b"").decode("latin-1")

@@ -5,11 +5,9 @@ Outside input is escaped text. The page loads nothing from outside the site's ow
 
 import re
 import secrets
-from collections.abc import Mapping
 from functools import cached_property
 from html import escape
 from importlib.resources import files
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -154,15 +152,17 @@ class ChallengePage:
         nonce, check = secrets.token_urlsafe(NONCE_BYTES), view.check
         key = _shape_of(view)
         shell = self._shells.get(key) or self._shells.put(key, _HOLE.split(self._render_shell(view)))
-        given = {
+        values = {
             "nonce": nonce,
             "number": view.decision_id or "",
-            "return": view.return_url,
+            "return": escape(view.return_url),
             "appeal": view.appeal or "",
-            "ticket": "" if check is None or check.ticket is None else check.ticket.text,
         }
-        values = {name: escape(value) for name, value in given.items()}
-        values["facts"] = "" if check is None else _facts_of(view, check)
+        if check is not None:
+            values["ticket"] = "" if check.ticket is None else check.ticket.text
+            values["returndata"] = _as_data(view.return_url)
+            values["backdata"] = _as_data(view.back_url)
+            values["formdata"] = _as_data(check.saved_form)
         # Every second part names a hole.
         html = "".join([values[part] if place % 2 else part for place, part in enumerate(shell)])
         return RenderedChallengePage(html.encode(), _policy(nonce, check, forms=view.appeal is not None))
@@ -186,7 +186,7 @@ class ChallengePage:
         content = _plain(view) if view.check is None else _checking(view, view.check)
         appeal = None if view.appeal is None else appeal_form(view.language, view.appeal)
         main = element("main", element("p", view.site_name, class_="site"), content, appeal, _number(view))
-        body = element("body", main, None if view.check is None else self._scripts(nonce))
+        body = element("body", main, None if view.check is None else self._scripts(nonce, _facts_of(view, view.check)))
         html = element("html", element("head", head), body, lang=view.language.tag, dir=view.language.direction)
         return f"<!doctype html>{html}"
 
@@ -209,10 +209,10 @@ class ChallengePage:
             )
         )
 
-    def _scripts(self, nonce: str) -> Markup:
+    def _scripts(self, nonce: str, facts: Markup) -> Markup:
         return joined(
             (
-                element("script", Markup(_hole("facts")), type="application/json", id="page"),
+                element("script", facts, type="application/json", id="page"),
                 # The page's own script runs first, and shows a message while the SDK is loading.
                 element("script", src=SDK, nonce=nonce, defer=""),
                 element("script", self._script, nonce=nonce),
@@ -223,7 +223,10 @@ class ChallengePage:
 def _shape_of(view: ChallengeView) -> tuple[object, ...]:
     """Return what decides which parts a page has, and the texts that are the same for all visitors of a site."""
     check = view.check
-    shape = None if check is None else (check.stuck, check.ticket is None, _asks_again(check), check.refresh_s)
+    shape = None
+    if check is not None:
+        run = (check.site_key, check.action, check.framed, check.resend)
+        shape = (check.stuck, check.ticket is None, _asks_again(check), check.refresh_s, *run)
     shown = (view.text, view.retry, view.owners_hint, view.decision_id is None, view.appeal is None)
     return view.language.tag, view.site_name, shape, shown
 
@@ -237,22 +240,21 @@ def _asks_again(check: PageCheck) -> bool:
 
 
 def _facts_of(view: ChallengeView, check: PageCheck) -> Markup:
-    """Return the input of the page's script."""
+    """Return the input of the page's script, with holes for the parts that differ between visitors."""
     facts = {
         "base": GATEWAY,
         "siteKey": check.site_key,
         "action": check.action,
         "mode": "managed",
         "language": view.language.tag,
-        "return": view.return_url,
         "framed": check.framed,
-        "capsule": check.saved_form,
         "resend": check.resend,
         "stuck": check.stuck,
-        "back": view.back_url,
         "words": {name: view.language.words[name] for name in SCRIPT_WORDS},
     }
-    return _as_data(facts)
+    holes = {"return": "returndata", "back": "backdata", "capsule": "formdata"}
+    variable = "".join(f',"{name}":{_hole(hole)}' for name, hole in holes.items())
+    return Markup(f"{_as_data(facts)[:-1]}{variable}}}")
 
 
 def _bundled(name: str) -> Markup:
@@ -330,9 +332,9 @@ def _refresh(check: PageCheck | None) -> Markup | None:
     return element("noscript", element("meta", http_equiv="refresh", content=content))
 
 
-def _as_data(facts: Mapping[str, Any]) -> Markup:
+def _as_data(value: object) -> Markup:
     # No character that could end the element, or begin a comment in it.
-    text = to_json(facts).decode()
+    text = to_json(value).decode()
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
 

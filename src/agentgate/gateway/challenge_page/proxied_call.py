@@ -125,6 +125,11 @@ class ProxiedCallReader:
         self._visitors = visitors
         self._uses = uses
 
+    @property
+    def may_wait(self) -> bool:
+        """Whether `read` may have to wait for a change of the configuration."""
+        return not self._sites.is_fresh
+
     async def read(self, call: Call, form: CheckForm = SPECIFIED, *, same_origin: bool = False) -> ProxiedCall:
         """Return the call, or raise Denied. With `same_origin`, only a page of the site itself may have sent it."""
         await self._sites.await_refresh_if_possible()

@@ -62,9 +62,7 @@ class Setting(Struct, frozen=True):
 class Settings(Struct, frozen=True, kw_only=True):
     """All settings. With the defaults the service runs."""
 
-    data_dir: Annotated[
-        Path, Setting(values.folder(), "Data directory: embedded databases, root secret and admin key")
-    ] = Path("data")
+    data_dir: Annotated[Path, Setting(values.folder(), "Data directory: databases, secrets")] = Path("data")
     database_url: Annotated[
         str,
         Setting(
@@ -136,6 +134,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     workers: Annotated[int, Setting(values.number(1, 256), "Worker processes")] = 1
     event_days: Annotated[int, Setting(values.number(1, 3650), "Retention of decision events, in days")] = 31
     metric_days: Annotated[int, Setting(values.number(1, 3650), "Retention of daily aggregates, in days")] = 400
+    audit_days: Annotated[int, Setting(values.number(30, 36500), "Retention of audit entries, in days")] = 730
+    message_days: Annotated[int, Setting(values.number(8, 3650), "Retention of sent messages, in days")] = 90
+    ended_days: Annotated[int, Setting(values.number(8, 3650), "Retention of ended secrets, in days")] = 400
+    rule_days: Annotated[int, Setting(values.number(31, 3650), "Retention of old rule revisions, in days")] = 400
     token_seconds: Annotated[int, Setting(values.number(10, 3600), "Lifetime of a browser token")] = 120
     clearance_seconds: Annotated[int, Setting(values.number(60, 86400), "Lifetime of a clearance cookie")] = 1800
     access_site_key: Annotated[

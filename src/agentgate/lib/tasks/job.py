@@ -20,7 +20,15 @@ class Job:
     guarded: bool = True
 
 
-async def delete_in_units(delete: Callable[[], Awaitable[int]], *, most: int, units: int) -> None:
+# What one transaction deletes: it delays others for some milliseconds.
+ROWS_PER_UNIT = 1_000
+# A run ends after so many units, and the next one continues.
+MOST_UNITS = 10_000
+
+
+async def delete_in_units(
+    delete: Callable[[], Awaitable[int]], *, most: int = ROWS_PER_UNIT, units: int = MOST_UNITS
+) -> None:
     """Call `delete` until it removes fewer than `most` rows. Other transactions run between two calls."""
     for _ in range(units):
         if await delete() < most:

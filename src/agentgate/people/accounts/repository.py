@@ -34,6 +34,20 @@ _LEAVING = """SELECT users.id, users.email FROM membership JOIN users ON users.i
 _TRAIL = """account_id = $1
     OR (account_id IS NULL AND site_id IN (SELECT id FROM site WHERE site.account_id = $1))"""
 
+_OF_ITS_SITES = "site_id IN (SELECT id FROM site WHERE account_id = $1)"
+# Of an account that is purged, some rows of its longest tables.
+_PURGED_IN_UNITS = tuple(
+    f"DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE {condition} LIMIT $2)"  # noqa: S608 - our own names
+    for table, key, condition in (
+        ("audit_entry", "id", _TRAIL),
+        ("decision_label", "site_id, decision", _OF_ITS_SITES),
+        ("rule_revision", "site_id, revision", _OF_ITS_SITES),
+        ("appeal", "id", _OF_ITS_SITES),
+        ("suggestion", "id", _OF_ITS_SITES),
+        ("webhook_delivery", "id", _OF_ITS_SITES),
+    )
+)
+
 _OF_SITES = (
     *("site_rules", "rule_revision", "site_list_entry", "credential", "decision_label", "feature_capture"),
     *("appeal", "suggestion", "webhook_delivery", "webhook"),
@@ -76,7 +90,7 @@ async def _purge(session: Transaction, account_id: str) -> None:
     await session.run(f"DELETE FROM audit_entry WHERE {_TRAIL}", account_id)  # noqa: S608
     for table in _OF_SITES:
         await session.run(
-            f"DELETE FROM {table} WHERE site_id IN (SELECT id FROM site WHERE account_id = $1)",  # noqa: S608
+            f"DELETE FROM {table} WHERE {_OF_ITS_SITES}",  # noqa: S608 - likewise
             account_id,
         )
     # The rows themselves are kept: a worker counts them.
@@ -195,18 +209,17 @@ class AccountStore(LockingRepository):
         )
         return [account_id for (account_id,) in rows]
 
-    async def purge_trail(self, account_id: str, deleted_before_ms: int, *, most: int) -> int:
-        """Delete some audit entries of an account that is to be purged; return how many."""
+    async def purge_some(self, account_id: str, deleted_before_ms: int, *, most: int) -> int:
+        """Delete some rows of the longest tables of an account that is to be purged; return how many."""
         await self.lock_account(account_id)
         if not await self._is_purgeable(account_id, deleted_before_ms):
             return 0
-        # A long trail goes in several units of work, because each holds up everybody who wants to write.
-        return await self._session.run(
-            f"""DELETE FROM audit_entry
-                WHERE id IN (SELECT id FROM audit_entry WHERE {_TRAIL} ORDER BY id LIMIT $2)""",  # noqa: S608
-            account_id,
-            most,
-        )
+        # They go in several units of work, because each delays every other writer.
+        gone = 0
+        for delete in _PURGED_IN_UNITS:
+            if gone < most:
+                gone += await self._session.run(delete, account_id, most - gone)
+        return gone
 
     async def purge_account(self, account_id: str, deleted_before_ms: int) -> bool:
         """Remove every row of the account: sites and all that hangs on them, members, tokens, audit entries, messages.
@@ -334,6 +347,12 @@ _TOKENS = RecordTable("api_token", ApiToken, json=("scopes",))
 class ApiTokenStore(Repository):
     """API tokens; secrets are here as digests only."""
 
+    async def delete_ended(self, before_ms: int, *, most: int) -> int:
+        """Delete some tokens that were revoked or expired before a moment; return how many."""
+        return await _TOKENS.delete_some(
+            self._session, "revoked_ms < $1 OR (revoked_ms IS NULL AND expires_ms < $1)", before_ms, most=most
+        )
+
     async def add_token(self, account_id: str, token: ApiToken, secret_digest: bytes) -> None:
         await _TOKENS.add(self._session, token, account_id=account_id, secret_digest=secret_digest)
 
@@ -388,8 +407,14 @@ class AccessRequestStore(LockingRepository):
 
     async def list_requests(self, status: AccessRequestStatus | None, limit: int) -> list[AccessRequest]:
         """Return the newest requests in a state, or in any with None, newest first."""
-        wanted = "($1 = '' OR status = $1) ORDER BY created_ms DESC, id DESC LIMIT $2"
-        return await _REQUESTS.find_all(self._session, wanted, status.value if status else "", limit)
+        newest = "ORDER BY created_ms DESC, id DESC LIMIT $1"
+        if status is None:
+            return await _REQUESTS.find_all(self._session, f"1 = 1 {newest}", limit)
+        return await _REQUESTS.find_all(self._session, f"status = $2 {newest}", limit, status.value)
+
+    async def delete_decided(self, before_ms: int, *, most: int) -> int:
+        """Delete some requests that were decided before a moment; return how many."""
+        return await _REQUESTS.delete_some(self._session, "decided_ms < $1", before_ms, most=most)
 
     async def decide(self, request_id: str, status: AccessRequestStatus, decided_by: str, now_ms: int) -> bool:
         """Decide a pending request; False when it was decided already."""

@@ -30,7 +30,11 @@ _WITH_MODELS = """id IN (
 
 
 class AuditStore(Repository):
-    """Entries are added and read, never changed."""
+    """Entries are added and read, never changed, and deleted after their retention."""
+
+    async def delete_entries(self, before_ms: int, *, most: int) -> int:
+        """Delete some entries from before a moment; return how many."""
+        return await _ENTRIES.delete_some(self._session, "time_ms < $1", before_ms, most=most)
 
     async def add_entry(self, entry: AuditEntry) -> None:
         """Add an entry, in the transaction of the change that it records."""

@@ -1,8 +1,11 @@
 """The timed job of identity: delete sessions and links that ended long ago."""
 
+from collections.abc import Awaitable, Callable
+from functools import partial
+
 from agentgate.lib.clock import DAY_MS, Clock
 from agentgate.lib.database import Store
-from agentgate.lib.tasks.job import Job
+from agentgate.lib.tasks.job import ROWS_PER_UNIT, Job, delete_in_units
 from agentgate.people.identity.repository import IdentityStores
 
 # Ended sessions are kept a while, so that their cookie answers `session_expired` and not `unauthorized`.
@@ -15,11 +18,11 @@ def identity_jobs(store: Store[IdentityStores], clock: Clock) -> tuple[Job, ...]
 
 
 async def sweep(store: Store[IdentityStores], clock: Clock) -> None:
-    now_ms = clock.now_ms()
-
-    async def forget(stores: IdentityStores) -> None:
-        await stores.operator_sessions.sweep_sessions(now_ms - SESSION_KEPT_MS)
-        await stores.user_sessions.sweep_sessions(now_ms - SESSION_KEPT_MS)
-        await stores.links.sweep_links(now_ms - LINK_KEPT_MS)
-
-    await store.change(forget)
+    sessions_before_ms, links_before_ms = clock.now_ms() - SESSION_KEPT_MS, clock.now_ms() - LINK_KEPT_MS
+    deletions: tuple[Callable[[IdentityStores], Awaitable[int]], ...] = (
+        lambda stores: stores.operator_sessions.sweep_sessions(sessions_before_ms, most=ROWS_PER_UNIT),
+        lambda stores: stores.user_sessions.sweep_sessions(sessions_before_ms, most=ROWS_PER_UNIT),
+        lambda stores: stores.links.sweep_links(links_before_ms, most=ROWS_PER_UNIT),
+    )
+    for delete in deletions:
+        await delete_in_units(partial(store.change, delete))

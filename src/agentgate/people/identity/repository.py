@@ -122,9 +122,11 @@ class SessionStore(LockingRepository, Generic[S]):
         is_live = "secret_digest = $1 AND ended_ms IS NULL"
         return await self._table.change(self._session, is_live, secret_digest, ended_ms=ended_ms) == 1
 
-    async def sweep_sessions(self, created_before_ms: int) -> None:
-        """Delete sessions made before a moment."""
-        await self._table.delete(self._session, "created_ms < $1", created_before_ms)
+    async def sweep_sessions(self, created_before_ms: int, *, most: int) -> int:
+        """Delete some sessions made before a moment; return how many."""
+        return await self._table.delete_some(
+            self._session, "created_ms < $1", created_before_ms, most=most, key="secret_digest"
+        )
 
 
 class UserSessionStore(SessionStore[UserSession]):
@@ -195,9 +197,11 @@ class LinkStore(LockingRepository):
             rows = await self._session.all(narrowed, user_id, kind.value, now_ms, account_id)
         return [row[0] for row in rows]
 
-    async def sweep_links(self, expired_before_ms: int) -> None:
-        """Delete links that expired before a moment."""
-        await _LINKS.delete(self._session, "expires_ms < $1", expired_before_ms)
+    async def sweep_links(self, expired_before_ms: int, *, most: int) -> int:
+        """Delete some links that expired before a moment; return how many."""
+        return await _LINKS.delete_some(
+            self._session, "expires_ms < $1", expired_before_ms, most=most, key="secret_digest"
+        )
 
 
 class OperatorSessionStore(SessionStore[OperatorSession]):

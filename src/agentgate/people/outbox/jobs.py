@@ -16,7 +16,7 @@ from email.policy import SMTP
 import structlog
 
 from agentgate.lib import limits
-from agentgate.lib.clock import DAY_MS, HOUR_MS, MINUTE_MS, Clock
+from agentgate.lib.clock import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, Clock
 from agentgate.lib.database import Store
 from agentgate.lib.tasks.job import Job
 from agentgate.people.outbox.messages import Messenger, to_html
@@ -32,50 +32,72 @@ FIRST_PAUSE_MS = MINUTE_MS
 LONGEST_PAUSE_MS = 6 * HOUR_MS
 PAUSE_GROWTH = 3
 
+# How long no message is tried after the server was unavailable: first, and at the most.
+FIRST_CLOSED_MS, LONGEST_CLOSED_MS = 10 * SECOND_MS, 5 * MINUTE_MS
+
 FROM_NAME = "AgentGate"
 # Not every server takes bytes above 127.
 _POLICY = SMTP.clone(cte_type="7bit")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class MailDelivery:
-    """Hands messages in at one mail server."""
+    """Hands messages in at one mail server. While that is unavailable, one message at a time tries it."""
 
     server: MailServer
     mail_from: str
     store: Store[OutboxStores]
     messenger: Messenger
     clock: Clock
+    # Rounds in a row in which the server took nothing, and when the next one may begin.
+    _failed_rounds: int = 0
+    _closed_until_ms: int = 0
 
     async def deliver_due(self) -> int:
-        """Try every message that is due, some at a time; return how many were tried."""
+        """Try every message that is due, some at a time, while the server is available; return how many were tried."""
         tried = 0
-        while await self.store.read.outbox.has_due(self.clock.now_ms()):
-            messages = await self._claim()
+        while self._is_open() and await self.store.read.outbox.has_due(self.clock.now_ms()):
+            messages = await self._claim(BATCH if self._failed_rounds == 0 else 1)
             outcomes = await asyncio.gather(*map(self._deliver, messages), return_exceptions=True)
             failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
             if failures:
                 raise failures[0]
+            self._note_round(all(outcome is False for outcome in outcomes))
             tried += len(messages)
         return tried
 
-    async def _claim(self) -> list[StoredMessage]:
+    def _is_open(self) -> bool:
+        # A clock that was put back must not close it for long.
+        return not self.clock.now_ms() < self._closed_until_ms <= self.clock.now_ms() + LONGEST_CLOSED_MS
+
+    def _note_round(self, is_unavailable: bool) -> None:  # noqa: FBT001 - one fact
+        if not is_unavailable:
+            self._failed_rounds = 0
+            return
+        pause_ms = min(FIRST_CLOSED_MS * 2**self._failed_rounds, LONGEST_CLOSED_MS)
+        self._failed_rounds += 1
+        self._closed_until_ms = self.clock.now_ms() + pause_ms
+        structlog.get_logger().warning("mail server unavailable: deliveries are paused", pause_s=pause_ms // 1000)
+
+    async def _claim(self, limit: int) -> list[StoredMessage]:
         now_ms = self.clock.now_ms()
         return await self.store.change(
-            lambda stores: stores.outbox.claim_due(now_ms, until_ms=now_ms + CLAIM_MS, limit=BATCH)
+            lambda stores: stores.outbox.claim_due(now_ms, until_ms=now_ms + CLAIM_MS, limit=limit)
         )
 
-    async def _deliver(self, message: StoredMessage) -> None:
+    async def _deliver(self, message: StoredMessage) -> bool:
+        """Try a message; return whether the server is available."""
         log = structlog.get_logger().bind(message_id=message.id, kind=message.kind, attempt=message.attempts)
         try:
             await hand_in(self.server, self._letter(message))
         except MailRefused as refused:
             await self._note_failure(message, refused)
             log.warning("mail not delivered", error=refused.reason, permanent=refused.permanent)
-        else:
-            now_ms = self.clock.now_ms()
-            await self.store.change(lambda stores: stores.outbox.note_sent(message.id, now_ms))
-            log.info("mail delivered")
+            return not refused.about_server
+        now_ms = self.clock.now_ms()
+        await self.store.change(lambda stores: stores.outbox.note_sent(message.id, now_ms))
+        log.info("mail delivered")
+        return True
 
     async def _note_failure(self, message: StoredMessage, refused: MailRefused) -> None:
         next_attempt_ms = None

@@ -14,6 +14,11 @@ _CLEAR = """UPDATE outbox_message SET body = NULL,
     WHERE body IS NOT NULL"""
 
 
+# Someone waits for these: they are sent before all others. The statement has them as text, for the index.
+URGENT = ("reset", "mfa_reset", "invite")
+_URGENT = "('reset', 'mfa_reset', 'invite')"
+
+
 class OutboxStore(Repository):
     """Messages that were sent or are to be sent."""
 
@@ -49,22 +54,29 @@ class OutboxStore(Repository):
         )
 
     async def claim_due(self, now_ms: int, *, until_ms: int, limit: int) -> list[StoredMessage]:
-        """Return pending messages that are due, and put their next attempt off so that nobody else takes them.
+        """Return pending messages that are due, urgent ones first, and put their next attempt off.
+
+        So no other worker takes them.
 
         The attempt counts from here on: a message whose delivery takes the process down must not do so for ever.
         """
-        # The conditions are repeated on purpose: PostgreSQL checks the outer ones again once it has a row to itself.
-        rows = await self._session.all(
-            f"""UPDATE outbox_message SET next_attempt_ms = $2, attempts = attempts + 1
-                WHERE status = 'pending' AND next_attempt_ms <= $1
-                    AND id IN (SELECT id FROM outbox_message WHERE status = 'pending' AND next_attempt_ms <= $1
-                        ORDER BY next_attempt_ms, id LIMIT $3)
-                RETURNING {_MESSAGES.columns}""",  # noqa: S608
-            now_ms,
-            until_ms,
-            limit,
-        )
-        return sorted((_MESSAGES.read(row) for row in rows), key=lambda message: (message.created_ms, message.id))
+        found: list[StoredMessage] = []
+        for kinds in (f"AND kind IN {_URGENT}", ""):
+            if len(found) == limit:
+                break
+            # The conditions are repeated on purpose: PostgreSQL checks the outer ones again once it has locked a row.
+            rows = await self._session.all(
+                f"""UPDATE outbox_message SET next_attempt_ms = $2, attempts = attempts + 1
+                    WHERE status = 'pending' AND next_attempt_ms <= $1
+                        AND id IN (SELECT id FROM outbox_message WHERE status = 'pending' {kinds}
+                            AND next_attempt_ms <= $1 ORDER BY next_attempt_ms, id LIMIT $3)
+                    RETURNING {_MESSAGES.columns}""",  # noqa: S608
+                now_ms,
+                until_ms,
+                limit - len(found),
+            )
+            found += [_MESSAGES.read(row) for row in rows]
+        return sorted(found, key=lambda message: (message.kind not in URGENT, message.created_ms, message.id))
 
     async def note_sent(self, message_id: str, now_ms: int) -> None:
         await _MESSAGES.change(self._session, "id = $1", message_id, status="sent", sent_ms=now_ms, last_error=None)
@@ -76,6 +88,12 @@ class OutboxStore(Repository):
         )
         is_pending = "id = $1 AND status = 'pending'"
         await _MESSAGES.change(self._session, is_pending, message_id, last_error=error, **next_step)
+
+    async def delete_messages(self, before_ms: int, *, most: int) -> int:
+        """Delete some messages from before a moment that do not wait for delivery; return how many."""
+        return await _MESSAGES.delete_some(
+            self._session, "created_ms < $1 AND status <> 'pending'", before_ms, most=most
+        )
 
     async def clear_body_of_link(self, link_digest: bytes, *, used_ms: int | None = None) -> None:
         """Delete the body of the message that carries a link which has ended.

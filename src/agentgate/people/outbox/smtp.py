@@ -23,12 +23,16 @@ _LINK = re.compile(r"https?://\S+", re.IGNORECASE)
 
 
 class MailRefused(Exception):  # noqa: N818 - says what happened
-    """The letter was not taken. `permanent`: trying again would change nothing. The reason is fit to be shown."""
+    """The letter was not taken. `permanent`: trying again would change nothing. The reason is fit to be shown.
 
-    def __init__(self, reason: str, *, permanent: bool) -> None:
+    `about_server`: the server would take no other letter either.
+    """
+
+    def __init__(self, reason: str, *, permanent: bool, about_server: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
         self.permanent = permanent
+        self.about_server = about_server
 
 
 class MailServer(Struct, frozen=True, kw_only=True):
@@ -110,11 +114,15 @@ def _refusal(error: Exception, server: MailServer) -> MailRefused:
         error = error.recipients[0]
     if not isinstance(error, aiosmtplib.SMTPResponseException):
         # An address that cannot be put on an envelope will not get better; a server that is away will.
-        return MailRefused(_shown(f"{type(error).__name__}: {error}", server), permanent=type(error) is ValueError)
+        is_address = type(error) is ValueError
+        reason = _shown(f"{type(error).__name__}: {error}", server)
+        return MailRefused(reason, permanent=is_address, about_server=not is_address)
     # Only an answer about this letter is final. A refused password or greeting is for the operator to put right.
     about_letter = aiosmtplib.SMTPSenderRefused | aiosmtplib.SMTPRecipientRefused | aiosmtplib.SMTPDataError
-    permanent = isinstance(error, about_letter) and 500 <= error.code <= 599
-    return MailRefused(_shown(f"{error.code} {error.message}", server), permanent=permanent)
+    is_about_letter = isinstance(error, about_letter)
+    permanent = is_about_letter and 500 <= error.code <= 599
+    reason = _shown(f"{error.code} {error.message}", server)
+    return MailRefused(reason, permanent=permanent, about_server=not is_about_letter)
 
 
 def _shown(text: str, server: MailServer) -> str:

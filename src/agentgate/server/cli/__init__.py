@@ -77,6 +77,7 @@ COMMANDS = (
     Subcommand("credential", "agentgate_tools.commands.remote.sites"),
     Subcommand("rules", "agentgate_tools.commands.remote.rules"),
     Subcommand("keys", "agentgate.server.cli.keys"),
+    Subcommand("agent-keys", "agentgate_tools.commands.agent_keys"),
     Subcommand("intel", "agentgate_tools.commands.intel"),
     Subcommand("labels", "agentgate_tools.commands.remote.decisions"),
     Subcommand("probes", "agentgate_tools.commands.probes"),

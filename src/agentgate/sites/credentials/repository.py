@@ -39,6 +39,12 @@ class CredentialStore(LockingRepository):
         """Save a credential's `expiresAt` and `revokedAt`."""
         await _CREDENTIALS.update(self._session, credential, "expires_at", "revoked_at", key=("site_id", "id"))
 
+    async def delete_ended(self, before_ms: int, *, most: int) -> int:
+        """Delete some credentials that were revoked or expired before a moment; return how many."""
+        return await _CREDENTIALS.delete_some(
+            self._session, "revoked_ms < $1 OR (revoked_ms IS NULL AND expires_ms < $1)", before_ms, most=most
+        )
+
     async def note_use(self, credential_id: str, now_ms: int) -> None:
         await self._session.run(
             "UPDATE credential SET last_used_ms = $2 WHERE id = $1 AND (last_used_ms IS NULL OR last_used_ms < $2)",

@@ -4,14 +4,13 @@ import structlog
 
 from agentgate.lib.clock import HOUR_MS, Clock
 from agentgate.lib.database import Conflict, Store
-from agentgate.lib.tasks.job import Job
+from agentgate.lib.tasks.job import ROWS_PER_UNIT, Job, delete_in_units
 from agentgate.people.accounts.lifecycle import PURGE_MS
 from agentgate.people.accounts.repository import AccountStores
 from agentgate.sites.repository import ActivityStore
 
 # One run deletes no more than this, so that a mistake is noticed before it is complete.
 ACCOUNTS_PER_RUN = 50
-ENTRIES_PER_UNIT = 5_000
 
 
 def customer_jobs(store: Store[AccountStores], activity: ActivityStore, clock: Clock) -> tuple[Job, ...]:
@@ -33,8 +32,8 @@ async def purge_accounts(store: Store[AccountStores], activity: ActivityStore, c
 
 
 async def _purge_account(store: Store[AccountStores], account_id: str, before_ms: int) -> None:
-    async def purge_trail(stores: AccountStores) -> int:
-        return await stores.accounts.purge_trail(account_id, before_ms, most=ENTRIES_PER_UNIT)
+    async def purge_some(stores: AccountStores) -> int:
+        return await stores.accounts.purge_some(account_id, before_ms, most=ROWS_PER_UNIT)
 
     async def purge(stores: AccountStores) -> bool:
         is_purged = await stores.accounts.purge_account(account_id, before_ms)
@@ -43,7 +42,6 @@ async def _purge_account(store: Store[AccountStores], account_id: str, before_ms
             await stores.configuration.bump_account(account_id)
         return is_purged
 
-    while await store.change(purge_trail) == ENTRIES_PER_UNIT:
-        pass
+    await delete_in_units(lambda: store.change(purge_some))
     if await store.change(purge):
         structlog.get_logger().info("account purged", account_id=account_id)

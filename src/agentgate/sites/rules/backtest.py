@@ -12,13 +12,14 @@ from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.enums import Outcome
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
+from agentgate.lib.tasks.turns import Turns
 from agentgate.sites.rules.compile import can_match, compile_rules, matches_of
 from agentgate.sites.rules.evaluate import NO_TRAITS, PAGE, STRICTNESS, CompiledRules, RuleVerdict, Traits
 from agentgate.sites.rules.patterns.predicates import HOST, PATH, USER_AGENT, Predicates
 from agentgate.sites.rules.records import RuleSet
 from agentgate.sites.rules.replay_records import BacktestFlip, BacktestReport, ReplayedEvent
 from agentgate.sites.rules.repositories.replay import SqlReplay
-from agentgate.sites.rules.request_conditions import NOT
+from agentgate.sites.rules.request_conditions import MORE_THAN, NOT
 
 MOST_EVENTS = 1_000_000
 # Events that saving rules is compared with: a share needs no more, and the caller waits.
@@ -28,15 +29,22 @@ DEFAULT_ACTION = "(default)"
 # Globs that fit everything, and the parts that every request has.
 ANYTHING = frozenset(("*", "/*"))
 OF_ANY = frozenset((PATH, HOST, USER_AGENT))
-# One runs at a time in a worker, and a few wait: each takes seconds of processor time. No account takes all places.
-MOST_WAITING, MOST_OF_ACCOUNT = 4, 2
+# Two run at a time in a worker, one of each account: each takes seconds of CPU time.
+AT_ONCE, MOST_OF_ACCOUNT = 2, 2
 BUSY_RETRY_S = 10
 # Replaces the rule where several could have decided with the same outcome.
 UNTOLD_RULE = "(unknown)"
 _ONE_OF_SEVERAL = {outcome: RuleVerdict(outcome, UNTOLD_RULE) for outcome in Outcome}
-# Conditions on parts that no event has: address, headers, path, host.
+# Conditions on parts that no event has: address, headers, path, query, host.
 UNTOLD_KEYS = frozenset(
-    prefix + key for key in ("networks", "user_agents", "headers", "paths", "hosts") for prefix in ("", NOT)
+    [
+        MORE_THAN,
+        *(
+            f"{no}{key}"
+            for key in ("networks", "user_agents", "headers", "paths", "query", "hosts")
+            for no in ("", NOT)
+        ),
+    ]
 )
 # The methods that events name.
 KNOWN_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"))
@@ -88,28 +96,22 @@ class NewlyRefused:
 
 
 class BacktestQueue:
-    """Lets one backtest run at a time, and a few wait."""
+    """Lets accounts take turns, with one backtest that runs and one that waits."""
 
     def __init__(self) -> None:
-        self._lock = asyncio.Lock()
-        # By account, the running one included.
-        self._waiting: Counter[str] = Counter()
+        self._turns = Turns(AT_ONCE, of_account=1)
 
     @contextlib.asynccontextmanager
     async def place(self, account_id: str) -> AsyncIterator[None]:
-        """Wait for earlier backtests; refuse when too many wait already, in all or of the account."""
-        if self._waiting.total() > MOST_WAITING or self._waiting[account_id] >= MOST_OF_ACCOUNT:
+        """Wait for earlier backtests; refuse if the account already has a waiting one."""
+        if self._turns.count(account_id) >= MOST_OF_ACCOUNT:
             raise Refused(
                 "rate_limited",
-                f"Other backtests are running. Try again in {BUSY_RETRY_S} seconds.",
+                f"Other backtests of this account are running. Try again in {BUSY_RETRY_S} seconds.",
                 headers={"retry-after": str(BUSY_RETRY_S)},
             )
-        self._waiting[account_id] += 1
-        try:
-            async with self._lock:
-                yield
-        finally:
-            self._waiting -= Counter((account_id,))
+        async with self._turns.place(account_id):
+            yield
 
 
 class Backtests:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from agentgate.lib.errors import Refused
 from agentgate.lib.records import optional
 from agentgate.sites.rules.effective import effective_set, read_set, server_document
-from agentgate.sites.rules.lints import PlacedLint, find_ignored_limits, find_lints, find_warnings
+from agentgate.sites.rules.lints import PlacedLint, find_ignored_limits, find_lints, find_schedules, find_warnings
 from agentgate.sites.rules.records import (
     CheckedRules,
     DraftInput,
@@ -74,9 +74,11 @@ def result_of(draft: Draft) -> ValidateResult:
     return ValidateResult(valid=not draft.errors, errors=draft.errors, effective=optional(draft.effective))
 
 
-def checked(draft: Draft) -> CheckedRules:
+def checked(draft: Draft, now_ms: int) -> CheckedRules:
     """Return the result of a valid draft with its lints."""
-    lints = [] if draft.effective is None else find_lints(draft.document, draft.effective)
+    lints: list[PlacedLint] = []
+    if draft.effective is not None:
+        lints = [*find_schedules(draft.document, now_ms), *find_lints(draft.document, draft.effective)]
     return CheckedRules(
         valid=not draft.errors,
         errors=draft.errors,

@@ -16,6 +16,7 @@ import msgspec
 
 from agentgate.lib.enums import RulesSource
 from agentgate.sites.rules.records import ManagedGroup, RuleItem, RuleSet, RulesSummary, StoredRules
+from agentgate.sites.rules.schedule import is_scheduled, schedule_of, why_inactive
 
 DIGEST_CHARACTERS = 16
 
@@ -108,6 +109,18 @@ def effective_of(stored: StoredRules | None) -> RuleSet:
     return effective_set(base, stored.overrides)
 
 
+def scheduled_items(stored: StoredRules | None) -> list[RuleItem]:
+    """Return the rules and groups of a stored set that are not always active."""
+    rule_set = None if stored is None else stored.rule_set
+    return [item for item in rule_set["rules"] if is_scheduled(item)] if rule_set is not None else []
+
+
+def active_at(effective: RuleSet, now_ms: int) -> RuleSet:
+    """Return an effective set without the rules that are not active now, under the same version."""
+    rules = [item for item in effective.rules if why_inactive(item, now_ms) is None]
+    return RuleSet(version=effective.version, rules=rules, default_action=effective.default_action)
+
+
 def effective_version(rule_set: Mapping[str, Any]) -> str:
     """Return the version that decisions name: the set's own, and digits of its digest."""
     digest = hashlib.sha256(canonical_json(rule_set).encode()).hexdigest()
@@ -157,6 +170,7 @@ def _members(reference: Mapping[str, Any]) -> Iterator[RuleItem]:
             "action": overrides.get(member.name, plain["action"]),
             **routes,
             **scope_down,
+            **schedule_of(reference),
             "group": group.name,
         }
 

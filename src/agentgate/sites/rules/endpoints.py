@@ -105,10 +105,10 @@ async def replace_rules(
     return Reply(body=await _read_view(call, store))
 
 
-async def validate_rules(_call: SiteCall, body: RulesRequest) -> CheckedRules:
+async def validate_rules(call: SiteCall, body: RulesRequest) -> CheckedRules:
     """Check rules without storing them."""
     draft = await _draft(body)
-    return await asyncio.to_thread(checked, draft)
+    return await asyncio.to_thread(checked, draft, call.now)
 
 
 async def list_managed_groups(_call: Call) -> ManagedGroupList:
@@ -133,7 +133,7 @@ async def test_rules(
             return _invalid(draft)
         effective = draft.effective
     sample = await explainer.observe(call.site_id, body.request)
-    return Reply(body=explain(effective, sample))
+    return Reply(body=explain(effective, sample, call.now))
 
 
 async def backtest_rules(call: SiteCall, body: BacktestInput, backtests: Backtests) -> Reply[BacktestReport]:

@@ -9,16 +9,18 @@ from agentgate.lib.enums import RuleAction
 from agentgate.lib.records import optional
 from agentgate.sites.rules.compile import compile_rules, matches_of, starts_of
 from agentgate.sites.rules.conditions import miss, terms_of
+from agentgate.sites.rules.effective import active_at
 from agentgate.sites.rules.evaluate import CompiledRules, Traits
 from agentgate.sites.rules.patterns.predicates import Predicate
 from agentgate.sites.rules.records import RuleSet
 from agentgate.sites.rules.replay_records import SampleFacts, TestReport, TracedRule
+from agentgate.sites.rules.schedule import why_inactive
 from agentgate.sites.rules.terms import ConditionInput
 
 
-def explain(effective: RuleSet, sample: SampleFacts) -> TestReport:
+def explain(effective: RuleSet, sample: SampleFacts, now_ms: int) -> TestReport:
     """Return the outcome and trace of a sample. Compiled rules decide, as for real requests."""
-    rules = compile_rules(effective)
+    rules = compile_rules(active_at(effective, now_ms))
     traits = sample.read_traits(rules.predicates)
     verdict = traits.listed or rules.evaluate(
         sample.labels, sample.scores, route=sample.route, action=sample.action, traits=traits
@@ -28,7 +30,7 @@ def explain(effective: RuleSet, sample: SampleFacts) -> TestReport:
         scores=dict(sample.scores),
         route=sample.route,
         outcome=verdict.outcome,
-        trace=[] if verdict.listed else list(_trace(effective, sample, _Reading(rules, traits))),
+        trace=[] if verdict.listed else list(_trace(effective, sample, _Reading(rules, traits), now_ms)),
         action=optional(sample.action),
         rule=optional(None if verdict.listed else verdict.rule),
         list_entry=optional(verdict.rule.partition(":")[2] if verdict.listed and verdict.rule else None),
@@ -54,9 +56,10 @@ class _Reading(Struct, frozen=True):
         return any(self.holds(each) is None for each in terms.holding | terms.failing)
 
 
-def _trace(effective: RuleSet, sample: SampleFacts, reading: _Reading) -> Iterator[TracedRule]:
+def _trace(effective: RuleSet, sample: SampleFacts, reading: _Reading, now_ms: int) -> Iterator[TracedRule]:
     for item in effective.rules:
-        reason = _miss(item, sample, reading)
+        # The predicates of a rule that is not active were not compiled.
+        reason = why_inactive(item, now_ms) or _miss(item, sample, reading)
         is_unsure = reason is None and reading.is_unsure(item)
         because = reason or _matched(item)
         if is_unsure:

@@ -20,6 +20,7 @@ from agentgate.sites.rules.effective import find_group, is_group
 from agentgate.sites.rules.labels import LABELS, is_label
 from agentgate.sites.rules.logic import RuleCondition, find_shared_witness, find_witness, implies, is_dead
 from agentgate.sites.rules.records import RuleLint, RuleSet, Witness
+from agentgate.sites.rules.schedule import SCHEDULE_KEYS, is_scheduled, why_inactive
 from agentgate.sites.rules.terms import has_prefix
 from agentgate.sites.rules.text import Path
 
@@ -30,11 +31,11 @@ MOST_COMPARED = 2_000
 MOST_UNKNOWN = 40
 _OPPOSITE = ({RuleAction.ALLOW, RuleAction.BLOCK}, {RuleAction.ALLOW, RuleAction.DROP})
 _SET_KEYS = ("version", "rules", "default_action")
-_RULE_KEYS = ("name", "routes", "match", "action", "response", "scope_down", "group")
-_GROUP_KEYS = ("group", "version", "overrides", "scope_down", "name", "action")
+_RULE_KEYS = ("name", "routes", "match", "action", "response", "scope_down", "group", *SCHEDULE_KEYS)
+_GROUP_KEYS = ("group", "version", "overrides", "scope_down", "name", "action", *SCHEDULE_KEYS)
 _RESPONSE_KEYS = ("status", "message", "retry_after")
 # Keys of a rule that limit it, as conditions do in its match.
-_LIMITS = ("match", "routes", "scope_down")
+_LIMITS = ("match", "routes", "scope_down", *SCHEDULE_KEYS)
 # Unknown keys of rules that are compared with those, and the least resemblance.
 MOST_RESEMBLING, RESEMBLANCE = 200, 0.8
 
@@ -55,6 +56,8 @@ class _Placed(Struct, frozen=True, kw_only=True):
     asked: RuleCondition
     # It can never match.
     dead: bool
+    # It is not always active.
+    scheduled: bool
     # A request that it matches, where one is found.
     witness: Witness | UnsetType
 
@@ -76,6 +79,19 @@ def find_lints(document: Mapping[str, Any], effective: RuleSet) -> list[PlacedLi
     members = {rule.name for rule in rules if rule.group is not None}
     own = [each for each in found if each[1].kind == "unreachable_group" or each[1].rule not in members]
     return own[:MOST_LINTS]
+
+
+def find_schedules(document: Mapping[str, Any], now_ms: int) -> list[PlacedLint]:
+    """Return the rules and groups of a valid set that are not active now, each with its reason."""
+    found: list[PlacedLint] = []
+    for index, item in enumerate(document["rules"]):
+        why = why_inactive(item, now_ms)
+        if why is not None:
+            name = item["group"] if is_group(item) else item["name"]
+            message = f"{name} is not active now: {why}."
+            rule = optional(None if is_group(item) else name)
+            found.append((("rules", index), RuleLint(kind="inactive", message=message, rule=rule)))
+    return found[:MOST_UNKNOWN]
 
 
 def find_warnings(document: Mapping[str, Any]) -> list[PlacedLint]:
@@ -128,6 +144,7 @@ def _placed(document: Mapping[str, Any], effective: RuleSet) -> Iterator[_Placed
                 responds="response" in rule,
                 asked=asked,
                 dead=is_dead(asked),
+                scheduled=is_scheduled(rule),
                 witness=optional(find_witness(asked)),
             )
 
@@ -145,8 +162,10 @@ def _unreached(rules: list[_Placed]) -> dict[str, PlacedLint]:
             message = f"{rule.name} can never match: it requires something that it also excludes."
             found[rule.name] = path, RuleLint(kind="dead", message=message, rule=rule.name)
             continue
-        # A rule that never matches shadows nothing, and one that counts lets the request go on.
-        earlier = (each for each in rules[:index] if not each.dead and each.action != RuleAction.COUNT)
+        # A rule that never matches, is not always active or only counts shadows nothing.
+        earlier = (
+            each for each in rules[:index] if not (each.dead or each.scheduled) and each.action != RuleAction.COUNT
+        )
         shadow = next((each for each in earlier if implies(rule.asked, each.asked)), None)
         if shadow is not None:
             message = f"{rule.name} is never reached: {shadow.name} comes first and matches whenever it does."

@@ -4,6 +4,7 @@ A set and its rules may have unknown keys. So the plain JSON value is received, 
 `Rule`, `RuleMatch` and the others are how the service reads it.
 """
 
+import copy
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -31,7 +32,18 @@ _GLOBS_BY_HEADER = {
     "type": "object",
     "additionalProperties": {"type": "array", "items": {"type": "string"}},
 }
+_GLOBS_BY_PARAMETER = {
+    "title": "QueryConditions",
+    "description": "Query parameters with patterns for their values.",
+    "type": "object",
+    "additionalProperties": {"type": "array", "items": {"type": "string"}},
+}
 _ACTION = {"enum": [action.value for action in RuleAction]}
+_SCHEDULE = {
+    "from": {"type": "string", "format": "date-time"},
+    "until": {"type": "string", "format": "date-time"},
+    "weekdays": {"type": "array", "items": {"enum": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]}},
+}
 _MATCH_SCHEMA = {
     "title": "MatchDocument",
     "description": "The conditions of a rule. All of them must hold.",
@@ -43,6 +55,8 @@ _MATCH_SCHEMA = {
         **dict.fromkeys(_either("countries", "networks", "user_agents", "methods", "paths", "hosts"), _TEXTS),
         **dict.fromkeys(_either("asns"), _ASNS),
         **dict.fromkeys(_either("headers"), _GLOBS_BY_HEADER),
+        **dict.fromkeys(_either("query"), _GLOBS_BY_PARAMETER),
+        "more_parameters_than": {"type": "integer"},
     },
     "additionalProperties": True,
 }
@@ -55,6 +69,7 @@ _RULE_SCHEMA = {
         "match": _MATCH_SCHEMA,
         "action": _ACTION,
         "routes": _TEXTS,
+        **_SCHEDULE,
         "response": {
             "title": "RuleResponseDocument",
             "description": "The response to a request that the rule blocks.",
@@ -84,6 +99,7 @@ _GROUP_SCHEMA = {
             "additionalProperties": _ACTION,
         },
         "scope_down": _MATCH_SCHEMA,
+        **_SCHEDULE,
     },
     "required": ["group", "version"],
     "additionalProperties": True,
@@ -105,6 +121,16 @@ _SET_SCHEMA = {
     "required": ["version", "rules", "default_action"],
     "additionalProperties": True,
 }
+
+
+def rule_set_schema() -> dict[str, Any]:
+    """Return the JSON Schema of rule sets for editors. A match has known conditions only: others match nothing."""
+    schema: dict[str, Any] = copy.deepcopy(_SET_SCHEMA)
+    rule, group = schema["properties"]["rules"]["items"]["anyOf"]
+    for match in (rule["properties"]["match"], group["properties"]["scope_down"]):
+        match["additionalProperties"] = False
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
 
 # One entry of `rules`: a Rule or a ManagedGroupRef, with whatever else it carries.
 RuleItem = Annotated[dict[str, Any], Meta(extra_json_schema=_ITEM_SCHEMA)]
@@ -137,6 +163,9 @@ class RuleMatch(Struct, frozen=True, kw_only=True):
     not_methods: list[str] | UnsetType = UNSET
     paths: list[str] | UnsetType = UNSET
     not_paths: list[str] | UnsetType = UNSET
+    query: dict[str, list[str]] | UnsetType = UNSET
+    not_query: dict[str, list[str]] | UnsetType = UNSET
+    more_parameters_than: int | UnsetType = UNSET
     hosts: list[str] | UnsetType = UNSET
     not_hosts: list[str] | UnsetType = UNSET
 
@@ -261,6 +290,8 @@ class Witness(Record, frozen=True, kw_only=True):
     host: str | UnsetType = UNSET
     path: str | UnsetType = UNSET
     headers: dict[str, str] | UnsetType = UNSET
+    query: dict[str, str] | UnsetType = UNSET
+    parameters: int | UnsetType = UNSET
 
 
 class RuleLint(Record, frozen=True, kw_only=True):

@@ -10,11 +10,24 @@ from typing import Any
 
 from agentgate.sites.rules.patterns.glob import split_glob
 from agentgate.sites.rules.patterns.networks import read_strict_network
-from agentgate.sites.rules.patterns.predicates import HEADER, HOST, METHOD, NETWORK, PATH, USER_AGENT, Predicate
+from agentgate.sites.rules.patterns.predicates import (
+    HEADER,
+    HOST,
+    METHOD,
+    NETWORK,
+    PARAMETER,
+    PARAMETERS,
+    PATH,
+    USER_AGENT,
+    Predicate,
+)
 from agentgate.sites.rules.terms import Choice, Condition, ConditionInput, MatchProblem, PlainMatch, Terms
 
 ENTRIES_PER_LIST = 1_000
 HEADERS_PER_MATCH = 8
+PARAMETERS_PER_MATCH = 8
+MOST_PARAMETERS = 255
+MORE_THAN = "more_parameters_than"
 GLOB_CHARACTERS = 256
 NOT = "not_"
 MOST_ASN = 2**32 - 1
@@ -27,6 +40,7 @@ _HOST = re.compile(r"(?:[A-Za-z0-9*._-]+|\[[0-9A-Fa-f:.*]+\])\Z")
 # Characters of a path: no blank, no query, no fragment. Beyond ASCII, letters unescaped.
 _PATH = re.compile(r"[/*][^\x00-\x20?#\x7f-\xa0\ud800-\udfff\uffff]*\Z")
 _STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_PARAMETER_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
 # Headers of the proxy's own request, and headers with a condition of their own.
 _REFUSED_HEADERS = frozenset(
@@ -136,6 +150,31 @@ def _check_asns(key: str, match: PlainMatch) -> Iterator[MatchProblem]:
             yield (key, index), f"{shown(value)} must be the number of a network, such as 64500 or AS64500."
 
 
+def _value_problem(text: str) -> str | None:
+    if len(text) > GLOB_CHARACTERS or not text.isprintable():
+        return f"{shown(text)} must be 1 to {GLOB_CHARACTERS} printable characters, unescaped, such as history."
+    return _escape_problem(text)
+
+
+def _check_query(key: str, match: PlainMatch) -> Iterator[MatchProblem]:
+    parameters = match[key]
+    if not isinstance(parameters, dict) or not 0 < len(parameters) <= PARAMETERS_PER_MATCH:
+        example = 'such as {action: [history], diff: ["*"]}'
+        yield (key,), f"{key} must be an object of 1 to {PARAMETERS_PER_MATCH} parameters with globs, {example}."
+        return
+    for name, globs in parameters.items():
+        if _PARAMETER_NAME.match(name) is None:
+            yield (key, name), f"{shown(name)} must be a parameter: 1 to 64 letters, digits, underscores and hyphens."
+        for path, message in check_list(name, globs, _value_problem, example="history"):
+            yield (key, *path), message
+
+
+def _check_amount(match: PlainMatch) -> Iterator[MatchProblem]:
+    amount = match[MORE_THAN]
+    if isinstance(amount, bool) or not isinstance(amount, int) or not 0 <= amount <= MOST_PARAMETERS:
+        yield (MORE_THAN,), f"{MORE_THAN} must be an integer from 0 to {MOST_PARAMETERS}."
+
+
 def _check_headers(key: str, match: PlainMatch) -> Iterator[MatchProblem]:
     headers = match[key]
     if not isinstance(headers, dict) or not 0 < len(headers) <= HEADERS_PER_MATCH:
@@ -153,6 +192,10 @@ def _check_headers(key: str, match: PlainMatch) -> Iterator[MatchProblem]:
 def _predicates(subject: str, key: str, match: PlainMatch) -> list[Predicate]:
     if subject == HEADER:
         return [Predicate(HEADER, name.lower(), _entries(globs)) for name, globs in match[key].items()]
+    if subject == PARAMETER:
+        return [Predicate(PARAMETER, name, _entries(globs)) for name, globs in match[key].items()]
+    if subject == PARAMETERS:
+        return [Predicate(PARAMETERS, "", (str(match[key]),))]
     return [Predicate(subject, "", _entries(match[key]))]
 
 
@@ -170,7 +213,9 @@ def _miss(subject: str, key: str, match: PlainMatch, seen: ConditionInput) -> st
     for predicate in _predicates(subject, key, match):
         holds = seen.holds(predicate)
         if holds is not None and holds is is_negative:
-            about = f"the header {predicate.header}" if predicate.header else f"the {_WORDS[subject]}"
+            if subject == PARAMETERS:
+                return f"the query has at most {match[key]} parameters"
+            about = f"the {_WORDS[subject]}{' ' * bool(predicate.name)}{predicate.name}"
             verb = "is" if is_negative else "is not"
             return f"{about} {verb} among {', '.join(predicate.entries[:5])}"
     return None
@@ -196,7 +241,15 @@ def _miss_labels(key: str, match: PlainMatch, seen: ConditionInput) -> str | Non
     return None if found else f"none of {', '.join(sorted(_labels(key, match))[:5])} is present"
 
 
-_WORDS = {NETWORK: "address", USER_AGENT: "User-Agent", METHOD: "method", PATH: "path", HOST: "host"}
+_WORDS = {
+    NETWORK: "address",
+    USER_AGENT: "User-Agent",
+    METHOD: "method",
+    PATH: "path",
+    HOST: "host",
+    HEADER: "header",
+    PARAMETER: "parameter",
+}
 
 
 def _of_request(
@@ -232,6 +285,7 @@ _CHECKS: dict[str, tuple[str, Callable[[str, PlainMatch], Iterator[MatchProblem]
     "headers": (HEADER, _check_headers, "Each of these headers is present and matches one of its globs."),
     "methods": (METHOD, _list(_method_problem, "POST"), "The method is one of these."),
     "paths": (PATH, _list(_path_problem, "/blog/*"), "The path matches one of these globs."),
+    "query": (PARAMETER, _check_query, "Each of these query parameters is present and matches one of its globs."),
     "hosts": (HOST, _list(_host_problem, "*.shop.example"), "The host name matches one of these globs."),
 }
 _LABEL_CHECKS: dict[str, tuple[Callable[[str, PlainMatch], Iterator[MatchProblem]], str]] = {
@@ -249,6 +303,9 @@ REQUEST_CONDITIONS: tuple[Condition, ...] = (
         _of_request(prefix + key, subject, ("Not: " if prefix else "") + doc, check)
         for key, (subject, check, doc) in _CHECKS.items()
         for prefix in ("", NOT)
+    ),
+    _of_request(
+        MORE_THAN, PARAMETERS, "The query has more parameters than this.", lambda _key, match: _check_amount(match)
     ),
 )
 

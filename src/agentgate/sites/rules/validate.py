@@ -22,6 +22,7 @@ from agentgate.lib.records import ACTION_PATTERN
 from agentgate.sites.rules.conditions import present
 from agentgate.sites.rules.effective import canonical_json, group_versions, is_group, managed_groups
 from agentgate.sites.rules.request_conditions import count_patterns
+from agentgate.sites.rules.schedule import check_schedule
 from agentgate.sites.rules.text import Path
 
 # Bounded: a hostile set could have thousands.
@@ -135,6 +136,7 @@ def _check_rule(path: Path, item: Mapping[str, Any], names: dict[str, str]) -> I
     for key in ("match", "scope_down"):
         if key in item:
             yield from _check_match((*path, key), item[key], name)
+    yield from (Problem((*path, key), message, name) for key, message in check_schedule(item))
     if "routes" in item:
         yield from _check_routes((*path, "routes"), item["routes"], name)
     if "response" in item:
@@ -199,6 +201,7 @@ def _check_group(path: Path, item: Mapping[str, Any], names: dict[str, str]) -> 
                 (*path, "group"), f"The name {member} of the group {name} is taken by {names[member]}.", member
             )
     names |= members
+    yield from (Problem((*path, key), message) for key, message in check_schedule(item))
     if "scope_down" in item:
         yield from _check_match((*path, "scope_down"), item["scope_down"], None)
     if "overrides" in item:

@@ -1,19 +1,25 @@
 """`agentgate tail`, `explain` and `labels`: decisions as they are made, why one was made, what people said of them."""
 
 import json
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 import click
 
+from agentgate.lib.enums import ModelKind
 from agentgate.lib.limits import LABELS_LIMIT
 from agentgate_tools.commands.api_client import AdminApi, NotThere
-from agentgate_tools.commands.command import CommandAnswer, CommandRefused, Lines, PrintedTable, command
+from agentgate_tools.commands.command import CommandAnswer, CommandRefused, Lines, PrintedTable, command, read_file
 from agentgate_tools.commands.parameters import Argument, Option
+from agentgate_tools.training.labels import TARGETS, read_labels
+from agentgate_tools.training.review import suspects_of
 
 PAUSE_S = 1.0
+MOST_SUSPECTS = 50
 PAGE = 100
 SEARCHED_SITES = 100
 
@@ -35,6 +41,58 @@ def export(
         click.secho(f"{count} labels", err=True)
 
     return Lines(items(), lambda item: json.dumps(item, separators=(",", ":")))
+
+
+@command(labels, "review", "agentgate labels review labels.ndjson")
+def review_labels(
+    files: Annotated[list[str], Argument(help="Files of exported decision labels; - reads standard input.")],
+    kind: Annotated[ModelKind, Option(help="Kind of model that the labels are for.")] = ModelKind.BOT,
+    most: Annotated[int, Option(min=1, help="Number of labels to list.")] = MOST_SUSPECTS,
+) -> CommandAnswer:
+    """List doubtful labels: other labels or the evidence contradict them. Nothing is changed."""
+    text = "\n".join(
+        sys.stdin.read() if name == "-" else read_file(Path(name), "export labels first") for name in files
+    )
+    decisions = [decision for decision in read_labels(text) if decision.label in TARGETS[kind]]
+    if not decisions:
+        raise CommandRefused(f"no label can be used for kind {kind}")
+    found = suspects_of(decisions, None, kind)
+    by_id = {decision.decision_id: decision for decision in decisions}
+    shown = found.suspects[:most]
+    rows = [
+        (
+            each.decision,
+            by_id[each.decision].label,
+            by_id[each.decision].actor,
+            f"{each.doubt:.2f}",
+            ", ".join(each.reasons),
+        )
+        for each in shown
+    ]
+    groups = [
+        (what, each.name, str(each.labels), str(each.doubtful))
+        for what, shares in (("user", found.actors), ("source", found.sources))
+        for each in shares
+    ]
+    value = {
+        "labels": found.labels,
+        "suspects": [
+            {"decisionId": each.decision, "doubt": each.doubt, "score": each.score, "reasons": list(each.reasons)}
+            for each in found.suspects
+        ],
+        "groups": [
+            {"of": of, "name": name, "labels": int(count), "doubtful": int(doubtful)}
+            for of, name, count, doubtful in groups
+        ],
+    }
+    return CommandAnswer(
+        value,
+        [
+            f"{len(found.suspects)} of {found.labels} labels are doubtful",
+            PrintedTable("Doubtful labels", ("Decision", "Label", "User", "Doubt", "Why"), rows),
+            PrintedTable("By user and source", ("Of", "Name", "Labels", "Doubtful"), groups),
+        ],
+    )
 
 
 def tail(

@@ -33,8 +33,9 @@ from agentgate_tools.commands.api_client import AdminApi, only_account, site_pat
 from agentgate_tools.commands.command import CommandAnswer, CommandRefused, JsonOption
 from agentgate_tools.commands.parameters import Argument, Option
 from agentgate_tools.doctor.asking import Site
+from agentgate_tools.doctor.checks import SEEN_PATH
 from agentgate_tools.doctor.feeds import feeds_of
-from agentgate_tools.doctor.seen_checks import SEEN_PATH, ask_seen
+from agentgate_tools.doctor.seen_checks import ask_seen
 
 PAUSE_S = 1.0
 # So many decisions say something about what enforce mode would do.

@@ -1,4 +1,4 @@
-"""`agentgate rules`: a site's rules as a file: check, try, compare, replay, put in force."""
+"""`agentgate rules`: a site's rules as a file: try, compare, replay, activate."""
 
 import difflib
 import json
@@ -18,15 +18,8 @@ from agentgate_tools.commands.command import (
     read_file,
     show_people,
 )
-from agentgate_tools.commands.parameters import Argument, Option
-
-WRONG_EXIT_CODE = 1
-
-rules = click.Group(
-    help="Lint, test, compare, replay and activate a site's rules from a file.",
-    epilog="Example: agentgate rules lint site_shop1 rules.json",
-)
-FileArgument = Annotated[Path, Argument(help="A rule set as YAML or JSON.", exists=True, dir_okay=False)]
+from agentgate_tools.commands.parameters import Option
+from agentgate_tools.commands.rule_files import WRONG_EXIT_CODE, FileArgument, place, rules
 
 
 @command(rules, "show", "agentgate rules show site_shop1 > rules.json")
@@ -37,20 +30,9 @@ def show(site_key: SiteArgument, api: AdminApi) -> CommandAnswer:
     return CommandAnswer(found, json.dumps(found["ruleSet"], indent=2), note=note)
 
 
-@command(rules, "lint", "agentgate rules lint site_shop1 rules.json")
-def lint(site_key: SiteArgument, file: FileArgument, api: AdminApi) -> CommandAnswer:
-    """Check a file: errors with line and column, and rules without effect. Exit code 1 if it is invalid."""
-    checked = api.call("POST", site_path(site_key, "rules", "validate"), _body(file))
-    people = [f"{file}{_place(problem)}: {problem['message']}" for problem in checked["errors"]]
-    people += [f"{file}{_place(found)}: {found['kind']}: {found['message']}" for found in checked.get("lints", ())]
-    if checked["valid"]:
-        people.append(f"{file} is valid" + (f", with {_warned(checked)}" if checked["warnings"] else ""))
-    return CommandAnswer(checked, people, code=0 if checked["valid"] else WRONG_EXIT_CODE)
-
-
 @dataclass(frozen=True, kw_only=True)
 class TriedRequest:
-    """The options of `rules test`: the request."""
+    """The options of `rules try`: the request."""
 
     target: Annotated[str, Option(help="URL of the request, with scheme and host.")]
     method: Annotated[str, Option(help="Method of the request.")] = "GET"
@@ -58,9 +40,9 @@ class TriedRequest:
     address: Annotated[str, Option(help="The visitor's IP address.")] = "198.51.100.7"
 
 
-@command(rules, "test", "agentgate rules test site_shop1 rules.json --target https://shop.example/login")
+@command(rules, "try", "agentgate rules try site_shop1 rules.json --target https://shop.example/login")
 def try_request(site_key: SiteArgument, file: FileArgument, given: TriedRequest, api: AdminApi) -> CommandAnswer:
-    """Test one request: the outcome, the matching rule, and why earlier rules do not match."""
+    """Try one request at a site: the outcome, the matching rule, and why earlier rules do not match."""
     headers = _headers(given.header or ())
     request = {"method": given.method, "url": given.target, "headers": headers, "address": given.address}
     report = api.call("POST", site_path(site_key, "rules", "test"), {**_body(file), "request": request})
@@ -122,7 +104,7 @@ def push(
     checked = api.call("POST", site_path(site_key, "rules", "validate"), _body(file))
     if not checked["valid"]:
         for problem in checked["errors"]:
-            click.secho(f"{file}{_place(problem)}: {problem['message']}", err=True)
+            click.secho(f"{file}{place(problem)}: {problem['message']}", err=True)
         return WRONG_EXIT_CODE
     if not as_json:
         show_people(["".join(changes), *_replayed(backtest(site_key, file, api).value)])
@@ -146,11 +128,6 @@ def save_rules(api: AdminApi, site_key: str, body: dict[str, Any], *, yes: bool)
     return api.call("PUT", path, {**guarded, "acknowledge": True})
 
 
-def _warned(checked: Any) -> str:
-    count = len(checked["warnings"])
-    return "1 warning" if count == 1 else f"{count} warnings"
-
-
 def _body(file: Path) -> dict[str, Any]:
     # As text, so that errors have the file's own lines and columns.
     return {"ruleSetText": read_file(file)}
@@ -172,7 +149,3 @@ def _headers(given: Any) -> dict[str, str]:
         if not colon or not name.strip():
             raise CommandRefused(f"the header {name!r} must be `Name: value`")
     return {name.strip(): value.strip() for name, _, value in pairs}
-
-
-def _place(problem: Any) -> str:
-    return f":{problem['line']}:{problem.get('column', 1)}" if "line" in problem else ""

@@ -111,6 +111,14 @@ def test_only_decisions_with_content_teach_the_content_model():
     assert {example.decision.decision_id for example in examples} == {item["decisionId"] for item in with_content}
 
 
+def test_good_texts_that_have_a_score_and_no_label_teach_the_content_model():
+    items = made_labels(40)
+    for item in items:
+        item["evidence"]["scores"] = {"content": 0.1}
+
+    assert len(examples_for(ModelKind.CONTENT, read_labels(lines(items)), least=20)) == 40
+
+
 def test_too_few_labels_are_rejected_with_the_numbers():
     with pytest.raises(TrainingRefused) as refused:
         examples_for(ModelKind.BOT, read_labels(lines(made_labels(99))), least=100)

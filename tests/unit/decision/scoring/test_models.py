@@ -39,14 +39,14 @@ async def save(store: SqlStore, role: ModelRole, file: str) -> None:
 
 
 def versions(directory: ModelDirectory) -> tuple[Any, Any]:
-    found = directory.view.score(SEEN, content=True)
+    found = directory.view.score(SEEN, content="text")
     return found.versions["bot"], found.shadow_versions.get("bot")
 
 
 async def test_it_starts_with_the_models_that_are_shipped() -> None:
-    found = ModelDirectory().view.score(SEEN, content=True)
+    found = ModelDirectory().view.score(SEEN, content="text")
 
-    assert set(found.versions) == set(found.values) == {"agent", "bot", "content"}
+    assert set(found.versions) == set(found.values) == {"bot", "content"}
     assert found.shadow_versions == {}
 
 

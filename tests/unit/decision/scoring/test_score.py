@@ -139,7 +139,7 @@ DATACENTER = Observation(labels=("net.datacenter",), numbers={})
 def test_candidates_score_next_to_and_not_among_the_active_models() -> None:
     view = view_of({"bot": logistic()}, {"bot": forest(trees=[STUMP], bias=0.0)})
 
-    found = view.score(DATACENTER, content=False)
+    found = view.score(DATACENTER, content=None)
 
     assert (found.values, found.versions) == ({"bot": 0.8808}, {"bot": "test-1"})
     assert (found.shadow_values, found.shadow_versions) == ({"bot": 0.8808}, {"bot": "trees-1"})
@@ -149,7 +149,7 @@ def test_the_content_model_scores_only_where_there_is_content() -> None:
     content = logistic(kind="content", version="c-1")
     view = view_of({"bot": logistic(), "content": content}, {"content": {**content, "version": "c-2"}})
 
-    without, with_content = view.score(DATACENTER, content=False), view.score(DATACENTER, content=True)
+    without, with_content = view.score(DATACENTER, content=None), view.score(DATACENTER, content="text")
 
     assert (set(without.values), without.shadow_versions) == ({"bot"}, {})
     assert set(with_content.values) == {"bot", "content"}
@@ -165,5 +165,5 @@ def test_a_candidate_that_fails_touches_no_decision() -> None:
     file = forest(features=[FIGURES[0]], trees=[STUMP])
     failing = view_of({"bot": logistic()}, {"bot": file})
 
-    assert failing.score(broken, content=False).values == view.score(DATACENTER, content=False).values
-    assert failing.score(broken, content=False).shadow_values == {}
+    assert failing.score(broken, content=None).values == view.score(DATACENTER, content=None).values
+    assert failing.score(broken, content=None).shadow_values == {}

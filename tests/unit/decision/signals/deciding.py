@@ -15,5 +15,5 @@ HOME = "81.2.69.160"
 def decide(headers, **facts):
     given = {"now_ms": 0, "method": "GET", "target": "/", "address": HOME, **facts}
     observation = observe(RequestFacts(headers=tuple(headers), **given), INTEL)
-    scores = MODELS.score(observation, content=False).values
+    scores = MODELS.score(observation, content=None).values
     return RULES.evaluate(with_bands(observation.labels, scores), scores, route="*", action=None).outcome.value

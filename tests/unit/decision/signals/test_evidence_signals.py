@@ -186,6 +186,10 @@ def test_ordinary_prose_gets_no_label():
     [
         ("  \n", {"empty"}),
         (PROSE + "\u202e", {"hidden_characters"}),
+        (PROSE[:20] + "\ufeff" + PROSE[20:], {"hidden_characters"}),
+        (PROSE + "\ufeff", set()),
+        ("\ufeff" + PROSE + "\ufeff \n", set()),
+        (PROSE + "\u200f", set()),
         ("Your p\u0430ypal account is waiting for you", {"mixed_scripts"}),
         ("THIS IS THE BEST THING THAT EVER HAPPENED TO ME", {"all_caps"}),
         (PROSE + " https://a.example" * 5, {"many_links"}),

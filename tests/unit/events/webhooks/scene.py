@@ -56,10 +56,11 @@ class Scene:
         push.explain = with_explanation
         return push
 
-    async def create(self, **changes: Any) -> tuple[str, str]:
-        """Make a webhook; return its ID and its secret."""
+    async def create(self, *, tenant: int = 1, **changes: Any) -> tuple[str, str]:
+        """Make a webhook of a tenant; return its ID and its secret."""
         body = WebhookInput(**{"url": self.server.url(), "events": [WebhookEvent.DECISIONS], **changes})
-        made = await self.stores.store.change(lambda stores: editing.create(stores, self.call(), body, SEALER))
+        call = self.call(f"acc_{tenant}", f"st_{tenant}")
+        made = await self.stores.store.change(lambda stores: editing.create(stores, call, body, SEALER))
         return made.webhook.id, made.secret
 
     async def change(self, webhook_id: str, **changes: Any) -> Webhook:
@@ -86,10 +87,12 @@ class Scene:
     async def deliver(self, seconds: float = 4) -> None:
         """Let time pass, and deliver what is due."""
         self.clock.advance(seconds=seconds)
-        await self.push().push_due()
+        push = self.push()
+        await push.push_due()
+        await push.finish()
 
-    def call(self, account_id: str = "acc_1") -> SiteCall:
-        """Return a call about the site."""
+    def call(self, account_id: str = "acc_1", site_id: str = "st_1") -> SiteCall:
+        """Return a call about a site."""
         return SiteCall(
             request=Request(method="", path="", query_string=b"", headers=[], address="", secure=False),
             request_id="",
@@ -97,8 +100,8 @@ class Scene:
             params={},
             route="",
             caller=SYSTEM,
-            site_id="st_1",
-            site_key="site_key_st_1",
+            site_id=site_id,
+            site_key=f"site_key_{site_id}",
             account_id=account_id,
         )
 

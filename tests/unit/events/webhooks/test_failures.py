@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from agentgate.events.webhooks import deliver
+from agentgate.events.webhooks import deliver, progress
 from agentgate.events.webhooks.progress import pause_ms
 from agentgate.events.webhooks.records import WebhookStatus
 from agentgate.lib.clock import DAY_MS, HOUR_MS, SECOND_MS
@@ -209,3 +209,62 @@ async def test_one_webhook_that_fails_does_not_hold_up_another(scene: Scene) -> 
     await scene.deliver()
 
     assert [ids_of(request) for request in scene.server.received] == [made]
+
+
+async def test_hanging_endpoints_of_one_account_do_not_delay_another(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deliver, "AT_ONCE", 4)
+    monkeypatch.setattr(deliver, "OF_ACCOUNT", 3)
+    monkeypatch.setattr(deliver, "ROUND_S", 0.05)
+    for _ in range(5):
+        await scene.create(url=scene.server.url(path="/hang"))
+    await scene.create(tenant=2, url=scene.server.url(path="/quick"))
+    scene.server.answer = lambda request: Answering(hold_s=0.4 if request.path == "/hang" else 0)
+    await scene.decide()
+    await scene.decide(site=await scene.stores.store.read.sites.find_number("st_2"))
+    scene.clock.advance(seconds=4)
+    push = scene.push()
+
+    await push.push_due()
+    while all(request.path != "/quick" for request in scene.server.received):
+        await asyncio.sleep(0.01)
+        assert len(scene.server.received) <= 4
+    # A later round neither waits for the hanging deliveries nor repeats them.
+    await push.push_due()
+    await push.finish()
+
+    assert sorted(request.path for request in scene.server.received) == ["/hang"] * 5 + ["/quick"]
+
+
+async def test_a_slow_endpoint_gets_its_next_delivery_later(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "SLOW_MS", 100)
+    webhook_id, _ = await scene.create()
+    scene.server.answer = lambda _request: Answering(hold_s=0.2)
+    await scene.decide()
+    await scene.deliver()
+    stored = (await scene.stored(webhook_id)).progress
+    assert stored.attempts == 0
+    assert 800 <= stored.next_attempt_ms - scene.clock.now_ms() <= 2_000
+
+    await scene.decide()
+    await scene.deliver()
+    assert len(scene.server.received) == 2
+
+
+async def test_stopping_cancels_deliveries_under_way(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deliver, "ROUND_S", 0.05)
+    await scene.create()
+    scene.server.answer = lambda _request: Answering(hold_s=0.4)
+    made = await scene.decide()
+    scene.clock.advance(seconds=4)
+    push = scene.push()
+    await push.push_due()
+
+    await push.stop()
+    scene.server.answer = saying(200)
+    await scene.deliver()
+
+    first, second = scene.server.received
+    assert ids_of(second) == made
+    assert first.headers["webhook-id"] == second.headers["webhook-id"]

@@ -12,7 +12,9 @@ from agentgate.events.storage.rollups import forget_site
 from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
 from agentgate.lib.enums import AccountStatus, ActorKind
 from agentgate.lib.moment import Moment
+from agentgate.lib.settings.schema import Settings
 from agentgate.lib.tasks.job import Job
+from agentgate.people.accounts.jobs import record_jobs
 from agentgate.people.audit.records import AuditEntry
 from agentgate.people.identity.jobs import identity_jobs
 from agentgate.people.identity.records import OperatorSession, SessionStage, UserSession
@@ -21,6 +23,7 @@ from agentgate.server.scheduler.jobs import JobRunner
 from agentgate.server.stores.unit_of_work import SqlStore
 from agentgate.sites.customers import jobs
 from agentgate.sites.customers.jobs import customer_jobs
+from agentgate.sites.jobs import REVISIONS_KEPT, site_jobs
 from agentgate.sites.repository import ActivityStore
 from tests.store.account_rows import account, add_accounts, link, message, site, user
 from tests.support.service import NOON_MS
@@ -50,6 +53,8 @@ def timed_jobs(store: SqlStore, clock: FixedClock) -> tuple[Job, ...]:
         *customer_jobs(store, activity_of(store), clock),
         *outbox_jobs(store, None, clock),
         *identity_jobs(store, clock),
+        *record_jobs(store, Settings(), clock),
+        *site_jobs(store, Settings(), clock),
     )
 
 
@@ -139,11 +144,11 @@ async def test_an_account_reactivated_between_the_list_and_the_purge_keeps_every
 async def test_a_purge_that_was_killed_between_steps_is_finished_by_the_next(
     store: SqlStore, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "ENTRIES_PER_UNIT", 10)
+    monkeypatch.setattr(jobs, "ROWS_PER_UNIT", 10)
     deleted_ms = clock.now_ms() - 31 * DAY_MS
     await add_account(store, "gone", status=AccountStatus.DELETED, deleted_ms=deleted_ms)
     await add_entries(store, "gone", 35)
-    await store.change(lambda stores: stores.accounts.purge_trail("gone", clock.now_ms(), most=10))
+    await store.change(lambda stores: stores.accounts.purge_some("gone", clock.now_ms(), most=10))
     assert await count_entries(store) == 25
 
     await jobs.purge_accounts(store, activity_of(store), clock)
@@ -277,3 +282,91 @@ async def test_sessions_are_discarded_eight_days_after_they_began(
 
 async def test_mail_is_delivered_only_where_there_is_a_server(store: SqlStore, clock: FixedClock) -> None:
     assert "deliver-mail" not in {made.name for made in timed_jobs(store, clock)}
+
+
+async def count(store: SqlStore, table: str, condition: str = "1 = 1") -> int:
+    row = await store._database.one(f"SELECT count(*) FROM {table} WHERE {condition}")
+    assert row is not None
+    return int(row[0])
+
+
+async def test_records_are_deleted_after_their_retention_and_not_before(
+    store: SqlStore, clock: FixedClock, service_jobs: JobRunner
+) -> None:
+    now_ms = clock.now_ms()
+    await add_account(store, "acme")
+    await add_entries(store, "acme", 3)
+    for number, status in enumerate(("sent", "failed", "pending")):
+        await store._database.run(
+            """INSERT INTO outbox_message (id, recipient, kind, subject, status, next_attempt_ms, created_ms)
+                VALUES ($1, 'a@b.example', 'added', 's', $2, $3, $4)""",
+            f"msg_{number}",
+            status,
+            2**60,
+            now_ms,
+        )
+    for number, (revoked_ms, expires_ms) in enumerate(((now_ms, None), (None, now_ms), (None, None))):
+        await store._database.run(
+            """INSERT INTO api_token (id, account_id, name, scopes, secret_digest, created_ms, created_by, expires_ms,
+                revoked_ms) VALUES ($1, 'acme', 'n', '[]', $2, $3, 'a', $4, $5)""",
+            f"tok_{number}",
+            bytes([number]) * 32,
+            now_ms,
+            expires_ms,
+            revoked_ms,
+        )
+    for number, decided_ms in enumerate((now_ms, None)):
+        await store._database.run(
+            """INSERT INTO access_request (id, email, name, status, created_ms, decided_ms)
+                VALUES ($1, $2, 'n', $3, $4, $5)""",
+            f"req_{number}",
+            f"{number}@b.example",
+            "declined" if decided_ms else "pending",
+            now_ms,
+            decided_ms,
+        )
+
+    await pass_time(service_jobs, clock, days=89)
+    assert await count(store, "outbox_message") == 3
+    await pass_time(service_jobs, clock, days=2)
+    assert await count(store, "outbox_message", "status = 'pending'") == await count(store, "outbox_message") == 1
+    await pass_time(service_jobs, clock, days=308)
+    assert (await count(store, "api_token"), await count(store, "access_request")) == (3, 2)
+    await pass_time(service_jobs, clock, days=2)
+    assert await count(store, "api_token", "id = 'tok_2'") == await count(store, "api_token") == 1
+    assert await count(store, "access_request", "status = 'pending'") == await count(store, "access_request") == 1
+    await pass_time(service_jobs, clock, days=328)
+    assert await count_entries(store) == 3
+    await pass_time(service_jobs, clock, days=3)
+    assert await count_entries(store) == 0
+
+
+async def test_ended_credentials_and_old_revisions_are_deleted_and_the_newest_revisions_remain(
+    store: SqlStore, clock: FixedClock, service_jobs: JobRunner
+) -> None:
+    await add_account(store, "acme")
+    await store.change(lambda stores: stores.sites.add_site(site("st_1", "acme")))
+    for number, revoked_ms in enumerate((clock.now_ms(), None)):
+        await store._database.run(
+            """INSERT INTO credential (id, site_id, name, secret_digest, created_ms, revoked_ms)
+                VALUES ($1, 'st_1', 'n', $2, $3, $4)""",
+            f"cred_{number}",
+            bytes([number]) * 32,
+            clock.now_ms(),
+            revoked_ms,
+        )
+    for revision in range(1, REVISIONS_KEPT + 21):
+        await store._database.run(
+            """INSERT INTO rule_revision (site_id, revision, overrides, effective_version, updated_ms, updated_by)
+                VALUES ('st_1', $1, '{}', 'v', $2, 'a')""",
+            revision,
+            clock.now_ms() + (DAY_MS if revision > REVISIONS_KEPT + 10 else 0),
+        )
+
+    await pass_time(service_jobs, clock, days=399)
+    assert (await count(store, "credential"), await count(store, "rule_revision")) == (2, REVISIONS_KEPT + 20)
+    await pass_time(service_jobs, clock, days=1, hours=2)
+    assert await count(store, "credential", "id = 'cred_1'") == await count(store, "credential") == 1
+    assert await count(store, "rule_revision") == REVISIONS_KEPT + 10
+    await pass_time(service_jobs, clock, days=900)
+    assert await count(store, "rule_revision", f"revision > {20}") == await count(store, "rule_revision") == 50

@@ -49,7 +49,7 @@ def test_a_repeated_piece_is_read_or_blocked_soon(piece: str, start: str) -> Non
     text = start + piece * (room // len(piece.encode()))
 
     began_s = time.process_time()
-    result = checked(read_draft(RulesRequest(rule_set_text=text)))
+    result = checked(read_draft(RulesRequest(rule_set_text=text)), 0)
 
     assert time.process_time() - began_s < MOST_S
     assert not result.valid
@@ -76,7 +76,7 @@ def test_the_largest_valid_set_is_checked_soon() -> None:
     assert len(text) > RULE_SET_TEXT_BYTES * 0.8
 
     began_s = time.process_time()
-    result = checked(read_draft(RulesRequest(rule_set_text=text)))
+    result = checked(read_draft(RulesRequest(rule_set_text=text)), 0)
 
     assert time.process_time() - began_s < MOST_S
     assert result.valid
@@ -86,7 +86,7 @@ def test_the_largest_valid_set_is_checked_soon() -> None:
 @settings(max_examples=300, deadline=None)
 @given(st.text(alphabet=st.sampled_from("ab1:-?,[]{}\"'&*!|>%@`#~ \n\t\\/.0xé\u2028"), max_size=60))
 def test_any_text_is_read_or_blocked(text: str) -> None:
-    result = checked(read_draft(RulesRequest(rule_set_text=text)))
+    result = checked(read_draft(RulesRequest(rule_set_text=text)), 0)
 
     assert not result.valid
     assert result.errors

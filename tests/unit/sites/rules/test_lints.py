@@ -190,7 +190,10 @@ def asks_for_globs(item: dict[str, Any]) -> bool:
 def shown(said: Witness) -> dict[str, Any]:
     """Return a witness as the reference reads requests."""
     defaults = {"address": "192.0.2.1", "method": "GET", "host": "other.example", "path": "/other"}
+    pairs = dict(said.query or {})
+    pairs |= {f"filler{number}": "x" for number in range((said.parameters or 0) - len(pairs))}
     return {
+        "query": "&".join(f"{name}={value}" for name, value in pairs.items()),
         "labels": frozenset(said.labels),
         "scores": said.scores,
         "route": said.route,

@@ -130,7 +130,7 @@ def test_an_explanation_names_the_condition_that_does_not_hold_and_what_could() 
     def read_traits(predicates: Predicates | None) -> Any:
         return traits_of(compile_rules(effective), request) if predicates else None
 
-    report = explain(effective, SampleFacts(labels=(), scores={}, route="*", action=None, read_traits=read_traits))
+    report = explain(effective, SampleFacts(labels=(), scores={}, route="*", action=None, read_traits=read_traits), 0)
 
     assert [(each.rule, each.matched) for each in report.trace] == [
         ("r0", False),

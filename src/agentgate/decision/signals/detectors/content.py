@@ -27,8 +27,12 @@ LINK_STARTS = ("http://", "https://", "www.", "[url")
 # Two matches of one link.
 COUNTED_TWICE = ("://www.", "[url=http", "[url]http")
 MARKUP = ("<a ", "<script", "<iframe", "[url=", "[link=")
-# Characters that show nothing or turn the direction of writing. The joiners that emoji and Persian need are not here.
-HIDDEN = re.compile("[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
+# Characters that show nothing or turn the direction of writing. The joiners that emoji and Persian need, and the marks
+# that Arabic and Hebrew keyboards type, are not here.
+HIDDEN = re.compile("[\u200b\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
+# At either end it is a byte order mark: editors and pages add it without the writer.
+BYTE_ORDER_MARK = "\ufeff"
+_EDGES = f"{BYTE_ORDER_MARK} \t\r\n"
 # A Latin letter right beside a Cyrillic or Greek one: no word of any language has both.
 MIXED = re.compile("[A-Za-z][\u0370-\u03ff\u0400-\u04ff]|[\u0370-\u03ff\u0400-\u04ff][A-Za-z]")
 
@@ -61,7 +65,7 @@ def _characters(text: str) -> Iterator[str]:
     if len(text) > LONG_CHARACTERS:
         yield "content.long"
     if not text.isascii():
-        if HIDDEN.search(text):
+        if HIDDEN.search(text.strip(_EDGES)):
             yield "content.hidden_characters"
         if MIXED.search(text):
             yield "content.mixed_scripts"

@@ -13,8 +13,10 @@ from agentgate.sites.rules.patterns.glob import Glob, read_folded_glob, read_pro
 from agentgate.sites.rules.patterns.networks import NetworkSet, read_strict_network
 
 NETWORK, USER_AGENT, HEADER, METHOD, PATH, HOST = "network", "user_agent", "header", "method", "path", "host"
+# One parameter of the query; and how many there are.
+PARAMETER, PARAMETERS = "parameter", "parameters"
 # Parts that only a visitor's request to the site has; the browser check and submissions go to the service.
-OF_PAGE = frozenset((HEADER, METHOD, PATH, HOST))
+OF_PAGE = frozenset((HEADER, METHOD, PATH, HOST, PARAMETER, PARAMETERS))
 USER_AGENT_HEADER = "user-agent"
 
 
@@ -22,8 +24,8 @@ class Predicate(NamedTuple):
     """One list of a match: its subject, and the entries of which one must hold."""
 
     subject: str
-    # The header that is meant, in lower case; empty for every other subject.
-    header: str
+    # The header, in lower case, or the parameter; empty for every other subject.
+    name: str
     entries: tuple[str, ...]
 
 
@@ -38,7 +40,18 @@ class HeaderPredicate(NamedTuple):
 class Predicates:
     """The predicates of a rule set. A set without any has none of these."""
 
-    __slots__ = ("_hosts", "_networks", "all", "bits", "headers", "methods", "paths", "unknown_bits")
+    __slots__ = (
+        "_hosts",
+        "_networks",
+        "all",
+        "amounts",
+        "bits",
+        "headers",
+        "methods",
+        "parameters",
+        "paths",
+        "unknown_bits",
+    )
 
     def __init__(self, bits: Mapping[Predicate, int]) -> None:
         self.bits = dict(bits)
@@ -49,11 +62,14 @@ class Predicates:
         self._hosts = tuple((tuple(map(read_folded_glob, each.entries)), bit) for each, bit in self._of(HOST))
         self.headers = tuple(
             [_header(each, USER_AGENT_HEADER, bit, read_program_glob) for each, bit in self._of(USER_AGENT)]
-            + [_header(each, each.header, bit, read_folded_glob) for each, bit in self._of(HEADER)]
+            + [_header(each, each.name, bit, read_folded_glob) for each, bit in self._of(HEADER)]
         )
         self.methods = tuple((frozenset(each.entries), bit) for each, bit in self._of(METHOD))
         # As written; `request_matcher` interprets paths.
         self.paths = tuple((each.entries, bit) for each, bit in self._of(PATH))
+        # `query_matcher` interprets queries.
+        self.parameters = tuple(self._of(PARAMETER))
+        self.amounts = tuple(self._of(PARAMETERS))
         # A stored event knows nothing of these.
         self.unknown_bits = sum(self.bits.values())
 

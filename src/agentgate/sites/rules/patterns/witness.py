@@ -20,6 +20,8 @@ from agentgate.sites.rules.patterns.predicates import (
     HOST,
     METHOD,
     NETWORK,
+    PARAMETER,
+    PARAMETERS,
     PATH,
     USER_AGENT,
     USER_AGENT_HEADER,
@@ -32,6 +34,7 @@ _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _HOSTS = ("shop.example", "www.shop.example", "other.example")
 _PATHS = ("/", "/x", "/y/z", "/q.html")
 _FILLINGS = ("", "x", "/x", "x/y")
+_MOST_PARAMETERS = 10**6
 # How many ways to meet several globs at once are tried.
 _MOST_TRIES = 64
 # A path that every server reads alike.
@@ -52,22 +55,29 @@ _Topic = tuple[str, str]
 def find_request(holding: Iterable[Predicate], failing: Iterable[Predicate]) -> RequestParts | None:
     """Return a request for which the first hold and the others do not; None when none is found."""
     parts: RequestParts = {}
-    headers: dict[str, str] = {}
-    for (subject, header), (wanted, unwanted) in _by_topic(holding, failing).items():
-        if subject == HEADER:
+    named: dict[str, dict[str, str]] = {HEADER: {}, PARAMETER: {}}
+    for (subject, name), (wanted, unwanted) in _by_topic(holding, failing).items():
+        if subject in named:
             if not wanted:
-                # A header that is not there fits nothing.
+                # A header or parameter that is not there fits nothing.
                 continue
             value = _find_text(wanted, unwanted, _texts(wanted, ()))
             if value is None:
                 return None
-            headers[header] = value
+            named[subject][name] = value
+            continue
+        if subject == PARAMETERS:
             continue
         found = _FINDERS[subject](wanted, unwanted)
         if found is None:
             return None
         parts[_FIELDS[subject]] = found
-    return parts | {"headers": headers} if headers else parts
+    least, most = _amounts(holding, failing)
+    if max(least, len(named[PARAMETER])) > most:
+        return None
+    if least > len(named[PARAMETER]):
+        parts["parameters"] = least
+    return parts | {field: named[subject] for subject, field in _NAMED_FIELDS.items() if named[subject]}
 
 
 def is_impossible(holding: Iterable[Predicate], failing: Iterable[Predicate]) -> bool:
@@ -168,6 +178,8 @@ def _address_candidates(inside: list[NetworkSet], outside: list[NetworkSet]) -> 
 def _globs(predicate: Predicate) -> tuple[Glob, ...]:
     if predicate.subject == PATH:
         return tuple(Glob(map(unquote, split_glob(entry))) for entry in predicate.entries)
+    if predicate.subject == PARAMETER:
+        return tuple(Glob(split_glob(entry)) for entry in predicate.entries)
     read = read_program_glob if predicate.subject == USER_AGENT else read_folded_glob
     return tuple(map(read, predicate.entries))
 
@@ -179,6 +191,8 @@ def _folded_globs(predicate: Predicate) -> tuple[Glob, ...]:
 
 def _covers(one: Predicate, other: Predicate) -> bool:
     """Return whether every text that fits the other predicate fits this one."""
+    if one.subject == PARAMETERS:
+        return int(one.entries[0]) <= int(other.entries[0])
     return all(any(glob.covers(each) for glob in _globs(one)) for each in _globs(other))
 
 
@@ -230,6 +244,13 @@ def _find_path(wanted: list[Predicate], unwanted: list[Predicate]) -> str | None
     return _find_text(wanted, unwanted, plain, _matches_path)
 
 
+def _amounts(holding: Iterable[Predicate], failing: Iterable[Predicate]) -> tuple[int, int]:
+    """Return the least and the most parameters that the query may have."""
+    more_than = [int(each.entries[0]) for each in holding if each.subject == PARAMETERS]
+    at_most = [int(each.entries[0]) for each in failing if each.subject == PARAMETERS]
+    return max(more_than, default=-1) + 1, min(at_most, default=_MOST_PARAMETERS)
+
+
 _FINDERS: dict[str, Callable[[list[Predicate], list[Predicate]], str | None]] = {
     NETWORK: _find_address,
     METHOD: _find_method,
@@ -237,3 +258,4 @@ _FINDERS: dict[str, Callable[[list[Predicate], list[Predicate]], str | None]] = 
     PATH: _find_path,
 }
 _FIELDS = {NETWORK: "address", METHOD: "method", HOST: "host", PATH: "path"}
+_NAMED_FIELDS = {HEADER: "headers", PARAMETER: "query"}

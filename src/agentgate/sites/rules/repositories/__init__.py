@@ -49,6 +49,21 @@ class RuleStore(Repository):
             most,
         )
 
+    async def list_old(self, before_ms: int, *, newest: int, most: int) -> list[tuple[str, int]]:
+        """Return site and number of some revisions that had so many successors before a moment."""
+        rows = await self._session.all(
+            """SELECT old.site_id, old.revision FROM rule_revision AS later
+                JOIN rule_revision AS old ON old.site_id = later.site_id AND old.revision = later.revision - $2
+                WHERE later.updated_ms < $1 ORDER BY later.updated_ms LIMIT $3""",
+            before_ms,
+            newest,
+            most,
+        )
+        return [(site_id, revision) for site_id, revision in rows]
+
+    async def delete_revisions(self, revisions: Sequence[tuple[str, int]]) -> None:
+        await self._session.run_many("DELETE FROM rule_revision WHERE site_id = $1 AND revision = $2", revisions)
+
     async def save_rules(self, site_id: str, rules: StoredRules) -> bool:
         """Insert a revision; False, and no change, unless it follows the present one."""
         values: tuple[Value, ...] = (

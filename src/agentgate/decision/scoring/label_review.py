@@ -1,0 +1,163 @@
+"""Review of labels: which ones to look at again, the most doubtful first. Nothing is dropped; operators decide.
+
+A label is doubtful if labels of other visitors, and of other users, predict the opposite, or if it is `human` and the
+evidence contradicts that. The second holds even if an attacker set every label with a trait.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from math import exp, log
+
+from msgspec import Struct
+
+from agentgate.decision.scoring.directions import AGAINST, DECISIVE, FOR, direction_of
+from agentgate.decision.scoring.features import SCORE_LABELS
+from agentgate.decision.signals.families import families_of
+
+# From this on a label is listed.
+DOUBTFUL = 0.5
+# How evidence alone contradicts a label `human`: one trait that the default rules challenge, or each other family.
+CONTRADICTED, PER_FAMILY, CLEARED = 0.9, 0.35, 0.5
+# Fewer labels of others than this of a class cannot judge a user's labels.
+LEAST_OF_OTHERS = 20
+_SMOOTHING = 0.5
+_MOST_MARGIN = 30.0
+REASONS = ("disagrees", "contradicts")
+
+
+class ReviewedLabel(Struct, frozen=True, gc=False):
+    """A label as the review sees it. `target` is 1 for what a model is to find."""
+
+    decision: str
+    target: int
+    labels: tuple[str, ...]
+    visitor: str
+    actor: str
+    source: str
+
+
+class Suspect(Struct, frozen=True, gc=False):
+    """A label to look at again. `score` is the prediction of the other labels: 1 is a bot."""
+
+    decision: str
+    doubt: float
+    score: float
+    reasons: tuple[str, ...]
+
+
+class GroupShare(Struct, frozen=True, gc=False):
+    """Labels of one user, or from one source, and how many of them are doubtful."""
+
+    name: str
+    labels: int
+    doubtful: int
+
+
+class Review(Struct, frozen=True):
+    """Suspects, the most doubtful first, and their shares by user and by source."""
+
+    labels: int
+    suspects: tuple[Suspect, ...]
+    actors: tuple[GroupShare, ...]
+    sources: tuple[GroupShare, ...]
+
+
+def review(items: Sequence[ReviewedLabel], scores: Sequence[float] | None = None) -> Review:
+    """Rank labels; `scores` of a model that saw none of the visitor's labels count too."""
+    predicted = predict(items)
+    found = []
+    for at, (item, by_others) in enumerate(zip(items, predicted, strict=True)):
+        known = [by_others] if scores is None else [by_others, float(scores[at])]
+        disagrees = max(abs(item.target - score) for score in known)
+        contradicts = contradiction(item.labels) if item.target == 0 else 0.0
+        doubt = max(disagrees, contradicts)
+        # Between equals, the one of which both are sure comes first.
+        if doubt >= DOUBTFUL:
+            reasons = tuple(
+                name for name, part in zip(REASONS, (disagrees, contradicts), strict=True) if part >= DOUBTFUL
+            )
+            score = max(known, key=lambda each: abs(item.target - each))
+            found.append((-(doubt + 0.1 * (disagrees + contradicts)), item, score, reasons, doubt))
+    found.sort(key=lambda each: (each[0], each[1].decision))
+    doubtful = {item.decision for _, item, *_ in found}
+    return Review(
+        labels=len(items),
+        suspects=tuple(
+            Suspect(item.decision, round(doubt, 4), round(score, 4), reasons)
+            for _, item, score, reasons, doubt in found
+        ),
+        actors=_shares((item.actor, item.decision in doubtful) for item in items),
+        sources=_shares((item.source, item.decision in doubtful) for item in items),
+    )
+
+
+def contradiction(labels: Iterable[str]) -> float:
+    """Return how strongly evidence contradicts `human`, 0 to 1."""
+    found = set(labels)
+    families = families_of(found - DECISIVE)
+    strength = min(1.0, PER_FAMILY * len(families) + (CONTRADICTED if DECISIVE & found else 0.0))
+    if any(direction_of(label) == FOR for label in found):
+        strength *= CLEARED
+    return strength
+
+
+def predict(items: Sequence[ReviewedLabel]) -> list[float]:
+    """Return what the labels of others say of each: of other visitors, and of other users if these labeled enough."""
+    everyone = _Counts(items)
+    by_actor: dict[tuple[str, str], _Counts] = {}
+    by_visitor: dict[str, list[ReviewedLabel]] = {}
+    for item in items:
+        by_visitor.setdefault(item.visitor, []).append(item)
+    for key in {(item.actor, item.source) for item in items}:
+        rest = _Counts(item for item in items if (item.actor, item.source) != key)
+        if min(rest.totals) >= LEAST_OF_OTHERS:
+            by_actor[key] = rest
+    scores = []
+    for item in items:
+        counts = by_actor.get((item.actor, item.source), everyone)
+        own = [each for each in by_visitor[item.visitor] if counts is everyone or each.actor != item.actor]
+        scores.append(counts.score(item.labels, without=own))
+    return scores
+
+
+class _Counts:
+    """How often each signal label is on decisions of both classes: naive Bayes that keeps to directions."""
+
+    def __init__(self, items: Iterable[ReviewedLabel]) -> None:
+        self._found: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
+        self.totals = [0, 0]
+        for item in items:
+            self._found[item.target].update(_features(item.labels))
+            self.totals[item.target] += 1
+
+    def score(self, labels: Sequence[str], *, without: Sequence[ReviewedLabel]) -> float:
+        """Return the probability of a bot by the counts without these items."""
+        totals = [total - sum(item.target == at for item in without) for at, total in enumerate(self.totals)]
+        margin = log((totals[1] + 1) / (totals[0] + 1))
+        for label in _features(labels):
+            shares = []
+            for at in (0, 1):
+                left_out = sum(item.target == at and label in item.labels for item in without)
+                shares.append((self._found[at][label] - left_out + _SMOOTHING) / (totals[at] + 2 * _SMOOTHING))
+            weight = log(shares[1] / shares[0])
+            direction = direction_of(label)
+            if direction == AGAINST:
+                weight = max(weight, 0.0)
+            elif direction == FOR:
+                weight = min(weight, 0.0)
+            margin += weight
+        return 1.0 / (1.0 + exp(-max(-_MOST_MARGIN, min(_MOST_MARGIN, margin))))
+
+
+def _features(labels: Iterable[str]) -> set[str]:
+    return {label for label in labels if not label.startswith(SCORE_LABELS)}
+
+
+def _shares(pairs: Iterable[tuple[str, bool]]) -> tuple[GroupShare, ...]:
+    totals: Counter[str] = Counter()
+    doubtful: Counter[str] = Counter()
+    for name, is_doubtful in pairs:
+        totals[name] += 1
+        doubtful[name] += is_doubtful
+    shares = (GroupShare(name, totals[name], doubtful[name]) for name in totals)
+    return tuple(sorted(shares, key=lambda share: (-share.doubtful / share.labels, share.name)))

@@ -1,0 +1,68 @@
+"""Turns: places for work, which accounts take in turn."""
+
+import asyncio
+import contextlib
+from collections import Counter, deque
+from collections.abc import AsyncIterator
+
+
+class Turns:
+    """Lets some pieces of work run at a time, few of them of one account; the others wait for their turn."""
+
+    def __init__(self, places: int, *, of_account: int) -> None:
+        self._places = places
+        self._of_account = of_account
+        self._running: Counter[str] = Counter()
+        # In the order of the next turn.
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+
+    def count(self, account: str) -> int:
+        """Return how many pieces of work an account has here, running or waiting."""
+        return self._running[account] + len(self._waiting.get(account, ()))
+
+    @contextlib.asynccontextmanager
+    async def place(self, account: str) -> AsyncIterator[None]:
+        """Wait for a place of the account."""
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(account, deque()).append(turn)
+        self._give()
+        try:
+            await turn
+            yield
+        finally:
+            if turn.done() and not turn.cancelled():
+                self._running -= Counter((account,))
+            else:
+                self._leave(account, turn)
+            self._give()
+
+    def _give(self) -> None:
+        """Give free places to the accounts whose turn it is."""
+        for account in list(self._waiting):
+            if self._running.total() >= self._places:
+                return
+            if self._running[account] < self._of_account:
+                turn = self._waiting[account].popleft()
+                self._to_end(account)
+                if not turn.cancelled():
+                    self._running[account] += 1
+                    turn.set_result(None)
+        if self._has_turn():
+            self._give()
+
+    def _has_turn(self) -> bool:
+        free = self._running.total() < self._places
+        return free and any(self._running[account] < self._of_account for account in self._waiting)
+
+    def _to_end(self, account: str) -> None:
+        queue = self._waiting.pop(account)
+        if queue:
+            self._waiting[account] = queue
+
+    def _leave(self, account: str, turn: asyncio.Future[None]) -> None:
+        queue = self._waiting.get(account, deque())
+        # Its turn may have come after it was canceled.
+        with contextlib.suppress(ValueError):
+            queue.remove(turn)
+        if not queue:
+            self._waiting.pop(account, None)

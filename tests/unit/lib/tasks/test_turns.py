@@ -1,0 +1,75 @@
+"""Places that accounts take in turn."""
+
+import asyncio
+
+import pytest
+
+from agentgate.lib.tasks.turns import Turns
+
+pytestmark = pytest.mark.anyio
+
+
+async def settle() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def test_an_account_has_few_places_and_others_have_the_rest() -> None:
+    turns, gate, started = Turns(3, of_account=2), asyncio.Event(), list[str]()
+
+    async def work(account: str) -> None:
+        async with turns.place(account):
+            started.append(account)
+            await gate.wait()
+
+    tasks = [asyncio.create_task(work(account)) for account in ("a", "a", "a", "b", "c")]
+    await settle()
+
+    assert started == ["a", "a", "b"]
+    assert (turns.count("a"), turns.count("b"), turns.count("c")) == (3, 1, 1)
+    gate.set()
+    await asyncio.gather(*tasks)
+    assert sorted(started) == ["a", "a", "a", "b", "c"]
+    assert turns.count("a") == 0
+
+
+async def test_accounts_take_turns() -> None:
+    turns, order = Turns(1, of_account=1), list[str]()
+
+    async def work(account: str) -> None:
+        async with turns.place(account):
+            order.append(account)
+            await asyncio.sleep(0)
+
+    await asyncio.gather(*(work(account) for account in ("a", "a", "a", "a", "b", "b", "c")))
+
+    assert order == ["a", "a", "b", "c", "a", "b", "a"]
+
+
+async def test_a_canceled_turn_keeps_no_place() -> None:
+    turns, gate = Turns(1, of_account=1), asyncio.Event()
+
+    async def work() -> str:
+        async with turns.place("a"):
+            await gate.wait()
+            return "done"
+
+    first, second, third = (asyncio.create_task(work()) for _ in range(3))
+    await settle()
+    second.cancel()
+    await settle()
+    first.cancel()
+    gate.set()
+
+    assert await third == "done"
+    assert turns.count("a") == 0
+
+
+async def test_a_failure_frees_the_place() -> None:
+    turns = Turns(1, of_account=1)
+
+    with pytest.raises(ValueError, match="no"):
+        async with turns.place("a"):
+            raise ValueError("no")
+    async with turns.place("a"):
+        assert turns.count("a") == 1
