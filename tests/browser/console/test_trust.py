@@ -96,7 +96,7 @@ def test_a_rule_set_is_restored_through_review(owner: Hand, console: Console) ->
         operator.put(rules, json={"revision": operator.get(rules).json()["revision"]})
 
 
-def test_an_arrow_key_on_the_list_of_roles_promotes_nobody(owner: Hand, console: Console) -> None:
+def test_an_arrow_key_on_the_list_of_roles_does_not_promote(owner: Hand, console: Console) -> None:
     page = owner.page
     console.join(console.invite(f"pia-{owner.name}@example.com", role="member"), "a few words are better")
     open_page(page, f"{console.url}/console/members", "Members")
