@@ -4,13 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 BUILT_FROM := pyproject.toml packages/python-client/pyproject.toml setup.py src/agentgate/http/connection/_head.pyx
 
-.PHONY: run test check soak attack mutants bench lab model screenshots fresh matrix generate lock clean
+.PHONY: run test quick release release-check check soak attack mutants bench lab model screenshots fresh matrix generate lock clean
 
 run: $(VENV)/run.stamp  ## set up, then start the service on the embedded store with a demo site
 	$(BIN)/agentgate serve --demo
 
 test:  ## set up everything, then run every check and test
 	PYTHON="$(PYTHON)" scripts/test
+
+quick: $(VENV)/dev.stamp  ## what a change needs while you work on it, in about three minutes
+	scripts/quick
 
 check: $(VENV)/dev.stamp  ## formatting, lint, types, generated files and prose
 	scripts/check
@@ -49,6 +52,12 @@ matrix:  ## unit, store and API tests on Python 3.11 to 3.14
 
 generate: $(VENV)/dev.stamp  ## OpenAPI documents, TypeScript types and reference pages, from the code
 	$(BIN)/python tools/generate.py
+
+release: $(VENV)/dev.stamp  ## every file of a release in dist, signed with RELEASE_KEY
+	$(BIN)/python -m tools.release_files dist $(if $(RELEASE_KEY),--key $(RELEASE_KEY))
+
+release-check:  ## install each file of dist on bare Debian 12 and 13 and use it
+	scripts/release-check dist
 
 lock: $(VENV)/dev.stamp  ## resolve the dependencies anew and write the lock files
 	scripts/lock

@@ -26,7 +26,7 @@ from agentgate_tools.agent_simulator.sign import (
 REQUESTS = 500
 ROUNDS = 7
 NOW_S = 1_800_000_000
-URL = "https://shop.example/products/1234?colour=blue&size=m"
+URL = "https://shop.example/products/1234?color=blue&size=m"
 COVER = ("@method", "@authority", "@path", "@query", "content-digest", "crawler-max-price", "signature-agent")
 
 

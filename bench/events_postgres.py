@@ -55,7 +55,7 @@ def durable_server(kept: Path | None = None) -> Iterator[tuple[DurableServer, st
         folder = stack.enter_context(_folder("agentgate-bench-")) if kept is None else _kept(kept)
         server = DurableServer(programs, folder)
         if not (folder / "data").exists():
-            server.initialise()
+            server.initialize()
         stack.callback(server.stop)
         server.start()
         run_elsewhere(_make_schema(server.url))

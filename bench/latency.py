@@ -47,7 +47,7 @@ def measure_reads(process: ServeProcess, count: int) -> dict[str, Latency]:
         for _ in range(count // ROUND):
             times_ms["site"] += time_requests(wire, READ, ROUND)
             times_ms["healthz"] += time_requests(wire, HEALTH, ROUND)
-    return {name: summarise(times) for name, times in times_ms.items()}
+    return {name: summarize(times) for name, times in times_ms.items()}
 
 
 def time_requests(wire: Wire, data: bytes, count: int) -> list[float]:
@@ -61,7 +61,7 @@ def time_requests(wire: Wire, data: bytes, count: int) -> list[float]:
     return times_ms
 
 
-def summarise(times_ms: list[float]) -> Latency:
+def summarize(times_ms: list[float]) -> Latency:
     """Return the middle and the slow end."""
     hundredths = statistics.quantiles(times_ms, n=100, method="inclusive")
     return Latency(hundredths[49], hundredths[94], hundredths[98])

@@ -89,7 +89,7 @@ def main() -> None:
     parser.add_argument("--list", type=Path, action="append", default=[], help="A published list in JSON.")
     parser.add_argument("--names", action="append", default=[], help="kind=FILE: names of one kind, one a line.")
     parser.add_argument("--people", type=Path, action="append", default=[])
-    parser.add_argument("--note", default="", help="Names, versions and licences of the lists.")
+    parser.add_argument("--note", default="", help="Names, versions and licenses of the lists.")
     given = parser.parse_args()
     if given.people:
         write_people(given.people)

@@ -105,7 +105,7 @@ def prose_of(path: str, text: str) -> dict[str, list[Block]]:
     if suffix == "json" and path.startswith("docs/openapi/"):
         return {"descriptions": list(_quoted(DESCRIBED, text))}
     if suffix == "json" and (path.endswith("/en.json") or "/en/" in path):
-        return {"catalogues": list(_quoted(VALUE, text))}
+        return {"catalogs": list(_quoted(VALUE, text))}
     if suffix == "py":
         return python(path, text)
     if suffix in {"ts", "tsx", "php"}:

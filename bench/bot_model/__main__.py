@@ -13,7 +13,7 @@ from agentgate.decision.scoring.model_file import ModelFile
 from agentgate.lib.enums import ModelKind, ModelType
 from agentgate.lib.records import json_decoder, to_json
 from agentgate_tools.training.fit import LearnerOptions
-from agentgate_tools.training.labels import LabelledDecision, read_labels
+from agentgate_tools.training.labels import LabeledDecision, read_labels
 from agentgate_tools.training.result import Trained
 from agentgate_tools.training.rows import RowOptions
 from agentgate_tools.training.train import Plan, train
@@ -67,7 +67,7 @@ def held_out(rows: list[Row]) -> set[tuple[str, str]]:
     return set(kinds[1::HELD_OUT_EVERY])
 
 
-def exported(rows: list[Row], sessions: list[Row]) -> list[LabelledDecision]:
+def exported(rows: list[Row], sessions: list[Row]) -> list[LabeledDecision]:
     """Return rows as training reads labels."""
     programs = [row for row in rows if row.source == "programs"] * (PROGRAM_COPIES - 1)
     numbered = [*rows, *programs, *(row for row in sessions for _ in range(SESSION_COPIES))]

@@ -1,6 +1,6 @@
 """Every route is called once on PostgreSQL by somebody who may, with IDs of real things: its SQL is understood there.
 
-What each route answers to whom is tested on the embedded store (`authorisation/test_table.py`), and most of the API's
+What each route answers to whom is tested on the embedded store (`authorization/test_table.py`), and most of the API's
 tests run there only; `tests/conftest.py` says which run on both.
 """
 

@@ -27,7 +27,7 @@ LOOKS = {
     "right to left": {"theme": "light", "lang": "ar", "dir": "rtl"},
     "compact": {"theme": "light", "size": "compact"},
     "zoomed": {"theme": "light", "zoomed": True},
-    "forced colours": {"theme": "light", "forced_colors": "active"},
+    "forced colors": {"theme": "light", "forced_colors": "active"},
     "reduced motion, narrow": {"theme": "dark", "reduced_motion": "reduce", "narrow": True},
 }
 

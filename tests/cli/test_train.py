@@ -172,7 +172,7 @@ def test_without_the_library_the_command_shows_how_to_get_it(tmp_path):
     )  # fmt: skip
 
     assert result.returncode == 2
-    assert "run: pip install 'agentgate-server[train]'" in result.stderr
+    assert "run: pip install scikit-learn" in result.stderr
     assert not (tmp_path / "model.json").exists()
 
 

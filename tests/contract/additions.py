@@ -37,6 +37,12 @@ ADDITIONS = {
     # Challenge and program in one answer.
     "GET /v1/browser/challenge": 7,
     "GET /v1/browser/private-token": 7,
+    # Models: targets of rollback, contributions to a score, labels to look at again and to set, text to score.
+    "GET /v1/admin/models/{kind}/versions": 5,
+    "GET /v1/admin/decisions/{decisionId}/contributions": 5,
+    "GET /v1/admin/labels/review": 5,
+    "GET /v1/admin/labels/queue": 5,
+    "POST /v1/content/score": 5,
     # Decisions taken out and pushed, beside the read models.
     "GET /v1/admin/decisions/export": 6,
     "GET /v1/admin/sites/{siteKey}/webhooks": 6,
@@ -155,8 +161,10 @@ ADDITIONS = {
     "POST /v1/console/sites/{siteKey}/appeals/{appealId}/answer": 9,
     "DELETE /v1/console/sites/{siteKey}/appeals/{appealId}/answer": 9,
     "PUT /v1/console/sites/{siteKey}/appeals/{appealId}/label": 9,
-    # Refused programs, and the open paths that would allow them.
+    # Refused programs, and the allowed paths that would allow them.
     "GET /v1/agent-check": 10,
+    "GET /v1/admin/sites/{siteKey}/ai-traffic": 10,
+    "GET /v1/console/sites/{siteKey}/ai-traffic": 10,
     "GET /v1/sites/{siteKey}/robots.txt": 10,
     "GET /v1/sites/{siteKey}/license.xml": 10,
     "GET /v1/sites/{siteKey}/ai-headers": 10,

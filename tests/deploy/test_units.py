@@ -140,7 +140,7 @@ def test_what_containers_name_exists(name: str) -> None:
 def test_containers_believe_only_the_gateway_of_their_network(name: str) -> None:
     composed: dict[str, Any] = yaml.safe_load((DEPLOY / "container" / name).read_text())
     [network] = composed["networks"]["default"]["ipam"]["config"]
-    [peer, neighbour] = [str(ip_network(network["subnet"])[host]) for host in (1, 7)]
+    [peer, neighbor] = [str(ip_network(network["subnet"])[host]) for host in (1, 7)]
     assert peer == network["gateway"]
 
     for service in (each for each in composed["services"].values() if each["image"] == "agentgate"):
@@ -150,7 +150,7 @@ def test_containers_believe_only_the_gateway_of_their_network(name: str) -> None
         # The visitor's own header is left of the one that the proxy added.
         assert address.find(peer, ["198.51.100.1", "203.0.113.9"]) == "203.0.113.9"
         assert address.find(peer, ["198.51.100.1, 172.17.0.9"]) == "172.17.0.9"
-        for forger in (neighbour, "172.17.0.1", "172.31.255.254", "10.89.0.1", "203.0.113.9"):
+        for forger in (neighbor, "172.17.0.1", "172.31.255.254", "10.89.0.1", "203.0.113.9"):
             assert address.find(forger, ["198.51.100.1"]) == forger
 
 

@@ -30,6 +30,7 @@ SILENT = {
     "POST /v1/browser/verify",
     "POST /v1/siteverify",
     "POST /v1/receipts/verify",
+    "POST /v1/content/score",
     "POST /agent/submit",
     # What stands in for an answer of a site, and what a person says to an agent, who has no account.
     "POST /v1/gateway/check",

@@ -123,13 +123,13 @@ def proxy(url: str) -> Iterator[Proxy]:
         made.close()
 
 
-Behaviour = Callable[[BaseHTTPRequestHandler, bytes], None]
+Behavior = Callable[[BaseHTTPRequestHandler, bytes], None]
 
 
 class OddServer:
     """A server that answers its requests as it is told, one behavior after the other; the last one stays."""
 
-    def __init__(self, *behaviours: Behaviour) -> None:
+    def __init__(self, *behaviors: Behavior) -> None:
         self.bodies: list[bytes] = []
         self.paths: list[str] = []
         odd = self
@@ -141,7 +141,7 @@ class OddServer:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 odd.bodies.append(body)
                 odd.paths.append(self.path)
-                behaviours[min(len(odd.bodies), len(behaviours)) - 1](self, body)
+                behaviors[min(len(odd.bodies), len(behaviors)) - 1](self, body)
 
             do_GET = do_POST  # noqa: N815 - the name that the library calls
 
@@ -163,16 +163,16 @@ class OddServer:
 
 
 @contextlib.contextmanager
-def odd_server(*behaviours: Behaviour) -> Iterator[OddServer]:
+def odd_server(*behaviors: Behavior) -> Iterator[OddServer]:
     """Run a server that behaves as told."""
-    server = OddServer(*behaviours)
+    server = OddServer(*behaviors)
     try:
         yield server
     finally:
         server.close()
 
 
-def answering(status: int, body: bytes, **headers: str) -> Behaviour:
+def answering(status: int, body: bytes, **headers: str) -> Behavior:
     """Return a behavior: one answer."""
 
     def behave(handler: BaseHTTPRequestHandler, _body: bytes) -> None:

@@ -149,9 +149,9 @@ def test_of_many_threads_with_one_token_one_wins(gate):
     assert sorted(outcomes) == ["service"] + ["token_used"] * 63
 
 
-@pytest.mark.parametrize("behaviour", [silent, trickling])
-def test_a_slow_service_costs_no_more_than_the_deadline(behaviour):
-    with odd_server(behaviour) as server:
+@pytest.mark.parametrize("behavior", [silent, trickling])
+def test_a_slow_service_costs_no_more_than_the_deadline(behavior):
+    with odd_server(behavior) as server:
         client = Client(server.url, "ags_x", timeout_s=0.2, retries=1)
         started_s = time.monotonic()
         with pytest.raises(Unavailable) as problem:
@@ -163,7 +163,7 @@ def test_a_slow_service_costs_no_more_than_the_deadline(behaviour):
 
 
 @pytest.mark.parametrize(
-    "behaviour",
+    "behavior",
     [
         answering(200, b"not json"),
         answering(200, b"[]"),
@@ -176,8 +176,8 @@ def test_a_slow_service_costs_no_more_than_the_deadline(behaviour):
         cutting,
     ],
 )
-def test_a_response_that_makes_no_sense_never_counts_as_success(behaviour):
-    with odd_server(behaviour) as server:
+def test_a_response_that_makes_no_sense_never_counts_as_success(behavior):
+    with odd_server(behavior) as server:
         client = Client(server.url, "ags_x", retries=0)
         with pytest.raises(Unavailable):
             client.verify(SHAPED, expected_action="signup")

@@ -19,7 +19,7 @@ def folder(tmp_path):
         tmp_path / "migrations" / "config" / "0001_fruit.sql",
         "CREATE TABLE fruit (id BIGINT PRIMARY KEY, name TEXT);\nINSERT INTO fruit VALUES (1, 'apple; $5');\n",
     )
-    write(tmp_path / "migrations" / "config" / "0002_colour.sql", "ALTER TABLE fruit ADD COLUMN colour TEXT;")
+    write(tmp_path / "migrations" / "config" / "0002_color.sql", "ALTER TABLE fruit ADD COLUMN color TEXT;")
     return tmp_path / "migrations"
 
 
@@ -39,7 +39,7 @@ async def empty(empty_backend):
 async def test_pending_files_are_applied_in_order_and_then_no_longer_pending(empty, folder):
     assert [migration.name for migration in await pending(empty, "config", folder=folder)] == [
         "0001_fruit.sql",
-        "0002_colour.sql",
+        "0002_color.sql",
     ]
     heard = []
 
@@ -48,7 +48,7 @@ async def test_pending_files_are_applied_in_order_and_then_no_longer_pending(emp
     assert [migration.number for migration in applied] == [1, 2]
     assert heard == applied
     assert await pending(empty, "config", folder=folder) == []
-    assert await empty.all("SELECT id, name, colour FROM fruit") == [(1, "apple; $5", None)]
+    assert await empty.all("SELECT id, name, color FROM fruit") == [(1, "apple; $5", None)]
     assert await empty.all("SELECT set_name, number, name, checksum, applied_ms FROM schema_migration") == [
         ("config", migration.number, migration.name, migration.checksum, CLOCK.now_ms()) for migration in applied
     ]
@@ -94,23 +94,23 @@ async def test_sets_are_counted_apart(empty, folder):
 
 async def test_a_changed_file_is_rejected(empty, folder):
     await apply(empty, "config", clock=CLOCK, folder=folder)
-    write(folder / "config" / "0002_colour.sql", "ALTER TABLE fruit ADD COLUMN color TEXT;")
+    write(folder / "config" / "0002_color.sql", "ALTER TABLE fruit ADD COLUMN shade TEXT;")
 
-    with pytest.raises(MigrationRefused, match=r"0002_colour\.sql was changed"):
+    with pytest.raises(MigrationRefused, match=r"0002_color\.sql was changed"):
         await apply(empty, "config", clock=CLOCK, folder=folder)
 
 
 async def test_a_database_of_a_newer_release_is_rejected(empty, folder):
     await apply(empty, "config", clock=CLOCK, folder=folder)
-    (folder / "config" / "0002_colour.sql").unlink()
+    (folder / "config" / "0002_color.sql").unlink()
 
-    with pytest.raises(MigrationRefused, match=r"0002_colour\.sql was applied by a newer release"):
+    with pytest.raises(MigrationRefused, match=r"0002_color\.sql was applied by a newer release"):
         await pending(empty, "config", folder=folder)
 
 
 async def test_a_file_put_before_one_already_applied_is_rejected(empty, folder):
     (folder / "config" / "0001_fruit.sql").rename(folder / "config" / "0003_fruit.sql")
-    (folder / "config" / "0002_colour.sql").unlink()
+    (folder / "config" / "0002_color.sql").unlink()
     await apply(empty, "config", clock=CLOCK, folder=folder)
     write(folder / "config" / "0002_late.sql", "CREATE TABLE late (id BIGINT);")
 
@@ -119,14 +119,14 @@ async def test_a_file_put_before_one_already_applied_is_rejected(empty, folder):
 
 
 async def test_a_variant_replaces_the_plain_file_for_its_dialect(empty, empty_backend, folder):
-    write(folder / "config" / "0002_colour.postgres.sql", "ALTER TABLE fruit ADD COLUMN colour JSONB;")
+    write(folder / "config" / "0002_color.postgres.sql", "ALTER TABLE fruit ADD COLUMN color JSONB;")
     write(folder / "config" / "0003_index.sqlite.sql", "CREATE INDEX fruit_name ON fruit (name);")
 
     applied = await apply(empty, "config", clock=CLOCK, folder=folder)
 
     assert [migration.name for migration in applied] == {
-        "sqlite": ["0001_fruit.sql", "0002_colour.sql", "0003_index.sqlite.sql"],
-        "postgres": ["0001_fruit.sql", "0002_colour.postgres.sql"],
+        "sqlite": ["0001_fruit.sql", "0002_color.sql", "0003_index.sqlite.sql"],
+        "postgres": ["0001_fruit.sql", "0002_color.postgres.sql"],
     }[empty_backend.dialect]
 
 

@@ -4,6 +4,7 @@ Nothing of `agentgate.sites.rules` is used here but the managed groups' files.
 """
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -82,21 +83,20 @@ def applies(routes: list[str], request: dict[str, Any]) -> bool:
     return False
 
 
+# The meaning of each condition on labels and scores. A new condition is a line here.
+MEANINGS: dict[str, Callable[[Any, dict[str, Any], dict[str, Any]], bool]] = {
+    "all_labels": lambda given, _, request: all(label in request["labels"] for label in given),
+    "any_labels": lambda given, _, request: any(label in request["labels"] for label in given),
+    "none_labels": lambda given, _, request: not any(label in request["labels"] for label in given),
+    "any_prefix": lambda given, _, request: any(starts(label, each) for label in request["labels"] for each in given),
+    "score": lambda kind, match, request: request["scores"].get(kind, -1.0) >= match["min_score"],
+}
+
+
 def matches(match: dict[str, Any], request: dict[str, Any]) -> bool:
     """Say whether every condition of a match holds."""
-    labels = request["labels"]
-    if "all_labels" in match and not all(label in labels for label in match["all_labels"]):
-        return False
-    if "any_labels" in match and not any(label in labels for label in match["any_labels"]):
-        return False
-    if "none_labels" in match and any(label in labels for label in match["none_labels"]):
-        return False
-    if "any_prefix" in match and not any(starts(label, prefix) for label in labels for prefix in match["any_prefix"]):
-        return False
-    if "score" in match:
-        score = request["scores"].get(match["score"])
-        return score is not None and score >= match["min_score"] and request_matches(match, request)
-    return request_matches(match, request)
+    known = (holds(match[key], match, request) for key, holds in MEANINGS.items() if key in match)
+    return all(known) and request_matches(match, request)
 
 
 def starts(label: str, prefix: str) -> bool:

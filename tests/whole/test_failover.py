@@ -28,7 +28,7 @@ BACK_S = 10.0
 class Standby(PostgresServer):
     """A server that follows another one until it is promoted."""
 
-    def initialise_from(self, primary: PostgresServer) -> None:
+    def initialize_from(self, primary: PostgresServer) -> None:
         """Copy the other one's data folder, and follow it."""
         command = [self._programs / "pg_basebackup", "--pgdata", self._folder / "data", "--write-recovery-conf"]
         options = ["--dbname", primary.url, "--checkpoint", "fast", "--no-sync"]
@@ -47,7 +47,7 @@ def standby_of(primary: PostgresServer) -> Iterator[Standby]:
         pytest.skip("there is no pg_basebackup")
     with _folder("agentgate-standby-") as folder:
         server = Standby(programs, folder)
-        server.initialise_from(primary)
+        server.initialize_from(primary)
         with started(server):
             yield server
 

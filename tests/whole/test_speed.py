@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.latency import READ, fill, summarise, time_requests
+from bench.latency import READ, fill, summarize, time_requests
 from bench.wire import connected
 from tests.support.processes import serving
 
@@ -19,10 +19,10 @@ def test_half_of_all_admin_reads_on_the_embedded_store_take_less_than_five_milli
     with serving(tmp_path) as process:
         fill(process)
         with connected(process.admin_url) as wire:
-            best = summarise(time_requests(wire, READ, REQUESTS))
+            best = summarize(time_requests(wire, READ, REQUESTS))
             # The best of several rounds, because other tests use the machine meanwhile.
             for _ in range(MOST_ROUNDS - 1):
-                best = min(best, summarise(time_requests(wire, READ, REQUESTS)))
+                best = min(best, summarize(time_requests(wire, READ, REQUESTS)))
     with capsys.disabled():
         sys.stdout.write(f"\nadmin read: p50 {best.p50_ms:.2f} ms, p95 {best.p95_ms:.2f} ms\n")
     assert best.p50_ms < MOST_P50_MS

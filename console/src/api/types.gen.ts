@@ -184,13 +184,47 @@ export type AgentPolicyDefault = "allow" | "block" | "challenge";
 /** Result of the verification of an agent. */
 export type AgentVerdict = "invalid" | "unsigned" | "unverified" | "verified";
 
+/** Requests of verified operators and agents by the decision of the site's AI use or agent policy. */
+export interface AiDecisions {
+  allowed: number;
+  challenged: number;
+  blocked: number;
+}
+
 /** Header lines that a site adds to its pages; none before its owner has decided about AI use. */
 export interface AiHeaders {
   headers: Record<string, string>;
 }
 
+/**
+ * AI traffic of a site in a range.
+ *
+ * `uses` counts verified requests by purpose: the requests that a change of `aiUse` affects. `operators` were verified
+ * by network, `agents` by signature or not at all.
+ */
+export interface AiTraffic {
+  siteKey: string;
+  from: string;
+  to: string;
+  verification: AiVerification;
+  decisions: AiDecisions;
+  uses: Record<string, number>;
+  operators: NamedCount[];
+  agents: NamedCount[];
+  eventsFrom?: string;
+}
+
 /** A site's setting for one purpose of AI operators and agents. */
 export type AiUseChoice = "allow" | "block" | "challenge" | "price";
+
+/** Requests by the proof of their sender. `claimed` includes those that the address proved or refuted. */
+export interface AiVerification {
+  claimed: number;
+  verifiedBySignature: number;
+  verifiedByNetwork: number;
+  forged: number;
+  unchecked: number;
+}
 
 /** The process runs. */
 export interface Alive {
@@ -577,6 +611,32 @@ export interface ConfirmInput {
 /** A permission that a console route requires. */
 export type ConsolePermission = "account:delete" | "account:write" | "analytics:read" | "audit:read" | "members:read" | "members:write" | "sites:read" | "sites:write" | "tokens:write";
 
+/** A text to score, as the visitor submitted it. */
+export interface ContentInput {
+  text: string;
+}
+
+/** Score of a text, 0 to 1, with its `content.*` labels and the model's version. */
+export interface ContentScore {
+  score: number;
+  labels: string[];
+  modelVersion: string;
+}
+
+/** A feature, and the score with it minus the score without it. `meaning` is the label's. */
+export interface Contribution {
+  feature: string;
+  effect: number;
+  meaning: string;
+}
+
+/** The features that changed a score most. Together they need not add up: features act in combination. */
+export interface Contributions {
+  version: string;
+  score: number;
+  contributions: Contribution[];
+}
+
 /** A backend credential, without its secret. One with `expiresAt` was rotated and works until then. */
 export interface Credential {
   id: string;
@@ -728,6 +788,11 @@ export interface Decision {
   operatorLabel?: DecisionLabel;
 }
 
+/** By kind of model. A kind is missing if its version is not kept, or if it reads what is not stored. */
+export interface DecisionContributions {
+  models: Record<string, Contributions>;
+}
+
 /** A decision with its explanation. `ruleCurrent`: the site still has the rule set that decided. */
 export interface DecisionDetail {
   decision: Decision;
@@ -796,6 +861,18 @@ export interface DocsFeedback {
 export interface DocsFeedbackReport {
   days: number;
   items: DocsFeedback[];
+}
+
+/** A label to look at again. `score`: what labels of others predict, 1 is a bot. */
+export interface DoubtfulLabel {
+  decisionId: string;
+  label: DecisionLabelValue;
+  actor: string;
+  source: string;
+  doubt: number;
+  score: number;
+  reasons: string[];
+  signals: string[];
 }
 
 /** The body of every error. `error` is stable; `message` is for people and may change. */
@@ -1075,6 +1152,11 @@ export interface LabelPage {
   nextCursor?: string;
 }
 
+/** Decisions to label, the most useful first: one for each combination of labels. */
+export interface LabelQueue {
+  items: ProposedLabel[];
+}
+
 /**
  * Number of decisions with one label, and the shares that each model scores at 0.5 or above.
  *
@@ -1096,6 +1178,22 @@ export interface LabelRequest {
   decisionId?: string;
   requestId?: string;
   note?: string;
+}
+
+/** Doubtful labels of a site, the most doubtful first. Nothing is changed. */
+export interface LabelReview {
+  labels: number;
+  doubtful: number;
+  items: DoubtfulLabel[];
+  actors: LabelShare[];
+  sources: LabelShare[];
+}
+
+/** Labels of one user or from one source, and how many are doubtful. */
+export interface LabelShare {
+  name: string;
+  labels: number;
+  doubtful: number;
 }
 
 /** The source of a decision label. */
@@ -1637,6 +1735,16 @@ export interface ProbesState {
 /** `acknowledge` promotes a candidate that would newly challenge or block many requests; the audit entry has it. */
 export interface PromoteInput {
   acknowledge?: boolean;
+}
+
+/** A decision to label. Reasons: rules and model disagree, score near a threshold, rare combination of labels. */
+export interface ProposedLabel {
+  decisionId: string;
+  reasons: string[];
+  score: number;
+  outcome: Outcome;
+  labels: string[];
+  alike: number;
 }
 
 /** A public key as a JSON Web Key (RFC 8037). */
@@ -2328,7 +2436,7 @@ export interface SubmittingAgent {
 }
 
 /**
- * Requests of a program that were refused, or would be in enforce mode, and the open path that would allow them.
+ * Requests of a program that were refused, or would be in enforce mode, and the allowed path that would allow them.
  *
  * `path` is masked: `#` for digits, `*` for a segment, `...` for the rest. `program` is a name that anyone can send.
  * `sender` is a known service, and with `proven`, every request came from its published networks. `networks` is the

@@ -16,7 +16,7 @@ export function ruleHref(siteKey: string, rule: string): string {
   return `${siteHref(siteKey, "rules")}?rule=${encodeURIComponent(rule)}`;
 }
 
-/** The settings with a new open path; the owner writes the path if no route of the site names it. */
+/** The settings with a new allowed path; the owner writes the path if no route of the site names it. */
 export function openPathHref(siteKey: string, route: string): string {
   return `${siteHref(siteKey, "settings")}?openPath=${route === "*" ? "" : encodeURIComponent(route)}`;
 }

@@ -1,4 +1,4 @@
-/** Rows of small fields that are edited in place: routes, actions, open paths, agents. */
+/** Rows of small fields that are edited in place: routes, actions, allowed paths, agents. */
 
 import { t } from "../lib/words";
 import { Icon } from "./icons";

@@ -17,7 +17,7 @@ const ROUNDED_PX = 1.5;
 const LEAST_STEP_PX = 3;
 const SHORT_MS = 10;
 const JUMP_PX = 40;
-const CENTRE_PX = 1;
+const CENTER_PX = 1;
 /** What came so shortly before may have been the cause. */
 const CAUSE_MS = 1000;
 /** So much may browser and window manager put around a page that is not in their figures. */
@@ -29,7 +29,7 @@ const pointer = {
   ...{ moves: 0, fractional: 0, still: 0, adrift: 0, coalesced: 0 },
   /** Strokes; that are straight lines; whose steps are all as long; that end in a press without slowing down. */
   ...{ strokes: 0, straight: 0, even: 0, abrupt: 0 },
-  /** Presses of a mouse; shorter than a hand's; after a jump; in the very centre; with a pressure that none has. */
+  /** Presses of a mouse; shorter than a hand's; after a jump; in the very center; with a pressure that none has. */
   ...{ presses: 0, short: 0, jumps: 0, centred: 0, pressure: 0 },
 };
 const typed = { presses: 0, short: 0, letters: 0, codeless: 0, inserts: 0, bare: 0, focused: 0, unled: 0 };
@@ -196,8 +196,8 @@ function press(event: PointerEvent): void {
   const target = event.composedPath()[0] ?? event.target;
   if (!(target instanceof Element)) return;
   const { left, top, width, height } = target.getBoundingClientRect();
-  const centre: Point = [left + width / 2, top + height / 2];
-  if (Math.max(Math.abs(here[0] - centre[0]), Math.abs(here[1] - centre[1])) <= CENTRE_PX) pointer.centred++;
+  const center: Point = [left + width / 2, top + height / 2];
+  if (Math.max(Math.abs(here[0] - center[0]), Math.abs(here[1] - center[1])) <= CENTER_PX) pointer.centred++;
 }
 
 function release(event: PointerEvent): void {

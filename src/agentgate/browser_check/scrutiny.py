@@ -13,7 +13,7 @@ from agentgate.browser_check.private_tokens import PrivateTokens
 from agentgate.browser_check.probes.checker import KEPT_MS, DrawnProbes, ProbeChecker
 from agentgate.browser_check.probes.engines import claim_of
 from agentgate.browser_check.probes.excuses import may_be_excused
-from agentgate.browser_check.probes.judge import UNKNOWN, Judgement, ProbeState
+from agentgate.browser_check.probes.judge import UNKNOWN, Judgment, ProbeState
 from agentgate.browser_check.records import VerifyInput
 from agentgate.browser_check.repository import StoredChallenge
 from agentgate.browser_check.step_up import counts_of, was_counted
@@ -53,7 +53,7 @@ class Findings(Struct, frozen=True):
     """The evidence as signals read it, and the judgment on the answers to probes."""
 
     evidence: dict[str, Any]
-    probes: Judgement
+    probes: Judgment
     # Whether the shown check's answer holds: its own probes, and sums that have grown since it was asked for.
     answer_holds: bool
 
@@ -97,7 +97,7 @@ class Scrutiny:
         """Judge the probes and the evidence that the page sent; with test keys nothing is counted."""
         request = call.request
         given = None if isinstance(body.probes, msgspec.UnsetType) else body.probes
-        judgement = await self.probes.judge(
+        judgment = await self.probes.judge(
             challenge,
             given,
             user_agent=request.header("user-agent"),
@@ -107,7 +107,7 @@ class Scrutiny:
         evidence: dict[str, Any] = {
             "signals": body.signals,
             "instrument": "passed" if proof.instrument else "failed",
-            "probes": judgement.evidence,
+            "probes": judgment.evidence,
         }
         if isinstance(body.interaction, dict):
             evidence["interaction"] = body.interaction
@@ -116,8 +116,8 @@ class Scrutiny:
                 await self._limiter.count(FAILED_BY_VISITOR, page.binding.visitor)
                 await self._limiter.count(FAILED_BY_NETWORK, network_of(request.address))
             evidence["clusters"] = await self._others(call, page, challenge, body, proof)
-        holds = page.test or not proof.answer or await self._holds(call, challenge, body, judgement)
-        return Findings(evidence, judgement, holds)
+        holds = page.test or not proof.answer or await self._holds(call, challenge, body, judgment)
+        return Findings(evidence, judgment, holds)
 
     async def _others(
         self, call: Call, page: AdmittedPage, challenge: StoredChallenge, body: VerifyInput, proof: Proof
@@ -159,7 +159,7 @@ class Scrutiny:
             trial.challenge, user_agent=request.header("user-agent"), address=request.address
         )
 
-    async def _holds(self, call: Call, challenge: StoredChallenge, body: VerifyInput, first: Judgement) -> bool:
+    async def _holds(self, call: Call, challenge: StoredChallenge, body: VerifyInput, first: Judgment) -> bool:
         """Return whether an answer agrees with the counts and probes that only the service knows."""
         answer = body.answer
         if isinstance(answer, msgspec.UnsetType):
@@ -174,7 +174,7 @@ class Scrutiny:
         interaction = body.interaction if isinstance(body.interaction, dict) else {}
         return was_counted(answer.steps, interaction, before) and self._is_engine(call, first, fresh)
 
-    def _is_engine(self, call: Call, first: Judgement, fresh: Judgement) -> bool:
+    def _is_engine(self, call: Call, first: Judgment, fresh: Judgment) -> bool:
         """Return whether the answers are an engine's, or excused."""
         if fresh.state is ProbeState.WRONG:
             return False

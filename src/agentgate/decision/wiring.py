@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from agentgate.decision.scoring.content_endpoints import ContentScorer
 from agentgate.decision.scoring.endpoints import scoring_jobs
 from agentgate.decision.scoring.repository import KeptEvents, ScoreSamples, ScoringStores
 from agentgate.decision.snapshot_refresher import SnapshotRefresher
@@ -37,6 +38,11 @@ class Decisions:
 def wire(foundation: Foundation, stores: DecisionSources, refresher: SnapshotRefresher) -> Decisions:
     """Put together what explains decisions and what models learn from; the refresher has the decider."""
     return Decisions(
-        dependencies={Explainer: refresher, KeptEvents: stores.evidence, ScoreSamples: stores.score_samples},
+        dependencies={
+            ContentScorer: ContentScorer(refresher.sites, refresher.models, refresher.intel),
+            Explainer: refresher,
+            KeptEvents: stores.evidence,
+            ScoreSamples: stores.score_samples,
+        },
         jobs=scoring_jobs(stores.store, stores.events, foundation.clock),
     )

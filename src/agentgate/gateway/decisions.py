@@ -66,7 +66,7 @@ def earns(decided: DecidedCheck, ruling: Ruling) -> bool:
     return not decided.site.whole_site and decided.decision.verdict.rule is None and not decided.protection.opened
 
 
-# Programs that no suggestion offers to allow, and reasons that no open path removes.
+# Programs that no suggestion offers to allow, and reasons that no allowed path removes.
 _NOT_OFFERED = frozenset(
     ("ua.scanner", "ua.automation", "ua.headless", "ua.ai_agent", "agent.search_forged", "agent.operator_forged")
 )
@@ -74,7 +74,7 @@ _NOT_OPENED = frozenset(("rate_limited", "invalid_request"))
 
 
 def may_be_suggested(decided: DecidedCheck, ruling: Ruling) -> bool:
-    """Return whether the request was refused, or would be, by a decision that an open path changes.
+    """Return whether the request was refused, or would be, by a decision that an allowed path changes.
 
     What the owner's own lists and rules refuse is not suggested.
     """

@@ -155,6 +155,18 @@ RECEIPTS = _table(
     ),
 )
 
+CONTENT = _table(
+    "content",
+    ErrorRow("invalid_request", 400, "Send one JSON object of at most 64 KiB with text.", added=True),
+    ErrorRow(
+        "invalid_credential",
+        401,
+        "The secret is missing or invalid. Send an active secret of the site in Authorization: Bearer.",
+        added=True,
+    ),
+    ErrorRow("unavailable", 503, "The text could not be scored. Try again in 5 seconds.", retry_after_s=5, added=True),
+)
+
 # The services whose calls are understood answer everything with 200; `tokens.compat` gives each code its name there.
 COMPAT = _table(
     "compat",

@@ -5,7 +5,7 @@ from agentgate.routes.account import ACCOUNT
 from agentgate.routes.admin import ADMIN
 from agentgate.routes.compat import COMPAT
 from agentgate.routes.console import CONSOLE
-from agentgate.routes.data_plane import AGENTS, BROWSER, HANDOFF, HANDOFF_PAGES, RECEIPTS, SITEVERIFY
+from agentgate.routes.data_plane import AGENTS, BROWSER, CONTENT, HANDOFF, HANDOFF_PAGES, RECEIPTS, SITEVERIFY
 from agentgate.routes.gateway import GATEWAY
 from agentgate.routes.pages import CUSTOMER_PAGES, OPERATOR_PAGES
 from agentgate.routes.public import DOCUMENTATION, OPERATIONS, PUBLIC
@@ -17,6 +17,7 @@ PUBLIC_LISTENER = (
     SITEVERIFY,
     GATEWAY,
     RECEIPTS,
+    CONTENT,
     AGENTS,
     HANDOFF,
     HANDOFF_PAGES,

@@ -2,6 +2,7 @@
 
 from agentgate.browser_check.probes import endpoints as probes
 from agentgate.decision.scoring import endpoints as scoring
+from agentgate.decision.scoring import insight_endpoints as insight
 from agentgate.decision.scoring import model_endpoints as models
 from agentgate.decision.signals import endpoints as detect
 from agentgate.http.surface import Surface, delete, get, patch, post, put
@@ -72,6 +73,14 @@ ADMIN = Surface(
             "/decisions/{decisionId}/label", scoring.end_decision_label, scope=site_in_query, refuses=("not_found",)
         ),
         get("/labels", scoring.list_labels, scope=site_in_query),
+        get("/labels/review", insight.review_labels, scope=site_in_query),
+        get("/labels/queue", insight.list_label_queue, scope=site_in_query),
+        get(
+            "/decisions/{decisionId}/contributions",
+            insight.read_contributions,
+            scope=site_in_query,
+            refuses=("not_found",),
+        ),
         post("/labels", scoring.create_label, scope=site_in_query, status=201, refuses=("not_found",)),
         get("/sites/{site}/feature-capture", scoring.read_feature_capture, scope=site_by_id_or_key),
         put("/sites/{site}/feature-capture", scoring.change_feature_capture, scope=site_by_id_or_key),

@@ -3,6 +3,7 @@
 from agentgate.agents import endpoints as agents
 from agentgate.browser_check import endpoints as browser
 from agentgate.browser_check.tokens import endpoints as tokens
+from agentgate.decision.scoring import content_endpoints as content
 from agentgate.http.surface import Surface, get, post
 from agentgate.lib import errors
 from agentgate.lib.limits import BROWSER_BODY_BYTES, SITEVERIFY_BODY_BYTES, SUBMIT_BODY_BYTES
@@ -90,6 +91,20 @@ RECEIPTS = Surface(
     json_only=False,
     document="public",
     table=(post("/verify", tokens.verify_receipt),),
+)
+
+
+CONTENT = Surface(
+    name="content",
+    title="AgentGate content score",
+    prefix="/v1/content",
+    errors=errors.CONTENT,
+    unavailable="unavailable",
+    wrong_query="invalid_request",
+    # The secret is in a header, so there is nothing that a form of another site could use.
+    json_only=False,
+    document="public",
+    table=(post("/score", content.score_content, body_limit=SUBMIT_BODY_BYTES, refuses=("invalid_credential",)),),
 )
 
 

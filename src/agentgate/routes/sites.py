@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from agentgate.agents import endpoints as agents
+from agentgate.events.queries import ai_traffic_endpoints as ai_traffic
 from agentgate.events.queries import endpoints as traffic
 from agentgate.events.queries import export_endpoints as export
 from agentgate.events.webhooks import endpoints as webhooks
@@ -72,6 +73,7 @@ INSTALLATION = scoped(
     get("/install", sites.read_install, guard=SITES_READ),
     get("/health", sites.read_health, guard=SITES_READ),
     get("/analytics", traffic.read_analytics, guard=ANALYTICS_READ),
+    get("/ai-traffic", ai_traffic.read_ai_traffic, guard=ANALYTICS_READ),
     get(
         "/agent-prompt", sites.read_agent_prompt, guard=SITES_READ, media_type="text/markdown", texts=sites.PROMPT_TEXTS
     ),

@@ -32,7 +32,7 @@ from agentgate.sites.rules.effective import summary_of
 QUIET = SiteActivity(today={}, last_event_at=None)
 
 
-def summarise(listed: ListedSite, activity: SiteActivity | None) -> SiteSummary:
+def summarize(listed: ListedSite, activity: SiteActivity | None) -> SiteSummary:
     """Put a site's summary together. `activity`: None while events are unavailable."""
     site = listed.site
     return SiteSummary(
@@ -74,7 +74,7 @@ async def list_summaries(
     """Return the summaries of the sites that a filter finds."""
     listed = await stores.sites.list_sites(wanted, now_ms=now)
     seen = await _list_activity(activity, [each.site.id for each in listed], now)
-    return await off_loop(len(listed), lambda: [summarise(each, seen[each.site.id]) for each in listed])
+    return await off_loop(len(listed), lambda: [summarize(each, seen[each.site.id]) for each in listed])
 
 
 async def read_detail(
@@ -85,7 +85,7 @@ async def read_detail(
     if listed is None:
         raise Refused("site_not_found")
     seen = await _list_activity(activity, [site_id], now)
-    summary = summarise(listed, seen[site_id])
+    summary = summarize(listed, seen[site_id])
     return SiteDetail(
         **{name: getattr(summary, name) for name in summary.__struct_fields__},
         credential_list=await stores.credentials.list_credentials(site_id),

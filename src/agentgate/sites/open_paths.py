@@ -117,7 +117,7 @@ class OpenPath(Struct, frozen=True):
 
 
 class OpenPaths:
-    """A site's open paths."""
+    """A site's allowed paths."""
 
     def __init__(self, entries: Iterable[SiteOpenPath]) -> None:
         self._exact: dict[str, tuple[_Opening, ...]] = {}
@@ -130,7 +130,7 @@ class OpenPaths:
                 self._exact[entry.path] = (*self._exact.get(entry.path, ()), opening)
 
     def find(self, target: str, method: str) -> OpenPath | None:
-        """Return the open path of a target. An empty method is one that the request leaves unclear."""
+        """Return the allowed path of a target. An empty method is one that the request leaves unclear."""
         if not self._exact and not self._below:
             return None
         path = target.partition("?")[0]

@@ -64,7 +64,7 @@ class Reading(Struct, frozen=True):
     """What an answer says, for people, and of which expectations it is a fulfilment."""
 
     shown: str
-    fulfils: frozenset[str]
+    fulfills: frozenset[str]
 
 
 class Result(Struct, frozen=True, kw_only=True):
@@ -177,8 +177,8 @@ def _read_reason(reason: str, *, is_challenge: bool) -> Reading:
     if reason == "service_unavailable":
         return Reading(reason, frozenset((AWAY,)))
     # The site's rules may block or challenge an accepted agent too. A challenge may also be the policy's own.
-    fulfils = {ACCEPTED, CHALLENGED} if is_challenge else {ACCEPTED}
-    return Reading(ACCEPTED if reason == "allowed" else reason, frozenset(fulfils))
+    fulfills = {ACCEPTED, CHALLENGED} if is_challenge else {ACCEPTED}
+    return Reading(ACCEPTED if reason == "allowed" else reason, frozenset(fulfills))
 
 
 def simulate(cases: Iterable[Case], door: Door) -> list[Result]:
@@ -211,16 +211,16 @@ def _try(case: Case, door: Door) -> Result:
     note = ""
     if case.is_repeated:
         first = door.read(door.send(case))
-        if ACCEPTED not in first.fulfils:
+        if ACCEPTED not in first.fulfills:
             note = f"the first of the two responses was {first.shown}"
     answer = door.send(case)
     reading = door.read(answer)
     expected = {ACCEPTED, UNVERIFIED} if case.expected == LEFT_TO_RULES else {case.expected}
-    is_right = not reading.fulfils.isdisjoint(expected)
+    is_right = not reading.fulfills.isdisjoint(expected)
     error = answer.headers.get("crawler-error")
     if is_right and case.error is not None and error not in {case.error, None}:
         is_right, note = False, f"Crawler-Error is {error} instead of {case.error}"
-    elif LIMITED in reading.fulfils and not is_right:
+    elif LIMITED in reading.fulfills and not is_right:
         note = "the agent exceeded its quota; run the simulator again in a minute"
     elif not is_right and not note:
         note = answer.headers.get("x-service-message", "")

@@ -19,6 +19,7 @@ from agentgate.lib.clock import SystemClock, to_rfc3339
 from agentgate.lib.settings.schema import Settings
 from agentgate_tools.commands.command import CommandAnswer, CommandRefused, JsonOption, PrintedTable, command
 from agentgate_tools.commands.parameters import Argument, Option
+from agentgate_tools.commands.progress import Progress
 from agentgate_tools.threat_lists.imports import import_folder, refused_lines
 
 # Under the data folder, when no folder of threat data is set.
@@ -124,13 +125,15 @@ def keep_lists(folder: Path) -> Path:
 def fetch_operators(lists: Path, operators: Iterable[SearchOperator]) -> list[str]:
     """Fetch the lists of operators. Return a line for each that failed; its old list remains active."""
     failed, fetched = [], 0
-    for operator in operators:
-        for number, url in enumerate(operator.lists, start=1):
-            try:
-                _download(url, lists, f"{search_kind(operator)}-{number}.json")
-                fetched += 1
-            except CommandRefused as problem:
-                failed.append(f"{operator.name}: {problem}")
+    with Progress() as progress:
+        for operator in operators:
+            for number, url in enumerate(operator.lists, start=1):
+                progress.show(f"fetching the list of {operator.name}")
+                try:
+                    _download(url, lists, f"{search_kind(operator)}-{number}.json")
+                    fetched += 1
+                except CommandRefused as problem:
+                    failed.append(f"{operator.name}: {problem}")
     if not fetched:
         raise CommandRefused(f"no list could be fetched: {failed[0]}")
     return failed

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from agentgate.lib.enums import ModelKind, ModelType
 from agentgate_tools.commands.command import CommandAnswer, CommandRefused, PrintedTable, read_file
 from agentgate_tools.commands.parameters import Argument, Option
+from agentgate_tools.commands.progress import Progress
 
 if TYPE_CHECKING:
     from agentgate_tools.training.result import Trained
@@ -114,7 +115,7 @@ def _extra_needed() -> Iterator[None]:
         if (missing.name or "").partition(".")[0] not in {"sklearn", "numpy", "scipy"}:
             raise
         raise CommandRefused(
-            f"training needs scikit-learn ({missing.name} is not installed); run: pip install 'agentgate-server[train]'"
+            f"training needs scikit-learn ({missing.name} is not installed); run: pip install scikit-learn"
         ) from None
 
 
@@ -139,8 +140,13 @@ def _train(options: TrainOptions, kind: ModelKind, text: str) -> "tuple[Trained,
         folds=options.folds,
         least_labels=options.min_labels,
     )
-    trained = train(read_labels(text), plan)
-    return trained, report_page(trained)
+    with Progress() as progress:
+        progress.begin("reading the labels")
+        rows = read_labels(text)
+        progress.begin(f"fitting and validating the {options.kind} model in {options.folds} folds")
+        trained = train(rows, plan)
+        progress.begin("writing the report")
+        return trained, report_page(trained)
 
 
 def _read(name: str) -> str:

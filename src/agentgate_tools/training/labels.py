@@ -31,7 +31,7 @@ class TrainingRefused(Exception):  # noqa: N818 - told in one line, not a fault
     """No model can be made. The message says why and what would be right."""
 
 
-class LabelledEvidence(Record, frozen=True, kw_only=True):
+class LabeledEvidence(Record, frozen=True, kw_only=True):
     """What training reads of a decision's evidence; the rest of it is left alone."""
 
     time: Moment
@@ -41,14 +41,14 @@ class LabelledEvidence(Record, frozen=True, kw_only=True):
     features: Mapping[str, float] | None = None
 
 
-class LabelledDecision(Record, frozen=True, kw_only=True):
+class LabeledDecision(Record, frozen=True, kw_only=True):
     """What training reads of one exported decision label."""
 
     decision_id: str
     label: DecisionLabelValue
     source: LabelSource
     updated_at: Moment
-    evidence: LabelledEvidence
+    evidence: LabeledEvidence
     actor: str = ""
 
     @property
@@ -61,13 +61,13 @@ class LabelledDecision(Record, frozen=True, kw_only=True):
 class Example(Struct, frozen=True, kw_only=True):
     """One decision with the answer that the model is to learn."""
 
-    decision: LabelledDecision
+    decision: LabeledDecision
     target: int
 
 
-def read_labels(text: str) -> list[LabelledDecision]:
+def read_labels(text: str) -> list[LabeledDecision]:
     """Read label objects, or pages of them, one after the other; sorted by ID, so that their order is no matter."""
-    latest: dict[str, LabelledDecision] = {}
+    latest: dict[str, LabeledDecision] = {}
     for line, document in _documents(text):
         for item in _items(line, document):
             decision = _decision(line, item)
@@ -77,7 +77,7 @@ def read_labels(text: str) -> list[LabelledDecision]:
     return [latest[key] for key in sorted(latest)]
 
 
-def examples_for(kind: ModelKind, decisions: Sequence[LabelledDecision], *, least: int) -> list[Example]:
+def examples_for(kind: ModelKind, decisions: Sequence[LabeledDecision], *, least: int) -> list[Example]:
     """Choose the labels that answer the question of a model kind; refuse too few, or only one answer."""
     targets = TARGETS[kind]
     examples = [
@@ -101,7 +101,7 @@ def examples_for(kind: ModelKind, decisions: Sequence[LabelledDecision], *, leas
     return examples
 
 
-def has_content(decision: LabelledDecision) -> bool:
+def has_content(decision: LabeledDecision) -> bool:
     """Whether content was inspected when this was decided: it has a score of it, or a label. Good texts have none."""
     scored = decision.evidence.scores or {}
     return ModelKind.CONTENT in scored or any(label.startswith(CONTENT_PREFIX) for label in decision.evidence.labels)
@@ -151,9 +151,9 @@ def _items(line: int, document: Any) -> list[Any]:
     return items
 
 
-def _decision(line: int, item: Any) -> LabelledDecision:
+def _decision(line: int, item: Any) -> LabeledDecision:
     try:
-        decision = convert(item, LabelledDecision)
+        decision = convert(item, LabeledDecision)
     except msgspec.ValidationError as error:
         raise TrainingRefused(f"line {line} is not a decision label: {error}") from None
     for name, value in (decision.evidence.features or {}).items():

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 
 from agentgate.decision.scoring.label_review import Review, ReviewedLabel, review
 from agentgate.lib.enums import ModelKind
-from agentgate_tools.training.labels import TARGETS, LabelledDecision
+from agentgate_tools.training.labels import TARGETS, LabeledDecision
 
 Suspects = Review
 
 
-def suspects_of(decisions: Sequence[LabelledDecision], scores: Iterable[float] | None, kind: ModelKind) -> Review:
+def suspects_of(decisions: Sequence[LabeledDecision], scores: Iterable[float] | None, kind: ModelKind) -> Review:
     """Return the labels to look at again. The order of the scores is that of the decisions."""
     targets = TARGETS[kind]
     items = [

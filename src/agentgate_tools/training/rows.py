@@ -13,7 +13,7 @@ from agentgate.decision.scoring.features import SCORE_LABELS, is_feature
 from agentgate.decision.signals.facts import Observation
 from agentgate.decision.signals.numbers import NUMBERS
 from agentgate.lib.enums import LabelSource
-from agentgate_tools.training.labels import Example, LabelledDecision, TrainingRefused
+from agentgate_tools.training.labels import Example, LabeledDecision, TrainingRefused
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
@@ -89,7 +89,7 @@ def rows_for(examples: Sequence[Example], options: RowOptions) -> TrainingRows:
     )
 
 
-def observation(decision: LabelledDecision) -> Observation:
+def observation(decision: LabeledDecision) -> Observation:
     """Return a decision's evidence as signals would have made it."""
     return Observation(labels=tuple(sorted(set(decision.evidence.labels))), numbers=_figures(decision) or {})
 
@@ -120,7 +120,7 @@ def _with_figures(examples: Sequence[Example]) -> tuple[list[Example], list[str]
     return captured, sorted(name for name in NUMBERS if is_learned(name))
 
 
-def _figures(decision: LabelledDecision) -> Mapping[str, float] | None:
+def _figures(decision: LabeledDecision) -> Mapping[str, float] | None:
     features = decision.evidence.features
     if features is None:
         return None

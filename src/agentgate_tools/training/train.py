@@ -24,7 +24,7 @@ from agentgate.lib.records import to_json
 from agentgate_tools.training.calibrate import Calibrated, apply, capped, choose, sigmoid
 from agentgate_tools.training.figures import alone, figures_of
 from agentgate_tools.training.fit import Answers, Learned, LearnerOptions, Weighted, fit, innocents, weighted
-from agentgate_tools.training.labels import LabelledDecision, TrainingRefused, examples_for
+from agentgate_tools.training.labels import LabeledDecision, TrainingRefused, examples_for
 from agentgate_tools.training.metadata import metadata_of
 from agentgate_tools.training.result import ByTime, FeatureFact, Ground, Trained
 from agentgate_tools.training.review import suspects_of
@@ -51,14 +51,14 @@ class Plan:
     least_labels: int
 
 
-def train(decisions: Sequence[LabelledDecision], plan: Plan) -> Trained:
+def train(decisions: Sequence[LabeledDecision], plan: Plan) -> Trained:
     """Make a model; refuse with a message that says what is missing."""
     # Sums come out alike on any number of cores only when one thread adds them up; at this size it is quicker too.
     with threadpool_limits(limits=1):
         return _train(decisions, plan)
 
 
-def _train(decisions: Sequence[LabelledDecision], plan: Plan) -> Trained:
+def _train(decisions: Sequence[LabeledDecision], plan: Plan) -> Trained:
     weights = {LabelSource.SYNTHETIC: plan.rows.weight_synthetic, LabelSource.PROBE: plan.rows.weight_probe}
     counted = [decision for decision in decisions if weights.get(decision.source, 1.0) > 0]
     examples = examples_for(plan.kind, counted, least=plan.least_labels)

@@ -122,8 +122,8 @@ def test_a_pre_session_can_be_given_up(service: RunningService, people: Cast) ->
 
 def test_a_code_works_once_and_none_older_than_it(service: RunningService, people: Cast) -> None:
     authenticator, _ = turn_mfa_on(service, people.alice)
-    enrolment = code_now(service, authenticator)
-    assert refusal(begin_with_mfa(service, EMAILS["alice"]).post(FINISH, json={"code": enrolment})) == (
+    enrollment = code_now(service, authenticator)
+    assert refusal(begin_with_mfa(service, EMAILS["alice"]).post(FINISH, json={"code": enrollment})) == (
         401,
         "invalid_code",
     )
@@ -132,7 +132,7 @@ def test_a_code_works_once_and_none_older_than_it(service: RunningService, peopl
 
     again = begin_with_mfa(service, EMAILS["alice"])
 
-    for used in (code, enrolment):
+    for used in (code, enrollment):
         assert refusal(again.post(FINISH, json={"code": used})) == (401, "invalid_code")
     failures = [entry for entry in trail(service) if entry[1] == "signin.failure"]
     assert {(entry[0], entry[2], str(entry[4])) for entry in failures} == {

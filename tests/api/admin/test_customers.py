@@ -231,7 +231,7 @@ def test_a_wrong_change_is_rejected_whole(service: RunningService) -> None:
         ({"limits": {"domains": 1}}, "invalid_request"),
         ({"limits": 5}, "invalid_request"),
         ({"requireMfa": "yes"}, "invalid_request"),
-        ({"colour": "red"}, "invalid_request"),
+        ({"color": "red"}, "invalid_request"),
         ({"id": "acc_1"}, "forbidden_field"),
         ({"status": "deleted"}, "forbidden_field"),
         ({"protected": True}, "forbidden_field"),
@@ -279,7 +279,7 @@ def test_a_customers_site_takes_no_other_customer(service: RunningService) -> No
         ({"name": "S", "createdAt": NOON}, 400, "forbidden_field"),
         ({}, 400, "invalid_site"),
         ({"name": "S", "siteKey": "shop"}, 400, "invalid_site"),
-        ({"name": "S", "colour": "red"}, 400, "invalid_request"),
+        ({"name": "S", "color": "red"}, 400, "invalid_request"),
         ({"name": "S", "siteKey": "site_shop"}, 409, "site_key_taken"),
     ):
         assert refusal(service.operator.post(f"{CUSTOMERS}/{acme}/sites", json=body)) == (status, code), body

@@ -124,7 +124,7 @@ def test_parameters_are_checked_like_the_ones_of_the_list(service: RunningServic
         ({"outcome": "maybe"}, "invalid_filter"),
         ({"from": "2026-01-01", "to": "2026-03-01"}, "invalid_range"),
         ({"siteKey": "no"}, "invalid_site"),
-        ({"colour": "red"}, "invalid_filter"),
+        ({"color": "red"}, "invalid_filter"),
     ):
         reply = service.operator.get(f"{ADMIN}/export", params={"siteKey": site, **params})
         assert refusal(reply) == (400, code), params

@@ -228,7 +228,7 @@ def test_wanted_programs_are_kept_in_one_spelling_and_audited(service: RunningSe
         ({"routes": [{"method": "POST", "action": "login", "path": "a"}]}, "invalid_site", "routes[0]"),
         ({"routes": [{"method": "POST", "action": "login", "path": "/a?b"}]}, "invalid_site", "routes[0]"),
         ({"actions": {}}, "invalid_site", "routes[0].action"),
-        ({"colour": "red"}, "invalid_request", "colour"),
+        ({"color": "red"}, "invalid_request", "color"),
     ],
 )
 def test_a_wrong_value_is_rejected_and_nothing_changes(

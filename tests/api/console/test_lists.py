@@ -160,7 +160,7 @@ def test_a_backtest_of_addresses_knows_them_by_their_visitors(
     visitors = service.application.refresher.decider.visitors
     service.run(service.application.refresher.sites.await_refresh())
     site_id = service.application.refresher.sites.find(site_key).id  # type: ignore[union-attr]
-    one, neighbour, far = (visitors.find(site_key, f"203.0.{part}") for part in ("113.7", "113.8", "99.1"))
+    one, neighbor, far = (visitors.find(site_key, f"203.0.{part}") for part in ("113.7", "113.8", "99.1"))
     blocked = {"mode": Mode.ENFORCE, "outcome": Outcome.BLOCK, "reasons": ("policy",), "rule": "r", "status": 403}
     missing = {**blocked, "outcome": Outcome.CHALLENGE, "reasons": ("receipt_required",), "ruled": False, "rule": None}
     six = visitors.find(site_key, "2001:db8::1")
@@ -169,7 +169,7 @@ def test_a_backtest_of_addresses_knows_them_by_their_visitors(
         site_id,
         {"visitor": one, **blocked},
         {"visitor": one},
-        {"visitor": neighbour, **missing},
+        {"visitor": neighbor, **missing},
         {"visitor": far, **blocked},
         {"visitor": six, **blocked},
         {"visitor": far, "agent": "GPTBot", "labels": ("agent.verified",), **blocked},

@@ -1,5 +1,6 @@
 """AI operators at the gateway: verified by their networks, forged from others, and what the site's AI use decides."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -157,3 +158,35 @@ def test_an_invalid_use_returns_the_correction(service: RunningService, use: dic
 
     assert answer.status_code == 400
     assert named in answer.json()["message"]
+
+
+@pytest.mark.usefixtures("lists")
+def test_ai_traffic_is_counted_by_proof_purpose_and_decision(service: RunningService) -> None:
+    gate = Gate(service)
+    for name in ("gptbot", "chatgpt-user", "perplexitybot"):
+        ask(gate, PROGRAMS[name][0], OURS)
+    ask(gate, PROGRAMS["gptbot"][0], ELSEWHERE)
+    service.clock.advance(ms=1_000)
+
+    found = _counted(service, gate, claimed=4)
+
+    assert found["verification"] == {
+        "claimed": 4,
+        "verifiedBySignature": 0,
+        "verifiedByNetwork": 3,
+        "forged": 1,
+        "unchecked": 0,
+    }
+    assert found["uses"] == {"search": 1, "agent": 1, "training": 1}
+    assert found["decisions"] == {"allowed": 2, "challenged": 0, "blocked": 1}
+    assert [each["name"] for each in found["operators"]] == ["chatgpt_user", "gptbot", "perplexitybot"]
+
+
+def _counted(service: RunningService, gate: Gate, *, claimed: int) -> dict[str, Any]:
+    """Return the AI traffic once all events are stored."""
+    for _ in range(250):
+        found: dict[str, Any] = service.operator.get(f"/v1/admin/sites/{gate.site_key}/ai-traffic").json()
+        if found["verification"]["claimed"] >= claimed:
+            break
+        time.sleep(0.02)
+    return found

@@ -169,7 +169,7 @@ CLIENTS = [
     ("nobody", HOME, "/", None, {}, CHALLENGED),
     ("Chrome without a window", HOME, "/", HEADLESS, WINDOWLESS, BLOCKED),
     ("a scanner", CLOUD, "/", "sqlmap/1.8.11#stable (https://sqlmap.org)", ANY, BLOCKED),
-    ("Chrome in a data centre", CLOUD, "/", CHROME, BROWSER, CHALLENGED),
+    ("Chrome in a data center", CLOUD, "/", CHROME, BROWSER, CHALLENGED),
 ]
 
 

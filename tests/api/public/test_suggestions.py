@@ -1,4 +1,4 @@
-"""Suggestions from the refused request to the open path and back: what gets into the list, and what accepting opens."""
+"""Suggestions from the refused request to the allowed path and back: what is listed, and what accepting opens."""
 
 from collections.abc import Iterable
 from typing import Any

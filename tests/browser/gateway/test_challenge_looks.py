@@ -13,7 +13,7 @@ NARROW = {"width": 320, "height": 560}
 LOOKS: dict[str, dict[str, Any]] = {
     "light, narrow": {"viewport": NARROW},
     "dark, right to left": {"color_scheme": "dark", "locale": "ar", "viewport": NARROW},
-    "forced colours, no movement": {"forced_colors": "active", "reduced_motion": "reduce", "locale": "de"},
+    "forced colors, no movement": {"forced_colors": "active", "reduced_motion": "reduce", "locale": "de"},
 }
 PASSED_LATELY = "try { sessionStorage.setItem('agentgate:passed', String(Date.now())) } catch {}"
 

@@ -11,7 +11,7 @@ from agentgate.agents.handoff.handoffs import (
     NAME_CHARACTERS,
     VALUE_CHARACTERS,
     read_summary,
-    summarise,
+    summarize,
 )
 
 ANYTHING = st.recursive(
@@ -36,11 +36,11 @@ ANYTHING = st.recursive(
     ],
 )
 def test_content_becomes_plain_lines(content, lines):
-    assert read_summary(summarise(content)) == lines
+    assert read_summary(summarize(content)) == lines
 
 
 def test_what_is_too_long_or_too_much_is_cut_and_shows_it():
-    lines = read_summary(summarise({f"{'n' * 99}{number}": "v" * 999 for number in range(20)}))
+    lines = read_summary(summarize({f"{'n' * 99}{number}": "v" * 999 for number in range(20)}))
 
     assert lines[0] == ("n" * (NAME_CHARACTERS - 1) + "…", "v" * (VALUE_CHARACTERS - 1) + "…")
     assert lines[-1] == ("", "… +8")
@@ -52,7 +52,7 @@ def test_a_summary_that_is_gone_has_no_lines():
 
 @given(content=ANYTHING)
 def test_no_content_makes_a_summary_long_or_hides_anything_in_it(content):
-    summary = summarise(content)
+    summary = summarize(content)
 
     assert len(read_summary(summary)) <= MOST_ENTRIES + 1
     assert all(part.isprintable() or part == "" for line in json.loads(summary) for part in line)

@@ -194,11 +194,11 @@ def test_long_numbers_that_fit_nowhere_do_not_cost_more_than_they_are_long() -> 
 
 
 def test_an_unknown_property_is_named_together_with_those_that_exist() -> None:
-    refused = refusal(b'{"colour":"red"}')
+    refused = refusal(b'{"color":"red"}')
 
     assert refused.code == "bad_request"
     assert refused.message == (
-        "colour is not a known property; this body takes: name, mode, amount, price, at, part, parts, extra."
+        "color is not a known property; this body takes: name, mode, amount, price, at, part, parts, extra."
     )
 
 
@@ -220,7 +220,7 @@ _JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4),
     max_leaves=12,
 )
-_FIELDS = st.sampled_from([*Order.__struct_encode_fields__, "id", "siteKey", "colour", "a`b", ""])
+_FIELDS = st.sampled_from([*Order.__struct_encode_fields__, "id", "siteKey", "color", "a`b", ""])
 # Cut at spaces: what bodies are made of, and what must not be in one.
 _TOKENS = st.sampled_from(
     (
@@ -324,7 +324,7 @@ def test_flags_and_moments_of_a_query_are_not_taken_for_integers() -> None:
         ("mode", "off", "invalid_filter"),
         ("live", "maybe", "invalid_filter"),
         ("since", "9999-12-31T23:59:59-01:00", "invalid_filter"),
-        ("colour", "red", "invalid_filter"),
+        ("color", "red", "invalid_filter"),
         ("from_", "x", "invalid_filter"),
         ("site_key", "site_abcd", "invalid_filter"),
     ],

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from agentgate.lib.enums import Mode, SiteHealthStatus, WidgetMode
 from agentgate.lib.moment import Moment
-from agentgate.sites.detail import QUIET, summarise
+from agentgate.sites.detail import QUIET, summarize
 from agentgate.sites.records import CredentialCounts, Site, SiteAction, SiteRoute
 from agentgate.sites.repository import ListedSite, SiteActivity
 
@@ -45,30 +45,30 @@ def test_what_must_be_done_first_is_what_the_health_shows(active: int, routes: b
     if not active:
         expected = SiteHealthStatus.NO_CREDENTIALS
 
-    summary = summarise(listed(active=active, routes=routes), SEEN if seen else QUIET)
+    summary = summarize(listed(active=active, routes=routes), SEEN if seen else QUIET)
 
     assert summary.health.status == expected
     assert summary.health.last_event_at == (Moment(9) if seen else UNSET)
 
 
 def test_a_credential_that_is_revoked_does_not_count() -> None:
-    assert summarise(listed(active=0, total=4), SEEN).health.status == SiteHealthStatus.NO_CREDENTIALS
+    assert summarize(listed(active=0, total=4), SEEN).health.status == SiteHealthStatus.NO_CREDENTIALS
 
 
 def test_every_outcome_has_a_count_and_what_is_not_known_is_zero() -> None:
-    assert summarise(listed(), SEEN).today == {"allow": 3, "challenge": 0, "block": 0, "drop": 0, "monitored": 0}
-    assert set(summarise(listed(), QUIET).today.values()) == {0}
+    assert summarize(listed(), SEEN).today == {"allow": 3, "challenge": 0, "block": 0, "drop": 0, "monitored": 0}
+    assert set(summarize(listed(), QUIET).today.values()) == {0}
 
 
 def test_two_sites_do_not_share_their_counts() -> None:
-    first, second = summarise(listed(), SEEN), summarise(listed(), QUIET)
+    first, second = summarize(listed(), SEEN), summarize(listed(), QUIET)
 
     assert first.today != second.today
     assert QUIET.today == {}
 
 
 def test_a_summary_has_all_of_the_site_and_its_customers_name() -> None:
-    summary = summarise(listed(), SEEN)
+    summary = summarize(listed(), SEEN)
 
     assert {name: getattr(summary, name) for name in SITE.__struct_fields__} == {
         name: getattr(SITE, name) for name in SITE.__struct_fields__

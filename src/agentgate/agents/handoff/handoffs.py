@@ -41,7 +41,7 @@ VALUE_CHARACTERS = 300
 SummaryLines = list[tuple[str, str]]
 
 
-def summarise(content: Any) -> str:
+def summarize(content: Any) -> str:
     """Return the summary lines as JSON, stored until the person has decided."""
     members = list(content.items()) if isinstance(content, dict) else [("", content)]
     lines = [
@@ -294,7 +294,7 @@ def _new_handoff(
         content_digest=request.content_digest,
         decision_id=request.decision_id,
         user_code=new_user_code(),
-        summary=summarise(request.content),
+        summary=summarize(request.content),
         receipt_id=new_receipt_id(),
         created_ms=now_ms,
         expires_ms=now_ms + LIFETIME_MS,

@@ -13,7 +13,7 @@ from agentgate.browser_check.probes.draw import DrawnProgram, RecentPrograms, dr
 from agentgate.browser_check.probes.engines import BrowserClaim, claim_of
 from agentgate.browser_check.probes.excuses import Excuses
 from agentgate.browser_check.probes.generate import Program, family_of, make_program
-from agentgate.browser_check.probes.judge import FAILURES, Judgement, ProbeState, judge
+from agentgate.browser_check.probes.judge import FAILURES, Judgment, ProbeState, judge
 from agentgate.browser_check.probes.learning import DriftGuard, Learner
 from agentgate.browser_check.probes.pool import AnsweredProgram, Pool, Pools
 from agentgate.browser_check.probes.ticket import AskedProgram, ProbeTicket, seal, unseal
@@ -97,7 +97,7 @@ class ProbeChecker:
         """Draw the probes of the shown check: others than the challenge's own."""
         return self.issue(fresh_of(challenge), user_agent=user_agent, address=address)
 
-    def judge_again(self, challenge: StoredChallenge, given: Any, *, user_agent: str | None) -> Judgement:
+    def judge_again(self, challenge: StoredChallenge, given: Any, *, user_agent: str | None) -> Judgment:
         """Judge the answers to the shown check's probes. It is displayed: somebody pressed its button."""
         return judge_answers(fresh_of(challenge), given, claim_of(user_agent), is_displayed=True)
 
@@ -107,13 +107,13 @@ class ProbeChecker:
 
     async def judge(
         self, challenge: StoredChallenge, given: Any, *, user_agent: str | None, address: str, is_displayed: bool
-    ) -> Judgement:
+    ) -> Judgment:
         """Judge the answers of a verification. Of several for one challenge, the first answers count."""
         key = f"probes:{challenge.id}"
         if challenge.attempts > 1:
             kept = await self._shared_cache.get(key)
             if kept is not None:
-                return msgspec.msgpack.decode(kept, type=Judgement)
+                return msgspec.msgpack.decode(kept, type=Judgment)
         judged = judge_answers(challenge, given, claim_of(user_agent), is_displayed=is_displayed)
         self.judged[judged.state.value] += 1
         if judged.state is ProbeState.RIGHT:
@@ -125,7 +125,7 @@ class ProbeChecker:
             await self._limiter.count(FAILED, network_of(address))
         return judged
 
-    def learn(self, judged: Judgement, labels: Iterable[str], *, address: str, now_ms: int) -> None:
+    def learn(self, judged: Judgment, labels: Iterable[str], *, address: str, now_ms: int) -> None:
         """Learn from a session that shows nothing odd: its votes on fresh programs, and how known ones drift."""
         if any(is_odd(label) for label in labels):
             return
@@ -170,21 +170,21 @@ def fresh_of(challenge: StoredChallenge) -> StoredChallenge:
 
 def judge_answers(
     challenge: StoredChallenge, given: Any, claim: BrowserClaim, *, is_displayed: bool = False
-) -> Judgement:
+) -> Judgment:
     """Judge the answers of a page, in whatever shape. Pure.
 
     A page that is displayed lays out what it is asked to: that it could not is no answer.
     """
     if given is None or (given.answers == "none" and is_displayed):
-        return Judgement(state=ProbeState.MISSING if claim.is_able else ProbeState.UNABLE, no_layout=claim.is_able)
+        return Judgment(state=ProbeState.MISSING if claim.is_able else ProbeState.UNABLE, no_layout=claim.is_able)
     ticket = unseal(given.draw, challenge.seed, challenge.id)
     if ticket is None:
         # The draw of another challenge: the answers are copied.
-        return Judgement(state=ProbeState.WRONG, of=0, no_layout=True)
+        return Judgment(state=ProbeState.WRONG, of=0, no_layout=True)
     if isinstance(given.answers, str):
-        return Judgement(state=ProbeState(given.answers))
+        return Judgment(state=ProbeState(given.answers))
     if len(given.answers) != len(ticket.asked) + CHAINS:
-        return Judgement(state=ProbeState.WRONG, of=len(ticket.asked), no_layout=True)
+        return Judgment(state=ProbeState.WRONG, of=len(ticket.asked), no_layout=True)
     return judge(ticket, draw_chains(challenge.seed), given.answers, claim)
 
 

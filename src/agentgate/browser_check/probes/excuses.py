@@ -7,7 +7,7 @@ An engine that is old or new lacks a few words of the programs and still lays ou
 """
 
 from agentgate.browser_check.probes.engines import BrowserClaim
-from agentgate.browser_check.probes.judge import UNKNOWN, Judgement, ProbeState
+from agentgate.browser_check.probes.judge import UNKNOWN, Judgment, ProbeState
 from agentgate.lib.clock import HOUR_MS
 
 # One excuse for so many sessions with evidence; the first in an hour is free.
@@ -16,7 +16,7 @@ EARNED_BY = 100
 LEAST_RIGHT = 2
 
 
-def may_be_excused(claim: BrowserClaim, fresh: Judgement, first: Judgement) -> bool:
+def may_be_excused(claim: BrowserClaim, fresh: Judgment, first: Judgment) -> bool:
     """Return whether a browser of this name may lack evidence, by the shown check's programs."""
     if fresh.state not in UNKNOWN or not claim.can_run:
         return False

@@ -56,7 +56,7 @@ class Vote(Struct, frozen=True):
     right: bool
 
 
-class Judgement(Struct, frozen=True, kw_only=True):
+class Judgment(Struct, frozen=True, kw_only=True):
     """Judgment on the answers to a draw."""
 
     state: ProbeState
@@ -84,7 +84,7 @@ class Judgement(Struct, frozen=True, kw_only=True):
 Given = Sequence[Sequence[int] | None]
 
 
-def judge(ticket: ProbeTicket, chains: Sequence[Chain], answers: Given, claim: BrowserClaim) -> Judgement:
+def judge(ticket: ProbeTicket, chains: Sequence[Chain], answers: Given, claim: BrowserClaim) -> Judgment:
     """Judge the answers to the programs of a ticket, followed by those to the chains."""
     programs = answers[: len(ticket.asked)]
     votes = tuple(
@@ -98,7 +98,7 @@ def judge(ticket: ProbeTicket, chains: Sequence[Chain], answers: Given, claim: B
         state = ProbeState.UNPROVEN
     # A browser does not change between two requests of one check.
     is_other = BrowserClaim(ticket.engine, ticket.version) != claim
-    return Judgement(
+    return Judgment(
         state=state,
         right=right,
         of=len(judged),

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from agentgate.browser_check.probes.dice import Dice
 from agentgate.browser_check.probes.engines import BrowserClaim
 from agentgate.browser_check.probes.generate import SIMPLE, family_of
-from agentgate.browser_check.probes.judge import Judgement, ProbeState, is_right
+from agentgate.browser_check.probes.judge import Judgment, ProbeState, is_right
 from agentgate.browser_check.probes.pool import SEED_BYTES, AnsweredProgram, Pool, PoolAnswer
 from agentgate.lib.clock import DAY_MS, HOUR_MS
 
@@ -54,7 +54,7 @@ class DriftGuard:
     def all_left_out(self) -> list[FamilyKey]:
         return sorted(self._left_out)
 
-    def note(self, judged: Judgement, network: str, now_ms: int) -> None:
+    def note(self, judged: Judgment, network: str, now_ms: int) -> None:
         """Count the answers of a session that shows nothing odd."""
         self._turn(now_ms // DAY_MS)
         if judged.state not in JUDGED or judged.engine is None or judged.version is None:
@@ -157,7 +157,7 @@ class Learner:
         families = {family for pool in known for family in pool.by_family}
         return families > set(SIMPLE) and sum(len(pool.programs) for pool in known) >= LEAST_PROGRAMS
 
-    def vote(self, judged: Judgement, network: str, now_ms: int) -> None:
+    def vote(self, judged: Judgment, network: str, now_ms: int) -> None:
         """Count the votes of a session that shows nothing odd."""
         if judged.state is not ProbeState.RIGHT or judged.right < LEAST_RIGHT or judged.engine is None:
             return
@@ -167,7 +167,7 @@ class Learner:
             if vote.asked.answer is None and vote.asked.pool == pool and vote.answer:
                 self._count(hour, judged, network, (vote.asked.number, vote.answer))
 
-    def _count(self, hour: LearningHour, judged: Judgement, network: str, given: tuple[int, PoolAnswer]) -> None:
+    def _count(self, hour: LearningHour, judged: Judgment, network: str, given: tuple[int, PoolAnswer]) -> None:
         engine, (number, answer) = judged.engine or "", given
         if number in hour.closed.get(engine, {}):
             return

@@ -118,7 +118,7 @@ class FastSiteverify:
             demand = read_demand(body)
             secret = read_secret(None if authorization is None else authorization.decode("latin-1"), body.secret)
             now_ms = self._clock.now_ms()
-            caller = self._redeemer.recognise(secret, now_ms=now_ms)
+            caller = self._redeemer.recognize(secret, now_ms=now_ms)
             self._redeemer.redeem_then(caller, demand, now_ms=now_ms, done=done)
         except Refused as refused:
             done(refused)

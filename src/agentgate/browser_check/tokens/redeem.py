@@ -176,7 +176,7 @@ class Redeemer:
 
     @property
     def is_fresh(self) -> bool:
-        """Say whether `recognise` may be asked: the directory shows everything that this worker has changed."""
+        """Say whether `recognize` may be asked: the directory shows everything that this worker has changed."""
         return self._sites.is_fresh
 
     async def authenticate(self, secret: str, *, now_ms: int) -> SiteCaller | TestCaller:
@@ -186,9 +186,9 @@ class Redeemer:
                 await self._sites.await_refresh()
         except TimeoutError as late:
             raise StoreUnavailable("the configuration could not be reloaded in time") from late
-        return self.recognise(secret, now_ms=now_ms)
+        return self.recognize(secret, now_ms=now_ms)
 
-    def recognise(self, secret: str, *, now_ms: int) -> SiteCaller | TestCaller:
+    def recognize(self, secret: str, *, now_ms: int) -> SiteCaller | TestCaller:
         """Return the caller with this secret, from a fresh directory; refuse an unknown secret."""
         if secret.startswith(PREFIX):
             if secret in KNOWN:

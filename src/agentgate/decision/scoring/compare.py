@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from msgspec import UnsetType, ValidationError
 
 from agentgate.decision.scoring.model_file import read_model
-from agentgate.decision.scoring.models import find_model, summarise
+from agentgate.decision.scoring.models import find_model, summarize
 from agentgate.decision.scoring.promotion import DAYS, MOST_SAMPLES, CandidateReplay, interval, replay
 from agentgate.decision.scoring.records import (
     AskedRates,
@@ -57,8 +57,8 @@ async def compare(
     per_label = await asyncio.to_thread(label_rates, labels, kind, scorers, trained_until(candidate))
     return CompareReport(
         kind=kind,
-        active=None if active is None else summarise(active),
-        candidate=summarise(candidate),
+        active=None if active is None else summarize(active),
+        candidate=summarize(candidate),
         from_=since,
         to=now,
         samples=len(found),
@@ -73,8 +73,8 @@ async def _newest(
 ) -> list[ScoreSample]:
     return await samples.newest(
         candidate.kind,
-        active_version=summarise(active).version,
-        candidate_version=summarise(candidate).version,
+        active_version=summarize(active).version,
+        candidate_version=summarize(candidate).version,
         # Events before its installation have no score of the candidate.
         since_id=first_id(max(since, candidate.installed_ms)),
         limit=MOST_SAMPLES,
@@ -102,7 +102,7 @@ def would_change(found: CandidateReplay) -> WouldChange:
 
 def trained_until(model: StoredModel) -> Moment | None:
     """Return the time of the newest decision that a model was trained on, as its file has it."""
-    end = summarise(model).metadata.get("to")
+    end = summarize(model).metadata.get("to")
     try:
         return Moment.parse(end) if isinstance(end, str) else None
     except (ValueError, ValidationError):

@@ -74,7 +74,7 @@ async def list_model_versions(call: Call, store: Store[ScoringStores]) -> ModelV
         former = [each for each in former if each.version != _version(shipped)]
         former.append(
             ModelVersion(
-                version=models.summarise(shipped).version,
+                version=models.summarize(shipped).version,
                 installed_at=Moment(shipped.installed_ms),
                 installed_by=shipped.installed_by,
             )
@@ -115,7 +115,7 @@ async def install_model(call: Call, body: ModelFile, stores: ScoringStores) -> M
     )
     await stores.models.save_model(model)
     await _record(stores, call, Action.MODEL_CANDIDATE, kind, versions=(_version(before), body.version))
-    return models.summarise(model)
+    return models.summarize(model)
 
 
 async def clear_model(call: Call, stores: ScoringStores) -> ClearedModel:
@@ -125,7 +125,7 @@ async def clear_model(call: Call, stores: ScoringStores) -> ClearedModel:
     candidate = await stores.models.find_model(kind, ModelRole.CANDIDATE)
     if candidate is None:
         raise Refused("not_found", f"There is no candidate of kind {kind}.")
-    version = models.summarise(candidate).version
+    version = models.summarize(candidate).version
     await stores.models.delete_model(kind, ModelRole.CANDIDATE)
     await _record(stores, call, Action.MODEL_CANDIDATE, kind, versions=(version, None))
     return ClearedModel(cleared=version)
@@ -197,7 +197,7 @@ async def _guard(
     try:
         found = await samples.recent(
             kind,
-            models.summarise(candidate).version,
+            models.summarize(candidate).version,
             since_id=first_id(Moment(call.now - promotion.DAYS * DAY_MS)),
             limit=promotion.MOST_SAMPLES,
         )
@@ -270,7 +270,7 @@ async def _swap(
             await stores.models.retire(
                 FormerModel(
                     kind=kind,
-                    version=models.summarise(former).version,
+                    version=models.summarize(former).version,
                     file=former.file,
                     installed_ms=former.installed_ms,
                     installed_by=former.installed_by,
@@ -281,15 +281,15 @@ async def _swap(
     await _record(stores, call, action, kind, versions=(_version(previous), _version(active)), extra=extra)
     return ModelSwap(
         kind=kind,
-        active=models.summarise(active),
-        previous=None if previous is None else models.summarise(previous),
+        active=models.summarize(active),
+        previous=None if previous is None else models.summarize(previous),
         time=call.now,
         actor=call.actor.name,
     )
 
 
 def _version(model: StoredModel | None) -> str | None:
-    return None if model is None else models.summarise(model).version
+    return None if model is None else models.summarize(model).version
 
 
 async def _record(

@@ -37,7 +37,7 @@ def shipped_model(kind: ModelKind) -> StoredModel | None:
     return StoredModel(kind=kind, role=ModelRole.ACTIVE, file=text, installed_ms=made, installed_by=SYSTEM.name)
 
 
-def summarise(model: StoredModel) -> ModelSummary:
+def summarize(model: StoredModel) -> ModelSummary:
     # Not checked again: a model whose features this release does not know any more can still be shown.
     file: ModelFile = json_decoder(ModelFile).decode(model.file)
     return shown(
@@ -57,7 +57,7 @@ async def list_roles(stores: ScoringStores) -> dict[ModelKind, ModelRoles]:
     for kind in ModelKind:
         models = {role: stored.get((kind, role)) for role in ModelRole}
         models[ModelRole.ACTIVE] = models[ModelRole.ACTIVE] or shipped_model(kind)
-        summaries = {role.value: summarise(model) if model else None for role, model in models.items()}
+        summaries = {role.value: summarize(model) if model else None for role, model in models.items()}
         found[kind] = ModelRoles(**summaries)
     return found
 
@@ -66,6 +66,17 @@ async def find_model(stores: ScoringStores, kind: ModelKind, role: ModelRole) ->
     """Return the model in a role. Without another, the active one is the one that is shipped, if there is one."""
     found = await stores.models.find_model(kind, role)
     return shipped_model(kind) if found is None and role == ModelRole.ACTIVE else found
+
+
+async def find_version(stores: ScoringStores, kind: ModelKind, version: str) -> str | None:
+    """Return the file of a version that is kept: in a role, active before, or shipped."""
+    shipped = shipped_model(kind)
+    stored = [each for each in await stores.models.list_models() if each.kind == kind]
+    for each in [*stored, *([] if shipped is None else [shipped])]:
+        if summarize(each).version == version:
+            return each.file
+    former = await stores.models.list_former(kind)
+    return next((each.file for each in former if each.version == version), None)
 
 
 # The model files by (kind, role), as text: unchanged text needs no new view.

@@ -12,6 +12,7 @@ from agentgate.lib.enums import (
     ModelKind,
     ModelRole,
     ModelType,
+    Outcome,
 )
 from agentgate.lib.limits import FEATURE_CAPTURE_LEAST_DAYS, LABEL_NOTE_CHARACTERS, REQUEST_ID_CHARACTERS
 from agentgate.lib.moment import Moment
@@ -237,3 +238,5 @@ class ScoreSample(Struct, frozen=True, gc=False):
     action: str | None
     # Whether the rules decided it: only then can another score have changed it.
     ruled: bool
+    # Of enforce mode, applied or not.
+    outcome: Outcome = Outcome.ALLOW

@@ -224,6 +224,7 @@ def _sample(event: Event, shadow: tuple[ModelKind, str] | None) -> ScoreSample:
         event.route,
         event.action,
         event.ruled,
+        event.outcome if event.would is None else event.would,
     )
 
 

@@ -36,7 +36,7 @@ FORGET_EVERY_MS = HOUR_MS
 async def list_suggestions(call: SiteCall, store: Store[SuggestionStores]) -> SuggestionList:
     """List groups of client requests that enforce mode blocks or would block: at most 100 groups of the last 7 days.
 
-    Each has the open path that would allow exactly these requests.
+    Each has the allowed path that would allow exactly these requests.
     """
     site = await store.read.sites.get_site(call.site_key, account_id=call.actor.account_id)
     found = await store.read.suggestions.list_suggestions(call.site_id)
@@ -81,7 +81,7 @@ async def withdraw_suggestion(call: SiteCall, stores: SuggestionStores) -> Sugge
 
 _MASKED = "The path is masked. To accept the suggestion, give the exact path."
 _NAMED_ROUTE = (
-    "A route of the site names this path, and nothing proves the sender. To allow it, add an open path with the "
+    "A route of the site names this path, and nothing proves the sender. To allow it, add an allowed path with the "
     "sender's network."
 )
 
@@ -108,7 +108,7 @@ def _exact_path(found: StoredSuggestion, body: AcceptSuggestionInput) -> str:
 
 
 def _opening(found: StoredSuggestion, path: str) -> SiteOpenPath:
-    """Return the open path that allows the requests of a suggestion, and no others."""
+    """Return the allowed path that allows the requests of a suggestion, and no others."""
     if found.proven:
         return SiteOpenPath(path=path, sender=found.sender, method=found.method)
     sender = found.sender or (NAME + found.program if found.program else PROGRAMS)

@@ -55,7 +55,7 @@ def _mask(segment: str) -> str:
 
 @lru_cache(maxsize=2_048)
 def name_of(program: str | None, programs: tuple[str, ...]) -> str:
-    """Return the name that a program gives itself, as open paths compare it; empty if it gives none.
+    """Return the name that a program gives itself, as allowed paths compare it; empty if it gives none.
 
     `program` and `programs` are those of its `UserAgentView`.
     """

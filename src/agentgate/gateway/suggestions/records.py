@@ -18,7 +18,7 @@ SuggestionId = Annotated[str, Meta(pattern=r"^sug_[0-9a-f]{16}\Z")]
 
 
 class Suggestion(Record, frozen=True, kw_only=True):
-    """Requests of a program that were refused, or would be in enforce mode, and the open path that would allow them.
+    """Requests of a program that were refused, or would be in enforce mode, and the allowed path that would allow them.
 
     `path` is masked: `#` for digits, `*` for a segment, `...` for the rest. `program` is a name that anyone can send.
     `sender` is a known service, and with `proven`, every request came from its published networks. `networks` is the
@@ -38,7 +38,7 @@ class Suggestion(Record, frozen=True, kw_only=True):
     program: str | UnsetType = UNSET
     sender: str | UnsetType = UNSET
     owner: str | UnsetType = UNSET
-    # The open path that accepting adds or has added.
+    # The allowed path that accepting adds or has added.
     opens: SiteOpenPath | UnsetType = UNSET
     problem: str | UnsetType = UNSET
     accepted_at: Moment | UnsetType = UNSET

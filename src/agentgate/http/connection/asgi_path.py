@@ -8,7 +8,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from agentgate.http.connection.fast_functions import FAILED, HotRequest, json_reply
 
-CANCELLED = json_reply(
+CANCELED = json_reply(
     503,
     "unavailable",
     message="The service stopped before it finished this request. Check whether it took effect, then try again.",
@@ -46,7 +46,7 @@ class RequestCycle(RequestResponseCycle):
         """Answer a request that failed, or that was canceled at the end of the drain time."""
         self.keep_alive = False
         task = asyncio.current_task()
-        reply = CANCELLED if task is not None and task.cancelling() else FAILED
+        reply = CANCELED if task is not None and task.cancelling() else FAILED
         headers = [*reply.headers, (b"content-length", b"%d" % len(reply.body))]
         await self.send({"type": "http.response.start", "status": reply.status, "headers": headers})
         await self.send({"type": "http.response.body", "body": reply.body, "more_body": False})

@@ -10,7 +10,7 @@ _DOCTYPE = "<!doctype html>\n"
 
 
 def article_page(page: DocumentPage, rendered: RenderedDocument, library: Library, *, feedback: bool) -> str:
-    before, after = library.neighbours(page)
+    before, after = library.neighbors(page)
     main = element(
         "main",
         element("article", rendered.html),

@@ -131,7 +131,7 @@ class Library:
         known = {file.name: file for file in (self._root / PICTURES).glob("*.webp")}
         return known[path].read_bytes() if path in known else None
 
-    def neighbours(self, page: DocumentPage) -> tuple[DocumentPage | None, DocumentPage | None]:
+    def neighbors(self, page: DocumentPage) -> tuple[DocumentPage | None, DocumentPage | None]:
         """Return the pages before and after one in the order of the index."""
         order = list(dict.fromkeys(entry.page.slug for group in self.groups for entry in group.entries))
         if page.slug not in order:

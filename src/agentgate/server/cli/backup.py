@@ -7,8 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-from rich.progress import Progress
-
 from agentgate.events.storage.days.sqlite import EVENTS
 from agentgate.lib.settings.schema import Settings
 from agentgate.server.cli.postgres_dump import dump
@@ -16,6 +14,7 @@ from agentgate.server.stores.files import check_files, sync
 from agentgate.storage.sqlite.database import SqliteDatabase
 from agentgate_tools.commands.command import CommandAnswer, CommandRefused
 from agentgate_tools.commands.parameters import Argument
+from agentgate_tools.commands.progress import Progress
 
 UNFINISHED = ".unfinished"
 
@@ -43,15 +42,10 @@ def backup(
         raise CommandRefused(f"there is no data directory {settings.data_dir}; set AGENTGATE_DATA_DIR")
     databases = _find_databases(settings)
 
-    with Progress(transient=True) as progress:
-        bars = {}
-
-        def show(name: str, done: int, total: int) -> None:
-            if name not in bars:
-                bars[name] = progress.add_task(name, total=total)
-            progress.update(bars[name], completed=done, total=total)
-
-        copies = asyncio.run(_copy(databases, folder, show))
+    with Progress() as progress:
+        copies = asyncio.run(
+            _copy(databases, folder, lambda name, done, total: progress.show(f"{name}: {done} of {total} pages"))
+        )
     files = [str(copy) for copy in copies]
     people = [
         *files,

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
-from rich.progress import Progress
 
 from agentgate.events.storage.clickhouse.days import ClickhouseDays
 from agentgate.lib.settings.schema import Settings
@@ -17,6 +16,7 @@ from agentgate.server.stores.moving import copy_events, copy_stores
 from agentgate.server.stores.open import STATS, open_clickhouse
 from agentgate_tools.commands.command import CommandAnswer, CommandRefused, read_file
 from agentgate_tools.commands.parameters import Option
+from agentgate_tools.commands.progress import Progress
 
 SCHEMES = ("clickhouse", "clickhouses")
 CLICKHOUSE = tuple(f"{scheme}://" for scheme in SCHEMES)
@@ -66,13 +66,10 @@ def _copy_events(settings: Settings, url: str) -> CommandAnswer:
 def _run(
     work: Callable[[Settings, str, CopiedRows], Awaitable[dict[str, int]]], settings: Settings, url: str
 ) -> dict[str, int]:
-    with Progress(transient=True) as progress:
-        bar = progress.add_task("Copying", total=None)
+    with Progress() as progress:
 
         async def run() -> dict[str, int]:
-            return await work(
-                settings, url, lambda name, rows: progress.update(bar, description=f"{name}: {rows} rows")
-            )
+            return await work(settings, url, lambda name, rows: progress.show(f"{name}: {rows} rows"))
 
         return asyncio.run(run())
 

@@ -113,7 +113,11 @@ def set_ai_use(
         found = api.call("PATCH", site_path(site_key), {"aiUse": {**found.get("aiUse", {}), **changes}})
     use = found.get("aiUse")
     told = "not set; suggested: search allow, agent allow, training block" if use is None else _plain(use)
-    return CommandAnswer(use or {}, f"{site_key}: {told}")
+    uses = api.get(f"{site_path(site_key)}/ai-traffic")["uses"]
+    return CommandAnswer(
+        {"aiUse": use or {}, "lastWeek": uses},
+        [f"{site_key}: {told}", f"Verified requests of the last 7 days that each setting decides: {_plain(uses)}"],
+    )
 
 
 @command(site, "open", "agentgate site open site_shop1 /hooks/stripe --to stripe")

@@ -4,7 +4,7 @@ import pytest
 
 from agentgate.browser_check.probes.engines import BLINK, GECKO, WEBKIT, BrowserClaim
 from agentgate.browser_check.probes.excuses import EARNED_BY, Excuses, may_be_excused
-from agentgate.browser_check.probes.judge import Judgement, ProbeState
+from agentgate.browser_check.probes.judge import Judgment, ProbeState
 from agentgate.lib.clock import HOUR_MS
 
 
@@ -23,7 +23,7 @@ def test_a_solver_without_an_engine_gets_no_more_than_one_in_fifty() -> None:
     assert sum(excuses.give(HOUR_MS) for _ in range(50)) == 1
 
 
-NOTHING = Judgement(state=ProbeState.UNABLE)
+NOTHING = Judgment(state=ProbeState.UNABLE)
 
 
 @pytest.mark.parametrize(
@@ -50,13 +50,13 @@ NOTHING = Judgement(state=ProbeState.UNABLE)
     ],
 )
 def test_who_can_be_without_evidence(claim: BrowserClaim, state: ProbeState, right: int, *, excused: bool) -> None:
-    fresh = Judgement(state=state, right=right, of=8)
+    fresh = Judgment(state=state, right=right, of=8)
 
     assert may_be_excused(claim, fresh, NOTHING) is excused
     assert may_be_excused(claim, fresh, fresh) is excused
 
 
 def test_either_draw_will_do() -> None:
-    first = Judgement(state=ProbeState.UNPROVEN, right=3, of=8)
+    first = Judgment(state=ProbeState.UNPROVEN, right=3, of=8)
 
-    assert may_be_excused(BrowserClaim(BLINK, 82), Judgement(state=ProbeState.UNPROVEN, right=1, of=8), first)
+    assert may_be_excused(BrowserClaim(BLINK, 82), Judgment(state=ProbeState.UNPROVEN, right=1, of=8), first)

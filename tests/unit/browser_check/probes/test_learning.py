@@ -7,7 +7,7 @@ import pytest
 from agentgate.browser_check.probes.checker import ProbeChecker, is_odd
 from agentgate.browser_check.probes.engines import BrowserClaim
 from agentgate.browser_check.probes.generate import family_of
-from agentgate.browser_check.probes.judge import Judgement, ProbeState, Vote
+from agentgate.browser_check.probes.judge import Judgment, ProbeState, Vote
 from agentgate.browser_check.probes.learning import (
     HOURS,
     MOST_KEYS,
@@ -30,7 +30,7 @@ TRUTH, LIE = (100, 200, 300), (900, 900, 900)
 def session(pool, number, answer, **fields):
     vote = Vote(AskedProgram(family_of(number), None, pool, number), answer, right=False)
     given = {"state": ProbeState.RIGHT, "right": 8, "of": 8, "engine": "webkit", "version": 26, "votes": (vote,)}
-    return Judgement(**{**given, **fields})
+    return Judgment(**{**given, **fields})
 
 
 def taught(answers, **fields):
@@ -156,7 +156,7 @@ def test_the_checker_learns_from_sessions_without_anything_odd_only():
 
 def asked(family, *, right, version=150, state=ProbeState.DRIFT):
     vote = Vote(AskedProgram(family, (1, 2, 3)), (1, 2, 3), right=right)
-    return Judgement(state=state, right=6, of=8, engine="blink", version=version, votes=(vote,))
+    return Judgment(state=state, right=6, of=8, engine="blink", version=version, votes=(vote,))
 
 
 def drifted(families, *, wrong_every, networks=200, **fields):

@@ -7,7 +7,7 @@ import pytest
 
 from agentgate.decision.scoring.directions import AGAINST, INNOCENT_ALONE, direction_of
 from agentgate.decision.scoring.model_file import read_model
-from agentgate.decision.scoring.models import SHIPPED_KINDS, ModelDirectory, shipped_model, summarise
+from agentgate.decision.scoring.models import SHIPPED_KINDS, ModelDirectory, shipped_model, summarize
 from agentgate.decision.signals.facts import Observation, Rates, RequestFacts
 from agentgate.decision.signals.numbers import NUMBERS
 from agentgate.decision.signals.observe import observe
@@ -63,7 +63,7 @@ def of(*labels: str, **numbers: float) -> Observation:
 def test_every_shipped_model_shows_how_it_was_made(kind: ModelKind) -> None:
     shipped = shipped_model(kind)
     assert shipped is not None
-    summary = summarise(shipped)
+    summary = summarize(shipped)
 
     assert read_model(shipped.file).kind == kind
     assert (summary.role, summary.installed_by) == (ModelRole.ACTIVE, "system")

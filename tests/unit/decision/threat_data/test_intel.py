@@ -46,11 +46,11 @@ def test_the_bundled_data_are_useful_on_their_own():
     assert labels(intel, "81.2.69.160") == []
 
 
-def test_the_bundled_data_are_small_and_have_their_licences():
+def test_the_bundled_data_are_small_and_have_their_licenses():
     files = [path for path in DATA.rglob("*") if path.is_file()]
 
     assert sum(path.stat().st_size for path in files) < 1_500_000
-    assert {path.name for path in (DATA / "licences").iterdir()} == {
+    assert {path.name for path in (DATA / "licenses").iterdir()} == {
         "ai-crawler-index.txt",
         "ai.robots.txt",
         "coreruleset.txt",

@@ -215,7 +215,7 @@ def test_nested_records_can_be_unfolded():
         "type": "object",
         "properties": {"items": {"type": "array", "items": {"$ref": "#/components/schemas/Item"}}},
     }
-    item = {"type": "object", "properties": {"colour": {"type": "string"}}}
+    item = {"type": "object", "properties": {"color": {"type": "string"}}}
     reply = {
         "200": {
             "description": "Done",
@@ -249,7 +249,7 @@ def test_hostile_text_stays_text_wherever_it_is():
         assert [name for _, attributes in reader.elements for name in attributes if name in {"onload", "style"}] == []
 
 
-def colours(dark):
+def colors(dark):
     """Return the custom properties that hold colors, as the color scheme sets them."""
     blocks = re.findall(r":root \{(.*?)\}", stylesheet().decode(), re.DOTALL)
     assert len(blocks) == 2
@@ -257,8 +257,8 @@ def colours(dark):
     return found | (dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", blocks[1])) if dark else {})
 
 
-def luminance(colour):
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+def luminance(color):
+    parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
@@ -270,7 +270,7 @@ def contrast(one, other):
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_every_text_has_the_contrast_that_wcag_aa_asks_for(dark):
-    found = colours(dark)
+    found = colors(dark)
     methods = ["get", "post", "put", "patch", "delete"]
     pairs = [(ink, ground) for ink in ("ink", "quiet", "accent", *methods) for ground in ("page", "raised")]
     pairs += [(ink, "code") for ink in ("ink", "quiet")] + [(method, f"{method}-ground") for method in methods]

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-5PKH6NFJ.js";import"./chunk-CFDKLOX6.js";import"./chunk-BRJTMVPD.js";import"./chunk-CKZJ2ZA4.js";import"./chunk-2QNSZZQB.js";import"./chunk-YJGH54OH.js";import"./chunk-DYBZSVUA.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
