@@ -56,11 +56,8 @@ EXPECTED: dict[str, Outcome] = {
     "GET /v1/admin/decisions/export": (400, "invalid_site"),
     "GET /v1/admin/decisions/{decisionId}": (400, "invalid_site"),
     "PUT /v1/admin/decisions/{decisionId}/label": (400, "invalid_site"),
-<<<<<<< HEAD:tests/api/test_authorisation_table.py
     "DELETE /v1/admin/decisions/{decisionId}/label": (400, "invalid_site"),
-=======
     "GET /v1/admin/decisions/{decisionId}/contributions": (400, "invalid_site"),
->>>>>>> main:tests/api/test_authorization_table.py
     "GET /v1/admin/labels": (400, "invalid_site"),
     "GET /v1/admin/labels/review": (400, "invalid_site"),
     "GET /v1/admin/labels/queue": (400, "invalid_site"),
