@@ -80,7 +80,7 @@ def answer(status: int, body: Any, *, headers: tuple[tuple[str, str], ...] = ())
 async def answer_in_slices(status: int, body: Any, *, headers: tuple[tuple[str, str], ...] = ()) -> HttpAnswer:
     """Encode a handler's result; its long lists in a thread, so that other requests continue meanwhile.
 
-    These lists belong to the response: they are empty afterwards. What is shared between responses is a tuple.
+    These lists belong to the response and are empty afterwards. Responses share tuples only.
     """
     long = {}
     if isinstance(body, Struct):
