@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 BUILT_FROM := pyproject.toml packages/python-client/pyproject.toml setup.py src/agentgate/http/connection/_head.pyx
 
-.PHONY: run test quick release release-check check soak attack mutants bench lab model screenshots fresh matrix generate lock clean
+.PHONY: run test quick release release-check check soak growth attack mutants bench lab model screenshots fresh matrix generate lock clean
 
 run: $(VENV)/run.stamp  ## set up, then start the service on the embedded store with a demo site
 	$(BIN)/agentgate serve --demo
@@ -25,6 +25,10 @@ soak: $(VENV)/dev.stamp  ## the long runs: crashes, floods, fuzzing, long walks
 	INSTRUMENT_PROGRAMS=600 $(BIN)/pytest tests/browser/test_instrument_engines.py
 	$(BIN)/python -m tests.attacks
 	$(BIN)/python tools/mutants/run.py
+	$(BIN)/python -m bench.growth --full
+
+growth: $(VENV)/dev.stamp  ## what operations cost in installations of three sizes; fails if a constant cost grows
+	$(BIN)/python -m bench.growth --full
 
 attack: $(VENV)/dev.stamp  ## what each attacker gets, behind each installed proxy: pages, tokens, stalled seconds
 	$(BIN)/python -m tests.attacks

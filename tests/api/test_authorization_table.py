@@ -56,6 +56,7 @@ EXPECTED: dict[str, Outcome] = {
     "GET /v1/admin/decisions/export": (400, "invalid_site"),
     "GET /v1/admin/decisions/{decisionId}": (400, "invalid_site"),
     "PUT /v1/admin/decisions/{decisionId}/label": (400, "invalid_site"),
+    "DELETE /v1/admin/decisions/{decisionId}/label": (400, "invalid_site"),
     "GET /v1/admin/decisions/{decisionId}/contributions": (400, "invalid_site"),
     "GET /v1/admin/labels": (400, "invalid_site"),
     "GET /v1/admin/labels/review": (400, "invalid_site"),

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from agentgate.gateway.suggestions.records import SeenGroup, SuggestionGroup
+from agentgate.lib.moment import Moment
 from agentgate_tools.adapters.render import FILES
 from tests.cli.commands import Result, agentgate
 from tests.support.browser_client import ORIGIN
@@ -124,10 +125,10 @@ def test_rules_are_checked_tried_compared_replayed_and_put_active(run: Command, 
     good = written(tmp_path, "rules.json", RULES)
     bad = written(tmp_path, "bad.json", json.dumps(RULES, indent=1).replace('"block"', '"bloc"'))
 
-    wrong = run("rules", "lint", bad)
+    wrong = agentgate(tmp_path, "rules", "lint", str(tmp_path / bad))
     assert wrong.returncode == 1
-    assert wrong.stdout.startswith("bad.json:")
-    assert run("rules", "lint", good).returncode == 0
+    assert "/bad.json:" in wrong.stdout
+    assert agentgate(tmp_path, "rules", "lint", str(tmp_path / good)).returncode == 0
     tried = json.loads(run("rules", "try", site, good, "--target", f"{ORIGIN}/login", "--json").stdout)
     assert tried["outcome"] == "allow"
     assert run("rules", "diff", site, good).returncode == 1
@@ -159,7 +160,7 @@ def test_rules_with_warnings_are_saved_only_if_a_person_acknowledges_them(
     file = written(tmp_path, "rules.json", UNKNOWN)
     whole = written(tmp_path, "site.yaml", yaml.safe_dump({"siteKey": site, "rules": UNKNOWN}))
 
-    linted = run("rules", "lint", file)
+    linted = agentgate(tmp_path, "rules", "lint", str(tmp_path / file))
     assert "cookies is not a condition" in linted.stdout
     assert "is valid, with 1 warning" in linted.stdout
     for refused in (run("rules", "push", site, file, "--yes"), run("apply", whole, "--yes")):
@@ -244,6 +245,48 @@ def test_a_file_creates_a_site_shows_its_plan_and_changes_what_differs(
     assert (refused.returncode, "nothing was changed" in refused.stderr) == (2, True)
     assert service.operator.get("/v1/admin/sites/site_cli_applied").json()["mode"] == "enforce"
     assert "siteKey" in run("apply", written(tmp_path, "x.yaml", "name: x"), "--yes").stderr
+
+
+def test_an_exported_site_is_applied_elsewhere_with_lists_overrides_and_webhooks(
+    run: Command, tmp_path: Path, service: RunningService
+) -> None:
+    tomorrow = Moment(service.clock.now_ms() + 86_400_000).text()
+    wanted = {
+        "siteKey": "site_cli_first",
+        "name": "First",
+        "allowedOrigins": ["https://first.example"],
+        "overrides": {"automation-http-library": "count"},
+        "listEntries": [
+            {"kind": "network", "value": "203.0.113.0/24", "outcome": "allow", "note": "office"},
+            {"kind": "program", "value": "BadBot", "outcome": "block", "expiresAt": tomorrow},
+        ],
+        "webhooks": [{"url": "https://hooks.example/a", "events": ["health"]}],
+    }
+    first = run("apply", written(tmp_path, "first.yaml", yaml.safe_dump(wanted)), "--yes")
+    assert first.returncode == 0, first.stderr
+    assert "secret of https://hooks.example/a: " in first.stderr
+
+    exported = run("site", "export", "site_cli_first").stdout
+    assert run("apply", written(tmp_path, "same.yaml", exported), "--yes").stdout == "no changes\n"
+    found = yaml.safe_load(exported)
+    assert (found["overrides"], len(found["listEntries"])) == (wanted["overrides"], 2)
+    assert "whsec" not in exported
+
+    copied = exported.replace("site_cli_first", "site_cli_second").replace("first.example", "second.example")
+    planned = run("apply", written(tmp_path, "second.yaml", copied), "--dry-run")
+    assert "the site will be created" in planned.stdout
+    assert service.operator.get("/v1/admin/sites/site_cli_second").status_code == 404
+    assert run("apply", "second.yaml", "--yes").returncode == 0
+    again = yaml.safe_load(run("site", "export", "site_cli_second").stdout)
+    assert {**again, "siteKey": "", "allowedOrigins": ""} == {**found, "siteKey": "", "allowedOrigins": ""}
+
+    # An entry that the file omits is removed, and rules keep the overrides that the file omits.
+    changed = {"siteKey": "site_cli_second", "rules": RULES, "listEntries": wanted["listEntries"][:1]}
+    assert run("apply", written(tmp_path, "second.yaml", yaml.safe_dump(changed)), "--yes").returncode == 2
+    changed["overrides"] = {}
+    assert run("apply", written(tmp_path, "second.yaml", yaml.safe_dump(changed)), "--yes").returncode == 0
+    left = service.operator.get("/v1/admin/sites/site_cli_second/list-entries").json()["items"]
+    assert [each["value"] for each in left if not each["expired"]] == ["203.0.113.0/24"]
 
 
 def test_without_a_yes_nothing_is_changed(run: Command, tmp_path: Path, service: RunningService) -> None:

@@ -170,6 +170,7 @@ ADDITIONS = {
     "GET /v1/sites/{siteKey}/license.xml": 10,
     "GET /v1/sites/{siteKey}/ai-headers": 10,
     "GET /v1/admin/sites/{siteKey}/suggestions": 11,
+    "DELETE /v1/admin/decisions/{decisionId}/label": 9,
     "POST /v1/admin/sites/{siteKey}/suggestions/{suggestionId}/accept": 11,
     "DELETE /v1/admin/sites/{siteKey}/suggestions/{suggestionId}/accept": 11,
     "GET /v1/console/sites/{siteKey}/suggestions": 11,

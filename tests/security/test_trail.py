@@ -65,6 +65,7 @@ SILENT = {
     "POST /v1/admin/logout",
     "DELETE /v1/admin/sessions/{id}",
     "PUT /v1/admin/decisions/{decisionId}/label",
+    "DELETE /v1/admin/decisions/{decisionId}/label",
     "POST /v1/admin/labels",
     "POST /v1/admin/access-requests/{id}/decline",
     "POST /v1/admin/customers/{id}/reactivate",

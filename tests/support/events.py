@@ -49,7 +49,8 @@ class EventPlace:
         """Return the events of a day as they were stored, oldest first."""
         sql = f"SELECT {', '.join(EVENT_COLUMNS)} FROM event WHERE id >= $1 AND id < $2 ORDER BY id"
         rows = await self.segments.session(day).all(sql, *day_bounds(day))
-        return await read_events([row for row in rows if site in {None, row[1]}], self.words)
+        wanted = [row for row in rows if site in {None, row[1]}]
+        return await read_events(wanted, self.words, lambda event: event)
 
     async def count(self, day: int = DAY) -> int:
         """Return how many events a day has."""

@@ -55,6 +55,12 @@ def decide(
             counted.append(rule["name"])
             continue
         return action, rule["name"], rule.get("response"), counted
+    added = {rule["name"]: rule.get("add", 0) for rule in flat(rule_set)}
+    weight = sum(added[name] for name in counted)
+    reached = [each for each in rule_set.get("thresholds", ()) if weight >= each["at_least"]]
+    if reached:
+        highest = max(reached, key=lambda each: each["at_least"])
+        return highest["action"], f"weight:{highest['at_least']}", None, counted
     return rule_set["default_action"], None, None, counted
 
 
@@ -126,7 +132,14 @@ def new_set(chance: Random, *, most: int = 10) -> dict[str, Any]:
         if chance.random() < 0.5:
             entry["overrides"] = _actions(chance, [member["name"] for member in GROUPS[group, version]])
         entries.insert(chance.randint(0, len(entries)), entry)
-    return {"version": "1", "rules": entries, "default_action": chance.choice(ACTIONS[:4])}
+    rule_set = {"version": "1", "rules": entries, "default_action": chance.choice(ACTIONS[:4])}
+    if chance.random() < 0.3:
+        for entry in entries:
+            if entry.get("action") == "count":
+                entry["add"] = chance.randint(-3, 5)
+        weights = chance.sample(range(-2, 9), chance.randint(1, 3))
+        rule_set["thresholds"] = [{"at_least": least, "action": chance.choice(ACTIONS[:4])} for least in weights]
+    return rule_set
 
 
 def new_match(chance: Random, *, of_request: bool = False) -> dict[str, Any]:

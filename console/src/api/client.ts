@@ -94,7 +94,7 @@ async function refusal(response: Response): Promise<ApiError> {
 export function signInAgain(): void {
   const here = location.pathname + location.search;
   if (here.startsWith(`${HOME}/sign-in`)) return;
-  location.assign(`${HOME}/sign-in?next=${encodeURIComponent(here)}`);
+  location.assign(`${HOME}/sign-in?next=${encodeURIComponent(here)}${csrfToken.value ? "&ended=1" : ""}`);
 }
 
 async function json<T>(method: string, path: string, options?: Options): Promise<T> {

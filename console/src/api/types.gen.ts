@@ -1864,6 +1864,8 @@ export interface RuleDocument {
   name: string;
   match: MatchDocument;
   action: "allow" | "challenge" | "block" | "drop" | "count";
+  /** Change of the request weight by a `count` rule. */
+  add?: number;
   routes?: string[];
   from?: string;
   until?: string;
@@ -1938,11 +1940,12 @@ export interface RuleResponseDocument {
   [name: string]: unknown;
 }
 
-/** Rules in order, and the default action. */
+/** Rules in order, thresholds for the weight that `count` rules add, and the default action. */
 export interface RuleSet {
   version: string;
   rules: RuleItem[];
   default_action: string;
+  thresholds?: Threshold[];
 }
 
 /** A rule set, with any additional fields. */
@@ -1950,6 +1953,7 @@ export interface RuleSetDocument {
   version: string;
   rules: RuleItem[];
   default_action: string;
+  thresholds?: ThresholdDocument[];
   [name: string]: unknown;
 }
 
@@ -2531,6 +2535,18 @@ export interface ThreatList {
   entries: number;
   refused: number;
   importedAt?: string;
+}
+
+/** The action for requests with at least this weight, if no rule decides. `count` rules add to the weight. */
+export interface Threshold {
+  at_least: number;
+  action: string;
+}
+
+/** The action for requests with at least this weight. */
+export interface ThresholdDocument {
+  at_least: number;
+  action: string;
 }
 
 /** The binding of a site's tokens to their visitor. */

@@ -1,19 +1,20 @@
 /** The customers' console. A page is one line in `NAV` or `SITE_PAGES` and one route. */
 
-import { lazy, Route, Router } from "preact-iso";
+import { Route, Router } from "preact-iso";
 import { HOME } from "../api/client";
 import { managed, routesOf, SITE_PAGES } from "../pages/of-site";
 import { Layout, type NavItem } from "../ui/layout";
+import { page } from "../ui/load-page";
 import { start } from "../ui/start";
 
-const Sites = lazy(() => import("../pages/sites"));
-const NewSite = lazy(() => import("../pages/new-site"));
-const Security = lazy(() => import("../pages/security"));
+const Sites = page(() => import("../pages/sites"));
+const NewSite = page(() => import("../pages/new-site"));
+const Security = page(() => import("../pages/security"));
 const Members = managed(() => import("../pages/account/members"));
 const Tokens = managed(() => import("../pages/account/tokens"));
 const Audit = managed(() => import("../pages/account/audit"));
 const AccountSettings = managed(() => import("../pages/account/settings"));
-const Missing = lazy(() => import("../ui/missing"));
+const Missing = page(() => import("../ui/missing"));
 
 const NAV: NavItem[] = [
   ...SITE_PAGES,

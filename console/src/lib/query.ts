@@ -3,6 +3,8 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "../api/client";
 
+const AGAIN_MS = 5000;
+
 export interface Loaded<T> {
   data: T | undefined;
   error: ApiError | undefined;
@@ -32,6 +34,13 @@ export function useQuery<T>(key: string | null, read: (signal: AbortSignal) => P
       });
     return () => controller.abort();
   }, [key, turn]);
+  const isAway = state.error !== undefined && (state.error.status === 0 || state.error.status >= 500);
+  // The page recovers without a reload once the service answers again.
+  useEffect(() => {
+    if (!isAway) return;
+    const timer = setTimeout(() => setTurn((before) => before + 1), AGAIN_MS);
+    return () => clearTimeout(timer);
+  }, [isAway, state.error]);
   const reload = useCallback(() => setTurn((before) => before + 1), []);
   const set = useCallback((data: T) => setState({ data, loading: false }), []);
   return { data: state.data, error: state.error, loading: state.loading, reload, set };

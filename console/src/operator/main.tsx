@@ -1,13 +1,15 @@
 /** The operators' console, on the admin listener only. */
 
-import { lazy, Route, Router } from "preact-iso";
+import { Route, Router } from "preact-iso";
 import { HOME } from "../api/client";
 import { loadWords } from "../lib/words";
 import { managed, routesOf, SITE_PAGES, sitePage } from "../pages/of-site";
 import { Layout, type NavItem } from "../ui/layout";
+import { page } from "../ui/load-page";
 import { start } from "../ui/start";
+import { requests, unhealthy, watchWaiting } from "./waiting";
 
-const Sites = lazy(() => import("../pages/sites"));
+const Sites = page(() => import("../pages/sites"));
 const Service = managed(() => import("./pages/service"));
 const Customers = managed(() => import("./pages/customers"));
 const Customer = managed(() => import("./pages/customer"));
@@ -19,7 +21,7 @@ const Probes = managed(() => import("./pages/probes"));
 const Feedback = managed(() => import("./pages/feedback"));
 const OperatorSessions = managed(() => import("./pages/sessions"));
 const Audit = managed(() => import("../pages/account/audit"));
-const Missing = lazy(() => import("../ui/missing"));
+const Missing = page(() => import("../ui/missing"));
 
 const OF_SITE = [
   ...SITE_PAGES,
@@ -32,14 +34,14 @@ const OF_SITE = [
   ),
 ];
 const NAV: NavItem[] = [
-  { id: "service", icon: "server", group: "service", go: "e", href: () => `${HOME}/service` },
+  { id: "service", icon: "server", group: "service", go: "e", href: () => `${HOME}/service`, waiting: unhealthy },
   { id: "sites", icon: "globe", group: "service", go: "s", href: () => `${HOME}/sites` },
   { id: "models", icon: "box", group: "service", go: "m", href: () => `${HOME}/models` },
   { id: "probes", icon: "flask", group: "service", go: "z", href: () => `${HOME}/probes` },
   { id: "audit", icon: "list", group: "service", go: "h", href: () => `${HOME}/audit` },
   { id: "sessions", icon: "key", group: "service", go: "n", href: () => `${HOME}/sessions` },
   { id: "customers", icon: "people", group: "people", go: "c", href: () => `${HOME}/customers` },
-  { id: "access", icon: "door", group: "people", go: "q", href: () => `${HOME}/access-requests` },
+  { id: "access", icon: "door", group: "people", go: "q", href: () => `${HOME}/access-requests`, waiting: requests },
   { id: "users", icon: "people", group: "people", go: "u", href: () => `${HOME}/users` },
   { id: "outbox", icon: "mail", group: "people", go: "x", href: () => `${HOME}/outbox` },
   { id: "feedback", icon: "book", group: "people", go: "f", href: () => `${HOME}/docs-feedback` },
@@ -73,6 +75,7 @@ async function main(): Promise<void> {
       </Router>
     </Layout>
   ));
+  watchWaiting();
 }
 
 void main();

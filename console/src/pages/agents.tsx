@@ -26,7 +26,7 @@ import { Card, Empty, Failure, Field, Head, Segments, Time } from "../ui/parts";
 import { RowEditor } from "../ui/row-editor";
 import { SaveDock } from "../ui/save-dock";
 import { DataTable } from "../ui/table";
-import { toast } from "../ui/toasts";
+import { toast, toastError } from "../ui/toasts";
 import { Edited, editedOf, policyOf, priceOf } from "./agent-policy";
 
 const TABS = ["policy", "charges", "grants"] as const;
@@ -132,9 +132,10 @@ function Policy({ siteKey }: { siteKey: string }) {
     setBusy(true);
     setProblem("");
     try {
-      policy.set(await api.put<AgentPolicy>(`/sites/${siteKey}/agent-policy`, policyOf(value, before), true));
+      const path = `/sites/${siteKey}/agent-policy`;
+      policy.set(await api.put<AgentPolicy>(path, policyOf(value, before), true));
       edited.drop();
-      toast(t("dock.saved"));
+      toast(t("dock.saved"), () => void api.put<AgentPolicy>(path, before, true).then(policy.set).catch(toastError));
       return true;
     } catch (failure) {
       const conflict = failure instanceof ApiError && failure.code === "revision_conflict";

@@ -47,6 +47,7 @@ export function Credentials({
   onChange: () => void;
 }) {
   const [made, setMade] = useState<CredentialSecret | null>(null);
+  const [rotating, setRotating] = useState<Credential | null>(null);
   const [ending, setEnding] = useState<Credential | null>(null);
   const [overlap, setOverlap] = useState(String(DAY_S));
   const act = useAction(onChange);
@@ -135,7 +136,7 @@ export function Credentials({
                 {!isOver(each) && mayWrite && (
                   <span class="row">
                     {!each.expiresAt && (
-                      <button class="btn" onClick={() => void rotate(each)}>
+                      <button class="btn" onClick={() => setRotating(each)}>
                         {t("credentials.rotate")}
                       </button>
                     )}
@@ -149,6 +150,19 @@ export function Credentials({
           ))}
         </ul>
       </div>
+      <Confirm
+        open={rotating !== null}
+        title={t("credentials.rotateTitle")}
+        action={t("credentials.rotate")}
+        onClose={() => setRotating(null)}
+        onConfirm={() => {
+          const each = rotating!;
+          setRotating(null);
+          void rotate(each);
+        }}
+      >
+        {t("credentials.rotateLead", { hours: Number(overlap) / 3600 })}
+      </Confirm>
       <Confirm
         open={ending !== null}
         title={t("credentials.revoke")}

@@ -7,12 +7,14 @@ import { loadSites, may } from "../api/session";
 import type { CredentialSecret, InstallationSettings, InstallStatus, Metrics, SiteDetail } from "../api/types.gen";
 import { useParams } from "../lib/params";
 import { useEvery, useQuery } from "../lib/query";
+import { ENOUGH } from "../lib/outcomes";
 import { t } from "../lib/words";
+import { Confirm } from "../ui/dialogs";
 import { Icon } from "../ui/icons";
 import { siteHref } from "../ui/layout";
 import { Code, CopyButton, Failure, Head, Time } from "../ui/parts";
 import { announce, toast, toastError } from "../ui/toasts";
-import { Evidence } from "./evidence";
+import { Evidence, partsOf } from "./evidence";
 import { GROUPS, NAMES, proxyOf, snippets } from "./snippets";
 import { UnavailableLine, useAdapter } from "./unavailable";
 
@@ -193,6 +195,9 @@ export default function Install() {
       })
       .catch(toastError);
   };
+  const [asking, setAsking] = useState(false);
+  const totals = metrics.data?.totals;
+  const isFew = (totals?.requests ?? 0) < ENOUGH;
   if (site.error && !data) return <Failure error={site.error} retry={site.reload} />;
   const chosen = Boolean(secret) || (data?.credentials.active ?? 0) > 0;
   return (
@@ -208,6 +213,23 @@ export default function Install() {
       >
         {t("install.lead")}
       </Head>
+      <Confirm
+        open={asking}
+        title={t("enforce.title", { name: data?.name ?? "" })}
+        action={t("evidence.toEnforce")}
+        onClose={() => setAsking(false)}
+        onConfirm={() => {
+          setAsking(false);
+          switchTo("enforce");
+        }}
+      >
+        {totals &&
+          t("enforce.lead", {
+            n: totals.requests,
+            k: partsOf(metrics.data!).reduce((sum, each) => sum + each.count, 0),
+            enough: ENOUGH,
+          })}
+      </Confirm>
       {data && (
         <ol class="stepper">
           <li class="done">
@@ -239,7 +261,11 @@ export default function Install() {
           <li aria-current={live ? "step" : undefined} class={data.mode === "enforce" ? "done" : undefined}>
             <h2>{t("install.step4")}</h2>
             {metrics.data && metrics.data.totals.requests > 0 ? (
-              <Evidence metrics={metrics.data} site={data} onSwitch={switchTo} />
+              <Evidence
+                metrics={metrics.data}
+                site={data}
+                onSwitch={(mode) => (mode === "enforce" && isFew ? setAsking(true) : switchTo(mode))}
+              />
             ) : (
               <p class="soft">{t("install.later")}</p>
             )}

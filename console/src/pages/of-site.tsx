@@ -1,11 +1,12 @@
 /** The pages of a site: the same for its customer and for operators, who see those of every site. */
 
 import type { FunctionComponent } from "preact";
-import { lazy, Route } from "preact-iso";
+import { Route } from "preact-iso";
 import { HOME } from "../api/client";
 import { loadManageWords } from "../lib/words";
 import type { IconName } from "../ui/icons";
 import { siteHref, type NavItem } from "../ui/layout";
+import { page } from "../ui/load-page";
 
 type Load = () => Promise<{ default: FunctionComponent }>;
 export interface SitePage extends NavItem {
@@ -13,7 +14,7 @@ export interface SitePage extends NavItem {
 }
 
 /** A page whose words are loaded with the first page of its kind: of the account, the installation, and people. */
-export const managed = (load: Load) => lazy(async () => (await Promise.all([load(), loadManageWords()]))[0]);
+export const managed = (load: Load) => page(async () => (await Promise.all([loadManageWords(), load()]))[1]);
 
 export function sitePage(
   id: string,
@@ -31,63 +32,63 @@ export const SITE_PAGES: SitePage[] = [
     "site",
     "chart",
     "o",
-    lazy(() => import("./overview")),
+    page(() => import("./overview")),
   ),
   sitePage(
     "decisions",
     "site",
     "list",
     "d",
-    lazy(() => import("./decisions")),
+    page(() => import("./decisions")),
   ),
   sitePage(
     "visitors",
     "site",
     "people",
     "v",
-    lazy(() => import("./visitors")),
+    page(() => import("./visitors")),
   ),
   sitePage(
     "appeals",
     "site",
     "inbox",
     "p",
-    lazy(() => import("./appeals")),
+    page(() => import("./appeals")),
   ),
   sitePage(
     "install",
     "site",
     "box",
     "i",
-    lazy(() => import("./install")),
+    page(() => import("./install")),
   ),
   sitePage(
     "rules",
     "control",
     "rules",
     "r",
-    lazy(() => import("./rules")),
+    page(() => import("./rules")),
   ),
   sitePage(
     "lists",
     "control",
     "door",
     "l",
-    lazy(() => import("./lists")),
+    page(() => import("./lists")),
   ),
   sitePage(
     "agents",
     "control",
     "agent",
     "a",
-    lazy(() => import("./agents")),
+    page(() => import("./agents")),
   ),
   sitePage(
     "settings",
     "control",
     "cog",
     "t",
-    lazy(() => import("./settings")),
+    page(() => import("./settings")),
   ),
   sitePage(
     "webhooks",

@@ -3,7 +3,9 @@
 import { useEffect, useState } from "preact/hooks";
 import { api, messageOf } from "../api/client";
 import type { CheckedRules, RulesView } from "../api/types.gen";
+import { useParams } from "../lib/params";
 import { toYaml } from "../lib/yaml";
+import { toastError } from "../ui/toasts";
 import { type Mark } from "../ui/code-editor";
 import { type DraftRules } from "./rules-tools";
 
@@ -83,4 +85,21 @@ export function marksOf(checked: CheckedRules | null): Mark[] {
       text: each.rule ? `${each.rule}: ${each.message}` : each.message,
     })),
   ];
+}
+
+/** History leads here to take a change of the rules back: `restore` is the version before it, `undo` the one after. */
+export function useRestored(
+  siteKey: string,
+  now: RulesView | undefined,
+  onLoaded: (text: string, overrides: RulesView["overrides"], base: RulesView) => void,
+): void {
+  const [{ undo, restore }, set] = useParams();
+  useEffect(() => {
+    if (!undo || !restore || !now) return;
+    set({ undo: undefined, restore: undefined }, true);
+    const read = (version: string) => api.get<RulesView>(`/sites/${siteKey}/rules`, { version });
+    Promise.all([read(restore), read(undo)])
+      .then(([before, after]) => onLoaded(textOf(before), before.overrides, after))
+      .catch(toastError);
+  }, [undo, restore, now === undefined]);
 }

@@ -16,7 +16,7 @@ import { DiffView } from "../ui/diff-view";
 import { Failure, Head, Note, Time } from "../ui/parts";
 import { toast, toastError } from "../ui/toasts";
 import { Backtest, TestRequest, turnedAway } from "./rules-tools";
-import { Draft, textOf, useRulesDraft, useChecked, marksOf } from "./rules-draft";
+import { Draft, textOf, useRulesDraft, useChecked, marksOf, useRestored } from "./rules-draft";
 import { ACTIONS, Effective, Groups } from "./rules-lists";
 
 /** Refusals that a person can confirm. */
@@ -140,11 +140,12 @@ export default function Rules() {
         guard: true,
         acknowledge: given.includes("confirmation_required"),
       });
+      const before = now;
       view.set(saved);
       setDraft(null);
       setReport(null);
       setReviewing(false);
-      toast(t("rules.saved", { revision: saved.revision }));
+      toast(t("rules.saved", { revision: saved.revision }), before && (() => undo(before, saved.revision)));
     } catch (failure) {
       if (failure instanceof ApiError && failure.code === "revision_conflict") {
         setReviewing(false);
@@ -154,13 +155,27 @@ export default function Rules() {
       setBusy(false);
     }
   };
+  /** Writes the rules of before as a new revision; what was saved in between is not lost without a word. */
+  const undo = (before: RulesView, revision: number) =>
+    void api
+      .put<RulesView>(`/sites/${siteKey}/rules`, {
+        ...(before.source === "site" ? { ruleSet: before.ruleSet, overrides: before.overrides } : {}),
+        revision,
+      })
+      .then((saved) => {
+        view.set(saved);
+        toast(t("rules.saved", { revision: saved.revision }));
+      })
+      .catch(toastError);
+  const marks = [`<<<<<<< ${t("rules.yours")}`, "=======", `>>>>>>> ${t("rules.theirs")}`] as [string, string, string];
+  useRestored(siteKey, now, (text, overrides, base) => {
+    const merged = merge3(textOf(base), text, textOf(now!), marks);
+    setDraft({ revision: now!.revision, base: textOf(now!), ruleSetText: merged.text, overrides });
+    toast(merged.conflicts ? t("rules.mergedConflicts", { n: merged.conflicts }) : t("rules.undoing"));
+  });
   const merge = () => {
     if (!draft || !now) return;
-    const merged = merge3(draft.base, draft.ruleSetText, textOf(now), [
-      `<<<<<<< ${t("rules.yours")}`,
-      "=======",
-      `>>>>>>> ${t("rules.theirs")}`,
-    ]);
+    const merged = merge3(draft.base, draft.ruleSetText, textOf(now), marks);
     setDraft({
       revision: now.revision,
       base: textOf(now),

@@ -8,7 +8,7 @@ import type { ConfigChange, ConfigChangeList, SiteChange, SiteDetail, SiteRoute 
 import { useEdited } from "../lib/edited";
 import { useParams } from "../lib/params";
 import { useQuery } from "../lib/query";
-import { t } from "../lib/words";
+import { named, t } from "../lib/words";
 import { toYaml } from "../lib/yaml";
 import { DiffView } from "../ui/diff-view";
 import { Toggle } from "../ui/forms";
@@ -16,8 +16,9 @@ import { siteHref } from "../ui/layout";
 import { Card, CopyButton, Empty, Failure, Field, Head, Segments, Time } from "../ui/parts";
 import { RowEditor, type RowValue } from "../ui/row-editor";
 import { SaveDock } from "../ui/save-dock";
-import { toast } from "../ui/toasts";
+import { toast, toastError } from "../ui/toasts";
 import { Credentials } from "./credentials";
+import { pairsOf, Restore } from "./restore";
 
 const SWITCHES = ["wholeSite", "clearanceWithoutScript", "formMethodOverride", "suggestions"] as const;
 const METHODS = ["*", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
@@ -130,12 +131,9 @@ function changed(before: SiteChange, after: SiteChange): SiteChange {
   ) as SiteChange;
 }
 
-function Change({ change }: { change: ConfigChange }) {
+function Change({ change, siteKey, onRestored }: { change: ConfigChange; siteKey: string; onRestored: () => void }) {
   const detail = change.detail ?? {};
-  const pairs = Object.entries(detail).filter(
-    ([, value]) =>
-      value !== null && typeof value === "object" && "from" in (value as object) && "to" in (value as object),
-  ) as [string, { from: unknown; to: unknown }][];
+  const pairs = pairsOf(change);
   const rest = Object.fromEntries(Object.entries(detail).filter(([name]) => !pairs.some(([other]) => other === name)));
   const before = pairs.map(([name, { from }]) => toYaml({ [name]: from })).join("\n");
   const after = pairs.map(([name, { to }]) => toYaml({ [name]: to })).join("\n");
@@ -143,10 +141,13 @@ function Change({ change }: { change: ConfigChange }) {
     <li>
       <span class="row apart">
         <span class="row">
-          <code>{change.kind}</code> <span class="s soft">{change.actor}</span>
+          <b>{change.actor}</b> <span title={change.kind}>{named("change", change.kind)}</span>
         </span>
-        <span class="xs faint">
-          <Time at={change.time} />
+        <span class="row">
+          <span class="xs faint">
+            <Time at={change.time} />
+          </span>
+          <Restore siteKey={siteKey} change={change} onDone={onRestored} />
         </span>
       </span>
       {Object.keys(rest).length > 0 && <code class="xs soft">{toYaml(rest).replaceAll("\n", " · ")}</code>}
@@ -160,7 +161,7 @@ function Change({ change }: { change: ConfigChange }) {
   );
 }
 
-function History({ siteKey, turn }: { siteKey: string; turn: number }) {
+function History({ siteKey, turn, onRestored }: { siteKey: string; turn: number; onRestored: () => void }) {
   const changes = useQuery<ConfigChangeList>(`${siteKey} ${turn}`, (signal) =>
     api.get(`/sites/${siteKey}/changes`, { limit: 50 }, signal),
   );
@@ -173,7 +174,7 @@ function History({ siteKey, turn }: { siteKey: string; turn: number }) {
       ) : (
         <ul class="list">
           {changes.data?.items.map((each) => (
-            <Change key={each.id} change={each} />
+            <Change key={each.id} change={each} siteKey={siteKey} onRestored={onRestored} />
           ))}
         </ul>
       )}
@@ -227,16 +228,21 @@ export default function Settings() {
   }
   const value = edited.value;
   const part = (change: Partial<Edited>) => !readOnly && edited.set({ ...value, ...change });
+  const reload = () => {
+    site.reload();
+    setTurn((before) => before + 1);
+  };
   const save = async () => {
     setBusy(true);
     setProblem("");
     try {
-      await api.patch(`/sites/${siteKey}`, changed(changeOf(loaded), changeOf(value)));
+      const [old, next] = [changeOf(loaded), changeOf(value)];
+      await api.patch(`/sites/${siteKey}`, changed(old, next));
+      const undo = () => void api.patch(`/sites/${siteKey}`, changed(next, old)).then(reload).catch(toastError);
       edited.drop();
-      site.reload();
-      setTurn(turn + 1);
+      reload();
       void loadSites();
-      toast(t("dock.saved"));
+      toast(t("dock.saved"), undo);
       return true;
     } catch (failure) {
       setProblem(messageOf(failure));
@@ -384,7 +390,7 @@ export default function Settings() {
         </div>
       </Card>
       <Credentials siteKey={siteKey} list={site.data.credentialList} onChange={site.reload} />
-      <History siteKey={siteKey} turn={turn} />
+      <History siteKey={siteKey} turn={turn} onRestored={reload} />
       {edited.dirty && (
         <SaveDock
           before={changeOf(loaded)}

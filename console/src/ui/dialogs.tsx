@@ -45,6 +45,7 @@ export function Confirm({
   children,
   word,
   action,
+  good,
   onConfirm,
   onClose,
 }: {
@@ -53,6 +54,8 @@ export function Confirm({
   children: ComponentChildren;
   word?: string;
   action: string;
+  /** What is confirmed destroys nothing. */
+  good?: boolean;
   onConfirm: () => void;
   onClose: () => void;
 }) {
@@ -89,7 +92,7 @@ export function Confirm({
           <button type="button" class="btn" onClick={onClose} autofocus>
             {t("confirm.keep")}
           </button>
-          <button class="btn bad" aria-disabled={ready ? undefined : "true"}>
+          <button class={good ? "btn main" : "btn bad"} aria-disabled={ready ? undefined : "true"}>
             {action}
           </button>
         </footer>

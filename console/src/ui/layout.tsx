@@ -1,6 +1,7 @@
 /** The shell around every page: navigation, site switcher, palette, toasts. The same for customers and operators. */
 
 import type { ComponentChildren } from "preact";
+import type { Signal } from "@preact/signals";
 import { useLocation } from "preact-iso";
 import { useEffect, useRef } from "preact/hooks";
 import { HOME, isOperator } from "../api/client";
@@ -21,6 +22,8 @@ export interface NavItem {
   go?: string;
   href: (siteKey: string) => string;
   site?: boolean;
+  /** How many things wait there. */
+  waiting?: Signal<number>;
 }
 
 const THEMES = ["system", "light", "dark"] as const;
@@ -156,6 +159,12 @@ function Navigation({ items, siteKey }: { items: NavItem[]; siteKey: string }) {
                     >
                       <Icon name={item.icon} />
                       {t(`page.${item.id}`)}
+                      {!!item.waiting?.value && (
+                        <span class="tag push" data-o="challenge">
+                          <span aria-hidden="true">{item.waiting.value}</span>
+                          <span class="vh">{t("nav.waiting", { n: item.waiting.value })}</span>
+                        </span>
+                      )}
                     </a>
                   </li>
                 );

@@ -3,9 +3,10 @@
 import type { ComponentChildren } from "preact";
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
-import type { ApiError } from "../api/client";
+import { isOperator, type ApiError } from "../api/client";
 import type { Outcome } from "../api/types.gen";
 import { absolute, count, percent, relative } from "../lib/format";
+import { docsOf } from "../lib/docs";
 import { ENOUGH } from "../lib/outcomes";
 import { t } from "../lib/words";
 import { Icon, type IconName } from "./icons";
@@ -68,11 +69,21 @@ export function Head({
   useEffect(() => {
     document.title = `${title} · AgentGate`;
   }, [title]);
+  const docs = isOperator ? undefined : docsOf(location.pathname);
   return (
     <div class="head">
       <div>
         <h1 tabIndex={-1}>{title}</h1>
-        {children && <p>{children}</p>}
+        {(children || docs) && (
+          <p>
+            {children}{" "}
+            {docs && (
+              <a class="s nw" href={`/docs/${docs}`} target="_blank" rel="noopener">
+                {t("nav.learn")}
+              </a>
+            )}
+          </p>
+        )}
       </div>
       {actions && <div class="row acts">{actions}</div>}
     </div>

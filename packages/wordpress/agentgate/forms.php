@@ -112,9 +112,10 @@ final class Forms
         }
         wp_enqueue_script('agentgate');
         return sprintf(
-            '<div class="agentgate" data-sitekey="%s" data-action="%s"></div>',
+            '<div class="agentgate" data-sitekey="%s" data-action="%s"></div><noscript><p>%s</p></noscript>',
             esc_attr(Settings::siteKey()),
-            esc_attr(self::ACTIONS[$form])
+            esc_attr(self::ACTIONS[$form]),
+            esc_html__('This form needs JavaScript. Enable it and reload the page.', 'agentgate')
         );
     }
 

@@ -26,12 +26,36 @@ final class Settings
             add_options_page('AgentGate', 'AgentGate', 'manage_options', self::OPTION, [self::class, 'page']);
         });
         add_action('admin_notices', [self::class, 'warn']);
+        add_filter('plugin_action_links_' . plugin_basename(__DIR__ . '/agentgate.php'), [self::class, 'link']);
     }
 
-    /** Tells administrators that no token can be checked. */
+    /** @param array<string> $links @return array<string> the links of the plug-in's row, with its settings first */
+    public static function link(array $links): array
+    {
+        return array_merge([self::anchor(__('Settings', 'agentgate'))], $links);
+    }
+
+    private static function anchor(string $text): string
+    {
+        return sprintf('<a href="%s">%s</a>', esc_url(admin_url('options-general.php?page=' . self::OPTION)), esc_html($text));
+    }
+
+    /** Tells administrators that no form is protected, or that no token can be checked. */
     public static function warn(): void
     {
-        if (current_user_can('manage_options') && get_transient(Check::BROKEN) !== false) {
+        if (!current_user_can('manage_options')) {
+            return;
+        }
+        if (!self::isComplete()) {
+            $text = self::isOff()
+                ? __('AgentGate is turned off by AGENTGATE_OFF in wp-config.php. No form is protected.', 'agentgate')
+                : __('AgentGate is active, but not configured. No form is protected.', 'agentgate');
+            printf(
+                '<div class="notice notice-warning"><p>%s %s</p></div>',
+                esc_html($text),
+                self::anchor(__('Configure AgentGate', 'agentgate'))
+            );
+        } elseif (get_transient(Check::BROKEN) !== false) {
             $text = __('AgentGate rejects the secret, or the address is invalid. All protected forms are blocked, and only administrators can sign in. Correct the settings.', 'agentgate');
             printf('<div class="notice notice-error"><p>%s</p></div>', esc_html($text));
         }
@@ -76,11 +100,15 @@ final class Settings
         return strtolower($parts['scheme'] . '://' . $parts['host']) . $port;
     }
 
+    /** The way back in for an owner who has locked everybody out. */
+    private static function isOff(): bool
+    {
+        return defined('AGENTGATE_OFF') && AGENTGATE_OFF;
+    }
+
     public static function isComplete(): bool
     {
-        // The way back in for an owner who has locked everybody out.
-        $off = defined('AGENTGATE_OFF') && AGENTGATE_OFF;
-        return !$off && self::url() !== '' && self::siteKey() !== '' && self::secret() !== '';
+        return !self::isOff() && self::url() !== '' && self::siteKey() !== '' && self::secret() !== '';
     }
 
     /** @param mixed $given @return array<string, mixed> */

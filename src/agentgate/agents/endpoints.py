@@ -269,15 +269,16 @@ def check_policy(policy: AgentPolicy, site: Site) -> None:
 
 
 def policy_diff(before: AgentPolicy, after: AgentPolicy) -> dict[str, Any]:
-    """Return the changes. Of agents only their names: their keys would fill the trail."""
-    old, new = before.agents, after.agents
-    agents = {
-        "added": [name for name in new if name not in old],
-        "removed": [name for name in old if name not in new],
-        "changed": [name for name in new if name in old and new[name] != old[name]],
-    }
+    """Return the changes, so that each can be taken back. Agents that stayed the same would fill the trail."""
+    old, new = to_builtins(before.agents), to_builtins(after.agents)
+    names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
     detail: dict[str, Any] = dict(diff(before, after, FIELDS))
-    return detail | ({"agents": agents} if any(agents.values()) else {})
+    if names:
+        detail["agents"] = {
+            "from": {name: old[name] for name in names if name in old},
+            "to": {name: new[name] for name in names if name in new},
+        }
+    return detail
 
 
 def _unknown_action(policy: AgentPolicy, site: Site) -> str | None:

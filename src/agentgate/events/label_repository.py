@@ -33,6 +33,13 @@ class LabelStore(LockingRepository):
         replaced = ", ".join(f"{each} = excluded.{each}" for each in ("label", "source", "note", "actor", "updated_ms"))
         await _LABELS.add(self._session, label, f"ON CONFLICT (site_id, decision) DO UPDATE SET {replaced}")
 
+    async def delete_label(self, site_id: str, decision: int) -> bool:
+        """Delete a decision's label; return whether it had one."""
+        row = await self._session.one(
+            "DELETE FROM decision_label WHERE site_id = $1 AND decision = $2 RETURNING decision", site_id, decision
+        )
+        return row is not None
+
     async def list_labels(self, site_id: str, *, after: tuple[int, int] | None, limit: int) -> list[StoredLabel]:
         """Return labels of a site behind a position (update in ms, decision), oldest update first."""
         updated_ms, decision = after or (-1, -1)

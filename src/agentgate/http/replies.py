@@ -9,7 +9,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType, structs
 
 from agentgate.lib.errors import ErrorTable, Refused
 from agentgate.lib.records import Record, to_json
-from agentgate.lib.tasks.off_loop import FEW_ITEMS
+from agentgate.lib.tasks.off_loop import FEW_ITEMS, consumed
 
 T = TypeVar("T")
 
@@ -78,7 +78,10 @@ def answer(status: int, body: Any, *, headers: tuple[tuple[str, str], ...] = ())
 
 
 async def answer_in_slices(status: int, body: Any, *, headers: tuple[tuple[str, str], ...] = ()) -> HttpAnswer:
-    """Encode a handler's result; its long lists in a thread, so that other requests continue meanwhile."""
+    """Encode a handler's result; its long lists in a thread, so that other requests continue meanwhile.
+
+    These lists belong to the response and are empty afterwards. Responses share tuples only.
+    """
     long = {}
     if isinstance(body, Struct):
         long = {name: value for name in body.__struct_fields__ if is_long(value := getattr(body, name))}
@@ -94,8 +97,7 @@ def is_long(value: Any) -> bool:
 
 
 def _raw_list(items: list[Any]) -> Raw:
-    slices = (to_json(items[start : start + FEW_ITEMS])[1:-1] for start in range(0, len(items), FEW_ITEMS))
-    return Raw(b"[" + b",".join(slices) + b"]")
+    return Raw(b"[" + b",".join(map(to_json, consumed(items))) + b"]")
 
 
 def refusal(

@@ -17,7 +17,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import decode_extra, to_json
-from agentgate.lib.tasks.off_loop import off_loop
+from agentgate.lib.tasks.off_loop import consumed, off_loop
 
 Row = tuple[Any, ...]
 # What a column holds as the record does.
@@ -241,7 +241,7 @@ class RecordTable(Generic[R]):
     async def find_all(self, session: Reader, condition: str, *values: Value) -> list[R]:
         """Return the records that a condition finds, in the order that it ends with."""
         rows = await session.all(f"{self.select} WHERE {condition}", *values)
-        return await off_loop(len(rows), lambda: [self.read(row) for row in rows])
+        return await off_loop(len(rows), lambda: [self.read(row) for row in consumed(rows)])
 
     async def count(self, session: Reader, condition: str, *values: Value) -> int:
         """Return how many rows a condition finds."""

@@ -69,6 +69,9 @@ ADMIN = Surface(
         *operators_rows(TRAFFIC),
         # Labels, feature capture, models
         put("/decisions/{decisionId}/label", scoring.label_decision, scope=site_in_query, refuses=("not_found",)),
+        delete(
+            "/decisions/{decisionId}/label", scoring.end_decision_label, scope=site_in_query, refuses=("not_found",)
+        ),
         get("/labels", scoring.list_labels, scope=site_in_query),
         get("/labels/review", insight.review_labels, scope=site_in_query),
         get("/labels/queue", insight.list_label_queue, scope=site_in_query),

@@ -4,8 +4,9 @@ import gc
 import sys
 
 # Garbage collection thresholds: new containers per collection of the young generation. Requests drop most containers
-# at once. A collection takes one or two milliseconds, in which no request is answered.
-YOUNG, MIDDLE, OLD = 5_000, 20, 50
+# at once. A collection takes one or two milliseconds, in which no request is answered; one of the middle generation
+# takes four times as long if all are kept, as when a long list is read.
+YOUNG, MIDDLE, OLD = 5_000, 4, 250
 # After each answer the event loop may wait this long for a thread that writes events, and that thread as long for the
 # loop. The interpreter's default of 5 ms is the time of fifty checks.
 SWITCH_S = 0.0002

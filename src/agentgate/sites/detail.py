@@ -17,7 +17,7 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.limits import CHANGES_LIMIT
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional
-from agentgate.lib.tasks.off_loop import off_loop
+from agentgate.lib.tasks.off_loop import consumed, off_loop
 from agentgate.sites.records import Site, SiteDetail, SiteHealthSummary, SiteSummary
 from agentgate.sites.repository import (
     ActivityStore,
@@ -74,7 +74,7 @@ async def list_summaries(
     """Return the summaries of the sites that a filter finds."""
     listed = await stores.sites.list_sites(wanted, now_ms=now)
     seen = await _list_activity(activity, [each.site.id for each in listed], now)
-    return await off_loop(len(listed), lambda: [summarize(each, seen[each.site.id]) for each in listed])
+    return await off_loop(len(listed), lambda: [summarize(each, seen[each.site.id]) for each in consumed(listed)])
 
 
 async def read_detail(

@@ -18,7 +18,7 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
 from agentgate.lib.names import like_pattern
 from agentgate.lib.records import to_json
-from agentgate.lib.tasks.off_loop import off_loop
+from agentgate.lib.tasks.off_loop import consumed, off_loop
 from agentgate.people.accounts.repository import AccountStores
 from agentgate.sites.credentials.repository import CredentialStores
 from agentgate.sites.lists.repository import ListStores
@@ -162,7 +162,7 @@ class SiteStore(LockingRepository):
         values.append(ALL_SITES if wanted.limit is None else wanted.limit)
         newest = f"ORDER BY site.created_ms DESC, site.number DESC LIMIT ${len(values)}"
         rows = await self._session.all(f"{_LISTED} {where} {newest}", *values)
-        return await off_loop(len(rows), lambda: [_listed(row) for row in rows])
+        return await off_loop(len(rows), lambda: [_listed(row) for row in consumed(rows)])
 
     async def find_listed(self, site_id: str, *, now_ms: int) -> ListedSite | None:
         """Return one site as a list shows it, or None."""

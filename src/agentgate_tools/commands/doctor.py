@@ -31,6 +31,12 @@ class DoctorOptions:
     upstream: Annotated[
         str | None, Option(help="Address of the application, to test whether it is reachable and under which paths.")
     ] = None
+    terms: Annotated[
+        str | None,
+        Option(
+            help="AgentGate's robots.txt of the site, such as http://127.0.0.1:8080/v1/sites/site_shop1/robots.txt."
+        ),
+    ] = None
     adapter: Annotated[Path | None, Option(help="File of the adapter, to test whether it fails open or closed.")] = None
 
 
@@ -48,6 +54,7 @@ def doctor(options: DoctorOptions) -> CommandAnswer:
     try:
         site = Site(options.url)
         behind = None if options.upstream is None else Site(options.upstream)
+        terms = None if options.terms is None else Site(options.terms)
     except ValueError as wrong:
         raise CommandRefused(str(wrong)) from None
     findings = examine(
@@ -62,6 +69,7 @@ def doctor(options: DoctorOptions) -> CommandAnswer:
             upstream=behind,
             is_inside=behind is not None and is_private(behind.host),
             adapter=_text_of(options.adapter),
+            terms=terms,
         )
     )
     rows = [(each.check, each.state.value, each.found, each.fix) for each in findings]

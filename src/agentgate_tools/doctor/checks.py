@@ -45,6 +45,8 @@ class Installation(Struct, frozen=True, kw_only=True):
     is_inside: bool = False
     # The text of the adapter's file with the line for an unavailable AgentGate.
     adapter: str | None = None
+    # The address of AgentGate's robots.txt for the site.
+    terms: Site | None = None
 
 
 def check_transport(installation: Installation, home: Asked) -> Iterator[Finding]:

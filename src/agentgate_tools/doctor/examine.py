@@ -13,6 +13,7 @@ from agentgate_tools.doctor.checks import (
 )
 from agentgate_tools.doctor.feed_checks import check_feeds
 from agentgate_tools.doctor.findings import Finding, State, failed, passed, skipped, warned
+from agentgate_tools.doctor.robots_check import check_robots
 from agentgate_tools.doctor.route_checks import check_forged_headers, check_protected_route
 from agentgate_tools.doctor.seen_checks import ask_seen, check_seen
 from agentgate_tools.doctor.unavailable_check import check_unavailable
@@ -80,6 +81,7 @@ def examine(installation: Installation) -> list[Finding]:
         *check_exposure(installation),
         check_leaks(home, refused),
         check_feeds(installation, home),
+        check_robots(installation),
         *check_caches(installation, home, refused),
         *check_upstream(installation, home),
         skipped(

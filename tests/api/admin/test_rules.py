@@ -156,6 +156,19 @@ def test_a_change_is_reported_with_a_diff(service: RunningService) -> None:
     assert (first["added"], "automation" in first["removed"]) == (["tor"], True)
 
 
+def test_rules_of_an_earlier_version_are_read_to_restore_them(service: RunningService) -> None:
+    server = service.operator.get(RULES).json()
+    one = replace(service, ruleSet=SET).json()
+    replace(service, ruleSet={**SET, "default_action": "challenge"}, revision=1)
+
+    found = service.operator.get(RULES, params={"version": one["effective"]["version"]}).json()
+
+    assert (found["ruleSet"], found["revision"]) == (one["ruleSet"], 1)
+    before = service.operator.get(RULES, params={"version": server["effective"]["version"]}).json()
+    assert (before["source"], before["ruleSet"]) == ("server", server["ruleSet"])
+    assert refusal(service.operator.get(RULES, params={"version": "never"})) == (404, "not_found")
+
+
 def test_a_change_is_word_to_every_worker(service: RunningService) -> None:
     version = service.run(service.application.stores.store.read.configuration.version())
 

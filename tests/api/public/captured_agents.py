@@ -14,6 +14,15 @@ from tests.unit.agents.key_server import World, world
 
 FILE = Path(__file__).parents[2] / "vectors" / "agent_header_sets.json"
 SETS: dict[str, dict[str, Any]] = {each["name"]: each for each in json.loads(FILE.read_text("utf-8"))["agents"]}
+# The 60 subresources of a page.
+PARTS = (
+    *[("style", "text/css,*/*;q=0.1", f"/static/{number}.css") for number in range(6)],
+    *[("script", "*/*", f"/static/{number}.js") for number in range(14)],
+    *[("image", "image/avif,image/webp,*/*;q=0.8", f"/pictures/{number}.webp") for number in range(24)],
+    *[("font", "*/*", f"/fonts/{number}.woff2") for number in range(4)],
+    *[("image", "image/avif,image/webp,*/*;q=0.8", f"/image/{number}") for number in range(10)],
+    *[("empty", "*/*", f"/data/{number}") for number in range(2)],
+)
 
 
 class CapturedAgent:
@@ -27,16 +36,19 @@ class CapturedAgent:
         self.cover = tuple(each.partition(";")[0] for each in captured["covered"])
         self.agent = SigningAgent(quoted.strip('"'), seed=seed)
 
-    def load(self, gate: Gate, path: str, destination: str = "document", accept: str | None = None):
-        """Ask about a signed request."""
+    def signed(self, url: str, destination: str = "document", accept: str | None = None, **how: Any) -> dict[str, str]:
+        """Return the headers of a signed request for a page or a part of one."""
         headers = dict(self.headers)
         if destination != "document":
             headers |= {"accept": str(accept), "sec-fetch-dest": destination, "sec-fetch-site": "same-origin"}
             headers["sec-fetch-mode"] = "cors" if destination in {"empty", "font"} else "no-cors"
             for name in ("sec-fetch-user", "upgrade-insecure-requests"):
                 headers.pop(name, None)
-        created = gate.service.clock.now_ms() // 1000
-        sent = self.agent.headers("GET", ORIGIN + path, headers=headers, created=created, cover=self.cover, **self.how)
+        return self.agent.headers("GET", url, headers=headers, cover=self.cover, **self.how, **how)
+
+    def load(self, gate: Gate, path: str, destination: str = "document", accept: str | None = None):
+        """Ask about a signed request."""
+        sent = self.signed(ORIGIN + path, destination, accept, created=gate.service.clock.now_ms() // 1000)
         # Without the headers of the usual visitor, whose names differ in case.
         unset = {name.replace("-", "_"): None for name in VISITOR}
         given = {name.replace("-", "_"): value for name, value in sent.items()}

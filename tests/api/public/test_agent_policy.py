@@ -95,7 +95,7 @@ def test_a_change_leaves_a_trace_and_the_same_again_none(shop: AgentShop) -> Non
     updates = [change for change in changes if change["kind"] == "agent_policy.update"]
     assert len(updates) == 1
     assert updates[0]["detail"]["default"] == {"from": "allow", "to": "challenge"}
-    assert updates[0]["detail"]["agents"]["added"] == [AGENT.url]
+    assert (updates[0]["detail"]["agents"]["from"], list(updates[0]["detail"]["agents"]["to"])) == ({}, [AGENT.url])
 
 
 def test_a_change_is_obeyed_by_the_next_submission(shop: AgentShop) -> None:

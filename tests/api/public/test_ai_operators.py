@@ -84,6 +84,7 @@ def test_before_the_list_is_read_a_name_is_not_checked_and_never_forged(service:
 @pytest.mark.usefixtures("lists")
 def test_a_forged_name_is_blocked_where_unverified_agents_are_allowed(service: RunningService) -> None:
     gate = Gate(service)
+    use_for(gate, **ALL_ALLOWED)
     set_policy(gate, unverified="allow")
 
     assert said(ask(gate, PROGRAMS["gptbot"][0], ELSEWHERE))[:2] == (403, "block")

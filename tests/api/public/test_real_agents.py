@@ -6,21 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.api.public.captured_agents import CapturedAgent, directories
+from tests.api.public.captured_agents import PARTS, CapturedAgent, directories
 from tests.api.public.signed_agents import set_policy
 from tests.support.gateway import ORIGIN, VISITOR, Gate, said
 from tests.support.service import RunningService
 
 CAPTURES = ("chatgpt-agent", "google-agent-desktop")
 PAGES = 20
-PARTS = (
-    *[("style", "text/css,*/*;q=0.1", f"/static/{number}.css") for number in range(6)],
-    *[("script", "*/*", f"/static/{number}.js") for number in range(14)],
-    *[("image", "image/avif,image/webp,*/*;q=0.8", f"/pictures/{number}.webp") for number in range(24)],
-    *[("font", "*/*", f"/fonts/{number}.woff2") for number in range(4)],
-    *[("image", "image/avif,image/webp,*/*;q=0.8", f"/image/{number}") for number in range(10)],
-    *[("empty", "*/*", f"/data/{number}") for number in range(2)],
-)
 
 
 def browse(agent: CapturedAgent, gate: Gate) -> Counter[tuple[int, str, str]]:

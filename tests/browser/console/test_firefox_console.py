@@ -89,6 +89,7 @@ def journeys(console: Console, invite: str, hand: PointerSteps | KeyboardSteps) 
             *hand.press("nav a[href$='/access-requests']", "g q"),
             ["see", "section", f"fire-{hand.name}@example.com"],
             *hand.press(".answers button.main", "a"),
+            *hand.press("dialog[open] footer button.main"),
             ["see", ".secret", "/console/invite#"],
             ["see", "main", "No pending requests."],
         ],

@@ -40,7 +40,11 @@ def test_an_operator_approves_access_and_the_person_joins(hand: Hand, browser: B
     hand.go("Access requests")
     page.locator(".quote", has_text="Two shops.").wait_for()
     assert page.locator("section h2", has_text=company).is_visible()
+    # The navigation has the number of pending requests.
+    assert "1" in page.get_by_role("link", name=re.compile("Access requests")).inner_text()
     hand.use("a", page.get_by_role("button", name=re.compile("^Approve")))
+    assert console.service.operator.get("/v1/admin/access-requests?status=pending").json()["items"]
+    hand.press(page.get_by_role("dialog").get_by_role("button", name="Approve"))
     link = page.locator(".secret code").inner_text()
     assert "/console/invite#" in link
     page.get_by_text("No pending requests.").wait_for()
@@ -90,6 +94,7 @@ def test_a_key_is_rotated_and_the_trail_shows_who_did_it(hand: Hand, console: Co
     operating(hand, console, "service", "Service")
     key = {"mouse": "Receipts", "keyboard": "Clearance cookies"}[hand.name]
     hand.press(page.get_by_role("button", name=f"Rotate {key}"))
+    hand.press(page.get_by_role("dialog").get_by_role("button", name="Rotate"))
     page.get_by_text(f"New key for {key}").wait_for()
     tags = page.get_by_role("region", name=key).locator(".tag")
     wait_for(page, lambda: tags.all_inner_texts() == ["next", "active"])
@@ -121,6 +126,7 @@ def test_a_member_is_invited_and_joins_by_the_link_of_the_outbox(
     owner.send(page.locator("dialog #email"))
     page.get_by_text(f"Invited {email}").wait_for()
     owner.choose(page.get_by_label(f"Role of {email}"), "admin")
+    owner.press(page.get_by_role("dialog").get_by_role("button", name="Change the role"))
     page.get_by_text(f"{email} is admin now").wait_for()
 
     operating(owner, console, "outbox", "Outbox")

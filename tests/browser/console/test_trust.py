@@ -3,7 +3,7 @@
 import re
 
 from tests.browser.console.hands import Hand
-from tests.browser.console.steps import SITE, Console, open_page
+from tests.browser.console.steps import EMAIL, PASSWORD, SITE, Console, open_page
 from tests.browser.steps import wait_for
 
 
@@ -48,3 +48,102 @@ def test_a_decision_explains_itself_and_leads_to_its_three_remedies(owner: Hand,
     page.goto(address)
     owner.press(page.get_by_role("link", name="Open this path"))
     page.get_by_role("region", name="Save the changes").wait_for()
+
+
+def test_a_saved_setting_is_undone_and_later_restored_from_history(owner: Hand, console: Console) -> None:
+    page = owner.page
+
+    def name() -> str:
+        return str(console.service.operator.get(f"/v1/admin/sites/{SITE}").json()["name"])
+
+    before = name()
+    open_page(page, console.page("settings"), "Settings")
+    owner.fill(page.locator("#site-name"), "Renamed shop")
+    owner.press(page.get_by_role("button", name="Review and save"))
+    owner.press(page.get_by_role("dialog").get_by_role("button", name="Save"))
+    wait_for(page, lambda: name() == "Renamed shop")
+    owner.use("z", page.get_by_role("button", name="Undo").last)
+    wait_for(page, lambda: name() == before)
+    # The undo is a change like others: it can be taken back too.
+    open_page(page, console.page("settings"), "Settings")
+    owner.press(page.get_by_role("button", name=re.compile("^Restore")).first)
+    dialog = page.get_by_role("dialog")
+    assert "Renamed shop" in dialog.inner_text()
+    owner.press(dialog.get_by_role("button", name="Restore"))
+    wait_for(page, lambda: name() == "Renamed shop")
+    console.service.operator.patch(f"/v1/admin/sites/{SITE}", json={"name": before})
+
+
+def test_a_rule_set_is_restored_through_review(owner: Hand, console: Console) -> None:
+    page = owner.page
+    rules = f"/v1/admin/sites/{SITE}/rules"
+    operator = console.service.operator
+    for action in ("challenge", "block"):
+        rule = {"name": "tor", "match": {"all_labels": ["net.tor"]}, "action": action}
+        own = {"version": action, "rules": [rule], "default_action": "allow"}
+        body = {"ruleSet": own, "revision": operator.get(rules).json()["revision"]}
+        assert operator.put(rules, json=body).status_code == 200
+    try:
+        open_page(page, console.page("settings"), "Settings")
+        owner.press(page.get_by_role("button", name=re.compile("^Restore")).first)
+        wait_for(page, lambda: "action: challenge" in (page.locator(".editor textarea").input_value() or ""))
+        review = page.get_by_role("button", name="Review and save")
+        wait_for(page, lambda: review.get_attribute("aria-disabled") != "true")
+        owner.press(review)
+        owner.press(page.get_by_role("dialog").get_by_role("button", name="Save"))
+        wait_for(page, lambda: operator.get(rules).json()["ruleSet"]["rules"][0]["action"] == "challenge")
+    finally:
+        operator.put(rules, json={"revision": operator.get(rules).json()["revision"]})
+
+
+def test_an_arrow_key_on_the_list_of_roles_does_not_promote(owner: Hand, console: Console) -> None:
+    page = owner.page
+    console.join(console.invite(f"pia-{owner.name}@example.com", role="member"), "a few words are better")
+    open_page(page, f"{console.url}/console/members", "Members")
+    role = page.get_by_label(f"Role of pia-{owner.name}@example.com")
+    owner.choose(role, "Admin")
+    dialog = page.get_by_role("dialog")
+    assert "Admins can change every site" in dialog.inner_text()
+    owner.press(dialog.get_by_role("button", name="Cancel"))
+    wait_for(page, lambda: role.input_value() == "member")
+    owner.choose(role, "Admin")
+    owner.press(dialog.get_by_role("button", name="Change the role"))
+    wait_for(page, lambda: role.input_value() == "admin" and not dialog.is_visible())
+
+
+def test_a_page_that_cannot_be_loaded_recovers_without_a_reload(owner: Hand, console: Console) -> None:
+    page = owner.page
+    open_page(page, console.page("overview"), "Overview")
+    page.evaluate("window.marker = 1")
+    page.route("**/assets/rules-*.js", lambda route: route.abort())
+    owner.go("Rules")
+    page.get_by_role("heading", name="This page could not be loaded").first.wait_for()
+    page.unroute("**/assets/rules-*.js")
+    owner.press(page.get_by_role("button", name="Try again"))
+    wait_for(page, lambda: page.locator(".editor textarea").count() == 1)
+    assert page.evaluate("window.marker") == 1
+
+
+def test_the_end_of_a_session_is_explained_and_the_draft_survives(owner: Hand, console: Console) -> None:
+    page = owner.page
+    open_page(page, console.page("settings"), "Settings")
+    owner.fill(page.locator("#site-name"), "Half a name")
+    token = page.request.get(f"{console.url}/v1/account/session").json()["csrfToken"]
+    headers = {"X-CSRF-Token": token, "Origin": console.url}
+    assert page.request.post(f"{console.url}/v1/account/logout", headers=headers).ok
+    owner.go("Decisions")
+    page.get_by_text("Your session has ended").wait_for()
+    owner.fill(page.locator("#email"), EMAIL)
+    owner.fill(page.locator("#password"), PASSWORD)
+    owner.send(page.locator("#password"))
+    wait_for(page, lambda: "/decisions" in page.url and "sign-in" not in page.url)
+    open_page(page, console.page("settings"), "Settings")
+    assert page.locator("#site-name").input_value() == "Half a name"
+
+
+def test_every_page_links_the_documentation(owner: Hand, console: Console) -> None:
+    page = owner.page
+    open_page(page, console.page("rules"), "Rules")
+    link = page.get_by_role("link", name="Learn more")
+    assert link.get_attribute("href") == "/docs/write-rules"
+    assert page.request.get(f"{console.url}/docs/write-rules").status == 200

@@ -70,7 +70,7 @@ def test_running_the_service(tmp_path: Path) -> None:
     with guide("install.md", tmp_path) as start:
         told = start.follow()
 
-    assert "/console/invite#" in told
+    assert "/console/setup#" in told
     assert "config.db" in told
     assert "agentgate_build_info{" in told
 

@@ -1,5 +1,6 @@
 """The WordPress plug-in in a real WordPress, with a real browser."""
 
+import json
 import shutil
 
 import httpx
@@ -97,3 +98,31 @@ def test_the_settings_page_shows_which_forms_are_protected_and_never_the_secret(
 
     expect(page.get_by_label("Sign-in")).to_be_checked()
     assert "ags_" not in page.content()
+
+
+def test_administrators_find_the_settings_and_learn_that_the_plug_in_is_not_configured(wordpress: Blog) -> None:
+    asked = """
+        wp_set_current_user(get_user_by('login', 'ann')->ID);
+        require_once ABSPATH . 'wp-admin/includes/plugin.php';
+        \\AgentGate\\WordPress\\Settings::register();
+        $link = \\AgentGate\\WordPress\\Settings::link(['<a>Deactivate</a>']);
+        ob_start();
+        \\AgentGate\\WordPress\\Settings::warn();
+        $configured = ob_get_clean();
+        define('AGENTGATE_OFF', true);
+        ob_start();
+        \\AgentGate\\WordPress\\Settings::warn();
+        echo json_encode([$link[0], $configured, ob_get_clean()]);
+    """
+    link, configured, off = json.loads(wordpress.ask(asked))
+
+    assert "options-general.php?page=agentgate" in link
+    assert configured == ""
+    assert "AGENTGATE_OFF" in off
+    assert "No form is protected." in off
+
+
+def test_a_visitor_without_javascript_gets_a_hint_at_the_form(wordpress: Blog) -> None:
+    page = httpx.get(f"{wordpress.url}/wp-login.php", timeout=60).text
+
+    assert "<noscript><p>This form needs JavaScript." in page

@@ -8,6 +8,7 @@ import { useParams } from "../../lib/params";
 import { useQuery } from "../../lib/query";
 import { t } from "../../lib/words";
 import { Confirm } from "../../ui/dialogs";
+import { changed } from "../waiting";
 import { Secret } from "../../ui/forms";
 import { Empty, Failure, Head, Segments, Time } from "../../ui/parts";
 import { toast, toastError } from "../../ui/toasts";
@@ -74,13 +75,16 @@ export default function AccessRequests() {
   // Who has waited longest comes first.
   const waiting = items.filter((each) => each.status === "pending").reverse();
   const chosen = waiting.find(({ id }) => id === params["open"]) ?? waiting[0];
+  const [approving, setApproving] = useState<AccessRequest | null>(null);
   const approve = (request: AccessRequest) =>
     void api
       .post<InviteResult>(`/access-requests/${request.id}/approve`)
       .then((made) => {
+        setApproving(null);
         setInvite(made);
         toast(t("req.approved", { email: made.email }));
         requests.reload();
+        changed();
       })
       .catch(toastError);
   const decline = (request: AccessRequest) =>
@@ -90,6 +94,7 @@ export default function AccessRequests() {
         setDeclining(null);
         toast(t("req.declined", { email: request.email }));
         requests.reload();
+        changed();
       })
       .catch(toastError);
   const move = (step: number) => {
@@ -103,7 +108,7 @@ export default function AccessRequests() {
       ? [
           { key: "j", help: t("req.next"), run: () => move(1) },
           { key: "k", help: t("req.previous"), run: () => move(-1) },
-          { key: "a", help: t("req.approve"), run: () => chosen && approve(chosen) },
+          { key: "a", help: t("req.approve"), run: () => chosen && setApproving(chosen) },
           { key: "d", help: t("req.decline"), run: () => chosen && setDeclining(chosen) },
         ]
       : [],
@@ -246,10 +251,20 @@ export default function AccessRequests() {
             </div>
           </section>
           {chosen && (
-            <Pending request={chosen} onApprove={() => approve(chosen)} onDecline={() => setDeclining(chosen)} />
+            <Pending request={chosen} onApprove={() => setApproving(chosen)} onDecline={() => setDeclining(chosen)} />
           )}
         </div>
       )}
+      <Confirm
+        open={approving !== null}
+        title={t("req.approveTitle", { email: approving?.email ?? "" })}
+        action={t("req.approve")}
+        good
+        onClose={() => setApproving(null)}
+        onConfirm={() => approve(approving!)}
+      >
+        {t("req.approveLead", { name: approving?.company || approving?.name || "", n: waiting.length })}
+      </Confirm>
       <Confirm
         open={declining !== null}
         title={t("req.declineTitle", { name: declining?.company || declining?.name || "" })}

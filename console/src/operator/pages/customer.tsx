@@ -16,6 +16,7 @@ import { count } from "../../lib/format";
 import { useQuery } from "../../lib/query";
 import { t } from "../../lib/words";
 import { AuditList } from "../../pages/account/audit";
+import { ConfirmRole, type RoleChange } from "../../pages/account/confirm-role";
 import { Confirm } from "../../ui/dialogs";
 import { FormDialog, Secret, Select, useAction } from "../../ui/forms";
 import { Icon } from "../../ui/icons";
@@ -37,6 +38,7 @@ function Members({ customer, loaded, reload }: Shown) {
   const act = useAction(reload);
   const [adding, setAdding] = useState(false);
   const [removing, setRemoving] = useState<Member | null>(null);
+  const [changing, setChanging] = useState<RoleChange | null>(null);
   const [link, setLink] = useState<{ email: string; url: string } | null>(null);
   const base = customer.id;
   const owners = customer.memberList.filter(({ role }) => role === "owner").length;
@@ -55,6 +57,19 @@ function Members({ customer, loaded, reload }: Shown) {
           onDone={() => setLink(null)}
         />
       )}
+      <ConfirmRole
+        change={changing}
+        owners={owners}
+        onClose={(role) => {
+          const change = changing!;
+          setChanging(null);
+          if (role === undefined) return reload();
+          act(
+            () => api.patch(`/customers/${base}/members/${change.row.userId}`, { role }),
+            t("mem.changed", { email: change.row.email, role: t(`role.${role}`) }),
+          );
+        }}
+      />
       <DataTable
         title={t("page.members")}
         lead={t("mem.of", { n: customer.memberList.length, limit: count(customer.limits.members) })}
@@ -92,13 +107,7 @@ function Members({ customer, loaded, reload }: Shown) {
                   class="auto"
                   aria-label={t("mem.roleOf", { email: row.email })}
                   value={row.role}
-                  onChange={(event) => {
-                    const role = event.currentTarget.value;
-                    act(
-                      () => api.patch(`/customers/${base}/members/${row.userId}`, { role }),
-                      t("mem.changed", { email: row.email, role: t(`role.${role}`) }),
-                    );
-                  }}
+                  onChange={(event) => setChanging({ row, role: event.currentTarget.value as AccountRole })}
                 >
                   {ROLES.map((role) => (
                     <option key={role} value={role} selected={role === row.role}>

@@ -135,8 +135,7 @@ export default function Labeling() {
       .put(`/decisions/${decision.id}/label?siteKey=${siteKey}`, { label: value })
       .then(() =>
         toast(t("detail.labeled", { label: t(`label.${value}`) }), () => {
-          // A label is replaced and never removed: `unsure` teaches nothing, which is what undoing means.
-          void api.put(`/decisions/${decision.id}/label?siteKey=${siteKey}`, { label: "unsure" }).catch(toastError);
+          void api.delete(`/decisions/${decision.id}/label?siteKey=${siteKey}`).catch(toastError);
           setDone((before) => before.filter((id) => id !== decision.id));
           set({ open: decision.id }, true);
         }),

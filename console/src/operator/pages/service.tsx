@@ -1,6 +1,6 @@
 /** The installation: is it well, what waits, what is old, what is set. */
 
-import { useRef } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { api, HOME } from "../../api/client";
 import { loadSites } from "../../api/session";
 import type {
@@ -15,6 +15,7 @@ import { useParams } from "../../lib/params";
 import { useEvery, useQuery } from "../../lib/query";
 import { named, t } from "../../lib/words";
 import { useAction } from "../../ui/forms";
+import { Confirm } from "../../ui/dialogs";
 import { Icon } from "../../ui/icons";
 import { siteHref } from "../../ui/layout";
 import { Card, Empty, Failure, Head, Segments, Time, type Tone } from "../../ui/parts";
@@ -37,7 +38,7 @@ function concerns(report: InstallationState, sites: SiteSummary[]): string[] {
   const old = report.threatLists.filter(({ importedAt }) => importedAt && ageDays(importedAt) > OLD_LIST_DAYS);
   if (old.length) found.push(t("svc.oldLists", { n: old.length }));
   const unsent = report.mail.pending + report.mail.failed;
-  if (unsent) found.push(t("svc.unsent", { n: unsent }));
+  if (unsent && report.mail.configured) found.push(t("svc.unsent", { n: unsent }));
   const troubled = sites.filter(({ health }) => health.status !== "ok").length;
   if (troubled) found.push(t("svc.badSites", { n: troubled }));
   return found;
@@ -115,7 +116,10 @@ function Stores({ report }: { report: InstallationState }) {
           ))}
           <div>
             <dt class="state">
-              <span class="dot" data-o={mail.pending + mail.failed ? "challenge" : "allow"} />
+              <span
+                class="dot"
+                data-o={mail.configured ? (mail.pending + mail.failed ? "challenge" : "allow") : undefined}
+              />
               {t("svc.mail")}
             </dt>
             <dd>
@@ -229,10 +233,24 @@ const KEY_TONES: Record<InstallationKey["state"], Tone | undefined> = {
 
 function Keys({ report, reload }: { report: InstallationState; reload: () => void }) {
   const act = useAction(reload);
+  const [rotating, setRotating] = useState<InstallationKey["purpose"] | null>(null);
   const purposes = [...new Set(report.keys.map(({ purpose }) => purpose))];
   const shown = (purpose: string) => report.keys.filter((key) => key.purpose === purpose && key.state !== "ended");
   return (
     <Card title={t("svc.keys")} lead={t("svc.keysLead")}>
+      <Confirm
+        open={rotating !== null}
+        title={t("svc.rotateTitle", { purpose: named("svc.purpose", rotating ?? "") })}
+        action={t("svc.rotate")}
+        onClose={() => setRotating(null)}
+        onConfirm={() => {
+          const purpose = rotating!;
+          setRotating(null);
+          act(() => api.post(`/keys/${purpose}/rotate`), t("svc.rotated", { purpose: named("svc.purpose", purpose) }));
+        }}
+      >
+        {t("svc.rotateLead", { n: rotating ? shown(rotating).length : 0 })}
+      </Confirm>
       <div class="in stack">
         {purposes.map((purpose) => {
           const keys = shown(purpose);
@@ -244,13 +262,7 @@ function Keys({ report, reload }: { report: InstallationState; reload: () => voi
                 <button
                   class="btn"
                   aria-disabled={waits ? "true" : undefined}
-                  onClick={() =>
-                    !waits &&
-                    act(
-                      () => api.post(`/keys/${purpose}/rotate`),
-                      t("svc.rotated", { purpose: named("svc.purpose", purpose) }),
-                    )
-                  }
+                  onClick={() => !waits && setRotating(purpose)}
                 >
                   {t("svc.rotate")}
                   <span class="vh"> {named("svc.purpose", purpose)}</span>

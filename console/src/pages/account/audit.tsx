@@ -53,7 +53,7 @@ function Detail({ event }: { event: AuditEvent }) {
   const parts = Object.entries(event.detail);
   return (
     <>
-      {named("audit.did", event.action)}
+      {named("change", event.action)}
       <small class="wrap">
         <code>{event.action}</code>
         {parts.map(([name, value]) => ` · ${name}: ${shown(value).slice(0, 120)}`)}

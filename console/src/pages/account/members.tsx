@@ -14,6 +14,7 @@ import { Icon } from "../../ui/icons";
 import { Card, Empty, Field, Head, Time } from "../../ui/parts";
 import { toast } from "../../ui/toasts";
 import { DataTable } from "../../ui/table";
+import { ConfirmRole, type RoleChange } from "./confirm-role";
 
 const ROLES: AccountRole[] = ["owner", "admin", "member", "readonly"];
 
@@ -22,6 +23,7 @@ export default function Members() {
   const act = useAction(members.reload);
   const [inviting, setInviting] = useState(false);
   const [removing, setRemoving] = useState<Member | null>(null);
+  const [changing, setChanging] = useState<RoleChange | null>(null);
   const rows = members.data?.items ?? [];
   const owners = rows.filter(({ role }) => role === "owner").length;
   const writes = may("members:write");
@@ -51,6 +53,20 @@ export default function Members() {
             without,
           })}
       </Head>
+      <ConfirmRole
+        change={changing}
+        owners={owners}
+        onClose={(role) => {
+          const change = changing!;
+          setChanging(null);
+          // What the list shows is the stored role again until the change is made.
+          if (role === undefined) return members.reload();
+          act(
+            () => api.patch(`/members/${change.row.userId}`, { role }),
+            t("mem.changed", { email: change.row.email, role: t(`role.${role}`) }),
+          );
+        }}
+      />
       <DataTable
         title={t("page.members")}
         loaded={members}
@@ -79,13 +95,7 @@ export default function Members() {
                   class="auto"
                   aria-label={t("mem.roleOf", { email: row.email })}
                   value={row.role}
-                  onChange={(event) => {
-                    const role = event.currentTarget.value;
-                    act(
-                      () => api.patch(`/members/${row.userId}`, { role }),
-                      t("mem.changed", { email: row.email, role: t(`role.${role}`) }),
-                    );
-                  }}
+                  onChange={(event) => setChanging({ row, role: event.currentTarget.value as AccountRole })}
                 >
                   {roles.map((role) => (
                     <option key={role} value={role} selected={role === row.role}>

@@ -64,6 +64,18 @@ async def label_decision(
     return await put_label(store, events, call, decision, given)
 
 
+async def end_decision_label(
+    call: SiteCall,
+    query: SiteQuery,  # noqa: ARG001 - the scope reads it
+    stores: ScoringStores,
+) -> None:
+    """Remove a decision's label and its evidence."""
+    decision = parse_decision(call.params["decisionId"])
+    await stores.decision_labels.lock_label(call.site_id, decision)
+    if not await stores.decision_labels.delete_label(call.site_id, decision):
+        raise Refused("not_found", "The decision has no label.")
+
+
 async def list_labels(call: SiteCall, query: LabelsQuery, store: Store[ScoringStores], keyring: Keyring) -> LabelPage:
     """List a site's labels with their evidence, oldest update first."""
     cursors, limit = Cursors(keyring, call.route, call.site_id), query.limit

@@ -6,6 +6,7 @@ A day's roll-ups are replaced in one transaction, so this may be stopped anywher
 import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 
@@ -15,6 +16,7 @@ from agentgate.events.storage.dictionary import OTHER
 from agentgate.events.storage.encoding import COUNT_COLUMNS
 from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.database import Database, Reader, Row, Transaction
+from agentgate.lib.tasks.off_loop import off_loop
 
 HOURS_PER_DAY = DAY_MS // HOUR_MS
 # Values of a dimension kept apart for a site and day; the rest is summed under `other`.
@@ -70,7 +72,7 @@ VISITOR_EXPRESSIONS = dict(
 )
 VISITOR_SUMS = ", ".join(VISITOR_EXPRESSIONS.values())
 _VISITORS = f"""SELECT visitor, {VISITOR_SUMS} FROM event
-    WHERE site = $1 AND id >= $2 AND id < $3 AND visitor IS NOT NULL GROUP BY visitor"""  # noqa: S608
+    WHERE site = $1 AND id >= $2 AND id < $3 AND visitor IS NOT NULL GROUP BY visitor ORDER BY visitor"""  # noqa: S608
 _HOURS = f"SELECT {', '.join(HOUR_COLUMNS)} FROM site_hour WHERE hour >= $1 AND hour < $2 ORDER BY site, hour"  # noqa: S608
 _DIMENSIONS = f"""SELECT site, dimension, value, sum(events) FROM {VALUES} WHERE hour >= $1 AND hour < $2
     GROUP BY site, dimension, value ORDER BY site, dimension, sum(events) DESC, value"""  # noqa: S608
@@ -200,7 +202,9 @@ async def _close_day(stats: Database, segments: SegmentDays, day: int, line: tup
         of_site = await _read_visitors(session, site, day)
         visitors += of_site
         site_days.append(_site_day(site, day, list(rows), sources=len(of_site)))
-        sketches.append((site, day, sketch(unsigned(row[2]) for row in of_site)))
+        smallest = await off_loop(len(of_site), partial(_sketch_of, of_site))
+        sketches.append((site, day, smallest))
+    dimension_days = await off_loop(len(dimensions), lambda: list(_dimension_days(day, dimensions)))
 
     async def replace(transaction: Transaction) -> None:
         await transaction.lock("close-day", str(day))
@@ -209,7 +213,7 @@ async def _close_day(stats: Database, segments: SegmentDays, day: int, line: tup
             await transaction.run("DELETE FROM site_hour WHERE hour >= $1 AND hour < $2", *day_hours(day))
             await _load(transaction, "site_hour", HOUR_COLUMNS, hours)
         await _load(transaction, "site_day", SITE_DAY_COLUMNS, site_days)
-        await _load(transaction, "dimension_day", DIMENSION_DAY_COLUMNS, list(_dimension_days(day, dimensions)))
+        await _load(transaction, "dimension_day", DIMENSION_DAY_COLUMNS, dimension_days)
         await _load(transaction, "visitor_day", VISITOR_DAY_COLUMNS, visitors)
         await _load(transaction, "source_sketch", SKETCH_COLUMNS, sketches)
         await transaction.load("segment", ("day", "events", "closed_ms"), [(day, *line)])
@@ -237,12 +241,19 @@ def _site_day(site: int, day: int, hours: Sequence[Row], *, sources: int) -> Row
 
 async def _read_visitors(session: Reader, site: int, day: int) -> list[Row]:
     bounds = (site, *day_bounds(day))
-    actions = _numbers_by_visitor(await session.all(_names("action"), *bounds))
-    agents = _numbers_by_visitor(await session.all(_names("agent"), *bounds))
-    return [
-        (site, day, visitor, *map(int, sums), _json(actions.get(visitor)), _json(agents.get(visitor)))
-        for visitor, *sums in sorted(await session.all(_VISITORS, *bounds))
-    ]
+    rows = await session.all(_VISITORS, *bounds)
+    actions = await session.all(_names("action"), *bounds)
+    agents = await session.all(_names("agent"), *bounds)
+    return await off_loop(len(rows), lambda: _visitor_days((site, day), rows, actions, agents))
+
+
+def _visitor_days(of: tuple[int, int], rows: Iterable[Row], actions: Iterable[Row], agents: Iterable[Row]) -> list[Row]:
+    names = _numbers_by_visitor(actions), _numbers_by_visitor(agents)
+    return [(*of, visitor, *map(int, sums), *(_json(each.get(visitor)) for each in names)) for visitor, *sums in rows]
+
+
+def _sketch_of(visitors: Iterable[Row]) -> bytes:
+    return sketch(unsigned(row[2]) for row in visitors)
 
 
 def _numbers_by_visitor(rows: Iterable[Row]) -> dict[int, list[int]]:

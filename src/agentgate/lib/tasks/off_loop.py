@@ -1,7 +1,7 @@
 """Work on many items in a thread, on few items at once."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -18,6 +18,16 @@ async def off_loop(items: int, act: Callable[[], T]) -> T:
     if items <= FEW_ITEMS or not _is_in_loop():
         return act()
     return await asyncio.to_thread(act)
+
+
+def consumed(items: list[T]) -> Iterator[T]:
+    """Yield the items of a list, which is empty afterwards.
+
+    A thread that reads a long list frees it item by item; otherwise the event loop would free all of it at once.
+    """
+    items.reverse()
+    while items:
+        yield items.pop()
 
 
 def _is_in_loop() -> bool:

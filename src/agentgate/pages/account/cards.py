@@ -240,6 +240,8 @@ def sign_in(request: Request, *, next_path: str, email: str = "", problem: FormP
     fields = form(
         "/v1/pages/sign-in",
         title(words["signIn.title"], words["signIn.lead"].replace("{host}", request.header("host") or "")),
+        # The console leads here when the session ends while a page is open.
+        element("p", words["signIn.ended"], class_="s") if request.query().get("ended") == "1" else "",
         problem_line(problem),
         field("email", words["signIn.email"], type="email", autocomplete="username", required="", value=email),
         field(

@@ -65,9 +65,10 @@ class OutboxStore(Repository):
             if len(found) == limit:
                 break
             # The conditions are repeated on purpose: PostgreSQL checks the outer ones again once it has locked a row.
+            # Without `coalesce`, SQLite would search with these and read all messages that are due.
             rows = await self._session.all(
                 f"""UPDATE outbox_message SET next_attempt_ms = $2, attempts = attempts + 1
-                    WHERE status = 'pending' AND next_attempt_ms <= $1
+                    WHERE coalesce(status, '') = 'pending' AND coalesce(next_attempt_ms, 0) <= $1
                         AND id IN (SELECT id FROM outbox_message WHERE status = 'pending' {kinds}
                             AND next_attempt_ms <= $1 ORDER BY next_attempt_ms, id LIMIT $3)
                     RETURNING {_MESSAGES.columns}""",  # noqa: S608

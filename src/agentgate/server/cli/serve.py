@@ -231,6 +231,8 @@ def _open_shop(settings: Settings, sockets: Sockets, shop: DemoShop, seeded: _Se
     print(f"Read the demo site through the API:\n{call}", flush=True)
     # Behind the `#`, which browsers send to nobody; the page fills its form with it.
     print(f"Open it in the console:\n{public}/console/sign-in#demo:{seeded.password}", flush=True)
+    where = "$AGENTGATE_ADMIN_KEY" if settings.admin_key else str(settings.admin_key_path.absolute())
+    print(f"Open the operator console with the admin key in {where}:\n{admin}/operator/sign-in", flush=True)
     problem = shop.problem or (
         "" if seeded.secret else "its site has reached its limit of credentials; revoke one of them"
     )

@@ -7,7 +7,7 @@ from agentgate.lib.enums import AccountRole, AccountStatus
 from agentgate.lib.moment import Moment
 from agentgate.lib.names import like_pattern
 from agentgate.lib.records import optional, optional_moment
-from agentgate.lib.tasks.off_loop import off_loop
+from agentgate.lib.tasks.off_loop import consumed, off_loop
 from agentgate.people.accounts.records import Limits, member_status
 from agentgate.people.accounts.repository import IS_PROTECTED
 from agentgate.sites.customers.records import Account, CustomerFilter, CustomerSummary
@@ -88,7 +88,7 @@ class CustomerStore(Repository):
         rows = await self._session.all(sql, ALL_ACCOUNTS if limit is None else limit + 1, *values)
         shown = rows[:limit]
         more = AccountPosition(shown[-1][-1], shown[-1][9], shown[-1][1]) if len(shown) < len(rows) else None
-        return await off_loop(len(shown), lambda: [_account(row) for row in shown]), more
+        return await off_loop(len(shown), lambda: [_account(row) for row in consumed(shown)]), more
 
 
 def _summary(row: Row) -> CustomerSummary:

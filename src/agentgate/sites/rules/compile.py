@@ -5,6 +5,7 @@ from itertools import count
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import UnsetType
 
 from agentgate.lib.enums import Outcome, RuleAction
 from agentgate.sites.rules.conditions import terms_of, unknown_keys
@@ -20,7 +21,11 @@ def compile_rules(effective: RuleSet) -> CompiledRules:
     """Compile an effective set, in which managed groups and overrides are applied already."""
     bits = _BitAllocator()
     rules = [_rule(item, terms_of(matches_of(item)), bits) for item in effective.rules if can_match(item)]
-    return CompiledRules(effective.version, rules, bits=bits.bits(), default=Outcome(effective.default_action))
+    found = [] if isinstance(effective.thresholds, UnsetType) else effective.thresholds
+    thresholds = sorted((each.at_least, Outcome(each.action)) for each in found)
+    return CompiledRules(
+        effective.version, rules, bits=bits.bits(), default=Outcome(effective.default_action), thresholds=thresholds
+    )
 
 
 def matches_of(item: dict[str, Any]) -> tuple[dict[str, Any], ...]:
@@ -82,6 +87,7 @@ def _rule(item: dict[str, Any], terms: Terms, bits: _BitAllocator) -> CompiledRu
         excluded=bits.mask(bits.words, sorted(terms.excluded)) | bits.mask(bits.predicates, sorted(terms.failing)),
         choices=choices[1:],
         counts=counts,
+        adds=item.get("add", 0) if counts else 0,
         verdict=_verdict(item, Outcome.ALLOW if counts else Outcome(action)),
     )
 

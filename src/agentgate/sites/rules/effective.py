@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from agentgate.lib.enums import RulesSource
 from agentgate.sites.rules.records import ManagedGroup, RuleItem, RuleSet, RulesSummary, StoredRules
@@ -99,7 +100,9 @@ def effective_set(base: RuleSet, overrides: Mapping[str, str]) -> RuleSet:
     """Return the effective set of a valid set: plain rules only, under the version that decisions name."""
     rules = [_overridden(item, overrides) for item in _expanded(base)]
     said = {"version": base.version, "rules": rules, "default_action": base.default_action}
-    return RuleSet(version=effective_version(said), rules=rules, default_action=base.default_action)
+    if base.thresholds:
+        said["thresholds"] = msgspec.to_builtins(base.thresholds)
+    return structs.replace(base, version=effective_version(said), rules=rules)
 
 
 def effective_of(stored: StoredRules | None) -> RuleSet:
@@ -118,7 +121,7 @@ def scheduled_items(stored: StoredRules | None) -> list[RuleItem]:
 def active_at(effective: RuleSet, now_ms: int) -> RuleSet:
     """Return an effective set without the rules that are not active now, under the same version."""
     rules = [item for item in effective.rules if why_inactive(item, now_ms) is None]
-    return RuleSet(version=effective.version, rules=rules, default_action=effective.default_action)
+    return structs.replace(effective, rules=rules)
 
 
 def effective_version(rule_set: Mapping[str, Any]) -> str:

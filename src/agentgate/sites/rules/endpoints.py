@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
-from msgspec import UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from agentgate.events.time_ranges import read_range
 from agentgate.http.call import Call, SiteCall
@@ -15,7 +15,7 @@ from agentgate.lib.enums import RulesSource
 from agentgate.lib.errors import Refused
 from agentgate.lib.limits import TRAFFIC_RANGE_DEFAULT_HOURS, TRAFFIC_RANGE_MOST_DAYS
 from agentgate.lib.moment import Moment
-from agentgate.lib.records import optional
+from agentgate.lib.records import Query, optional
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.sites.rules.backtest import Backtests
@@ -63,9 +63,23 @@ class Explainer(Protocol):
         ...
 
 
-async def read_rules(call: SiteCall, store: Store[RuleStores]) -> RulesView:
-    """Read a site's rules, the overrides, and the effective set."""
-    return await _read_view(call, store)
+class RulesQuery(Query, frozen=True, kw_only=True):
+    """An effective version that the site had before. Default: the active rules."""
+
+    version: Annotated[str, Meta(max_length=100)] | UnsetType = UNSET
+
+
+async def read_rules(call: SiteCall, query: RulesQuery, store: Store[RuleStores]) -> RulesView:
+    """Read a site's rules, the overrides, and the effective set.
+
+    `version` reads rules that were active before, to restore them.
+    """
+    if isinstance(query.version, UnsetType):
+        return await _read_view(call, store)
+    stored = await store.read.rules.find_revision(call.site_id, query.version)
+    if stored is None and query.version != effective_of(None).version:
+        raise Refused("not_found", "The site never had rules of this version, or they came from another release.")
+    return await asyncio.to_thread(_view, call, stored)
 
 
 async def replace_rules(

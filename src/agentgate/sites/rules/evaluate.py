@@ -21,6 +21,8 @@ ALWAYS = 1
 PAGE = 2
 # The size of each cache. Visitors choose some labels (`net.asn.64500`), so no cache may grow with them.
 CACHE_ENTRIES = 4_096
+# Begins the name of the rule in a verdict by weight.
+THRESHOLD = "weight:"
 # Outcomes from the most permissive to the strictest.
 STRICTNESS = {Outcome.ALLOW: 0, Outcome.CHALLENGE: 1, Outcome.BLOCK: 2, Outcome.DROP: 3}
 
@@ -59,8 +61,9 @@ class CompiledRule(NamedTuple):
     choice: int
     excluded: int
     choices: tuple[int, ...]
-    # The name of a `count` rule, or None.
+    # The name of a `count` rule, or None; and what it adds to the weight.
     counts: str | None
+    adds: int
     verdict: RuleVerdict
 
 
@@ -92,6 +95,7 @@ class CompiledRules:
         "_routes",
         "_rules",
         "_scores",
+        "_thresholds",
         "_unsure",
         "_verdicts",
         "_words",
@@ -99,7 +103,15 @@ class CompiledRules:
         "version",
     )
 
-    def __init__(self, version: str, rules: Sequence[CompiledRule], *, bits: Bits, default: Outcome) -> None:
+    def __init__(
+        self,
+        version: str,
+        rules: Sequence[CompiledRule],
+        *,
+        bits: Bits,
+        default: Outcome,
+        thresholds: Sequence[tuple[int, Outcome]] = (),
+    ) -> None:
         self.version = version
         self._rules = tuple(rules)
         self._words = dict(bits.words)
@@ -107,6 +119,8 @@ class CompiledRules:
         self._routes = bits.routes
         self.predicates = bits.predicates
         self._default = RuleVerdict(default)
+        # The least weight of each, ascending, and the verdict where no rule decides.
+        self._thresholds = tuple((least, RuleVerdict(outcome, f"{THRESHOLD}{least}")) for least, outcome in thresholds)
         self._labels: dict[str, int] = {}
         self._places: dict[tuple[str, str | None], int] = {}
         self._verdicts: dict[int, RuleVerdict] = {}
@@ -158,23 +172,38 @@ class CompiledRules:
     def _walk(self, mask: int, could: int) -> Iterator[RuleVerdict]:
         """Return the verdict of each rule that could be the first to match."""
         counted: tuple[str, ...] = ()
-        for needed, choice, excluded, choices, counts, verdict in self._rules:
+        least = most = 0
+        for needed, choice, excluded, choices, counts, adds, verdict in self._rules:
             all_choices = (choice, *choices)
             if could & needed != needed or mask & excluded or not all(could & each for each in all_choices):
                 continue
             is_sure = mask & needed == needed and not could & excluded and all(mask & each for each in all_choices)
             if counts is not None:
                 counted = (*counted, counts) if is_sure else counted
+                least += adds if is_sure else min(adds, 0)
+                most += adds if is_sure else max(adds, 0)
                 continue
             yield _with_counts(verdict, counted)
             if is_sure:
                 return
-        yield _with_counts(self._default, counted)
+        yield _with_counts(self._of_weight(least), counted)
+        for at_least, verdict in self._thresholds:
+            if least < at_least <= most:
+                yield _with_counts(verdict, counted)
+
+    def _of_weight(self, weight: int) -> RuleVerdict:
+        """Return the verdict where no rule decides: that of the highest threshold reached, or the default."""
+        found = self._default
+        for at_least, verdict in self._thresholds:
+            if weight >= at_least:
+                found = verdict
+        return found
 
     def _decide(self, mask: int) -> RuleVerdict:
         counted: tuple[str, ...] = ()
-        found = self._default
-        for needed, choice, excluded, choices, counts, verdict in self._rules:
+        found: RuleVerdict | None = None
+        weight = 0
+        for needed, choice, excluded, choices, counts, adds, verdict in self._rules:
             if mask & needed != needed or not mask & choice or mask & excluded:
                 continue
             if choices and not all(mask & each for each in choices):
@@ -183,7 +212,8 @@ class CompiledRules:
                 found = verdict
                 break
             counted = (*counted, counts)
-        found = _with_counts(found, counted)
+            weight += adds
+        found = _with_counts(self._of_weight(weight) if found is None else found, counted)
         _evict(self._verdicts)
         self._verdicts[mask] = found
         return found

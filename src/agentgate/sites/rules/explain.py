@@ -80,8 +80,9 @@ def _miss(item: Mapping[str, Any], sample: SampleFacts, reading: _Reading) -> st
 
 def _matched(item: Mapping[str, Any]) -> str:
     holds = "every condition holds" if item["match"] or item.get("scope_down") else "it matches every request"
+    adds = f", which adds {item['add']} to the weight" if item.get("add") else ""
     return (
-        f"{holds}; its action is count, so evaluation continues"
+        f"{holds}; its action is count{adds}, so evaluation continues"
         if item["action"] == RuleAction.COUNT
         else f"{holds}: {item['action']}"
     )

@@ -30,8 +30,8 @@ MOST_LINTS = 100
 MOST_COMPARED = 2_000
 MOST_UNKNOWN = 40
 _OPPOSITE = ({RuleAction.ALLOW, RuleAction.BLOCK}, {RuleAction.ALLOW, RuleAction.DROP})
-_SET_KEYS = ("version", "rules", "default_action")
-_RULE_KEYS = ("name", "routes", "match", "action", "response", "scope_down", "group", *SCHEDULE_KEYS)
+_SET_KEYS = ("version", "rules", "default_action", "thresholds")
+_RULE_KEYS = ("name", "routes", "match", "action", "add", "response", "scope_down", "group", *SCHEDULE_KEYS)
 _GROUP_KEYS = ("group", "version", "overrides", "scope_down", "name", "action", *SCHEDULE_KEYS)
 _RESPONSE_KEYS = ("status", "message", "retry_after")
 # Keys of a rule that limit it, as conditions do in its match.
@@ -69,7 +69,7 @@ def find_lints(document: Mapping[str, Any], effective: RuleSet) -> list[PlacedLi
     found = (
         *unreached.values(),
         *_groups(rules, unreached),
-        *_redundant(rules, unreached, effective.default_action),
+        *_redundant(rules, unreached, effective.default_action, has_thresholds=bool(effective.thresholds)),
         *islice(_contradictory(rules, unreached), MOST_LINTS),
         *islice(_unknown_labels(document), MOST_UNKNOWN),
         *islice(_unknown_keys(document), MOST_UNKNOWN),
@@ -188,8 +188,10 @@ def _groups(rules: list[_Placed], unreached: Mapping[str, PlacedLint]) -> Iterat
             )
 
 
-def _redundant(rules: list[_Placed], unreached: Mapping[str, PlacedLint], default_action: str) -> Iterator[PlacedLint]:
-    for rule in reversed(rules):
+def _redundant(
+    rules: list[_Placed], unreached: Mapping[str, PlacedLint], default_action: str, *, has_thresholds: bool
+) -> Iterator[PlacedLint]:
+    for rule in () if has_thresholds else reversed(rules):
         if rule.dead:
             continue
         # Shadowed rules are included: without the rule that shadows it, such a rule would be reached.

@@ -68,6 +68,7 @@ _RULE_SCHEMA = {
         "name": {"type": "string", "examples": ["block-scanners"]},
         "match": _MATCH_SCHEMA,
         "action": _ACTION,
+        "add": {"type": "integer", "description": "Change of the request weight by a `count` rule."},
         "routes": _TEXTS,
         **_SCHEDULE,
         "response": {
@@ -117,6 +118,17 @@ _SET_SCHEMA = {
         "version": {"type": "string", "examples": ["1"]},
         "rules": {"type": "array", "items": _ITEM_SCHEMA},
         "default_action": {"type": "string", "examples": ["allow"]},
+        "thresholds": {
+            "type": "array",
+            "items": {
+                "title": "ThresholdDocument",
+                "description": "The action for requests with at least this weight.",
+                "type": "object",
+                "properties": {"at_least": {"type": "integer"}, "action": {"type": "string"}},
+                "required": ["at_least", "action"],
+                "additionalProperties": False,
+            },
+        },
     },
     "required": ["version", "rules", "default_action"],
     "additionalProperties": True,
@@ -197,12 +209,20 @@ class ManagedGroupRef(Struct, frozen=True, kw_only=True):
     scope_down: RuleMatch | UnsetType = UNSET
 
 
+class Threshold(Struct, frozen=True, kw_only=True):
+    """The action for requests with at least this weight, if no rule decides. `count` rules add to the weight."""
+
+    at_least: int
+    action: str
+
+
 class RuleSet(Struct, frozen=True, kw_only=True):
-    """Rules in order, and the default action."""
+    """Rules in order, thresholds for the weight that `count` rules add, and the default action."""
 
     version: str
     rules: list[RuleItem]
     default_action: str
+    thresholds: list[Threshold] | UnsetType = UNSET
 
 
 class ManagedGroupMember(Struct, frozen=True, kw_only=True):

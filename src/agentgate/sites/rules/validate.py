@@ -30,6 +30,8 @@ MOST_PROBLEMS = 100
 MESSAGE_CHARACTERS = 200
 LEAST_STATUS, MOST_STATUS = 400, 599
 RETRY_AFTER_MOST_S = 86_400
+MOST_THRESHOLDS, MOST_ADDED = 10, 100
+LEAST_WEIGHT, MOST_WEIGHT = -1_000, 1_000
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}\Z")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}\Z")
@@ -105,6 +107,27 @@ def _check_top(document: Mapping[str, Any]) -> Iterator[Problem]:
         )
     if not _is_one_of(document.get("default_action", Outcome.ALLOW), Outcome):
         yield Problem(("default_action",), f"default_action must be one of {_OUTCOMES}.")
+    yield from _check_thresholds(document.get("thresholds", []))
+
+
+def _check_thresholds(thresholds: Any) -> Iterator[Problem]:
+    if not isinstance(thresholds, list) or len(thresholds) > MOST_THRESHOLDS:
+        yield Problem(("thresholds",), f"thresholds must be a list of at most {MOST_THRESHOLDS} entries.")
+        return
+    seen = set()
+    for index, each in enumerate(thresholds):
+        path = ("thresholds", index)
+        if not isinstance(each, dict) or set(each) != {"at_least", "action"}:
+            yield Problem(path, "A threshold has at_least and action, such as {at_least: 10, action: challenge}.")
+            continue
+        if not _is_within(each["at_least"], LEAST_WEIGHT, MOST_WEIGHT) or each["at_least"] in seen:
+            yield Problem(
+                (*path, "at_least"), f"at_least must be an integer from {LEAST_WEIGHT} to {MOST_WEIGHT}, each once."
+            )
+        elif not _is_one_of(each["action"], Outcome):
+            yield Problem((*path, "action"), f"The action of a threshold must be one of {_OUTCOMES}.")
+        else:
+            seen.add(each["at_least"])
 
 
 def _check_item(path: Path, item: Any, names: dict[str, str]) -> Iterator[Problem]:
@@ -131,6 +154,11 @@ def _check_rule(path: Path, item: Mapping[str, Any], names: dict[str, str]) -> I
     if not _is_one_of(item.get("action"), RuleAction):
         where = (*path, "action") if "action" in item else path
         yield Problem(where, f"action must be one of {_ACTIONS}.", name)
+    if "add" in item and not (
+        item.get("action") == RuleAction.COUNT and _is_within(item["add"], -MOST_ADDED, MOST_ADDED)
+    ):
+        says = f"add must be an integer from -{MOST_ADDED} to {MOST_ADDED}, in a rule with action: count."
+        yield Problem((*path, "add"), says, name)
     if "match" not in item:
         yield Problem(path, "match is missing. Write {} to match every request.", name)
     for key in ("match", "scope_down"):

@@ -14,6 +14,7 @@ import asyncpg
 import msgspec
 
 from agentgate.lib.database import Conflict, NewRows, Note, Row, StoreUnavailable, Sums, Value
+from agentgate.lib.tasks.off_loop import off_loop
 from agentgate.storage.loading import add_up_arrays_statement, array_types, insert_new_statement
 from agentgate.storage.postgres.pool import DRIVER_ERRORS, PostgresPool
 from agentgate.storage.values import check_values
@@ -73,7 +74,8 @@ class _Statements:
 
     async def all(self, sql: str, *values: Value) -> list[Row]:
         check_values(values)
-        return [tuple(row) for row in await self._use(lambda connection: connection.fetch(sql, *values))]
+        rows = await self._use(lambda connection: connection.fetch(sql, *values))
+        return await off_loop(len(rows), lambda: [tuple(row) for row in rows])
 
     async def run(self, sql: str, *values: Value) -> int:
         check_values(values)

@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 import click
+import yaml
 
 from agentgate.lib.limits import LIST_PAGE
 from agentgate_tools.adapters.render import FILES, Installation, unavailable_line
 from agentgate_tools.commands.api_client import AdminApi, SiteArgument, only_account, site_path
 from agentgate_tools.commands.command import CommandAnswer, CommandRefused, PrintedTable, command
 from agentgate_tools.commands.parameters import Argument, Option
+from agentgate_tools.commands.remote.apply import export
 
 site = click.Group(help="List, show, create and switch sites.", epilog="Example: agentgate site list")
 credential = click.Group(
@@ -295,3 +297,10 @@ def _plain(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(_plain, value))
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+@command(site, "export", "agentgate site export site_shop1 > site.yaml")
+def export_site(site_key: SiteArgument, api: AdminApi) -> CommandAnswer:
+    """Print a site's configuration as a file for `agentgate apply`, without secrets."""
+    found = export(site_key, api)
+    return CommandAnswer(found, yaml.safe_dump(found, sort_keys=False, allow_unicode=True, width=100).rstrip("\n"))

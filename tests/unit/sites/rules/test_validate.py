@@ -200,3 +200,23 @@ def test_text_and_value_together_are_blocked() -> None:
     with pytest.raises(Refused, match="invalid_request"):
         check_one_form(RulesRequest(rule_set=SET, rule_set_text="x"))
     check_one_form(RulesRequest(rule_set=None, rule_set_text="x"))
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"thresholds": {}}, "must be a list of at most 10"),
+        ({"thresholds": [{"at_least": number, "action": "block"} for number in range(11)]}, "at most 10 entries"),
+        ({"thresholds": [{"at_least": 5}]}, "has at_least and action"),
+        ({"thresholds": [{"at_least": 5.5, "action": "block"}]}, "at_least must be an integer"),
+        ({"thresholds": [{"at_least": 5, "action": "block"}, {"at_least": 5, "action": "drop"}]}, "each once"),
+        ({"thresholds": [{"at_least": 5, "action": "count"}]}, "must be one of allow"),
+        ({"rules": [{"name": "a", "match": {}, "action": "block", "add": 1}]}, "in a rule with action: count"),
+        ({"rules": [{"name": "a", "match": {}, "action": "count", "add": 101}]}, "from -100 to 100"),
+        ({"rules": [{"name": "a", "match": {}, "action": "count", "add": True}]}, "from -100 to 100"),
+    ],
+)
+def test_a_wrong_weight_shows_what_would_be_right(changed, says):
+    problems = check_rules({"version": "1", "rules": [], "default_action": "allow", **changed}, {})
+
+    assert [says in problem.message for problem in problems] == [True]

@@ -1,0 +1,421 @@
+"""Cost of operations in installations of three sizes: `python -m bench.growth [--full]`.
+
+Prints CPU time, the longest stall of the event loop, and the growth law. Fails if a cost that must be constant grows.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import math
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from agentgate.agents.handoff.repository import GrantStore
+from agentgate.agents.submission_repository import SubmissionStore
+from agentgate.lib.clock import DAY_MS, FixedClock
+from agentgate.lib.enums import AccountStatus, Mode, WidgetMode
+from agentgate.lib.moment import Moment
+from agentgate.lib.tasks.off_loop import consumed, off_loop
+from agentgate.people.accounts.records import Limits, StoredAccount
+from agentgate.people.identity.jobs import sweep
+from agentgate.server.stores.open import SETS
+from agentgate.server.stores.unit_of_work import SqlStore
+from agentgate.server.worker_tuning import tune_worker
+from agentgate.sites.customers.records import CustomerFilter
+from agentgate.sites.directory import SiteDirectory
+from agentgate.sites.records import Site
+from agentgate.sites.repository import SiteFilter
+from agentgate.storage.migrate import apply
+from agentgate.storage.sqlite.database import SqliteDatabase
+
+NOW_MS = 1_794_744_000_000
+SHORT, FULL = (1_000, 5_000, 20_000), (1_000, 20_000, 1_000_000)
+REPEATS = 5
+# Shorter times are taken as this: they show no growth.
+FLOOR_S = 0.001
+# From the smallest to the largest size: the exponent up to which a cost is constant, and linear.
+CONSTANT, LINEAR = 0.3, 1.35
+TICK_S = 0.002
+
+
+class Measured(Struct, frozen=True):
+    """An operation at three sizes: seconds of CPU time, and the longest stall of the event loop."""
+
+    name: str
+    must_be_constant: bool
+    sizes: tuple[int, ...]
+    seconds: list[float]
+    stalls_s: list[float]
+
+    @property
+    def exponent(self) -> float:
+        """Return by which power of the size the time grows."""
+        first, last = (max(each, FLOOR_S) for each in (self.seconds[0], self.seconds[-1]))
+        return math.log(last / first) / math.log(self.sizes[-1] / self.sizes[0])
+
+    @property
+    def law(self) -> str:
+        if self.exponent <= CONSTANT:
+            return "constant"
+        return "linear" if self.exponent <= LINEAR else "worse than linear"
+
+    @property
+    def is_right(self) -> bool:
+        return self.law == "constant" or (self.law == "linear" and not self.must_be_constant)
+
+    def line(self) -> str:
+        times = " / ".join(f"{each * 1000:.1f}" for each in self.seconds)
+        stalls = " / ".join(f"{each * 1000:.0f}" for each in self.stalls_s)
+        sizes = " / ".join(f"{each:,}" for each in self.sizes)
+        return f"| {self.name} | {sizes} | {times} | {stalls} | {self.law} |"
+
+
+class Scene:
+    """An empty installation with one account and one site."""
+
+    def __init__(self, database: SqliteDatabase) -> None:
+        self.database = database
+        self.store = SqlStore(database)
+        self.clock = FixedClock(NOW_MS)
+        self.directory = SiteDirectory()
+
+    async def prepare(self) -> None:
+        account = StoredAccount(
+            id="acc_0",
+            name="Acme",
+            status=AccountStatus.ACTIVE,
+            protected=False,
+            limits=Limits(),
+            created_at=Moment(NOW_MS),
+        )
+        await self.store.change(lambda stores: stores.accounts.add_account(account))
+        await self.store.change(lambda stores: stores.sites.add_site(SITE))
+
+    async def copy(self, table: str, count: int, **columns: str) -> None:
+        """Copy the first row of a table; a column is an SQL expression of `n`."""
+        names = [row[1] for row in await self.database.all(f"PRAGMA table_info({table})")]
+        values = ", ".join(columns.get(name, f"t.{name}") for name in names)
+        await self.database.run(
+            f"""INSERT INTO {table} ({", ".join(names)})
+                WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < $1)
+                SELECT {values} FROM numbers, (SELECT * FROM {table} LIMIT 1) t""",
+            count,
+        )
+
+    async def insert(self, table: str, count: int, **columns: str) -> None:
+        """Insert rows; a column is an SQL expression of `n`."""
+        await self.database.run(
+            f"""INSERT INTO {table} ({", ".join(columns)})
+                WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < $1)
+                SELECT {", ".join(columns.values())} FROM numbers""",
+            count,
+        )
+
+    async def refresh(self) -> None:
+        await self.directory.refresh(self.store, NOW_MS, _nothing)
+
+    async def sites(self, count: int) -> None:
+        same = {"id": "'st_' || n", "site_key": "'site_' || n", "number": "n + 1", "created_ms": f"{NOW_MS} + n"}
+        await self.copy("site", count, **same)
+
+    async def accounts(self, count: int) -> None:
+        await self.copy("account", count, id="'acc_' || n", status="CASE WHEN n = 1 THEN 'suspended' ELSE 'active' END")
+        await self.insert(
+            "users", count, id="'usr_' || n", email="'u' || n || '@b.example'", status="'active'", created_ms="n"
+        )
+        await self.insert(
+            "membership", count, account_id="'acc_' || n", user_id="'usr_' || n", role="'owner'", joined_ms="n"
+        )
+
+    async def sessions(self, count: int) -> None:
+        await self.insert("users", 1, id="'usr_1'", email="'a'", status="'active'", created_ms="n")
+        await self.insert(
+            "user_session",
+            count,
+            secret_digest="CAST('s' || n AS BLOB)",
+            id="'s' || n",
+            user_id="'usr_1'",
+            stage="'full'",
+            browser="''",
+            address_id="''",
+            created_ms="n",
+            last_used_ms="n",
+        )
+
+    async def audit(self, count: int) -> None:
+        await self.insert(
+            "audit_entry",
+            count,
+            time_ms="n",
+            actor="'a'",
+            actor_kind="CASE WHEN n % 1000 = 0 THEN 'operator' ELSE 'user' END",
+            action="'member.role'",
+            account_id="'acc_0'",
+            detail="'{}'",
+        )
+
+    async def charges(self, count: int) -> None:
+        await self.insert(
+            "charge",
+            count,
+            site_id="'st_0'",
+            decision_id="'d' || n",
+            agent="'a' || (n % 20)",
+            keyid="'k'",
+            source="'gateway'",
+            currency="'EUR'",
+            minor_units="1",
+            charged_ms=f"{NOW_MS} + n",
+        )
+
+    async def grants(self, count: int) -> None:
+        await self.insert(
+            "agent_grant",
+            count,
+            id="'g' || n",
+            site="1",
+            agent="'a'",
+            keyid="'k'",
+            action="'b'",
+            handoff_id="'h'",
+            uses="1",
+            uses_left="1",
+            created_ms="n",
+            expires_ms=f"{2 * NOW_MS}",
+        )
+
+    async def appeals(self, count: int) -> None:
+        await self.insert(
+            "appeal",
+            count,
+            id="'a' || n",
+            site_id="'st_0'",
+            link_digest="'l' || n",
+            decision="n",
+            visitor="'v' || n",
+            outcome="'block'",
+            method="'GET'",
+            route="'/'",
+            rule="'r'",
+            message="'m' || n",
+            state="'refused'",
+            created_ms=f"{NOW_MS} - n",
+            reply="''",
+        )
+
+    async def messages(self, count: int) -> None:
+        await self.insert(
+            "outbox_message",
+            count,
+            id="'m' || n",
+            recipient="'a@b.example'",
+            kind="'added'",
+            subject="'s'",
+            status="'pending'",
+            next_attempt_ms="n",
+            created_ms="n",
+        )
+
+    async def change_site(self) -> None:
+        await self.store.change(lambda stores: stores.configuration.bump_site("st_0"))
+        await self.refresh()
+
+    async def claim(self) -> None:
+        await self.store.change(lambda stores: stores.outbox.claim_due(NOW_MS, until_ms=NOW_MS, limit=10))
+
+
+SITE = Site(
+    id="st_0",
+    customer_id="acc_0",
+    site_key="site_0",
+    name="Shop",
+    allowed_origins=["https://shop.example"],
+    mode=Mode.ENFORCE,
+    widget_mode=WidgetMode.MANAGED,
+    actions={},
+    routes=[],
+    form_method_override=True,
+    clearance_without_script=False,
+    created_at=Moment(NOW_MS),
+    updated_at=Moment(NOW_MS),
+)
+
+
+async def _nothing() -> None:
+    return
+
+
+class Case(Struct, frozen=True):
+    """An operation, and the rows that it may depend on. The time of a linear one may grow with them."""
+
+    name: str
+    fill: Callable[[Scene, int], Awaitable[Any]]
+    act: Callable[[Scene], Awaitable[Any]]
+    before: Callable[[Scene], Awaitable[Any]] = lambda _scene: _nothing()
+    must_be_constant: bool = True
+    repeats: int = REPEATS
+    # The largest size where rows are large.
+    most: int = 1_000_000
+
+
+def _page(**filters: Any) -> Callable[[Scene], Awaitable[Any]]:
+    wanted = SiteFilter(**filters)
+    return lambda scene: scene.store.read.sites.list_sites(wanted, now_ms=NOW_MS)
+
+
+CASES = (
+    Case("change of a site, read back", Scene.sites, Scene.change_site, before=Scene.refresh, most=20_000),
+    Case("start: read all sites", Scene.sites, Scene.refresh, must_be_constant=False, repeats=1, most=20_000),
+    Case("page of sites", Scene.sites, _page(limit=50), most=20_000),
+    Case("all sites", Scene.sites, _page(), must_be_constant=False, most=20_000),
+    Case(
+        "page of users",
+        Scene.accounts,
+        lambda scene: scene.store.read.customers.list_accounts(behind=None, limit=50),
+        most=100_000,
+    ),
+    Case(
+        "all users",
+        Scene.accounts,
+        lambda scene: scene.store.read.customers.list_accounts(behind=None, limit=None),
+        must_be_constant=False,
+        most=100_000,
+    ),
+    Case(
+        "suspended customers",
+        Scene.accounts,
+        lambda scene: scene.store.read.customers.list_customers(
+            CustomerFilter(status=AccountStatus.SUSPENDED, text="", limit=200)
+        ),
+        most=100_000,
+    ),
+    Case(
+        "search of customers without a match",
+        Scene.accounts,
+        lambda scene: scene.store.read.customers.list_customers(CustomerFilter(status=None, text="none", limit=200)),
+        must_be_constant=False,
+        most=100_000,
+    ),
+    Case(
+        "audit entries of an absent action",
+        Scene.audit,
+        lambda scene: scene.store.read.audit.list_account_events("acc_0", action="webhook", limit=50),
+    ),
+    Case(
+        "audit entries of operators", Scene.audit, lambda scene: scene.store.read.audit.list_operator_events(limit=50)
+    ),
+    Case(
+        "statement of charges",
+        Scene.charges,
+        lambda scene: SubmissionStore(scene.database).sum_charges("st_0", from_ms=NOW_MS, to_ms=NOW_MS + DAY_MS),
+        must_be_constant=False,
+    ),
+    Case("agent grants", Scene.grants, lambda scene: GrantStore(scene.database).list_grants(1)),
+    Case(
+        "appeal: same text",
+        Scene.appeals,
+        lambda scene: scene.store.read.appeals.has_same_message("st_0", "other", since_ms=0, least=3),
+    ),
+    Case("mail: next messages", Scene.messages, Scene.claim),
+    Case(
+        "sweep of ended sessions",
+        Scene.sessions,
+        lambda scene: sweep(scene.store, scene.clock),
+        must_be_constant=False,
+        repeats=1,
+    ),
+)
+
+
+@contextlib.asynccontextmanager
+async def _scene(folder: Path) -> AsyncIterator[Scene]:
+    database = SqliteDatabase(folder / "growth.db", synchronous="NORMAL")
+    try:
+        for name in SETS:
+            await apply(database, name, clock=FixedClock(NOW_MS))
+        scene = Scene(database)
+        await scene.prepare()
+        yield scene
+    finally:
+        await database.close()
+
+
+async def _longest_stall(ended: asyncio.Event) -> float:
+    worst = 0.0
+    while not ended.is_set():
+        began_s = time.perf_counter()
+        await asyncio.sleep(TICK_S)
+        worst = max(worst, time.perf_counter() - began_s - TICK_S)
+    return worst
+
+
+async def _watched(act: Callable[[], Awaitable[Any]]) -> tuple[float, float]:
+    """Return the CPU time of an act, and the longest stall of the event loop meanwhile.
+
+    A long result is freed as a response does it: in a thread.
+    """
+    ended = asyncio.Event()
+    watch = asyncio.create_task(_longest_stall(ended))
+    await asyncio.sleep(0)
+    # CPU time of all threads: other programs of the machine do not count.
+    began_s = time.process_time()
+    result = await act()
+    took_s = time.process_time() - began_s
+    for part in result if isinstance(result, tuple) else (result,):
+        if isinstance(part, list):
+            await off_loop(len(part), partial(_free, part))
+    ended.set()
+    return took_s, await watch
+
+
+def _free(items: list[Any]) -> None:
+    for _ in consumed(items):
+        pass
+
+
+async def measure(case: Case, sizes: Sequence[int]) -> Measured:
+    """Measure an operation in installations of these sizes."""
+    sizes = tuple(sorted({min(size, case.most) for size in sizes}))
+    seconds, stalls = [], []
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            async with _scene(Path(folder)) as scene:
+                await case.fill(scene, size)
+                await case.before(scene)
+                runs = [await _watched(partial(case.act, scene)) for _ in range(case.repeats)]
+        # The least of several: other programs of the machine only add.
+        seconds.append(min(took_s for took_s, _ in runs))
+        stalls.append(min(stall_s for _, stall_s in runs))
+    return Measured(case.name, case.must_be_constant, sizes, seconds, stalls)
+
+
+async def run(sizes: Sequence[int]) -> list[Measured]:
+    """Measure every operation; print a line of the table for each."""
+    tune_worker()
+    found = []
+    print("| Operation | Rows | CPU time (ms) | Longest stall (ms) | Growth |\n| --- | ---: | ---: | ---: | --- |")
+    for case in CASES:
+        found.append(await measure(case, sizes))
+        print(found[-1].line(), flush=True)
+    return found
+
+
+def main() -> None:
+    """Print the table; exit with 1 if something grows that must not."""
+    parser = argparse.ArgumentParser(description="Measure what operations cost in installations of three sizes.")
+    parser.add_argument("--full", action="store_true", help="Up to a million rows. Default: up to 30,000.")
+    found = asyncio.run(run(FULL if parser.parse_args().full else SHORT))
+    grown = [each.name for each in found if not each.is_right]
+    if grown:
+        sys.exit(f"grows with the installation: {', '.join(grown)}")
+
+
+if __name__ == "__main__":
+    main()

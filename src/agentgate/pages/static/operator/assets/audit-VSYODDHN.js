@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-MVSCLLNP.js";import"./chunk-ODLYGE62.js";import"./chunk-BRJTMVPD.js";import"./chunk-YYC4AG27.js";import"./chunk-M65Y4YOK.js";import"./chunk-4UZWFYKA.js";import"./chunk-V4CW7ZXY.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
