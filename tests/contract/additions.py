@@ -203,11 +203,15 @@ ADDED_FIELDS = {
     }
     for name in ("Site", "SiteSummary", "SiteDetail", "SiteInput")
 } | {"TopLists": {"refusedPrograms": 11}}
-_CONDITIONS = ("countries", "asns", "networks", "user_agents", "headers", "methods", "paths", "hosts")
+_CONDITIONS = ("countries", "asns", "networks", "user_agents", "headers", "methods", "paths", "query", "hosts")
 for _name in ("SiteSummary", "SiteDetail"):
     ADDED_FIELDS[_name]["degraded"] = 5
 ADDED_FIELDS["RulesView"] = {"warnings": 11}
-ADDED_FIELDS["RuleMatch"] = {prefix + name: 11 for name in _CONDITIONS for prefix in ("", "not_")}
+ADDED_FIELDS["RuleMatch"] = {prefix + name: 11 for name in _CONDITIONS for prefix in ("", "not_")} | {
+    "more_parameters_than": 11
+}
+ADDED_FIELDS["RuleSet"] = {"thresholds": 11}
+ADDED_FIELDS["DecisionDetail"] = {"explanation": 11}
 
 # Table -> code -> section. The whole agent table is the contract's: the specification gives statuses only.
 ADDED_CODES = {

@@ -133,16 +133,25 @@ async def test_the_values_of_a_closed_day_are_the_ones_of_its_events(place: Even
     )
     expected: Counter[Any] = Counter()
     for event in made:
-        expected.update((event.site, Dimension.LABEL, label) for label in event.labels)
-        expected.update((event.site, Dimension.REASON, reason) for reason in event.reasons)
-        for dimension, value in (
-            (Dimension.ROUTE, event.route),
-            (Dimension.ACTION, event.action),
-            (Dimension.RULE, event.rule),
-            (Dimension.AGENT, event.agent),
-            (Dimension.SOLVE_TYPE, event.solve_type),
-        ):
-            expected.update([(event.site, dimension, str(value))] if value is not None else [])
+        pairs = [(Dimension.LABEL, label) for label in event.labels]
+        one = [(Dimension.ACTION, event.action), (Dimension.RULE, event.rule), (Dimension.SOLVE_TYPE, event.solve_type)]
+        if event.kind is DecisionKind.REQUEST:
+            one += [(Dimension.ROUTE, event.route), (Dimension.AGENT, event.agent)]
+            pairs += [(Dimension.REASON, reason) for reason in event.reasons]
+            causes = [
+                (event.outcome is not Outcome.ALLOW, Dimension.REFUSED_RULE, Dimension.REFUSED_REASON),
+                (event.would is not None, Dimension.WOULD_RULE, Dimension.WOULD_REASON),
+            ]
+            for counts, by_rule, by_reason in causes:
+                if counts and event.rule is None:
+                    pairs += [(by_reason, reason) for reason in event.reasons]
+                elif counts:
+                    one.append((by_rule, event.rule))
+        else:
+            one.append((Dimension.CHECK_ACTION, event.action))
+            pairs += [(Dimension.CHECK_LABEL, label) for label in event.labels]
+        pairs += [pair for pair in one if pair[1] is not None]
+        expected.update((event.site, dimension, str(value)) for dimension, value in pairs)
     assert stored == expected
 
 

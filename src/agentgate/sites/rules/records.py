@@ -177,9 +177,9 @@ class RuleMatch(Struct, frozen=True, kw_only=True):
     not_paths: list[str] | UnsetType = UNSET
     query: dict[str, list[str]] | UnsetType = UNSET
     not_query: dict[str, list[str]] | UnsetType = UNSET
-    more_parameters_than: int | UnsetType = UNSET
     hosts: list[str] | UnsetType = UNSET
     not_hosts: list[str] | UnsetType = UNSET
+    more_parameters_than: int | UnsetType = UNSET
 
 
 class RuleResponse(Struct, frozen=True, kw_only=True):
