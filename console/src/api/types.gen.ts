@@ -1912,9 +1912,9 @@ export interface RuleMatch {
   not_paths?: string[];
   query?: Record<string, string[]>;
   not_query?: Record<string, string[]>;
-  more_parameters_than?: number;
   hosts?: string[];
   not_hosts?: string[];
+  more_parameters_than?: number;
 }
 
 /** An error in a rule set and its position in `ruleSetText`, counted from 1. */
