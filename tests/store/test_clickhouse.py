@@ -30,8 +30,9 @@ async def counted(place: EventPlace) -> list[int]:
     statements = (
         "SELECT count(*) FROM event",
         f"SELECT sum(requests + {challenges}) FROM site_hour",
-        # The routes of requests and the actions of browser checks.
-        f"SELECT sum(events) FROM dimension_hour WHERE dimension IN ({Dimension.ROUTE:d}, {Dimension.CHECK_ACTION:d})",
+        # Requests have one route each; browser checks have none.
+        f"SELECT (SELECT sum(events) FROM dimension_hour WHERE dimension = {Dimension.ROUTE:d})"
+        f" + (SELECT sum({challenges}) FROM site_hour)",
     )
     return [int((await session.all(statement))[0][0]) for statement in statements]
 

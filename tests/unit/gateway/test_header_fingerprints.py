@@ -187,6 +187,8 @@ def test_signals_read_no_value_that_a_key_does_not_hold():
             "is_plain",
             "wanted",
             "is_foreign_host",
+            # Of the site, which has decisions of its own.
+            "ai_use",
             "path",
         }
         request = SignalInput(Barred(facts, allowed), INTEL, None, None, user_agent, None)
