@@ -48,7 +48,7 @@ SILENT = {
     "POST /turnstile/v0/siteverify",
     "POST /recaptcha/api/siteverify",
     "POST /siteverify",
-    # Refused, because a user has a password already; `tests/api/account/test_setup_link.py` has what it leaves.
+    # Rejected: a user has a password already. `tests/api/account/test_setup_link.py` tests the entries.
     "POST /v1/account/setup",
     "POST /v1/admin/setup-link",
     "POST /v1/account/request-access",

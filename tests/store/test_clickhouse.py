@@ -27,12 +27,12 @@ async def counted(place: EventPlace) -> list[int]:
     """Return how many events there are, by each of those who count them."""
     session = place.segments.session(DAY)
     challenges = "challenges_issued + challenges_passed + challenges_failed"
+    routes = f"SELECT sum(events) FROM dimension_hour WHERE dimension = {Dimension.ROUTE:d}"
     statements = (
         "SELECT count(*) FROM event",
         f"SELECT sum(requests + {challenges}) FROM site_hour",
-        # Requests have one route each; browser checks have none.
-        f"SELECT (SELECT sum(events) FROM dimension_hour WHERE dimension = {Dimension.ROUTE:d})"
-        f" + (SELECT sum({challenges}) FROM site_hour)",
+        # Each request has one route, a browser check has none.
+        f"SELECT ({routes}) + sum({challenges}) FROM site_hour",
     )
     return [int((await session.all(statement))[0][0]) for statement in statements]
 

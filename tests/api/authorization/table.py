@@ -13,7 +13,7 @@ from tests.support.two_accounts import Scene, set_scene
 PATH = Path(__file__).parent / "table.md"
 HEAD = """# Who gets what
 
-Every route of both listeners, called by everybody, with the IDs of Acme's things and a body that works for whoever may
+Every route of both listeners, called by anyone, with the IDs of Acme's things and a body that works for whoever may
 do it. Each call starts from the same state. Made by `python -m tests.api.authorization.regenerate`; a difference to
 what the service answers fails `test_table.py`, so each change here is to be read like a change of the code.
 """
@@ -52,7 +52,7 @@ def _named(who: list[str], scene: Scene) -> str:
     """List the callers, all of them and all tokens under one name."""
     tokens = [caller for caller in scene.callers if "Authorization" in scene.callers[caller]]
     if who == list(scene.callers):
-        return "everybody"
+        return "anyone"
     if set(tokens) <= set(who):
         who = ["every token", *(caller for caller in who if caller not in tokens)]
     return ", ".join(who)

@@ -187,7 +187,7 @@ def test_signals_read_no_value_that_a_key_does_not_hold():
             "is_plain",
             "wanted",
             "is_foreign_host",
-            # Of the site, which has decisions of its own.
+            # A setting of the site: decisions are cached for each site.
             "ai_use",
             "path",
         }
