@@ -14,7 +14,7 @@ from agentgate.events.storage.codes import SOLVE_TYPES, signed
 from agentgate.events.storage.rollups import NAMES_KEPT, SKETCH_SIZE, VALUES_KEPT, sketch
 from agentgate.lib.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from agentgate.lib.enums import ChallengeStage, DecisionKind, Outcome
-from tests.support.events import DAY, EventPlace, events_on, many_events, new_event
+from tests.support.events import DAY, EventPlace, events_on, many_events, new_event, values_of
 
 pytestmark = pytest.mark.anyio
 
@@ -133,25 +133,8 @@ async def test_the_values_of_a_closed_day_are_the_ones_of_its_events(place: Even
     )
     expected: Counter[Any] = Counter()
     for event in made:
-        pairs = [(Dimension.LABEL, label) for label in event.labels]
-        one = [(Dimension.ACTION, event.action), (Dimension.RULE, event.rule), (Dimension.SOLVE_TYPE, event.solve_type)]
-        if event.kind is DecisionKind.REQUEST:
-            one += [(Dimension.ROUTE, event.route), (Dimension.AGENT, event.agent)]
-            pairs += [(Dimension.REASON, reason) for reason in event.reasons]
-            causes = [
-                (event.outcome is not Outcome.ALLOW, Dimension.REFUSED_RULE, Dimension.REFUSED_REASON),
-                (event.would is not None, Dimension.WOULD_RULE, Dimension.WOULD_REASON),
-            ]
-            for counts, by_rule, by_reason in causes:
-                if counts and event.rule is None:
-                    pairs += [(by_reason, reason) for reason in event.reasons]
-                elif counts:
-                    one.append((by_rule, event.rule))
-        else:
-            one.append((Dimension.CHECK_ACTION, event.action))
-            pairs += [(Dimension.CHECK_LABEL, label) for label in event.labels]
-        pairs += [pair for pair in one if pair[1] is not None]
-        expected.update((event.site, dimension, str(value)) for dimension, value in pairs)
+        found = values_of(event)
+        expected.update((event.site, dimension, str(value)) for dimension, value in found if value is not None)
     assert stored == expected
 
 

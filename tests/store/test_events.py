@@ -18,7 +18,7 @@ from agentgate.events.storage.codes import SOLVE_TYPES
 from agentgate.events.storage.dictionary import KnownWords, WordKind
 from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.enums import ChallengeStage, DecisionKind, Mode, Outcome, SolveType
-from tests.support.events import DAY, NOON_MS, EventPlace, embedded_events, events_on, many_events, new_event
+from tests.support.events import DAY, NOON_MS, EventPlace, embedded_events, events_on, many_events, new_event, values_of
 
 pytestmark = pytest.mark.anyio
 
@@ -116,16 +116,7 @@ def reference_values(made: list[Event]) -> Counter[tuple[int, int, Dimension, st
     found: Counter[tuple[int, int, Dimension, str]] = Counter()
     for each in made:
         hour = id_time_ms(each.id) // HOUR_MS
-        single = {
-            Dimension.ACTION: each.action,
-            Dimension.ROUTE: each.route,
-            Dimension.AGENT: each.agent,
-            Dimension.RULE: each.rule,
-            Dimension.SOLVE_TYPE: each.solve_type,
-        }
-        found.update((each.site, hour, dimension, value) for dimension, value in single.items() if value is not None)
-        found.update((each.site, hour, Dimension.REASON, value) for value in each.reasons)
-        found.update((each.site, hour, Dimension.LABEL, value) for value in each.labels)
+        found.update((each.site, hour, dimension, value) for dimension, value in values_of(each) if value is not None)
     return found
 
 

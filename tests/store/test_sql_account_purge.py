@@ -44,6 +44,8 @@ TABLES = {
 IMPERSONAL = {"access_request", "docs_feedback", "job_lease", "job_run", "operator_session", "schema_migration"}
 # Of a job that failed, only the kind of failure is kept, never what it says.
 IMPERSONAL |= {"job_result"}
+# The first owner's link is for an account that does not exist yet. Versions of models are for all sites.
+IMPERSONAL |= {"setup_link", "model_version"}
 # The service's own site is named there by the settings, and its account is protected.
 IMPERSONAL |= {"model", "service_key", "service_site", "site_number", "worker_number"}
 

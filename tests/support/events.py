@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agentgate.events.decision_ids import first_id
-from agentgate.events.records import Event
+from agentgate.events.records import Dimension, Event
 from agentgate.events.storage.clickhouse.days import ClickhouseDays
 from agentgate.events.storage.clickhouse.events import ClickhouseEvents
 from agentgate.events.storage.clickhouse.spool import Spool
@@ -190,3 +190,28 @@ def _some_event(chance: random.Random, number: int, time_ms: int, profiles: list
         solve_type=chance.choice(list(SolveType)) if is_challenge else None,
         solve_ms=chance.randrange(5_000) if is_challenge else None,
     )
+
+
+def values_of(event: Event) -> list[tuple[Dimension, str | None]]:
+    """Return what an event counts for: routes, agents and reasons of requests only, and checks apart."""
+    pairs: list[tuple[Dimension, str | None]] = [
+        (Dimension.ACTION, event.action),
+        (Dimension.RULE, event.rule),
+        (Dimension.SOLVE_TYPE, event.solve_type),
+        *((Dimension.LABEL, label) for label in event.labels),
+    ]
+    if event.kind is DecisionKind.CHALLENGE:
+        return [
+            *pairs,
+            (Dimension.CHECK_ACTION, event.action),
+            *((Dimension.CHECK_LABEL, each) for each in event.labels),
+        ]
+    pairs += [(Dimension.ROUTE, event.route), (Dimension.AGENT, event.agent)]
+    pairs += [(Dimension.REASON, reason) for reason in event.reasons]
+    for counts, by_rule, by_reason in (
+        (event.outcome is not Outcome.ALLOW, Dimension.REFUSED_RULE, Dimension.REFUSED_REASON),
+        (event.would is not None, Dimension.WOULD_RULE, Dimension.WOULD_REASON),
+    ):
+        if counts:
+            pairs += [(by_reason, each) for each in event.reasons] if event.rule is None else [(by_rule, event.rule)]
+    return pairs

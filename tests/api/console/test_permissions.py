@@ -65,6 +65,7 @@ NEEDS = {
     "GET /v1/console/sites/{siteKey}/adapters/{proxy}": "sites:read",
     "GET /v1/console/sites/{siteKey}/health": "sites:read",
     "GET /v1/console/sites/{siteKey}/analytics": "analytics:read",
+    "GET /v1/console/sites/{siteKey}/ai-traffic": "analytics:read",
     "GET /v1/console/sites/{siteKey}/agent-prompt": "sites:read",
     "GET /v1/console/metrics": "analytics:read",
     "GET /v1/console/visitors": "analytics:read",

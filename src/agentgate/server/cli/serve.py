@@ -47,8 +47,6 @@ def serve(
     _configure_logs(settings)
     if sys.stdout.isatty():
         Console().print("Starting AgentGate ...", highlight=False)
-    else:
-        structlog.get_logger().info("starting")
     # Before a store or a listener opens: some builds of Python match patterns wrongly, and then paths are open.
     refuse_wrong_results()
     shop = DemoShop(demo_port) if demo else None
