@@ -113,9 +113,12 @@ def effective_of(stored: StoredRules | None) -> RuleSet:
 
 
 def scheduled_items(stored: StoredRules | None) -> list[RuleItem]:
-    """Return the rules and groups of a stored set that are not always active."""
+    """Return the rules and groups of a stored set that are not always active; none of a set that cannot be used."""
     rule_set = None if stored is None else stored.rule_set
-    return [item for item in rule_set["rules"] if is_scheduled(item)] if rule_set is not None else []
+    items = rule_set.get("rules") if isinstance(rule_set, dict) else None
+    if not isinstance(items, list):
+        return []
+    return [item for item in items if isinstance(item, dict) and is_scheduled(item)]
 
 
 def active_at(effective: RuleSet, now_ms: int) -> RuleSet:

@@ -6,9 +6,10 @@ import pytest
 
 from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.moment import Moment
-from agentgate.sites.rules.effective import active_at, effective_set, read_set
+from agentgate.sites.rules.effective import active_at, effective_set, read_set, scheduled_items
 from agentgate.sites.rules.explain import explain
 from agentgate.sites.rules.lints import find_lints, find_schedules
+from agentgate.sites.rules.records import StoredRules
 from agentgate.sites.rules.replay_records import SampleFacts
 from agentgate.sites.rules.schedule import last_boundary_ms, next_boundary_ms, why_inactive
 from agentgate.sites.rules.validate import check_rules
@@ -81,6 +82,24 @@ def test_the_rules_change_at_the_boundaries_and_at_no_other_time() -> None:
     assert [True, True] in seen
     assert next_boundary_ms([SALE], FRIDAY + 30 * DAY_MS) is None
     assert last_boundary_ms([SALE], FRIDAY) == 0
+
+
+@pytest.mark.parametrize(
+    ("rule_set", "scheduled"),
+    [
+        (rules(**SALE), 2),
+        (rules(), 0),
+        (None, 0),
+        ({}, 0),
+        ({"rules": 7}, 0),
+        ({"rules": [7, "from", {"name": "sale", **SALE}]}, 1),
+        ([], 0),
+    ],
+)
+def test_a_stored_set_that_cannot_be_used_is_not_scheduled(rule_set: Any, scheduled: int) -> None:
+    stored = StoredRules(effective_version="1", overrides={}, revision=1, rule_set=rule_set)
+
+    assert len(scheduled_items(stored)) == scheduled
 
 
 def test_lints_show_what_is_inactive_and_a_scheduled_rule_shadows_nothing() -> None:
