@@ -84,7 +84,7 @@ def test_every_page_of_the_navigation_has_its_own_letter(app: str) -> None:
     of_site = [
         letter
         for path in (main, shared)
-        for letter in re.findall(r'sitePage\("\w+", "\w+", "\w+", "(\w)"', path.read_text("utf-8"))
+        for letter in re.findall(r'sitePage\((?:\s*"\w+",){3}\s*"(\w)",', path.read_text("utf-8"))
     ]
 
     letters = listed + of_site

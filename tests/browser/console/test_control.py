@@ -280,7 +280,11 @@ def test_settings_are_changed_with_a_diff_and_their_history_shows_it(owner: Hand
     assert site["wantedPrograms"] == ["uptime"]
     opened = {"path": f"/hooks/{owner.name}", "sender": "203.0.113.0/24", "note": CANARY}
     assert site["openPaths"] == [*before["openPaths"], opened]
-    page.locator(".list code", has_text="site.update").first.wait_for()
+    change = page.locator(".list li", has=page.get_by_title("site.update", exact=True))
+    change = change.filter(has_text=f"/hooks/{owner.name}").first
+    assert "changed settings" in change.inner_text()
+    owner.press(change.locator("summary"))
+    expect(change.locator(".diff")).to_contain_text(f"/hooks/{owner.name}", use_inner_text=True)
     unharmed(page)
 
 
@@ -289,6 +293,7 @@ def test_a_secret_is_replaced_with_a_countdown_and_ended_by_its_typed_name(owner
     made = console.service.operator.post(f"/v1/admin/sites/{SITE}/credentials", json={"name": CANARY}).json()
     open_page(page, console.page("settings"), "Settings")
     owner.press(page.get_by_role("button", name="Rotate").first)
+    owner.press(page.get_by_role("dialog").get_by_role("button", name="Rotate"))
     page.locator(".secret code", has_text="ags_").wait_for()
     ending = page.get_by_role("button", name="End the overlap now").first
     ending.wait_for()

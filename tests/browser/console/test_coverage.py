@@ -14,6 +14,7 @@ PAGES = Path(__file__).parents[3] / "src" / "agentgate" / "pages" / "account" / 
 
 # Method and path, without the prefix of the API -> why no page uses it.
 BY_FORM = "a form of the account pages calls the same handler"
+BY_CALL = "for people who train models: docs/train-model.md shows the call"
 UNUSED = {
     "POST /v1/account/request-access": BY_FORM,
     "POST /v1/account/login": BY_FORM,
@@ -23,10 +24,18 @@ UNUSED = {
     "POST /v1/account/invite/accept": BY_FORM,
     "POST /v1/account/password/forgot": BY_FORM,
     "POST /v1/account/password/reset": BY_FORM,
+    "POST /v1/account/setup": BY_FORM,
+    "GET /v1/console/sites/{siteKey}/ai-traffic": "for reports of the owner's programs; pages read the analytics",
 }
 UNUSED_BY_OPERATORS = {
     "POST /v1/admin/logout": "the same button signs customers out, at another address",
+    "GET /v1/admin/labels/review": BY_CALL,
+    "GET /v1/admin/labels/queue": BY_CALL,
+    "GET /v1/admin/decisions/{decisionId}/contributions": BY_CALL,
     "POST /v1/admin/labels": "for programs that know a request and not its decision; the queue labels decisions",
+    "GET /v1/admin/models/{kind}/drift": BY_CALL,
+    "GET /v1/admin/models/{kind}/versions": BY_CALL,
+    "POST /v1/admin/setup-link": "before the first owner exists, the link is made by `agentgate setup-link`",
 }
 CALL = re.compile(r"api\s*\.(get|post|put|patch|delete|text)(?:<[^(]*>)?\(\s*[`\"]([^`\"?]+)")
 ADDRESS = re.compile(r"(?:address|fetch)\(\s*[`\"]([^`\"?]+)")
@@ -47,8 +56,10 @@ def calls_in(paths: Iterable[Path], prefix: str) -> set[str]:
 def used() -> set[str]:
     """Return the calls of the customers' console: all pages but those that only operators have."""
     sources = [path for path in SOURCES.rglob("*.ts*") if path.relative_to(SOURCES).parts[0] != "operator"]
-    # The operator's console has another address for the same thing, chosen where it is called.
-    return calls_in(sources, "/v1/console") | {"POST /v1/account/logout", "GET /v1/console/audit"}
+    # The operator's console has other addresses for the first two, chosen where they are called. The policy's path is
+    # a constant, because saving and undoing both use it.
+    chosen = {"POST /v1/account/logout", "GET /v1/console/audit", "PUT /v1/console/sites/{}/agent-policy"}
+    return calls_in(sources, "/v1/console") | chosen
 
 
 def used_by_operators() -> set[str]:
@@ -87,3 +98,4 @@ def test_what_a_form_does_is_done_by_the_same_handler() -> None:
     text = PAGES.read_text("utf-8")
 
     assert all(f"sign_in.{each}(" in text for each in ("log_in", "finish_log_in", "accept_invite", "reset_password"))
+    assert "setup.accept_setup(" in text
