@@ -245,7 +245,7 @@ def version_of(user_agent: str, engine: str) -> int | None:
 class _Server(http.server.ThreadingHTTPServer):
     def __init__(self, programs: bytes) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        interpreter = resources.files("agentgate.http").joinpath(INTERPRETER).read_bytes()
+        interpreter = resources.files("agentgate.pages").joinpath(INTERPRETER).read_bytes()
         self.files: dict[str, tuple[bytes, str]] = {
             "/": (PAGE.encode(), "text/html"),
             "/page.js": ((SCRIPT % (BATCH, BATCH)).encode(), "text/javascript"),
