@@ -142,7 +142,13 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+# Half a minute: each request of the doctor waits for the stopped service.
+SLOW = {"stopped service, open"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(each, marks=pytest.mark.soak) if each in SLOW else each for each in CASES]
+)
 def test_the_first_diagnosis_of_a_broken_installation(service: RunningService, name: str) -> None:
     case = CASES[name]
     given = {key: service.admin_url if value == "admin" else value for key, value in case.given.items()}
