@@ -71,7 +71,7 @@ class RequestMatcher:
             of_path = self._of_path(target, host.encode("latin-1", "replace"))
             sure, maybe = sure | of_path[0], maybe | of_path[1]
         if self._query is not None:
-            of_query = self._query.read(target.partition(b"?")[2].partition(b"#")[0])
+            of_query = self._query.read(target.partition(b"?")[2])
             sure, maybe = sure | of_query[0], maybe | of_query[1]
         return Traits(sure, maybe)
 
