@@ -43,7 +43,7 @@ _TRAINED_ON = (DecisionLabelValue.HUMAN, DecisionLabelValue.BOT, DecisionLabelVa
 async def compare(
     store: Store[ScoringStores], samples: ScoreSamples, sites: SiteDirectory, kind: ModelKind, now: Moment
 ) -> CompareReport:
-    """Return the report, or refuse when there is nothing to compare."""
+    """Return the report; raise Refused if there is nothing to compare."""
     active = await find_model(store.read, kind, ModelRole.ACTIVE)
     candidate = await find_model(store.read, kind, ModelRole.CANDIDATE)
     if candidate is None:
@@ -115,7 +115,7 @@ def label_rates(
     scorers: tuple[Scorer | None, Scorer],
     until: Moment | None,
 ) -> dict[DecisionLabelValue, LabelRates]:
-    """Return for each label that occurs how often each model says yes. `unsure` says nothing about either."""
+    """Return for each label but `unsure` how many decisions each model scores at the threshold or above."""
     found = {}
     for value in _TRAINED_ON:
         evidence = [label.evidence for label in labels if label.label == value and _is_scored(label.evidence, kind)]

@@ -52,7 +52,7 @@ async def read_site_analytics(
     store: TrafficStore, site_key: str, number: int, span: TimeRange, *, terms: TrafficTerms, now_ms: int
 ) -> SiteAnalytics:
     """Return the analytics of a range: events from their retention on, counters by whole hours."""
-    # Beside each other: together they are the longest read there is. Counters know whole hours only, so the range is
+    # At the same time: together they are the longest read there is. Counters know whole hours only, so the range is
     # rounded out to them.
     (values, hours, times_ms), counters, first_hour = await asyncio.gather(
         _read_events(store, number, terms.kept_part(span, now_ms)),
