@@ -3,6 +3,7 @@
 import asyncio
 import re
 import socket
+import struct
 
 import pytest
 
@@ -278,6 +279,25 @@ def test_a_unix_socket_has_no_peer(tmp_path):
             assert app.seen[0].client is None
             assert listener.address == (str(path), 0)
         assert not path.exists()
+
+    run(work())
+
+
+def test_a_connection_reset_before_it_is_accepted_does_not_pass_for_a_unix_socket():
+    async def work():
+        app = EchoApp()
+        async with listening(app) as listener:
+            for _ in range(20):
+                client = socket.create_connection(listener.address)
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                client.sendall(request())
+                client.close()
+            async with connected(listener) as later:
+                await later.send(request())
+                response = await later.response()
+
+            assert response.status == 200
+            assert [seen.client is None for seen in app.seen] == [False]
 
     run(work())
 

@@ -4,6 +4,7 @@ What comes over it is read and answered in `protocol.py`.
 """
 
 import asyncio
+import socket
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable
@@ -69,7 +70,12 @@ class TimedConnection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         super().connection_made(transport)
-        if len(self._state.connections) > self._limits.max_connections and not self._make_room():
+        if self.client is None and transport.get_extra_info("socket").family != socket.AF_UNIX:
+            # The client reset the connection before it was accepted. Without a peer, its request would look like one
+            # over a Unix socket, which only trusted proxies can open.
+            self._is_stopped = True
+            transport.abort()
+        elif len(self._state.connections) > self._limits.max_connections and not self._make_room():
             # Every other connection has a request.
             self._state.count_refusal(TOO_MANY)
             self._is_stopped = True
