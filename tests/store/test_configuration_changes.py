@@ -13,6 +13,7 @@ from agentgate.people.installation import configuration_version
 from agentgate.people.installation.configuration_version import Changes
 from agentgate.server.stores.unit_of_work import SqlStores
 from agentgate.sites.directory import MOST_AT_ONCE, SiteDirectory
+from agentgate.sites.jobs import warn_of_rules
 from agentgate.sites.lists.records import StoredEntry
 from agentgate.sites.repository import DirectoryStore
 from agentgate.sites.rules.records import StoredRules
@@ -161,6 +162,63 @@ async def test_models_that_could_not_be_read_are_read_the_next_time(seen: Seen) 
     await seen.refresh()
 
     assert seen.models == 2
+
+
+DAMAGED = {
+    "not JSON": "{rules",
+    "empty": "",
+    "a list": "[]",
+    "a number": "7",
+    "no rules": '{"version": "1"}',
+    "a number as rules": '{"version": "1", "rules": 5, "default_action": "allow"}',
+    "null as a rule": '{"version": "1", "rules": [null], "default_action": "allow"}',
+    "nested deeply": "[" * 200_000,
+    "a damaged schedule": '{"version": "1", "rules": [{"name": "a", "action": "block", "match": {}, "schedule": 3}]}',
+}
+
+
+@pytest.mark.parametrize("text", DAMAGED.values(), ids=DAMAGED)
+async def test_damaged_rules_affect_their_site_alone(seen: Seen, text: str) -> None:
+    good = seen.directory.find_by_id("st_3")
+    rules = StoredRules(
+        overrides={}, effective_version="1-0", revision=1, rule_set=None, updated_ms=NOW_MS, updated_by="Olga"
+    )
+
+    async def damage(stores: SqlStores) -> None:
+        for site_id in ("st_3", "st_4"):
+            assert await stores.rules.save_rules(site_id, rules)
+            await stores.configuration.bump_site(site_id)
+
+    await seen.change(damage)
+    await seen.opened.database.run("UPDATE site_rules SET rule_set = $1 WHERE site_id = 'st_3'", text)
+    await seen.refresh()
+    assert seen.directory.find_by_id("st_3") is good
+    assert seen.is_open("st_3")
+
+    started = SiteDirectory()
+    await started.refresh(seen.opened.store, NOW_MS, seen._load_models)
+    views = [started.find_by_id(f"st_{number}") for number in range(SITES)]
+    assert [view.id for view in views if view.broken] == ["st_3"]
+    # Its servers get an error of the service, not one of their secret.
+    assert started.find_caller(secret_of("st_3"), now_ms=NOW_MS).site.broken
+    await warn_of_rules(seen.opened.store)
+
+    await seen.opened.database.run("UPDATE site_rules SET rule_set = NULL WHERE site_id = 'st_3'")
+    await seen.change(lambda stores: stores.configuration.bump_site("st_3"))
+    for directory in (started, seen.directory):
+        await directory.refresh(seen.opened.store, NOW_MS, seen._load_models)
+        assert not directory.find_by_id("st_3").broken
+
+
+async def test_a_damaged_site_affects_no_other(seen: Seen) -> None:
+    good = seen.directory.find_by_id("st_3")
+    await seen.opened.database.run("UPDATE site SET routes = '{' WHERE id = 'st_3'")
+    await seen.rename("st_4", "New")
+    await seen.change(lambda stores: stores.configuration.bump_site("st_3"))
+    await seen.refresh()
+
+    assert seen.directory.find_by_id("st_3") is good
+    assert seen.directory.find_by_id("st_4").name == "New"
 
 
 async def test_a_deleted_site_is_evicted_with_its_secrets(seen: Seen) -> None:

@@ -33,7 +33,7 @@ from agentgate.sites.route_table import RouteTable
 from agentgate.sites.rules.compile import compile_rules
 from agentgate.sites.rules.effective import active_at, effective_of, scheduled_items, superseded
 from agentgate.sites.rules.evaluate import CompiledRules
-from agentgate.sites.site_inputs import SiteInputs, fetch_sites, inputs_at, next_change_ms, read_rows
+from agentgate.sites.site_inputs import SiteInputs, fetch_sites, inputs_at, read_rows
 
 # How long a change by this worker itself may take to be read back.
 REFRESH_S = 2.0
@@ -344,21 +344,19 @@ class SiteDirectory:
             return
         over = [site_id for site_id, end_ms in self._ends.items() if now_ms >= end_ms]
         for site_id in over:
-            read = self._read[site_id]
-            rest = inputs_at(read, now_ms)
+            rest = inputs_at(self._read[site_id], now_ms)
             await self._replace(partial(dict, {site_id: rest}), [site_id])
         self._next_end_ms = min(self._ends.values(), default=FOREVER_MS)
 
-    async def _replace(self, make: Callable[[], Mapping[str, SiteInputs]], site_ids: Iterable[str]) -> None:
-        def build() -> list[tuple[SiteInputs, SiteView | None]]:
-            return [(read, self._same_or_new(read)) for read in make().values()]
+    async def _replace(self, make: Callable[[], Mapping[str, SiteInputs | None]], site_ids: Iterable[str]) -> None:
+        def build() -> tuple[list[tuple[SiteInputs, SiteView | None]], set[str]]:
+            made = make()
+            return [(read, self._same_or_new(read)) for read in made.values() if read], set(site_ids).difference(made)
 
-        built = await asyncio.to_thread(build)
-        missing = set(site_ids)
+        built, missing = await asyncio.to_thread(build)
         # Nothing is awaited from here on: no request sees a part of it.
         for read, view in built:
             if view is not None:
-                missing.discard(view.id)
                 self._put(read, view)
         for site_id in missing:
             self._remove(site_id)
@@ -377,10 +375,9 @@ class SiteDirectory:
             self._by_origin.setdefault(origin, {})[view.id] = view
         for secret in read.secrets:
             self._callers[secret.secret_digest] = _caller_of(secret, view)
-        end_ms = next_change_ms(read)
-        if end_ms is not None:
-            self._ends[view.id] = end_ms
-            self._next_end_ms = min(self._next_end_ms, end_ms)
+        if read.next_ms is not None:
+            self._ends[view.id] = read.next_ms
+            self._next_end_ms = min(self._next_end_ms, read.next_ms)
 
     def _remove(self, site_id: str) -> None:
         view, read = self._by_id.pop(site_id, None), self._read.pop(site_id, None)
@@ -400,29 +397,28 @@ class SiteDirectory:
             self._accounts.pop(view.account_id, None)
 
     def _same_or_new(self, read: SiteInputs) -> SiteView | None:
-        """Return the present view of an unchanged site, so that its caches stay valid."""
-        site_id = read.found.site.id
-        last, before = self._by_id.get(site_id), self._read.get(site_id)
-        if last is None or before is None or last.broken or not before.gives_same_view(read):
-            return self._view_or_last(read)
-        return last
+        """Return the present view of an unchanged site, so that its caches stay valid.
 
-    def _view_or_last(self, read: SiteInputs) -> SiteView | None:
+        A site that was damaged outside the service keeps its last good view; other sites are not affected.
+        """
         found = read.found
+        last, before = self._by_id.get(found.site.id), self._read.get(found.site.id)
+        if read.damage:
+            return last or self._broken_view(found)
         try:
-            return self._view(read)
-        except (LookupError, TypeError, ValueError) as problem:
-            # Stored rows were validated, so this one was changed outside the service. The last good view stays;
-            # other sites are not affected.
+            if last is None or before is None or last.broken or not before.gives_same_view(read):
+                return self._view(read)
+        except Exception as problem:  # noqa: BLE001 - whatever a damaged value raises
             structlog.get_logger().error("stored rules cannot be used", site=found.site.site_key, reason=repr(problem))
-            return self._by_id.get(found.site.id) or self._broken_view(found)
+            return last or self._broken_view(found)
+        return last
 
     def _broken_view(self, found: DirectorySite) -> SiteView | None:
         """Return a view marked as broken, so that the site's servers get an error of the service."""
         try:
             routeless = msgspec.structs.replace(found, site=msgspec.structs.replace(found.site, routes=[]))
             return msgspec.structs.replace(self._view(SiteInputs(routeless)), broken=True)
-        except (LookupError, TypeError, ValueError):
+        except Exception:  # noqa: BLE001 - likewise
             return None
 
     def _policy(self, site: Site) -> AgentPolicy:

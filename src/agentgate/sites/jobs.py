@@ -1,6 +1,7 @@
 """The timed jobs of sites: warn of unknown conditions in rules, and delete what is older than its retention."""
 
 import asyncio
+import contextlib
 from collections.abc import Iterable
 from functools import partial
 
@@ -63,9 +64,10 @@ async def warn_of_rules(store: Store[SiteStores]) -> None:
 
 
 def _find_all(rows: Iterable[Row]) -> list[tuple[str, RuleLint]]:
-    return [
-        (row[-1], lint)
-        for row in rows
-        if (rule_set := stored_rules(row).rule_set) is not None
-        for _, lint in find_warnings(rule_set)
-    ]
+    found: list[tuple[str, RuleLint]] = []
+    for row in rows:
+        # The directory logs a set that cannot be read.
+        with contextlib.suppress(Exception):
+            rule_set = stored_rules(row).rule_set
+            found += [(row[-1], lint) for _, lint in find_warnings(rule_set)] if rule_set is not None else []
+    return found

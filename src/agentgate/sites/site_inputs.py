@@ -1,11 +1,13 @@
 """SiteInputs: everything that a site's view is made of, and how it is read from the store."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 
+import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentgate.lib.database import Store
+from agentgate.lib.database import Row, Store
 from agentgate.sites.lists.records import StoredEntry
 from agentgate.sites.lists.repository import ENTRIES
 from agentgate.sites.lists.site_lists import in_force, next_end_ms
@@ -32,27 +34,26 @@ class SiteInputs(Struct, frozen=True):
     secrets: tuple[DirectorySecret, ...] = ()
     # When a scheduled rule last began or ended.
     scheduled_ms: int = 0
+    # When the first list entry expires, or a scheduled rule begins or ends; None for never.
+    next_ms: int | None = None
+    # Why the stored rules or list entries cannot be read.
+    damage: str = ""
 
     def gives_same_view(self, other: "SiteInputs") -> bool:
         return self.found == other.found and self.gives_same_rules(other)
 
     def gives_same_rules(self, other: "SiteInputs") -> bool:
-        return (self.stored, self.entries, self.scheduled_ms) == (other.stored, other.entries, other.scheduled_ms)
+        mine = (self.stored, self.entries, self.scheduled_ms, self.damage)
+        return mine == (other.stored, other.entries, other.scheduled_ms, other.damage)
 
 
 def inputs_at(read: SiteInputs, now_ms: int) -> SiteInputs:
     """Return the inputs of a site without expired list entries, and with the rules that are active now."""
-    return replace(
-        read,
-        entries=in_force(read.entries, now_ms),
-        scheduled_ms=last_boundary_ms(scheduled_items(read.stored), now_ms),
-    )
-
-
-def next_change_ms(read: SiteInputs) -> int | None:
-    """Return when the first list entry expires, or a scheduled rule begins or ends; None for never."""
-    moments = (next_end_ms(read.entries), next_boundary_ms(scheduled_items(read.stored), read.scheduled_ms))
-    return min((each for each in moments if each is not None), default=None)
+    items = scheduled_items(read.stored)
+    entries, scheduled_ms = in_force(read.entries, now_ms), last_boundary_ms(items, now_ms)
+    moments = (next_end_ms(entries), next_boundary_ms(items, scheduled_ms))
+    next_ms = min((each for each in moments if each is not None), default=None)
+    return replace(read, entries=entries, scheduled_ms=scheduled_ms, next_ms=next_ms)
 
 
 async def fetch_sites(store: Store[SiteStores], site_ids: Sequence[str], version: int) -> DirectoryRows:
@@ -75,23 +76,30 @@ async def fetch_sites(store: Store[SiteStores], site_ids: Sequence[str], version
         version = now
 
 
-def read_rows(rows: DirectoryRows, now_ms: int) -> dict[str, SiteInputs]:
-    """Return the inputs of these sites, by their IDs."""
-    entries: dict[str, list[StoredEntry]] = {}
-    for entry in map(ENTRIES.read, rows.entries):
-        entries.setdefault(entry.site_id, []).append(entry)
-    secrets: dict[str, list[DirectorySecret]] = {}
-    for secret in map(directory_secret, rows.secrets):
-        secrets.setdefault(secret.site_id, []).append(secret)
-    rules = {row[-1]: stored_rules(row) for row in rows.rules}
-    found = map(directory_site, rows.sites)
-    return {
-        each.site.id: SiteInputs(
-            each,
-            rules.get(each.site.id),
-            in_force(entries.get(each.site.id, ()), now_ms),
-            tuple(secrets.get(each.site.id, ())),
-            last_boundary_ms(scheduled_items(rules.get(each.site.id)), now_ms),
-        )
-        for each in found
-    }
+def read_rows(rows: DirectoryRows, now_ms: int) -> dict[str, SiteInputs | None]:
+    """Return the inputs of these sites, by their IDs; None for a site whose own row cannot be read.
+
+    Stored rows were validated, so a damaged one was changed outside the service. It affects no other site.
+    """
+    secrets, rules = _by_site(rows.secrets, 2), _by_site(rows.rules, -1)
+    entries = _by_site(rows.entries, ENTRIES.names.index("site_id"))
+    read: dict[str, SiteInputs | None] = {}
+    for row in rows.sites:
+        site_id = row[0]
+        found = None
+        try:
+            found = SiteInputs(directory_site(row), secrets=tuple(map(directory_secret, secrets[site_id])))
+            stored = stored_rules(rules[site_id][0]) if rules[site_id] else None
+            whole = replace(found, stored=stored, entries=tuple(map(ENTRIES.read, entries[site_id])))
+            read[site_id] = inputs_at(whole, now_ms)
+        except Exception as damage:  # noqa: BLE001 - whatever a damaged value raises
+            structlog.get_logger().error("stored rows cannot be read", site=site_id, reason=repr(damage))
+            read[site_id] = found and replace(found, damage=repr(damage))
+    return read
+
+
+def _by_site(rows: Iterable[Row], column: int) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        found[row[column]].append(row)
+    return found
