@@ -1,11 +1,8 @@
 """How PostgreSQL keeps what is counted by value and finds labels: packed, put together, and brought over."""
 
-import json
-import shutil
 from collections import Counter
 from collections.abc import AsyncIterator
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,22 +10,16 @@ import pytest
 from agentgate.events.decision_ids import first_id, id_time_ms, write_id
 from agentgate.events.queries.ports import DecisionFilters, SiteNumber
 from agentgate.events.records import Dimension, Event
-from agentgate.events.storage.days.days import day_bounds
-from agentgate.events.storage.days.postgres import PostgresSegments
-from agentgate.events.storage.days.sqlite import EVENTS
-from agentgate.events.storage.dictionary import KnownWords, WordKind
-from agentgate.events.storage.encoding import SITE_HOUR, WIDE_COLUMNS, EventEncoder, unpacked_key
-from agentgate.events.storage.events import PACK_AFTER, SqlEvents
+from agentgate.events.storage.dictionary import WordKind
+from agentgate.events.storage.events import PACK_AFTER
 from agentgate.events.storage.queries import filters
 from agentgate.events.storage.queries.days import DayPart, TrafficDays
 from agentgate.events.storage.queries.decisions import WINDOW_ROWS, SqlDecisions, day_windows
 from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
-from agentgate.lib.database import Row, Transaction
-from agentgate.server.stores.open import CONFIG, STATS
+from agentgate.server.stores.open import CONFIG
 from agentgate.server.stores.unit_of_work import SqlStore
-from agentgate.storage.migrate import FOLDER, apply
-from agentgate.storage.postgres.database import PostgresDatabase
+from agentgate.storage.migrate import apply
 from tests.support.events import DAY, NOON_MS, EventPlace, many_events, new_event, postgres_events
 
 pytestmark = pytest.mark.anyio
@@ -120,63 +111,6 @@ async def test_a_label_is_found_with_and_without_its_index(
         found = await decisions.list_decisions(SITE, WHOLE_DAY, DecisionFilters(label=label), before=None, limit=400)
         expected = [write_id(event.id) for event in reversed(of_site) if label in event.labels]
         assert [decision.id for decision in found.items] == expected
-
-
-async def test_a_database_of_the_release_before_is_brought_over(postgres_url: str, tmp_path: Path) -> None:
-    older = tmp_path / "migrations"
-    shutil.copytree(FOLDER / STATS, older / STATS)
-    (older / EVENTS).mkdir()
-    shutil.copy(FOLDER / EVENTS / "0001_events.postgres.sql", older / EVENTS)
-    database = PostgresDatabase(postgres_url, acquire_timeout_s=5)
-    made = many_events(200)
-    try:
-        for name in (STATS, EVENTS):
-            await apply(database, name, clock=FixedClock(NOON_MS), folder=older)
-        place = await fill_older(database, made)
-
-        await apply(database, EVENTS, clock=FixedClock(NOON_MS))
-
-        assert [event.id for event in await place.read()] == [event.id for event in made]
-        assert await labels_by_hour(place) == await counted(place, made)
-        await place.events.write([new_event(5, time_ms=NOON_MS + 1)])
-        assert await place.events.close_days(now_ms=CLOSED_MS) == [DAY]
-    finally:
-        await database.close()
-
-
-async def fill_older(database: PostgresDatabase, made: list[Event]) -> EventPlace:
-    """Write events as the release before did."""
-    least, end = day_bounds(DAY)
-    for table in ("event", "event_label"):
-        name = f"{table}_2026_11_15"
-        await database.run(f"CREATE TABLE {name} PARTITION OF {table} FOR VALUES FROM ({least}) TO ({end})")
-    words, segments = KnownWords(database), PostgresSegments(database)
-    place = EventPlace(stats=database, segments=segments, words=words, events=SqlEvents(database, segments, words))
-    encoder = EventEncoder(words)
-    encoder.encode(made)
-    await words.add(encoder.missing)
-    encoded = EventEncoder(words).encode(made)
-    values = [
-        (site, hour, *unpacked_key(key), events)
-        for site, hour, counts in encoded.dimensions
-        for key, events in counts.items()
-    ]
-
-    async def write(transaction: Transaction) -> None:
-        await transaction.load("event", WIDE_COLUMNS, encoded.wide())
-        await transaction.load("event_label", ("site", "label", "id"), _postings(encoded.wide()))
-        await transaction.add_up(SITE_HOUR, encoded.hours)
-        await transaction.load("dimension_hour", DIMENSION_HOUR_COLUMNS, values)
-
-    await database.transaction(write)
-    assert json.loads(encoded.wide()[0][WIDE_COLUMNS.index("labels")])
-    return place
-
-
-def _postings(events: list[Row]) -> list[Row]:
-    places = [WIDE_COLUMNS.index(name) for name in ("site", "labels", "id")]
-    rows = [[row[place] for place in places] for row in events]
-    return [(site, label, identifier) for site, labels, identifier in rows for label in json.loads(labels)]
 
 
 def test_windows_cover_a_part_of_a_day_once() -> None:

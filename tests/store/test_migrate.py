@@ -1,11 +1,13 @@
 """Migrations: applied once, in order, whole or not at all, and refused when files and database disagree."""
 
 import asyncio
+import shutil
 
 import pytest
 
 from agentgate.lib.clock import FixedClock
-from agentgate.storage.migrate import MigrationRefused, apply, pending, read_migrations
+from agentgate.storage.bridge import LAST_FILES
+from agentgate.storage.migrate import FOLDER, MigrationRefused, apply, pending, read_migrations
 
 pytestmark = pytest.mark.anyio
 
@@ -174,3 +176,41 @@ def test_two_files_of_one_number_are_rejected(folder):
 def test_a_set_that_is_not_there_is_rejected(folder):
     with pytest.raises(MigrationRefused, match="nothing_here"):
         read_migrations(folder / "nothing_here", dialect="sqlite")
+
+
+LAST_OF_CONFIG = "0061_model_versions.sql"
+
+
+async def applied_earlier(database, names):
+    """Create the tables of today, applied under the names of an earlier build."""
+    await apply(database, "config", clock=CLOCK)
+    await database.run("DELETE FROM schema_migration")
+    for number, name in enumerate(names, 61 - len(names) + 1):
+        await database.run("INSERT INTO schema_migration VALUES ('config', $1, $2, 'another', 0)", number, name)
+
+
+async def test_a_database_with_every_file_of_an_earlier_build_is_up_to_date(empty):
+    assert LAST_OF_CONFIG in LAST_FILES
+    await applied_earlier(empty, ["0060_robots_txt.sql", LAST_OF_CONFIG])
+
+    assert await pending(empty, "config") == []
+    assert await apply(empty, "config", clock=CLOCK) == []
+
+
+async def test_a_database_that_lacks_files_of_an_earlier_build_is_rejected(empty):
+    await applied_earlier(empty, ["0059_earlier.sql", "0060_robots_txt.sql"])
+
+    with pytest.raises(MigrationRefused, match="or an early build"):
+        await apply(empty, "config", clock=CLOCK)
+
+
+async def test_a_later_file_is_applied_to_a_database_of_an_earlier_build(empty, tmp_path):
+    await applied_earlier(empty, ["0060_robots_txt.sql", LAST_OF_CONFIG])
+    later = tmp_path / "later"
+    shutil.copytree(FOLDER, later)
+    write(later / "config" / "0003_fruit.sql", "CREATE TABLE fruit (id BIGINT);")
+
+    assert [migration.name for migration in await apply(empty, "config", clock=CLOCK, folder=later)] == [
+        "0003_fruit.sql"
+    ]
+    assert await pending(empty, "config", folder=later) == []

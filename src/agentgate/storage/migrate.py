@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from agentgate.lib.clock import Clock
 from agentgate.lib.database import Database, SqlSession, Transaction
+from agentgate.storage.bridge import Files, folded, rename
 
 T = TypeVar("T")
 
@@ -77,7 +78,7 @@ class MigratedDatabase(Database, Protocol):
 async def pending(database: MigratedDatabase, set_name: str, *, folder: Path = FOLDER) -> list[Migration]:
     """Return the migrations that have not been applied yet, in order."""
     migrations = read_migrations(folder / set_name, dialect=database.dialect)
-    return _unapplied(migrations, await _applied(database, set_name, dialect=database.dialect))
+    return _unapplied(migrations, await _applied(database, set_name, migrations, dialect=database.dialect))
 
 
 async def apply(
@@ -96,16 +97,18 @@ async def apply(
     dialect = database.dialect
     done: list[Migration] = []
     # Most starts find nothing to do, and then wait for no lock.
-    if not _unapplied(migrations, await _applied(database, set_name, dialect=dialect)):
+    if not _unapplied(migrations, await _applied(database, set_name, migrations, dialect=dialect)):
         return done
 
     async def apply_next(transaction: MigrationTransaction) -> Migration | None:
         await transaction.script(LIMITS[dialect])
         await transaction.lock("schema_migration")
         await transaction.run(CREATE_TABLE)
-        waiting = _unapplied(migrations, await _applied(transaction, set_name, dialect=dialect))
+        applied = await _applied(transaction, set_name, migrations, dialect=dialect)
+        waiting = _unapplied(migrations, applied)
         if not waiting:
             return None
+        await rename(transaction, set_name, applied)
         migration = waiting[0]
         await transaction.script(migration.sql)
         await transaction.run(
@@ -152,20 +155,21 @@ def _read(path: Path, number: int) -> Migration:
     return Migration(path.parent.name, number, path.name, hashlib.sha256(data).hexdigest(), sql)
 
 
-async def _applied(session: SqlSession, set_name: str, *, dialect: str) -> dict[int, tuple[str, str]]:
+async def _applied(session: SqlSession, set_name: str, migrations: list[Migration], *, dialect: str) -> Files:
     """Return name and checksum of applied migrations, by number."""
     counted = await session.one(COUNT_TABLE[dialect])
     if counted is None or counted[0] == 0:
         return {}
     rows = await session.all("SELECT number, name, checksum FROM schema_migration WHERE set_name = $1", set_name)
-    return {number: (name, checksum) for number, name, checksum in rows}
+    files = {migration.number: (migration.name, migration.checksum) for migration in migrations}
+    return folded({number: (name, checksum) for number, name, checksum in rows}, files)
 
 
-def _unapplied(migrations: list[Migration], applied: dict[int, tuple[str, str]]) -> list[Migration]:
+def _unapplied(migrations: list[Migration], applied: Files) -> list[Migration]:
     known = {migration.number: migration for migration in migrations}
     for number, (name, checksum) in sorted(applied.items()):
         if number not in known:
-            raise MigrationRefused(f"{name} was applied by a newer release, which this one does not know")
+            raise MigrationRefused(f"{name} was applied by a newer release or an early build, unknown here")
         if known[number].checksum != checksum:
             raise MigrationRefused(f"{known[number].name} was changed after it had been applied")
     newest = max(applied, default=-1)

@@ -11,7 +11,6 @@ import pytest
 
 from agentgate.pages.documentation import endpoints
 from agentgate.pages.documentation.library import Library
-from agentgate.pages.documentation.moved import MOVED
 from agentgate.pages.documentation.search import Section, find
 from tests.support.service import RunningService
 
@@ -139,17 +138,6 @@ def test_readers_must_give_feedback_only_where_they_can_give_it(shared_service: 
     assert 'data-page="/docs/write-rules"' in shared_service.public.get("/docs/write-rules").text
     assert "data-page" not in shared_service.operator.get("/docs/write-rules").text
     assert shared_service.public.post("/v1/docs/feedback", json={"page": "/docs/", "helpful": True}).status_code == 202
-
-
-def test_a_moved_page_redirects_to_the_page_that_replaced_it(shared_service: RunningService) -> None:
-    pages = Library().pages
-    for old, new in MOVED.items():
-        assert old not in pages, old
-        assert new in pages, f"{old} redirects to {new}, which does not exist"
-
-    page, twin = shared_service.public.get("/docs/rules?x=1"), shared_service.public.get("/docs/rules.md")
-    assert (page.status_code, page.headers["location"]) == (308, "/docs/write-rules")
-    assert (twin.status_code, twin.headers["location"]) == (308, "/docs/write-rules.md")
 
 
 def test_the_front_page_links_to_the_documentation(listener):

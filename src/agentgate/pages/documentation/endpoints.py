@@ -11,7 +11,6 @@ from agentgate.http.static_files import StaticFile, made_file, serve_file
 from agentgate.lib.errors import Refused
 from agentgate.pages.documentation.layout import article_page, llms_text, search_page
 from agentgate.pages.documentation.library import DocumentPage, Library
-from agentgate.pages.documentation.moved import MOVED
 from agentgate.pages.documentation.search import Section, find, index, index_json
 
 HTML = "text/html; charset=utf-8"
@@ -105,12 +104,10 @@ class Documentation:
 
 
 async def read_page(call: Call, documentation: Documentation) -> Reply[Text | None]:
-    """Read a page of the documentation; with `.md` at its end, as Markdown. A moved page is a redirect."""
+    """Read a page of the documentation; with `.md` at its end, as Markdown."""
     path = call.request.path.removeprefix("/docs/")
     found = await documentation.file(path)
     if found is None:
-        if (slug := path.removesuffix(".md")) in MOVED:
-            return Reply(body=None, status=308, headers=(("location", f"/docs/{MOVED[slug]}{path[len(slug) :]}"),))
         raise Refused("not_found", "Page not found. /docs/ lists all pages.")
     return serve_file(call, found, PAGE_HEADERS)
 
@@ -127,7 +124,7 @@ async def read_llms(call: Call, documentation: Documentation) -> Reply[Text | No
     return serve_file(call, found, ())
 
 
-async def read_search(call: Call, documentation: Documentation) -> Reply[Text]:
+async def read_search(call: Call, documentation: Documentation) -> Reply[Text | None]:
     """Search the documentation without JavaScript: `q` holds the words, `all=1` includes contributor pages."""
     query = call.request.query()
     question = (query.get("q") or "")[:MOST_QUESTION]

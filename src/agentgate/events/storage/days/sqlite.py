@@ -38,10 +38,7 @@ LAYOUT = Layout(
     patterns=True,
     rows=patterns.ROW_TABLE,
     details=patterns.DETAIL_TABLE,
-    # The last two have rows of events only that a process of the release before wrote.
-    event_tables=(
-        *("event_row", "event_detail", "visitor_index", "visitor_run", "posting_mark", "event_word", "common_word"),
-    ),
+    event_tables=("event_row", "event_detail", "visitor_index", "visitor_run", "posting_mark"),
 )
 _FILE_NAME = re.compile(r"(\d{4}-\d{2}-\d{2})\.db")
 # The file that a process leaves behind when it is killed while making a day.

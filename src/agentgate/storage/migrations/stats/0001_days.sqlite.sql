@@ -1,21 +1,3 @@
--- What is read most is carried by the index itself.
-
--- The words of events: each text once, under a small number. Only bounded texts come here.
-CREATE TABLE dictionary (
-    id INTEGER PRIMARY KEY,
-    kind TEXT NOT NULL,
-    value TEXT NOT NULL,
-    UNIQUE (kind, value)
-);
-
--- Days whose events are rolled up below. `events` is how many there were: a day that has another number by now is
--- done again.
-CREATE TABLE segment (
-    day INTEGER PRIMARY KEY,
-    events BIGINT NOT NULL,
-    closed_ms BIGINT NOT NULL
-);
-
 -- Closed days. `sources` is how many visitors the day had.
 CREATE TABLE site_day (
     site BIGINT NOT NULL,
@@ -36,17 +18,15 @@ CREATE TABLE site_day (
     last_event_ms BIGINT NOT NULL,
     sources BIGINT NOT NULL,
     PRIMARY KEY (site, day)
-);
-
+) WITHOUT ROWID;
 CREATE TABLE dimension_day (
     site BIGINT NOT NULL,
     day INTEGER NOT NULL,
     dimension SMALLINT NOT NULL,
     value INTEGER NOT NULL,
     events BIGINT NOT NULL,
-    PRIMARY KEY (site, day, dimension, value) INCLUDE (events)
-);
-
+    PRIMARY KEY (site, day, dimension, value)
+) WITHOUT ROWID;
 CREATE TABLE visitor_day (
     site BIGINT NOT NULL,
     day INTEGER NOT NULL,
@@ -64,5 +44,12 @@ CREATE TABLE visitor_day (
     actions TEXT NOT NULL,
     agents TEXT NOT NULL,
     PRIMARY KEY (site, visitor, day)
+) WITHOUT ROWID;
+CREATE INDEX visitor_day_by_last ON visitor_day (site, day, last_id);
+-- The 2,048 smallest visitor numbers of a site's day, eight bytes each: exact up to that many, an estimate above.
+CREATE TABLE source_sketch (
+    site BIGINT NOT NULL,
+    day INTEGER NOT NULL,
+    smallest BLOB NOT NULL,
+    PRIMARY KEY (site, day)
 );
-CREATE INDEX visitor_day_by_last ON visitor_day (site, day, last_id) INCLUDE (visitor);
