@@ -31,7 +31,7 @@ def folded(applied: Files, files: Files) -> Files:
 
 
 async def rename(session: SqlSession, set_name: str, applied: Files) -> None:
-    """Replace the lines of an earlier build by those of the files of today, so that later numbers are free."""
+    """Replace the lines of an earlier build by lines of the files of today, so that later numbers are free."""
     rows = await session.all("SELECT name FROM schema_migration WHERE set_name = $1", set_name)
     if LAST_FILES.isdisjoint(name for (name,) in rows):
         return

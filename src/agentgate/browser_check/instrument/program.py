@@ -12,7 +12,6 @@ from typing import Final
 
 from agentgate.browser_check.instrument.draw import Piece, ProgramState, ProgramStep, RandomChoices
 from agentgate.browser_check.instrument.language import LANGUAGE
-from agentgate.browser_check.instrument.layout import LAYOUTS, Arrangement, Boxes
 from agentgate.browser_check.instrument.methods import METHODS, worker_facts
 from agentgate.browser_check.instrument.state import WORDS, Maker, avalanche
 from agentgate.browser_check.instrument.tree import TREES, DocumentAccess, native_objects
@@ -104,7 +103,6 @@ METHOD_PIECES: Final = 2
 LANGUAGE_ROOM: Final = 320
 VALUE_ROOM: Final = 200
 TREE_ROOM: Final = 230
-LAYOUT_ROOM: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,20 +143,17 @@ def right_answer(seed: bytes, challenge_id: str) -> InstrumentAnswer:
 class _Program:
     maker: Maker
     page: DocumentAccess
-    boxes: Boxes
     where: str
     page_start: list[int]
     worker_start: list[int]
     shared: list[ProgramStep]
     in_page: list[ProgramStep]
-    in_layout: list[ProgramStep]
-    made: list[ProgramStep]
     in_worker: list[ProgramStep]
     end: list[ProgramStep]
 
     def answer(self) -> InstrumentAnswer:
         page, worker = list(self.page_start), list(self.worker_start)
-        for step in (*self.shared, *self.in_page, *self.made, *self.in_layout, *self.end):
+        for step in (*self.shared, *self.in_page, *self.end):
             step.run(page)
         for step in (*self.shared, *self.in_worker, *self.end):
             step.run(worker)
@@ -170,18 +165,12 @@ class _Program:
         start = maker.start(self.page_start, self.worker_start, where)
         body = (
             f"{maker.runtime()}{start}{maker.declared()}{_joined(self.shared)}"
-            f"if({where}){{{self._page_script()}}}else{{{_joined(self.in_worker)}}}{_joined(self.end)}{maker.written()}"
+            f"if({where}){{{self.page.runtime()}{self.page.declared()}{_joined(self.in_page)}}}"
+            f"else{{{_joined(self.in_worker)}}}{_joined(self.end)}{maker.written()}"
         )
         return (
             f'()=>{{"use strict";const {where}=typeof document!="undefined";'
             f'try{{return(()=>{{{body}}})()}}catch({error}){{return"failed"}}}}'
-        )
-
-    def _page_script(self) -> str:
-        page, boxes = self.page, self.boxes
-        return (
-            f"{page.runtime()}{page.declared()}{_joined(self.in_page)}{boxes.runtime()}{_joined(self.made)}"
-            f"{boxes.attached()}try{{{_joined(self.in_layout)}}}finally{{{boxes.removed()}}}"
         )
 
 
@@ -189,27 +178,21 @@ def _drawn(seed: bytes, challenge_id: str) -> _Program:
     draw = RandomChoices(b"agentgate instrument 1\0" + len(seed).to_bytes(2, "big") + seed + challenge_id.encode())
     maker = Maker(draw)
     page = DocumentAccess(maker)
-    boxes = Boxes(page)
     pieces = _fitting(maker, [partial(make, maker) for make in draw.some(LANGUAGE, MOST_PIECES)], LANGUAGE_ROOM)
     pieces += _fitting(maker, [partial(make, maker) for make in draw.some(VALUES, MOST_PIECES)], VALUE_ROOM)
     methods = [worker_facts(maker), *(make(maker) for make in draw.some(METHODS, METHOD_PIECES))]
     shared, in_worker = _mixed(maker, pieces), _mixed(maker, methods)
     with page.hoisting():
         trees = _fitting(maker, [partial(make, page) for make in draw.some(TREES, MOST_PIECES)], TREE_ROOM)
-        arrangements = _arrangements(boxes)
         in_page = _mixed(maker, [native_objects(page), *trees])
-        in_layout = _mixed(maker, [boxes.measured(arrangement.measures) for arrangement in arrangements])
     return _Program(
         maker=maker,
         page=page,
-        boxes=boxes,
         where=draw.name(),
         page_start=[draw.word() for _ in range(WORDS)],
         worker_start=[draw.word() for _ in range(WORDS)],
         shared=shared,
         in_page=in_page,
-        made=[arrangement.step for arrangement in arrangements],
-        in_layout=in_layout,
         in_worker=in_worker,
         end=avalanche(maker),
     )
@@ -224,15 +207,6 @@ def _fitting(maker: Maker, makers: Sequence[Callable[[], Piece]], room: int) -> 
             pieces.append(make())
             room -= len(pieces[-1].script) + sum(map(len, maker.hoisted[declared:]))
     return pieces
-
-
-def _arrangements(boxes: Boxes) -> list[Arrangement]:
-    """Draw two or three arrangements."""
-    drawn = boxes.draw.some(LAYOUTS, MOST_PIECES)
-    found = [make(boxes) for make in drawn[:-1]]
-    if sum(len(arrangement.step.script) for arrangement in found) < LAYOUT_ROOM:
-        found.append(drawn[-1](boxes))
-    return found
 
 
 def _mixed(maker: Maker, pieces: Sequence[Piece]) -> list[ProgramStep]:
