@@ -6,6 +6,7 @@ const DOCS: Record<string, string> = {
   overview: "monitoring",
   decisions: "detection",
   visitors: "security-privacy",
+  "ai-traffic": "agent-policy",
   appeals: "reduce-false-positives",
   install: "test-installation",
   rules: "write-rules",

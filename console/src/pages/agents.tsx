@@ -28,8 +28,9 @@ import { SaveDock } from "../ui/save-dock";
 import { DataTable } from "../ui/table";
 import { toast, toastError } from "../ui/toasts";
 import { Edited, editedOf, policyOf, priceOf } from "./agent-policy";
+import { AiUse } from "./ai-use";
 
-const TABS = ["policy", "charges", "grants"] as const;
+const TABS = ["policy", "use", "charges", "grants"] as const;
 const DEFAULTS = ["allow", "challenge", "block"] as const;
 const MONTH_MS = 30 * 86_400_000;
 
@@ -408,6 +409,7 @@ export default function Agents() {
         />
       </div>
       {tab === "policy" && <Policy key={siteKey} siteKey={siteKey} />}
+      {tab === "use" && <AiUse key={siteKey} siteKey={siteKey} />}
       {tab === "charges" && <Charges siteKey={siteKey} />}
       {tab === "grants" && <Grants siteKey={siteKey} />}
     </>

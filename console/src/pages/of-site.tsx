@@ -49,6 +49,13 @@ export const SITE_PAGES: SitePage[] = [
     page(() => import("./visitors")),
   ),
   sitePage(
+    "ai-traffic",
+    "site",
+    "agent",
+    "y",
+    page(() => import("./ai-traffic")),
+  ),
+  sitePage(
     "appeals",
     "site",
     "inbox",

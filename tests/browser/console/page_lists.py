@@ -25,6 +25,8 @@ CONSOLE_PAGES = {
     f"/console/sites/{SITE}/appeals": ".empty",
     f"/console/sites/{SITE}/rules": ".editor textarea",
     f"/console/sites/{SITE}/agents": ".tbl.edit",
+    f"/console/sites/{SITE}/agents?tab=use": "#robots",
+    f"/console/sites/{SITE}/ai-traffic": ".bars",
     f"/console/sites/{SITE}/agents?tab=charges": ".empty",
     f"/console/sites/{SITE}/agents?tab=grants": ".empty",
     f"/console/sites/{SITE}/settings": ".tbl.edit",

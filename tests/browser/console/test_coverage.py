@@ -25,7 +25,6 @@ UNUSED = {
     "POST /v1/account/password/forgot": BY_FORM,
     "POST /v1/account/password/reset": BY_FORM,
     "POST /v1/account/setup": BY_FORM,
-    "GET /v1/console/sites/{siteKey}/ai-traffic": "for reports of the owner's programs; pages read the analytics",
 }
 UNUSED_BY_OPERATORS = {
     "POST /v1/admin/logout": "the same button signs customers out, at another address",

@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from msgspec import UNSET
+from msgspec.structs import replace
 from playwright.sync_api import Page, expect
 
 from tests.browser.console.furniture import sign_in_operator
@@ -118,6 +120,37 @@ def test_the_settings_page_keeps_what_it_does_not_show(signed_in: Page, console:
     after = read(console, AT)
     assert after["allowedOrigins"] == [*before["allowedOrigins"], "https://more.example"]
     assert {name for name in before if after.get(name) != before[name]} == {"allowedOrigins", "updatedAt", "changes"}
+
+
+def test_a_site_without_ai_use_takes_the_suggestion(signed_in: Page, console: Console) -> None:
+    async def forget(stores: Any) -> None:
+        stored = await stores.sites.get_site(SITE, account_id=None)
+        await stores.sites.save_site(replace(stored, ai_use=UNSET))
+
+    console.service.change(forget)
+    assert "aiUse" not in read(console, AT)
+    open_page(signed_in, console.page("agents") + "?tab=use", "Agents")
+    signed_in.get_by_role("button", name="Use this setting").click()
+    signed_in.get_by_text("Saved", exact=True).wait_for()
+
+    assert read(console, AT)["aiUse"] == {"search": "allow", "agent": "allow", "training": "block"}
+
+
+def test_the_ai_use_changes_alone(signed_in: Page, console: Console) -> None:
+    stored = {"search": "allow", "agent": "challenge", "training": "price", "price": "USD 0.02"}
+    assert console.service.operator.patch(AT, json={"aiUse": stored, "robotsTxt": "User-agent: a"}).is_success
+    before = read(console, AT)
+    open_page(signed_in, console.page("agents") + "?tab=use", "Agents")
+    group = signed_in.get_by_role("group", name="AI use: Search")
+    expect(group.get_by_role("radio", name="allow")).to_be_checked()
+    group.get_by_role("radio", name="block").check()
+    signed_in.locator("#robots").fill("User-agent: b")
+    save(signed_in)
+
+    after = read(console, AT)
+    assert (after["aiUse"], after["robotsTxt"]) == ({**stored, "search": "block"}, "User-agent: b")
+    changed = {name for name in before if after.get(name) != before[name]}
+    assert changed == {"aiUse", "robotsTxt", "updatedAt", "changes"}
 
 
 def test_the_rules_page_keeps_rules_and_overrides(signed_in: Page, console: Console) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from msgspec import UNSET, UnsetType
 
+from agentgate.events.queries.analytics import top_entries
 from agentgate.events.queries.ports import TrafficStore, TrafficStores
 from agentgate.events.queries.queries import RangeQuery
 from agentgate.events.queries.records import NamedCount
@@ -13,7 +14,7 @@ from agentgate.http.call import SiteCall
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.database import Store
 from agentgate.lib.enums import AiPurpose
-from agentgate.lib.limits import ANALYTICS_RANGE_MOST_DAYS, ANALYTICS_TOP_ENTRIES, METRICS_RANGE_DEFAULT_DAYS
+from agentgate.lib.limits import ANALYTICS_RANGE_MOST_DAYS, METRICS_RANGE_DEFAULT_DAYS
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import Record
 
@@ -89,12 +90,7 @@ async def read_ai_traffic(
             blocked=labels.get("ai.block", 0),
         ),
         uses={use.value: labels.get(f"agent.use.{use}", 0) for use in AiPurpose},
-        operators=_top(operators),
-        agents=_top({} if values is None else values.agents),
+        operators=top_entries(operators),
+        agents=top_entries({} if values is None else values.agents),
         events_from=UNSET if terms.keeps(span, call.now) else Moment(terms.events_from_ms(call.now)),
     )
-
-
-def _top(counts: Mapping[str, int]) -> list[NamedCount]:
-    ranked = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
-    return [NamedCount(name=name, count=count) for name, count in ranked[:ANALYTICS_TOP_ENTRIES]]

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-R6IRSLKN.js";import"./chunk-YADL7UB2.js";import"./chunk-BRJTMVPD.js";import"./chunk-A2RSZQDE.js";import"./chunk-PUNICU5V.js";import"./chunk-BSPSDT4C.js";import"./chunk-SWC373CZ.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
