@@ -10,9 +10,15 @@ import pytest
 
 from agentgate.events.decision_ids import id_time_ms
 from agentgate.events.records import Dimension, Event
+from agentgate.events.storage import rollups
 from agentgate.events.storage.codes import SOLVE_TYPES, signed
-from agentgate.events.storage.rollups import NAMES_KEPT, SKETCH_SIZE, VALUES_KEPT, sketch
+from agentgate.events.storage.queries import visitors
+from agentgate.events.storage.queries.days import TrafficDays
+from agentgate.events.storage.queries.visitors import SqlVisitors
+from agentgate.events.storage.rollups import NAMES_KEPT, VALUES_KEPT
+from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import DAY_MS, HOUR_MS, MINUTE_MS
+from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.enums import ChallengeStage, DecisionKind, Outcome
 from tests.support.events import DAY, EventPlace, events_on, many_events, new_event, values_of
 
@@ -255,12 +261,54 @@ async def test_a_site_without_visitors_has_an_empty_sketch(place: EventPlace) ->
     assert await place.stats.all("SELECT smallest FROM source_sketch") == [(b"",)]
 
 
-def test_a_sketch_holds_the_smallest_visitors_in_order() -> None:
-    visitors = [number * 7919 % 5003 for number in range(5003)]
+async def test_the_pages_of_a_day_are_put_together(place: EventPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Visitors come in the order of their unsigned numbers, so a sketch has the smallest."""
+    for name, number in (("VISITORS_AT_ONCE", 3), ("SKETCH_SIZE", 5), ("ROWS_PER_LOAD", 2)):
+        monkeypatch.setattr(rollups, name, number)
+    seen = [0, 1, 2**63 - 1, 2**63, 2**64 - 1, *(number * 0x9E37_79B9_7F4A_7C15 % 2**64 for number in range(1, 20))]
+    await place.events.write([new_event(number, visitor=visitor) for number, visitor in enumerate(seen)])
 
-    data = sketch(visitors)
+    await place.events.close_days(now_ms=CLOSED_MS)
 
-    assert len(data) == SKETCH_SIZE * 8
+    rows = await place.stats.all("SELECT visitor FROM visitor_day")
+    assert sorted(visitor for (visitor,) in rows) == sorted(map(signed, seen))
+    data = (await place.stats.all("SELECT smallest FROM source_sketch"))[0][0]
     numbers = [int.from_bytes(data[start : start + 8], "big") for start in range(0, len(data), 8)]
-    assert numbers == list(range(SKETCH_SIZE))
-    assert sketch([2**64 - 1]) == b"\xff" * 8
+    assert numbers == sorted(seen)[:5]
+    assert await place.stats.all("SELECT sources FROM site_day") == [(len(seen),)]
+
+
+async def test_a_day_that_was_partly_closed_is_not_read_and_is_closed_again(
+    place: EventPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, day in enumerate((DAY - 1, DAY, DAY + 1)):
+        await place.events.write(many_events(200, seed=number, day=day))
+    later_ms = CLOSED_MS + DAY_MS
+    await place.events.close_days(now_ms=later_ms)
+    kept = {table: await place.stats.all(f"SELECT * FROM {table} ORDER BY 1, 2, 3") for table in ROLLED_UP}
+    await place.events.write([new_event(9)])
+    monkeypatch.setattr(visitors, "SEARCHED_S", 60)
+    close_site, left = rollups._close_site, [3]
+
+    async def stop(*args: Any) -> None:
+        left[0] -= 1
+        if not left[0]:
+            raise StoreUnavailable("stopped")
+        await close_site(*args)
+
+    monkeypatch.setattr(rollups, "_close_site", stop)
+    with pytest.raises(StoreUnavailable):
+        await place.events.close_days(now_ms=later_ms)
+
+    # Readers count the events of the day between two closed ones.
+    assert await place.stats.all("SELECT day FROM segment ORDER BY day") == [(DAY - 1,), (DAY + 1,)]
+    days = TrafficDays(place.stats, place.segments)
+    page = SqlVisitors(place.stats, days, place.words)
+    span = TimeRange((DAY - 1) * DAY_MS, (DAY + 2) * DAY_MS)
+    partly = await page.list_visitors(1, span, before=None, limit=500)
+    monkeypatch.setattr(rollups, "_close_site", close_site)
+    assert await place.events.close_days(now_ms=later_ms) == [DAY]
+    assert partly == await page.list_visitors(1, span, before=None, limit=500)
+    for table, rows in kept.items():
+        after = await place.stats.all(f"SELECT * FROM {table} ORDER BY 1, 2, 3")
+        assert {row for row in rows if DAY not in row[:3]} == {row for row in after if DAY not in row[:3]}

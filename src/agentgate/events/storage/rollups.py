@@ -1,11 +1,11 @@
 """Roll-ups of ended days in the statistics, and the removal of old days and of a site's events.
 
-A day's roll-ups are replaced in one transaction, so this may be stopped anywhere and done again.
+A day counts as rolled up once it has its row in `segment`, which is written last. Until then readers count its events,
+so the roll-ups are replaced in short transactions, and this may be stopped anywhere and done again.
 """
 
-import heapq
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -16,7 +16,7 @@ from agentgate.events.storage.dictionary import OTHER
 from agentgate.events.storage.encoding import COUNT_COLUMNS
 from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.database import Database, Reader, Row, Transaction
-from agentgate.lib.tasks.off_loop import off_loop
+from agentgate.lib.tasks.off_loop import consumed, off_loop
 
 HOURS_PER_DAY = DAY_MS // HOUR_MS
 # Values of a dimension kept apart for a site and day; the rest is summed under `other`.
@@ -24,7 +24,9 @@ VALUES_KEPT = 1_000
 # Actions and agents shown of a visitor.
 NAMES_KEPT = 20
 SKETCH_SIZE = 2_048
-ROWS_PER_LOAD = 5_000
+# Visitors of one statement, and rows of one transaction: other writers wait for some milliseconds.
+VISITORS_AT_ONCE = 1_000
+ROWS_PER_LOAD = 2_000
 
 HOUR_COLUMNS = ("site", "hour", *COUNT_COLUMNS, "last_event_ms")
 SITE_DAY_COLUMNS = ("site", "day", *COUNT_COLUMNS, "last_event_ms", "sources")
@@ -36,8 +38,9 @@ VISITOR_DAY_COLUMNS = (
 SKETCH_COLUMNS = ("site", "day", "smallest")
 
 # Everything of which a day has rows, by the column that says which day.
-_OF_A_DAY = ("site_day", "dimension_day", "visitor_day", "source_sketch")
-_OF_A_SITE = (*_OF_A_DAY, "site_hour", "counter_hour", "feature_vector")
+_OF_A_DAY = ("site_day", "dimension_day", "source_sketch")
+_OF_A_SITE = (*_OF_A_DAY, "visitor_day", "site_hour", "counter_hour", "feature_vector")
+_SITES_WITH_ROWS = "SELECT site FROM site_day UNION SELECT site FROM site_hour UNION SELECT site FROM counter_hour"
 
 _COUNTED = "sum(requests + challenges_issued + challenges_passed + challenges_failed)"
 
@@ -71,17 +74,25 @@ VISITOR_EXPRESSIONS = dict(
     )
 )
 VISITOR_SUMS = ", ".join(VISITOR_EXPRESSIONS.values())
-_VISITORS = f"""SELECT visitor, {VISITOR_SUMS} FROM event
-    WHERE site = $1 AND id >= $2 AND id < $3 AND visitor IS NOT NULL GROUP BY visitor ORDER BY visitor"""  # noqa: S608
-_HOURS = f"SELECT {', '.join(HOUR_COLUMNS)} FROM site_hour WHERE hour >= $1 AND hour < $2 ORDER BY site, hour"  # noqa: S608
-_DIMENSIONS = f"""SELECT site, dimension, value, sum(events) FROM {VALUES} WHERE hour >= $1 AND hour < $2
-    GROUP BY site, dimension, value ORDER BY site, dimension, sum(events) DESC, value"""  # noqa: S608
-
-
-def _names(column: str) -> str:
-    return f"""SELECT visitor, {column}, min(id) FROM event
-        WHERE site = $1 AND id >= $2 AND id < $3 AND visitor IS NOT NULL AND {column} IS NOT NULL
-        GROUP BY visitor, {column} ORDER BY 3"""  # noqa: S608
+# Visitors between two numbers. SQLite has them in order in the index of a day that has all postings.
+_SEEN = "SELECT {} FROM event WHERE site = $1 AND id >= $2 AND id < $3 AND visitor >= $4 AND visitor <= $5"
+_SEEN_POSTED = """SELECT {} FROM (
+    SELECT seen.visitor AS visitor, seen.id AS id, kind, outcome, would, stage, action, agent FROM visitor_index AS seen
+    CROSS JOIN event_row ON event_row.site = $1 AND event_row.id = seen.id CROSS JOIN pattern ON number = pattern
+    WHERE seen.site = $1 AND seen.id >= $2 AND seen.id < $3 AND seen.visitor >= $4 AND seen.visitor <= $5) AS seen
+    WHERE 1 = 1"""
+_BY_VISITOR = " GROUP BY visitor ORDER BY visitor LIMIT $6"
+_NAMES = "visitor, action, agent, min(id)"
+_BY_NAMES = " AND (action IS NOT NULL OR agent IS NOT NULL) GROUP BY visitor, action, agent ORDER BY 4"
+# Unsigned numbers in order: databases sort signed ones.
+_HALVES = ((0, (1 << 63) - 1), (-1 << 63, -1))
+_ANY_VISITOR = "SELECT 1 FROM visitor_day WHERE site = $1 AND day >= $2 AND day <= $3 LIMIT 1"
+_REMOVE_VISITORS = """DELETE FROM visitor_day WHERE (site, visitor, day) IN (
+    SELECT site, visitor, day FROM visitor_day WHERE site = $1 AND day >= $2 AND day <= $3 LIMIT $4)"""
+_SITES = "SELECT DISTINCT site FROM site_hour WHERE hour >= $1 AND hour < $2"
+_HOURS = f"SELECT {', '.join(HOUR_COLUMNS)} FROM site_hour WHERE hour >= $1 AND hour < $2 AND site = $3"  # noqa: S608
+_DIMENSIONS = f"""SELECT dimension, value, sum(events) FROM {VALUES} WHERE hour >= $1 AND hour < $2 AND site = $3
+    GROUP BY dimension, value ORDER BY dimension, sum(events) DESC, value"""  # noqa: S608
 
 
 def day_hours(day: int) -> tuple[int, int]:
@@ -127,19 +138,21 @@ async def forget(stats: Database, segments: SegmentDays, *, events_before_day: i
     for day in await segments.days():
         if day < events_before_day:
             await segments.drop(day)
+    # Rows of single visitors are deleted with the events; sums remain longer.
+    by_hour = ["site_hour", *([VALUE_TABLE] if segments.hours_in_stats else [])]
+    ends = [(table, "hour", events_before_day * HOURS_PER_DAY) for table in by_hour]
+    ends += [("counter_hour", "hour", metrics_before_day * HOURS_PER_DAY)]
+    ends += [(table, "day", metrics_before_day) for table in _OF_A_DAY]
 
-    async def remove(transaction: Transaction) -> None:
+    async def remove(transaction: Transaction, site: int) -> None:
         await transaction.lock(PACKING)
-        # Rows of single visitors go with the events; sums stay longer.
-        await transaction.run("DELETE FROM visitor_day WHERE day < $1", events_before_day)
-        await transaction.run("DELETE FROM site_hour WHERE hour < $1", events_before_day * HOURS_PER_DAY)
-        if segments.hours_in_stats:
-            await transaction.run(f"DELETE FROM {VALUE_TABLE} WHERE hour < $1", events_before_day * HOURS_PER_DAY)  # noqa: S608
-        await transaction.run("DELETE FROM counter_hour WHERE hour < $1", metrics_before_day * HOURS_PER_DAY)
-        for table in (*_OF_A_DAY, "segment"):
-            await transaction.run(f"DELETE FROM {table} WHERE day < $1", metrics_before_day)  # noqa: S608
+        for table, column, end in ends:
+            await transaction.run(f"DELETE FROM {table} WHERE site = $1 AND {column} < $2", site, end)  # noqa: S608
 
-    await stats.transaction(remove)
+    for (site,) in await stats.all(_SITES_WITH_ROWS):
+        await _remove_visitors(stats, site, (0, events_before_day - 1))
+        await stats.transaction(partial(remove, site=site))
+    await stats.run("DELETE FROM segment WHERE day < $1", metrics_before_day)
 
 
 async def forget_site(stats: Database, segments: SegmentDays | None, site: int) -> None:
@@ -192,46 +205,48 @@ async def _forget_site_in_day(segments: SegmentDays, day: int, site: int) -> Non
 
 
 async def _close_day(stats: Database, segments: SegmentDays, day: int, line: tuple[int, int]) -> None:
+    # From now on readers count the events.
+    await stats.run("DELETE FROM segment WHERE day = $1", day)
+    sites = await segments.session(day).all(_SITES, *day_hours(day))
+    for (site,) in sites:
+        await _close_site(stats, segments, site, day)
+    await stats.run("INSERT INTO segment (day, events, closed_ms) VALUES ($1, $2, $3)", day, *line)
+
+
+async def _close_site(stats: Database, segments: SegmentDays, site: int, day: int) -> None:
     session = segments.session(day)
-    hours = await session.all(_HOURS, *day_hours(day))
-    dimensions = await session.all(_DIMENSIONS, *day_hours(day))
-    site_days: list[Row] = []
-    visitors: list[Row] = []
-    sketches: list[Row] = []
-    for site, rows in groupby(hours, key=itemgetter(0)):
-        of_site = await _read_visitors(session, site, day)
-        visitors += of_site
-        site_days.append(_site_day(site, day, list(rows), sources=len(of_site)))
-        smallest = await off_loop(len(of_site), partial(_sketch_of, of_site))
-        sketches.append((site, day, smallest))
-    dimension_days = await off_loop(len(dimensions), lambda: list(_dimension_days(day, dimensions)))
+    await _remove_visitors(stats, site, (day, day))
+    smallest: list[int] = []
+    sources = 0
+    async for visitors in _read_visitors(session, site, day, posted=segments.layout.patterns):
+        smallest += [unsigned(row[2]) for row in visitors[: SKETCH_SIZE - len(smallest)]]
+        sources += len(visitors)
+        await stats.transaction(
+            lambda transaction, rows=visitors: transaction.load("visitor_day", VISITOR_DAY_COLUMNS, rows)  # type: ignore[misc]
+        )
+    hours = await session.all(_HOURS, *day_hours(day), site)
+    counted = await session.all(_DIMENSIONS, *day_hours(day), site)
+    values = await off_loop(len(counted), lambda: list(_dimension_days((site, day), consumed(counted))))
 
     async def replace(transaction: Transaction) -> None:
-        await transaction.lock("close-day", str(day))
-        await _remove_day(transaction, day)
+        for table in _OF_A_DAY:
+            await transaction.run(f"DELETE FROM {table} WHERE site = $1 AND day = $2", site, day)  # noqa: S608
         if not segments.hours_in_stats:
-            await transaction.run("DELETE FROM site_hour WHERE hour >= $1 AND hour < $2", *day_hours(day))
-            await _load(transaction, "site_hour", HOUR_COLUMNS, hours)
-        await _load(transaction, "site_day", SITE_DAY_COLUMNS, site_days)
-        await _load(transaction, "dimension_day", DIMENSION_DAY_COLUMNS, dimension_days)
-        await _load(transaction, "visitor_day", VISITOR_DAY_COLUMNS, visitors)
-        await _load(transaction, "source_sketch", SKETCH_COLUMNS, sketches)
-        await transaction.load("segment", ("day", "events", "closed_ms"), [(day, *line)])
+            await transaction.run(
+                "DELETE FROM site_hour WHERE site = $3 AND hour >= $1 AND hour < $2", *day_hours(day), site
+            )
+            await transaction.load("site_hour", HOUR_COLUMNS, hours)
+        await transaction.load("site_day", SITE_DAY_COLUMNS, [_site_day(site, day, hours, sources=sources)])
+        await transaction.load("dimension_day", DIMENSION_DAY_COLUMNS, values)
+        await transaction.load("source_sketch", SKETCH_COLUMNS, [(site, day, sketch(smallest))])
 
     await stats.transaction(replace)
 
 
-async def _remove_day(transaction: Transaction, day: int) -> None:
-    """Remove the roll-ups of a day, site by site: by the day alone, no index finds them."""
-    for (site,) in await transaction.all("SELECT site FROM site_day WHERE day = $1", day):
-        for table in _OF_A_DAY:
-            await transaction.run(f"DELETE FROM {table} WHERE site = $1 AND day = $2", site, day)  # noqa: S608
-    await transaction.run("DELETE FROM segment WHERE day = $1", day)
-
-
-async def _load(transaction: Transaction, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
-    for start in range(0, len(rows), ROWS_PER_LOAD):
-        await transaction.load(table, columns, rows[start : start + ROWS_PER_LOAD])
+async def _remove_visitors(stats: Database, site: int, days: tuple[int, int]) -> None:
+    """Remove a site's visitors of some days, some in each transaction."""
+    while await stats.one(_ANY_VISITOR, site, *days):
+        await stats.run(_REMOVE_VISITORS, site, *days, ROWS_PER_LOAD)
 
 
 def _site_day(site: int, day: int, hours: Sequence[Row], *, sources: int) -> Row:
@@ -239,47 +254,53 @@ def _site_day(site: int, day: int, hours: Sequence[Row], *, sources: int) -> Row
     return (site, day, *map(sum, columns[2:-1]), max(columns[-1]), sources)
 
 
-async def _read_visitors(session: Reader, site: int, day: int) -> list[Row]:
-    bounds = (site, *day_bounds(day))
-    rows = await session.all(_VISITORS, *bounds)
-    actions = await session.all(_names("action"), *bounds)
-    agents = await session.all(_names("agent"), *bounds)
-    return await off_loop(len(rows), lambda: _visitor_days((site, day), rows, actions, agents))
+async def _read_visitors(session: Reader, site: int, day: int, *, posted: bool) -> AsyncIterator[list[Row]]:
+    """Yield the rows of a day's visitors in pages, in the order of their unsigned numbers."""
+    seen = _SEEN_POSTED if posted else _SEEN
+    for least, most in _HALVES:
+        start: int | None = least
+        while start is not None:
+            bounds = (site, *day_bounds(day), start)
+            rows = await session.all(
+                seen.format(f"visitor, {VISITOR_SUMS}") + _BY_VISITOR, *bounds, most, VISITORS_AT_ONCE
+            )
+            if not rows:
+                break
+            last = rows[-1][0]
+            names = await session.all(seen.format(_NAMES) + _BY_NAMES, *bounds, last)
+            start = last + 1 if len(rows) == VISITORS_AT_ONCE and last < most else None
+            yield await off_loop(len(rows), partial(_visitor_days, (site, day), rows, names))
 
 
-def _visitor_days(of: tuple[int, int], rows: Iterable[Row], actions: Iterable[Row], agents: Iterable[Row]) -> list[Row]:
-    names = _numbers_by_visitor(actions), _numbers_by_visitor(agents)
-    return [(*of, visitor, *map(int, sums), *(_json(each.get(visitor)) for each in names)) for visitor, *sums in rows]
-
-
-def _sketch_of(visitors: Iterable[Row]) -> bytes:
-    return sketch(unsigned(row[2]) for row in visitors)
-
-
-def _numbers_by_visitor(rows: Iterable[Row]) -> dict[int, list[int]]:
-    """Return the first few numbers of each visitor, in the order in which they were first seen."""
-    found: dict[int, list[int]] = defaultdict(list)
-    for visitor, number, _ in rows:
-        if len(found[visitor]) < NAMES_KEPT:
-            found[visitor].append(number)
-    return found
+def _visitor_days(of: tuple[int, int], rows: Iterable[Row], named: Iterable[Row]) -> list[Row]:
+    # The first few names of each visitor, in the order in which they were first seen.
+    actions: dict[int, dict[int, None]] = defaultdict(dict)
+    agents: dict[int, dict[int, None]] = defaultdict(dict)
+    for visitor, *names, _ in named:
+        for found, name in zip((actions, agents), names, strict=True):
+            if name is not None and len(found[visitor]) < NAMES_KEPT:
+                found[visitor][name] = None
+    return [
+        (*of, visitor, *map(int, sums), *(_json(each.get(visitor)) for each in (actions, agents)))
+        for visitor, *sums in rows
+    ]
 
 
 def _json(numbers: Iterable[int] | None) -> str:
     return "[" + ",".join(map(str, numbers or ())) + "]"
 
 
-def _dimension_days(day: int, rows: Iterable[Row]) -> Iterator[Row]:
+def _dimension_days(of: tuple[int, int], rows: Iterable[Row]) -> Iterator[Row]:
     """Yield the values that occur most often, and the sum of the others. Rows come most frequent first."""
-    for (site, dimension), values in groupby(rows, key=itemgetter(0, 1)):
-        named = [(value, int(events)) for _, _, value, events in values]
+    for dimension, values in groupby(rows, key=itemgetter(0)):
+        named = [(value, int(events)) for _, value, events in values]
         kept = [pair for pair in named if pair[0] != OTHER][:VALUES_KEPT]
         others = sum(events for _, events in named) - sum(events for _, events in kept)
-        yield from ((site, day, dimension, value, events) for value, events in kept)
+        yield from ((*of, dimension, value, events) for value, events in kept)
         if others:
-            yield (site, day, dimension, OTHER, others)
+            yield (*of, dimension, OTHER, others)
 
 
 def sketch(visitors: Iterable[int]) -> bytes:
     """Return the smallest of a day's visitors, eight bytes each. They are spread evenly, so these tell how many."""
-    return b"".join(visitor.to_bytes(8, "big") for visitor in heapq.nsmallest(SKETCH_SIZE, visitors))
+    return b"".join(visitor.to_bytes(8, "big") for visitor in visitors)

@@ -10,6 +10,8 @@ from agentgate.lib.clock import DAY_MS
 from agentgate.lib.database import Reader
 
 VISITOR = "visitor"
+# A day that is being rolled up has rows too.
+OF_CLOSED_DAY = "day IN (SELECT day FROM segment)"
 # The ID before which a site's events are posted (SQLite).
 _POSTED_BEFORE = "(SELECT coalesce(max(id), 0) FROM posting_mark WHERE site IN ($1, 0))"
 

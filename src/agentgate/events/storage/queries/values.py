@@ -10,7 +10,7 @@ from agentgate.events.records import Dimension
 from agentgate.events.storage.codes import KIND_CODES, SOLVE_TYPES, STAGE_CODES
 from agentgate.events.storage.dictionary import OTHER, KnownWords
 from agentgate.events.storage.encoding import packed_key, unpacked_key
-from agentgate.events.storage.queries.days import DayPart, TrafficDays, counted_parts, rolled_up_days
+from agentgate.events.storage.queries.days import OF_CLOSED_DAY, DayPart, TrafficDays, counted_parts, rolled_up_days
 from agentgate.events.storage.queries.edges import edges
 from agentgate.events.storage.queries.packs import joined, joined_rows, numbers, rows_of
 from agentgate.events.time_ranges import TimeRange
@@ -46,7 +46,7 @@ _COUNTED = 0
 _NO_MORE = ", NULL" * (len(_COLUMNS) - 2)
 _OF_DAYS = f"""SELECT {_COUNTED}, {joined("packed")}, {joined("events")}{_NO_MORE} FROM (
     SELECT dimension * {packed_key(1, 0)} + value AS packed, sum(events) AS events FROM dimension_day
-    WHERE site = $1 AND day >= $2 AND day <= $3 GROUP BY 1) AS counted"""  # noqa: S608
+    WHERE site = $1 AND day >= $2 AND day <= $3 AND {OF_CLOSED_DAY} GROUP BY 1) AS counted"""  # noqa: S608
 # Packed already. On SQLite, keys and counts become one list, `1,7,2,5` of `{"1":7,"2":5}`, in which a key may stand
 # several times. PostgreSQL writes arrays in braces.
 _OF_JSON_PACKS = f"""SELECT {_COUNTED}, string_agg(

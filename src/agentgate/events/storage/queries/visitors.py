@@ -16,7 +16,14 @@ from agentgate.events.queries.ports import VisitorScan, VisitorStore
 from agentgate.events.queries.records import VisitorSummary
 from agentgate.events.storage.codes import signed, unsigned
 from agentgate.events.storage.dictionary import KnownWords
-from agentgate.events.storage.queries.days import VISITOR, DayPart, TrafficDays, counted_parts, rolled_up_days
+from agentgate.events.storage.queries.days import (
+    OF_CLOSED_DAY,
+    VISITOR,
+    DayPart,
+    TrafficDays,
+    counted_parts,
+    rolled_up_days,
+)
 from agentgate.events.storage.queries.packs import joined, joined_rows, rows_of
 from agentgate.events.storage.rollups import VISITOR_SUMS
 from agentgate.events.time_ranges import TimeRange
@@ -47,7 +54,8 @@ _ADDED_UP = "id, visitor, kind, outcome, would, stage, action, agent"
 _CLOSED_DAY = f"""SELECT {joined_rows(("last_id", "visitor", "last_day"))} FROM (
     SELECT seen.last_id, seen.visitor, (
         SELECT max(later.day) FROM visitor_day AS later
-        WHERE later.site = $1 AND later.visitor = seen.visitor AND later.day >= $2 AND later.day <= $4) AS last_day
+        WHERE later.site = $1 AND later.visitor = seen.visitor AND later.day >= $2 AND later.day <= $4
+            AND later.{OF_CLOSED_DAY}) AS last_day
     FROM (
         SELECT last_id, visitor FROM visitor_day
         WHERE site = $1 AND day = $2 AND last_id < $3 ORDER BY last_id DESC LIMIT $5) AS seen) AS found"""  # noqa: S608
@@ -170,7 +178,8 @@ class SqlVisitors(VisitorStore):
         for start in range(0, len(visitors), BATCH):
             of_some, values = self._of(visitors[start : start + BATCH])
             rows = await self._stats.all(
-                f"SELECT DISTINCT visitor FROM visitor_day WHERE site = $1 AND day >= $2 AND day <= $3 AND {of_some}",  # noqa: S608
+                f"""SELECT DISTINCT visitor FROM visitor_day
+                    WHERE site = $1 AND day >= $2 AND day <= $3 AND {OF_CLOSED_DAY} AND {of_some}""",  # noqa: S608
                 site,
                 *days,
                 *values,
@@ -204,7 +213,8 @@ class SqlVisitors(VisitorStore):
             f"""SELECT visitor, min(first_id), max(last_id), sum(requests), sum(allowed), sum(challenged),
                     sum(blocked), sum(dropped), sum(monitored), sum(challenges), sum(challenges_passed),
                     {joined("actions")}, {joined("agents")}
-                FROM visitor_day WHERE site = $1 AND day >= $2 AND day <= $3 AND {of_visitors} GROUP BY visitor""",  # noqa: S608
+                FROM visitor_day WHERE site = $1 AND day >= $2 AND day <= $3 AND {OF_CLOSED_DAY} AND {of_visitors}
+                GROUP BY visitor""",  # noqa: S608
             site,
             *days,
             *values,
