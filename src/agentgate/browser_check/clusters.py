@@ -3,7 +3,7 @@
 Evidence is what was done in a page (replays), its rhythm (timing), the computer (shape) and the TLS handshake (JA4).
 
 Digests are counted under a random key that the workers share and drop at the end of the day. People have popular
-browsers too, so that a header set or a phone's model says nothing; `signals/detectors/clusters.py` tells what does.
+browsers too, so that a header set or a phone's model says nothing; `sites/rules/labels.toml` lists what does.
 """
 
 import hashlib

@@ -9,6 +9,8 @@ import re
 from collections.abc import Mapping
 from enum import IntEnum
 
+from agentgate.decision.signals.words import WORDS
+
 
 class RequestClass(IntEnum):
     """In the order in which a request may be a part: never, if its path names a file, with a budget, always."""
@@ -26,107 +28,11 @@ class RequestClass(IntEnum):
 
 
 _PAGES = frozenset({"document", "iframe", "frame", "fencedframe", "embed", "object"})
-PARTS = frozenset(
-    [
-        "audio",
-        "audioworklet",
-        "font",
-        "image",
-        "manifest",
-        "paintworklet",
-        "report",
-        "script",
-        "serviceworker",
-        "sharedworker",
-        "style",
-        "track",
-        "video",
-        "worker",
-        "xslt",
-    ]
-)
+PARTS = frozenset(WORDS.subresources)
 _PART_ACCEPTED = ("image/", "text/css", "font/", "application/font-", "audio/", "video/")
 _HTML = ("text/html", "application/xhtml+xml")
 
-# Files as they are served from a folder. None of these is a page, a feed or an answer of an API.
-_FILES = frozenset(
-    [
-        "css",
-        "js",
-        "mjs",
-        "map",
-        "wasm",
-        "png",
-        "jpg",
-        "jpeg",
-        "jpe",
-        "gif",
-        "webp",
-        "avif",
-        "apng",
-        "svg",
-        "svgz",
-        "ico",
-        "cur",
-        "bmp",
-        "tif",
-        "tiff",
-        "jxl",
-        "heic",
-        "woff",
-        "woff2",
-        "ttf",
-        "otf",
-        "eot",
-        "mp3",
-        "m4a",
-        "aac",
-        "ogg",
-        "oga",
-        "opus",
-        "wav",
-        "flac",
-        "mp4",
-        "m4v",
-        "webm",
-        "mov",
-        "avi",
-        "mkv",
-        "ogv",
-        "m3u8",
-        "ts",
-        "m4s",
-        "mpd",
-        "vtt",
-        "srt",
-        "webmanifest",
-        "pbf",
-        "mvt",
-        "glb",
-        "gltf",
-        "zip",
-        "gz",
-        "tgz",
-        "tar",
-        "xz",
-        "bz2",
-        "zst",
-        "7z",
-        "rar",
-        "deb",
-        "rpm",
-        "apk",
-        "whl",
-        "jar",
-        "dmg",
-        "exe",
-        "msi",
-        "iso",
-        "gem",
-        "crate",
-        "nupkg",
-    ]
-)
+_FILES = frozenset(WORDS.file_endings)
 # Escapes, `;`, `//` and dots as a name are read differently by different servers; a program's name before the file's
 # makes the rest its argument (`/index.php/a.png`).
 _FILE_PATH = re.compile(

@@ -1,4 +1,4 @@
-"""The signals, one file each. Each takes a SignalInput and returns labels; a new one is added to one of the tuples."""
+"""The signals. Each takes a SignalInput and returns labels; a new one is added to one of the tuples."""
 
 from agentgate.decision.signals.detectors.address import address_labels
 from agentgate.decision.signals.detectors.agent_claim import agent_labels
@@ -6,16 +6,13 @@ from agentgate.decision.signals.detectors.ai_operator import ai_operator_labels
 from agentgate.decision.signals.detectors.behavior import behavior_labels
 from agentgate.decision.signals.detectors.browser import browser_labels
 from agentgate.decision.signals.detectors.client_hints import client_hint_labels
-from agentgate.decision.signals.detectors.clusters import cluster_labels
 from agentgate.decision.signals.detectors.content import content_labels
 from agentgate.decision.signals.detectors.headers import header_labels
 from agentgate.decision.signals.detectors.input import input_labels
-from agentgate.decision.signals.detectors.paths import standard_path_labels
+from agentgate.decision.signals.detectors.known import cluster_labels, receipt_labels, site_labels, standard_path_labels
 from agentgate.decision.signals.detectors.probes import probe_labels
 from agentgate.decision.signals.detectors.rate import rate_labels
-from agentgate.decision.signals.detectors.receipt import receipt_labels
 from agentgate.decision.signals.detectors.search_crawler import search_crawler_labels
-from agentgate.decision.signals.detectors.site_settings import site_labels
 from agentgate.decision.signals.detectors.tls import tls_labels
 from agentgate.decision.signals.detectors.tools import tool_labels
 from agentgate.decision.signals.detectors.user_agent import user_agent_labels

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from agentgate.decision.signals.words import WORDS
 from agentgate.decision.threat_data.user_agent_tokens import WordSearch
 
 IOS_SYSTEMS = ("(iPhone", "(iPad", "(iPod")
@@ -17,167 +18,9 @@ PLATFORMS = (
     ("Macintosh", "macOS"),
     ("X11; Linux", "Linux"),
 )
-# Kinds of browsers that leave out headers that others send; the first that fits counts.
-DEVICES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("console", ("PlayStation", "Nintendo ", "Xbox")),
-    (
-        "tv",
-        (
-            *("SmartTV", "SMART-TV", "Smart TV", "SmartHub", "Tizen", "Web0S", "webOS", "HbbTV", "NetCast", "BRAVIA"),
-            *(
-                "Bravia",
-                "GoogleTV",
-                "Google TV",
-                "Android TV",
-                "AppleTV",
-                "Apple TV",
-                "Roku",
-                "VIDAA",
-                "CrKey",
-                "NETTV",
-            ),
-            *(
-                "Viera",
-                "Opera TV",
-                "DTV",
-                "MiTV",
-                "MIBOX",
-                "AFTS",
-                "AFTB",
-                "AFTT",
-                "AFTM",
-                "AFTN",
-                "AFTK",
-                "; BeyondTV",
-            ),
-            *(
-                "SMARTTV",
-                "Large Screen",
-                "TV Bro",
-                "TVBrowser",
-                "InettvBrowser",
-                "TV Safari",
-                "TSBNetTV",
-                "SonyCEBrowser",
-            ),
-        ),
-    ),
-    (
-        "webview",
-        (
-            *(
-                "; wv)",
-                "FBAN/",
-                "FBAV/",
-                "FB_IAB",
-                "MetaIAB",
-                "Instagram ",
-                " Line/",
-                "Snapchat/",
-                " GSA/",
-                "musical_ly",
-                "Pinterest/",
-            ),
-            *("BytedanceWebview", "MicroMessenger", "TikTok", "trill_", "LinkedInApp", "Twitter for", "WebViewApp"),
-            *(
-                "KAKAOTALK",
-                "DuckDuckGo/",
-                "BingSapphire",
-                "Electron/",
-                "QQ/",
-                "AlipayClient",
-                "Weibo",
-                "WhatsApp",
-                "Flipboard/",
-            ),
-        ),
-    ),
-)
-# Browsers before 2015 and those of telephones without a modern engine.
-LEGACY = (
-    *("MSIE ", "Trident/", "Opera Mini", "Opera/9", "Opera/8", "UCWEB", "UCBrowser", "Symbian", "BlackBerry", "BB10;"),
-    *("MIDP", "CLDC", "Nokia", "KAIOS", "MAUI", "NetFront", "Obigo", "Konqueror", "PlayBook", "SonyEricsson", "Maemo"),
-    *("Windows CE", "IEMobile", "Presto/", "SeaMonkey", "webOS/", "hpwOS", "SAMSUNG-", "SEC-", "Dolfin"),
-    *(
-        "Camino/",
-        "Epiphany/",
-        "Galeon/",
-        "Minimo/",
-        "Netscape",
-        "K-Meleon",
-        "Iceweasel",
-        "NetSurf",
-        "PaleMoon",
-        "Bolt/",
-        "QtWeb",
-        "Teleca",
-    ),
-)
-_WORDS = tuple((word, device) for device, words in (*DEVICES, ("legacy", LEGACY)) for word in words)
+_WORDS = tuple((word, device) for device, words in (*WORDS.devices.items(), ("legacy", WORDS.legacy)) for word in words)
 _DEVICE_WORDS, _DEVICES = WordSearch([word for word, _ in _WORDS]), tuple(device for _, device in _WORDS)
-_LEGACY_WORDS = WordSearch(LEGACY)
-# Telephones that begin with the name of their maker.
-MAKERS = (
-    *(
-        "alcatel",
-        "htc",
-        "mot-",
-        "motorola",
-        "lg-",
-        "lg ",
-        "lge",
-        "lg/",
-        "nokia",
-        "samsung",
-        "sie-",
-        "sonyericsson",
-        "sec-",
-    ),
-    *(
-        "zte",
-        "huawei",
-        "sharp",
-        "panasonic",
-        "philips",
-        "sagem",
-        "benq",
-        "haier",
-        "kddi",
-        "docomo",
-        "j-phone",
-        "vodafone",
-    ),
-    *(
-        "kwc-",
-        "audiovox",
-        "sanyo",
-        "opera",
-        "ucweb",
-        "blackberry",
-        "mqqbrowser",
-        "palm",
-        "pantech",
-        "lenovo",
-        "tcl",
-        "cdm",
-    ),
-    *(
-        "qc-",
-        "qtek",
-        "dopod",
-        "hp ",
-        "sgh-",
-        "sch-",
-        "gt-",
-        "portalmmm",
-        "spice",
-        "micromax",
-        "karbonn",
-        "lava",
-        "tianyu",
-    ),
-    *("gionee", "bird", "k-touch", "coolpad", "amoi", "utstar", "vk-", "mitsu", "nec-", "toshiba", "casio", "siemens"),
-)
+_LEGACY_WORDS = WordSearch(WORDS.legacy)
 BRACKET = re.compile(r"[()]")
 SYSTEM_VERSION = re.compile(r" OS (\d{1,2})[_. ]")
 # No version of iOS is as high; such a text was put together by hand.
@@ -241,7 +84,7 @@ def _engine(text: str) -> tuple[str, int]:
         modern = _modern_engine(text)
         if modern[0]:
             return modern
-    is_phone = text[:16].lower().startswith(MAKERS)
+    is_phone = text[:16].lower().startswith(WORDS.makers)
     return ("legacy", 0) if is_phone or _LEGACY_WORDS.has_any(text) else ("", 0)
 
 

@@ -14,6 +14,7 @@ from agentgate.decision.signals.detectors.browser_class import (
 )
 from agentgate.decision.signals.detectors.tools import is_mail_program, tool_classes
 from agentgate.decision.signals.signal_input import Labels, SignalInput
+from agentgate.decision.signals.words import WORDS
 from agentgate.decision.threat_data.intel import Intel
 from agentgate.decision.threat_data.search_operators import SearchOperator
 from agentgate.decision.threat_data.user_agent_tokens import Token, WordSearch, searchable
@@ -58,12 +59,7 @@ GENERIC_CRAWLER = re.compile(
     r"(?<!cu)bots?(?![a-z])|crawl|spider|scrap(?:er|ing|y)|slurp|harvest|archiver|fetcher|indexer|(?<!cam)scanner"
     r"|https?://|\bwww\.|[\w.-]@[a-z][\w-]*\.[a-z]|\bapi client|validator|link ?check|sitemap|web ?check|headless"
 )
-GENERIC_PARTS = WordSearch(
-    (
-        *("bot", "crawl", "spider", "scrap", "slurp", "harvest", "archiver", "fetcher", "indexer", "scanner", "http"),
-        *("www.", "@", "api client", "validator", "check", "sitemap", "headless"),
-    )
-)
+GENERIC_PARTS = WordSearch(WORDS.generic_parts)
 ADDRESSES = ("http", "www")
 # Old browsers say that they are compatible too, and name the system that they run on.
 SYSTEMS = ("windows", "trident", "amiga", "beos", "linux", "mac os", "ms-office")
@@ -85,25 +81,7 @@ BARE = re.compile(r"[\w.+-]{2,40}(?: [\w.+-]{1,20}){0,2}(?:[/ ]v?[\d.]+[\w.-]*)?
 # The product that a text begins with, or that it says it is compatible with.
 PRODUCT = re.compile(r"(?:^mozilla/\d\.\d \((?:compatible; ?)|^)([a-z][\w .!+-]{1,38}?)(?:[/;:,()]| v?\d|$)")
 
-# An app on a phone, a watch or a television that names no browser's engine: its owner is a person.
-PERSONAL_DEVICES = WordSearch(
-    (
-        *(
-            "android",
-            "dalvik/",
-            "iphone",
-            "ipad",
-            "ipod",
-            "watchos",
-            "watch os",
-            "cfnetwork",
-            "darwin/",
-            "windows phone",
-        ),
-        *("upnp/", "hbbtv", "hybridcast", "smarttv", "smart-tv", "roku", "tizen", "webos", "netcast", "applecoremedia"),
-        *("appletv", "apple-", "tv bro", "vizio", "libvlc", "stagefright", "windows ce", "symbian", "mobile"),
-    )
-)
+PERSONAL_DEVICES = WordSearch(WORDS.personal_devices)
 
 # How a User-Agent of Chrome, Edge and Opera ends.
 PLAIN_END = re.compile(r"\) Chrome/[\d.]+ Safari/537\.36(?: (?:Edg|OPR)/[\d.]+)?\Z")

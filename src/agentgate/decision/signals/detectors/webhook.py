@@ -3,28 +3,9 @@
 import re
 from collections.abc import Iterable
 
-# Names in which services send what proves their webhooks, beside those that the form of the name tells.
-_NAMES = frozenset(
-    [
-        "verif-hash",
-        "plaid-verification",
-        "x-gitlab-token",
-        "x-gitlab-event",
-        "x-hook-secret",
-        "x-goog-channel-token",
-        "x-goog-channel-id",
-        "paypal-transmission-sig",
-        "x-event-key",
-        "x-github-event",
-        "x-amz-sns-message-type",
-        "x-telegram-bot-api-secret-token",
-        "x-wc-webhook-source",
-        "x-mailgun-token",
-        "x-pm-message-stream",
-        "aeg-event-type",
-        "ce-id",
-    ]
-)
+from agentgate.decision.signals.words import WORDS
+
+_NAMES = frozenset(WORDS.webhook_headers)
 _FORM = re.compile(r"(?:.*-)?(?:signature|hmac\w*|hmacsignature|webhook)(?:-.*)?\Z", re.ASCII)
 # HTTP message signatures (RFC 9421) are checked, as an agent's.
 _OF_AGENTS = frozenset({"signature", "signature-input", "signature-agent", "accept-signature"})
