@@ -66,12 +66,12 @@ release-check:  ## install each file of dist on bare Debian 12 and 13 and use it
 lock: $(VENV)/dev.stamp  ## resolve the dependencies anew and write the lock files
 	scripts/lock
 
-$(VENV)/run.stamp: requirements.lock requirements-build.lock $(BUILT_FROM)
-	PYTHON="$(PYTHON)" scripts/setup $(VENV) requirements.lock
+$(VENV)/run.stamp: requirements/run.lock requirements/build.lock $(BUILT_FROM)
+	PYTHON="$(PYTHON)" scripts/setup $(VENV) requirements/run.lock
 	touch $@
 
-$(VENV)/dev.stamp: requirements-dev.lock requirements-build.lock $(BUILT_FROM)
-	PYTHON="$(PYTHON)" scripts/setup $(VENV) requirements-dev.lock
+$(VENV)/dev.stamp: requirements/dev.lock requirements/build.lock $(BUILT_FROM)
+	PYTHON="$(PYTHON)" scripts/setup $(VENV) requirements/dev.lock
 	touch $@ $(VENV)/run.stamp
 
 clean:

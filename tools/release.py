@@ -121,7 +121,7 @@ def main(arguments: list[str]) -> int:
     if given.what == "notes":
         print(notes((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), given.value), end="")
     elif given.what == "sbom":
-        lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+        lock = (ROOT / "requirements/run.lock").read_text(encoding="utf-8")
         node = json.loads((ROOT / "package-lock.json").read_text(encoding="utf-8"))
         print(json.dumps(sbom(lock, node, given.value), indent=2))
     else:

@@ -93,7 +93,7 @@ def _with_build_packages(python: Path, source: Path) -> str:
     place = source.parent / f"build-{python.name}"
     subprocess.run([python, "-m", "venv", place], check=True)
     own = str(place / "bin" / "python")
-    lock = str(source / "requirements-build.lock")
+    lock = str(source / "requirements/build.lock")
     command = [own, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", "-r", lock]
     subprocess.run(command, check=True)
     return own
@@ -146,7 +146,7 @@ def _describe(source: Path, folder: Path) -> None:
     part = __version__ if f"## {__version__}" in changelog or f"## [{__version__}]" in changelog else "Unreleased"
     (folder / "NOTES.md").write_text(notes(changelog, part), encoding="utf-8")
     node = json.loads((source / "package-lock.json").read_text(encoding="utf-8"))
-    components = sbom((source / "requirements.lock").read_text(encoding="utf-8"), node, __version__)
+    components = sbom((source / "requirements/run.lock").read_text(encoding="utf-8"), node, __version__)
     _write_json(folder / "sbom.cdx.json", components)
     _write_json(folder / "provenance.json", provenance(folder))
 

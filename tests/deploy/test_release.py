@@ -20,7 +20,7 @@ def test_the_notes_are_a_versions_part_of_the_changelog():
 
 
 def test_the_list_of_components_names_every_pinned_package_with_its_hashes():
-    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    lock = (ROOT / "requirements/run.lock").read_text(encoding="utf-8")
     node = json.loads((ROOT / "package-lock.json").read_text(encoding="utf-8"))
 
     made = sbom(lock, node, "0.1.0")

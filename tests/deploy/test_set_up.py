@@ -14,7 +14,7 @@ from tools.release import ROOT
 
 SOURCES = ("src/agentgate/__init__.py", "src/agentgate/http/__init__.py", "src/agentgate/http/connection/__init__.py")
 EXTENSION = "src/agentgate/http/connection/_head.pyx"
-LOCKS = sorted(ROOT.glob("requirements*.lock"))
+LOCKS = sorted((ROOT / "requirements").glob("*.lock"))
 
 
 def build(folder: Path, compiler: str) -> list[str]:
@@ -55,7 +55,7 @@ def test_an_editable_build_with_a_compiler_has_the_extension(tmp_path: Path) -> 
 
 
 def test_the_runtime_lock_has_no_package_that_only_builds_or_tests_need() -> None:
-    runtime = read_lock((ROOT / "requirements.lock").read_text(encoding="utf-8"))
+    runtime = read_lock((ROOT / "requirements/run.lock").read_text(encoding="utf-8"))
 
     names = {name.partition("==")[0] for name in runtime}
     assert names & {"cython", "pip", "pytest", "setuptools", "wheel"} == set()
@@ -130,7 +130,9 @@ def test_without_apt_the_packages_to_install_are_named(tmp_path: Path) -> None:
 def test_an_interpreter_that_is_too_old_is_named(tmp_path: Path) -> None:
     program(tmp_path, "python-old", "exit 1")
 
-    done = run(ROOT / "scripts" / "setup", tmp_path / "venv", "requirements.lock", PYTHON=str(tmp_path / "python-old"))
+    done = run(
+        ROOT / "scripts" / "setup", tmp_path / "venv", "requirements/run.lock", PYTHON=str(tmp_path / "python-old")
+    )
 
     assert done.returncode == 1
     assert "python-old is too old or missing; install Python 3.11 to 3.14" in done.stderr

@@ -206,10 +206,10 @@ def _program(proxy: str) -> str:
 
 
 def _program_from_the_index(proxy: str) -> str:
-    """Return the program of a proxy that no distribution has; requirements-proxies.lock brings it."""
+    """Return the program of a proxy that no distribution has; requirements/proxies.lock brings it."""
     found = shutil.which(proxy, path=sysconfig.get_path("scripts"))
     if found is None:
-        absent(f"{proxy}: not installed; see requirements-proxies.in")
+        absent(f"{proxy}: not installed; see requirements/proxies.in")
     return found
 
 
