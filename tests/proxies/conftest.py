@@ -53,6 +53,14 @@ def installed(request: pytest.FixtureRequest, site: Installed) -> Iterator[Insta
 
 
 @pytest.fixture(scope="session")
+def opened(installed: Installed) -> Iterator[Installed]:
+    """The site, which enforces, behind each proxy as it is printed for monitor mode."""
+    monitored = dataclasses.replace(installed, mode="monitor")
+    with running_proxy(monitored.proxy, monitored.installation) as port:
+        yield dataclasses.replace(monitored, port=port)
+
+
+@pytest.fixture(scope="session")
 def limited(site: Installed) -> str:
     """The address of a visitor that has come more often than a minute allows."""
     address = new_address()

@@ -3,12 +3,8 @@
 Behind an open adapter as well: a request that is too large is no failed check.
 """
 
-import dataclasses
-from collections.abc import Iterator
-
 import pytest
 
-from tests.proxies.running import STARTERS, running_proxy
 from tests.proxies.visiting import Headers, Installed
 
 
@@ -30,14 +26,6 @@ TOO_LARGE = {
     "more headers": ("", fillers(100, 1_000)),
     "too many headers": ("", fillers(160, 5)),
 }
-
-
-@pytest.fixture(scope="module", params=list(STARTERS))
-def opened(request: pytest.FixtureRequest, site: Installed) -> Iterator[Installed]:
-    """The enforcing site behind each proxy as it is printed for monitor mode."""
-    monitored = dataclasses.replace(site, proxy=request.param, mode="monitor")
-    with running_proxy(request.param, monitored.installation) as port:
-        yield dataclasses.replace(monitored, port=port)
 
 
 @pytest.mark.parametrize("kind", DECIDED)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.proxies.running import STARTERS, running_proxy
+from tests.proxies.running import running_proxy
 from tests.proxies.visiting import NAVIGATION, Installed
 
 LONGEST_S = 3.5
@@ -24,14 +24,6 @@ NONSENSE = {
     "too large": b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Length: 0\r\n\r\n",
 }
 FORM = [("Content-Type", "application/x-www-form-urlencoded"), ("Origin", "https://shop.example")]
-
-
-@pytest.fixture(scope="module", params=list(STARTERS))
-def opened(request: pytest.FixtureRequest, site: Installed) -> Iterator[Installed]:
-    """The site in monitor mode, behind each proxy as it is printed for that mode."""
-    monitored = dataclasses.replace(site, proxy=request.param, mode="monitor")
-    with running_proxy(request.param, monitored.installation) as port:
-        yield dataclasses.replace(monitored, port=port)
 
 
 @contextlib.contextmanager
@@ -86,8 +78,6 @@ def test_requests_pass_an_open_adapter_within_the_time_limit(opened: Installed) 
 def test_a_response_that_is_no_decision_opens_nothing(
     installed: Installed, opened: Installed, kind: str, mode: str
 ) -> None:
-    if installed.proxy != opened.proxy:
-        pytest.skip("the other proxy has its turn")
     behind = opened if mode == "monitor" else installed
     before = len(behind.site.asked)
 
@@ -110,10 +100,8 @@ def test_a_failed_second_step_is_a_denial(opened: Installed) -> None:
     assert len(opened.site.asked) == before
 
 
-def test_a_stalled_form_does_not_open_the_gate(installed: Installed, opened: Installed) -> None:
+def test_a_stalled_form_does_not_open_the_gate(opened: Installed) -> None:
     """The site enforces, and the adapter is still open. The body of the form never arrives."""
-    if installed.proxy != opened.proxy:
-        pytest.skip("the other proxy has its turn")
     before = len(opened.site.asked)
 
     with opened.connect() as connection:

@@ -88,7 +88,7 @@ class ModelDirectory:
 
     def __init__(self) -> None:
         self._files: _Files = {}
-        self._view = _make_view({})
+        self._view = _shipped_view()
 
     @property
     def view(self) -> ModelView:
@@ -113,6 +113,11 @@ class ModelDirectory:
 def _files(models: list[StoredModel]) -> _Files:
     # The previous one scores nothing.
     return {(model.kind, model.role): model.file for model in models if model.role != ModelRole.PREVIOUS}
+
+
+@cache
+def _shipped_view() -> ModelView:
+    return _make_view({})
 
 
 def _make_view(files: _Files) -> ModelView:
