@@ -34,6 +34,8 @@ interface Options {
   query?: Query;
   /** Only the version that was read last may be replaced. */
   sameVersion?: boolean;
+  /** Only this version may be changed. */
+  version?: string;
   body?: unknown;
   signal?: AbortSignal;
 }
@@ -50,12 +52,13 @@ export function address(path: string, query: Query = {}): string {
 async function send(
   method: string,
   path: string,
-  { query, body, signal, sameVersion }: Options = {},
+  { query, body, signal, sameVersion, version }: Options = {},
 ): Promise<Response> {
   const headers: Record<string, string> = { Accept: "application/json" };
   if (method !== "GET") headers["X-CSRF-Token"] = csrfToken.value;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   if (sameVersion && etags.has(path)) headers["If-Match"] = etags.get(path)!;
+  if (version) headers["If-Match"] = version;
   let response: Response;
   try {
     response = await fetch(address(path, query), {
@@ -71,8 +74,8 @@ async function send(
     throw new ApiError(0, "offline", "AgentGate is not reachable.");
   }
   if (!response.ok) throw await refusal(response);
-  const version = response.headers.get("etag");
-  if (version) etags.set(path, version);
+  const etag = response.headers.get("etag");
+  if (etag) etags.set(path, etag);
   return response;
 }
 
@@ -104,7 +107,8 @@ async function json<T>(method: string, path: string, options?: Options): Promise
 
 export const api = {
   get: <T>(path: string, query?: Query, signal?: AbortSignal) => json<T>("GET", path, { query, signal }),
-  post: <T>(path: string, body?: unknown, query?: Query) => json<T>("POST", path, { body, query }),
+  post: <T>(path: string, body?: unknown, query?: Query, version?: string) =>
+    json<T>("POST", path, { body, query, version }),
   put: <T>(path: string, body: unknown, sameVersion = false) => json<T>("PUT", path, { body, sameVersion }),
   patch: <T>(path: string, body: unknown) => json<T>("PATCH", path, { body }),
   delete: <T>(path: string, body?: unknown) => json<T>("DELETE", path, { body }),

@@ -16,6 +16,7 @@ import { Icon, type IconName } from "../ui/icons";
 import { siteHref } from "../ui/layout";
 import { CopyButton, Failure, LabelPill, OutcomeBadge, Time } from "../ui/parts";
 import { toast, toastError } from "../ui/toasts";
+import { Contributions } from "./contributions";
 import { LetIn } from "./let-in";
 import { openPathHref, ruleHref, WhatAndWhy } from "./decision-evidence";
 
@@ -282,6 +283,7 @@ export function DecisionDetailPane({
             <Seen detail={data} onFilter={onFilter} />
           </section>
           <Scores decision={decision} />
+          {isOperator && <Contributions id={id} siteKey={siteKey} />}
           <dl class="rows">
             {decision.visitorId && (
               <div>

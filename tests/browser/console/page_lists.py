@@ -53,5 +53,6 @@ OPERATOR_PAGES = {
     "/operator/sessions": "tbody tr",
     "/operator/audit": "tbody code",
     f"/operator/sites/{SITE}/labeling": "aside .path",
+    f"/operator/sites/{SITE}/labeling?order=review": ".empty",
     f"/operator/sites/{SITE}/webhooks": ".card footer",
 } | {path.replace("/console/", "/operator/"): there for path, there in CONSOLE_PAGES.items() if "/sites/" in path}

@@ -14,7 +14,6 @@ PAGES = Path(__file__).parents[3] / "src" / "agentgate" / "pages" / "account" / 
 
 # Method and path, without the prefix of the API -> why no page uses it.
 BY_FORM = "a form of the account pages calls the same handler"
-BY_CALL = "for people who train models: docs/train-model.md shows the call"
 UNUSED = {
     "POST /v1/account/request-access": BY_FORM,
     "POST /v1/account/login": BY_FORM,
@@ -28,12 +27,7 @@ UNUSED = {
 }
 UNUSED_BY_OPERATORS = {
     "POST /v1/admin/logout": "the same button signs customers out, at another address",
-    "GET /v1/admin/labels/review": BY_CALL,
-    "GET /v1/admin/labels/queue": BY_CALL,
-    "GET /v1/admin/decisions/{decisionId}/contributions": BY_CALL,
     "POST /v1/admin/labels": "for programs that know a request and not its decision; the queue labels decisions",
-    "GET /v1/admin/models/{kind}/drift": BY_CALL,
-    "GET /v1/admin/models/{kind}/versions": BY_CALL,
     "POST /v1/admin/setup-link": "before the first owner exists, the link is made by `agentgate setup-link`",
 }
 CALL = re.compile(r"api\s*\.(get|post|put|patch|delete|text)(?:<[^(]*>)?\(\s*[`\"]([^`\"?]+)")

@@ -115,6 +115,43 @@ def test_decisions_are_labelled_one_after_the_other(hand: Hand, console: Console
     assert (first, "bot") in [(each["decisionId"], each["label"]) for each in labels]
 
 
+def test_a_model_for_which_everyone_is_a_bot_is_acknowledged_and_rolled_back(hand: Hand, console: Console) -> None:
+    page, operator = hand.page, console.service.operator
+    shipped = operator.get("/v1/admin/models").json()["models"]["bot"]["active"]["version"]
+    version = f"everyone-{hand.name}"
+    model = {"version": version, "kind": "bot", "type": "logistic", "features": ["ua.old"], "metadata": {}}
+    reply = operator.put("/v1/admin/models/bot/candidate", json={**model, "weights": [0.0], "bias": 9.0})
+    assert reply.status_code == 200, reply.text
+    operating(hand, console, "models", "Models")
+    card = page.get_by_role("region", name="Bot model")
+    hand.press(card.get_by_role("button", name="Promote"))
+    dialog = page.get_by_role("dialog")
+    hand.press(dialog.get_by_role("button", name="Promote"))
+    dialog.get_by_text("Newly challenged or blocked").wait_for()
+    assert "dec_" in dialog.inner_text()
+    hand.press(dialog.get_by_role("button", name="Promote anyway"))
+    page.get_by_text("The candidate is now active").wait_for()
+    assert operator.get("/v1/admin/models").json()["models"]["bot"]["active"]["version"] == version
+
+    hand.press(card.get_by_role("button", name=f"Roll back {shipped}"))
+    hand.press(dialog.get_by_role("button", name="Roll back"))
+    page.get_by_text("The former model is active again").wait_for()
+    assert operator.get("/v1/admin/models").json()["models"]["bot"]["active"]["version"] == shipped
+
+
+def test_a_candidate_replaced_meanwhile_is_not_promoted(hand: Hand, console: Console) -> None:
+    page, operator = hand.page, console.service.operator
+    model = {"kind": "agent", "type": "logistic", "features": ["ua.old"], "metadata": {}, "weights": [0.0]}
+    operator.put("/v1/admin/models/agent/candidate", json={**model, "version": "one", "bias": 0.0})
+    operating(hand, console, "models", "Models")
+    card = page.get_by_role("region", name="Agent model")
+    hand.press(card.get_by_role("button", name="Promote"))
+    operator.put("/v1/admin/models/agent/candidate", json={**model, "version": "one", "bias": 9.0})
+    hand.press(page.get_by_role("dialog").get_by_role("button", name="Promote"))
+    page.get_by_text("The candidate is not the file that If-Match names").wait_for()
+    assert operator.get("/v1/admin/models").json()["models"]["agent"]["active"] is None
+
+
 def test_a_member_is_invited_and_joins_by_the_link_of_the_outbox(
     owner: Hand, browser: Browser, console: Console
 ) -> None:

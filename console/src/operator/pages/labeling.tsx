@@ -1,9 +1,19 @@
-/** Decisions that nobody has labeled yet, the least certain first: one key each, and what was pressed can be undone. */
+/** Decisions worth a label, one key each, and doubtful labels. What was pressed can be undone. */
 
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { useRoute } from "preact-iso";
 import { api } from "../../api/client";
-import type { Decision, DecisionLabelValue, DecisionPage, FeatureCapture, LabelPage } from "../../api/types.gen";
+import type {
+  Decision,
+  DecisionLabelValue,
+  DecisionPage,
+  FeatureCapture,
+  LabelPage,
+  LabelQueue,
+  LabelReview,
+  Outcome,
+} from "../../api/types.gen";
 import { count, score } from "../../lib/format";
 import { useKeys } from "../../lib/keys";
 import { useParams } from "../../lib/params";
@@ -23,12 +33,16 @@ const LABELS: [DecisionLabelValue, string][] = [
   ["agent", "a"],
   ["unsure", "u"],
 ];
-const ORDERS = ["unsure", "refused", "newest"] as const;
+const ORDERS = ["useful", "refused", "newest", "review"] as const;
 
-/** How far the bot score is from the middle; what has no score comes last. */
-function doubt(decision: Decision): number {
-  const bot = decision.scores?.["bot"];
-  return bot === undefined ? 1 : Math.abs(bot - 0.5);
+/** A decision of the list. `label`: what it is labeled now, if its label is reviewed. */
+interface Item {
+  id: string;
+  badge?: { outcome: Outcome; would?: boolean };
+  label?: DecisionLabelValue;
+  value?: number;
+  text: ComponentChildren;
+  side: ComponentChildren;
 }
 
 /** One decision of each visitor and route: labeling the same thing twice teaches nothing. */
@@ -38,6 +52,66 @@ function distinct(decisions: Decision[]): Decision[] {
     const key = `${each.visitorId} ${each.route} ${worst(each).outcome}`;
     return seen.has(key) ? false : seen.add(key);
   });
+}
+
+const reasonsOf = (reasons: string[]) => reasons.map((each) => t(`lab.reason.${each}`)).join(", ");
+
+async function readItems(siteKey: string, order: string, signal: AbortSignal): Promise<Item[]> {
+  if (order === "useful") {
+    const queue = await api.get<LabelQueue>("/labels/queue", { siteKey, limit: READ }, signal);
+    return queue.items.map((each) => ({
+      id: each.decisionId,
+      badge: { outcome: each.outcome },
+      value: each.score,
+      text: reasonsOf(each.reasons),
+      side: t("lab.alike", { n: each.alike }),
+    }));
+  }
+  const now = Date.now();
+  const range = { from: new Date(now - 7 * DAY_MS).toISOString(), to: new Date(now).toISOString() };
+  const page = await api.get<DecisionPage>("/decisions", { siteKey, ...range, limit: READ }, signal);
+  return distinct(page.items.filter((each) => !each.operatorLabel))
+    .filter((each) => order === "newest" || worst(each).outcome !== "allow")
+    .map((each) => ({
+      id: each.id,
+      badge: worst(each),
+      value: each.scores?.["bot"],
+      text: (
+        <code class="clip">
+          {each.method} <RouteName route={each.route} />
+        </code>
+      ),
+      side: <Time at={each.time} />,
+    }));
+}
+
+/** Labels that other labels or the evidence contradict. The operator decides: nothing is changed. */
+async function readReview(siteKey: string, signal: AbortSignal): Promise<[Item[], LabelReview]> {
+  const review = await api.get<LabelReview>("/labels/review", { siteKey, limit: READ }, signal);
+  const items = review.items.map((each) => ({
+    id: each.decisionId,
+    label: each.label,
+    value: each.score,
+    text: reasonsOf(each.reasons),
+    side: each.actor,
+  }));
+  return [items, review];
+}
+
+function Shares({ review }: { review: LabelReview }) {
+  const rows = [...review.actors, ...review.sources];
+  return (
+    <Card title={t("lab.shares")} lead={t("lab.sharesLead", { n: review.doubtful, labels: review.labels })}>
+      <dl class="rows in">
+        {rows.map((each) => (
+          <div key={each.name}>
+            <dt>{each.name}</dt>
+            <dd>{t("lab.share", { n: each.doubtful, labels: each.labels })}</dd>
+          </div>
+        ))}
+      </dl>
+    </Card>
+  );
 }
 
 function Capture({ siteKey }: { siteKey: string }) {
@@ -105,43 +179,36 @@ export default function Labeling() {
   const { params: path } = useRoute();
   const siteKey = path["siteKey"] ?? "";
   const [params, set] = useParams();
-  const order = (ORDERS as readonly string[]).includes(params["order"] ?? "") ? params["order"]! : "unsure";
+  const order = (ORDERS as readonly string[]).includes(params["order"] ?? "") ? params["order"]! : "useful";
   const [done, setDone] = useState<string[]>([]);
-  const page = useQuery<DecisionPage>(siteKey, (signal) => {
-    const now = Date.now();
-    return api.get(
-      "/decisions",
-      { siteKey, from: new Date(now - 7 * DAY_MS).toISOString(), to: new Date(now).toISOString(), limit: READ },
-      signal,
-    );
-  });
+  const page = useQuery<[Item[], LabelReview?]>(`${siteKey} ${order}`, async (signal) =>
+    order === "review" ? readReview(siteKey, signal) : [await readItems(siteKey, order, signal)],
+  );
   const labels = useQuery<LabelPage>(`${siteKey} ${done.length}`, (signal) =>
     api.get("/labels", { siteKey, limit: 200 }, signal),
   );
-  const open = distinct((page.data?.items ?? []).filter((each) => !each.operatorLabel && !done.includes(each.id)));
-  const queue =
-    order === "newest"
-      ? open
-      : order === "refused"
-        ? open.filter((each) => worst(each).outcome !== "allow")
-        : [...open].sort((one, other) => doubt(one) - doubt(other));
+  const [items, review] = page.data ?? [[]];
+  const queue = items.filter(({ id }) => !done.includes(id));
   const chosen = queue.find(({ id }) => id === params["open"]) ?? queue[0];
   const known = labels.data?.items ?? [];
-  const label = (decision: Decision, value: DecisionLabelValue) => {
-    const at = queue.indexOf(decision);
-    setDone((before) => [...before, decision.id]);
+  const label = (item: Item, value: DecisionLabelValue) => {
+    const at = queue.indexOf(item);
+    const put = (given: DecisionLabelValue) =>
+      api.put(`/decisions/${item.id}/label?siteKey=${siteKey}`, { label: given });
+    const bringBack = () => setDone((before) => before.filter((id) => id !== item.id));
+    setDone((before) => [...before, item.id]);
     set({ open: (queue[at + 1] ?? queue[at - 1])?.id }, true);
-    void api
-      .put(`/decisions/${decision.id}/label?siteKey=${siteKey}`, { label: value })
+    void put(value)
       .then(() =>
         toast(t("detail.labeled", { label: t(`label.${value}`) }), () => {
-          void api.delete(`/decisions/${decision.id}/label?siteKey=${siteKey}`).catch(toastError);
-          setDone((before) => before.filter((id) => id !== decision.id));
-          set({ open: decision.id }, true);
+          const undone = item.label ? put(item.label) : api.delete(`/decisions/${item.id}/label?siteKey=${siteKey}`);
+          undone.catch(toastError);
+          bringBack();
+          set({ open: item.id }, true);
         }),
       )
       .catch((failure: unknown) => {
-        setDone((before) => before.filter((id) => id !== decision.id));
+        bringBack();
         toastError(failure);
       });
   };
@@ -168,7 +235,7 @@ export default function Labeling() {
         <Segments
           label={t("lab.order")}
           value={order}
-          onChange={(value) => set({ order: value === "unsure" ? undefined : value, open: undefined })}
+          onChange={(value) => set({ order: value === "useful" ? undefined : value, open: undefined })}
           options={ORDERS.map((value) => ({ value: value as string, label: t(`lab.order.${value}`) }))}
         />
         <span class="legend">
@@ -187,14 +254,14 @@ export default function Labeling() {
         <div class="card">
           <Empty
             icon="tag"
-            title={t(page.data.items.length ? "lab.done" : "lab.none")}
+            title={t(items.length ? "lab.done" : order === "review" ? "lab.reviewNone" : "lab.none")}
             actions={
               <button class="btn" onClick={page.reload}>
                 {t("lab.again")}
               </button>
             }
           >
-            {t(page.data.items.length ? "lab.doneWhy" : "lab.noneWhy")}
+            {t(items.length || order === "useful" ? "lab.doneWhy" : "lab.noneWhy")}
           </Empty>
         </div>
       ) : (
@@ -214,18 +281,12 @@ export default function Labeling() {
                     }}
                   >
                     <span class="row apart">
-                      <OutcomeBadge {...worst(each)} />
-                      <span class="num faint">
-                        {each.scores?.["bot"] === undefined ? "–" : score(each.scores["bot"])}
-                      </span>
+                      {each.badge ? <OutcomeBadge {...each.badge} /> : <b>{t(`label.${each.label ?? "unsure"}`)}</b>}
+                      <span class="num faint">{each.value === undefined ? "–" : score(each.value)}</span>
                     </span>
                     <span class="row apart">
-                      <code class="clip">
-                        {each.method} <RouteName route={each.route} />
-                      </code>
-                      <span class="faint s nw">
-                        <Time at={each.time} />
-                      </span>
+                      <span class="s">{each.text}</span>
+                      <span class="faint s nw">{each.side}</span>
                     </span>
                   </a>
                 ))}
@@ -241,6 +302,7 @@ export default function Labeling() {
           </div>
         )
       )}
+      {review && <Shares review={review} />}
       <Capture siteKey={siteKey} />
     </>
   );

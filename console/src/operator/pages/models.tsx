@@ -11,6 +11,7 @@ import { useAction } from "../../ui/forms";
 import { Card, Empty, Failure, Head, Note, Time } from "../../ui/parts";
 import { toast, toastError } from "../../ui/toasts";
 import { save } from "../../lib/csv";
+import { Drift, Promote, Versions } from "./model-changes";
 
 const ROLES = ["active", "candidate", "previous"] as const;
 
@@ -150,7 +151,7 @@ function Comparison({ kind }: { kind: ModelKind }) {
 
 function Kind({ kind, roles, reload }: { kind: ModelKind; roles: ModelRoles; reload: () => void }) {
   const act = useAction(reload);
-  const [asked, setAsked] = useState<"promote" | "rollback" | "clear" | null>(null);
+  const [asked, setAsked] = useState<"promote" | "clear" | null>(null);
   const download = (role: string) =>
     void api
       .text(`/models/${kind}/${role}`)
@@ -172,12 +173,9 @@ function Kind({ kind, roles, reload }: { kind: ModelKind; roles: ModelRoles; rel
       );
     input.value = "";
   };
-  const confirm = () => {
-    const what = asked!;
+  const clear = () => {
     setAsked(null);
-    if (what === "promote") act(() => api.post(`/models/${kind}/promote`), t("models.promoted"));
-    else if (what === "rollback") act(() => api.post(`/models/${kind}/rollback`), t("models.rolledBack"));
-    else act(() => api.delete(`/models/${kind}/candidate`), t("models.cleared"));
+    act(() => api.delete(`/models/${kind}/candidate`), t("models.cleared"));
   };
   return (
     <Card
@@ -190,11 +188,6 @@ function Kind({ kind, roles, reload }: { kind: ModelKind; roles: ModelRoles; rel
             <input class="vh" type="file" accept="application/json,.json" onChange={upload} />
           </label>
           <span class="push row">
-            {roles.previous && (
-              <button class="btn" onClick={() => setAsked("rollback")}>
-                {t("models.rollback")}
-              </button>
-            )}
             {roles.candidate && (
               <>
                 <button class="btn bad" onClick={() => setAsked("clear")}>
@@ -216,19 +209,27 @@ function Kind({ kind, roles, reload }: { kind: ModelKind; roles: ModelRoles; rel
           ))}
         </dl>
         {roles.candidate && roles.active && <Comparison kind={kind} />}
+        {roles.active && <Drift kind={kind} />}
+        {roles.active && <Versions kind={kind} active={roles.active.version} reload={reload} />}
       </div>
+      {roles.candidate && (
+        <Promote
+          kind={kind}
+          candidate={roles.candidate}
+          active={roles.active}
+          open={asked === "promote"}
+          onClose={() => setAsked(null)}
+          reload={reload}
+        />
+      )}
       <Confirm
-        open={asked !== null}
-        title={t(`models.${asked ?? "promote"}Title`, { kind: named("models.kind", kind) })}
-        action={t(`models.${asked ?? "promote"}`)}
-        onConfirm={confirm}
+        open={asked === "clear"}
+        title={t("models.clearTitle")}
+        action={t("models.clear")}
+        onConfirm={clear}
         onClose={() => setAsked(null)}
       >
-        {t(`models.${asked ?? "promote"}Lead`, {
-          candidate: roles.candidate?.version ?? "–",
-          active: roles.active?.version ?? "–",
-          previous: roles.previous?.version ?? "–",
-        })}
+        {t("models.clearLead", { candidate: roles.candidate?.version ?? "–" })}
       </Confirm>
     </Card>
   );

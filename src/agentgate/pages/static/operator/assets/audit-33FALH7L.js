@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-SQJYLJIW.js";import"./chunk-CUX6MTQO.js";import"./chunk-BRJTMVPD.js";import"./chunk-CBTB42VT.js";import"./chunk-SNJD7APV.js";import"./chunk-EVWGO3LC.js";import"./chunk-PT2HIMS6.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
