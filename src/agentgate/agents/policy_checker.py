@@ -6,6 +6,7 @@ is charged before the request was let through: `charge` comes last.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from secrets import token_urlsafe
 from typing import Protocol
 
 from msgspec import Struct
@@ -44,9 +45,8 @@ from agentgate.sites.directory import SiteView
 from agentgate.sites.price import Price
 
 LONGEST_S = GATEWAY_SIGNATURE_WINDOW_HOURS * 3600
-ACCEPT_SIGNATURE = (
-    b"accept-signature",
-    b'sig1=("@authority" "@method" "@path" "signature-agent";key="sig1");created;expires;tag="web-bot-auth"',
+_ACCEPTED = (
+    'sig1=("@authority" "@method" "@path" "signature-agent";key="sig1");created;expires;nonce="{}";tag="web-bot-auth"'
 )
 # RFC 9110 15.5.2: a 401 names a scheme.
 WWW_AUTHENTICATE = (b"www-authenticate", b'Signature realm="agents"')
@@ -60,6 +60,11 @@ SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 UNPROVEN = "agent_unverified"
 
 HeaderLines = list[tuple[bytes, bytes]]
+
+
+def asking_line() -> tuple[bytes, bytes]:
+    """Return the header line that asks for a signature, with a nonce that is free (RFC 9421 5.1)."""
+    return b"accept-signature", _ACCEPTED.format(token_urlsafe(32)).encode()
 
 
 class PolicyRefusal(Struct, frozen=True, gc=False):
@@ -358,7 +363,7 @@ def _rule_unproven(
         claimed = AgentClaim(claimed.proven)
     claim = _claim(identity, site.agent_policy, claimed)
     if claim is not None and claim.outcome is Outcome.BLOCK:
-        headers = [] if claim is _DENIED else [ACCEPT_SIGNATURE]
+        headers = [] if claim is _DENIED else [asking_line()]
         return AgentRuling(identity=identity, facts=facts, refusal=claim, headers=headers)
     offer = _offer(message, site.agent_policy.price_for(None, context.action), identity)
     return AgentRuling(
@@ -366,7 +371,7 @@ def _rule_unproven(
         facts=facts,
         refusal=_payment(offer),
         challenge=claim,
-        headers=offer.headers if claim is None else [ACCEPT_SIGNATURE, WWW_AUTHENTICATE, *offer.headers],
+        headers=offer.headers if claim is None else [asking_line(), WWW_AUTHENTICATE, *offer.headers],
     )
 
 
@@ -391,7 +396,7 @@ def _rule_proven(
         facts=facts,
         refusal=_payment(offer),
         challenge=challenge,
-        headers=[ACCEPT_SIGNATURE, *offer.headers] if offer.headers else [],
+        headers=[asking_line(), *offer.headers] if offer.headers else [],
         waives_receipt=entry is not None and challenge is None,
     )
 
@@ -436,7 +441,7 @@ def _signature_invalid(identity: Identity, why: str | None) -> AgentRuling:
     # The signature proves nothing now, so the rules must not see a verified agent.
     facts = AgentFacts(verdict=AgentVerdict.INVALID)
     refusal = PolicyRefusal("agent_signature_invalid", Outcome.BLOCK, why)
-    return AgentRuling(identity=identity, facts=facts, refusal=refusal, headers=[ACCEPT_SIGNATURE])
+    return AgentRuling(identity=identity, facts=facts, refusal=refusal, headers=[asking_line()])
 
 
 def _offer(message: SignedMessage, price: Price | None, identity: Identity) -> PriceOffer:

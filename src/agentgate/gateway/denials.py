@@ -34,6 +34,8 @@ READ_BY_SDK = frozenset(("receipt_required", "invalid_clearance", "expired_clear
 _STATUSES = {"rate_limited": 429, "payment_required": 402}
 _RETRY_AFTER = {429: b"60", 503: b"5"}
 _WORDS = {Outcome.BLOCK: (b"block", 403), Outcome.CHALLENGE: (b"challenge", 401)}
+# Headers of a denial that programs read in its body too.
+_BODY_FIELDS = {b"crawler-price": "crawlerPrice", b"crawler-error": "crawlerError"}
 DROP = b"drop"
 _FAULT = 500
 
@@ -105,8 +107,9 @@ def word_of(ruling: Ruling, kind: FingerprintKind) -> bytes | None:
 def json_response(denial: FinalDenial) -> HotReply:
     """Return the final response for a program."""
     headers = [JSON, NO_STORE, *visible_headers(denial)]
-    body = msgspec.json.encode({"decision": SHOWN[denial.outcome], "reason": denial.reason})
-    return HotReply(denial.status, headers, body)
+    body = {"decision": SHOWN[denial.outcome], "reason": denial.reason}
+    body |= {field: value.decode() for name, value in denial.headers if (field := _BODY_FIELDS.get(name))}
+    return HotReply(denial.status, headers, msgspec.json.encode(body))
 
 
 def visible_headers(denial: FinalDenial) -> list[tuple[bytes, bytes]]:

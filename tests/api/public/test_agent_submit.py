@@ -178,6 +178,8 @@ def test_a_price_must_be_offered_and_met(shop: AgentShop) -> None:
     assert refused(missing) == (402, "payment_required")
     assert missing.headers["crawler-price"] == "USD 0.05"
     assert missing.headers["crawler-error"] == "MissingCrawlerPrice"
+    body = missing.json()
+    assert (body["crawlerPrice"], body["crawlerError"]) == ("USD 0.05", "MissingCrawlerPrice")
     assert shop.pay("USD 0.04").headers["crawler-error"] == "InvalidCrawlerExactPrice"
     assert refused(shop.pay("USD .05")) == (400, "payment_invalid")
     paid = shop.pay("USD 0.09", header="crawler-max-price")

@@ -1,5 +1,7 @@
 """Agents at the gateway: signed, claimed and priced requests, from the question of the proxy to the ledger."""
 
+import re
+
 from tests.api.public.signed_agents import AGENT, set_policy, signed
 from tests.support.browser_client import decision_of
 from tests.support.gateway import Gate, said
@@ -50,7 +52,9 @@ def test_a_claim_without_a_signature_is_shown_how_to_sign(gate: Gate) -> None:
     set_policy(gate)
     reply = gate.check(User_Agent=GPTBOT)
     assert said(reply) == (401, "challenge", "agent_unverified")
-    assert reply.headers["accept-signature"].startswith("sig1=")
+    asked = [each.headers["accept-signature"] for each in (reply, gate.check(User_Agent=GPTBOT))]
+    nonces = {re.search(r';nonce="([\w-]{43})";tag="web-bot-auth"$', each)[1] for each in asked}
+    assert len(nonces) == 2
 
     set_policy(gate, unverified="block")
     assert said(gate.check(User_Agent=GPTBOT)) == (403, "block", "agent_unverified")

@@ -90,7 +90,7 @@ class Obstacle(Struct, frozen=True):
     code: str
     outcome: Outcome
     message: str | None = None
-    headers: tuple[tuple[str, str], ...] = ()
+    offer: PriceOffer | None = None
 
 
 class SubmissionCase(Struct, frozen=True, kw_only=True):
@@ -159,8 +159,7 @@ class SubmissionJudge:
             return Obstacle("rate_limited", Outcome.BLOCK), None
         offer = read_offer(policy.price_for(case.agent, case.body.action), message.headers, case.identity)
         if offer.reason is not None:
-            headers = tuple((name.decode(), value.decode()) for name, value in offer.headers)
-            return Obstacle(offer.reason, Outcome.BLOCK, _about(offer), headers), None
+            return Obstacle(offer.reason, Outcome.BLOCK, _about(offer), offer), None
         ruled = case.decision.verdict.outcome
         if ruled in {Outcome.BLOCK, Outcome.DROP}:
             return Obstacle("policy", ruled), None
@@ -378,7 +377,11 @@ class Submissions:
                 request=_request(case, given),
                 now_ms=case.call.now,
             )
-        return Refused(obstacle.code, obstacle.message, headers=dict(obstacle.headers), **extra)
+        headers = {}
+        if obstacle.offer is not None:
+            headers = {name.decode(): value.decode() for name, value in obstacle.offer.headers}
+            extra |= {"crawlerPrice": headers["crawler-price"], "crawlerError": headers["crawler-error"]}
+        return Refused(obstacle.code, obstacle.message, headers=headers, **extra)
 
     async def _earlier(self, site: SiteView, agent: str, given: GivenSubmission) -> bytes | None:
         earlier = await self._store.find_submission(site.id, agent, given.body.id)

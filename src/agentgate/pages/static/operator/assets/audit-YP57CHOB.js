@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-YBPQTPL3.js";import"./chunk-7UDCP7H2.js";import"./chunk-BRJTMVPD.js";import"./chunk-5VBX2BAU.js";import"./chunk-AID3MWV2.js";import"./chunk-QLMORDQF.js";import"./chunk-K3AK3IBA.js";import"./chunk-SXN3FSMX.js";export{a as AuditList,b as default};
