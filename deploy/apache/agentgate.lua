@@ -1,13 +1,13 @@
 -- Asks AgentGate about a request, for Apache 2.4 with mod_lua and lua-socket.
-local HOST, PORT, ORIGIN = "127.0.0.1", 8080, "https://shop.example"
+local PATH, HOST, PORT, ORIGIN = "", "127.0.0.1", 8080, "https://shop.example"
 local SECRET = "ags_PUT_THE_SECRET_OF_THIS_SITE_HERE"
 local UNAVAILABLE = "open"    -- If AgentGate is unavailable: open lets requests through, closed returns 503.
 local socket = require "socket"
 local OURS, NOT_SENT = " x-agentgate-request x-agentgate-secret http2-settings ", " connection content-length transfer-encoding expect te upgrade "
 local function ask(r, request)
-    local connection = socket.tcp()
+    local connection = PATH == "" and socket.tcp() or require "socket.unix" ()
     connection:settimeout(1, "t")
-    if not connection:connect(HOST, PORT) then return nil end
+    if not connection:connect(PATH == "" and HOST or PATH, PATH == "" and PORT or nil) then return nil end
     local lines, first = {}, "GET /v1/gateway/check?respond=denial HTTP/1.1\r\nX-AgentGate-Secret: "
     for name, value in pairs(r:headers_in_table()) do
         if not NOT_SENT:find(" " .. name:lower() .. " ", 1, true) then lines[#lines + 1] = name .. ": " .. value end

@@ -8,6 +8,7 @@ import struct
 import pytest
 
 from agentgate.http.connection.listener import ListenerOptions
+from agentgate.server.unix_socket import open_unix_socket
 from tests.http.corpus import post, request
 from tests.http.wire import Client, EchoApp, answer, connected, listening, run, until
 
@@ -265,20 +266,22 @@ def test_a_handler_that_fails_is_a_500():
     run(work())
 
 
-def test_a_unix_socket_has_no_peer(tmp_path):
+def test_a_unix_socket_besides_has_no_peer(tmp_path):
     async def work():
         app = EchoApp()
         path = tmp_path / "gate.sock"
-        async with listening(app, options=ListenerOptions(unix_path=path)) as listener:
-            client = Client(*await asyncio.open_unix_connection(str(path)))
-            await client.send(request())
-            response = await client.response()
-            await client.close()
+        local = open_unix_socket(path, mode=0o600, group="", backlog=16)
+        async with listening(app, options=ListenerOptions(local=local)) as listener, connected(listener) as over_tcp:
+            over_socket = Client(*await asyncio.open_unix_connection(str(path)))
+            for client in (over_socket, over_tcp):
+                await client.send(request())
+                response = await client.response()
+                assert response.status == 200
+            await over_socket.close()
 
-            assert response.status == 200
-            assert app.seen[0].client is None
-            assert listener.address == (str(path), 0)
-        assert not path.exists()
+            assert [seen.client is None for seen in app.seen] == [True, False]
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_unix_connection(str(path))
 
     run(work())
 

@@ -15,6 +15,7 @@ from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.telemetry import logs
 from agentgate.server.application import Application
+from agentgate.server.workers import open_sockets
 from agentgate.storage.postgres.database import PostgresDatabase
 from tests.support.api_client import ApiClient
 
@@ -115,7 +116,7 @@ def running_service(settings: Settings, clock: Clock | None = None) -> Iterator[
         with _patient_pools():
             application = await Application.open(settings, clock=clock)
         _be_patient(application)
-        await application.start()
+        await application.start(*open_sockets(settings).listeners)
         return application
 
     application = asyncio.run_coroutine_threadsafe(start(), loop).result(timeout=30)

@@ -114,3 +114,24 @@ def test_a_socket_that_does_not_listen_is_rejected_in_one_line(tmp_path: Path) -
 
         assert started.process.wait(60) == 2
         assert "use ListenStream=" in started.log.read_text()
+
+
+def test_a_passed_unix_socket_is_for_trusted_proxies_only(tmp_path: Path) -> None:
+    path = str(tmp_path / "public.sock")
+    with listening() as public, socket.socket(socket.AF_UNIX) as local, ExitStack() as ends:
+        local.bind(path)
+        local.listen(64)
+        started = Started(tmp_path, [local, public], LISTEN_FDNAMES="local:public", AGENTGATE_DRAIN_SECONDS="0")
+        ends.callback(started.end)
+        client = socket.socket(socket.AF_UNIX)
+        client.settimeout(60)
+        client.connect(path)
+        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert status(client) == 200
+        assert status(ask(public)) == 200
+
+        # In the place of the public listener, every client would be trusted.
+        exchanged = Started(tmp_path, [local, public], LISTEN_FDNAMES="public:admin")
+        ends.callback(exchanged.end)
+        assert exchanged.process.wait(60) == 2
+        assert "the passed public socket is of another kind" in exchanged.log.read_text()

@@ -23,6 +23,20 @@ pytestmark = pytest.mark.timeout(300)
 LONGEST_S = 2.0
 
 
+class UnixConnection(http.client.HTTPConnection):
+    """A connection to the service's Unix socket."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__("localhost", timeout=30)
+        self._path = str(path)
+
+    def connect(self) -> None:
+        """Open the socket."""
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
 def report(clients: StrictClients, restarts: int, capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
         lost, slowest_s = len(clients.lost), clients.slowest_s
@@ -84,6 +98,20 @@ def test_restarts_lose_no_visitor_behind_nginx(
     assert clients.lost == []
     assert set(clients.statuses) == {200}
     assert clients.slowest_s < LONGEST_S
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_restarts_lose_no_check_on_the_unix_socket(tmp_path: Path, workers: str) -> None:
+    path = tmp_path / "public.sock"
+    settings = {"AGENTGATE_WORKERS": workers, "AGENTGATE_PUBLIC_LISTEN": f"127.0.0.1:0,unix:{path}"}
+    with (
+        running_node(tmp_path, **settings) as node,
+        StrictClients(lambda: UnixConnection(path), node.check) as clients,
+    ):
+        node.restart()
+
+    assert clients.lost == []
+    assert set(clients.statuses) == {204}
 
 
 def test_a_successor_that_cannot_start_leaves_its_predecessor_serving(tmp_path: Path) -> None:

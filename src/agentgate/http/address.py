@@ -23,17 +23,19 @@ class ClientAddress:
         self.pseudonym = pseudonym
 
     def find(self, peer: str | None, forwarded_for: Sequence[str]) -> str:
-        """Return the right-most address that is not a trusted proxy; a peer without address is local and trusted."""
+        """Return the right-most address that is not a trusted proxy; a peer on the Unix socket is one."""
         current = _parse(peer) if peer else IPv6Address("::1")
         if current is None:
             return "::1"
+        is_trusted = not peer or self._is_trusted(current)
         hops = [hop.strip() for line in forwarded_for for hop in line.split(",")]
-        while hops and self._is_trusted(current):
+        while hops and is_trusted:
             before = _parse(hops.pop())
             if before is None:
                 # Entries left of an invalid one cannot be trusted.
                 break
             current = before
+            is_trusted = self._is_trusted(current)
         return str(current)
 
     def is_trusted(self, peer: str | None) -> bool:

@@ -38,6 +38,7 @@ from agentgate.lib.foundation import Foundation
 from agentgate.lib.keyring import REFRESH_MS, Keyring, Sealer, load_keys
 from agentgate.lib.limiter import Limiter
 from agentgate.lib.settings.schema import Settings
+from agentgate.lib.settings.values import ListenAddress
 from agentgate.lib.tasks.background import BackgroundTasks
 from agentgate.lib.tasks.fair_threads import FairThreads
 from agentgate.lib.tasks.job import Job
@@ -223,15 +224,18 @@ class Application:
         return cls(settings, clock, stores, keyring, sealer, memory=_open_memory(memory, settings.workers))
 
     async def start(
-        self, public_socket: socket.socket | None = None, admin_socket: socket.socket | None = None
+        self,
+        public_socket: socket.socket | None = None,
+        admin_socket: socket.socket | None = None,
+        local_socket: socket.socket | None = None,
     ) -> None:
         """Open both listeners."""
         settings, dependencies = self.settings, self._dependencies()
         # For `asyncio.to_thread`.
         asyncio.get_running_loop().set_default_executor(FairThreads(THREADS, "worker-thread"))
         self._listeners = (
-            self._listener("public", dependencies, settings.public_listen, public_socket),
-            self._listener("admin", dependencies, settings.admin_listen, admin_socket),
+            self._listener("public", dependencies, settings.public_listen, inherited=public_socket, local=local_socket),
+            self._listener("admin", dependencies, settings.admin_listen, inherited=admin_socket),
         )
         if settings.workers > 1:
             self._board = open_board(settings.data_dir, self.refresher, self.stores.store, self.metrics)
@@ -288,7 +292,13 @@ class Application:
         self._clock_mark.note(self.clock.now_ms())
 
     def _listener(
-        self, name: str, dependencies: dict[Any, Any], address: Any, inherited: socket.socket | None
+        self,
+        name: str,
+        dependencies: dict[Any, Any],
+        address: ListenAddress,
+        *,
+        inherited: socket.socket | None,
+        local: socket.socket | None = None,
     ) -> Listener:
         settings = self.settings
         surfaces = PUBLIC_LISTENER if name == "public" else ADMIN_LISTENER
@@ -311,6 +321,7 @@ class Application:
             host=address.host,
             port=address.port,
             inherited=inherited,
+            local=local,
             limits=ConnectionLimits(
                 header_deadline_s=READ_DEADLINE_S,
                 body_deadline_s=READ_DEADLINE_S,

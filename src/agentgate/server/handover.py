@@ -10,17 +10,18 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from types import FrameType
 
 import structlog
 
-from agentgate.lib.settings.schema import handed_sockets, notify_socket, successor_environment
+from agentgate.lib.settings.inherited import handed_sockets, notify_socket, successor_environment
 
 
 class Handover:
     """Hands the listening sockets of this process to its successor."""
 
-    def __init__(self, listeners: tuple[socket.socket, socket.socket]) -> None:
+    def __init__(self, listeners: Sequence[socket.socket]) -> None:
         self._listeners = listeners
         self._predecessor = os.getppid() if handed_sockets() else None
         self._successor: subprocess.Popen[bytes] | None = None

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerContext, ForkServerProcess
+from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
@@ -22,10 +23,12 @@ from msgspec import Struct
 
 from agentgate.agents.signing.nonce_board import nonce_bytes
 from agentgate.decision.rates.board import board_bytes
-from agentgate.lib.settings.schema import Settings, passed_sockets
-from agentgate.lib.settings.values import ListenAddress
+from agentgate.lib.settings.inherited import passed_sockets
+from agentgate.lib.settings.schema import Settings
+from agentgate.lib.settings.values import UNIX, ListenAddress
 from agentgate.server.handover import Handover
 from agentgate.server.shared_memory import SharedMemory, share_memory
+from agentgate.server.unix_socket import open_unix_socket
 from agentgate.storage.shared_cache.owned import Pair, open_pairs, run_owner
 
 BACKLOG = 2048
@@ -39,13 +42,20 @@ class ListenRefused(Exception):  # noqa: N818 - a setting to correct, told in on
 
 
 class Sockets(NamedTuple):
-    """The two listening sockets, bound and not blocking; and of several workers without Redis, what they share."""
+    """The listening sockets, bound and not blocking; and of several workers without Redis, what they share."""
 
     public: socket.socket
     admin: socket.socket
+    # The public listener's Unix socket.
+    local: socket.socket | None = None
     # This worker's way to the owner of the shared cache.
     cache_end: socket.socket | None = None
     memory: SharedMemory | None = None
+
+    @property
+    def listeners(self) -> list[socket.socket]:
+        """All that listen, in the order of LISTENERS."""
+        return [self.public, self.admin, *([] if self.local is None else [self.local])]
 
 
 # The body of a worker: it serves until SIGTERM or SIGINT, drains and returns. Once it serves, it calls `heartbeat`
@@ -88,7 +98,7 @@ def supervise(
     needs: they are imported once for all workers, so that a new one serves within a fraction of a second.
     """
     sockets = open_sockets(settings)
-    handover = Handover((sockets.public, sockets.admin))
+    handover = Handover(sockets.listeners)
     first_heartbeat = _FirstHeartbeat(on_ready, sockets, handover)
     before = signal.signal(signal.SIGUSR2, handover.begin)
     try:
@@ -110,12 +120,14 @@ def supervise(
 def open_sockets(settings: Settings) -> Sockets:
     """Use the sockets that were passed and open the others; raise ListenRefused if one cannot be opened."""
     passed = passed_sockets()
-    public = _take(passed, "public") or _listen(settings.public_listen, "AGENTGATE_PUBLIC_LISTEN")
-    try:
-        return Sockets(public, _take(passed, "admin") or _listen(settings.admin_listen, "AGENTGATE_ADMIN_LISTEN"))
-    except ListenRefused:
-        public.close()
-        raise
+    with contextlib.ExitStack() as opened:
+        public = _take(passed, "public") or _listen(settings.public_listen, "AGENTGATE_PUBLIC_LISTEN")
+        opened.callback(public.close)
+        admin = _take(passed, "admin") or _listen(settings.admin_listen, "AGENTGATE_ADMIN_LISTEN")
+        opened.callback(admin.close)
+        local = _take(passed, "local") or _listen_on_path(settings)
+        opened.pop_all()
+    return Sockets(public, admin, local)
 
 
 def _take(passed: dict[str, int], name: str) -> socket.socket | None:
@@ -130,6 +142,11 @@ def _take(passed: dict[str, int], name: str) -> socket.socket | None:
     if listener.type != socket.SOCK_STREAM or not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
         listener.close()
         raise ListenRefused(f"the passed {name} socket is not one that listens; use ListenStream=")
+    # A Unix socket's clients are trusted proxies, so it must not take the place of another listener.
+    if (listener.family == socket.AF_UNIX) != (name == "local"):
+        listener.close()
+        kind = "a Unix socket" if name == "local" else "an address and a port"
+        raise ListenRefused(f"the passed {name} socket is of another kind; ListenStream= must give {kind}")
     listener.setblocking(False)  # noqa: FBT003 - likewise
     return listener
 
@@ -154,6 +171,19 @@ def _listen(address: ListenAddress, variable: str) -> socket.socket:
     return listener
 
 
+def _listen_on_path(settings: Settings) -> socket.socket | None:
+    path = settings.public_listen.path
+    if not path:
+        return None
+    try:
+        return open_unix_socket(
+            Path(path), mode=settings.public_socket_mode, group=settings.public_socket_group, backlog=BACKLOG
+        )
+    except OSError as error:
+        settings_named = "AGENTGATE_PUBLIC_LISTEN or AGENTGATE_PUBLIC_SOCKET_GROUP"
+        raise ListenRefused(f"cannot listen on {UNIX}{path}: {error.strerror}; set {settings_named}") from error
+
+
 class _FirstHeartbeat:
     """Called for each heartbeat; reports the first one."""
 
@@ -172,7 +202,7 @@ class _FirstHeartbeat:
 
 
 def _close(sockets: Sockets) -> None:
-    for listener in (sockets.public, sockets.admin):
+    for listener in sockets.listeners:
         listener.close()
 
 

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct, structs
 
 from agentgate.lib.records import SITE_KEY_PATTERN
+from agentgate.lib.settings.values import UNIX
 from agentgate_tools.adapters.tls import APACHE_TUNNEL, SYSTEM_AUTHORITIES, tls_lines
 from agentgate_tools.adapters.visitor_tls import Certificate, listen_words, redirect_lines, server_lines, usual_place
 
@@ -32,6 +33,9 @@ PLACEHOLDER_SECRET = "ags_PUT_THE_SECRET_OF_THIS_SITE_HERE"  # noqa: S105 - says
 UNAVAILABLE = {"monitor": "open", "enforce": "closed"}
 # The words of proxies that have their own.
 _OWN_WORDS = {"traefik": {"open": "200", "closed": "503"}, "envoy": {"open": "true", "closed": "false"}}
+
+# Proxies that can use the service's Unix socket, and how they write it where they would write host and port.
+ON_SOCKET = {"nginx": UNIX + "{}", "caddy": "unix/{}", "haproxy": "unix@{}", "apache": "", "envoy": ""}
 
 # A place for any number of lines.
 _LINES = re.compile(r"^([ \t]*)\{\{(GATE|SERVICE_TLS|BIND|TLS|REDIRECT)\}\}\n", re.MULTILINE)
@@ -140,9 +144,11 @@ def _values(proxy: str, installation: Installation) -> dict[str, str]:
     name = installation.site.replace("-", "_")
     unavailable = UNAVAILABLE[installation.mode]
     origin_scheme, origin_host, origin_port = _parts("origin", installation.origin, ("http", "https"))
-    service_scheme, service_name, service_port = _parts("service", installation.service, ("http", "https"))
+    service_scheme, service_name, service_port = _where_to_ask(proxy, installation)
     if proxy == "apache" and service_scheme == "https":
         service_name, service_port = APACHE_TUNNEL
+    authority = f"{service_name}:{service_port}"
+    path = socket_path(installation.service)
     _, upstream_name, upstream_port = _parts("upstream", installation.upstream, ("http",))
     is_usual = origin_port == PORTS[origin_scheme]
     origin = f"{origin_scheme}://{origin_host}" + ("" if is_usual else f":{origin_port}")
@@ -155,9 +161,15 @@ def _values(proxy: str, installation: Installation) -> dict[str, str]:
         "ORIGIN_AUTHORITY": origin.partition("://")[2],
         "SERVER_NAME": origin_host,
         "SERVICE_SCHEME": service_scheme,
-        "SERVICE_HOST": f"{service_name}:{service_port}",
+        "SERVICE_URL": f"{UNIX}{path}|http://localhost" if path else f"{service_scheme}://{authority}",
+        "SERVICE_HOST": ON_SOCKET[proxy].format(path) if path else authority,
         # Caddy takes an address without a scheme for plain HTTP.
-        "SERVICE_DIAL": f"{'https://' if service_scheme == 'https' else ''}{service_name}:{service_port}",
+        "SERVICE_DIAL": f"unix/{path}" if path else f"{'https://' if service_scheme == 'https' else ''}{authority}",
+        "SERVICE_SOCKET": path,
+        "SERVICE_TYPE": "STATIC" if path else "STRICT_DNS",
+        "SERVICE_ADDRESS": f'pipe: {{ path: "{path}" }}'
+        if path
+        else f'socket_address: {{ address: "{service_name.strip("[]")}", port_value: {service_port} }}',
         "SERVICE_SSL": "".join(f" {word}" for word in _optional_lines(proxy, installation)["SERVICE_TLS"]),
         "UNAVAILABLE": _OWN_WORDS.get(proxy, {}).get(unavailable, unavailable),
         "SERVICE_NAME": service_name.strip("[]"),
@@ -170,7 +182,7 @@ def _values(proxy: str, installation: Installation) -> dict[str, str]:
 
 
 def _optional_lines(proxy: str, installation: Installation) -> dict[str, list[str]]:
-    scheme, name, port = _parts("service", installation.service, ("http", "https"))
+    scheme, name, port = _where_to_ask(proxy, installation)
     address = _listen_address(proxy, installation)[0].strip("[]*")
     lines = {"SERVICE_TLS": [], "BIND": [f"bind {address}"] if address else [], **_visitor_lines(proxy, installation)}
     if scheme == "https":
@@ -207,6 +219,23 @@ def certificate_of(proxy: str, installation: Installation) -> Certificate | None
         return installation.certificate if proxy in WITH_CERTIFICATE else None
     scheme, host, _ = _parts("origin", installation.origin, ("http", "https"))
     return usual_place(proxy, host) if scheme == "https" and not installation.listen else None
+
+
+def socket_path(service: str) -> str:
+    """Return the path of the service's Unix socket; empty if the service is an address."""
+    return service.removeprefix(UNIX) if service.startswith(UNIX) else ""
+
+
+def _where_to_ask(proxy: str, installation: Installation) -> tuple[str, str, int]:
+    """Return scheme, host and port of the service; on a Unix socket they only fill the Host header."""
+    path = socket_path(installation.service)
+    if not path:
+        return _parts("service", installation.service, ("http", "https"))
+    if not _PATH.match(path):
+        raise AdapterRefused(f"--service {installation.service!r} must be {UNIX} and the full path of a socket")
+    if proxy not in ON_SOCKET:
+        raise AdapterRefused(f"{proxy} cannot use a Unix socket; give an address such as {EXAMPLE.service}")
+    return "http", "localhost", 80
 
 
 def _parts(option: str, url: str, schemes: tuple[str, ...]) -> tuple[str, str, int]:

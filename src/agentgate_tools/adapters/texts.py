@@ -4,11 +4,13 @@ from msgspec import UnsetType
 
 from agentgate.lib.errors import Refused
 from agentgate.lib.settings.schema import Settings
+from agentgate.lib.settings.values import UNIX
 from agentgate.sites.agent_policy import read_policy
 from agentgate.sites.records import Adapter, AdapterFile, AdapterLine, AdapterQuery, Site
 from agentgate_tools.adapters.render import (
     EXAMPLE,
     FILES,
+    ON_SOCKET,
     PLACEHOLDER_SECRET,
     AdapterRefused,
     Installation,
@@ -23,7 +25,7 @@ class AdapterTexts:
     proxies = tuple(FILES)
 
     def __init__(self, settings: Settings) -> None:
-        self._service = listener_for_proxies(settings)
+        self._settings = settings
 
     def write(self, proxy: str, site: Site, query: AdapterQuery) -> Adapter:
         """Return the files of a proxy; refuse a proxy that is unknown, and addresses that are none."""
@@ -31,7 +33,7 @@ class AdapterTexts:
             raise Refused("not_found", f"There is no adapter for this proxy. Use one of {', '.join(FILES)}.")
         installation = Installation(
             site=site.site_key,
-            service=self._service,
+            service=listener_for_proxies(self._settings, proxy),
             origin=_first(query.origin, site.allowed_origins),
             upstream=EXAMPLE.upstream if isinstance(query.upstream, UnsetType) else query.upstream,
             mode=site.mode.value,
@@ -45,8 +47,10 @@ class AdapterTexts:
         return Adapter(proxy=proxy, files=files, placeholder=PLACEHOLDER_SECRET, unavailable=line)
 
 
-def listener_for_proxies(settings: Settings) -> str:
-    """Return the public listener as a proxy beside the service reaches it."""
+def listener_for_proxies(settings: Settings, proxy: str) -> str:
+    """Return the public listener as a proxy on the same machine reaches it."""
+    if settings.public_listen.path and proxy in ON_SOCKET:
+        return f"{UNIX}{settings.public_listen.path}"
     base = settings.public_base_url.rstrip("/")
     if not base and settings.public_listen.port == 0:
         # Any free port: nobody can write it down beforehand.

@@ -25,7 +25,7 @@ class AdapterOptions:
 
     proxy: Annotated[str, Argument(help="One of " + ", ".join(FILES) + ".")]
     site: Annotated[str, Option(help="Site key.")] = EXAMPLE.site
-    service: Annotated[str, Option(help="Address of AgentGate's public listener.")] = EXAMPLE.service
+    service: Annotated[str, Option(help="AgentGate's public listener: an address, or unix:/PATH.")] = EXAMPLE.service
     service_ca: Annotated[str, Option(help="File with the certificate authorities for AgentGate behind https://.")] = (
         EXAMPLE.service_ca
     )

@@ -61,6 +61,8 @@ def test_a_spoofed_list_of_any_length_changes_nothing() -> None:
 
 def test_a_peer_without_an_address_is_local_and_trusted() -> None:
     assert LOCAL.find(None, ["192.0.2.1"]) == "192.0.2.1"
+    # Also where loopback addresses are not trusted.
+    assert ClientAddress(["10.0.0.0/8"]).find(None, ["198.51.100.7, 192.0.2.1"]) == "192.0.2.1"
     assert LOCAL.find(None, []) == "::1"
     assert LOCAL.is_trusted(None)
 

@@ -9,7 +9,6 @@ import os
 import socket
 from dataclasses import dataclass, field
 from email.utils import formatdate
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -33,12 +32,12 @@ _CANCEL_GRACE_S = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerOptions:
-    """Where to listen: an inherited socket if there is one, else a unix path, else host and port."""
+    """Where to listen: an inherited socket if there is one, else host and port; and a Unix socket besides."""
 
     host: str = "127.0.0.1"
     port: int = 0
-    unix_path: Path | None = None
     inherited: socket.socket | None = None
+    local: socket.socket | None = None
     backlog: int = 2048
     limits: ConnectionLimits = field(default_factory=ConnectionLimits)
 
@@ -60,7 +59,7 @@ class Listener:
 
     @property
     def address(self) -> tuple[str, int]:
-        """The host and port really bound; for a unix socket its path and 0."""
+        """The host and port really bound."""
         if self._address is None:
             raise RuntimeError("the listener has not been started")
         return self._address
@@ -105,6 +104,8 @@ class Listener:
         self._address = _bound_address(server.sockets[0])
         for _ in range(1, _ACCEPTORS):
             self._servers.append(await self._open_again(server.sockets[0]))
+            if self._options.local is not None:
+                self._servers.append(await self._open_again(self._options.local))
         self._ticking = asyncio.create_task(self._tick())
 
     def stop_accepting(self) -> None:
@@ -113,8 +114,8 @@ class Listener:
             return
         for server in self._servers:
             server.close()
-        if self._options.unix_path is not None and self._options.inherited is None:
-            self._options.unix_path.unlink(missing_ok=True)
+        if self._options.local is not None:
+            self._options.local.close()
 
     def announce_close(self) -> None:
         """Close each connection behind its next answer, which says so (`Connection: close`)."""
@@ -165,9 +166,6 @@ class Listener:
         options = self._options
         if options.inherited is not None:
             return await loop.create_server(self._new_connection, sock=options.inherited, backlog=options.backlog)
-        if options.unix_path is not None:
-            path = str(options.unix_path)
-            return await loop.create_unix_server(self._new_connection, path=path, backlog=options.backlog)
         return await loop.create_server(
             self._new_connection, host=options.host, port=options.port, backlog=options.backlog
         )
@@ -212,8 +210,8 @@ def _tick_interval_s(limits: ConnectionLimits) -> float:
 
 
 def _bound_address(bound: Any) -> tuple[str, int]:
-    name = bound.getsockname()
-    return (str(name), 0) if isinstance(name, str | bytes) else (str(name[0]), int(name[1]))
+    host, port, *_ = bound.getsockname()
+    return str(host), int(port)
 
 
 def _config(app: Any, options: ListenerOptions) -> uvicorn.Config:

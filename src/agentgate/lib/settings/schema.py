@@ -5,7 +5,7 @@ This is the only module that reads the environment. How a kind of value is writt
 
 import os
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
@@ -41,11 +41,6 @@ PREFIX = "AGENTGATE_"
 FILE_SUFFIX = "_FILE"
 DEFAULT_TOML = Path("agentgate.toml")
 SECRET_FILE_BYTES = 64 * 1024
-LISTENERS = ("public", "admin")
-# After standard input, output and error: systemd's convention.
-FIRST_PASSED_SOCKET = 3
-# Set by a predecessor: its process ID and the descriptors of its listening sockets.
-HANDOVER = "LISTEN_HANDOVER"
 LOOPBACK = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))
 
 
@@ -108,9 +103,19 @@ class Settings(Struct, frozen=True, kw_only=True):
         str,
         Setting(values.base_url(), "Address at which visitors reach the public listener", variable="PUBLIC_BASE_URL"),
     ] = ""
-    public_listen: Annotated[ListenAddress, Setting(values.listen_address(), "Address of the public listener")] = (
-        ListenAddress("127.0.0.1", 8080)
-    )
+    public_listen: Annotated[
+        ListenAddress,
+        Setting(
+            values.public_address(),
+            "Address of the public listener, and a Unix socket for proxies on the same machine, which are trusted",
+        ),
+    ] = values.DEFAULT_PUBLIC
+    public_socket_mode: Annotated[
+        int, Setting(values.socket_mode(), "Permissions of the Unix socket: its clients are trusted proxies")
+    ] = 0o660
+    public_socket_group: Annotated[
+        str, Setting(values.group(), "Group of the Unix socket. Give the proxy's group. Default: the service's")
+    ] = ""
     admin_listen: Annotated[
         ListenAddress, Setting(values.listen_address(), "Address of the private admin listener")
     ] = ListenAddress("127.0.0.1", 8081)
@@ -313,40 +318,6 @@ def read_process_settings(toml_path: Path | None) -> Settings:
     return read_settings(os.environ, toml_path)
 
 
-def successor_environment(sockets: Sequence[int]) -> dict[str, str]:
-    """Return the environment in which a successor finds these listening sockets, in the order of LISTENERS."""
-    return {**os.environ, HANDOVER: ":".join(map(str, (os.getpid(), *sockets)))}
-
-
-def notify_socket() -> str:
-    """Return the socket on which systemd listens for the service's state; empty without systemd."""
-    return os.environ.get("NOTIFY_SOCKET", "")
-
-
-def handed_sockets() -> dict[str, int]:
-    """Return the descriptors of the listening sockets that this process inherited from its predecessor."""
-    predecessor, *passed = os.environ.get(HANDOVER, "").split(":")
-    # Children of this process inherit the variable too, and not the sockets.
-    if predecessor != str(os.getppid()):
-        return {}
-    return dict(zip(LISTENERS, map(int, passed), strict=True))
-
-
-def passed_sockets() -> dict[str, int]:
-    """Return the descriptors of listening sockets that are open already, by listener.
-
-    They come from a predecessor or from systemd. A socket unit names its listener (`FileDescriptorName=public` or
-    `admin`); without names the public one comes first.
-    """
-    if os.environ.get("LISTEN_PID") != str(os.getpid()):
-        return handed_sockets()
-    count = int(os.environ.get("LISTEN_FDS", "0"))
-    names = os.environ.get("LISTEN_FDNAMES", "").split(":")
-    if not set(names) <= set(LISTENERS) or len(names) != count:
-        names = list(LISTENERS[:count])
-    return {name: FIRST_PASSED_SOCKET + number for number, name in enumerate(names)}
-
-
 def read_settings(environ: Mapping[str, str], toml_path: Path | None = None) -> Settings:
     """Read settings from an environment and a TOML file, of which the environment wins; refuse with every problem."""
     table = settings_table()
@@ -492,7 +463,7 @@ def _parse(entry: SettingRow, given: GivenSetting, problems: list[SettingProblem
 
 
 def _problems_between(settings: Settings) -> Iterator[SettingProblem]:
-    if settings.public_listen == settings.admin_listen and settings.public_listen.port:
+    if str(settings.public_listen) == str(settings.admin_listen) and settings.public_listen.port:
         # One socket for both would put the admin routes on the public side.
         yield SettingProblem(
             PREFIX + "ADMIN_LISTEN", f"{settings.admin_listen} is also the public listener", "give another port"

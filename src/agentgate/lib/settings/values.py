@@ -42,10 +42,11 @@ class ValueKind(Struct, Generic[T], frozen=True, kw_only=True):
 
 
 class ListenAddress(Struct, frozen=True):
-    """Where a listener is opened. Port 0 takes any free port."""
+    """Where a listener is opened, and the Unix socket besides, if any. Port 0 takes any free port."""
 
     host: str
     port: int
+    path: str = ""
 
     def __str__(self) -> str:
         """Write it the way it is given: `127.0.0.1:8080`, `[::1]:8080`."""
@@ -189,6 +190,51 @@ def listen_address() -> ValueKind[ListenAddress]:
         return ListenAddress(bare.lower(), int(port))
 
     return ValueKind(parse=parse, right="host and port, such as `127.0.0.1:8080`, `0.0.0.0:8080` or `[::]:8080`")
+
+
+DEFAULT_PUBLIC = ListenAddress("127.0.0.1", 8080)
+UNIX = "unix:"
+# The kernel's limit, less the final zero byte.
+SOCKET_PATH_BYTES = 107
+
+
+def public_address() -> ValueKind[ListenAddress]:
+    """Return the kind of places for the public listener: an address, a Unix socket besides, or both."""
+
+    def parse(text: str) -> ListenAddress:
+        tcp, is_unix, path = text.rpartition(UNIX)
+        if not is_unix:
+            return listen_address().parse(text)
+        if not re.fullmatch(r"/[!-~]+", path) or len(path) > SOCKET_PATH_BYTES:
+            raise Unfit(f"what follows {UNIX} is not the full path of a file with at most {SOCKET_PATH_BYTES} bytes")
+        if tcp and not tcp.rstrip().endswith(","):
+            raise Unfit(f"there is no comma before {UNIX}")
+        address = listen_address().parse(tcp.rstrip()[:-1]) if tcp else DEFAULT_PUBLIC
+        return ListenAddress(address.host, address.port, path)
+
+    return ValueKind(
+        parse=parse,
+        right="host and port, such as `127.0.0.1:8080`, and for proxies on this machine a Unix socket as well:"
+        f" `{UNIX}/run/agentgate/public.sock` or `127.0.0.1:8080,{UNIX}/run/agentgate/public.sock`",
+        show=lambda value: f"{value},{UNIX}{value.path}" if value.path else str(value),
+    )
+
+
+def socket_mode() -> ValueKind[int]:
+    """Return the kind of permissions of a socket that only trusted programs may open."""
+
+    def parse(text: str) -> int:
+        if not re.fullmatch(r"[0-7]{2}0", text):
+            raise Unfit("it is not three octal digits with 0 at the end; clients of the socket are trusted")
+        return int(text, 8)
+
+    return ValueKind(parse=parse, right="`660` or `600`", show=lambda value: f"{value:03o}")
+
+
+def group() -> ValueKind[str]:
+    """Return the kind of names of groups of this machine; empty means the process's own."""
+    wrong = "it is not the name of a group"
+    return _text(_matching(r"[A-Za-z_][A-Za-z0-9_.-]{0,31}\$?|[0-9]{1,9}", wrong), "the name or number of a group")
 
 
 def name_servers() -> ValueKind[tuple[ListenAddress, ...]]:

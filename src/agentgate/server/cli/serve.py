@@ -15,8 +15,9 @@ import uvloop
 from rich.console import Console
 from rich.markup import escape
 
-from agentgate.lib.settings.schema import Settings, handed_sockets, read_process_settings
-from agentgate.lib.settings.values import ListenAddress
+from agentgate.lib.settings.inherited import handed_sockets
+from agentgate.lib.settings.schema import Settings, read_process_settings
+from agentgate.lib.settings.values import UNIX, ListenAddress
 from agentgate.lib.telemetry import logs
 from agentgate.server.cli.demo_shop import DemoShop
 from agentgate.server.cli.first_owner import request_setup_link
@@ -128,7 +129,7 @@ async def _serve(settings: Settings, sockets: Sockets, heartbeat: Heartbeat) -> 
     stop = _Stop(asyncio.get_running_loop())
     application = await Application.open(settings, cache_end=sockets.cache_end, memory=sockets.memory)
     try:
-        await application.start(sockets.public, sockets.admin)
+        await application.start(*sockets.listeners)
         tune_worker()
         heartbeats = asyncio.create_task(_send_heartbeats(heartbeat))
         try:
@@ -187,9 +188,10 @@ def _announce(settings: Settings, sockets: Sockets) -> None:
     """Print the addresses of the listeners: as text on a terminal, else as a log line."""
     public, admin = _url(sockets.public), _url(sockets.admin)
     if not sys.stdout.isatty():
-        structlog.get_logger().info("serving", public_url=public, admin_url=admin, workers=settings.workers)
+        local = {} if sockets.local is None else {"public_socket": sockets.local.getsockname()}
+        structlog.get_logger().info("serving", public_url=public, admin_url=admin, workers=settings.workers, **local)
     else:
-        Console().print(_welcome(settings, public, admin), highlight=False)
+        Console().print(_welcome(settings, sockets), highlight=False)
     if not settings.public_base_url:
         structlog.get_logger().warning("PUBLIC_BASE_URL is not set: links in email point to this machine")
     admin_host = ip_address(sockets.admin.getsockname()[0].partition("%")[0])
@@ -252,12 +254,14 @@ def _open_shop(settings: Settings, sockets: Sockets, shop: DemoShop, seeded: _Se
     print(f"Visit the demo shop, which it protects:\n{shop.url}", flush=True)
 
 
-def _welcome(settings: Settings, public: str, admin: str) -> str:
+def _welcome(settings: Settings, sockets: Sockets) -> str:
+    public, admin = _url(sockets.public), _url(sockets.admin)
     key = "AGENTGATE_ADMIN_KEY" if settings.admin_key else str(settings.admin_key_path.absolute())
     return "\n".join(
         (
             "[bold]AgentGate is ready.[/bold] Ctrl-C stops it.",
             f"  Public     {public}",
+            *([] if sockets.local is None else [f"             {UNIX}{escape(sockets.local.getsockname())}"]),
             f"  Admin      {admin}",
             f"  Admin key  {escape(key)}",
             f"  OpenAPI    {public}/openapi/  {admin}/openapi/",

@@ -51,7 +51,10 @@ class ProtectOptions:
     upstream: Annotated[str, Option(help="Address of the application behind the proxy.")] = EXAMPLE.upstream
     gate: Annotated[
         str | None,
-        Option("--service", help="AgentGate's public listener, as the proxy reaches it. Default: from the settings."),
+        Option(
+            "--service",
+            help="AgentGate's public listener for the proxy: an address, or unix:/PATH. Default: from the settings.",
+        ),
     ] = None
     listen: Annotated[str, Option(help="Address on which the proxy listens, such as 127.0.0.1:8000.")] = ""
     site_key: Annotated[str | None, Option(help="Key for a new site. Default: generated.")] = None
@@ -75,7 +78,7 @@ def protect(
     if options.proxy not in FILES:
         raise CommandRefused(f"there are no files for {options.proxy!r}; use one of {', '.join(FILES)}")
     origin = _origin(options.address)
-    service = options.gate or listener_for_proxies(settings)
+    service = options.gate or listener_for_proxies(settings, options.proxy)
     found = _find(api, origin)
     _check(options, found, service, origin=origin)
     site = found or _create(api, origin, options.site_key)

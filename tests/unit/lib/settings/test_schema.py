@@ -100,6 +100,15 @@ def test_all_problems_are_reported_at_once():
         ("AGENTGATE_PUBLIC_LISTEN", ":8080"),
         ("AGENTGATE_PUBLIC_LISTEN", "::1:8080"),
         ("AGENTGATE_PUBLIC_LISTEN", "[127.0.0.1]:8080"),
+        ("AGENTGATE_PUBLIC_LISTEN", "unix:public.sock"),
+        ("AGENTGATE_PUBLIC_LISTEN", "unix:/run/a b.sock"),
+        ("AGENTGATE_PUBLIC_LISTEN", "unix:/" + "x" * 107),
+        ("AGENTGATE_PUBLIC_LISTEN", "127.0.0.1:8080 unix:/run/public.sock"),
+        ("AGENTGATE_PUBLIC_LISTEN", "127.0.0.1,unix:/run/public.sock"),
+        ("AGENTGATE_ADMIN_LISTEN", "unix:/run/admin.sock"),
+        ("AGENTGATE_PUBLIC_SOCKET_MODE", "666"),
+        ("AGENTGATE_PUBLIC_SOCKET_MODE", "0660"),
+        ("AGENTGATE_PUBLIC_SOCKET_GROUP", "www data"),
         ("AGENTGATE_TRUSTED_PROXIES", "10.0.0.1/8"),
         ("AGENTGATE_TRUSTED_PROXIES", "10.0.0.0/8, proxy"),
         ("AGENTGATE_ADMIN_HOSTS", "admin.example:8081"),
@@ -138,6 +147,14 @@ def test_an_unfit_value_is_rejected(variable, text):
     [
         ("AGENTGATE_PUBLIC_LISTEN", "[::1]:0", "public_listen", ListenAddress("::1", 0)),
         ("AGENTGATE_PUBLIC_LISTEN", "LocalHost:80", "public_listen", ListenAddress("localhost", 80)),
+        (
+            "AGENTGATE_PUBLIC_LISTEN",
+            "unix:/run/p.sock",
+            "public_listen",
+            ListenAddress("127.0.0.1", 8080, "/run/p.sock"),
+        ),
+        ("AGENTGATE_PUBLIC_LISTEN", "[::1]:80, unix:/p.sock", "public_listen", ListenAddress("::1", 80, "/p.sock")),
+        ("AGENTGATE_PUBLIC_SOCKET_MODE", "600", "public_socket_mode", 0o600),
         ("AGENTGATE_TRUSTED_PROXIES", "", "trusted_proxies", ()),
         ("AGENTGATE_ADMIN_HOSTS", "Admin.Example, [0:0::1]", "admin_hosts", ("admin.example", "[::1]")),
         ("AGENTGATE_AGENT_DIRECTORIES", "*", "agent_directories", ("*",)),
@@ -225,6 +242,8 @@ def test_an_unreadable_toml_file_is_rejected_by_its_path(tmp_path, content):
 
 def test_both_listeners_on_one_address_are_rejected():
     assert "AGENTGATE_ADMIN_LISTEN" in problems_of({"AGENTGATE_ADMIN_LISTEN": "127.0.0.1:8080"})
+    given = {"AGENTGATE_PUBLIC_LISTEN": "unix:/run/p.sock", "AGENTGATE_ADMIN_LISTEN": "127.0.0.1:8080"}
+    assert "AGENTGATE_ADMIN_LISTEN" in problems_of(given)
 
 
 def test_any_free_port_may_be_requested_twice():
