@@ -12,7 +12,7 @@ MOST_CHALLENGED = 0.05
 
 
 @pytest.mark.parametrize(
-    ("people", "minutes", "pages", "most"), [(300, 30, 5, MOST_CHALLENGED), (200, 2, 1, 1.0), (200, 2, 3, 1.0)]
+    ("people", "minutes", "pages", "most"), [(300, 30, 5, MOST_CHALLENGED), (200, 2, 3, 1.0), (400, 2, 5, 1.0)]
 )
 def test_each_browser_behind_one_address_is_challenged_at_most_once_and_reaches_its_pages(
     people: int, minutes: int, pages: int, most: float, capsys: pytest.CaptureFixture[str]

@@ -310,7 +310,7 @@ class GatewayCheck:
         if request_class is RequestClass.PART:
             return decider.count_part(counted, fingerprint.tag, target, now_ms)
         if request_class is RequestClass.FETCH:
-            return decider.count_fetch(counted, target, now_ms)
+            return decider.count_fetch(counted, fingerprint.tag, target, now_ms)
         return *self._count(counted, now_ms), COUNTED
 
     def _open_path(self, fingerprint: HeaderFingerprint, page: SitePage, visitor: Visitor, now_ms: int) -> SitePage:

@@ -155,38 +155,41 @@ class Receipts:
 
     def clearance(
         self, values: tuple[bytes, ...], *, site: SiteView, origin: str, holder: ClearanceHolder, now_ms: int
-    ) -> tuple[Shown | None, int, bool]:
-        """Return the state of the clearances, None without one; until when that holds; and whether one is valid.
+    ) -> tuple[Shown | None, int, str | None]:
+        """Return the state of the clearances, None without one; until when that holds; and the ID of a valid one.
 
         A good one outweighs all others.
 
         A browser may hold several of one name, of other paths and domains, and anybody can plant a bad one: it must
         not shut out the visitor who also has a good one.
         """
-        best: Shown | None = None
+        best, valid = None, None
         until_ms = FOREVER_MS
         for value in values:
-            found = self._one_clearance(value, site=site, origin=origin, holder=holder, now_ms=now_ms)
-            if found[0] is CLEARED:
-                return (*found, True)
-            until_ms = min(until_ms, found[1])
-            if best is None or _WORTH[found[0]] > _WORTH[best]:
-                best = found[0]
-        return best, until_ms, best is CLEARED_LOW
+            found, found_until_ms, clearance_id = self._one_clearance(
+                value, site=site, origin=origin, holder=holder, now_ms=now_ms
+            )
+            if found is CLEARED:
+                return found, found_until_ms, clearance_id
+            until_ms = min(until_ms, found_until_ms)
+            if best is None or _WORTH[found] > _WORTH[best]:
+                best, valid = found, clearance_id
+        return best, until_ms, valid
 
     def _one_clearance(
         self, value: bytes, *, site: SiteView, origin: str, holder: ClearanceHolder, now_ms: int
-    ) -> tuple[Shown, int]:
+    ) -> tuple[Shown, int, str | None]:
         try:
             clearance = self.clearances.read(value.decode("latin-1"), site_key=site.site_key, now_ms=now_ms)
         except ClearanceRefused as refused:
             is_expired = refused.reason == "expired_clearance"
-            return (EXPIRED, FOREVER_MS) if is_expired else (INVALID, now_ms)
+            return (EXPIRED, FOREVER_MS, None) if is_expired else (INVALID, now_ms, None)
         if clearance.origin != origin:
-            return WRONG_ORIGIN, clearance.expires_ms
+            return WRONG_ORIGIN, clearance.expires_ms, None
         if not self.clearances.is_held_by(clearance, holder, site.mode):
-            return WRONG_VISITOR, clearance.expires_ms
-        return CLEARED_LOW if clearance.level is ClearanceLevel.LOW else CLEARED, clearance.expires_ms
+            return WRONG_VISITOR, clearance.expires_ms, None
+        level = CLEARED_LOW if clearance.level is ClearanceLevel.LOW else CLEARED
+        return level, clearance.expires_ms, clearance.id
 
 
 def holder_of(headers: Mapping[bytes, bytes], address: str) -> ClearanceHolder:

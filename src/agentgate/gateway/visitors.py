@@ -5,7 +5,7 @@ from agentgate.decision.rates.windows import NO_WINDOW, Counted
 from agentgate.decision.signals.detectors.address import find_address
 from agentgate.decision.threat_data.intel import Intel
 from agentgate.decision.visitor import Visitors
-from agentgate.gateway.receipts import CLEARED_PROGRAM, Receipts, Shown, cookies_of
+from agentgate.gateway.receipts import CLEARED, CLEARED_PROGRAM, Receipts, Shown, cookies_of
 from agentgate.gateway.request.original_request import read_address
 from agentgate.gateway.site_snapshot import SiteSnapshot
 from agentgate.sites.rules.evaluate import Traits
@@ -56,12 +56,12 @@ class Visitor(Counted, eq=False, gc=False, kw_only=True):
             return
         user_agent, ja4, is_program = browser
         holder = ClearanceHolder(self.address, user_agent, ja4)
-        self.shown, self.until_ms, is_good = receipts.clearance(
+        self.shown, self.until_ms, valid = receipts.clearance(
             clearances, site=site.view, origin=origin, holder=holder, now_ms=now_ms
         )
-        if is_good and is_program:
-            self.shown, is_good = CLEARED_PROGRAM, False
-        self.cleared = _count_clearances(self) if is_good else None
+        if valid is not None and is_program:
+            self.shown, valid = CLEARED_PROGRAM, None
+        self.cleared = None if valid is None else _count_clearances(self, valid, user_agent)
         self.clearances, self.pair, self.origin, self.browser = None, _NO_PAIR, origin, browser
         if len(user_agent or b"") + len(ja4 or "") > LONGEST:
             # So that long headers do not fill the cache.
@@ -73,8 +73,14 @@ class Visitor(Counted, eq=False, gc=False, kw_only=True):
             self.clearances = clearances
 
 
-def _count_clearances(visitor: Visitor) -> Counted:
-    return Counted(visitor.site, visitor.number ^ _CLEARED, visitor.address, NO_WINDOW, is_cleared=True)
+def _count_clearances(visitor: Visitor, clearance_id: str, user_agent: bytes | None) -> Counted:
+    return Counted(
+        *(visitor.site, visitor.number ^ _CLEARED, visitor.address, NO_WINDOW),
+        is_cleared=True,
+        # Whoever waits gets one without a check. It never raises the limit.
+        clearance=hash(clearance_id) if visitor.shown is CLEARED else 0,
+        user_agent=hash(user_agent),
+    )
 
 
 def read_visitor(site: SiteSnapshot, text: bytes | None, visitors: Visitors, intel: Intel) -> Visitor:

@@ -24,7 +24,13 @@ def gate(shared_service: RunningService) -> Gate:
     return Gate(shared_service)
 
 
-def forged_for(gate: Gate, user_agent: str, address: str = HERE, ja4: str | None = None) -> str:
+def forged_for(
+    gate: Gate,
+    user_agent: str,
+    address: str = HERE,
+    ja4: str | None = None,
+    level: ClearanceLevel = ClearanceLevel.CHECKED,
+) -> str:
     """Return a clearance that was earned under any name, whatever the check thinks of it."""
     application = gate.service.application
     issuer = application.settings.public_base_url.rstrip("/") or f"http://{application.settings.public_listen}"
@@ -32,7 +38,7 @@ def forged_for(gate: Gate, user_agent: str, address: str = HERE, ja4: str | None
         site_key=gate.site_key,
         origin=ORIGIN,
         holder=ClearanceHolder(address, user_agent.encode(), ja4),
-        level=ClearanceLevel.CHECKED,
+        level=level,
         now_ms=gate.service.clock.now_ms(),
     )
     return f"{issued.name}={issued.value}"
@@ -120,6 +126,26 @@ def test_the_clearances_of_an_address_share_one_rate(gate: Gate) -> None:
 
     assert answers[:590] == ["allow"] * 590
     assert answers[600:] == ["block"] * 20
+
+
+@pytest.mark.parametrize(
+    ("level", "address", "blocked"),
+    [(ClearanceLevel.CHECKED, "203.0.115.7", 0), (ClearanceLevel.LOW, "203.0.115.8", 21)],
+)
+def test_a_pool_of_clearances_raises_the_limit_by_what_its_checks_paid_for(
+    gate: Gate, level: ClearanceLevel, address: str, blocked: int
+) -> None:
+    names = [f"{CHROME[:-1]}{number}" for number in range(70)]
+    cookies = [(forged_for(gate, name, address, level=level), name) for name in names]
+
+    answers = []
+    for number in range(620):
+        cookie, name = cookies[number % len(cookies)]
+        answers.append(
+            said(gate.check("GET", f"/p{number}", X_Original_Address=address, Cookie=cookie, User_Agent=name))[1]
+        )
+
+    assert answers == ["allow"] * (len(answers) - blocked) + ["block"] * blocked
 
 
 def test_a_program_does_not_turn_a_browsers_token_into_a_clearance(gate: Gate) -> None:

@@ -40,8 +40,12 @@ FREE_FILES_PER_MINUTE, FILES_PER_MINUTE = 1_200, 18_000
 # clearance. So its navigations are challenged earlier, by half of the loose requests and at most by so many, and the
 # pages that were allowed still load.
 MOST_RESERVED = 40
-# Calls a minute of all clearances of an address: fetches, and parts beyond the budget of their page.
+# Calls a minute of all clearances of an address: fetches and parts beyond the budget of their page.
 CALLS_PER_MINUTE = 600
+# All clearances of an address share a limit for so many browsers. Each further browser raises it, up to the most.
+BROWSERS_OF_A_LIMIT, MOST_BROWSERS = 50, 400
+# Below so many pages within two minutes no browsers are counted.
+CROWD_FROM = 60
 # Loose requests a minute for targets that the address has loaded within the last minute. They open no new page.
 REPEATS_PER_MINUTE = 600
 # Such targets of all addresses in the young generation; as many again are kept of the one before.
@@ -78,10 +82,27 @@ class _Window(SharedCount, gc=False):
     # The same of the minute before.
     loose_before: int = 0
     refused_before: int = 0
+    # Of the clearances of an address: which ones came, by User-Agent, how many of them count as a browser, and the
+    # browsers of this minute or the one before that raise the limit.
+    clearances: dict[int, set[int]] | None = None
+    browsers: int = 0
+    crowd: int = BROWSERS_OF_A_LIMIT
 
     def rate(self, rest_ms: int) -> int:
-        """Return the sum, at least 1."""
-        return self.sum(rest_ms) or 1
+        """Return the sum, at least 1; in a crowd, what it is for the browsers of a limit."""
+        return self.sum(rest_ms) * BROWSERS_OF_A_LIMIT // self.crowd or 1
+
+    def add_browser(self, user_agent: int, clearance: int) -> None:
+        """Count a browser with a clearance. Clearances of one User-Agent never raise the limit alone."""
+        if self.own + self.before < CROWD_FROM or self.browsers == MOST_BROWSERS:
+            return
+        if self.clearances is None:
+            self.clearances = {}
+        same = self.clearances.setdefault(user_agent, set())
+        if len(same) < BROWSERS_OF_A_LIMIT and clearance not in same:
+            same.add(clearance)
+            self.browsers += 1
+            self.crowd = max(self.crowd, self.browsers)
 
 
 # Of somebody who was not counted yet. Nothing counts in it.
@@ -105,8 +126,10 @@ class Counted(Struct, eq=False, gc=False):
     # The part budget of the last fingerprint, and that fingerprint.
     budget: PartBudget | None = None
     tag: int = -1
-    # Whether it counts the clearances of an address.
+    # Whether it counts the clearances of an address; hashes of the one that a check gave, and of its User-Agent.
     is_cleared: bool = False
+    clearance: int = 0
+    user_agent: int = 0
 
     # Made when they are needed, seldom: two hundred thousand visitors have much of a worker's memory.
 
@@ -220,17 +243,19 @@ class RateWindows:
         is_over = window.orphans > FREE_PARTS_PER_MINUTE and (self._sharing is None or self._pages is not None)
         return self._count_loose(counted, target, PartState.OVER if is_over else PartState.COUNTED, now_ms)
 
-    def count_fetch(self, counted: Counted, target: int | None, now_ms: int) -> tuple[int, int, PartState]:
-        """Count a script's call."""
-        self._current(counted, now_ms)
+    def count_fetch(self, counted: Counted, tag: int, target: int | None, now_ms: int) -> tuple[int, int, PartState]:
+        """Count a script's call. With a clearance a page pays for it, as for any target without a file extension."""
         if counted.is_cleared:
-            return self._count_call(counted, now_ms)
+            return self.count_part(counted, tag, target, now_ms)
+        self._current(counted, now_ms)
         return self._count_loose(counted, target, PartState.COUNTED, now_ms)
 
     def _count_call(self, counted: Counted, now_ms: int) -> tuple[int, int, PartState]:
         """Count a call with a clearance. Calls have a separate ceiling: they must not use up the pages."""
-        counted.window.loose += 1
-        state = PartState.COUNTED if counted.window.loose <= self._calls else PartState.OVER
+        window = counted.window
+        window.loose += 1
+        most = self._calls * window.crowd // BROWSERS_OF_A_LIMIT
+        state = PartState.COUNTED if window.loose <= most else PartState.OVER
         if counted.network is not None:
             counted.network.own += 1
             if counted.network.own >= counted.network.ask_at:
@@ -314,6 +339,8 @@ class RateWindows:
         key, network_key = counted.key, counted.network_key
         counted.window = self._present.get(key) or self._open(key)
         counted.network = self._present.get(network_key) or self._open(network_key)
+        if counted.clearance:
+            counted.window.add_browser(counted.user_agent, counted.clearance)
 
     def _budget_of(self, counted: Counted, tag: int, now_ms: int) -> PartBudget:
         """Return the budget of a visitor's fingerprint."""
@@ -382,6 +409,7 @@ class RateWindows:
         if before is not None:
             window.before = before.own + before.others
             window.loose_before, window.refused_before = before.loose, before.refused
+            window.crowd = max(before.browsers, BROWSERS_OF_A_LIMIT)
         if self._sharing is not None:
             if before is not None:
                 self._sharing.finish(self._minute_before, before)

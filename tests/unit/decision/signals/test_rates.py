@@ -22,6 +22,7 @@ from agentgate.decision.rates.windows import (
     RateWindows,
     network_of,
 )
+from agentgate.decision.signals.detectors.rate import VISITOR_EXTREME
 from agentgate.decision.signals.facts import PartState, Rates
 from agentgate.lib.clock import MINUTE_MS, FixedClock
 from agentgate.lib.database import StoreUnavailable
@@ -278,7 +279,7 @@ def test_files_have_a_ceiling_with_and_without_a_page():
 
 def test_fetches_without_a_clearance_count_as_pages_and_earn_nothing():
     windows, visitor = RateWindows(), Counted(1, VISITOR, HERE, NO_WINDOW)
-    rates = [windows.count_fetch(visitor, target, START_MS)[0] for target in range(300)]
+    rates = [windows.count_fetch(visitor, TAG, target, START_MS)[0] for target in range(300)]
 
     assert [each for each in rates if each < VISITOR_HIGH] == [*range(1, VISITOR_HIGH)]
     assert set(rates[VISITOR_HIGH:]) == {VISITOR_HIGH}
@@ -287,16 +288,16 @@ def test_fetches_without_a_clearance_count_as_pages_and_earn_nothing():
 
 def test_a_target_that_was_loaded_counts_once_a_minute_and_a_blocked_one_each_time():
     windows, visitor = RateWindows(), Counted(1, VISITOR, HERE, NO_WINDOW)
-    assert {windows.count_fetch(visitor, 1, START_MS)[0] for _ in range(REPEATS_PER_MINUTE + 1)} == {1}
-    assert windows.count_fetch(visitor, 1, START_MS)[0] == 2
+    assert {windows.count_fetch(visitor, TAG, 1, START_MS)[0] for _ in range(REPEATS_PER_MINUTE + 1)} == {1}
+    assert windows.count_fetch(visitor, TAG, 1, START_MS)[0] == 2
     for target in range(2, 300):
-        windows.count_fetch(visitor, target, START_MS)
+        windows.count_fetch(visitor, TAG, target, START_MS)
 
     # Of another visitor, of an uncertain target, or blocked before.
-    assert windows.count_fetch(visitor, 299, START_MS)[0] == VISITOR_HIGH
-    assert windows.count_fetch(Counted(1, VISITOR + 1, HERE, NO_WINDOW), 1, START_MS)[0] == 1
+    assert windows.count_fetch(visitor, TAG, 299, START_MS)[0] == VISITOR_HIGH
+    assert windows.count_fetch(Counted(1, VISITOR + 1, HERE, NO_WINDOW), TAG, 1, START_MS)[0] == 1
     other = Counted(2, VISITOR, HERE, NO_WINDOW)
-    assert [windows.count_fetch(other, None, START_MS)[0] for _ in range(3)] == [1, 2, 3]
+    assert [windows.count_fetch(other, TAG, None, START_MS)[0] for _ in range(3)] == [1, 2, 3]
 
 
 def test_pages_leave_room_for_their_parts_and_all_together_stay_below_the_limit():
@@ -317,11 +318,46 @@ def test_pages_leave_room_for_their_parts_and_all_together_stay_below_the_limit(
 def test_with_a_clearance_parts_cost_nothing_and_calls_use_up_no_pages():
     windows, cleared = RateWindows(), Counted(1, VISITOR, HERE, NO_WINDOW, is_cleared=True)
     states = [windows.count_part(cleared, TAG, part, START_MS)[2] for part in range(PER_PAGE + 5)]
-    calls = [windows.count_fetch(cleared, target, START_MS)[2] for target in range(CALLS_PER_MINUTE)]
+    calls = [windows.count_fetch(cleared, TAG, target, START_MS)[2] for target in range(CALLS_PER_MINUTE)]
 
     assert states == [PartState.PAID] * PER_PAGE + [PartState.COUNTED] * 5
     assert calls == [PartState.COUNTED] * (CALLS_PER_MINUTE - 5) + [PartState.OVER] * 5
     assert windows.count_again(cleared, START_MS) == (1, CALLS_PER_MINUTE + 6)
+
+
+def test_with_a_clearance_a_page_pays_for_its_fetches_as_for_its_parts():
+    windows, cleared = RateWindows(), Counted(1, VISITOR, HERE, NO_WINDOW, is_cleared=True)
+    windows.earn(cleared, TAG, START_MS)
+    fetches = [windows.count_fetch(cleared, TAG, target, START_MS)[2] for target in range(2 * PER_PAGE)]
+    states = [windows.count_part(cleared, TAG, target, START_MS)[2] for target in range(PER_PAGE)]
+
+    assert fetches == [PartState.PAID] * 2 * PER_PAGE
+    assert states == [PartState.COUNTED] * PER_PAGE
+
+
+def pages_of_a_pool(clearances, *, user_agents, level=1, minutes=3):
+    """Return how many pages a pool of clearances gets at one address in its best minute; it takes all that it can."""
+    windows, best = RateWindows(), 0
+    for minute in range(minutes):
+        now_ms, got = START_MS + minute * MINUTE_MS, 0
+        for request in range(7_000):
+            pool = {"clearance": level * (1 + request % clearances), "user_agent": request % user_agents}
+            shown = Counted(1, VISITOR, HERE, NO_WINDOW, is_cleared=True, **pool)
+            got += windows.count_again(shown, now_ms + request)[0] < VISITOR_EXTREME
+        best = max(best, got)
+    return best
+
+
+def test_browsers_with_a_clearance_raise_the_limit_of_their_address_up_to_a_bound():
+    browsers = {count: pages_of_a_pool(count, user_agents=count) for count in (1, 50, 100, 120, 400, 1_000)}
+
+    assert browsers == {1: 599, 50: 599, 100: 1_199, 120: 1_439, 400: 4_799, 1_000: 4_799}
+
+
+def test_clearances_of_one_user_agent_or_without_a_check_raise_no_limit():
+    assert pages_of_a_pool(1_000, user_agents=1) == 599
+    assert pages_of_a_pool(1_000, user_agents=2) == 1_199
+    assert pages_of_a_pool(1_000, user_agents=1_000, level=0) == 599
 
 
 def test_workers_share_the_budget_of_a_name():
