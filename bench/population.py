@@ -13,10 +13,12 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from bench.population_proxies import UNORDERED, run_through_proxy
 from tests.population.changes import ChangeOutcomes, changed_page_loads
 from tests.population.gate import run_in_process
 from tests.population.outcomes import Outcomes
 from tests.population.traffic import traffic
+from tests.proxies.running import STARTERS
 
 SEED = 31
 
@@ -27,7 +29,7 @@ def main() -> int:
     parser.add_argument("--page-views", type=int, default=2_000)
     parser.add_argument("--changed", type=int, default=500, help="people whose page loads are changed in one way")
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--way", choices=("process", "nginx", "caddy", "haproxy"), default="process")
+    parser.add_argument("--way", choices=("process", *STARTERS), default="process", help="in the process, or a proxy")
     parser.add_argument("--whole-site", action="store_true", help="with whole-site protection")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
@@ -42,8 +44,7 @@ def main() -> int:
     print(f"{options.way}, seed {options.seed}, {time.monotonic() - started_s:.0f} s")
     for (kind, name), (count, first) in outcomes.wrong.items():
         print(f"  wrong: {kind} / {name}: {count} (first {first})", file=sys.stderr)
-    # Caddy is written in Go, which sorts the headers.
-    below = changes.below(keeps_order=options.way != "caddy")
+    below = changes.below(keeps_order=options.way not in UNORDERED)
     for name in below:
         print(f"  wrong: page loads, {name}", file=sys.stderr)
     if options.out is not None:
@@ -54,8 +55,6 @@ def main() -> int:
 def _runner(way: str) -> Callable[..., None]:
     if way == "process":
         return run_in_process
-    from bench.population_proxies import run_through_proxy  # noqa: PLC0415 - needs the proxies' fixtures
-
     return partial(run_through_proxy, way)
 
 

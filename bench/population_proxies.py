@@ -1,7 +1,8 @@
-"""The population through a real nginx, Caddy or HAProxy with the printed configuration, and a site behind it.
+"""The population through a real proxy with the printed configuration, and a site behind it.
 
-One thing is changed in the configuration: visitors' addresses are what the population says, in a header, because nobody
-can send from all of them. The service's clock is the population's, so requests go one after the other.
+One thing is changed in the configuration: visitors' addresses are those of the population, in a header or, for Traefik,
+in the PROXY protocol, because no test can send from all of them. The service's clock is the population's, so requests
+go one after the other.
 """
 
 import asyncio
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 from urllib.parse import urlsplit
+
+import yaml
 
 from agentgate.lib.clock import FixedClock
 from agentgate_tools.adapters.render import Installation, render
@@ -33,7 +36,12 @@ _PEERS = {
         ("%[src]", "%[req.hdr(x-population-address)]"),
         ("txn.f:src()", 'txn.sf:req_hdr("x-population-address")'),
     ),
+    "apache": (("r.useragent_ip", 'r.headers_in["X-Population-Address"]'),),
+    "traefik": (),
+    "envoy": (("%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%", "%REQ(X-POPULATION-ADDRESS)%"),),
 }
+# These send the headers of a check in an order of their own.
+UNORDERED = frozenset({"caddy", "apache", "traefik", "envoy"})
 _ANSWER = b"HTTP/1.1 200 OK\r\nX-Population-Site: 1\r\nContent-Length: 2\r\n\r\nok"
 _NOT_SENT = frozenset({"connection", "te", "content-length"})
 
@@ -53,13 +61,46 @@ def run_through_proxy(proxy: str, sent: Iterable[Sent], tell: Tell, *, site: dic
         async def ask(request: Sent) -> bool:
             return await asyncio.to_thread(_is_passed, connection, request)
 
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        connection = _Connection("127.0.0.1", port, timeout=60)
+        connection.tells_address = proxy == "traefik"
         for request in sent:
             if "crawler" in request.kind:
                 time.sleep(LOOKUP_S)
             clock.advance(ms=NOON_MS + request.at_ms - clock.now_ms())
             service.run(put(request, ask, tell, checks, clock.now_ms()))
         connection.close()
+
+
+class _Connection(http.client.HTTPConnection):
+    """A connection that can begin with the visitor's address (PROXY protocol)."""
+
+    tells_address = False
+    visitor = ""
+
+    def come_from(self, address: str) -> None:
+        """Close the connection of another visitor."""
+        if self.tells_address and address != self.visitor:
+            self.close()
+            self.visitor = address
+
+    def connect(self) -> None:
+        super().connect()
+        if self.tells_address:
+            version, own = (6, "::1") if ":" in self.visitor else (4, "127.0.0.1")
+            self.sock.sendall(f"PROXY TCP{version} {self.visitor} {own} 50000 80\r\n".encode())
+
+
+def _traefik(started: proxies.Started, texts: dict[str, str]) -> list[str]:
+    """Start Traefik so that its entry point accepts the PROXY protocol."""
+    command = _start_traefik(started, texts)
+    path = started.folder / "traefik.yml"
+    settings = yaml.safe_load(path.read_text())
+    settings["entryPoints"]["web"]["proxyProtocol"] = {"insecure": True}
+    path.write_text(yaml.safe_dump(settings))
+    return command
+
+
+_start_traefik = proxies.STARTERS["traefik"]
 
 
 @contextmanager
@@ -70,7 +111,11 @@ def _proxy(proxy: str, installation: Installation) -> Iterator[int]:
             text = text.replace(peer, header)
         return text
 
-    with mock.patch.object(proxies, "render", filled), proxies.running_proxy(proxy, installation) as port:
+    with (
+        mock.patch.object(proxies, "render", filled),
+        mock.patch.dict(proxies.STARTERS, traefik=_traefik),
+        proxies.running_proxy(proxy, installation) as port,
+    ):
         yield port
 
 
@@ -114,7 +159,7 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
         writer.close()
 
 
-def _is_passed(connection: http.client.HTTPConnection, request: Sent) -> bool:
+def _is_passed(connection: _Connection, request: Sent) -> bool:
     """Send a request; say whether the site behind answered. A proxy may close the connection after any answer."""
     for attempt in range(2):
         try:
@@ -126,7 +171,8 @@ def _is_passed(connection: http.client.HTTPConnection, request: Sent) -> bool:
     raise AssertionError
 
 
-def _ask(connection: http.client.HTTPConnection, request: Sent) -> bool:
+def _ask(connection: _Connection, request: Sent) -> bool:
+    connection.come_from(request.address)
     connection.putrequest(request.method, request.url.removeprefix(ORIGIN), skip_host=True, skip_accept_encoding=True)
     for name, value in request.headers:
         if name.lower() not in _NOT_SENT:
