@@ -92,6 +92,10 @@ class _Window(SharedCount, gc=False):
         """Return the sum, at least 1; in a crowd, what it is for the browsers of a limit."""
         return self.sum(rest_ms) * BROWSERS_OF_A_LIMIT // self.crowd or 1
 
+    def allowance(self, most: int) -> int:
+        """Return a ceiling for the browsers that came."""
+        return most * self.crowd // BROWSERS_OF_A_LIMIT
+
     def add_browser(self, user_agent: int, clearance: int) -> None:
         """Count a browser with a clearance. Clearances of one User-Agent never raise the limit alone."""
         if self.own + self.before < CROWD_FROM or self.browsers == MOST_BROWSERS:
@@ -212,7 +216,7 @@ class RateWindows:
         budget = self._budget_of(counted, tag, now_ms)
         has_page = budget.has_page(now_ms) or self._has_page_elsewhere(counted.key ^ tag, budget, now_ms)
         state = PartState.PAID if has_page else PartState.ORPHAN
-        if window.files > (self._files if has_page else FREE_FILES_PER_MINUTE):
+        if window.files > (window.allowance(self._files) if has_page else FREE_FILES_PER_MINUTE):
             state = PartState.OVER
         return *self._rates(counted, now_ms), state
 
@@ -254,8 +258,7 @@ class RateWindows:
         """Count a call with a clearance. Calls have a separate ceiling: they must not use up the pages."""
         window = counted.window
         window.loose += 1
-        most = self._calls * window.crowd // BROWSERS_OF_A_LIMIT
-        state = PartState.COUNTED if window.loose <= most else PartState.OVER
+        state = PartState.COUNTED if window.loose <= window.allowance(self._calls) else PartState.OVER
         if counted.network is not None:
             counted.network.own += 1
             if counted.network.own >= counted.network.ask_at:
