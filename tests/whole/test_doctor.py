@@ -22,7 +22,7 @@ from tests.proxies.running import STARTERS, running_proxy
 from tests.site_server.gate import free_port
 from tests.site_server.gateway_apps import asgi_site, gated_site, serving_asgi
 from tests.support.browser_client import create_site, get_token
-from tests.support.service import RunningService
+from tests.support.service import ADMIN_KEY, RunningService
 from tests.whole.doctor_service import ORIGIN, service
 
 __all__ = ["service"]
@@ -42,6 +42,7 @@ class Shop:
             routes=[{"method": "POST", "path": "/login", "action": "login"}],
         )
         made = service.operator.post(f"/v1/admin/sites/{self.site_key}/credentials", json={"name": "gate"})
+        self.credential = made.json()["credential"]["id"]
         self.options = {"service": service.public_url, "secret": made.json()["secret"], "origin": ORIGIN}
 
     def token(self, action: str = "login") -> str:
@@ -243,6 +244,22 @@ def test_the_command_is_content_with_a_right_installation(tmp_path, shop: Shop) 
         done = agentgate(tmp_path, "doctor", url, "--protected-path", "/login", *tokens)
 
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_command_includes_the_health_of_a_site(tmp_path, shop: Shop) -> None:
+    shop.service.operator.post(f"/v1/admin/sites/{shop.site_key}/credentials/{shop.credential}/revoke")
+    settings = {"AGENTGATE_ADMIN_LISTEN": shop.service.admin_url.partition("//")[2], "AGENTGATE_ADMIN_KEY": ADMIN_KEY}
+    done = agentgate(
+        tmp_path, "doctor", f"http://127.0.0.1:{free_port()}", "--site", shop.site_key, "--json", **settings
+    )
+
+    found = {each["check"]: each for each in json.loads(done.stdout)}
+    assert found["no_credential"] == {
+        "check": "no_credential",
+        "state": "fail",
+        "found": "The site has no active credential",
+        "fix": "Create one and give its secret to your backend.",
+    }
 
 
 @pytest.mark.parametrize("wrong", [["ftp://x"], ["shop.example"], ["http://x", "--protected-path", "login"]])

@@ -1,5 +1,6 @@
 """`agentgate doctor`: check a live installation from outside."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -7,12 +8,14 @@ from typing import Annotated
 import msgspec
 
 from agentgate.lib.clock import SystemClock
+from agentgate.lib.enums import HealthSeverity
+from agentgate_tools.commands.api_client import open_api, site_path
 from agentgate_tools.commands.command import CommandAnswer, CommandRefused, PrintedTable
 from agentgate_tools.commands.parameters import Argument, Option
 from agentgate_tools.doctor.asking import Site, is_private
 from agentgate_tools.doctor.checks import Installation
-from agentgate_tools.doctor.examine import examine
-from agentgate_tools.doctor.findings import State
+from agentgate_tools.doctor.examine import by_cause, examine
+from agentgate_tools.doctor.findings import Finding, State, failed, warned
 
 FAILED_EXIT_CODE = 1
 
@@ -38,6 +41,9 @@ class DoctorOptions:
         ),
     ] = None
     adapter: Annotated[Path | None, Option(help="File of the adapter, to test whether it fails open or closed.")] = None
+    site: Annotated[
+        str | None, Option(help="Site key, to include the site's health. Requires the operator credential.")
+    ] = None
 
 
 def doctor(options: DoctorOptions) -> CommandAnswer:
@@ -72,12 +78,21 @@ def doctor(options: DoctorOptions) -> CommandAnswer:
             terms=terms,
         )
     )
+    if options.site is not None:
+        findings = by_cause([*findings, *_health(options.site)])
     rows = [(each.check, each.state.value, each.found, each.fix) for each in findings]
     return CommandAnswer(
         msgspec.to_builtins(findings),
         PrintedTable(f"Installation at {options.url}", ("Check", "State", "Found", "What to do"), rows),
         code=FAILED_EXIT_CODE if any(each.state is State.FAIL for each in findings) else 0,
     )
+
+
+def _health(site_key: str) -> Iterator[Finding]:
+    """Yield the site's failed health checks, from the service's own counts of 24 hours."""
+    for each in open_api().get(site_path(site_key, "health"))["checks"]:
+        found, _, fix = each["message"].partition(". ")
+        yield (failed if each["severity"] == HealthSeverity.CRITICAL else warned)(each["check"], found, fix)
 
 
 def _text_of(file: Path | None) -> str | None:

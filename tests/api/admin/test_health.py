@@ -117,6 +117,21 @@ def test_checks_with_an_unknown_secret_are_a_warning(service: RunningService, si
     assert read(service)["checks"][0]["detail"] == {"checks": 3}
 
 
+@pytest.mark.parametrize(("same", "other", "warns"), [(10, 10, True), (11, 10, False), (0, 19, False)])
+def test_a_server_that_sends_another_address_than_visitors_have_is_a_warning(
+    service: RunningService, site_id: str, same: int, other: int, *, warns: bool
+) -> None:
+    record(service, site_id, {})
+    count(service, site_id, CounterName.ADDRESS_SAME, "", same)
+    count(service, site_id, CounterName.ADDRESS_OTHER, "", other)
+
+    assert checks(service) == ([("address_mismatch", "warning")] if warns else [])
+    if warns:
+        found = read(service)["checks"][0]
+        assert found["message"].startswith("Your server sends another address than visitors have: 50% mismatch in 20 ")
+        assert found["detail"] == {"calls": 20, "mismatches": 10}
+
+
 def test_rejected_origins_are_named(service: RunningService, site_id: str) -> None:
     record(service, site_id, {})
     count(service, site_id, CounterName.ORIGIN_REFUSED, "https://copy.example", 3)

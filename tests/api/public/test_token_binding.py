@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from agentgate.events.records import CounterName
 from tests.support.browser_client import CHROME, ORIGIN, BrowserClient, get_token
 from tests.support.gateway import Gate, said
 
@@ -112,6 +113,32 @@ def test_siteverify_rejects_another_network_under_strict_binding_only(gate: Gate
         assert redeem(HERE, remoteAddress=far) == (422, "invalid_token")
     bind(gate, "none")
     assert redeem(HERE, remoteAddress=FAR) == (200, None)
+
+
+@pytest.mark.parametrize(
+    ("told", "counted"),
+    [
+        (NEAR, [CounterName.ADDRESS_SAME]),
+        (FAR, [CounterName.ADDRESS_OTHER]),
+        # That of a proxy in the server's own network.
+        ("10.1.2.3", [CounterName.ADDRESS_OTHER]),
+        ("::1", [CounterName.ADDRESS_OTHER]),
+        (HERE_V6, []),
+    ],
+)
+def test_siteverify_counts_addresses_that_are_not_the_visitors(
+    gate: Gate, told: str, counted: list[CounterName], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, recorder = [], gate.service.application.recorder
+    count = recorder.count
+    monkeypatch.setattr(
+        recorder, "count", lambda site, name, *args, **named: (found.append(name), count(site, name, *args, **named))
+    )
+    token = get_token(gate.service, gate.site_key, "login", ORIGIN, address=HERE)
+    body = {"token": token, "expectedAction": "login", "secret": gate.secret, "remoteAddress": told}
+
+    assert gate.service.public.post("/v1/siteverify", json=body).status_code == 200
+    assert [name for name in found if name.startswith("address_")] == counted
 
 
 @pytest.mark.parametrize("path", ["/turnstile/v0/siteverify", "/recaptcha/api/siteverify", "/siteverify"])

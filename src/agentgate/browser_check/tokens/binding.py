@@ -22,6 +22,8 @@ from agentgate.sites.directory import SiteView
 PURPOSE = "clearance"
 TAG_BYTES = 16
 V4_BYTES, V6_BYTES = 3, 6
+# Ends the kind of a private address.
+INSIDE = "i"
 # Addresses that a visitor has inside a network of its own. A service outside of it sees the visitor under another one.
 _INSIDE = tuple(
     ip_network(network)
@@ -37,8 +39,13 @@ class Match(Enum):
 
     SAME = "same"
     OTHER = "other"
-    # One is of IPv4 and the other of IPv6, or one is private: a visitor may well have both.
+    # One is of IPv4 and the other of IPv6, or the token's is private: a visitor may have both.
     UNKNOWN = "unknown"
+    # The address is private and the token's is public: that of a proxy, or of a visitor with a VPN.
+    PRIVATE = "private"
+
+
+INCOMPARABLE = frozenset((Match.UNKNOWN, Match.PRIVATE))
 
 
 class TokenHolder(Struct, frozen=True, gc=False):
@@ -91,7 +98,7 @@ class Bindings:
             return Match.UNKNOWN
         kind, network = token_network(address)
         if kind != bound.kind:
-            return Match.UNKNOWN
+            return Match.PRIVATE if kind.endswith(INSIDE) and not bound.kind.endswith(INSIDE) else Match.UNKNOWN
         return Match.SAME if self._is_tag(bound.network, claims, b"network", network) else Match.OTHER
 
     def may_redeem(self, claims: Claims, match: Match, site: SiteView, *, is_seen: bool = False) -> bool:
@@ -121,7 +128,7 @@ class Bindings:
         match = self.compare_network(claims, holder.address)
         if match is Match.SAME or (bound.clearance and bound.clearance in holder.clearances):
             return True
-        return match is Match.UNKNOWN and is_same_agent and site.token_binding is not TokenBinding.STRICT
+        return match in INCOMPARABLE and is_same_agent and site.token_binding is not TokenBinding.STRICT
 
     def _tag(self, site_key: str, receipt_id: str, what: bytes, value: bytes) -> str:
         tag = self._keyring.mac(PURPOSE, b"token-binding", site_key.encode(), receipt_id.encode(), what, value)
@@ -156,4 +163,4 @@ def token_network(address: str) -> tuple[str, bytes]:
 
 def _kind_of(address: IPv4Address | IPv6Address, public: str) -> str:
     is_inside = any(address.version == network.version and address in network for network in _INSIDE)
-    return f"{public}i" if is_inside else public
+    return public + INSIDE if is_inside else public
