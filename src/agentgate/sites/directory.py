@@ -31,7 +31,7 @@ from agentgate.sites.repository import DirectorySecret, DirectorySite, SiteStore
 from agentgate.sites.request_matcher import RequestMatcher, make_matcher
 from agentgate.sites.route_table import RouteTable
 from agentgate.sites.rules.compile import compile_rules
-from agentgate.sites.rules.effective import active_at, effective_of, scheduled_items, superseded
+from agentgate.sites.rules.effective import active_at, effective_of, scheduled_items
 from agentgate.sites.rules.evaluate import CompiledRules
 from agentgate.sites.site_inputs import SiteInputs, fetch_sites, inputs_at, read_rows
 
@@ -456,12 +456,6 @@ class SiteDirectory:
     def _view(self, read: SiteInputs) -> SiteView:
         found, site = read.found, read.found.site
         rules, matcher = self._rules_and_lists(read)
-        for change in superseded(read.stored.rule_set) if read.stored else ():
-            structlog.get_logger().warning(
-                "stored rules name a deleted version of a managed group; the current one applies",
-                site=site.site_key,
-                group=change,
-            )
         return SiteView(
             id=site.id,
             number=found.number,

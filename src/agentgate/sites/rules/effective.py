@@ -43,21 +43,6 @@ def managed_members() -> frozenset[str]:
     return frozenset(member.name for group in managed_groups().values() for member in group.rules)
 
 
-def find_group(name: str, version: int) -> ManagedGroup:
-    """Return a version of a group; of a version that a release deleted, the current one."""
-    known = group_versions(name)
-    return managed_groups()[name, version if version in known else max(known)]
-
-
-def superseded(rule_set: Mapping[str, Any] | None) -> list[str]:
-    """Return the references of a stored set to versions that a release deleted, as `rate 2 -> 3`."""
-    references = [item for item in (rule_set or {}).get("rules", ()) if is_group(item)]
-    named = [
-        (item["group"], item["version"], find_group(item["group"], item["version"]).version) for item in references
-    ]
-    return [f"{name} {version} -> {current}" for name, version, current in named if version != current]
-
-
 def canonical_json(value: Any) -> str:
     """Return a value as canonical JSON: sorted keys, no spaces, text unescaped."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -163,7 +148,7 @@ def _expanded(base: RuleSet) -> Iterator[RuleItem]:
 
 
 def _members(reference: Mapping[str, Any]) -> Iterator[RuleItem]:
-    group = find_group(reference["group"], reference["version"])
+    group = managed_groups()[reference["group"], reference["version"]]
     overrides = reference.get("overrides", {})
     scope_down = {"scope_down": reference["scope_down"]} if reference.get("scope_down") else {}
     for member in group.rules:

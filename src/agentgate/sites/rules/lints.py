@@ -16,7 +16,7 @@ from agentgate.lib.enums import RuleAction
 from agentgate.lib.records import optional
 from agentgate.sites.rules.compile import can_match, matches_of
 from agentgate.sites.rules.conditions import known_keys, terms_of, unknown_keys
-from agentgate.sites.rules.effective import find_group, is_group
+from agentgate.sites.rules.effective import is_group, managed_groups
 from agentgate.sites.rules.labels import LABELS, is_label
 from agentgate.sites.rules.logic import RuleCondition, find_shared_witness, find_witness, implies, is_dead
 from agentgate.sites.rules.records import RuleLint, RuleSet, Witness
@@ -150,7 +150,7 @@ def _placed(document: Mapping[str, Any], effective: RuleSet) -> Iterator[_Placed
 
 
 def _size(item: Mapping[str, Any]) -> int:
-    return len(find_group(item["group"], item["version"]).rules) if is_group(item) else 1
+    return len(managed_groups()[item["group"], item["version"]].rules) if is_group(item) else 1
 
 
 def _unreached(rules: list[_Placed]) -> dict[str, PlacedLint]:

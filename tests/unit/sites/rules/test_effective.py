@@ -14,7 +14,6 @@ from agentgate.sites.rules.effective import (
     read_set,
     server_rule_set,
     summary_of,
-    superseded,
 )
 from agentgate.sites.rules.records import StoredRules
 
@@ -124,14 +123,3 @@ def test_a_site_with_its_own_set_has_that() -> None:
 
     assert to_json(effective_of(stored)) == to_json(effective_set(read_set(RULES), {}))
     assert summary_of(stored).source == RulesSource.SITE
-
-
-def test_a_deleted_version_of_a_group_becomes_the_current_one_and_is_listed() -> None:
-    stored = {"rules": [RULE, {"group": "rate", "version": 1}, {"group": "datacenter", "version": 1}]}
-
-    assert [each["name"] for each in effective(stored["rules"])] == [
-        each["name"]
-        for each in effective([RULE, {"group": "rate", "version": 2}, {"group": "datacenter", "version": 1}])
-    ]
-    assert superseded(stored) == ["rate 1 -> 2"]
-    assert superseded(None) == []
