@@ -1,6 +1,8 @@
-"""What the build adds to the package: a compiled module if a C compiler works, and the pages of the documentation."""
+"""What the build adds to the package: a compiled module if a C compiler works, documents, and pages of the APIs."""
 
+import json
 import shutil
+import sys
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -20,6 +22,9 @@ DOCUMENTS = (
     "*.md",
     "packages/*/README.md",
 )
+# As `agentgate.pages.reference.endpoints` looks for them; the APIs of each listener, whose first names its index.
+REFERENCE = "agentgate/pages/reference/built"
+LISTENERS = (("public", "account", "console"), ("admin",))
 
 try:
     from Cython.Build import cythonize
@@ -45,7 +50,7 @@ class BuildIfPossible(build_ext):
 
 
 class BuildWithPages(build_py):
-    """Copies the documents into the package. A checkout reads them where they are."""
+    """Copies the documents into the package and renders the pages of the APIs. A checkout does neither."""
 
     def run(self) -> None:
         """Build as ever, then copy."""
@@ -57,6 +62,18 @@ class BuildWithPages(build_py):
                 copy = Path(self.build_lib) / PAGES / source.relative_to(ROOT)
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, copy)
+        self._render_reference(Path(self.build_lib) / REFERENCE)
+
+    def _render_reference(self, folder: Path) -> None:
+        sys.path[:0] = [str(ROOT), str(ROOT / "src")]
+        from tools.reference.page import index_page, surface_page  # noqa: PLC0415 - the path is set here
+
+        folder.mkdir(parents=True, exist_ok=True)
+        for names in LISTENERS:
+            documents = {name: json.loads((ROOT / f"docs/openapi/{name}.json").read_bytes()) for name in names}
+            (folder / f"index-{names[0]}.html").write_text(index_page(documents), encoding="utf-8")
+            for name, document in documents.items():
+                (folder / f"{name}.html").write_text(surface_page(document), encoding="utf-8")
 
 
 setup(ext_modules=extensions, cmdclass={"build_ext": BuildIfPossible, "build_py": BuildWithPages})

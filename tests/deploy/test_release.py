@@ -44,4 +44,11 @@ def test_two_builds_are_the_same_and_the_wheel_has_the_documentation(tmp_path: P
         names = set(files.namelist())
     pages = "agentgate/pages/documentation/pages/"
     assert {f"{pages}docs/index.md", f"{pages}README.md", f"{pages}docs/openapi/public.json"} <= names
+    built = "agentgate/pages/reference/built/"
+    assert {
+        f"{built}index-public.html",
+        f"{built}console.html",
+        f"{built}index-admin.html",
+        f"{built}admin.html",
+    } <= names
     assert "agentgate/pages/documentation/docs.css" in names

@@ -1,7 +1,13 @@
-"""Serving the OpenAPI documents and their pages, which load nothing from other hosts."""
+"""Serving the OpenAPI documents and their pages, which load nothing from other hosts.
 
+A wheel has the pages as files. A checkout renders each at its first request, with `tools/reference`.
+"""
+
+import sys
 from collections.abc import Iterable
 from functools import cached_property
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from agentgate.http.call import Call
@@ -9,13 +15,14 @@ from agentgate.http.openapi import API_VERSION, documents
 from agentgate.http.replies import JSON, Reply, Text
 from agentgate.http.surface import Surface
 from agentgate.lib.records import to_json
-from agentgate.pages.reference.page import index_page, stylesheet, surface_page
 
 HTML = "text/html; charset=utf-8"
 PAGE_POLICY = (
     "content-security-policy",
     "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 )
+
+FOLDER = Path(__file__).parent
 
 
 class Documents:
@@ -35,7 +42,7 @@ class Documents:
     @cached_property
     def index(self) -> bytes:
         """The page that lists them."""
-        return index_page(self._documents).encode()
+        return _built(f"index-{next(iter(self._documents))}", "index_page", self._documents)
 
     def document(self, call: Call) -> bytes:
         """Return the document that the path names."""
@@ -45,7 +52,7 @@ class Documents:
         """Return the page that the path names."""
         name = _name(call)
         if name not in self._pages:
-            self._pages[name] = surface_page(self._documents[name]).encode()
+            self._pages[name] = _built(name, "surface_page", self._documents[name])
         return self._pages[name]
 
 
@@ -66,7 +73,19 @@ async def read_page(call: Call, documents: Documents) -> Reply[Text]:
 
 async def read_style(call: Call) -> Text:  # noqa: ARG001 - every handler is given its call
     """Read the page's style sheets."""
-    return Text(stylesheet(), "text/css; charset=utf-8")
+    return Text((FOLDER / "openapi.css").read_bytes(), "text/css; charset=utf-8")
+
+
+def _built(name: str, renderer: str, described: Any) -> bytes:
+    """Return a page of the build, or render it."""
+    built = FOLDER / "built" / f"{name}.html"
+    if built.is_file():
+        return built.read_bytes()
+    checkout = str(FOLDER.parents[3])
+    if checkout not in sys.path:
+        sys.path.append(checkout)
+    html: str = getattr(import_module("tools.reference.page"), renderer)(described)
+    return html.encode()
 
 
 def _page(html: bytes) -> Reply[Text]:

@@ -10,9 +10,11 @@ from itertools import pairwise
 import pytest
 
 from agentgate.http.openapi import documents
-from agentgate.pages.reference.page import index_page, stylesheet, surface_page
+from agentgate.pages.reference.endpoints import FOLDER
 from agentgate.routes import SURFACES
+from tools.reference.page import index_page, surface_page
 
+STYLES = (FOLDER / "openapi.css").read_text(encoding="utf-8")
 DOCUMENTS = documents(SURFACES, version="1.0.0")
 PAGES = {
     "index": index_page(DOCUMENTS),
@@ -251,7 +253,7 @@ def test_hostile_text_stays_text_wherever_it_is():
 
 def colors(dark):
     """Return the custom properties that hold colors, as the color scheme sets them."""
-    blocks = re.findall(r":root \{(.*?)\}", stylesheet().decode(), re.DOTALL)
+    blocks = re.findall(r":root \{(.*?)\}", STYLES, re.DOTALL)
     assert len(blocks) == 2
     found = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", blocks[0]))
     return found | (dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", blocks[1])) if dark else {})
@@ -279,7 +281,7 @@ def test_every_text_has_the_contrast_that_wcag_aa_asks_for(dark):
 
 
 def test_the_style_sheet_asks_nothing_of_anyone():
-    text = stylesheet().decode()
+    text = STYLES
 
     assert "url(" not in text
     assert "@import" not in text
@@ -287,7 +289,7 @@ def test_the_style_sheet_asks_nothing_of_anyone():
 
 
 def test_every_class_on_the_pages_has_a_style():
-    styled = set(re.findall(r"\.([a-z][\w-]*)", stylesheet().decode()))
+    styled = set(re.findall(r"\.([a-z][\w-]*)", STYLES))
     used = {name for page in PAGES.values() for names in read(page).values("class") for name in names.split()}
 
     assert used - styled == {"home", "version"}

@@ -10,9 +10,9 @@ import jsonschema_rs
 import pytest
 
 from agentgate.http.openapi import documents
-from agentgate.pages.reference.example import curl, example, node, python, sample
 from agentgate.routes import SURFACES
 from tests.support.one_test import one_test_over
+from tools.reference.example import curl, example, node, python, sample
 
 DOCUMENTS = documents(SURFACES, version="1.0.0")
 OPERATIONS = {

@@ -5,17 +5,15 @@ Schemas are rendered by `schema_page`, example requests by `example`.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from itertools import groupby
 from typing import Any
 
 from agentgate.lib.markup import Markup, anchor, element, joined, paragraphs, prose
-from agentgate.pages.reference.example import curl, node, python
-from agentgate.pages.reference.schema_page import SchemaPage
+from tools.reference.example import curl, node, python
+from tools.reference.schema_page import SchemaPage
 
 METHODS = ("get", "put", "post", "patch", "delete", "head", "options", "trace")
-# The schema of a refusal's body.
+# The schema of the body of an error response.
 REFUSAL = "ErrorBody"
 EXAMPLE_HINT = "In the examples, `$BASE` is the address of this listener and `$AGENTGATE_…` your credential."
 
@@ -40,7 +38,7 @@ class Operation:
 
     @property
     def anchor(self) -> str:
-        """The ID of its part of the page."""
+        """The ID of its section."""
         name = self.described.get("operationId") or f"{self.method}-{self.path}"
         return anchor("operation", str(name))
 
@@ -61,12 +59,6 @@ def surface_page(document: dict[str, Any]) -> str:
     """Show one OpenAPI document whole."""
     page = _SurfacePage(document)
     return _page(document["info"]["title"], joined([page.contents(), page.main()]), class_="surface")
-
-
-@cache
-def stylesheet() -> bytes:
-    """Return the style sheet of these pages."""
-    return files("agentgate.pages.reference").joinpath("openapi.css").read_bytes()
 
 
 def _page(title: str, body: Markup, *, class_: str | None = None) -> str:
@@ -224,7 +216,7 @@ class _SurfacePage:
         if not schema:
             return element("p", element("code", media_type), class_="facts")
         name, _ = self._schemas.resolve(schema)
-        # Every refusal has the same body; the description names its code.
+        # Error responses have the same body; the description names its code.
         if name == REFUSAL:
             return None
         title = element("summary", joined(["Body: ", element("code", name)]) if name else "Body")
@@ -254,7 +246,7 @@ def _badge(method: str) -> Markup:
 
 
 def _path(path: str) -> Markup:
-    # A long path may break before a slash and nowhere else.
+    # A long path may break only before a slash.
     return element(
         "code", *(joined([element("wbr"), "/", _segment(part)]) for part in path.split("/")[1:]), class_="path"
     )

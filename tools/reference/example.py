@@ -11,7 +11,7 @@ from itertools import cycle, islice
 from typing import Any
 from urllib.parse import quote
 
-from agentgate.pages.reference.schema_page import Schema, alternatives, reference_name
+from tools.reference.schema_page import Schema, alternatives, reference_name
 
 _FILLERS = ("example", "0123456789abcdef", "EXAMPLE", "0123456789")
 _QUANTIFIER = re.compile(r"([*+?]|\{(\d+)(,?)(\d*)\})\??")

@@ -26,7 +26,7 @@ class SchemaPage:
         return (name, self.schemas[name]) if name else ("", schema)
 
     def kind(self, schema: Schema) -> Markup:
-        """Say in words which type of value a schema takes."""
+        """Return the type of the values of a schema, as text."""
         name, shape = self.resolve(schema)
         if name:
             return element("a", name, href=f"#{anchor('schema', name)}")
@@ -35,7 +35,7 @@ class SchemaPage:
         if "enum" in shape or "const" in shape:
             return _one_of(shape)
         if shape.get("type") == "array":
-            # `items: false` after the parts of a tuple says only that there are no more.
+            # `items: false` after the parts of a tuple means only that there are no more.
             parts = shape.get("prefixItems") or [shape.get("items", {})]
             return joined(["array of ", joined((self.kind(part) for part in parts), " and ")])
         if isinstance(shape.get("additionalProperties"), dict):
@@ -114,7 +114,7 @@ class SchemaPage:
 
     def _folds(self, schema: Schema, above: tuple[str, ...]) -> Iterator[Markup]:
         for name, shape in self._objects(schema):
-            # A record that holds itself would unfold for ever.
+            # A record that holds itself has no end.
             if name in above or len(above) >= _MOST_NESTING:
                 continue
             title = joined(["Properties of ", element("code", name)]) if name else "Properties"
@@ -143,7 +143,7 @@ def alternatives(schema: Schema) -> list[Schema]:
 
 
 def limits(schema: Schema) -> list[Markup]:
-    """Return the limits and the default of a value in words."""
+    """Return the limits and the default of a value as text."""
     found = [
         _range(schema.get("minimum"), schema.get("maximum"), ""),
         _range(schema.get("minLength"), schema.get("maxLength"), "characters"),
