@@ -27,7 +27,6 @@ from agentgate.http.replies import (
     SECURITY_HEADERS,
     STRICT_TRANSPORT,
     HttpAnswer,
-    Reply,
     answer,
     answer_in_slices,
     encode_headers,
@@ -87,10 +86,7 @@ class BoundEndpoint:
             inputs |= await self._body(call, receive)
         if self.scope is not None:
             call = await self.scope(call)
-        result = await self.handler(call, **inputs)
-        if isinstance(result, Reply):
-            return await answer_in_slices(result.status or self.endpoint.status, result.body, headers=result.headers)
-        return await answer_in_slices(self.endpoint.status, result)
+        return await answer_in_slices(self.endpoint.status, await self.handler(call, **inputs))
 
     def _query(self, call: Call) -> Query | None:
         if self.endpoint.any_query:
@@ -312,7 +308,11 @@ async def _send(send: Send, reply: HttpAnswer, call: Call, *, cors: bool, strict
         *((STRICT_TRANSPORT,) if strict else ()),
         (b"x-request-id", call.request_id.encode("ascii")),
     ]
-    if reply.status != 204:
+    is_head = call.request.method == "HEAD"
+    if reply.status != 204 and reply.parts is None:
         headers.append((b"content-length", str(len(reply.body)).encode("ascii")))
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    await send({"type": "http.response.body", "body": b"" if call.request.method == "HEAD" else reply.body})
+    if reply.parts is not None and not is_head:
+        async for part in reply.parts:
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+    await send({"type": "http.response.body", "body": b"" if is_head else reply.body})

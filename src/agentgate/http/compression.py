@@ -7,6 +7,8 @@ An attacker who makes a browser send requests, chooses a part of the answer and 
 import asyncio
 import gzip
 import re
+import zlib
+from collections.abc import AsyncIterator
 
 from agentgate.http.call import Call
 from agentgate.http.endpoint import Endpoint
@@ -15,6 +17,7 @@ from agentgate.http.replies import HttpAnswer
 # Smaller answers fit into one packet anyway.
 LEAST_BYTES = 1_024
 LEVEL = 5
+GZIP_FORMAT = 16 + zlib.MAX_WBITS
 # Compressing a larger answer would block the event loop for too long.
 INLINE_BYTES = 64 * 1024
 
@@ -25,18 +28,30 @@ _ACCEPTS_GZIP = re.compile(
 
 async def compress(reply: HttpAnswer, call: Call, endpoint: Endpoint) -> HttpAnswer:
     """Return the answer compressed if the client accepts gzip and it is safe, else unchanged."""
-    if call.request.method not in {"GET", "HEAD"} or endpoint.holds_secret or len(reply.body) < LEAST_BYTES:
+    if call.request.method not in {"GET", "HEAD"} or endpoint.holds_secret:
+        return reply
+    if reply.parts is None and len(reply.body) < LEAST_BYTES:
         return reply
     if any(name == b"content-encoding" for name, _ in reply.headers):
         return reply
     headers = _varying(reply.headers)
     if not _ACCEPTS_GZIP.search(call.request.header("accept-encoding") or ""):
-        return HttpAnswer(reply.status, headers, reply.body)
+        return HttpAnswer(reply.status, headers, reply.body, reply.parts)
+    encoded = [*headers, (b"content-encoding", b"gzip")]
+    if reply.parts is not None:
+        return HttpAnswer(reply.status, encoded, b"", _gzip_parts(reply.parts))
     if len(reply.body) <= INLINE_BYTES:
         body = _gzip(reply.body)
     else:
         body = await asyncio.to_thread(_gzip, reply.body)
-    return HttpAnswer(reply.status, [*headers, (b"content-encoding", b"gzip")], body)
+    return HttpAnswer(reply.status, encoded, body)
+
+
+async def _gzip_parts(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    packer = zlib.compressobj(LEVEL, wbits=GZIP_FORMAT)
+    async for part in parts:
+        yield await asyncio.to_thread(packer.compress, part)
+    yield packer.flush()
 
 
 def _gzip(body: bytes) -> bytes:

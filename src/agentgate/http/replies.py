@@ -1,7 +1,7 @@
 """Replies: what a handler may return beside a plain record, and how refusals look."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -9,7 +9,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType, structs
 
 from agentgate.lib.errors import ErrorTable, Refused
 from agentgate.lib.records import Record, to_json
-from agentgate.lib.tasks.off_loop import FEW_ITEMS, consumed
+from agentgate.lib.tasks.off_loop import FEW_ITEMS, consumed, off_loop
 
 T = TypeVar("T")
 
@@ -39,11 +39,15 @@ class ErrorBody(Record, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Reply(Generic[T]):
-    """An answer with headers of its own. `Reply[Site]` in a handler's signature declares the body's type."""
+    """An answer with headers of its own. `Reply[Site]` in a handler's signature declares the body's type.
+
+    `rest` has further pages of the body's list `items`: the response is sent page by page.
+    """
 
     body: T
     status: int | None = None
     headers: tuple[tuple[str, str], ...] = ()
+    rest: AsyncIterator[list[Any]] | None = None
 
 
 @dataclass(frozen=True)
@@ -56,11 +60,12 @@ class Text:
 
 @dataclass(frozen=True)
 class HttpAnswer:
-    """An encoded answer: status, headers, bytes."""
+    """An encoded answer: status, headers, bytes; or parts of the body that follow each other, as `parts`."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
     body: bytes
+    parts: AsyncIterator[bytes] | None = None
 
 
 def encode_headers(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
@@ -77,11 +82,15 @@ def answer(status: int, body: Any, *, headers: tuple[tuple[str, str], ...] = ())
     return HttpAnswer(status, [(b"content-type", media_type.encode("ascii")), *encoded], content)
 
 
-async def answer_in_slices(status: int, body: Any, *, headers: tuple[tuple[str, str], ...] = ()) -> HttpAnswer:
+async def answer_in_slices(status: int, result: Any) -> HttpAnswer:
     """Encode a handler's result; its long lists in a thread, so that other requests continue meanwhile.
 
     These lists belong to the response and are empty afterwards. Responses share tuples only.
     """
+    reply = result if isinstance(result, Reply) else Reply(body=result)
+    body, status, headers = reply.body, reply.status or status, reply.headers
+    if reply.rest is not None:
+        return HttpAnswer(status, [JSON_HEADER, *encode_headers(headers)], b"", _parts(body, reply.rest))
     long = {}
     if isinstance(body, Struct):
         long = {name: value for name in body.__struct_fields__ if is_long(value := getattr(body, name))}
@@ -89,6 +98,20 @@ async def answer_in_slices(status: int, body: Any, *, headers: tuple[tuple[str, 
         raw = {name: await asyncio.to_thread(_raw_list, value) for name, value in long.items()}
         body = structs.replace(body, **raw)
     return answer(status, body, headers=headers)
+
+
+async def _parts(body: Any, rest: AsyncIterator[list[Any]]) -> AsyncIterator[bytes]:
+    """Yield the JSON of a body whose list `items` continues in further pages."""
+    before, after = to_json(structs.replace(body, items=[])).split(b"[]", 1)
+    yield before + b"[" + await _joined(body.items)
+    async for page in rest:
+        if page:
+            yield b"," + await _joined(page)
+    yield b"]" + after
+
+
+async def _joined(items: list[Any]) -> bytes:
+    return await off_loop(len(items), lambda: b",".join(map(to_json, consumed(items))))
 
 
 def is_long(value: Any) -> bool:

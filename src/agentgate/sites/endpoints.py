@@ -1,11 +1,12 @@
 """Sites over HTTP. Handlers of operators and customers differ in guard and input only."""
 
-from msgspec import UnsetType
+from typing import Any
 
 from agentgate.events.health_records import InstallStatus, SiteHealth
 from agentgate.http.call import Call, SiteCall
-from agentgate.http.replies import Text
-from agentgate.lib.cursors import Cursors
+from agentgate.http.paging import list_pages
+from agentgate.http.replies import Reply, Text
+from agentgate.lib.cursors import Cursors, Position
 from agentgate.lib.database import Store
 from agentgate.lib.enums import ActorKind
 from agentgate.lib.keyring import Keyring
@@ -30,6 +31,7 @@ from agentgate.sites.records import (
     SiteInput,
     SiteList,
     SitesQuery,
+    SiteSummary,
 )
 from agentgate.sites.repository import ActivityStore, SiteFilter, SiteHealthStore, SiteStores
 
@@ -40,27 +42,22 @@ PROMPT_TEXTS = {"text/markdown": "Instructions for a coding agent that protects 
 
 async def list_sites(
     call: Call, query: SitesQuery, store: Store[SiteStores], activity: ActivityStore, keyring: Keyring
-) -> SiteList:
+) -> Reply[SiteList]:
     """List sites, newest first.
 
     Default: all of them. With `limit`, `nextCursor` leads to the next page. `q` is a part of a site's key, name or
     origins.
     """
     account_id = call.actor.account_id
-    cursors = Cursors(keyring, call.route, account_id or "", query.q)
-    limit = None if isinstance(query.limit, UnsetType) else query.limit
-    behind = None
-    if not isinstance(query.cursor, UnsetType):
-        created_ms, site_key = cursors.read(query.cursor)
-        behind = (int(created_ms), str(site_key))
-    # One more than requested, to see whether there is a next page.
-    more = None if limit is None else limit + 1
-    wanted = SiteFilter(account_id=account_id, text=query.q, behind=behind, limit=more)
-    items = await list_summaries(store.read, activity, wanted, now=call.now)
-    if limit is None or len(items) <= limit:
-        return SiteList(items=items)
-    last = items[limit - 1]
-    return SiteList(items=items[:limit], next_cursor=cursors.issue((int(last.created_at), last.site_key)))
+
+    async def read(behind: Any, limit: int) -> tuple[list[SiteSummary], Position | None]:
+        # One more than requested, to see whether there is a next page.
+        wanted = SiteFilter(account_id=account_id, text=query.q, behind=behind, limit=limit + 1)
+        items = await list_summaries(store.read, activity, wanted, now=call.now)
+        last = items[limit - 1] if len(items) > limit else None
+        return items[:limit], (int(last.created_at), last.site_key) if last else None
+
+    return await list_pages(SiteList, read, query, Cursors(keyring, call.route, account_id or "", query.q))
 
 
 async def create_site(call: Call, body: SiteInput, store: Store[SiteStores], activity: ActivityStore) -> SiteDetail:

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
+from agentgate.http import paging
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.enums import AccountRole
 from agentgate.lib.moment import Moment
@@ -180,7 +182,11 @@ def test_a_malformed_invitation_is_rejected(service: RunningService) -> None:
     assert (count(service, "users"), messages(service)) == (0, [])
 
 
-def test_the_list_has_pages_if_the_caller_asks_for_them(service: RunningService) -> None:
+@pytest.mark.parametrize("at_once", [1, 250])
+def test_the_list_has_pages_if_the_caller_asks_for_them(
+    service: RunningService, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    monkeypatch.setattr(paging, "PAGE", at_once)
     for number in range(5):
         add_user(service, f"user{number}@acme.example", account_id=add_account(service, f"Acme {number}"))
         service.clock.advance(seconds=number % 2)

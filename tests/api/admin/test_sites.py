@@ -2,9 +2,13 @@
 
 from typing import Any
 
+import httpx
 import pytest
 
+from agentgate.http import paging
+from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.moment import Moment
+from agentgate.sites.repository import ListedSite, SiteFilter, SiteStore
 from tests.support.service import NOON_MS, RunningService
 
 SITES = "/v1/admin/sites"
@@ -370,7 +374,11 @@ def test_todays_counts_and_health_come_from_the_hourly_counters(service: Running
     assert shown["health"] == {"status": "ok", "lastEventAt": NOON}
 
 
-def test_sites_are_listed_in_pages_if_the_caller_asks_for_them(service: RunningService) -> None:
+@pytest.mark.parametrize("at_once", [2, 5, 250])
+def test_sites_are_listed_in_pages_if_the_caller_asks_for_them(
+    service: RunningService, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    monkeypatch.setattr(paging, "PAGE", at_once)
     for number in range(5):
         create(service, siteKey=f"site_shop{number}", name=f"Shop {number}")
         service.clock.advance(seconds=number % 2)
@@ -388,6 +396,31 @@ def test_sites_are_listed_in_pages_if_the_caller_asks_for_them(service: RunningS
     assert pages == [["site_shop4", "site_shop3"], ["site_shop2", "site_shop1"], ["site_shop0"]]
     assert [each["siteKey"] for each in complete["items"]] == [each for page in pages for each in page]
     assert "nextCursor" not in complete
+    plain = service.operator.get(SITES, headers={"accept-encoding": "identity"})
+    assert plain.json() == complete
+    # A list that is sent while it is read has no length.
+    assert ("content-length" in plain.headers) == (at_once >= 5)
+    head = service.operator.head(SITES)
+    assert (head.status_code, head.content) == (200, b"")
+
+
+def test_a_list_that_cannot_be_read_to_its_end_is_cut_off(
+    service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paging, "PAGE", 2)
+    for number in range(5):
+        create(service, siteKey=f"site_shop{number}")
+    read, left = SiteStore.list_sites, [2]
+
+    async def fail(store: SiteStore, wanted: SiteFilter, *, now_ms: int) -> list[ListedSite]:
+        left[0] -= 1
+        if not left[0]:
+            raise StoreUnavailable("away")
+        return await read(store, wanted, now_ms=now_ms)
+
+    monkeypatch.setattr(SiteStore, "list_sites", fail)
+    with pytest.raises(httpx.RemoteProtocolError):
+        service.operator.get(SITES)
 
 
 def test_sites_are_found_by_a_part_of_key_name_or_origin(service: RunningService) -> None:

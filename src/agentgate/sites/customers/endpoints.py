@@ -6,7 +6,9 @@ from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
 from agentgate.http.call import Call
-from agentgate.lib.cursors import Cursors
+from agentgate.http.paging import list_pages
+from agentgate.http.replies import Reply
+from agentgate.lib.cursors import Cursors, Position
 from agentgate.lib.database import Store
 from agentgate.lib.enums import AccessRequestStatus, AccountRole, AccountStatus, UserStatus
 from agentgate.lib.errors import Refused
@@ -72,7 +74,7 @@ from agentgate.sites.customers.records import (
     SuspendAccountInput,
     SuspendUserInput,
 )
-from agentgate.sites.customers.repository import AccountPosition, CustomerStores
+from agentgate.sites.customers.repository import CustomerStores
 from agentgate.sites.detail import list_summaries
 from agentgate.sites.detail import read_detail as read_site_detail
 from agentgate.sites.editing import create_site
@@ -300,19 +302,16 @@ class AccountsQuery(Query, frozen=True, kw_only=True):
 
 async def list_accounts(
     call: Call, query: AccountsQuery, store: Store[CustomerStores], keyring: Keyring
-) -> AccountList:
+) -> Reply[AccountList]:
     """List users with their customers, one row per membership, newest first.
 
     Default: all of them. With `limit`, `nextCursor` leads to the next page.
     """
-    cursors = Cursors(keyring, call.route)
-    behind = None
-    if not isinstance(query.cursor, UnsetType):
-        joined_ms, account_id, email = cursors.read(query.cursor)
-        behind = AccountPosition(int(joined_ms), str(account_id), str(email))
-    limit = None if isinstance(query.limit, UnsetType) else query.limit
-    items, last = await store.read.customers.list_accounts(behind=behind, limit=limit)
-    return AccountList(items=items, next_cursor=UNSET if last is None else cursors.issue(last))
+
+    async def read(behind: Position | None, limit: int) -> tuple[list[Account], Position | None]:
+        return await store.read.customers.list_accounts(behind=behind, limit=limit)
+
+    return await list_pages(AccountList, read, query, Cursors(keyring, call.route))
 
 
 async def invite_account(

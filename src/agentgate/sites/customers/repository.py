@@ -1,7 +1,8 @@
 """Accounts as operators see them, in SQL: every list is one statement, however long it is."""
 
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
+from agentgate.lib.cursors import Position
 from agentgate.lib.database import Repository, Row, Value
 from agentgate.lib.enums import AccountRole, AccountStatus
 from agentgate.lib.moment import Moment
@@ -40,19 +41,8 @@ _ACCOUNTS = """SELECT users.id, users.email, users.name, users.status, users.pas
         JOIN users ON users.id = membership.user_id
         JOIN account ON account.id = membership.account_id
     {} ORDER BY membership.joined_ms DESC, account.id, users.email LIMIT $1"""
-_BEHIND = """WHERE membership.joined_ms < $2
-    OR (membership.joined_ms = $2 AND (account.id, users.email) > ($3, $4))"""
-
-
-ALL_ACCOUNTS = 2**31
-
-
-class AccountPosition(NamedTuple):
-    """A row of the list of people: when they joined, the account, and their email address."""
-
-    joined_ms: int
-    account_id: str
-    email: str
+_BEHIND = """WHERE membership.joined_ms <= $2
+    AND (membership.joined_ms < $2 OR (account.id, users.email) > ($3, $4))"""
 
 
 class CustomerStore(Repository):
@@ -77,17 +67,12 @@ class CustomerStore(Repository):
         row = await self._session.one(_ONE, account_id)
         return _summary(row) if row else None
 
-    async def list_accounts(
-        self, *, behind: AccountPosition | None, limit: int | None
-    ) -> tuple[list[Account], AccountPosition | None]:
-        """Return memberships with their users and accounts, newest first, and the position of the last if more follow.
-
-        Without a limit, all of them.
-        """
+    async def list_accounts(self, *, behind: Position | None, limit: int) -> tuple[list[Account], Position | None]:
+        """Return memberships with users and accounts, newest first, and the position of the last if more follow."""
         sql, values = (_ACCOUNTS.format(_BEHIND), behind) if behind else (_ACCOUNTS.format(""), ())
-        rows = await self._session.all(sql, ALL_ACCOUNTS if limit is None else limit + 1, *values)
+        rows = await self._session.all(sql, limit + 1, *values)
         shown = rows[:limit]
-        more = AccountPosition(shown[-1][-1], shown[-1][9], shown[-1][1]) if len(shown) < len(rows) else None
+        more = (shown[-1][-1], shown[-1][9], shown[-1][1]) if len(shown) < len(rows) else None
         return await off_loop(len(shown), lambda: [_account(row) for row in consumed(shown)]), more
 
 
