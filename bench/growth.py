@@ -19,8 +19,12 @@ from msgspec import Struct
 
 from agentgate.agents.handoff.repository import GrantStore
 from agentgate.agents.submission_repository import SubmissionStore
+from agentgate.http.paging import ReadPage, list_pages
+from agentgate.http.replies import answer_in_slices
 from agentgate.lib.clock import DAY_MS, FixedClock
+from agentgate.lib.cursors import Cursors
 from agentgate.lib.enums import AccountStatus, Mode, WidgetMode
+from agentgate.lib.keyring import Keyring
 from agentgate.lib.moment import Moment
 from agentgate.lib.tasks.off_loop import consumed, off_loop
 from agentgate.people.accounts.records import Limits, StoredAccount
@@ -28,9 +32,10 @@ from agentgate.people.identity.jobs import sweep
 from agentgate.server.stores.open import SETS
 from agentgate.server.stores.unit_of_work import SqlStore
 from agentgate.server.worker_tuning import tune_worker
-from agentgate.sites.customers.records import CustomerFilter
+from agentgate.sites.customers.records import AccountList, CustomerFilter
+from agentgate.sites.detail import summarize
 from agentgate.sites.directory import SiteDirectory
-from agentgate.sites.records import Site
+from agentgate.sites.records import Site, SiteList, SitesQuery
 from agentgate.sites.repository import SiteFilter
 from agentgate.storage.migrate import apply
 from agentgate.storage.sqlite.database import SqliteDatabase
@@ -124,6 +129,12 @@ class Scene:
     async def sites(self, count: int) -> None:
         same = {"id": "'st_' || n", "site_key": "'site_' || n", "number": "n + 1", "created_ms": f"{NOW_MS} + n"}
         await self.copy("site", count, **same)
+
+    async def page(self, behind: Any, limit: int) -> tuple[list[Any], Any]:
+        listed = await self.store.read.sites.list_sites(SiteFilter(behind=behind, limit=limit + 1), now_ms=NOW_MS)
+        last = listed[limit - 1].site if len(listed) > limit else None
+        found = await off_loop(len(listed), lambda: [summarize(each, None) for each in consumed(listed)])
+        return found[:limit], last and (int(last.created_at), last.site_key)
 
     async def accounts(self, count: int) -> None:
         await self.copy("account", count, id="'acc_' || n", status="CASE WHEN n = 1 THEN 'suspended' ELSE 'active' END")
@@ -270,11 +281,19 @@ def _page(**filters: Any) -> Callable[[Scene], Awaitable[Any]]:
     return lambda scene: scene.store.read.sites.list_sites(wanted, now_ms=NOW_MS)
 
 
+async def _sent(kind: Any, read: ReadPage) -> None:
+    """Encode a complete list as its response is sent, and drop each part."""
+    answer = await answer_in_slices(200, await list_pages(kind, read, SitesQuery(), Cursors(Keyring((), NOW_MS), "")))
+    if answer.parts is not None:
+        async for _ in answer.parts:
+            pass
+
+
 CASES = (
     Case("change of a site, read back", Scene.sites, Scene.change_site, before=Scene.refresh, most=20_000),
     Case("start: read all sites", Scene.sites, Scene.refresh, must_be_constant=False, repeats=1, most=20_000),
     Case("page of sites", Scene.sites, _page(limit=50), most=20_000),
-    Case("all sites", Scene.sites, _page(), must_be_constant=False, most=20_000),
+    Case("all sites", Scene.sites, lambda scene: _sent(SiteList, scene.page), must_be_constant=False, most=20_000),
     Case(
         "page of users",
         Scene.accounts,
@@ -284,7 +303,9 @@ CASES = (
     Case(
         "all users",
         Scene.accounts,
-        lambda scene: scene.store.read.customers.list_accounts(behind=None, limit=None),
+        lambda scene: _sent(
+            AccountList, lambda at, most: scene.store.read.customers.list_accounts(behind=at, limit=most)
+        ),
         must_be_constant=False,
         most=100_000,
     ),
