@@ -1,5 +1,6 @@
 """Changes of the configuration name what they changed, and the directory of sites reads only that."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
@@ -383,3 +384,40 @@ async def test_a_version_is_published_before_the_response_to_its_change(seen: Se
 
     assert shown == [(1, False)]
     assert seen.directory.is_fresh
+
+
+async def test_two_nodes_lose_none_of_many_changes(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both poll while sites are renamed, entries are added and secrets are revoked, several at a time."""
+    nodes = [Seen(opened, monkeypatch) for _ in range(2)]
+    for node in nodes:
+        await node.refresh()
+    names: dict[str, str] = {}
+    ended = asyncio.Event()
+
+    async def change(start: int) -> None:
+        for number in range(start, 200, 4):
+            site_id = f"st_{number * 7 % (SITES - 2)}"
+            names[site_id] = name = f"Name {number}"
+            await nodes[0].rename(site_id, name)
+            if number % 20 == start:
+                await nodes[0].revoke(site_id)
+                revoked.add(site_id)
+
+    async def poll(node: Seen) -> None:
+        while not ended.is_set():
+            await node.refresh()
+            await asyncio.sleep(0.005)
+
+    revoked: set[str] = set()
+    polls = [asyncio.create_task(poll(node)) for node in nodes]
+    await asyncio.gather(*map(change, range(4)))
+    ended.set()
+    await asyncio.gather(*polls)
+
+    rows = dict(await opened.database.all("SELECT id, name FROM site"))
+    for node in nodes:
+        await node.refresh()
+        assert {site_id: node.directory.find_by_id(site_id).name for site_id in rows} == rows
+        assert {site_id for site_id in rows if not node.is_open(site_id)} == revoked
+        assert node.directory.version == await opened.store.read.configuration.version()
+    assert len(names) == SITES - 2
