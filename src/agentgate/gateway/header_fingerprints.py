@@ -11,6 +11,7 @@ from zlib import crc32
 from msgspec.structs import replace
 
 from agentgate.decision.scoring.score import FigureReading
+from agentgate.decision.signals.accept import accept_form
 from agentgate.decision.signals.detectors.user_agent import LOOKED_AT_CHARACTERS, view_user_agent
 from agentgate.decision.signals.facts import RequestFacts
 from agentgate.decision.signals.languages import LanguageForm, count_languages, language_form
@@ -245,10 +246,15 @@ class HeaderFingerprints:
         self, headers: HeaderSet, view: UserAgentView, form: LanguageForm
     ) -> tuple[tuple[str, ...], RequestClass]:
         """Return the labels and the class of a request, cached by everything that header signals read."""
-        key = (headers.layout, headers.method, headers.ja4, headers.read, view, form)
+        # Of `Accept`, they read the form alone.
+        read, place = headers.read, headers.layout.accept
+        if place is not None:
+            accept = accept_form(read[place].decode("latin-1")).encode("latin-1")
+            read = (*read[:place], accept, *read[place + 1 :])
+        key = (headers.layout, headers.method, headers.ja4, read, view, form)
         found = self._labels.get(key)
         if found is None:
-            named = headers.layout.headers(headers.read)
+            named = headers.layout.headers(read)
             facts = RequestFacts(now_ms=0, method=headers.method, target="", address="", headers=named, ja4=headers.ja4)
             request_class = class_of(headers.method, dict(named), is_browser=bool(view.engine))
             found = labels_of_headers(facts, self._intel, view, form), request_class

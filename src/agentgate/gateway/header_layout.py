@@ -26,7 +26,7 @@ _FURTHER = FORWARDED_REQUEST | {TARGETS, HOST}
 BROWSER_HEADERS = frozenset(name.encode() for name in BROWSERS)
 _ORIGINAL = frozenset((b"x-original-method", b"x-original-url", b"x-original-address"))
 
-# Values that header signals read as they are. Of the User-Agent they read its view, of the languages their form.
+# Values that header signals read. Of `Accept` and the languages they read the form, of the User-Agent its view.
 READ_VALUES = frozenset(KEPT) - {JA4}
 
 
@@ -36,6 +36,7 @@ class HeaderLayout:
     __slots__ = (
         "_content_length",
         "_host",
+        "accept",
         "content_type",
         "has_browser_headers",
         "has_fetch_metadata",
@@ -78,6 +79,7 @@ class HeaderLayout:
         self.visitor_places = tuple(place for place, name in enumerate(names) if not name.startswith(ADAPTERS))
         self.visitor_names = tuple(names[place].decode("latin-1") for place in self.visitor_places)
         self.read_places = tuple(place for place in self.visitor_places if names[place] in READ_VALUES)
+        self.accept = next((i for i, place in enumerate(self.read_places) if names[place] == b"accept"), None)
         # Headers with the signatures of webhooks, by which their senders are recognized.
         self.signatures = signatures_of(name.decode("latin-1") for name in names)
         self.has_token = TOKEN_HEADER in places

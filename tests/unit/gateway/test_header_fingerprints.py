@@ -5,6 +5,7 @@ import random
 from msgspec.structs import replace
 
 from agentgate.decision.scoring.models import ModelDirectory
+from agentgate.decision.signals.accept import accept_form
 from agentgate.decision.signals.detectors import HEADER_SIGNALS, REQUEST_SIGNALS
 from agentgate.decision.signals.detectors.user_agent import view_user_agent
 from agentgate.decision.signals.facts import AgentFacts, Rates, RequestFacts
@@ -309,3 +310,49 @@ def test_user_agents_and_languages_of_any_number_are_bounded(monkeypatch):
     assert 3 <= len(fingerprints.languages) <= 6
     assert not any(len(value) > 1_024 for value in fingerprints.user_agents.young)
     assert not any(len(value) > 256 for value in fingerprints.languages.young)
+
+
+def test_signals_read_nothing_of_accept_but_its_form():
+    chance = random.Random(5)
+    pieces = (
+        *(
+            "text/html",
+            "application/xhtml+xml",
+            "application/xml;q=0.9",
+            "*/*",
+            "*/*;q=0.8",
+            "image/webp",
+            "image/apng",
+        ),
+        *("image/", "text/css", "font/woff2", "application/font-woff", "audio/", "video/mp4", "application/json", " "),
+        *("TEXT/HTML", "text/htm", "image", "\xe9", "", ";", "text/html;q=0.1", "application/signed-exchange;v=b3"),
+    )
+    views = [view_user_agent(dict(client.headers).get("user-agent"), INTEL) for client in SOME]
+    told_apart = set()
+    for _ in range(20_000):
+        value = chance.choice(("", ",", ", ")).join(chance.choices(pieces, k=chance.randrange(6)))
+        headers = dict(chance.choice(SOME).headers)
+        for each in chance.sample(sorted(headers.keys() - {"user-agent"}), chance.randrange(3)):
+            headers.pop(each)
+        headers.setdefault("user-agent", "")
+        view, method = chance.choice(views), chance.choice(("GET", "POST"))
+        results = []
+        for accept in (value, accept_form(value)):
+            sent = {**headers, "accept": accept}
+            facts = RequestFacts(now_ms=0, method=method, target="", address="", headers=tuple(sent.items()))
+            labels = labels_of_headers(facts, INTEL, view, language_form(sent.get("accept-language")))
+            results.append((labels, class_of(method, sent, is_browser=bool(view.engine))))
+        assert results[0] == results[1], (value, headers)
+        told_apart.add(results[0])
+    assert len(told_apart) > 100
+
+
+def test_endless_values_of_accept_have_labels_of_few():
+    made = HeaderFingerprints(INTEL, ModelDirectory().view.reading)
+    chance = random.Random(6)
+    fields = {**ADAPTER, **{name.encode(): value.encode("latin-1") for name, value in SOME[0].headers}}
+    for _ in range(500):
+        sent = {**fields, b"accept": b"application/x-%d" % chance.randrange(10**9)}
+        headers = made.read_fields(b"/v1/gateway/check", sent)
+        made.make((headers, made.find_user_agent(sent.get(b"user-agent")), made.find_languages(None)))
+    assert len(made._labels) == 1

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from enum import IntEnum
 
+from agentgate.decision.signals.accept import HTML, SUBRESOURCES
 from agentgate.decision.signals.words import WORDS
 
 
@@ -29,8 +30,6 @@ class RequestClass(IntEnum):
 
 _PAGES = frozenset({"document", "iframe", "frame", "fencedframe", "embed", "object"})
 PARTS = frozenset(WORDS.subresources)
-_PART_ACCEPTED = ("image/", "text/css", "font/", "application/font-", "audio/", "video/")
-_HTML = ("text/html", "application/xhtml+xml")
 
 _FILES = frozenset(WORDS.file_endings)
 # Escapes, `;`, `//` and dots as a name are read differently by different servers; a program's name before the file's
@@ -49,10 +48,10 @@ def class_of(method: str, headers: Mapping[str, str], *, is_browser: bool) -> Re
     if destination is None and not is_browser:
         return RequestClass.PROGRAM
     says_page = headers.get("sec-fetch-mode") == "navigate" or headers.get("sec-fetch-site") == "none"
-    if says_page or destination in _PAGES or any(each in accept for each in _HTML):
+    if says_page or destination in _PAGES or any(each in accept for each in HTML):
         return RequestClass.PAGE
     # Behind a service worker that only passes on, everything is for a script; `Accept` still says what for.
-    is_part = destination in PARTS or accept.startswith(_PART_ACCEPTED)
+    is_part = destination in PARTS or accept.startswith(SUBRESOURCES)
     return RequestClass.PART if is_part else RequestClass.FETCH
 
 

@@ -6,6 +6,7 @@ Browsers send both to secure origins only, so neither is missed where the other 
 import re
 from collections.abc import Mapping
 
+from agentgate.decision.signals.accept import SAFARI_PAGE
 from agentgate.decision.signals.detectors.headers import is_sorted
 from agentgate.decision.signals.request_class import PARTS
 from agentgate.decision.signals.signal_input import Labels, SignalInput
@@ -32,7 +33,6 @@ PLATFORMS = frozenset({"windows", "macos", "linux", "android", "ios", "chrome os
 # Platforms whose browsers' User-Agents name another: desktop pages on a phone, and the two names of one system.
 ALSO_NAMED = {"linux": {"android", "chrome os"}, "chrome os": {"chromium os", "linux"}, "macos": {"ios", "android"}}
 
-SAFARI_PAGE = "text/html,application/xhtml+xml,application/xml;q=0.9"
 # A part of a page accepts other things.
 PART_OF_A_PAGE = frozenset({"referer", "origin", "range"})
 

@@ -4,6 +4,7 @@ Client hints are in `client_hints.py`. What is unlike the claimed browser is add
 because proxies, extensions and assistive tools change a header now and then.
 """
 
+from agentgate.decision.signals.accept import ANY, PAGE
 from agentgate.decision.signals.detectors.page_load import follows, own_order, page_load_points
 from agentgate.decision.signals.languages import LanguageForm
 from agentgate.decision.signals.signal_input import Labels, SignalInput
@@ -94,7 +95,7 @@ def _is_unlike(request: SignalInput, view: UserAgentView, labels: Labels) -> boo
     points = 0
     for label in labels:
         points += UNLIKE.get(label, 0)
-    if "text/html" not in request.headers.get("accept", "text/html") and PART_OF_A_PAGE.isdisjoint(request.headers):
+    if PAGE not in request.headers.get("accept", PAGE) and PART_OF_A_PAGE.isdisjoint(request.headers):
         points += NOT_A_PAGE
     if request.language_form is LanguageForm.ANY:
         points += ANY_LANGUAGE
@@ -109,7 +110,7 @@ def _special(request: SignalInput) -> list[str]:
     labels = []
     if headers.get("connection") == "close":
         labels.append("http.connection_close")
-    if request.user_agent.engine and headers.get("accept") == "*/*" and headers.get("sec-fetch-mode") == "navigate":
+    if request.user_agent.engine and headers.get("accept") == ANY and headers.get("sec-fetch-mode") == "navigate":
         labels.append("http.accept_mismatch")
     if len(headers) != len(request.facts.headers):
         labels.append("http.duplicate_header")

@@ -6,6 +6,7 @@ written in other orders, so only page loads are judged. Adapters pass all of it 
 
 import itertools
 
+from agentgate.decision.signals.accept import CHROMIUM_PICTURES, ONLY_CHROMIUM, PAGE, PAGE_PREFIX
 from agentgate.decision.signals.languages import LanguageForm
 from agentgate.decision.signals.signal_input import SignalInput
 from agentgate.decision.threat_data.views import UserAgentView
@@ -68,10 +69,6 @@ BY_HAND, UPGRADES = "sec-fetch-user", "upgrade-insecure-requests"
 IN_FRONT = frozenset({"via", "cdn-loop", "cf-ray", "x-varnish", "x-amz-cf-id", "fastly-ff", "x-azure-ref"})
 # Proxies written in Go ask for this alone where they were given nothing, and sort the headers.
 GO_ENCODING = "gzip"
-PAGE = "text/html"
-PAGE_PREFIX = "text/html,application/xhtml+xml,application/xml;q=0.9,"
-# Chromium names the first in every page load since 2014, and no other engine the second.
-CHROMIUM_PICTURES, ONLY_CHROMIUM = "image/webp", "image/apng"
 # Chromium on a desktop sends its hints with every page load that has Sec-Fetch, unless it has another name:
 # apps do, which add their own, and drivers, which copy a plain one. A few people's tools take the hints away.
 HINTS_SINCE = 95
