@@ -20,11 +20,13 @@ ORDER_SEED = 33
 LATER = 20
 
 
-def make_plans(sessions: int, half: str, only: str) -> list[Plan]:
+def make_plans(sessions: int, half: str, only: str, check: str = "both") -> list[Plan]:
     """Plan every session that the options leave."""
     plans: list[Plan] = []
     for number in range(1, sessions + 1):
-        plans += [plan_program(program, number) for program in PROGRAMS]
+        for mode in ("submit", "load") if check == "both" else (check,):
+            pages = [each for each in PROGRAMS if mode == "submit" or each.module not in packages.WITHOUT_BROWSER]
+            plans += [plan_program(program, number, mode) for program in pages]
         plans += [plan_person(persona, number) for persona in PERSONAS]
     words = [word.strip().lower() for word in only.split(",") if word.strip()]
     chosen = [
@@ -50,6 +52,7 @@ def read_options(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--widget", choices=["managed", "interactive"], default="managed", help="interactive: all are asked"
     )
+    parser.add_argument("--check", choices=["submit", "load", "both"], default="both", help="when bots' checks run")
     parser.add_argument("--probes", default="", help="a folder with own pools of `agentgate probes make`")
     parser.add_argument("--lanes", type=int, default=2, help="how many visit at once (2)")
     parser.add_argument("--minutes", type=float, default=600, help="begin no session later than this (600)")
@@ -61,7 +64,7 @@ def read_options(arguments: list[str] | None = None) -> argparse.Namespace:
 
 def run(options: argparse.Namespace) -> list[Result]:
     """Run the lab."""
-    plans = make_plans(options.sessions, options.half, options.only)
+    plans = make_plans(options.sessions, options.half, options.only, options.check)
     with tempfile.TemporaryDirectory(prefix="agentgate-lab-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         with laboratory(folder, options.lanes, options.widget, options.probes) as lab:
@@ -96,8 +99,8 @@ def main() -> None:
     if options.install:
         packages.install()
     elif options.list:
-        for plan in make_plans(options.sessions, options.half, options.only):
-            print(plan.kind, plan.half, plan.driver, plan.variant, sep=" | ")
+        for plan in make_plans(options.sessions, options.half, options.only, options.check):
+            print(plan.kind, plan.half, plan.driver, plan.variant, plan.check, sep=" | ")
     else:
         write(options, run(options))
 

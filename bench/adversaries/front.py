@@ -46,7 +46,7 @@ class Visit:
     @property
     def answered_s(self) -> float:
         """How long the shown check took, from its first sight to the token; 0 where it was not shown or not passed."""
-        return self.passed_s - self.shown_s if self.shown_s and self.passed_s else 0.0
+        return max(0.0, self.passed_s - self.shown_s) if self.shown_s else 0.0
 
     @property
     def asked(self) -> bool:

@@ -85,6 +85,9 @@ PROGRAMS: tuple[Program, ...] = (
     *_all("direct CDP hand", HELD_OUT, "direct_cdp", "headless hand", "windowed runtime hand"),
     *_all("X11 robot", TUNING, "x_robot", "chromium teleport", "chromium straight"),
     *_all("X11 robot curved", HELD_OUT, "x_robot", "chromium curved", "firefox straight", "firefox teleport"),
+    *_all("letters without keys", HELD_OUT, "direct_cdp", "windowed letters"),
+    *_all("script with a gesture", HELD_OUT, "direct_cdp", "windowed gesture"),
+    *_all("extension", HELD_OUT, "extension", "click", "request", "submit"),
     Program("token sold", "chromium curved", TUNING, "person", sold=True),
     Program("token sold", "firefox curved", HELD_OUT, "person", sold=True),
 )

@@ -36,9 +36,9 @@ def _share(part: int, whole: int) -> str:
 
 def table(results: list[Result]) -> str:
     """Return the table as Markdown."""
-    groups: dict[tuple[str, str, str, str], list[Result]] = defaultdict(list)
+    groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
     for result in results:
-        groups[result.kind, result.driver, result.variant, result.half].append(result)
+        groups[result.kind, result.driver, f"{result.variant} at {result.check}", result.half].append(result)
     lines = ["| kind | driver | variant | half | tokens | asked | bot score | labels | reasons |"]
     lines.append("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for (kind, driver, variant, half), members in groups.items():

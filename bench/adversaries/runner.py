@@ -38,6 +38,8 @@ class Plan:
     tries: int = 1
     sold: bool = False
     copies: bool = False
+    # The check runs when the form is sent (`submit`), or at load, and again then (`load`).
+    check: str = "submit"
 
 
 @dataclass
@@ -49,6 +51,7 @@ class Result:
     variant: str
     half: str
     seed: int
+    check: str = "submit"
     sessions: int = 1
     tokens: int = 0
     asked: bool = False
@@ -70,7 +73,7 @@ class Result:
         return asdict(self)
 
 
-def plan_program(program: Program, seed: int) -> Plan:
+def plan_program(program: Program, seed: int, check: str = "submit") -> Plan:
     """Plan a session of automation."""
     return Plan(
         "bot",
@@ -82,12 +85,13 @@ def plan_program(program: Program, seed: int) -> Plan:
         tries=program.tries,
         sold=program.sold,
         copies=program.copies,
+        check=check,
     )
 
 
 def plan_person(persona: Persona, seed: int) -> Plan:
     """Plan a session of a person."""
-    return Plan("person", persona.setup.browser, persona.name, persona.half, "person", seed)
+    return Plan("person", persona.setup.browser, persona.name, persona.half, "person", seed, check=persona.check)
 
 
 class Runner:
@@ -126,7 +130,7 @@ class Runner:
 
     def session(self, plan: Plan, lane: Lane) -> Result:
         """Run one session."""
-        result = Result(plan.kind, plan.driver, plan.variant, plan.half, plan.seed, sessions=plan.tries)
+        result = Result(plan.kind, plan.driver, plan.variant, plan.half, plan.seed, plan.check, sessions=plan.tries)
         result.skipped = missing(plan.module, self._tools)
         if plan.copies and not self._recorded:
             result.skipped = "no person's session was recorded before it"
@@ -149,7 +153,7 @@ class Runner:
     def _start(self, plan: Plan, lane: Lane, folder: Path) -> str:
         tools = self._tools
         job = {
-            "page": lane.origin + "/",
+            "page": lane.origin + "/" + ("?check=load" if plan.check == "load" else ""),
             "origin": lane.origin,
             "gate": lane.origin + "/gate",
             "site_key": SITE_KEY,
@@ -243,6 +247,6 @@ def summary(result: Result) -> str:
     parts = f" ({steps.line(result.steps)})" if result.answered_s else ""
     trouble = f" ! {result.error[:100]}" if result.error else ""
     return (
-        f"{result.kind} {result.driver}: {result.variant}: {result.tokens} of {result.sessions}{asked}{parts}"
-        f" bot={score:.2f} [{seen}]{refused}{trouble}"
+        f"{result.kind} {result.driver}: {result.variant} at {result.check}: {result.tokens} of"
+        f" {result.sessions}{asked}{parts} bot={score:.2f} [{seen}]{refused}{trouble}"
     )

@@ -6,6 +6,8 @@ import type { Crew } from "./work/crew";
 
 export interface Evidence {
   countUntrusted(): void;
+  /** At a submit: whether fields were filled in since the last check. */
+  isLate(): boolean;
   /** Told the stack of whoever calls the SDK. */
   noteCaller(stack: string | undefined): void;
   readSignals(crew: Crew, durationMs: number): Promise<object>;
@@ -46,9 +48,13 @@ function takeEvents(): readonly Event[] {
   return taken;
 }
 
+let part: Evidence | undefined;
+
+export const isLate = (): boolean => !!part?.isLate();
+
 /** Load it, which starts to watch; once for the whole page. */
 export async function loadEvidence(): Promise<Evidence> {
-  const part = await loadPart<Evidence>("evidence");
+  part = await loadPart<Evidence>("evidence");
   part.replay(takeEvents());
   return part;
 }

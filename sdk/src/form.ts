@@ -1,5 +1,9 @@
-/** A form that is sent before there is a token, or with one that was sent before, is held back until there is one. */
+/**
+ * A form that is sent before there is a token, with one that was sent before, or with one that is older than what was
+ * filled in, is held back until there is a new one.
+ */
 
+import { isLate } from "./evidence";
 import { listen } from "./page";
 
 /** How long a held form waits after `rate_limited` without a Retry-After. */
@@ -9,6 +13,7 @@ export interface Guarded {
   given: boolean;
   isReady(): boolean;
   execute(): Promise<unknown>;
+  reset(): void;
 }
 
 /** Guard a form; gives back what ends it. */
@@ -18,7 +23,8 @@ export function guardForm(form: HTMLFormElement, widget: Guarded): () => void {
   let free = false;
   return listen(form, "submit", (event) => {
     if (event.defaultPrevented || event.target !== form) return;
-    if (free || widget.isReady()) {
+    const late = isLate();
+    if (free || (widget.isReady() && !late)) {
       widget.given = true;
       free = false;
       return;
@@ -27,6 +33,8 @@ export function guardForm(form: HTMLFormElement, widget: Guarded): () => void {
     event.stopImmediatePropagation();
     if (held) return;
     held = true;
+    // The input since then is evidence too. Where the check fails, the form has no token.
+    if (widget.isReady()) widget.reset();
     const submitter = (event as SubmitEvent).submitter as HTMLElement | null;
     const go = (): void => {
       held = false;

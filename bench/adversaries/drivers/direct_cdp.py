@@ -86,6 +86,9 @@ async def visit(job: Job, words: list[str], port: int) -> None:
             await tab.call("Runtime.enable")
             await tab.call("Page.enable")
         await until_places(job)
+        if "gesture" in words:
+            await by_script(tab, job)
+            return
         at = (200.0, 120.0)
         for name, text in (("name", job.name), ("email", job.email), ("message", job.text), ("send", "")):
             place = state(job)["report"]["places"][name]
@@ -98,6 +101,21 @@ async def visit(job: Job, words: list[str], port: int) -> None:
                 at = await go(tab, at, place, words, rng)
                 await asyncio.sleep(1)
             await asyncio.sleep(0.2)
+
+
+FILL = "Object.entries(TEXTS).forEach(([id, text]) => (document.getElementById(id).value = text));"
+
+
+async def by_script(tab: Tab, job: Job) -> None:
+    """Let a script that claims to be a user's gesture fill in the form and send it."""
+    await asyncio.sleep(5)
+    texts = json.dumps({"name": job.name, "email": job.email, "message": job.text})
+    script = FILL.replace("TEXTS", texts) + "document.getElementById('send').click()"
+    await tab.call("Runtime.evaluate", expression=script, userGesture=True)
+    for _ in range(round(job.seconds)):
+        if state(job)["sent"]:
+            return
+        await asyncio.sleep(0.3)
 
 
 async def until_places(job: Job) -> None:
@@ -127,6 +145,11 @@ async def go(
 async def write(tab: Tab, text: str, words: list[str], rng: random.Random) -> None:
     """Type: key by key like a hand, or all at once."""
     if not text:
+        return
+    if "letters" in words:
+        for letter in text:
+            await tab.call("Input.insertText", text=letter)
+            await asyncio.sleep(rng.uniform(0.05, 0.2))
         return
     if "hand" not in words:
         await tab.call("Input.insertText", text=text)

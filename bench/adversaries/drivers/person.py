@@ -183,7 +183,7 @@ def main() -> None:
     job = read_job()
     persona = BY_NAME[job.variant]
     with virtual_screen(*persona.screen, persona.dpi) as screen:
-        browser = stock.start(persona.setup, f"{job.page}?check={persona.check}", screen, job.folder)
+        browser = stock.start(persona.setup, job.page, screen, job.folder)
         try:
             if not wait_for(job, lambda now: now["report"].get("places"), 150):
                 raise RuntimeError("the page did not open")

@@ -26,13 +26,15 @@ const FRAME_PX = 40;
 const counts = { pointerMoves: 0, touches: 0, keys: 0, scrolls: 0, clicks: 0, untrusted: 0 };
 const pointer = {
   /** Moves by a mouse; with a fraction of a pixel; that moved and say that they did not; on another screen position. */
-  ...{ moves: 0, fractional: 0, still: 0, adrift: 0, coalesced: 0 },
+  ...{ moves: 0, fractional: 0, still: 0, adrift: 0 },
   /** Strokes; that are straight lines; whose steps are all as long; that end in a press without slowing down. */
   ...{ strokes: 0, straight: 0, even: 0, abrupt: 0 },
   /** Presses of a mouse; shorter than a hand's; after a jump; in the very center; with a pressure that none has. */
   ...{ presses: 0, short: 0, jumps: 0, centred: 0, pressure: 0 },
 };
-const typed = { presses: 0, short: 0, letters: 0, codeless: 0, inserts: 0, bare: 0, focused: 0, unled: 0 };
+const typed = { presses: 0, letters: 0, codeless: 0, inserts: 0, bare: 0, lone: 0, focused: 0, unled: 0, filled: 0 };
+/** Fields of the page: with a text, for a password, filled in by the browser. */
+const fields = { texts: 0, passwords: 0, autofilled: 0 };
 /** Events of devices, and those that are off the raster of whole milliseconds that the first one was on. */
 const clock = { events: 0, off: 0 };
 
@@ -98,10 +100,17 @@ let pressedAt: Point | undefined;
 // Moves since the last press.
 let approach = 0;
 let causeMs = -CAUSE_MS;
+// A key went down or up since the last insert.
+let isKeyed = false;
+/** Whether the page was touched before anybody watched. */
+let wasActive: boolean | undefined;
 const downMs: Record<string, number> = {};
 
 const isTop = window.top === window.self;
 const between = (a: Point, b: Point): number => Math.hypot(a[0] - b[0], a[1] - b[1]);
+
+/** As the browser says it. */
+const isActive = (): boolean | undefined => navigator.userActivation?.hasBeenActive;
 
 function time({ timeStamp }: Event): void {
   if (lastMs) gaps.add(timeStamp - lastMs);
@@ -166,7 +175,6 @@ function move(event: PointerEvent): void {
     pointer.moves++;
     approach++;
     const raw = event.getCoalescedEvents?.() ?? [];
-    pointer.coalesced += raw.length;
     if (isTop && devicePixelRatio === 1 && (clientX % 1 || clientY % 1)) pointer.fractional++;
     if (stroke.length && between(here, at) > 2 && !movementX && !movementY) pointer.still++;
     if (isAdrift(event)) pointer.adrift++;
@@ -211,6 +219,7 @@ function release(event: PointerEvent): void {
 function key(event: KeyboardEvent): void {
   const { timeStamp, code, repeat } = event;
   causeMs = timeStamp;
+  isKeyed = true;
   if (repeat) return;
   readClock(event);
   // A pause to think is no gap between keys.
@@ -226,18 +235,22 @@ function key(event: KeyboardEvent): void {
 }
 
 function keyEnd({ timeStamp, code }: KeyboardEvent): void {
+  // A page may keep the key's beginning to itself.
+  isKeyed = true;
   const since = downMs[code];
   if (!since) return;
   delete downMs[code];
   typed.presses++;
-  if (timeStamp - since < SHORT_MS) typed.short++;
   keyHolds.add(timeStamp - since);
 }
 
 /** Text that neither a key nor a composition, the clipboard or the browser itself put there. */
-function insert({ timeStamp, inputType, isComposing }: InputEvent): void {
+function insert({ timeStamp, inputType, isComposing, data }: InputEvent): void {
   if (inputType !== "insertText" || isComposing) return;
   typed.inserts++;
+  // A single letter, while no key went down or up.
+  if (!isKeyed && data?.length === 1) typed.lone++;
+  isKeyed = false;
   if (timeStamp - causeMs > CAUSE_MS) typed.bare++;
 }
 
@@ -280,6 +293,7 @@ export function replay(events: readonly Event[]): void {
 
 export function watchInput(): void {
   watchedMs = performance.now();
+  wasActive = isActive();
   for (const [type, count, see] of EVENTS) {
     const handle = (handlers[type] = (event: Event): void => {
       if (event.isTrusted) {
@@ -295,7 +309,32 @@ export function watchInput(): void {
   }
 }
 
+/** Elements of a selector; none where the browser does not know it. */
+function all(selector: string): readonly HTMLInputElement[] {
+  try {
+    return Document.prototype.querySelectorAll.call(document, selector) as never;
+  } catch {
+    return [];
+  }
+}
+
+function countFields(): void {
+  fields.texts = 0;
+  for (const { value } of all("input:read-write,textarea")) if (value) fields.texts++;
+  fields.passwords = all("[type=password]").length;
+  fields.autofilled = all(":autofill").length;
+}
+
+/** At a submit: whether fields were filled in since the last check. */
+export function isLate(): boolean {
+  const { texts } = fields;
+  countFields();
+  typed.filled = fields.texts - texts;
+  return typed.filled > 0;
+}
+
 export function sumInput(): object {
+  countFields();
   const distance = begun ? between(at, begun) : 0;
   return {
     ...counts,
@@ -305,12 +344,15 @@ export function sumInput(): object {
     pointer: { ...pointer, holdMs: Math.round(pressHolds.mean()), holdSpread: round(pressHolds.ratio()) },
     typed: {
       ...typed,
+      ...fields,
       gapMs: keyGaps.median(),
       gapSpread: keyGaps.spread(),
       holdMs: keyHolds.median(),
       holdSpread: keyHolds.spread(),
-      // Whether a finger or a key has ever touched the page, as the browser says it.
-      active: navigator.userActivation?.hasBeenActive,
+      // Whether a finger or a key has touched the page, now and before it was watched; frames in it may have been.
+      active: isActive(),
+      wasActive,
+      frames: window.length,
     },
     clock,
   };

@@ -59,8 +59,6 @@ export async function readSignals({ facts, renderer }: Crew, durationMs: number)
     permissions: await readPermissions(),
     ...attempt(readResidue),
     worker: facts,
-    hasWorkers: typeof Worker === "function",
-    secureContext: isSecureContext,
     durationMs,
   };
 }

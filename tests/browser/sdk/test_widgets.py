@@ -113,6 +113,56 @@ def test_a_form_that_is_sent_too_early_is_held_until_there_is_a_token(show, page
     assert len(site.pages.posted) == 1
 
 
+BLANK = FORM.replace('value="a@b.example"', 'id="mail"').replace("{inside}", '<input name="text">{inside}')
+FILL = "document.querySelectorAll('input:not([type=hidden])').forEach((field) => (field.value = 'a@b.example'))"
+
+
+@pytest.fixture
+def bodies(page):
+    """Return what the page sends to be verified."""
+    sent = []
+
+    def note(request):
+        if request.url.endswith("/browser/verify"):
+            sent.append(json.loads(request.post_data))
+
+    page.on("request", note)
+    return sent
+
+
+def test_a_form_with_fields_filled_in_after_its_token_is_verified_once_more(show, site, bodies):
+    page = show(BLANK.replace("{inside}", DIV))
+    early = token_in_field(page)
+    page.fill("#mail", "a@b.example")
+    page.click("text=Send")
+    wait_for(page, lambda: site.pages.posted)
+
+    assert [body["interaction"]["typed"]["filled"] for body in bodies] == [0, 1]
+    assert early not in site.pages.posted[-1]
+    assert "agentgate-token=eyJ" in site.pages.posted[-1]
+    assert len(site.pages.posted) == 1
+
+
+def test_the_second_verification_shows_a_script_that_fills_in_and_sends(show, site, bodies):
+    page = show(BLANK.replace("{inside}", DIV))
+    token_in_field(page)
+    page.evaluate(FILL + ";document.forms[0].requestSubmit()")
+    wait_for(page, lambda: len(bodies) == 2)
+
+    typed = bodies[-1]["interaction"]["typed"]
+    assert (typed["filled"], typed["wasActive"], bodies[-1]["interaction"]["clicks"]) == (2, False, 0)
+
+
+def test_a_failed_second_verification_leaves_the_form_without_a_token(show, page, site):
+    show(BLANK.replace("{inside}", DIV), more=' data-retry="never"')
+    early = token_in_field(page)
+    page.route("**/v1/browser/**", lambda route: route.abort())
+    page.evaluate(FILL + ";document.forms[0].requestSubmit()")
+    wait_for(page, lambda: site.pages.posted)
+
+    assert early not in site.pages.posted[-1]
+
+
 def test_a_form_goes_out_without_a_token_when_there_can_be_none(show, page, site):
     page.route("**/v1/browser/**", lambda route: route.abort())
     show(in_form(DIV))

@@ -4,7 +4,15 @@ from itertools import combinations
 
 import pytest
 
-from agentgate.decision.signals.families import FAMILIES, MISSING, OF_PROGRAMS, evidence_labels, families_of
+from agentgate.decision.signals.families import (
+    ASKING,
+    FAMILIES,
+    MISSING,
+    OF_PROGRAMS,
+    STRONG,
+    evidence_labels,
+    families_of,
+)
 from agentgate.sites.rules.labels import is_label
 
 # Labels of detectors that are put in place beside these.
@@ -38,7 +46,11 @@ def test_every_label_is_in_one_family_and_in_the_catalogue():
     assert all(map(is_label, MISSING))
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+# Letters without keys count like two.
+USUAL = [family for family in FAMILIES if family not in STRONG]
+
+
+@pytest.mark.parametrize("family", USUAL)
 def test_one_family_alone_never_counts(family):
     assert evidence_labels((*FAMILIES[family], *INNOCENT)) == []
 
@@ -48,16 +60,32 @@ def test_what_people_have_is_in_no_family():
     assert families_of(INNOCENT) == set()
 
 
-@pytest.mark.parametrize("pair", list(combinations(FAMILIES, 2)))
+@pytest.mark.parametrize("pair", list(combinations(USUAL, 2)))
 def test_two_families_ask_and_do_not_block(pair):
     assert evidence_labels(FAMILIES[name][0] for name in pair) == ["evidence.doubtful"]
 
 
 def test_three_families_block_where_no_extension_explains_them():
-    for three in combinations(FAMILIES, 3):
+    for three in combinations(USUAL, 3):
         said = evidence_labels(FAMILIES[name][0] for name in three)
         refused = not OF_PROGRAMS.isdisjoint(three)
         assert said == ["evidence.doubtful", *(["evidence.contradictory"] if refused else [])], three
+
+
+@pytest.mark.parametrize("tool", ["input.text_without_keys", "input.untouched_text", "behavior.none"])
+def test_letters_without_keys_ask_by_themselves(tool):
+    assert evidence_labels(("input.lone_letters", tool)) == ["evidence.doubtful"]
+
+
+def test_letters_without_keys_block_with_one_more_family():
+    assert evidence_labels(("input.lone_letters", "input.jump")) == ["evidence.doubtful", "evidence.contradictory"]
+
+
+@pytest.mark.parametrize("label", sorted(ASKING))
+def test_some_labels_ask_and_never_block(label):
+    assert is_label(label)
+    assert evidence_labels((label, "browser.debugger", *INNOCENT)) == ["evidence.doubtful"]
+    assert evidence_labels((label, "browser.debugger", "input.jump")) == ["evidence.doubtful"]
 
 
 def test_patched_functions_with_contradictions_are_challenged():

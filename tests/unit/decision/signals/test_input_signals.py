@@ -15,7 +15,6 @@ POINTER = {
     "fractional": 0,
     "still": 1,
     "adrift": 0,
-    "coalesced": 182,
     "strokes": 4,
     "straight": 0,
     "even": 0,
@@ -29,7 +28,8 @@ POINTER = {
     "holdSpread": 0.24,
 }
 TYPED = {"presses": 22, "short": 0, "inserts": 22, "bare": 0, "focused": 2, "unled": 0}
-TYPED |= {"letters": 20, "codeless": 0, "active": True}
+TYPED |= {"letters": 20, "codeless": 0, "active": True, "wasActive": False, "frames": 0, "lone": 0}
+TYPED |= {"filled": 2, "texts": 2, "passwords": 0, "autofilled": 0}
 TIMES = {"gapMs": 190, "gapSpread": 0.42, "holdMs": 82, "holdSpread": 0.21}
 HAND = {
     "pointerMoves": 114,
@@ -64,7 +64,10 @@ def test_a_hand_gets_no_label():
 def test_a_page_that_no_one_touched_gets_no_label():
     nothing = dict.fromkeys(POINTER, 0)
 
-    assert found(pointerMoves=0, keys=0, clicks=0, pointer=nothing, typed={}, clock={"events": 0, "off": 0}) == set()
+    assert (
+        found(pointerMoves=0, keys=0, clicks=0, pointer=nothing, typed={"filled": 0}, clock={"events": 0, "off": 0})
+        == set()
+    )
 
 
 @pytest.mark.parametrize("interaction", [None, [], {}, {"pointerMoves": "many"}])
@@ -100,6 +103,7 @@ def test_statistics_that_did_not_come_are_missing(interaction):
         ({"typed": {"holdSpread": 0.01}}, {"even_keys"}),
         ({"typed": {"bare": 22}}, {"text_without_keys"}),
         ({"typed": {"unled": 2}}, {"unled_focus"}),
+        ({"typed": {"lone": 20}}, {"lone_letters"}),
         ({"pointer": {"short": 3, "jumps": 3, "centred": 3}}, {"short_press", "jump", "centred", "robotic"}),
         # A robot that follows a hand's way, and types by a clock.
         (
@@ -131,6 +135,11 @@ def test_each_trait_gives_its_label(changes, labels):
         (LINUX, {"typed": {"presses": 3, "short": 3, "holdMs": 1}}),
         (LINUX, {"typed": {"letters": 3, "codeless": 3}}),
         (PHONE, {"typed": {"codeless": 20, "active": False}}),
+        # An input method's letters, a finger's, a few that were picked.
+        (LINUX, {"typed": {"inserts": 72, "lone": 30}}),
+        (LINUX, {"typed": {"lone": 22}, "touches": 1}),
+        (PHONE, {"typed": {"lone": 22}}),
+        (LINUX, {"typed": {"inserts": 11, "lone": 11}}),
         (LINUX, {"typed": {"inserts": 2, "active": False}}),
         (LINUX, {"clock": {"events": 7, "off": 7}}),
         (LINUX, {"pointer": {"moves": "x", "presses": float("nan"), "strokes": -1}}),
@@ -138,3 +147,67 @@ def test_each_trait_gives_its_label(changes, labels):
 )
 def test_what_people_do_gives_none(user_agent, changes):
     assert found(user_agent=user_agent, **changes) == set()
+
+
+IDLE = {**dict.fromkeys(("pointerMoves", "touches", "keys", "clicks"), 0), "pointer": dict.fromkeys(POINTER, 0)}
+
+
+def labels_of(*, screen=None, **typed):
+    """Return the labels of a page that saw no input of a device."""
+    sums = {**HAND, **IDLE, "typed": {**dict.fromkeys(TYPED, 0), "active": False, "wasActive": False, **typed}}
+    signals = {**SOUND, "screen": {**SOUND["screen"], "isTop": True, **(screen or {})}}
+    evidence = {"signals": signals, "interaction": sums, "instrument": True}
+    return set(observe(make_facts(evidence=evidence), INTEL).labels)
+
+
+def test_a_form_that_is_filled_in_and_sent_without_input_asks():
+    for active in (False, True):
+        labels = labels_of(filled=3, active=active)
+        assert {"input.untouched_form", "evidence.doubtful"} <= labels
+        assert "evidence.contradictory" not in labels
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        # A check at load, a sign-in that a password manager fills in and sends, the browser's own autofill, a page
+        # that was touched before the SDK loaded, a browser without this property.
+        {"filled": 0},
+        {"filled": 2, "passwords": 1},
+        {"filled": 3, "passwords": 2},
+        {"filled": 3, "autofilled": 1},
+        {"filled": 3, "active": True, "wasActive": True},
+        {"filled": 3, "active": None, "wasActive": None},
+    ],
+)
+def test_what_tools_of_people_fill_in_does_not_ask(typed):
+    assert "input.untouched_form" not in labels_of(**typed)
+
+
+def test_a_password_field_excuses_no_longer_form():
+    assert "input.untouched_form" in labels_of(filled=4, passwords=1)
+
+
+def test_user_activation_without_a_cause_is_a_drivers():
+    assert "browser.unseen_activation" in labels_of(active=True)
+
+
+@pytest.mark.parametrize(
+    ("typed", "screen"),
+    [
+        ({"active": True, "frames": 1}, {}),
+        ({"active": True}, {"isTop": False}),
+        ({"active": True, "wasActive": True}, {}),
+        ({"active": False}, {}),
+    ],
+)
+def test_user_activation_that_the_page_cannot_see_the_cause_of_is_nothing(typed, screen):
+    assert "browser.unseen_activation" not in labels_of(screen=screen, **typed)
+
+
+@pytest.mark.parametrize("seen", ["pointerMoves", "touches", "keys", "clicks"])
+def test_user_activation_after_an_event_is_nothing(seen):
+    changed = {**HAND, **IDLE, seen: 1, "typed": {**TYPED, "active": True}}
+    signals = {**SOUND, "screen": {**SOUND["screen"], "isTop": True}}
+    labels = observe(make_facts(evidence={"signals": signals, "interaction": changed}), INTEL).labels
+    assert "browser.unseen_activation" not in labels

@@ -5,6 +5,7 @@ It looks at `signals` of the evidence and at `instrument`; the catalog says what
 
 from collections.abc import Callable
 
+from agentgate.decision.signals.detectors.input import is_untouched
 from agentgate.decision.signals.evidence import EvidencePart, read_evidence
 from agentgate.decision.signals.signal_input import Labels, SignalInput
 
@@ -27,6 +28,8 @@ def browser_labels(request: SignalInput) -> Labels:
     if not signals.values:
         return ("browser.no_evidence",)
     labels = [label for label, check in CHECKS if check(signals, request)]
+    if _unseen_activation(evidence):
+        labels.append("browser.unseen_activation")
     if evidence.is_false("instrument") or evidence.text("instrument") == "failed":
         labels.append("browser.instrument_failed")
     labels.append("browser.evidence")
@@ -159,6 +162,14 @@ def _no_timezone(signals: EvidencePart, _request: SignalInput) -> bool:
 
 def _debugger(signals: EvidencePart, _request: SignalInput) -> bool:
     return signals.is_true("debugger")
+
+
+def _unseen_activation(evidence: EvidencePart) -> bool:
+    """Return whether the browser reports user activation, and the page, which has no frames, saw no cause of it."""
+    interaction, screen = evidence.part("interaction"), evidence.part("signals").part("screen")
+    typed = interaction.part("typed")
+    is_alone = screen.is_true("isTop") and typed.number("frames") == 0
+    return is_alone and typed.is_true("active") and is_untouched(interaction)
 
 
 def _permission_mismatch(signals: EvidencePart, _request: SignalInput) -> bool:

@@ -19,6 +19,9 @@ LEAST_HOLDS = 4
 LEAST_KEYS = 4
 LEAST_INSERTS = 3
 LEAST_FIELDS = 2
+LEAST_LETTERS = 12
+# A password manager fills in at most so many fields: name, password, and the password once more.
+MOST_SIGN_IN_FIELDS = 3
 MOST = 0.8
 JUMPS = 0.7
 HALF = 0.5
@@ -32,6 +35,9 @@ EVEN_HOLDS = 0.1
 EVEN_PRESSES = 0.06
 # So many of the traits of a robot's presses and keys at once.
 ROBOTIC_TRAITS = 3
+
+# Sums of what devices do. Scripts can scroll and focus too.
+TOUCHES = ("pointerMoves", "touches", "keys", "clicks")
 
 Check = Callable[[EvidencePart, SignalInput], bool]
 
@@ -162,6 +168,26 @@ def _untouched_text(interaction: EvidencePart, request: SignalInput) -> bool:
     )
 
 
+def _lone_letters(interaction: EvidencePart, request: SignalInput) -> bool:
+    typed, touches = interaction.part("typed"), interaction.number("touches") or 0
+    return not request.user_agent.mobile and touches == 0 and _share(typed, "lone", "inserts", LEAST_LETTERS) >= MOST
+
+
+def is_untouched(interaction: EvidencePart) -> bool:
+    """Return whether the page saw no input of a device, though it watched from before the first one."""
+    pressed = interaction.part("pointer").number("presses") or 0
+    before = interaction.part("typed").is_false("wasActive")
+    return before and not pressed and not any(interaction.number(name) for name in TOUCHES)
+
+
+def _untouched_form(interaction: EvidencePart, _request: SignalInput) -> bool:
+    """Return whether text fields were filled in and sent without any input, and not by a password manager."""
+    typed = interaction.part("typed")
+    filled = typed.number("filled") or 0
+    is_sign_in = (typed.number("passwords") or 0) > 0 and filled <= MOST_SIGN_IN_FIELDS
+    return filled > 0 and not typed.number("autofilled") and not is_sign_in and is_untouched(interaction)
+
+
 def _unled_focus(interaction: EvidencePart, _request: SignalInput) -> bool:
     return _share(interaction.part("typed"), "unled", "focused", LEAST_FIELDS) >= MOST
 
@@ -186,6 +212,8 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("input.text_without_keys", _text_without_keys),
     ("input.untouched_text", _untouched_text),
     ("input.unled_focus", _unled_focus),
+    ("input.lone_letters", _lone_letters),
+    ("input.untouched_form", _untouched_form),
 )
 # What a hand does otherwise; assistive tools share one or two of these.
 MANNERS = frozenset(FAMILIES["manner"])
