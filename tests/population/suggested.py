@@ -37,6 +37,8 @@ class Suggested(NamedTuple):
     before: list[str]
     after: list[str]
     accepted: list[str]
+    # Acceptances of one or several suggestions with the same evidence.
+    clicks: int
     feeds: list[str]
 
 
@@ -61,11 +63,11 @@ async def _run(settings: Any, *, whole_site: bool, only: tuple[str, ...]) -> Sug
         wanted = [each for each in programs() if not only or each.kind in only]
         before = [name async for name in _refused(application, clock, secret, wanted)]
         await application.gateway.suggestions.save()
-        accepted = await _accept_all(application, wanted)
+        accepted, clicks = await _accept_all(application, wanted)
         after = [name async for name in _refused(application, clock, secret, wanted)]
     finally:
         await application.close()
-    return Suggested(before, after, accepted, feeds)
+    return Suggested(before, after, accepted, clicks, feeds)
 
 
 async def _refused(application: Application, clock: FixedClock, secret: str, wanted: list[Program]) -> Any:
@@ -95,20 +97,46 @@ def _requests(program: Program) -> Iterator[Sent]:
         yield Sent(program.kind, program.name, program.method, url, headers, address, Should.PASS, 0)
 
 
-async def _accept_all(application: Application, wanted: list[Program]) -> list[str]:
+async def _accept_all(application: Application, wanted: list[Program]) -> tuple[list[str], int]:
     host, port = application.admin_address
     key, place = {"X-Admin-Key": ADMIN_KEY}, f"/v1/admin/sites/{SITE_KEY}/suggestions"
-    accepted = []
+    accepted: list[str] = []
+    clicks = 0
     async with httpx.AsyncClient(base_url=f"http://{host}:{port}", headers=key, timeout=60) as operator:
-        for found in (await operator.get(place)).json()["items"]:
+        listed = (await operator.get(place)).json()["items"]
+        # Those that need no exact path, together for each kind of evidence, as the console's buttons do.
+        for is_kind in (_is_proven, _is_signed, _is_named):
+            ready = [each for each in listed if "opens" in each and is_kind(each)]
+            if not ready:
+                continue
+            body = {"also": [each["id"] for each in ready[1:]]}
+            made = await operator.post(f"{place}/{ready[0]['id']}/accept", json=body)
+            assert made.status_code == 200, made.text
+            clicks += 1
+            accepted += [_opened(each["opens"]) for each in ready]
+        for found in (each for each in listed if "opens" not in each):
             # An owner knows which path of the program is behind a masked one.
             name = found.get("program", "")
-            paths = [each.path.partition("?")[0] for each in wanted if name in slug(each.user_agent or "")]
-            for path in [None] if "opens" in found else paths:
-                body = {} if path is None else {"path": path}
-                made = await operator.post(f"{place}/{found['id']}/accept", json=body)
+            for path in [each.path.partition("?")[0] for each in wanted if name in slug(each.user_agent or "")]:
+                made = await operator.post(f"{place}/{found['id']}/accept", json={"path": path})
                 if made.status_code == 200:
-                    opens = made.json()["opens"]
-                    accepted.append(f"{opens['method']} {opens['path']} to {opens['sender']}")
+                    clicks += 1
+                    accepted.append(_opened(made.json()["opens"]))
                     break
-    return accepted
+    return accepted, clicks
+
+
+def _opened(opens: dict[str, Any]) -> str:
+    return f"{opens['method']} {opens['path']} to {opens['sender']}"
+
+
+def _is_proven(found: dict[str, Any]) -> bool:
+    return bool(found["proven"])
+
+
+def _is_signed(found: dict[str, Any]) -> bool:
+    return not found["proven"] and "sender" in found
+
+
+def _is_named(found: dict[str, Any]) -> bool:
+    return not found["proven"] and "sender" not in found

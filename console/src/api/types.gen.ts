@@ -7,10 +7,16 @@ export interface AcceptInput {
   name?: string;
 }
 
-/** Why the path is opened, and the exact path if the suggestion has a masked one. */
+/**
+ * Why the path is opened, and the exact path if the suggestion has a masked one.
+ *
+ * `also` accepts further suggestions with the same evidence, all or none, and no other: proven senders, signature
+ * headers, or names.
+ */
 export interface AcceptSuggestionInput {
   note?: string;
   path?: string;
+  also?: string[];
 }
 
 /** A request for an account and its state. */

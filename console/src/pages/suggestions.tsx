@@ -93,6 +93,33 @@ function Row({ item, siteKey, reload }: { item: Suggestion; siteKey: string; rel
   );
 }
 
+/** What shows the sender: suggestions with the same evidence can be opened together. */
+const evidence = (item: Suggestion) => (item.proven ? "proven" : item.sender ? "signed" : "named");
+
+/** One button for each kind of evidence: it opens exactly the listed suggestions that need no more. */
+function OpenTogether({ items, siteKey, reload }: { items: Suggestion[]; siteKey: string; reload: () => void }) {
+  const ready = items.filter((item) => item.opens && !item.acceptedAt);
+  const kinds = [...new Set(ready.map(evidence))].map((kind) => ready.filter((item) => evidence(item) === kind));
+  const open = (kind: Suggestion[]) => {
+    const [first, ...also] = kind.map((item) => item.id);
+    api
+      .post(`/sites/${siteKey}/suggestions/${first ?? ""}/accept`, { also })
+      .then(() => (toast(t("suggestions.openedTogether", { n: kind.length })), reload()))
+      .catch(toastError);
+  };
+  return (
+    <>
+      {kinds
+        .filter((kind) => kind.length > 1)
+        .map((kind) => (
+          <button class="btn" key={evidence(kind[0] as Suggestion)} onClick={() => open(kind)}>
+            {t(`suggestions.together.${evidence(kind[0] as Suggestion)}`, { n: kind.length })}
+          </button>
+        ))}
+    </>
+  );
+}
+
 /** The suggestions of a site; nothing while it has none. */
 export function Suggestions({ siteKey, enforces }: { siteKey: string; enforces: boolean }) {
   const [all, setAll] = useState(false);
@@ -106,6 +133,7 @@ export function Suggestions({ siteKey, enforces }: { siteKey: string; enforces: 
   }
   const items = found.data?.items ?? [];
   if (items.length === 0) return null;
+  const listed = items.slice(0, all ? undefined : TOP);
   return (
     <Card
       title={t(enforces ? "suggestions.refused" : "suggestions.wouldRefuse")}
@@ -116,15 +144,18 @@ export function Suggestions({ siteKey, enforces }: { siteKey: string; enforces: 
         </a>
       }
       footer={
-        items.length > TOP && (
-          <button class="btn quiet" onClick={() => setAll(!all)}>
-            {t(all ? "suggestions.top" : "suggestions.all", { n: items.length })}
-          </button>
-        )
+        <span class="row">
+          {may("sites:write") && <OpenTogether items={listed} siteKey={siteKey} reload={found.reload} />}
+          {items.length > TOP && (
+            <button class="btn quiet" onClick={() => setAll(!all)}>
+              {t(all ? "suggestions.top" : "suggestions.all", { n: items.length })}
+            </button>
+          )}
+        </span>
       }
     >
       <ul class="in stack">
-        {items.slice(0, all ? undefined : TOP).map((item) => (
+        {listed.map((item) => (
           <Row key={item.id} item={item} siteKey={siteKey} reload={found.reload} />
         ))}
       </ul>

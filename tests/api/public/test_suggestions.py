@@ -109,6 +109,36 @@ def test_a_name_alone_is_shown_as_unproven_and_accepting_opens_twenty_requests_a
     assert owner.ask("/status", ["198.18.9.9"], "StatusThing/1.0", *browser) == [401]
 
 
+def test_suggestions_of_equal_evidence_are_accepted_together_and_open_nothing_else(owner: Owner) -> None:
+    signed = ("X-Shopify-Hmac-Sha256", "x")
+    for path in ("/hooks/a", "/hooks/b"):
+        owner.ask(path, MANY, "Shopify-Captain-Hook", JSON, signed, method="POST")
+    owner.ask("/hooks/c", MANY, "StatusThing/1.0", JSON, method="POST")
+    listed = {each["path"]: each for each in owner.suggestions()}
+    # An attacker fills the list after the owner has read it.
+    owner.ask("/hooks/admin", MANY, "Shopify-Captain-Hook", JSON, signed, method="POST")
+    owner.suggestions()
+
+    mixed = owner.accept(listed["/hooks/a"], also=[listed["/hooks/c"]["id"]])
+    unknown = owner.accept(listed["/hooks/a"], also=["sug_0123456789abcdef"])
+    assert (mixed.json()["error"], unknown.json()["error"]) == ("invalid_state", "not_found")
+    site = owner.service.operator.get(f"/v1/admin/sites/{owner.site.key}").json()
+    assert site["openPaths"] == []
+
+    assert owner.accept(listed["/hooks/a"], also=[listed["/hooks/b"]["id"]], note="shop").status_code == 200
+    site = owner.service.operator.get(f"/v1/admin/sites/{owner.site.key}").json()
+    assert [(each["path"], each["sender"], each["note"]) for each in site["openPaths"]] == [
+        ("/hooks/a", "shopify", "shop"),
+        ("/hooks/b", "shopify", "shop"),
+    ]
+    assert owner.actions()[:2] == ["suggestion.accept"] * 2
+    for path in ("/hooks/admin", "/hooks/c", "/hooks"):
+        assert owner.ask(path, MANY, "Shopify-Captain-Hook", JSON, signed, method="POST") == [401] * 6
+    # Each can be closed alone.
+    assert owner.withdraw(listed["/hooks/b"]).status_code == 200
+    assert owner.ask("/hooks/a", MANY[:1], "Shopify-Captain-Hook", JSON, signed, method="POST") == [204]
+
+
 def test_a_name_opens_no_named_route(owner: Owner) -> None:
     named = [*ROUTES, {"method": "POST", "path": "/login", "action": "open"}]
     owner.site.change(routes=named)

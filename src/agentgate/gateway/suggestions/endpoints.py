@@ -50,22 +50,26 @@ async def accept_suggestion(call: SiteCall, body: AcceptSuggestionInput, stores:
     A proven sender is bound by its published networks. Of all others, only a name or a header is known: they share
     20 requests a minute, and no route that names the path is open to them.
     """
-    found, site = await _find(stores, call)
-    if found.accepted_ms is not None:
-        raise Refused("invalid_state", f"{found.accepted_by} has accepted this suggestion already.")
-    entry = replace(_opening(found, _exact_path(found, body)), note=body.note or f"Suggestion {found.id}")
-    if not found.proven and _has_named_route(site, entry):
-        raise Refused("invalid_state", _NAMED_ROUTE)
-    await editing.change_site(stores, call, SiteChange(open_paths=[*site.open_paths, entry]))
-    made = replace(found, accepted_ms=int(call.now), accepted_by=call.actor.name, opened=entry)
-    await stores.suggestions.save_answer(made)
-    await record(stores, call, Action.SUGGESTION_ACCEPT, _subject(call), {"id": made.id, **to_builtins(entry)})
-    return _show(made, site, now_ms=call.now)
+    site = await _lock(stores, call)
+    first = await _find(stores, call, call.params["suggestionId"])
+    found = [first, *[await _find(stores, call, each) for each in dict.fromkeys(body.also) if each != first.id]]
+    if any(each.evidence != first.evidence for each in found):
+        raise Refused("invalid_state", "also may contain only suggestions with the same evidence of the sender.")
+    made = [_accept(each, body if each is first else AcceptSuggestionInput(note=body.note), site) for each in found]
+    entries = [each.opened for each in made if each.opened is not None]
+    await editing.change_site(stores, call, SiteChange(open_paths=[*site.open_paths, *entries]))
+    for each in made:
+        accepted = replace(each, accepted_ms=int(call.now), accepted_by=call.actor.name)
+        await stores.suggestions.save_answer(accepted)
+        told = {"id": each.id, **to_builtins(each.opened)}
+        await record(stores, call, Action.SUGGESTION_ACCEPT, _subject(call), told)
+    return _show(await _find(stores, call, first.id), site, now_ms=call.now)
 
 
 async def withdraw_suggestion(call: SiteCall, stores: SuggestionStores) -> Suggestion:
     """Close the path that accepting a suggestion opened; the suggestion is open again."""
-    found, site = await _find(stores, call)
+    site = await _lock(stores, call)
+    found = await _find(stores, call, call.params["suggestionId"])
     if found.opened is None:
         raise Refused("invalid_state", "This suggestion is not accepted.")
     left = list(site.open_paths)
@@ -86,15 +90,29 @@ _NAMED_ROUTE = (
 )
 
 
-async def _find(stores: SuggestionStores, call: SiteCall) -> tuple[StoredSuggestion, Site]:
+async def _lock(stores: SuggestionStores, call: SiteCall) -> Site:
     # In this order, as for every change of a site.
     await stores.accounts.lock_account(call.account_id)
     site = await editing.locked_site(stores, call)
     await stores.suggestions.lock_suggestions(call.site_id)
-    found = await stores.suggestions.find_suggestion(call.site_id, call.params["suggestionId"])
+    return site
+
+
+async def _find(stores: SuggestionStores, call: SiteCall, suggestion_id: str) -> StoredSuggestion:
+    found = await stores.suggestions.find_suggestion(call.site_id, suggestion_id)
     if found is None:
         raise Refused("not_found", "The site has no such suggestion.")
-    return found, site
+    return found
+
+
+def _accept(found: StoredSuggestion, body: AcceptSuggestionInput, site: Site) -> StoredSuggestion:
+    """Return a suggestion with what it opens, or refuse."""
+    if found.accepted_ms is not None:
+        raise Refused("invalid_state", f"{found.accepted_by} has accepted the suggestion {found.id} already.")
+    entry = replace(_opening(found, _exact_path(found, body)), note=body.note or f"Suggestion {found.id}")
+    if not found.proven and _has_named_route(site, entry):
+        raise Refused("invalid_state", _NAMED_ROUTE)
+    return replace(found, opened=entry)
 
 
 def _exact_path(found: StoredSuggestion, body: AcceptSuggestionInput) -> str:

@@ -54,10 +54,15 @@ class SuggestionList(Record, frozen=True, kw_only=True):
 
 
 class AcceptSuggestionInput(Input, frozen=True, kw_only=True):
-    """Why the path is opened, and the exact path if the suggestion has a masked one."""
+    """Why the path is opened, and the exact path if the suggestion has a masked one.
+
+    `also` accepts further suggestions with the same evidence, all or none, and no other: proven senders, signature
+    headers, or names.
+    """
 
     note: Annotated[str, Meta(max_length=NOTE_CHARACTERS)] = ""
     path: Annotated[str, Meta(min_length=1, max_length=PATH_CHARACTERS)] | UnsetType = UNSET
+    also: Annotated[tuple[SuggestionId, ...], Meta(max_length=MOST_STORED)] = ()
 
 
 class SuggestionGroup(NamedTuple):
@@ -101,6 +106,11 @@ class StoredSuggestion(Struct, frozen=True, kw_only=True):
     accepted_ms: int | None = None
     accepted_by: str | None = None
     opened: SiteOpenPath | None = None
+
+    @property
+    def evidence(self) -> tuple[bool, bool]:
+        """What shows the sender: published networks, a signature header, or only a name."""
+        return self.proven, bool(self.sender)
 
     @property
     def rank(self) -> tuple[bool, bool, int, int, str]:

@@ -169,18 +169,22 @@ def list_suggestions(
     site_key: SiteArgument,
     api: AdminApi,
     *,
-    accept: Annotated[str | None, Option(help="Open the path of this suggestion to its sender.")] = None,
+    accept: Annotated[
+        list[str] | None, Option(help="Open the path of this suggestion to its sender; repeatable for equal evidence.")
+    ] = None,
     withdraw: Annotated[str | None, Option(help="Close the path that this suggestion opened.")] = None,
     path: Annotated[str | None, Option(help="Exact path, if the suggestion has a masked one.")] = None,
     note: Annotated[str, Option(help="Purpose of the allowed path.")] = "",
 ) -> CommandAnswer:
     """List blocked clients with the allowed paths that would allow them; accept or withdraw one."""
-    if accept is not None and withdraw is not None:
+    if accept and withdraw is not None:
         raise CommandRefused("Give --accept or --withdraw, not both.")
-    if accept is not None:
-        body = {"note": note} | ({} if path is None else {"path": path})
-        found = api.call("POST", site_path(site_key, "suggestions", accept, "accept"), body)
-        return CommandAnswer(found, f"{site_key}: {_opened(found)} is open")
+    if accept:
+        first, *also = accept
+        body = {"note": note, "also": also} | ({} if path is None else {"path": path})
+        found = api.call("POST", site_path(site_key, "suggestions", first, "accept"), body)
+        more = f", and {len(also)} more suggestions" if also else ""
+        return CommandAnswer(found, f"{site_key}: {_opened(found)} is open{more}")
     if withdraw is not None:
         found = api.call("DELETE", site_path(site_key, "suggestions", withdraw, "accept"))
         return CommandAnswer(found, f"{site_key}: {found['method']} {found['path']} is closed again")
