@@ -7,6 +7,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from agentgate.browser_check.scrutiny import TOKENS_PER_HOUR
+from agentgate.browser_check.tokens.clearance import ClearanceHolder, Clearances
+from agentgate.lib.enums import ClearanceLevel
 from tests.attacks.gains import Gain, a_minute
 from tests.proxies.visiting import (
     BROWSER,
@@ -19,6 +22,7 @@ from tests.proxies.visiting import (
     read_answer,
 )
 from tests.support.agent_client import SigningAgent
+from tests.support.browser_client import CHROME
 
 FORM = ("Content-Type", "application/x-www-form-urlencoded")
 # Form paths without a route of their own, as a site has them.
@@ -28,6 +32,8 @@ NETWORK = 100
 # After so many refusals in a row, a limit has ended the attack.
 REFUSED_ENOUGH = 20
 WEBHOOK, VISITS = ("Stripe-Signature", "t=1,v1=0"), 10
+# A pool of clearances is used for so long at most.
+POOL_S = 45.0
 FEW_IMAGES, MANY_IMAGES, FILES = 20, 150, 4
 
 
@@ -260,6 +266,35 @@ def reuse_clearance(site: Installed, seconds: float, user_agent: str) -> Gain:
     return Gain(name, a_minute(got, asked, took_s), "pages a minute", f"{got} of {asked} in {took_s:.1f} s")
 
 
+def pool_clearances(site: Installed, user_agents: int) -> Gain:
+    """Use the clearances that one address gets in an hour without the visible check, under so many User-Agents."""
+    address, application = f"127.11.{next(_networks) % 250}.1", site.service.application
+    settings = application.settings
+    issuer = settings.public_base_url.rstrip("/") or f"http://{settings.public_listen}"
+    clearances = Clearances(application.keyring, settings.clearance_seconds, issuer=issuer)
+    pool = []
+    for number in range(2 * TOKENS_PER_HOUR):
+        name = CHROME.replace("142", str(142 - number % user_agents))
+        issued = clearances.issue(
+            site_key=site.site_key,
+            origin=ORIGIN,
+            holder=ClearanceHolder(address, name.encode()),
+            level=ClearanceLevel.CHECKED,
+            now_ms=application.clock.now_ms(),
+        )
+        as_named = [(header, name if header == "User-Agent" else value) for header, value in NAVIGATION]
+        pool.append([*as_named, ("Cookie", f"{issued.name}={issued.value}")])
+    visitor, got, asked, refused_in_a_row = Visitor(site, address), 0, 0, 0
+    began_s = time.monotonic()
+    while refused_in_a_row < REFUSED_ENOUGH and time.monotonic() - began_s < POOL_S:
+        is_served = visitor.is_served(Step(f"/p/{asked}", pool[asked % len(pool)]))
+        got, asked, refused_in_a_row = got + is_served, asked + 1, 0 if is_served else refused_in_a_row + 1
+    visitor.close()
+    name = f"{len(pool)} clearances of one address, {user_agents} User-Agents"
+    took_s = time.monotonic() - began_s
+    return Gain(name, a_minute(got, asked, took_s), "pages a minute", f"{got} of {asked} in {took_s:.1f} s")
+
+
 def fill_suggestions(site: Installed) -> list[Gain]:
     """Ask for a path as many programs from one network, let the owner accept every suggestion, and ask again."""
     network = f"127.10.{next(_networks) % 250}"
@@ -302,6 +337,7 @@ def attack_pages(site: Installed, seconds: float) -> list[Gain]:
         scrape(site, f"a page and four .js files, {NETWORK} addresses", files, seconds=seconds, addresses=NETWORK)
     )
     gains += [reuse_clearance(site, seconds, name) for name in ("sqlmap/1.8", "python-requests/2.32.0")]
+    gains += [pool_clearances(site, user_agents) for user_agents in (1, 120)]
     gains += [collect_tokens(site, seconds), override_methods(site), open_login(site)]
     gains += [send_denied(site), misspell_rules(site)]
     site.change(wholeSite=True)

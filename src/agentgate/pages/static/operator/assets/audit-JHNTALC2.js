@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-QNOBKKWG.js";import"./chunk-SMEEQ24O.js";import"./chunk-BRJTMVPD.js";import"./chunk-BNE4D2ZN.js";import"./chunk-OBHUGHQQ.js";import"./chunk-GBLWKVUT.js";import"./chunk-OJXJTAXD.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
