@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import agentgate
 from agentgate.http.openapi import API_VERSION, documents
 from agentgate.http.surface import Surface
-from agentgate.lib.settings.schema import settings_page
+from agentgate.lib.settings.page import settings_page
 from agentgate.routes import SURFACES
 from tools.api_page import api_page
 from tools.cli_page import cli_page

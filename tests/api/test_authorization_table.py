@@ -85,6 +85,7 @@ EXPECTED: dict[str, Outcome] = {
     "PATCH /v1/admin/sites/{siteKey}/webhooks/{webhookId}": (404, "site_not_found"),
     "DELETE /v1/admin/sites/{siteKey}/webhooks/{webhookId}": (404, "site_not_found"),
     "POST /v1/admin/sites/{siteKey}/webhooks/{webhookId}/rotate": (404, "site_not_found"),
+    "POST /v1/admin/sites/{siteKey}/test": (400, "invalid_request"),
     "POST /v1/admin/sites/{siteKey}/webhooks/{webhookId}/test": (404, "site_not_found"),
     "GET /v1/admin/sites/{siteKey}/webhooks/{webhookId}/deliveries": (404, "site_not_found"),
     "GET /v1/admin/signal-labels": (200, None),

@@ -14,6 +14,8 @@ ADDITIONS = {
     "GET /v1/admin/audit": 4,
     # What an operator installs for a customer, as the customer's own console prints it.
     "GET /v1/admin/sites/{siteKey}/adapters/{proxy}": 2,
+    "POST /v1/admin/sites/{siteKey}/test": 2,
+    "POST /v1/console/sites/{siteKey}/test": 2,
     # How the questions to real engines are doing.
     "GET /v1/admin/probes": 7,
     # Pages for people beside the documents.

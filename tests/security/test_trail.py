@@ -91,6 +91,7 @@ SILENT = {
             "rules/backtest",
             "list-entries/backtest",
             "webhooks/{webhookId}/test",
+            "test",
         )
     ),
 }

@@ -108,10 +108,15 @@ export interface Adapter {
   unavailable: AdapterLine;
 }
 
-/** One file of a proxy's configuration. */
+/**
+ * One file of a proxy's configuration. `use` is `main`, `with` the main file, or `existing`: in an existing server
+ * instead of the main file. `path` is its usual place.
+ */
 export interface AdapterFile {
   name: string;
   text: string;
+  use: string;
+  path: string;
 }
 
 /** The line that allows or blocks requests while AgentGate is unavailable, for each mode of the site. */
@@ -2229,6 +2234,14 @@ export interface SiteDrift {
   drifted: boolean;
 }
 
+/** One check. `state` is `pass`, `warn`, `fail` or `skip`; `fix` is empty if there is nothing to do. */
+export interface SiteFinding {
+  check: string;
+  state: string;
+  found: string;
+  fix: string;
+}
+
 /**
  * The checks that failed in the time range, worst first; `status` is the worst status or `ok`.
  *
@@ -2342,6 +2355,17 @@ export interface SiteSummary {
   today: Record<string, number>;
   health: SiteHealthSummary;
   degraded?: boolean;
+}
+
+/** The checks of an installation: failures first, causes before their effects. */
+export interface SiteTest {
+  origin: string;
+  items: SiteFinding[];
+}
+
+/** The origin to test: one of the site's allowed origins. */
+export interface SiteTestInput {
+  origin: string;
 }
 
 /**
@@ -2725,8 +2749,8 @@ export interface WebhookFilter {
   kinds?: DecisionKind[];
 }
 
-/** Format of decisions: one JSON object with a list, or one line per decision. */
-export type WebhookFormat = "json" | "ndjson";
+/** Format of deliveries: JSON, one line per decision, or a message for a chat or notification service. */
+export type WebhookFormat = "discord" | "json" | "matrix" | "ndjson" | "ntfy" | "slack";
 
 /** A new webhook. */
 export interface WebhookInput {

@@ -15,8 +15,11 @@ import { siteHref } from "../ui/layout";
 import { Code, CopyButton, Failure, Head, Time } from "../ui/parts";
 import { announce, toast, toastError } from "../ui/toasts";
 import { Evidence, partsOf } from "./evidence";
+import { NO_ANSWERS, ProxyFile } from "./install-proxy";
+import { InstallTest } from "./install-test";
 import { GROUPS, NAMES, proxyOf, snippets } from "./snippets";
-import { UnavailableLine, useAdapter } from "./unavailable";
+import { Suggestions } from "./suggestions";
+import { UnavailableLine } from "./unavailable";
 
 const WAIT_MS = 2000;
 
@@ -86,21 +89,11 @@ function useGate(): string {
   return set("PUBLIC_BASE_URL") || `http://${set("AGENTGATE_PUBLIC_LISTEN") ?? "…"}`;
 }
 
-function Snippets({ stack, site, secret }: { stack: string; site: SiteDetail; secret: string }) {
-  const proxy = proxyOf(stack);
-  const { data, error, reload } = useAdapter(site, proxy);
+function Snippets({ stack, site }: { stack: string; site: SiteDetail }) {
   const action = Object.keys(site.actions)[0] ?? "submit";
-  const gate = useGate();
-  if (proxy && error) return <Failure error={error} retry={reload} />;
-  const files = proxy
-    ? (data?.proxy === proxy ? data.files : []).map((file) => ({
-        name: file.name,
-        text: secret ? file.text.replaceAll(data!.placeholder, secret) : file.text,
-      }))
-    : snippets(stack, { gate, siteKey: site.siteKey, action });
   return (
     <div class="cols">
-      {files.map((file) => (
+      {snippets(stack, { gate: useGate(), siteKey: site.siteKey, action }).map((file) => (
         <Code key={file.name} {...file} />
       ))}
     </div>
@@ -163,6 +156,7 @@ export default function Install() {
   const stack = query["stack"] ?? "nginx";
   const proxy = proxyOf(stack);
   const [secret, setSecret] = useState("");
+  const [answers, setAnswers] = useState(NO_ANSWERS);
   const site = useQuery<SiteDetail>(siteKey, (signal) => api.get(`/sites/${siteKey}`, {}, signal));
   const status = useQuery<InstallStatus>(siteKey, (signal) => api.get(`/sites/${siteKey}/install`, {}, signal));
   const live = status.data?.status === "live";
@@ -250,13 +244,19 @@ export default function Install() {
               <h3>{t("install.secret")}</h3>
               <Secret site={data} secret={secret} onMade={(made) => (setSecret(made), site.reload())} />
               <h3>{t("install.put", { stack: NAMES[stack] ?? stack })}</h3>
-              <Snippets stack={stack} site={data} secret={secret} />
-              {proxy && <p class="s soft">{t(`install.unavailable.${data.mode}`)}</p>}
+              {proxy ? (
+                <ProxyFile proxy={proxy} site={data} secret={secret} answers={answers} onAnswer={setAnswers} />
+              ) : (
+                <Snippets stack={stack} site={data} />
+              )}
             </div>
           </li>
           <li class={live ? "done" : undefined} aria-current={chosen && !live ? "step" : undefined}>
             <h2>{t("install.step3")}</h2>
-            <Waiting site={data} status={status.data} />
+            <div class="stack">
+              <Waiting site={data} status={status.data} />
+              <InstallTest site={data} live={live} onDone={site.reload} />
+            </div>
           </li>
           <li aria-current={live ? "step" : undefined} class={data.mode === "enforce" ? "done" : undefined}>
             <h2>{t("install.step4")}</h2>
@@ -269,7 +269,8 @@ export default function Install() {
             ) : (
               <p class="soft">{t("install.later")}</p>
             )}
-            {proxy && <UnavailableLine site={data} proxy={proxy} />}
+            {live && <Suggestions siteKey={siteKey} enforces={data.mode === "enforce"} />}
+            {live && proxy && <UnavailableLine site={data} proxy={proxy} />}
           </li>
         </ol>
       )}

@@ -17,6 +17,7 @@ import { before, RANGES, useRange, type Range } from "../lib/range";
 import { has, t } from "../lib/words";
 import { Icon } from "../ui/icons";
 import { siteHref } from "../ui/layout";
+import { Harm } from "./overview-people";
 import { Suggestions } from "./suggestions";
 import { Bars, Card, Empty, Failure, Head, Note, RouteName, Segments, type Tone } from "../ui/parts";
 
@@ -248,16 +249,6 @@ function Lists({ analytics, siteKey, link }: { analytics: SiteAnalytics; siteKey
             total={challenges.issued || 1}
             empty=""
           />
-          <dl class="rows">
-            <div>
-              <dt>{t("overview.gaveUp")}</dt>
-              <dd>{t("overview.gaveUpN", { n: challenges.abandoned })}</dd>
-            </div>
-            <div>
-              <dt>{t("overview.failed")}</dt>
-              <dd>{t("overview.failedN", { n: challenges.failed })}</dd>
-            </div>
-          </dl>
         </div>
       </Card>
       <Card title={t("overview.seen")} lead={t("overview.counted", { n: requests })}>
@@ -301,6 +292,10 @@ export default function Overview() {
   });
   const analytics = useQuery<SiteAnalytics>(key, (signal) =>
     api.get(`/sites/${siteKey}/analytics`, { from: range.from, to: range.to }, signal),
+  );
+  const past = before(range);
+  const earlier = useQuery<SiteAnalytics>(compare ? key : null, (signal) =>
+    api.get(`/sites/${siteKey}/analytics`, { from: past.from, to: past.to }, signal),
   );
   const health = useQuery<SiteHealth>(siteKey, (signal) => api.get(`/sites/${siteKey}/health`, {}, signal));
   useEvery(range.name === "custom" ? null : REFRESH_MS, () => {
@@ -412,6 +407,7 @@ export default function Overview() {
           <Skeleton />
         )}
       </section>
+      {analytics.data && <Harm analytics={analytics.data} earlier={earlier.data} siteKey={siteKey} />}
       <Suggestions siteKey={siteKey} enforces={site?.mode === "enforce"} />
       {analytics.data ? (
         <Lists analytics={analytics.data} siteKey={siteKey} link={link} />

@@ -8,9 +8,10 @@ import { Code } from "../ui/parts";
 import { NAMES } from "./snippets";
 
 /** The files of a proxy for a site. They depend on the mode of the site. */
-export function useAdapter({ siteKey, mode }: SiteDetail, proxy: string | null) {
-  return useQuery<Adapter>(proxy && `${siteKey} ${proxy} ${mode}`, (signal) =>
-    api.get(`/sites/${siteKey}/adapters/${proxy}`, {}, signal),
+export function useAdapter({ siteKey, mode }: SiteDetail, proxy: string | null, answers: Record<string, string> = {}) {
+  const query = Object.fromEntries(Object.entries(answers).filter(([, value]) => value));
+  return useQuery<Adapter>(proxy && `${siteKey} ${proxy} ${mode} ${JSON.stringify(query)}`, (signal) =>
+    api.get(`/sites/${siteKey}/adapters/${proxy}`, query, signal),
   );
 }
 

@@ -225,8 +225,18 @@ export function CopyButton({
   );
 }
 
-/** Code with its name, and a button that copies all of it. */
-export function Code({ name, text, extra }: { name: string; text: string; extra?: ComponentChildren }) {
+/** Code with its name, and a button that copies all of it. What is in `marks` is highlighted. */
+export function Code({
+  name,
+  text,
+  extra,
+  marks,
+}: {
+  name: string;
+  text: string;
+  extra?: ComponentChildren;
+  marks?: string[];
+}) {
   return (
     <div class="code">
       <header>
@@ -236,10 +246,19 @@ export function Code({ name, text, extra }: { name: string; text: string; extra?
         <CopyButton text={text} quiet />
       </header>
       <pre tabIndex={0} role="region" aria-label={name}>
-        {text}
+        {marks ? marked(text, marks) : text}
       </pre>
     </div>
   );
+}
+
+function marked(text: string, marks: string[]): ComponentChildren[] {
+  const [mark, ...rest] = marks.filter(Boolean);
+  if (!mark) return [text];
+  return text.split(mark).flatMap((part, index) => {
+    const inner = marked(part, rest);
+    return index ? [<mark key={index}>{mark}</mark>, ...inner] : inner;
+  });
 }
 
 /** One of several, as a row of radio buttons. */

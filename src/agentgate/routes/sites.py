@@ -77,6 +77,7 @@ INSTALLATION = scoped(
     get(
         "/agent-prompt", sites.read_agent_prompt, guard=SITES_READ, media_type="text/markdown", texts=sites.PROMPT_TEXTS
     ),
+    post("/test", sites.test_site, guard=SITES_WRITE, refuses=("rate_limited",)),
     get("/adapters/{proxy}", sites.read_adapter, guard=SITES_READ, refuses=("not_found", "invalid_filter")),
 )
 

@@ -66,9 +66,10 @@ from agentgate.server.worker_board import WorkerBoard, open_board
 from agentgate.sites import wiring as sites
 from agentgate.sites.customers.endpoints import Invitations
 from agentgate.sites.editing import name_own_site
-from agentgate.sites.records import AdapterWriter
+from agentgate.sites.records import AdapterWriter, Examiner
 from agentgate.sites.rules.explanations import with_explanation
 from agentgate_tools.adapters.texts import AdapterTexts
+from agentgate_tools.doctor.examiner import DoctorExaminer
 
 # Long enough for a proxy's next readiness probe to see that this one is going away.
 NOTICE_S = 1.0
@@ -366,6 +367,7 @@ class Application:
         return {
             Store: store,
             AdapterWriter: AdapterTexts(settings),
+            Examiner: DoctorExaminer(settings, self.clock),
             InstallationReader: self._installation,
             Invitations: Invitations(self.people.messenger, self.people.link_urls),
             Keyring: self.keyring,

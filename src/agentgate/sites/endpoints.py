@@ -6,10 +6,13 @@ from agentgate.events.health_records import InstallStatus, SiteHealth
 from agentgate.http.call import Call, SiteCall
 from agentgate.http.paging import list_pages
 from agentgate.http.replies import Reply, Text
+from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.cursors import Cursors, Position
 from agentgate.lib.database import Store
 from agentgate.lib.enums import ActorKind
+from agentgate.lib.errors import Refused
 from agentgate.lib.keyring import Keyring
+from agentgate.lib.limiter import Limiter, Window
 from agentgate.people.identity.links import LinkUrls
 from agentgate.sites import editing
 from agentgate.sites.detail import (
@@ -24,6 +27,7 @@ from agentgate.sites.records import (
     Adapter,
     AdapterQuery,
     AdapterWriter,
+    Examiner,
     MoveInput,
     OwnSiteInput,
     SiteChange,
@@ -32,12 +36,17 @@ from agentgate.sites.records import (
     SiteList,
     SitesQuery,
     SiteSummary,
+    SiteTest,
+    SiteTestInput,
 )
 from agentgate.sites.repository import ActivityStore, SiteFilter, SiteHealthStore, SiteStores
 
 MARKDOWN = "text/markdown; charset=utf-8"
 # The description in the API documents.
 PROMPT_TEXTS = {"text/markdown": "Instructions for a coding agent that protects a form of this site, in Markdown"}
+
+# Each test is about forty requests to an address of the caller's choice.
+TESTS = Window("site-test", 6, MINUTE_MS)
 
 
 async def list_sites(
@@ -141,6 +150,22 @@ async def read_adapter(call: SiteCall, query: AdapterQuery, store: Store[SiteSto
     """Read a proxy's configuration for the site. It never contains a secret.
 
     `upstream` is the address of the site's own server. `origin` is one of the site's origins. Default: the first.
+    `listen` is the proxy's port or address. Default: the usual one.
     """
     site = await store.read.sites.get_site(call.site_key, account_id=call.actor.account_id)
     return writer.write(call.params["proxy"], site, query)
+
+
+async def test_site(
+    call: SiteCall, body: SiteTestInput, store: Store[SiteStores], examiner: Examiner, limiter: Limiter
+) -> SiteTest:
+    """Test the site's installation: reachability, adapter, secret, clock and exposed paths.
+
+    AgentGate sends about 40 requests to one of the site's origins, at a public address only. Hosts in
+    `AGENTGATE_SITE_PRIVATE_HOSTS` may have private addresses. `agentgate doctor` has more checks.
+    """
+    site = await store.read.sites.get_site(call.site_key, account_id=call.actor.account_id)
+    if body.origin not in site.allowed_origins:
+        raise Refused("invalid_request", "origin must be one of the site's allowed origins.")
+    await limiter.require(TESTS, call.account_id, "Sites can be tested six times a minute. Try again in a minute.")
+    return SiteTest(origin=body.origin, items=await examiner.examine(body.origin))

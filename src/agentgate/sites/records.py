@@ -234,17 +234,21 @@ class MoveInput(Input, frozen=True, kw_only=True):
 
 
 class AdapterQuery(Query, frozen=True, kw_only=True):
-    """Where the site's own server listens, and which of its origins is meant."""
+    """Where the site's own server and the proxy listen, and which of the site's origins is meant."""
 
     upstream: str | UnsetType = UNSET
     origin: str | UnsetType = UNSET
+    listen: str | UnsetType = UNSET
 
 
 class AdapterFile(Record, frozen=True, kw_only=True):
-    """One file of a proxy's configuration."""
+    """One file of a proxy's configuration. `use` is `main`, `with` the main file, or `existing`: in an existing server
+    instead of the main file. `path` is its usual place."""
 
     name: str
     text: str
+    use: str
+    path: str
 
 
 class AdapterLine(Record, frozen=True, kw_only=True):
@@ -271,4 +275,34 @@ class AdapterWriter(Protocol):
 
     def write(self, proxy: str, site: Site, query: AdapterQuery) -> Adapter:
         """Return the files; refuse values that cannot be written into them."""
+        ...
+
+
+class SiteTestInput(Input, frozen=True, kw_only=True):
+    """The origin to test: one of the site's allowed origins."""
+
+    origin: str
+
+
+class SiteFinding(Record, frozen=True, kw_only=True):
+    """One check. `state` is `pass`, `warn`, `fail` or `skip`; `fix` is empty if there is nothing to do."""
+
+    check: str
+    state: str
+    found: str
+    fix: str
+
+
+class SiteTest(Record, frozen=True, kw_only=True):
+    """The checks of an installation: failures first, causes before their effects."""
+
+    origin: str
+    items: list[SiteFinding]
+
+
+class Examiner(Protocol):
+    """Tests an installation from the service's host."""
+
+    async def examine(self, origin: str) -> list[SiteFinding]:
+        """Return the findings; reject the call while too many tests run."""
         ...

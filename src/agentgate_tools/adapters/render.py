@@ -23,6 +23,15 @@ FILES = {
     "traefik": ("agentgate.yml",),
     "envoy": ("envoy.yml",),
 }
+# Usual path of each main file.
+PLACES = {
+    "nginx": "/etc/nginx/conf.d/agentgate.conf",
+    "caddy": "/etc/caddy/Caddyfile",
+    "haproxy": "/etc/haproxy/agentgate.cfg",
+    "apache": "/etc/apache2/sites-available/agentgate.conf",
+    "traefik": "/etc/traefik/dynamic/agentgate.yml",
+    "envoy": "/etc/envoy/envoy.yaml",
+}
 LISTEN = {"nginx": "80", "caddy": "", "haproxy": ":80", "apache": "80", "traefik": "", "envoy": "0.0.0.0:80"}
 # Proxies whose files terminate TLS with a certificate. Caddy obtains its own.
 WITH_CERTIFICATE = ("nginx", "haproxy", "apache")
@@ -84,6 +93,12 @@ def file_name(proxy: str, file: str | None) -> str:
     if file is not None and file not in files:
         raise AdapterRefused(f"the adapter for {proxy} has no file {file!r}; it has {', '.join(files)}")
     return file or files[0]
+
+
+def place_of(proxy: str, file: str) -> str:
+    """Return the usual path of a proxy's file."""
+    main = PLACES[proxy]
+    return main if file == FILES[proxy][0] else f"/etc/{main.split('/')[2]}/{file}"
 
 
 def render(proxy: str, installation: Installation, file: str | None = None) -> str:

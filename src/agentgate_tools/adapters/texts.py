@@ -10,10 +10,12 @@ from agentgate.sites.records import Adapter, AdapterFile, AdapterLine, AdapterQu
 from agentgate_tools.adapters.render import (
     EXAMPLE,
     FILES,
+    INCLUDES,
     ON_SOCKET,
     PLACEHOLDER_SECRET,
     AdapterRefused,
     Installation,
+    place_of,
     render,
     unavailable_line,
 )
@@ -36,11 +38,24 @@ class AdapterTexts:
             service=listener_for_proxies(self._settings, proxy),
             origin=_first(query.origin, site.allowed_origins),
             upstream=EXAMPLE.upstream if isinstance(query.upstream, UnsetType) else query.upstream,
+            listen="" if isinstance(query.listen, UnsetType) else query.listen,
             mode=site.mode.value,
             prices=read_policy(site.agent_policy).has_prices,
         )
         try:
-            files = [AdapterFile(name=name, text=render(proxy, installation, name)) for name in FILES[proxy]]
+            files = [
+                AdapterFile(
+                    name=name,
+                    text=render(proxy, installation, name),
+                    use="main"
+                    if name == FILES[proxy][0]
+                    else "existing"
+                    if name in INCLUDES.get(proxy, ())
+                    else "with",
+                    path=place_of(proxy, name),
+                )
+                for name in FILES[proxy]
+            ]
         except AdapterRefused as refused:
             raise Refused("invalid_filter", f"The adapter's configuration cannot be generated: {refused}.") from None
         line = AdapterLine(**unavailable_line(proxy, installation)._asdict())

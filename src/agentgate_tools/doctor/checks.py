@@ -123,6 +123,11 @@ def check_exposure(installation: Installation) -> Iterator[Finding]:
         yield failed("admin-routes", f"the site exposes the admin listener at {', '.join(admin_paths)}", fix)
     else:
         yield passed("admin-routes", "the site does not expose the admin listener")
+
+
+def check_listeners(installation: Installation) -> Iterator[Finding]:
+    """Check whether AgentGate is reachable without the proxy."""
+    site = installation.site
     if installation.ports is None and is_loopback(site.host):
         yield skipped(
             "listeners", "the site is on this machine", "Run the doctor from another machine, or give --port."

@@ -9,6 +9,7 @@ from agentgate_tools.doctor.checks import (
     check_exposure,
     check_gate,
     check_leaks,
+    check_listeners,
     check_transport,
 )
 from agentgate_tools.doctor.feed_checks import check_feeds
@@ -33,7 +34,8 @@ OF_ADAPTERS = (b"Try again in a moment", b"service_unavailable")
 FIRST = ("reachable", "secret", "gate", "application", "clock", "origin", "own-paths")
 
 
-def _reachable(home: Asked) -> Finding:
+def check_reachable(home: Asked) -> Finding:
+    """Report the response to the first request."""
     if home.reason in CHALLENGES:
         return passed("reachable", f"the site responds, and challenges this client ({home.status} {home.reason})")
     if home.reason:
@@ -42,7 +44,7 @@ def _reachable(home: Asked) -> Finding:
     return passed("reachable", f"the site responds ({home.status})")
 
 
-def _application(home: Asked) -> Finding:
+def check_application(home: Asked) -> Finding:
     """Look whether the application behind the proxy responds. A challenge of the gateway hides it."""
     if home.reason:
         return skipped("application", "the gateway responds for it", "Run the doctor from an allowed IP address.")
@@ -70,8 +72,8 @@ def examine(installation: Installation) -> list[Finding]:
     except NoAnswer as silent:
         return [failed("reachable", f"no response: {silent}", _how_to_reach(site, str(silent)))]
     findings = [
-        _reachable(home),
-        _application(home),
+        check_reachable(home),
+        check_application(home),
         *check_transport(installation, home),
         *check_gate(installation),
         *check_seen(installation, home),
@@ -79,6 +81,7 @@ def examine(installation: Installation) -> list[Finding]:
         check_forged_headers(installation),
         *check_protected_route(installation),
         *check_exposure(installation),
+        *check_listeners(installation),
         check_leaks(home, refused),
         check_feeds(installation, home),
         check_robots(installation),

@@ -1,6 +1,6 @@
 """Checks of what the adapter tells the gate: the secret, the site's origin, the visitor's address, and the time."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from urllib.parse import urlsplit
 
 import msgspec
@@ -23,6 +23,7 @@ OWN_ADDRESS = (
     "Configure the adapter to send the connection's IP address; behind another proxy, trust only that proxy's "
     "addresses, as the adapter's page describes."
 )
+FORWARD = "Forward /.agentgate/ to AgentGate with the headers of the gateway check."
 NOT_TOLD = "AgentGate does not report what the adapter sends"
 
 
@@ -63,16 +64,22 @@ def ask_seen(site: Site, *headers: tuple[str, str], source: str | None = None) -
 
 def check_seen(installation: Installation, home: Asked) -> Iterator[Finding]:
     """Look at everything that the adapter tells the gate."""
+    told = yield from check_told(installation, home)
+    if told.seen is None:
+        for check in ("visitor-address", "visitors-apart"):
+            yield skipped(check, NOT_TOLD, FORWARD)
+        return
+    yield _visitor_address(installation.site, home)
+    yield _visitors_apart(installation.site, home, told.seen)
+
+
+def check_told(installation: Installation, home: Asked) -> Generator[Finding, None, Told]:
+    """Check the secret, the clocks and the origin."""
     told = ask_seen(installation.site)
     yield _secret(told)
     yield check_clock(installation, home, told.seen)
-    if told.seen is None:
-        for check in ("origin", "visitor-address", "visitors-apart"):
-            yield skipped(check, NOT_TOLD, "Forward /.agentgate/ to AgentGate with the headers of the gateway check.")
-        return
-    yield _origin(installation.site, told.seen)
-    yield _visitor_address(installation.site, home)
-    yield _visitors_apart(installation.site, home, told.seen)
+    yield skipped("origin", NOT_TOLD, FORWARD) if told.seen is None else _origin(installation.site, told.seen)
+    return told
 
 
 def _secret(told: Told) -> Finding:

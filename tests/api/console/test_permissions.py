@@ -29,6 +29,7 @@ NEEDS = {
     "POST /v1/console/sites/{siteKey}/credentials": "sites:write",
     "POST /v1/console/sites/{siteKey}/credentials/{credId}/rotate": "sites:write",
     "POST /v1/console/sites/{siteKey}/credentials/{credId}/revoke": "sites:write",
+    "POST /v1/console/sites/{siteKey}/test": "sites:write",
     "GET /v1/console/sites/{siteKey}/rules": "sites:read",
     "PUT /v1/console/sites/{siteKey}/rules": "sites:write",
     "POST /v1/console/sites/{siteKey}/rules/validate": "sites:read",

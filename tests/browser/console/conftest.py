@@ -25,6 +25,7 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
             "AGENTGATE_PUBLIC_LISTEN": "127.0.0.1:0",
             "AGENTGATE_ADMIN_LISTEN": "127.0.0.1:0",
             "AGENTGATE_ADMIN_KEY": ADMIN_KEY,
+            "AGENTGATE_SITE_PRIVATE_HOSTS": "localhost",
         }
     )
     with running_service(settings, SystemClock()) as service:

@@ -25,6 +25,7 @@ import { toast, toastError } from "../../ui/toasts";
 import { DataTable } from "../../ui/table";
 
 const REFRESH_MS = 10_000;
+const FORMATS = ["json", "ndjson", "slack", "discord", "matrix", "ntfy"];
 const EVENTS = ["decisions", "health"] as const;
 const OUTCOMES: Outcome[] = ["allow", "challenge", "block", "drop"];
 const TONES: Record<Webhook["status"], Tone | undefined> = { ok: "allow", failing: "block", paused: undefined };
@@ -102,11 +103,13 @@ function Deliveries({ siteKey, hook }: { siteKey: string; hook: Webhook }) {
  */
 function read(form: FormData, before?: Webhook): Record<string, unknown> {
   const outcomes = form.getAll("outcome");
+  const format = String(form.get("format"));
   const { kinds } = before?.filter ?? {};
   return {
     url: String(form.get("url")).trim(),
-    events: form.getAll("event"),
-    format: form.get("format"),
+    // Messages are sent for health changes only.
+    events: FORMATS.indexOf(format) > 1 ? ["health"] : form.getAll("event"),
+    format,
     filter: { ...(kinds && { kinds }), ...(outcomes.length && outcomes.length < OUTCOMES.length && { outcomes }) },
   };
 }
@@ -155,10 +158,8 @@ function Fields({ hook }: { hook?: Webhook }) {
         id="format"
         label={t("hook.format")}
         value={hook?.format ?? "json"}
-        options={[
-          { value: "json", label: t("hook.json") },
-          { value: "ndjson", label: t("hook.ndjson") },
-        ]}
+        options={FORMATS.map((value) => ({ value, label: t(`hook.${value}`) }))}
+        help={t("hook.formatHelp")}
       />
     </>
   );

@@ -161,7 +161,9 @@ class Push:
         """Make the next delivery to a webhook; return it with its new progress, or None when it has to wait."""
         progress = live.webhook.progress
         if progress.health_id is not None and progress.health_body is not None:
-            return await self._deliver(live, health_message(progress.health_id, progress.health_body))
+            return await self._deliver(
+                live, health_message(live.webhook.format, progress.health_id, progress.health_body)
+            )
         if WebhookEvent.DECISIONS in live.webhook.events:
             return await self._tell_decisions(live)
         return None

@@ -5,6 +5,7 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from agentgate.events.webhooks.payloads import CHATS
 from agentgate.events.webhooks.progress import last_id_before, new_progress, resumed, rewritten, with_health_seen
 from agentgate.events.webhooks.records import (
     EVERYTHING,
@@ -47,6 +48,11 @@ def check_url(outbound: Outbound, url: str) -> None:
         raise Refused("invalid_request", f"url {failed.reason}.") from None
 
 
+def _check_format(webhook: StoredWebhook) -> None:
+    if webhook.format in CHATS and WebhookEvent.DECISIONS in webhook.events:
+        raise Refused("invalid_request", f'events must be ["health"] for the format {webhook.format}.')
+
+
 async def create(stores: WebhookStores, call: SiteCall, body: WebhookInput, sealer: Sealer) -> WebhookSecret:
     """Make a webhook, unless the site has all it may have."""
     await stores.webhooks.lock_site(call.site_id)
@@ -67,6 +73,7 @@ async def create(stores: WebhookStores, call: SiteCall, body: WebhookInput, seal
         created_ms=call.now,
         progress=new_progress(call.now),
     )
+    _check_format(made)
     await stores.webhooks.add_webhook(made)
     shown = show(made, call)
     await _record(stores, call, Action.WEBHOOK_CREATE, shown, {"url": shown.url, "events": shown.events})
@@ -78,6 +85,7 @@ async def change(stores: WebhookStores, call: SiteCall, webhook_id: str, body: W
     await stores.webhooks.lock_site(call.site_id)
     before = await get(stores, call.site_id, webhook_id)
     after = _changed(before, body, call)
+    _check_format(after)
     if body.enabled is True or after.url != before.url:
         after = replace(after, progress=resumed(after.progress, call.now))
     if after != before:

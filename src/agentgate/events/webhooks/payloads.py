@@ -1,7 +1,10 @@
 """The bodies of deliveries: decisions, a change of health, a sample. They are signed and sent elsewhere."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from agentgate.events.decision_ids import write_id
@@ -44,6 +47,41 @@ class HealthBody(Record, frozen=True, kw_only=True):
     checks: Sequence[FailedCheck]
 
 
+class _NotedHealth(Struct, frozen=True, rename="camel"):
+    site_key: str
+    status: str
+    previous: str
+    checks: list[dict[str, Any]]
+
+
+def _slack(text: str) -> tuple[bytes, str]:
+    # Slack reads <...> as links and mentions.
+    return to_json({"text": escape(text, quote=False)}), JSON
+
+
+def _discord(text: str) -> tuple[bytes, str]:
+    return to_json({"content": text[:DISCORD_CHARACTERS], "allowed_mentions": {"parse": []}}), JSON
+
+
+def _matrix(text: str) -> tuple[bytes, str]:
+    return to_json({"text": text, "html": escape(text).replace("\n", "<br>"), "username": "AgentGate"}), JSON
+
+
+def _ntfy(text: str) -> tuple[bytes, str]:
+    return text.encode()[:NTFY_BYTES].decode(errors="ignore").encode(), "text/plain; charset=utf-8"
+
+
+DISCORD_CHARACTERS = 2_000
+# Longer messages become attachments.
+NTFY_BYTES = 4_000
+CHATS: Mapping[WebhookFormat, Callable[[str], tuple[bytes, str]]] = {
+    WebhookFormat.SLACK: _slack,
+    WebhookFormat.DISCORD: _discord,
+    WebhookFormat.MATRIX: _matrix,
+    WebhookFormat.NTFY: _ntfy,
+}
+
+
 def decisions_message(
     live: LiveWebhook, decisions: Sequence[Decision], explain: Callable[[Decision], Decision]
 ) -> WebhookMessage:
@@ -74,14 +112,26 @@ def sample_message(webhook: StoredWebhook, site_key: str, now_ms: int) -> Webhoo
     return _message(webhook, DeliveryKind.TEST, site_key, [sample], delivery_id=new_delivery_id())
 
 
-def health_message(delivery_id: str, body: bytes) -> WebhookMessage:
+def health_message(format_: WebhookFormat, delivery_id: str, body: bytes) -> WebhookMessage:
     """Return the delivery of a change of health that was noted."""
-    return WebhookMessage(id=delivery_id, kind=DeliveryKind.HEALTH, items=1, body=body)
+    if format_ not in CHATS:
+        return WebhookMessage(id=delivery_id, kind=DeliveryKind.HEALTH, items=1, body=body)
+    health = msgspec.json.decode(body, type=_NotedHealth)
+    lines = [f"{health.site_key}: health changed from {health.previous} to {health.status}"]
+    lines += [check["message"] for check in health.checks]
+    return _chat_message(format_, DeliveryKind.HEALTH, delivery_id, "\n".join(lines))
+
+
+def _chat_message(format_: WebhookFormat, kind: DeliveryKind, delivery_id: str, text: str) -> WebhookMessage:
+    body, media_type = CHATS[format_](text)
+    return WebhookMessage(id=delivery_id, kind=kind, items=1, body=body, media_type=media_type)
 
 
 def _message(
     webhook: StoredWebhook, kind: DeliveryKind, site_key: str, decisions: Sequence[Decision], *, delivery_id: str
 ) -> WebhookMessage:
+    if webhook.format in CHATS:
+        return _chat_message(webhook.format, kind, delivery_id, f"{site_key}: test message of AgentGate")
     if webhook.format is WebhookFormat.NDJSON:
         body = write_ndjson(decisions)
         return WebhookMessage(id=delivery_id, kind=kind, items=len(decisions), body=body, media_type=NDJSON)

@@ -22,10 +22,14 @@ class WebhookEvent(StrEnum):
 
 
 class WebhookFormat(StrEnum):
-    """Format of decisions: one JSON object with a list, or one line per decision."""
+    """Format of deliveries: JSON, one line per decision, or a message for a chat or notification service."""
 
     JSON = "json"
     NDJSON = "ndjson"
+    SLACK = "slack"
+    DISCORD = "discord"
+    MATRIX = "matrix"
+    NTFY = "ntfy"
 
 
 class WebhookStatus(StrEnum):

@@ -8,14 +8,15 @@ import asyncio
 import re
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import cached_property, partial
 from ipaddress import ip_address
+from typing import Any
 from urllib.parse import urlsplit
 
 import h11
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from agentgate.http.outbound.public_address import is_public
 
@@ -38,6 +39,7 @@ _PORTS = {"https": 443, "http": 80}
 
 # From a host and a port to addresses.
 Resolve = Callable[[str, int], Awaitable[list[str]]]
+Headers = Sequence[tuple[str, str]]
 # From an address and a port to a socket that is connected to it.
 Dial = Callable[[str, int], Awaitable[socket.socket]]
 
@@ -76,10 +78,15 @@ class OutboundAnswer(Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str]
     body: bytes
     complete: bool
+    # The address that answered, and the certificate that was verified; empty without TLS.
+    peer: str = ""
+    certificate: Mapping[str, Any] = {}
 
 
 class Outbound:
-    """Makes such requests. `private_hosts` may have any address, and are the only ones that may be asked in clear."""
+    """Makes such requests. `private_hosts` may have any address; others need https."""
+
+    _has_port_80 = False
 
     def __init__(
         self,
@@ -103,7 +110,7 @@ class Outbound:
         target = read_target(url)
         if target.host in self._private_hosts:
             return target
-        if target.scheme != "https":
+        if target.scheme != "https" and not (self._has_port_80 and target.port == _PORTS["http"]):
             raise OutboundFailed("must start with https://")
         if _is_literal(target.name) and not is_public(target.name):
             raise OutboundFailed("must resolve to a public address")
@@ -111,11 +118,11 @@ class Outbound:
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> OutboundAnswer:
         """Send a body and return the answer, whatever its status; raise OutboundFailed when there is none."""
-        return await self._ask("POST", url, headers, body=body)
+        return await self.ask("POST", url, _usual(headers, body), body)
 
     async def get(self, url: str, headers: Mapping[str, str]) -> OutboundAnswer:
         """Fetch a URL and return the answer, whatever its status; raise OutboundFailed when there is none."""
-        return await self._ask("GET", url, headers, body=b"")
+        return await self.ask("GET", url, _usual(headers))
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
@@ -124,16 +131,26 @@ class Outbound:
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         return context
 
-    async def _ask(self, method: str, url: str, headers: Mapping[str, str], *, body: bytes) -> OutboundAnswer:
+    async def ask(self, method: str, url: str, headers: Headers, body: bytes = b"") -> OutboundAnswer:
+        """Send exactly these headers after `Host`; raise OutboundFailed without a response."""
         target = self.check(url)
         try:
             async with asyncio.timeout(self._whole_s):
                 reader, writer = await self._connect(target)
                 try:
                     connection = h11.Connection(h11.CLIENT)
-                    writer.write(_written(connection, _request(method, target, headers, body=body), body))
+                    request = h11.Request(
+                        method=method, target=target.path, headers=[("Host", target.authority), *headers]
+                    )
+                    writer.write(_written(connection, request, body))
                     # Not drained first: a server may well answer, say 413, without having read the whole body.
-                    return await _read_answer(reader, connection, most_bytes=self._most_read_bytes)
+                    answer = await _read_answer(reader, connection, most_bytes=self._most_read_bytes)
+                    tls = writer.get_extra_info("ssl_object")
+                    return structs.replace(
+                        answer,
+                        peer=str(writer.get_extra_info("peername")[0]),
+                        certificate=tls.getpeercert() if tls else {},
+                    )
                 finally:
                     # Closing in good form would wait for the other side, which may never answer.
                     writer.transport.abort()
@@ -185,6 +202,12 @@ class Outbound:
         except BaseException:
             connected.close()
             raise
+
+
+class SiteOutbound(Outbound):
+    """Makes requests to sites, which may also use HTTP on port 80."""
+
+    _has_port_80 = True
 
 
 def read_target(url: str) -> Target:
@@ -241,13 +264,13 @@ async def connect(address: str, port: int) -> socket.socket:
     return made
 
 
-def _request(method: str, target: Target, headers: Mapping[str, str], *, body: bytes) -> h11.Request:
-    sent = {"user-agent": USER_AGENT, **headers, "host": target.authority}
+def _usual(headers: Mapping[str, str], body: bytes | None = None) -> Headers:
+    sent = {"user-agent": USER_AGENT, **headers}
     # One request, one connection, no encoding: a few compressed bytes could expand to gigabytes.
     sent |= {"accept-encoding": "identity", "connection": "close"}
-    if method == "POST":
+    if body is not None:
         sent["content-length"] = str(len(body))
-    return h11.Request(method=method, target=target.path, headers=list(sent.items()))
+    return list(sent.items())
 
 
 def _written(connection: h11.Connection, request: h11.Request, body: bytes) -> bytes:

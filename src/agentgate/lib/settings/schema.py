@@ -18,25 +18,6 @@ from msgspec.structs import fields as struct_fields
 from agentgate.lib.settings import values
 from agentgate.lib.settings.values import ListenAddress, Network, Unfit, ValueKind
 
-PAGE = """\
-# Settings
-
-This page is generated from `src/agentgate/lib/settings/schema.py`: `agentgate check-config --page > docs/settings.md`.
-
-A setting is an environment variable or a line of `agentgate.toml` (in the working directory, or the file of
-`--config`) under its lower-case name without `AGENTGATE_`: `workers = 2`. The environment takes precedence. Lists have
-commas between their items, or are TOML lists. Unknown names are errors, and all problems are reported together.
-
-To keep a secret in a file, give its path instead: {secrets}.
-
-`agentgate check-config` prints the effective settings and their sources, with secrets hidden.
-
-| Name | Meaning | Default | Accepted |
-| --- | --- | --- | --- |
-{rows}
-"""
-
-
 PREFIX = "AGENTGATE_"
 FILE_SUFFIX = "_FILE"
 DEFAULT_TOML = Path("agentgate.toml")
@@ -204,6 +185,13 @@ class Settings(Struct, frozen=True, kw_only=True):
             "Hosts to which webhooks may be sent over HTTP or to private addresses. Default: none",
         ),
     ] = ()
+    site_private_hosts: Annotated[
+        tuple[str, ...],
+        Setting(
+            values.hosts(),
+            "Hosts of sites that AgentGate may request over HTTP or at private addresses, to test them. Default: none",
+        ),
+    ] = ()
     log_format: Annotated[str, Setting(values.choice("json", "console"), "Log format")] = "json"
     log_level: Annotated[
         str, Setting(values.choice("debug", "info", "warning", "error"), "Minimum severity of log lines")
@@ -345,21 +333,6 @@ def describe(settings: Settings) -> list[Described]:
         source = sources.get(entry.field, "default" if value == entry.default else "program")
         rows.append(Described(entry.variable, entry.setting.kind.show(value), source, entry.setting.meaning))
     return rows
-
-
-def settings_page() -> str:
-    """Return the Markdown page that lists the settings, `docs/settings.md`."""
-    rows = [
-        f"| `{entry.variable}` | {entry.setting.meaning} | {_shown_default(entry)} | {entry.setting.kind.right} |"
-        for entry in settings_table()
-    ]
-    secrets = ", ".join(f"`{entry.variable}{FILE_SUFFIX}`" for entry in settings_table() if entry.setting.secret)
-    return PAGE.format(rows="\n".join(rows), secrets=secrets)
-
-
-def _shown_default(entry: SettingRow) -> str:
-    shown = entry.setting.kind.show(entry.default)
-    return f"`{shown}`" if shown else "empty"
 
 
 def _given_in_environment(

@@ -7,7 +7,8 @@ from typing import Annotated
 import apsw
 
 from agentgate import __version__
-from agentgate.lib.settings.schema import Settings, describe, settings_page
+from agentgate.lib.settings.page import settings_page
+from agentgate.lib.settings.schema import Settings, describe
 from agentgate_tools.commands.command import CommandAnswer, PrintedTable
 from agentgate_tools.commands.parameters import Option
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from agentgate.lib.settings.page import settings_page
 from agentgate.lib.settings.schema import (
     Settings,
     SettingsRefused,
     describe,
     read_process_settings,
     read_settings,
-    settings_page,
     settings_table,
 )
 from agentgate.lib.settings.values import ListenAddress

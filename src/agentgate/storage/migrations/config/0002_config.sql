@@ -289,7 +289,7 @@ CREATE TABLE webhook (
     account_id TEXT NOT NULL,
     url TEXT NOT NULL,
     events TEXT NOT NULL,
-    format TEXT NOT NULL CHECK (format IN ('json', 'ndjson')),
+    format TEXT NOT NULL CHECK (format IN ('json', 'ndjson', 'slack', 'discord', 'matrix', 'ntfy')),
     filter TEXT NOT NULL,
     enabled INTEGER NOT NULL,
     secret BYTEA NOT NULL,

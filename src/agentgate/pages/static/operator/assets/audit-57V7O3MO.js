@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-L53ZHWMW.js";import"./chunk-JTFXWDZD.js";import"./chunk-BRJTMVPD.js";import"./chunk-3W3K2SZF.js";import"./chunk-BI2RJL2F.js";import"./chunk-OJSD44WB.js";import"./chunk-XQA72OTN.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};

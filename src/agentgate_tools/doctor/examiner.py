@@ -1,0 +1,110 @@
+"""The doctor's checks inside the service, with requests to public addresses only."""
+
+import asyncio
+import ssl
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from agentgate.http.outbound.client import OutboundFailed, SiteOutbound
+from agentgate.lib.clock import Clock
+from agentgate.lib.errors import Refused
+from agentgate.lib.settings.schema import Settings
+from agentgate.sites.records import SiteFinding
+from agentgate_tools.doctor.asking import USUAL, Asked, Headers, NoAnswer, Site
+from agentgate_tools.doctor.checks import (
+    SCANNER,
+    Installation,
+    check_exposure,
+    check_gate,
+    check_leaks,
+    check_transport,
+)
+from agentgate_tools.doctor.examine import by_cause, check_application, check_reachable
+from agentgate_tools.doctor.findings import Finding, failed
+from agentgate_tools.doctor.seen_checks import check_told
+
+# Concurrent tests in a worker, and the longest duration of one.
+AT_ONCE = 4
+WHOLE_S = 15.0
+NOT_REACHED = (
+    "Check the site's address and its DNS. For a host with a private address, an operator can add it to "
+    "AGENTGATE_SITE_PRIVATE_HOSTS; or run `agentgate doctor` where the site is reachable."
+)
+
+
+class GuardedSite(Site):
+    """Sends requests through the service's event loop, from another thread."""
+
+    def __init__(self, url: str, outbound: SiteOutbound, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(url)
+        self._outbound, self._loop = outbound, loop
+        self._ends_s = time.monotonic() + WHOLE_S
+
+    def ask(
+        self, method: str, path: str, *, headers: Headers = (), body: bytes = b"", source: str | None = None
+    ) -> Asked:
+        """Send a request to the checked address; the service has one source address only."""
+        del source
+        given = {name.lower() for name, _ in headers}
+        sent = [*(each for each in USUAL if each[0].lower() not in given), *headers, ("Connection", "close")]
+        sent += [("Content-Length", str(len(body)))] if body or method == "POST" else []
+        asked = asyncio.run_coroutine_threadsafe(
+            self._outbound.ask(method, f"{self.origin}{path}", sent, body), self._loop
+        )
+        try:
+            answer = asked.result(max(0.0, self._ends_s - time.monotonic()))
+        except OutboundFailed as reason:
+            raise NoAnswer(reason.reason) from None
+        except TimeoutError:
+            asked.cancel()
+            raise NoAnswer(f"the test took more than {WHOLE_S:g} seconds") from None
+        begins, ends = (answer.certificate.get(name) for name in ("notBefore", "notAfter"))
+        return Asked(
+            status=answer.status,
+            headers=tuple(answer.headers.items()),
+            body=answer.body,
+            certificate_begins_s=ssl.cert_time_to_seconds(begins) if begins else 0.0,
+            certificate_ends_s=ssl.cert_time_to_seconds(ends) if ends else 0.0,
+            peer=answer.peer,
+        )
+
+
+class DoctorExaminer:
+    """Implements Examiner."""
+
+    def __init__(self, settings: Settings, clock: Clock, outbound: SiteOutbound | None = None) -> None:
+        self._outbound = outbound or SiteOutbound(frozenset(settings.site_private_hosts))
+        self._clock = clock
+        # Name lookups use the event loop's default threads.
+        self._threads = ThreadPoolExecutor(AT_ONCE, "site-test")
+        self._running = 0
+
+    async def examine(self, origin: str) -> list[SiteFinding]:
+        """Return the findings; reject the call while AT_ONCE tests run."""
+        if self._running == AT_ONCE:
+            raise Refused("rate_limited", "Other sites are being tested. Try again in a minute.")
+        loop = asyncio.get_running_loop()
+        site = GuardedSite(origin, self._outbound, loop)
+        self._running += 1
+        try:
+            found = await loop.run_in_executor(self._threads, lambda: by_cause(list(self._findings(site))))
+        finally:
+            self._running -= 1
+        return [SiteFinding(check=each.check, state=each.state, found=each.found, fix=each.fix) for each in found]
+
+    def _findings(self, site: Site) -> Iterator[Finding]:
+        installation = Installation(site=site, clock=self._clock)
+        try:
+            home = site.ask("GET", "/")
+            refused = site.ask("GET", "/", headers=[("User-Agent", SCANNER)])
+        except NoAnswer as silent:
+            yield failed("reachable", f"no response: {silent}", NOT_REACHED)
+            return
+        yield check_reachable(home)
+        yield check_application(home)
+        yield from check_transport(installation, home)
+        yield from check_gate(installation)
+        yield from check_told(installation, home)
+        yield from check_exposure(installation)
+        yield check_leaks(home, refused)

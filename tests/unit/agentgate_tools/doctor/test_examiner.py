@@ -1,0 +1,134 @@
+"""Hosts, ports and time limits of the console's test of a site."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from agentgate.http.outbound.client import SiteOutbound, connect
+from agentgate.lib.clock import SystemClock
+from agentgate.lib.errors import Refused
+from agentgate.lib.settings.schema import Settings
+from agentgate.sites.records import SiteFinding
+from agentgate_tools.doctor import examiner as examining
+from agentgate_tools.doctor.examiner import AT_ONCE, DoctorExaminer
+from tests.support.http_receiver import Answering, Receiver, receiver
+
+pytestmark = pytest.mark.anyio
+SETTINGS = Settings(site_private_hosts=("localhost",))
+PRIVATE = (
+    "http://127.0.0.1",
+    "https://10.0.0.1",
+    "http://169.254.169.254",
+    "http://[::1]",
+    "http://[::ffff:127.0.0.1]",
+    "https://100.100.100.200",
+)
+
+
+@pytest.fixture
+def site() -> Iterator[Receiver]:
+    with receiver() as running:
+        yield running
+
+
+async def examined(origin: str, settings: Settings = SETTINGS, **outbound: Any) -> list[SiteFinding]:
+    made = SiteOutbound(frozenset(settings.site_private_hosts), **outbound)
+    return await DoctorExaminer(settings, SystemClock(), made).examine(origin)
+
+
+async def test_a_site_on_an_allowed_private_host_gets_the_checks(site: Receiver) -> None:
+    site.answer = lambda _request: Answering(body=b"<h1>Shop</h1>", headers=(("content-type", "text/html"),))
+
+    found = {each.check: each for each in await examined(site.url(path=""))}
+
+    assert found["application"].state == "pass"
+    assert "no sign that the site is behind AgentGate" in found["gate"].found
+    assert found["gate"].state == "fail"
+    assert {"own-paths", "secret", "clock", "exposure", "admin-routes", "leaks"} <= set(found)
+    assert "listeners" not in found, "ports of the host must not be scanned"
+    assert len(site.received) < 60
+    assert {request.headers["host"] for request in site.received} == {f"localhost:{site.port}"}
+
+
+@pytest.mark.parametrize("origin", PRIVATE)
+async def test_private_addresses_are_not_asked(origin: str) -> None:
+    dialed: list[str] = []
+
+    async def dial(address: str, _port: int) -> Any:
+        dialed.append(address)
+        raise OSError
+
+    (found,) = await examined(origin, Settings(), dial=dial)
+
+    assert (found.check, found.state) == ("reachable", "fail")
+    assert dialed == []
+
+
+@pytest.mark.parametrize("addresses", [["127.0.0.1"], ["192.0.2.1", "127.0.0.1"], ["10.1.2.3"]])
+async def test_private_and_unknown_names_get_the_same_finding(addresses: list[str]) -> None:
+    async def resolve(_name: str, _port: int) -> list[str]:
+        return addresses
+
+    (private,) = await examined("https://shop.example", Settings(), resolve=resolve)
+    (unknown,) = await examined("https://shop.invalid", Settings())
+
+    assert private == unknown
+
+
+async def test_each_request_resolves_and_checks_the_name_again(site: Receiver) -> None:
+    answers = iter([["93.184.216.34"], ["127.0.0.1"]])
+    dialed: list[str] = []
+
+    async def resolve(_name: str, _port: int) -> list[str]:
+        return next(answers, ["127.0.0.1"])
+
+    async def dial(address: str, _port: int) -> Any:
+        dialed.append(address)
+        return await connect("127.0.0.1", site.port)
+
+    await examined("http://moving.example", Settings(), resolve=resolve, dial=dial)
+
+    assert dialed == ["93.184.216.34"]
+    assert len(site.received) == 1
+
+
+async def test_redirects_are_not_followed(site: Receiver) -> None:
+    with receiver() as other:
+        target = other.url(path="/secret")
+        site.answer = lambda _request: Answering(status=302, headers=(("location", target),))
+        await examined(site.url(path=""))
+        assert other.received == []
+
+
+async def test_other_ports_of_public_hosts_need_https() -> None:
+    async def resolve(_name: str, _port: int) -> list[str]:
+        return ["93.184.216.34"]
+
+    (found,) = await examined("http://shop.example:6379", Settings(), resolve=resolve)
+
+    assert "must start with https://" in found.found
+
+
+async def test_a_slow_site_ends_the_test(site: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(examining, "WHOLE_S", 0.3)
+    site.answer = lambda _request: Answering(hold_s=20)
+    began = time.monotonic()
+
+    (found,) = await examined(site.url(path=""))
+
+    assert found.check == "reachable"
+    assert time.monotonic() - began < 5
+
+
+async def test_only_so_many_tests_run_at_once(site: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(examining, "WHOLE_S", 1.0)
+    site.answer = lambda _request: Answering(hold_s=5)
+    examiner = DoctorExaminer(SETTINGS, SystemClock())
+    running = [asyncio.create_task(examiner.examine(site.url(path=""))) for _ in range(AT_ONCE)]
+    await asyncio.sleep(0)
+    with pytest.raises(Refused, match="rate_limited"):
+        await examiner.examine(site.url(path=""))
+    await asyncio.gather(*running)
