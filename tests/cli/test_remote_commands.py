@@ -402,6 +402,34 @@ def test_suggestions_are_listed_accepted_and_withdrawn(run: Command, service: Ru
     assert both.returncode == 2
 
 
+def suggest(service: RunningService, site_key: str) -> None:
+    """Save a verified sender, another one with a masked path, and a client that only claims a name."""
+    site_id = service.operator.get(f"/v1/admin/sites/{site_key}").json()["id"]
+    groups = [
+        SuggestionGroup("POST", "/hooks/pay", "", "stripe", "stripe", is_proven=True),
+        SuggestionGroup("POST", "/hooks/#", "", "github", "github", is_proven=True),
+        SuggestionGroup("GET", "/status", "uptimething", "", "", is_proven=False),
+    ]
+    seen = [SeenGroup(site_id, group, 7, ["00" * 8], NOON_MS, NOON_MS) for group in groups]
+    service.change(lambda stores: stores.suggestions.add_seen(seen))
+
+
+def test_protect_names_blocked_senders_with_the_command_that_allows_them(run: Command, service: RunningService) -> None:
+    given = ("protect", "https://sent.example", "--proxy", "nginx", "--no-watch", "--site-key", "site_cli_sent")
+    assert "senders" not in run(*given).stdout
+    suggest(service, "site_cli_sent")
+
+    told = run(*given)
+
+    listed = service.operator.get("/v1/admin/sites/site_cli_sent/suggestions").json()["items"]
+    (stripe,) = [each["id"] for each in listed if each.get("sender") == "stripe"]
+    assert "stripe (POST /hooks/pay, 7 a day)" in told.stdout
+    assert f"agentgate site suggestions site_cli_sent --accept {stripe}\n" in told.stdout
+    assert "Other clients that enforce mode blocks: agentgate site suggestions site_cli_sent\n" in told.stdout
+    assert "uptimething" not in told.stdout
+    assert service.operator.get("/v1/admin/sites/site_cli_sent").json()["openPaths"] == []
+
+
 def test_protect_watches_until_enforce_can_be_judged(
     run: Command, site: str, service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -414,12 +442,16 @@ def test_protect_watches_until_enforce_can_be_judged(
     service.operator.patch(f"/v1/admin/sites/{site}", json={"allowedOrigins": [ORIGIN, "https://watched.example"]})
     for _ in range(6):
         visit(service, secret)
+    suggest(service, site)
 
     told = run("protect", "https://watched.example", "--proxy", "caddy")
 
     assert told.returncode == 0, told.stderr
     assert f"{site} is in enforce mode" in told.stdout
-    assert json.loads(run("site", "show", site, "--json").stdout)["mode"] == "enforce"
+    shown = json.loads(run("site", "show", site, "--json").stdout)
+    assert shown["mode"] == "enforce"
+    # The verified sender only, and only where its path is known.
+    assert [(each["path"], each["sender"]) for each in shown["openPaths"]] == [("/hooks/pay", "stripe")]
 
 
 def test_a_service_that_is_not_there_is_shown_with_the_remedy(settings: object, tmp_path: Path) -> None:

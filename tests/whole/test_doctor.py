@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from agentgate.gateway.suggestions.records import SeenGroup, SuggestionGroup
 from agentgate.lib.clock import SystemClock
 from agentgate_client import gateway_asgi
 from agentgate_tools.adapters.render import Installation as AdapterInstallation
@@ -22,7 +23,7 @@ from tests.proxies.running import STARTERS, running_proxy
 from tests.site_server.gate import free_port
 from tests.site_server.gateway_apps import asgi_site, gated_site, serving_asgi
 from tests.support.browser_client import create_site, get_token
-from tests.support.service import ADMIN_KEY, RunningService
+from tests.support.service import ADMIN_KEY, NOON_MS, RunningService
 from tests.whole.doctor_service import ORIGIN, service
 
 __all__ = ["service"]
@@ -260,6 +261,33 @@ def test_the_command_includes_the_health_of_a_site(tmp_path, shop: Shop) -> None
         "found": "The site has no active credential",
         "fix": "Create one and give its secret to your backend.",
     }
+
+
+def test_the_command_names_blocked_senders_and_clients_of_a_site(tmp_path, shop: Shop) -> None:
+    place = f"/v1/admin/sites/{shop.site_key}"
+    settings = {"AGENTGATE_ADMIN_LISTEN": shop.service.admin_url.partition("//")[2], "AGENTGATE_ADMIN_KEY": ADMIN_KEY}
+
+    def found() -> dict[str, dict[str, str]]:
+        given = ("doctor", f"http://127.0.0.1:{free_port()}", "--site", shop.site_key, "--json")
+        return {each["check"]: each for each in json.loads(agentgate(tmp_path, *given, **settings).stdout)}
+
+    assert found()["webhooks"]["state"] == "pass"
+    site_id = shop.service.operator.get(place).json()["id"]
+    groups = [
+        SuggestionGroup("POST", "/hooks/pay", "", "stripe", "stripe", is_proven=True),
+        SuggestionGroup("GET", "/status", "uptimething", "", "", is_proven=False),
+    ]
+    seen = [SeenGroup(site_id, group, 7, ["00" * 8], NOON_MS, NOON_MS) for group in groups]
+    shop.service.change(lambda stores: stores.suggestions.add_seen(seen))
+    listed = shop.service.operator.get(f"{place}/suggestions").json()["items"]
+    (stripe,) = [each["id"] for each in listed if each["proven"]]
+    named = found()
+    assert "stripe (POST /hooks/pay, " in named["webhooks"]["found"]
+    assert named["webhooks"]["fix"].endswith(f"agentgate site suggestions {shop.site_key} --accept {stripe}")
+    assert "uptimething (GET /status" in named["clients"]["found"]
+    assert "--accept" not in named["clients"]["fix"]
+    assert shop.service.operator.patch(place, json={"suggestions": False}).status_code == 200
+    assert found()["webhooks"]["state"] == "skip"
 
 
 @pytest.mark.parametrize("wrong", [["ftp://x"], ["shop.example"], ["http://x", "--protected-path", "login"]])

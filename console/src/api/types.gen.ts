@@ -2357,10 +2357,15 @@ export interface SiteSummary {
   degraded?: boolean;
 }
 
-/** The checks of an installation: failures first, causes before their effects. */
+/**
+ * The checks of an installation: failures first, causes before their effects.
+ *
+ * `feeds` is the list to declare, if the front page links feeds that are not all open; otherwise empty.
+ */
 export interface SiteTest {
   origin: string;
   items: SiteFinding[];
+  feeds: string[];
 }
 
 /** The origin to test: one of the site's allowed origins. */

@@ -7,12 +7,40 @@ import type { SiteDetail, SiteTest } from "../api/types.gen";
 import { useEvery } from "../lib/query";
 import { t } from "../lib/words";
 import { Icon } from "../ui/icons";
-import { announce } from "../ui/toasts";
+import { announce, toast, toastError } from "../ui/toasts";
 
 /** Below the limit of six tests a minute. */
 const AGAIN_MS = 15_000;
 const TONES = { pass: "allow", warn: "challenge", fail: "block", skip: "info" } as const;
 type State = keyof typeof TONES;
+
+/** Feeds that the front page links and enforce mode would challenge: one press declares exactly these. */
+function Feeds({ feeds, site, onDone }: { feeds: string[]; site: SiteDetail; onDone: () => void }) {
+  const declare = (wanted: string[], undo?: () => void) =>
+    api
+      .patch<SiteDetail>(`/sites/${site.siteKey}`, { feeds: wanted })
+      .then(() => (toast(t(undo ? "test.feedsDeclared" : "test.feedsRestored"), undo), onDone()))
+      .catch(toastError);
+  const before = site.feeds ?? [];
+  return (
+    <li class="stack tight" data-part="feeds">
+      <span class="row">
+        <span class="tag" data-o="challenge">
+          {t("test.warn")}
+        </span>
+        <code>feeds</code>
+        <span class="grow">
+          {t("test.feeds")}
+          {feeds.map((feed) => [" ", <code key={feed}>{feed}</code>])}
+        </span>
+        <button class="btn" onClick={() => void declare(feeds, () => void declare(before))}>
+          {t("test.declareFeeds")}
+        </button>
+      </span>
+      <span class="s soft">{t("test.feedsHelp")}</span>
+    </li>
+  );
+}
 
 export function InstallTest({ site, live, onDone }: { site: SiteDetail; live: boolean; onDone: () => void }) {
   const [origin, setOrigin] = useState(site.allowedOrigins[0] ?? "");
@@ -36,6 +64,9 @@ export function InstallTest({ site, live, onDone }: { site: SiteDetail; live: bo
   };
   useEvery(result && !live ? AGAIN_MS : null, run);
   const items = result?.items ?? [];
+  const declared = site.feeds ?? [];
+  const feeds = result?.feeds ?? [];
+  const offered = feeds.every((feed) => declared.includes(feed)) ? [] : feeds;
   const notable = items.filter((item) => item.state === "fail" || item.state === "warn");
   if (site.allowedOrigins.length === 0) return <p class="s soft">{t("test.noOrigin")}</p>;
   return (
@@ -65,6 +96,7 @@ export function InstallTest({ site, live, onDone }: { site: SiteDetail; live: bo
       </div>
       {items.length > 0 && (
         <ul class="in stack">
+          {offered.length > 0 && may("sites:write") && <Feeds feeds={offered} site={site} onDone={onDone} />}
           {(all ? items : notable.length > 0 ? notable : items.slice(0, 1)).map((item) => (
             <li key={item.check} class="stack tight">
               <span class="row">

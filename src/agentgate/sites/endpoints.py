@@ -40,6 +40,7 @@ from agentgate.sites.records import (
     SiteTestInput,
 )
 from agentgate.sites.repository import ActivityStore, SiteFilter, SiteHealthStore, SiteStores
+from agentgate.sites.validate import feeds_to_declare
 
 MARKDOWN = "text/markdown; charset=utf-8"
 # The description in the API documents.
@@ -168,4 +169,5 @@ async def test_site(
     if body.origin not in site.allowed_origins:
         raise Refused("invalid_request", "origin must be one of the site's allowed origins.")
     await limiter.require(TESTS, call.account_id, "Sites can be tested six times a minute. Try again in a minute.")
-    return SiteTest(origin=body.origin, items=await examiner.examine(body.origin))
+    found = await examiner.examine(body.origin)
+    return SiteTest(origin=body.origin, items=found.findings, feeds=feeds_to_declare(site.feeds, found.linked))

@@ -1,7 +1,7 @@
 """Sites as they go over the wire."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar, NamedTuple, Protocol
 
 from msgspec import UNSET, Meta, UnsetType, field
 
@@ -294,15 +294,26 @@ class SiteFinding(Record, frozen=True, kw_only=True):
 
 
 class SiteTest(Record, frozen=True, kw_only=True):
-    """The checks of an installation: failures first, causes before their effects."""
+    """The checks of an installation: failures first, causes before their effects.
+
+    `feeds` is the list to declare, if the front page links feeds that are not all open; otherwise empty.
+    """
 
     origin: str
     items: list[SiteFinding]
+    feeds: list[str]
+
+
+class Examined(NamedTuple):
+    """What a test found, and the feeds that the front page links."""
+
+    findings: list[SiteFinding]
+    linked: list[str]
 
 
 class Examiner(Protocol):
     """Tests an installation from the service's host."""
 
-    async def examine(self, origin: str) -> list[SiteFinding]:
-        """Return the findings; reject the call while too many tests run."""
+    async def examine(self, origin: str) -> Examined:
+        """Return what was found; reject the call while too many tests run."""
         ...

@@ -10,7 +10,7 @@ from agentgate.lib.enums import AiUseChoice
 from agentgate.lib.errors import Refused
 from agentgate.lib.records import ACTION_PATTERN
 from agentgate.sites.agent_policy import asked
-from agentgate.sites.open_paths import find_open_path_problem
+from agentgate.sites.open_paths import ROOT_FEEDS, find_open_path_problem
 from agentgate.sites.private_tokens import find_issuer_problem
 from agentgate.sites.records import Site, SiteRoute
 from agentgate.sites.rules.labels import slug
@@ -62,12 +62,26 @@ def check_site(site: Site, *, most_origins: int = ORIGINS) -> None:
             raise _invalid(f"openPaths[{index}].{problem}")
 
 
+def can_be_feed(target: str) -> bool:
+    """Return whether a site may declare this target as a feed: all servers read it alike."""
+    return len(target) <= PATH_CHARACTERS and _FEED.match(target) is not None and target not in {"", "/"}
+
+
+def feeds_to_declare(known: list[str], linked: list[str]) -> list[str]:
+    """Return the feeds of a site with those that its front page links; empty if none can be added."""
+    if set(linked) <= (set(known) or ROOT_FEEDS):
+        return []
+    # All of them: declared feeds replace the root feeds.
+    feeds = list(dict.fromkeys([*known, *linked]))[:FEEDS]
+    return feeds if feeds != known else []
+
+
 def canonical_feeds(feeds: list[str]) -> list[str]:
     """Return the feeds, each once; refuse targets that servers read differently."""
     if len(feeds) > FEEDS:
         raise _invalid(f"feeds may have at most {FEEDS} entries.")
     for feed in feeds:
-        if len(feed) > PATH_CHARACTERS or _FEED.match(feed) is None or feed in {"", "/"}:
+        if not can_be_feed(feed):
             raise _invalid(
                 f"feeds: {feed[:80]!r} must be a plain path such as /blog/feed, with its exact query if it has one, "
                 "such as /?feed=rss2. / alone cannot be a feed."

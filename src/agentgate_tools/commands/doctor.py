@@ -9,13 +9,14 @@ import msgspec
 
 from agentgate.lib.clock import SystemClock
 from agentgate.lib.enums import HealthSeverity
-from agentgate_tools.commands.api_client import open_api, site_path
+from agentgate_tools.commands.api_client import AdminApi, open_api, site_path
 from agentgate_tools.commands.command import CommandAnswer, CommandRefused, PrintedTable
 from agentgate_tools.commands.parameters import Argument, Option
 from agentgate_tools.doctor.asking import Site, is_private
 from agentgate_tools.doctor.checks import Installation
 from agentgate_tools.doctor.examine import by_cause, examine
 from agentgate_tools.doctor.findings import Finding, State, failed, warned
+from agentgate_tools.doctor.suggestion_checks import check_suggestions
 
 FAILED_EXIT_CODE = 1
 
@@ -42,7 +43,8 @@ class DoctorOptions:
     ] = None
     adapter: Annotated[Path | None, Option(help="File of the adapter, to test whether it fails open or closed.")] = None
     site: Annotated[
-        str | None, Option(help="Site key, to include the site's health. Requires the operator credential.")
+        str | None,
+        Option(help="Site key, to include the site's health and suggestions. Requires the operator credential."),
     ] = None
 
 
@@ -67,6 +69,7 @@ def doctor(options: DoctorOptions) -> CommandAnswer:
         Installation(
             site=site,
             clock=SystemClock(),
+            site_key=options.site or "SITE_KEY",
             protected_path=path,
             method=options.method.upper(),
             token=tokens[0] if tokens else None,
@@ -79,7 +82,9 @@ def doctor(options: DoctorOptions) -> CommandAnswer:
         )
     )
     if options.site is not None:
-        findings = by_cause([*findings, *_health(options.site)])
+        api = open_api()
+        listed = api.get(site_path(options.site, "suggestions"))
+        findings = by_cause([*findings, *_health(api, options.site), *check_suggestions(options.site, listed)])
     rows = [(each.check, each.state.value, each.found, each.fix) for each in findings]
     return CommandAnswer(
         msgspec.to_builtins(findings),
@@ -88,9 +93,9 @@ def doctor(options: DoctorOptions) -> CommandAnswer:
     )
 
 
-def _health(site_key: str) -> Iterator[Finding]:
+def _health(api: AdminApi, site_key: str) -> Iterator[Finding]:
     """Yield the site's failed health checks, from the service's own counts of 24 hours."""
-    for each in open_api().get(site_path(site_key, "health"))["checks"]:
+    for each in api.get(site_path(site_key, "health"))["checks"]:
         found, _, fix = each["message"].partition(". ")
         yield (failed if each["severity"] == HealthSeverity.CRITICAL else warned)(each["check"], found, fix)
 

@@ -32,6 +32,8 @@ class Installation(Struct, frozen=True, kw_only=True):
 
     site: Site
     clock: Clock
+    # As commands name it.
+    site_key: str = "SITE_KEY"
     # A route that needs a token, and its method.
     protected_path: str | None = None
     method: str = "POST"
@@ -78,7 +80,7 @@ def check_gate(installation: Installation) -> Iterator[Finding]:
         yield skipped("gate", "AgentGate does not know the adapter's secret", "See `secret`.")
     elif has_script:
         found = "the site is connected, and a scanner is allowed"
-        fix = "Check whether its rules block scanners, then: agentgate site mode SITE_KEY enforce"
+        fix = f"Check whether its rules block scanners, then: agentgate site mode {installation.site_key} enforce"
         yield warned("gate", found, fix)
     elif script is not None and script.status in {502, 503, 504}:
         fix = "Start AgentGate (systemctl start agentgate), or set its address in the adapter with --service."

@@ -3,14 +3,14 @@
 import asyncio
 import ssl
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from agentgate.http.outbound.client import OutboundFailed, SiteOutbound
 from agentgate.lib.clock import Clock
 from agentgate.lib.errors import Refused
 from agentgate.lib.settings.schema import Settings
-from agentgate.sites.records import SiteFinding
+from agentgate.sites.records import Examined, SiteFinding
 from agentgate_tools.doctor.asking import USUAL, Asked, Headers, NoAnswer, Site
 from agentgate_tools.doctor.checks import (
     SCANNER,
@@ -21,6 +21,7 @@ from agentgate_tools.doctor.checks import (
     check_transport,
 )
 from agentgate_tools.doctor.examine import by_cause, check_application, check_reachable
+from agentgate_tools.doctor.feed_checks import feeds_on
 from agentgate_tools.doctor.findings import Finding, failed
 from agentgate_tools.doctor.seen_checks import check_told
 
@@ -80,27 +81,28 @@ class DoctorExaminer:
         self._threads = ThreadPoolExecutor(AT_ONCE, "site-test")
         self._running = 0
 
-    async def examine(self, origin: str) -> list[SiteFinding]:
-        """Return the findings; reject the call while AT_ONCE tests run."""
+    async def examine(self, origin: str) -> Examined:
+        """Return what was found; reject the call while AT_ONCE tests run."""
         if self._running == AT_ONCE:
             raise Refused("rate_limited", "Other sites are being tested. Try again in a minute.")
         loop = asyncio.get_running_loop()
         site = GuardedSite(origin, self._outbound, loop)
         self._running += 1
         try:
-            found = await loop.run_in_executor(self._threads, lambda: by_cause(list(self._findings(site))))
+            return await loop.run_in_executor(self._threads, self._examine, site)
         finally:
             self._running -= 1
-        return [SiteFinding(check=each.check, state=each.state, found=each.found, fix=each.fix) for each in found]
 
-    def _findings(self, site: Site) -> Iterator[Finding]:
-        installation = Installation(site=site, clock=self._clock)
+    def _examine(self, site: Site) -> Examined:
         try:
             home = site.ask("GET", "/")
             refused = site.ask("GET", "/", headers=[("User-Agent", SCANNER)])
         except NoAnswer as silent:
-            yield failed("reachable", f"no response: {silent}", NOT_REACHED)
-            return
+            return Examined(_shown([failed("reachable", f"no response: {silent}", NOT_REACHED)]), [])
+        return Examined(_shown(self._findings(site, home, refused)), feeds_on(site, home))
+
+    def _findings(self, site: Site, home: Asked, refused: Asked) -> Iterator[Finding]:
+        installation = Installation(site=site, clock=self._clock)
         yield check_reachable(home)
         yield check_application(home)
         yield from check_transport(installation, home)
@@ -108,3 +110,10 @@ class DoctorExaminer:
         yield from check_told(installation, home)
         yield from check_exposure(installation)
         yield check_leaks(home, refused)
+
+
+def _shown(findings: Iterable[Finding]) -> list[SiteFinding]:
+    return [
+        SiteFinding(check=each.check, state=each.state, found=each.found, fix=each.fix)
+        for each in by_cause(list(findings))
+    ]

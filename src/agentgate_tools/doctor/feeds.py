@@ -3,13 +3,13 @@
 from html.parser import HTMLParser
 from urllib.parse import urljoin, urlsplit
 
+from agentgate.sites.validate import FEEDS, can_be_feed
+
 FEED_TYPES = frozenset(("application/rss+xml", "application/atom+xml", "application/feed+json"))
-MOST_FEEDS = 20
-TARGET_CHARACTERS = 1_024
 
 
 def feeds_of(url: str, page: bytes) -> list[str]:
-    """Return the feeds of a page at an address: each once, in the order of the page."""
+    """Return the feeds of a page at an address that a site can declare: each once, in the order of the page."""
     reader = _LinkReader()
     reader.feed(page.decode("utf-8", "replace"))
     own = urlsplit(url)
@@ -20,9 +20,9 @@ def feeds_of(url: str, page: bytes) -> list[str]:
         except ValueError:
             continue
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        if (parts.scheme, parts.netloc) == (own.scheme, own.netloc) and len(target) <= TARGET_CHARACTERS:
+        if (parts.scheme, parts.netloc) == (own.scheme, own.netloc) and can_be_feed(target):
             found.append(target)
-    return list(dict.fromkeys(target for target in found if target != "/"))[:MOST_FEEDS]
+    return list(dict.fromkeys(found))[:FEEDS]
 
 
 class _LinkReader(HTMLParser):

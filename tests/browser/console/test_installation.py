@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from agentgate.gateway.suggestions.records import SeenGroup, SuggestionGroup
 from tests.browser.console.hands import Hand
 from tests.browser.console.steps import Console, open_page
 from tests.browser.steps import wait_for
@@ -46,6 +47,41 @@ def test_a_site_is_connected_and_tested_from_one_page(owner: Hand, console: Cons
     )
     assert reply.status_code < 500, reply.text
     page.get_by_text("First request received").first.wait_for()
+
+
+FRONT = b"""<link rel="alternate" type="application/rss+xml" href="/blog/feed">
+<link rel="alternate" type="application/rss+xml" href="/feed"><h1>Shop</h1>"""
+
+
+def test_feeds_and_senders_are_offered_on_the_installation_page(owner: Hand, console: Console, site: Receiver) -> None:
+    site.answer = lambda _request: Answering(body=FRONT, headers=(("content-type", "text/html"),))
+    page, operator = owner.page, console.service.operator
+    account = operator.get("/v1/admin/sites/site_demo_shop").json()["customerId"]
+    body = {"name": f"Fed {owner.name}", "customerId": account, "allowedOrigins": [site.url(path="")]}
+    made = operator.post("/v1/admin/sites", json=body).json()
+    place = f"/v1/admin/sites/{made['siteKey']}"
+    secret = operator.post(f"{place}/credentials", json={"name": "proxy"}).json()["secret"]
+    visitor = {"X-Original-Method": "GET", "X-Original-URL": site.url(path="/"), "X-Original-Address": "203.0.113.9"}
+    console.service.new_public_client().get(
+        "/v1/gateway/check", headers={"Authorization": f"Bearer {secret}", **visitor}
+    )
+    now_ms = console.service.application.clock.now_ms()
+    group = SuggestionGroup("POST", "/hooks/pay", "", "stripe", "stripe", is_proven=True)
+    seen = SeenGroup(made["id"], group, 7, ["00" * 8], now_ms, now_ms)
+    console.service.change(lambda stores: stores.suggestions.add_seen([seen]))
+
+    open_page(page, console.page("install", made["siteKey"]), f"Protect Fed {owner.name}")
+    owner.press(page.get_by_role("button", name="Test http"))
+    offered = page.locator("[data-part=feeds]")
+    offered.wait_for()
+    assert offered.locator("code").all_inner_texts()[1:] == ["/blog/feed", "/feed"]
+    owner.press(offered.get_by_role("button", name="Declare these feeds"))
+    wait_for(page, lambda: operator.get(place).json()["feeds"] == ["/blog/feed", "/feed"])
+    wait_for(page, lambda: offered.count() == 0)
+    owner.press(page.get_by_role("button", name="Undo"))
+    wait_for(page, lambda: operator.get(place).json()["feeds"] == [])
+    owner.press(page.get_by_role("button", name="Open for stripe"))
+    wait_for(page, lambda: [each["sender"] for each in operator.get(place).json()["openPaths"]] == ["stripe"])
 
 
 def test_the_overview_shows_people_and_bots_by_kind(owner: Hand, console: Console) -> None:

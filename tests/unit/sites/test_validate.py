@@ -12,7 +12,7 @@ from agentgate.lib.enums import Mode, WidgetMode
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
 from agentgate.sites.records import Site, SiteAction, SiteRoute
-from agentgate.sites.validate import canonical_origin, canonical_origins, check_site
+from agentgate.sites.validate import canonical_origin, canonical_origins, check_site, feeds_to_declare
 
 LONGEST = ".".join(["a" * 63, "b" * 63, "c" * 63, "d" * 61])
 
@@ -344,3 +344,19 @@ def test_a_site_has_at_most_so_many_of_each(changes: Any, most: int) -> None:
 def test_a_surface_may_allow_fewer_origins() -> None:
     with pytest.raises(Refused, match="invalid_site"):
         check_site(replace(SITE, allowed_origins=["https://a", "https://b"]), most_origins=1)
+
+
+@pytest.mark.parametrize(
+    ("known", "linked", "offered"),
+    [
+        ([], ["/feed", "/rss.xml"], []),
+        ([], ["/blog/feed", "/feed"], ["/blog/feed", "/feed"]),
+        (["/own"], ["/own"], []),
+        (["/own"], ["/feed"], ["/own", "/feed"]),
+        ([f"/{number}" for number in range(20)], ["/feed"], []),
+    ],
+)
+def test_the_feeds_to_declare_keep_declared_ones_and_name_root_feeds(
+    known: list[str], linked: list[str], offered: list[str]
+) -> None:
+    assert feeds_to_declare(known, linked) == offered

@@ -3,7 +3,6 @@
 import shlex
 import time
 from dataclasses import dataclass
-from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -14,7 +13,7 @@ from msgspec import UNSET, structs
 from agentgate.lib.limits import LIST_PAGE
 from agentgate.lib.settings.schema import Settings
 from agentgate.sites.agent_policy import read_policy
-from agentgate.sites.open_paths import ROOT_FEEDS
+from agentgate.sites.validate import feeds_to_declare
 from agentgate_tools.adapters.existing import OtherFiles, secret_in
 from agentgate_tools.adapters.render import (
     EXAMPLE,
@@ -34,8 +33,9 @@ from agentgate_tools.commands.command import CommandAnswer, CommandRefused, Json
 from agentgate_tools.commands.parameters import Argument, Option
 from agentgate_tools.doctor.asking import Site
 from agentgate_tools.doctor.checks import SEEN_PATH
-from agentgate_tools.doctor.feeds import feeds_of
+from agentgate_tools.doctor.feed_checks import feeds_on
 from agentgate_tools.doctor.seen_checks import ask_seen
+from agentgate_tools.doctor.suggestion_checks import senders_in, shown, waiting_in
 
 PAUSE_S = 1.0
 # So many decisions say something about what enforce mode would do.
@@ -99,21 +99,43 @@ def protect(
         print(f"Kept existing files: {_shown(options.proxy, paths)}")
     _offer_feeds(api, site, options)
     if options.watch:
-        _watch(api, site_key, options.proxy)
+        _watch(api, site_key)
+    _offer_senders(api, site_key, options)
+    if options.watch:
+        _offer_enforce(api, site_key, options.proxy)
     return None
 
 
 def _offer_feeds(api: AdminApi, site: Any, options: ProtectOptions) -> None:
     """Offer to declare the feeds that the front page links, unless they are open already."""
-    site_key, known, linked = site["siteKey"], site["feeds"], _feeds(options.upstream)
-    if set(linked) <= set(known or ROOT_FEEDS):
+    site_key, linked = site["siteKey"], _feeds(options.upstream)
+    feeds = feeds_to_declare(site["feeds"], linked)
+    if not feeds:
         return
-    # All of them: declared feeds replace the root feeds.
     print(f"The front page links feeds that are not all open in enforce mode: {', '.join(linked)}")
     if options.watch and click.confirm("Declare these feeds?"):
-        api.call("PATCH", site_path(site_key), {"feeds": list(dict.fromkeys([*known, *linked]))})
+        api.call("PATCH", site_path(site_key), {"feeds": feeds})
     else:
-        print(f"To declare them: agentgate site feeds {site_key} {shlex.join(linked)}")
+        print(f"To declare them: agentgate site feeds {site_key} {shlex.join(feeds)}")
+
+
+def _offer_senders(api: AdminApi, site_key: str, options: ProtectOptions) -> None:
+    """Offer to allow the verified senders of webhooks that enforce mode blocks. Names need the owner's knowledge."""
+    listed = api.get(site_path(site_key, "suggestions"))["items"]
+    proven = [each for each in senders_in(listed) if "opens" in each]
+    if len(waiting_in(listed)) > len(proven):
+        print(f"Other clients that enforce mode blocks: agentgate site suggestions {site_key}")
+    if not proven:
+        return
+    print("Enforce mode blocks verified senders of webhooks:")
+    for each in proven:
+        print(f"  {shown(each)}")
+    if options.watch and click.confirm("Allow these paths for these senders?"):
+        first, *also = [each["id"] for each in proven]
+        api.call("POST", site_path(site_key, "suggestions", first, "accept"), {"also": also})
+    else:
+        accept = " ".join(f"--accept {each['id']}" for each in proven)
+        print(f"To allow them: agentgate site suggestions {site_key} {accept}")
 
 
 def _feeds(upstream: str) -> list[str]:
@@ -122,8 +144,7 @@ def _feeds(upstream: str) -> list[str]:
         page = Site(upstream)
     except ValueError:
         return []
-    home = page.try_asking("GET", page.path)
-    return [] if home is None or home.status != HTTPStatus.OK else feeds_of(page.origin + page.path, home.body)
+    return feeds_on(page, page.try_asking("GET", page.path))
 
 
 def _installation(site: Any, service: str, options: ProtectOptions, *, origin: str) -> Installation:
@@ -235,7 +256,7 @@ def _create(api: AdminApi, origin: str, site_key: str | None) -> Any:
     return api.call("POST", "/sites", body | only_account(api))
 
 
-def _watch(api: AdminApi, site_key: str, proxy: str) -> None:
+def _watch(api: AdminApi, site_key: str) -> None:
     print("Waiting for the first request through the proxy (Ctrl-C stops waiting; run this again to continue) ...")
     while api.get(site_path(site_key, "install"))["status"] != "live":
         time.sleep(PAUSE_S)
@@ -252,6 +273,9 @@ def _watch(api: AdminApi, site_key: str, proxy: str) -> None:
         what = each.get("wouldDecision", each["outcome"])
         print(f"  {what} {each['method']} {each['route']}  {each.get('matchedRule', '')}  {each['id']}")
     print("Run `agentgate explain ID` for details.")
+
+
+def _offer_enforce(api: AdminApi, site_key: str, proxy: str) -> None:
     if api.get(site_path(site_key))["mode"] == "enforce":
         print(f"{site_key} is already in enforce mode.")
     elif click.confirm("Switch to enforce?"):

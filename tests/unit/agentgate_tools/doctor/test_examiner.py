@@ -11,7 +11,7 @@ from agentgate.http.outbound.client import SiteOutbound, connect
 from agentgate.lib.clock import SystemClock
 from agentgate.lib.errors import Refused
 from agentgate.lib.settings.schema import Settings
-from agentgate.sites.records import SiteFinding
+from agentgate.sites.records import Examined, SiteFinding
 from agentgate_tools.doctor import examiner as examining
 from agentgate_tools.doctor.examiner import AT_ONCE, DoctorExaminer
 from tests.support.http_receiver import Answering, Receiver, receiver
@@ -35,6 +35,10 @@ def site() -> Iterator[Receiver]:
 
 
 async def examined(origin: str, settings: Settings = SETTINGS, **outbound: Any) -> list[SiteFinding]:
+    return (await seen(origin, settings, **outbound)).findings
+
+
+async def seen(origin: str, settings: Settings = SETTINGS, **outbound: Any) -> Examined:
     made = SiteOutbound(frozenset(settings.site_private_hosts), **outbound)
     return await DoctorExaminer(settings, SystemClock(), made).examine(origin)
 
@@ -51,6 +55,23 @@ async def test_a_site_on_an_allowed_private_host_gets_the_checks(site: Receiver)
     assert "listeners" not in found, "ports of the host must not be scanned"
     assert len(site.received) < 60
     assert {request.headers["host"] for request in site.received} == {f"localhost:{site.port}"}
+
+
+LINK = '<link rel="alternate" type="application/rss+xml" href="{}">'
+# The last ones are of another origin, or a target that a site cannot declare.
+LINKED = ("/news.xml", "?feed=rss2", "//evil.example/feed", "http://10.0.0.1/feed", "/a%2e%2e/b", "/../admin;x", "/")
+
+
+@pytest.mark.parametrize(("status", "linked"), [(200, ["/news.xml", "/?feed=rss2"]), (404, []), (302, [])])
+async def test_only_declarable_feeds_of_the_served_front_page_are_returned(
+    site: Receiver, status: int, linked: list[str]
+) -> None:
+    page = "".join(LINK.format(each) for each in LINKED).encode()
+    site.answer = lambda _request: Answering(status=status, body=page, headers=(("content-type", "text/html"),))
+
+    assert (await seen(site.url(path=""))).linked == linked
+    asked = {request.path for request in site.received}
+    assert asked.isdisjoint({"/news.xml", "/?feed=rss2", "/a%2e%2e/b"}), "feeds must not be requested"
 
 
 @pytest.mark.parametrize("origin", PRIVATE)

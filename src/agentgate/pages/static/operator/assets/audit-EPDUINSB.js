@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-2Q5QSZV4.js";import"./chunk-UHUNJZ5O.js";import"./chunk-BRJTMVPD.js";import"./chunk-YE4KHDSD.js";import"./chunk-C7SFRVQT.js";import"./chunk-EUQNCCHD.js";import"./chunk-I4MY2QRF.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
