@@ -16,6 +16,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agentgate.events.storage.queries.replays import SqlDecisionReplay
 from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import DAY_MS, FixedClock
 from agentgate.server.stores.open import CONFIG
@@ -23,7 +24,6 @@ from agentgate.server.stores.unit_of_work import SqlStore
 from agentgate.sites.rules.backtest import Backtests
 from agentgate.sites.rules.compile import compile_rules
 from agentgate.sites.rules.effective import effective_set, read_set
-from agentgate.sites.rules.repositories.replay import SqlReplay
 from agentgate.storage.migrate import apply
 from agentgate.storage.sqlite.database import SqliteDatabase
 from tests.store.sql_objects import add_two_tenants
@@ -86,7 +86,7 @@ async def measure_backtest(folder: Path, count: int) -> tuple[int, float, float]
         for start in range(0, count, BATCH):
             await place.events.write(events[start : start + BATCH])
         rules = effective_set(read_set(thirty_rules(Random(2))), {})
-        backtests = Backtests(SqlReplay(config, place.segments, place.words))
+        backtests = Backtests(SqlDecisionReplay(config, place.segments, place.words))
         began_s, used_s = time.perf_counter(), time.process_time()
         report = await backtests.run("st_1", rules, TimeRange(DAY * DAY_MS, (DAY + 1) * DAY_MS), "acc_1")
         wall_s, processor_s = time.perf_counter() - began_s, time.process_time() - used_s

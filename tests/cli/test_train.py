@@ -9,7 +9,7 @@ import pytest
 
 from agentgate.decision.scoring.model_file import read_model
 from agentgate.decision.scoring.score import make_scorer
-from agentgate.events.label_records import LabelEvidence, StoredLabel
+from agentgate.events.labels.records import LabelEvidence, StoredLabel
 from agentgate.lib.enums import DecisionLabelValue, LabelSource
 from agentgate.lib.records import convert
 from agentgate.lib.settings.schema import read_settings

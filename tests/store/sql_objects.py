@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from agentgate.events.storage.queries.activity import SqlSiteSums
 from agentgate.events.storage.rollups import forget_site
 from agentgate.lib.clock import FixedClock
 from agentgate.lib.enums import AccountStatus, Mode, WidgetMode
@@ -40,7 +41,7 @@ async def migrated(backend: Any) -> AsyncIterator[Opened]:
         yield Opened(
             database,
             SqlStore(database),
-            ActivityStore(database, database, forget_site=partial(forget_site, database, None)),
+            ActivityStore(database, SqlSiteSums(database), forget_site=partial(forget_site, database, None)),
         )
     finally:
         await database.close()

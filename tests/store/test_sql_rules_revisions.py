@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from agentgate.sites.rules.records import StoredRules
-from agentgate.sites.rules.repositories import stored_rules
+from agentgate.sites.rules.repository import stored_rules
 from tests.store.sql_objects import NOW_MS, Opened, add_two_tenants, migrated
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from agentgate.decision.scoring.endpoints import expire_features
 from agentgate.decision.scoring.records import CapturingSite, StoredCapture, StoredModel
 from agentgate.events.decision_ids import LARGEST_ID, first_id
-from agentgate.events.label_records import LabelEvidence, StoredLabel
+from agentgate.events.labels.records import LabelEvidence, StoredLabel
 from agentgate.events.records import Event
 from agentgate.lib.clock import DAY_MS, FixedClock
 from agentgate.lib.enums import DecisionKind, DecisionLabelValue, LabelSource, Mode, ModelKind, ModelRole, Outcome

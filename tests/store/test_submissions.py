@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 
 from agentgate.agents.submission_repository import Charge, Submission, SubmissionStore
+from agentgate.events.storage.queries.activity import SqlSiteSums
 from agentgate.events.storage.rollups import forget_site
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.database import StoreUnavailable
@@ -178,7 +179,9 @@ async def test_an_account_that_is_purged_leaves_nothing_here(opened, submissions
         await submissions.accept(submission(site=site), charge(f"dec_{number}", site_id=site))
 
     forget = partial(forget_site, opened.database, None)
-    await ActivityStore(opened.database, opened.database, forget_site=forget, hot=opened.database).forget_sites("acc_1")
+    await ActivityStore(
+        opened.database, SqlSiteSums(opened.database), forget_site=forget, hot=opened.database
+    ).forget_sites("acc_1")
 
     assert await submissions.find_submission("st_1", AGENT, "a") is None
     assert await sums(submissions, site="st_1") == []

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentgate.events.decision_ids import first_id, write_id
-from agentgate.events.label_records import LabelEvidence, StoredLabel
+from agentgate.events.labels.records import LabelEvidence, StoredLabel
 from agentgate.events.queries.ports import DecisionFilters, SiteNumber
 from agentgate.events.queries.records import Decision
 from agentgate.events.records import Event

@@ -19,7 +19,7 @@ ALLOWED["agentgate_tools"] = {"sites", "decision", "browser_check", "agents", "h
 # Inside a room, the folders and the modules that wire them, bottom to top: each may import those before it.
 ORDER: dict[str, tuple[str, ...]] = {
     "people": ("audit", "outbox", "feedback", "installation", "identity", "accounts", "wiring"),
-    "events": ("queries", "storage", "webhooks", "wiring"),
+    "events": ("labels", "queries", "storage", "webhooks", "wiring"),
     "sites": ("credentials", "rules", "lists", "customers"),
     "decision": ("threat_data", "signals", "rates", "scoring", "snapshot_refresher"),
     "browser_check": ("tokens", "instrument", "probes", "issue", "verify"),
@@ -33,7 +33,7 @@ SEEN_BY_ROUTES = {"endpoints", "guards"}
 CONCEPT_ROOMS = set(PRODUCT)
 
 # SQL stands with its concept. Of a concept, only these files and folders know a driver.
-KNOW_STORAGE = ("repository.py", "repositories/", "events/storage/")
+KNOW_STORAGE = ("repository.py", "events/storage/")
 
 # The decision itself: pure and synchronous, so no `await` and no port in these modules.
 HOT_MODULES = (

@@ -21,6 +21,7 @@ from tests.tidy.sources import PYTHON_SOURCES, sources
 
 SOURCE, CLIENT = PYTHON_SOURCES
 PACKAGE = "src/agentgate/"
+EVENT_STORAGE = ("agentgate", "events", "storage")
 
 
 def module_parts(path):
@@ -75,6 +76,8 @@ def problem_of(path, own, target):
         return f"{room} may not import {its}"
     if room == "routes" and its in CONCEPT_ROOMS and not {part.rpartition("_")[2] for part in target} & SEEN_BY_ROUTES:
         return f"routes may import only endpoints and guards, not {'.'.join(target)}"
+    if target[:3] == EVENT_STORAGE and room != "server":
+        return f"only server may import {'.'.join(target)}; read its queries"
     if its == "storage" and room in CONCEPT_ROOMS and not any(place in path for place in KNOW_STORAGE):
         return f"only a repository may import {'.'.join(target)}"
     return None
@@ -193,6 +196,11 @@ def test_no_folder_is_crowded():
             "sites/editing.py:1: only a repository may import agentgate.storage.values.check_values",
         ),
         (
+            "sites/repository.py",
+            "from agentgate.events.storage.codes import KINDS",
+            "sites/repository.py:1: only server may import agentgate.events.storage.codes.KINDS; read its queries",
+        ),
+        (
             "routes/admin.py",
             "from agentgate.sites import records",
             "routes/admin.py:1: routes may import only endpoints and guards, not agentgate.sites.records",
@@ -224,7 +232,7 @@ def test_a_clients_import_of_the_service_is_found():
         ("lib/ids.py", "from . import clock\nfrom .clock import Clock\nfrom agentgate import __version__"),
         ("sites/editing.py", "from agentgate.people.audit.trail import record"),
         ("gateway/check.py", "from agentgate.decision.signals.facts import Rates"),
-        ("browser_check/tokens/repositories/x.py", "from agentgate.storage.values import check_values"),
+        ("browser_check/tokens/repository.py", "from agentgate.storage.values import check_values"),
         ("routes/console.py", "from agentgate.events.queries import export_endpoints as export"),
         ("server/application.py", "from agentgate.server.stores.open import open_stores\nimport os, json"),
     ],

@@ -5,9 +5,11 @@ from typing import Any, Protocol
 
 from agentgate.decision.scoring.content_endpoints import ContentScorer
 from agentgate.decision.scoring.endpoints import scoring_jobs
-from agentgate.decision.scoring.repository import KeptEvents, ScoreSamples, ScoringStores
+from agentgate.decision.scoring.repository import ScoringStores
 from agentgate.decision.snapshot_refresher import SnapshotRefresher
+from agentgate.events.labels.repository import KeptEvents
 from agentgate.events.ports import EventStore
+from agentgate.events.queries.replays import ScoreSamples
 from agentgate.lib.database import Store
 from agentgate.lib.foundation import Foundation
 from agentgate.lib.tasks.job import Job

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 from agentgate.agents.wiring import Agents
 from agentgate.browser_check.tokens.repository import RedemptionStore
 from agentgate.browser_check.wiring import BrowserChecks
-from agentgate.decision.scoring.repository import KeptEvents
 from agentgate.decision.snapshot_refresher import SnapshotRefresher
+from agentgate.events.labels.repository import KeptEvents
 from agentgate.events.recorder import Recorder
 from agentgate.gateway.appeals.filing import AppealFiling, appeal_jobs
 from agentgate.gateway.appeals.repository import AppealStores

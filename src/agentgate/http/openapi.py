@@ -32,6 +32,7 @@ _EARLIER_TAGS = {
     "browser_check": "browser",
     "challenge_page": "gateway",
     "http": "web",
+    "labels": "scoring",
     "openapi": "web",
     "pages": "web",
     "probes": "browser",

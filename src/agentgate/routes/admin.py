@@ -5,6 +5,7 @@ from agentgate.decision.scoring import endpoints as scoring
 from agentgate.decision.scoring import insight_endpoints as insight
 from agentgate.decision.scoring import model_endpoints as models
 from agentgate.decision.signals import endpoints as detect
+from agentgate.events.labels import endpoints as labels
 from agentgate.http.surface import Surface, delete, get, patch, post, put
 from agentgate.lib import errors, limits
 from agentgate.people.accounts.endpoints import setup
@@ -68,11 +69,9 @@ ADMIN = Surface(
         get("/managed-groups", rules.list_managed_groups),
         *operators_rows(TRAFFIC),
         # Labels, feature capture, models
-        put("/decisions/{decisionId}/label", scoring.label_decision, scope=site_in_query, refuses=("not_found",)),
-        delete(
-            "/decisions/{decisionId}/label", scoring.end_decision_label, scope=site_in_query, refuses=("not_found",)
-        ),
-        get("/labels", scoring.list_labels, scope=site_in_query),
+        put("/decisions/{decisionId}/label", labels.label_decision, scope=site_in_query, refuses=("not_found",)),
+        delete("/decisions/{decisionId}/label", labels.end_decision_label, scope=site_in_query, refuses=("not_found",)),
+        get("/labels", labels.list_labels, scope=site_in_query),
         get("/labels/review", insight.review_labels, scope=site_in_query),
         get("/labels/queue", insight.list_label_queue, scope=site_in_query),
         get(
@@ -81,7 +80,7 @@ ADMIN = Surface(
             scope=site_in_query,
             refuses=("not_found",),
         ),
-        post("/labels", scoring.create_label, scope=site_in_query, status=201, refuses=("not_found",)),
+        post("/labels", labels.create_label, scope=site_in_query, status=201, refuses=("not_found",)),
         get("/sites/{site}/feature-capture", scoring.read_feature_capture, scope=site_by_id_or_key),
         put("/sites/{site}/feature-capture", scoring.change_feature_capture, scope=site_by_id_or_key),
         get("/models", models.list_models),

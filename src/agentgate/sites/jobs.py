@@ -14,7 +14,7 @@ from agentgate.lib.tasks.job import ROWS_PER_UNIT, Job, delete_in_units
 from agentgate.sites.repository import SiteStores, directory_site
 from agentgate.sites.rules.lints import find_warnings
 from agentgate.sites.rules.records import RuleLint
-from agentgate.sites.rules.repositories import stored_rules
+from agentgate.sites.rules.repository import stored_rules
 
 MOST_WARNINGS = 100
 # The newest revisions of a site remain, however old they are: History restores them.

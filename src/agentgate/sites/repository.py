@@ -7,9 +7,8 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from agentgate.events.queries.ports import CountStore, SightingStore
+from agentgate.events.queries.ports import CountStore, SightingStore, SiteSums
 from agentgate.events.records import CounterName
-from agentgate.events.storage.days.days import EventDays
 from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.database import LockingRepository, Reader, RecordTable, Repository, Row, SqlSession, Value, places
@@ -23,7 +22,7 @@ from agentgate.people.accounts.repository import AccountStores
 from agentgate.sites.credentials.repository import CredentialStores
 from agentgate.sites.lists.repository import ListStores
 from agentgate.sites.records import CredentialCounts, Site, SiteChange
-from agentgate.sites.rules.repositories import RuleStores
+from agentgate.sites.rules.repository import RuleStores
 
 
 class ListedSite(Struct, frozen=True, kw_only=True):
@@ -71,18 +70,6 @@ _LISTED = f"""SELECT {_SITES.qualified}, account.name,
             AND (expires_ms IS NULL OR expires_ms > $1)),
         (SELECT count(*) FROM credential WHERE credential.site_id = site.id)
     FROM site JOIN account ON account.id = site.account_id"""  # noqa: S608 - the parts are constants
-
-_ACTIVITY = """SELECT site, max(last_event_ms),
-        sum(CASE WHEN hour >= $1 THEN allowed ELSE 0 END),
-        sum(CASE WHEN hour >= $1 THEN challenged ELSE 0 END),
-        sum(CASE WHEN hour >= $1 THEN blocked ELSE 0 END),
-        sum(CASE WHEN hour >= $1 THEN dropped ELSE 0 END),
-        sum(CASE WHEN hour >= $1 THEN would_challenge + would_block + would_drop ELSE 0 END)
-    FROM site_hour WHERE site >= $2 AND site <= $3 GROUP BY site"""
-# Daily counts are stored longer than hourly ones.
-_LAST_DAY = """SELECT site, max(last_event_ms), 0, 0, 0, 0, 0
-    FROM site_day WHERE site >= $1 AND site <= $2 GROUP BY site"""
-
 
 _NAMED = r"""(lower(site.site_key) LIKE {0} ESCAPE '\' OR lower(site.name) LIKE {0} ESCAPE '\'
     OR site.allowed_origins LIKE {0} ESCAPE '\')"""
@@ -190,24 +177,20 @@ class ActivityStore:
     def __init__(
         self,
         config: SqlSession,
-        counted: Reader,
+        sums: SiteSums,
         *,
         forget_site: ForgetSite,
         hot: SqlSession | None = None,
-        days: EventDays | None = None,
     ) -> None:
-        """`counted` has `site_hour` and `site_day`; `days` has the hours of open days, where they are stored apart."""
         self._config = config
-        self._counted = counted
+        self._sums = sums
         self._forget_site = forget_site
         self._hot = hot
-        self._days = days
 
     async def list_activity(self, site_ids: Sequence[str], *, now_ms: int) -> dict[str, SiteActivity]:
         """Return the activity of those sites that had any."""
         numbers: dict[int, str] = dict(await self._numbers(site_ids))
-        bounds = (now_ms // DAY_MS * DAY_MS // HOUR_MS, min(numbers, default=0), max(numbers, default=0))
-        counts = await self._read_counts(now_ms // DAY_MS, bounds)
+        counts = await self._sums.list_sums(now_ms // DAY_MS, min(numbers, default=0), max(numbers, default=0))
         return await off_loop(sum(map(len, counts)), lambda: _activity_of(numbers, counts))
 
     async def forget_sites(self, account_id: str) -> None:
@@ -218,14 +201,6 @@ class ActivityStore:
             if self._hot is not None:
                 await self._hot.run("DELETE FROM charge WHERE site_id = $1", site_id)
                 await self._hot.run("DELETE FROM submission WHERE site_id = $1", site_id)
-
-    async def _read_counts(self, today: int, bounds: tuple[int, int, int]) -> list[list[Row]]:
-        """Return rows of a site, its last event and today's counts, from all databases."""
-        found = [await self._counted.all(_ACTIVITY, *bounds), await self._counted.all(_LAST_DAY, *bounds[1:])]
-        if self._days is not None:
-            # Yesterday may not be closed yet; it counts for the last event only.
-            found += [await self._days.session(day).all(_ACTIVITY, *bounds) for day in (today - 1, today)]
-        return found
 
     async def _numbers(self, site_ids: Sequence[str]) -> list[Row]:
         found: list[Row] = []

@@ -21,7 +21,7 @@ from agentgate.sites.repository import (
 )
 from agentgate.sites.rules.effective import scheduled_items
 from agentgate.sites.rules.records import StoredRules
-from agentgate.sites.rules.repositories import stored_rules
+from agentgate.sites.rules.repository import stored_rules
 from agentgate.sites.rules.schedule import last_boundary_ms, next_boundary_ms
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from agentgate.events.queries.replays import ClientReplay, DecisionReplay
 from agentgate.lib.clock import SECOND_MS
 from agentgate.lib.database import Store
 from agentgate.lib.foundation import Foundation
@@ -15,10 +16,8 @@ from agentgate.sites.directory import SiteDirectory
 from agentgate.sites.health import HealthReader
 from agentgate.sites.jobs import site_jobs
 from agentgate.sites.lists.backtest import ListBacktests, VisitorNames
-from agentgate.sites.lists.repository import ClientReplay
 from agentgate.sites.repository import ActivityStore, SiteHealthStore
 from agentgate.sites.rules.backtest import Backtests
-from agentgate.sites.rules.repositories.replay import SqlReplay
 
 
 class SiteSources(Protocol):
@@ -31,7 +30,7 @@ class SiteSources(Protocol):
     @property
     def site_health(self) -> SiteHealthStore: ...
     @property
-    def replay(self) -> SqlReplay: ...
+    def replay(self) -> DecisionReplay: ...
     @property
     def client_replay(self) -> ClientReplay: ...
 

@@ -12,19 +12,13 @@ from msgspec import UnsetType, ValidationError
 from agentgate.decision.scoring.model_file import read_model
 from agentgate.decision.scoring.models import find_model, summarize
 from agentgate.decision.scoring.promotion import DAYS, MOST_SAMPLES, CandidateReplay, interval, replay
-from agentgate.decision.scoring.records import (
-    AskedRates,
-    CompareReport,
-    LabelRates,
-    ScoreSample,
-    StoredModel,
-    WouldChange,
-)
-from agentgate.decision.scoring.repository import ScoreSamples, ScoringStores
+from agentgate.decision.scoring.records import AskedRates, CompareReport, LabelRates, StoredModel, WouldChange
+from agentgate.decision.scoring.repository import ScoringStores
 from agentgate.decision.scoring.score import Scorer, TextScorer, make_scorer
 from agentgate.decision.signals.numbers import NUMBERS
 from agentgate.events.decision_ids import first_id, write_id
-from agentgate.events.label_records import LabelEvidence, StoredLabel
+from agentgate.events.labels.records import LabelEvidence, StoredLabel
+from agentgate.events.queries.replays import ScoreSample, ScoreSamples
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.database import Store
 from agentgate.lib.enums import DecisionLabelValue, ModelKind, ModelRole

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import log
 
-from agentgate.decision.scoring.records import ScoreSample
+from agentgate.events.queries.replays import ScoreSample
 from agentgate.lib.enums import ModelKind
 from agentgate.lib.records import Record
 

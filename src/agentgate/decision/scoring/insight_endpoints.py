@@ -7,16 +7,18 @@ from msgspec import Meta, UnsetType
 
 from agentgate.decision.scoring import models
 from agentgate.decision.scoring.contributions import Contributions, effects
-from agentgate.decision.scoring.endpoints import SiteQuery
 from agentgate.decision.scoring.label_queue import LabelQueue, propose
 from agentgate.decision.scoring.label_review import ReviewedLabel, review
 from agentgate.decision.scoring.model_file import read_model
 from agentgate.decision.scoring.promotion import DAYS, MOST_SAMPLES
-from agentgate.decision.scoring.repository import KeptEvents, ScoreSamples, ScoringStores
+from agentgate.decision.scoring.repository import ScoringStores
 from agentgate.decision.scoring.score import TextScorer, make_scorer
 from agentgate.decision.signals.numbers import NUMBERS
 from agentgate.events.decision_ids import first_id, read_id
-from agentgate.events.label_records import StoredLabel
+from agentgate.events.labels.endpoints import SiteQuery
+from agentgate.events.labels.records import StoredLabel
+from agentgate.events.labels.repository import KeptEvents
+from agentgate.events.queries.replays import ScoreSamples
 from agentgate.http.call import SiteCall
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.database import Store

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from agentgate.decision.scoring.features import SCORE_LABELS
-from agentgate.decision.scoring.records import ScoreSample
 from agentgate.events.decision_ids import write_id
+from agentgate.events.queries.replays import ScoreSample
 from agentgate.lib.enums import ModelKind, Outcome
 from agentgate.lib.records import Record
 

@@ -23,9 +23,10 @@ from agentgate.decision.scoring.records import (
     PromoteInput,
     StoredModel,
 )
-from agentgate.decision.scoring.repository import ScoreSamples, ScoringStores
+from agentgate.decision.scoring.repository import ScoringStores
 from agentgate.decision.scoring.score import make_scorer
 from agentgate.events.decision_ids import LARGEST_ID, first_id
+from agentgate.events.queries.replays import ScoreSamples
 from agentgate.http.call import Call
 from agentgate.http.replies import Reply
 from agentgate.lib.clock import DAY_MS, HOUR_MS

@@ -12,9 +12,9 @@ from typing import Any
 from msgspec import Struct
 
 from agentgate.decision.scoring.features import SCORE_LABELS, band_labels
-from agentgate.decision.scoring.records import ScoreSample
 from agentgate.decision.scoring.score import Scorer
 from agentgate.events.decision_ids import write_id
+from agentgate.events.queries.replays import ScoreSample
 from agentgate.lib.enums import ModelKind, Outcome
 from agentgate.lib.errors import Refused
 from agentgate.sites.directory import SiteDirectory

@@ -1,52 +1,22 @@
-"""Decision labels, feature capture and models: as they go over the wire, and as they are stored."""
+"""Feature capture and models: as they go over the wire, and as they are stored."""
 
 from hashlib import sha256
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from agentgate.events.label_records import DecisionLabel
 from agentgate.lib.enums import (
     DecisionLabelValue,
-    LabelSource,
     ModelKind,
     ModelRole,
     ModelType,
-    Outcome,
 )
-from agentgate.lib.limits import FEATURE_CAPTURE_LEAST_DAYS, LABEL_NOTE_CHARACTERS, REQUEST_ID_CHARACTERS
+from agentgate.lib.limits import FEATURE_CAPTURE_LEAST_DAYS
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import Input, Record
 
 # Ten years: longer than anybody keeps training data, and short enough for every column.
 FEATURE_CAPTURE_MOST_DAYS = 3650
-
-LabelNote = Annotated[str, Meta(max_length=LABEL_NOTE_CHARACTERS)]
-RequestId = Annotated[str, Meta(min_length=REQUEST_ID_CHARACTERS.least, max_length=REQUEST_ID_CHARACTERS.most)]
-
-
-class LabelInput(Input, frozen=True, kw_only=True):
-    """The label of a decision."""
-
-    label: DecisionLabelValue
-    note: LabelNote | UnsetType = UNSET
-
-
-class LabelRequest(Input, frozen=True, kw_only=True):
-    """A label of a decision, by its ID or request ID, with the label's source."""
-
-    label: DecisionLabelValue
-    source: LabelSource
-    decision_id: str | UnsetType = UNSET
-    request_id: RequestId | UnsetType = UNSET
-    note: LabelNote | UnsetType = UNSET
-
-
-class LabelPage(Record, frozen=True, kw_only=True):
-    """Labels of a site, oldest update first; `nextCursor` leads to the rest."""
-
-    items: list[DecisionLabel]
-    next_cursor: str | UnsetType = UNSET
 
 
 class FeatureCapture(Record, frozen=True, kw_only=True):
@@ -224,19 +194,3 @@ class CompareReport(Record, frozen=True, kw_only=True):
     agreement: float | None
     would_change: WouldChange
     per_label: dict[DecisionLabelValue, LabelRates]
-
-
-class ScoreSample(Struct, frozen=True, gc=False):
-    """A recent decision with the inputs of the rules. Shadow scores are only of the candidate in question."""
-
-    id: int
-    site: int
-    labels: tuple[str, ...]
-    scores: dict[str, float]
-    shadow_scores: dict[str, float]
-    route: str
-    action: str | None
-    # Whether the rules decided it: only then can another score have changed it.
-    ruled: bool
-    # Of enforce mode, applied or not.
-    outcome: Outcome = Outcome.ALLOW

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct, UnsetType
 
-from agentgate.events.label_records import DecisionLabel
+from agentgate.events.labels.records import DecisionLabel
 from agentgate.events.queries.records import Decision
 from agentgate.lib.records import to_builtins, to_json
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from agentgate.events.queries.records import Decision, VisitorSummary
 from agentgate.events.time_ranges import TimeRange
+from agentgate.lib.database import Row
 from agentgate.lib.enums import DecisionKind, LabelledFilter, Mode, Outcome, SolveType
 
 
@@ -126,6 +127,16 @@ class SightingStore(Protocol):
 
     async def find_sighting(self, site: int) -> tuple[int, int] | None:
         """Return when a site was first and last seen, in ms, or None when it never was."""
+        ...
+
+
+class SiteSums(Protocol):
+    """What all sites did today."""
+
+    async def list_sums(self, today: int, first: int, last: int) -> list[list[Row]]:
+        """Return rows of the sites with a number from `first` to `last`: the site, the time of its last event, and the
+        requests that today (a UTC day) were allowed, challenged, blocked, dropped and monitored. Rows of a site add up.
+        """
         ...
 
 

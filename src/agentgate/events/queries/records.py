@@ -2,7 +2,7 @@
 
 from msgspec import UNSET, UnsetType, field
 
-from agentgate.events.label_records import DecisionLabel
+from agentgate.events.labels.records import DecisionLabel
 from agentgate.lib.enums import DecisionKind, MetricsBucket, MetricsSource, Mode, Outcome
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import Record, SiteKey, VisitorId

@@ -3,10 +3,10 @@
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from agentgate.decision.scoring.endpoints import find_evidence, save_label
-from agentgate.decision.scoring.records import LabelRequest
-from agentgate.decision.scoring.repository import KeptEvents
 from agentgate.events.decision_ids import write_id
+from agentgate.events.labels.endpoints import find_evidence, save_label
+from agentgate.events.labels.records import LabelRequest
+from agentgate.events.labels.repository import KeptEvents
 from agentgate.gateway.appeals.filing import clean
 from agentgate.gateway.appeals.records import (
     Appeal,

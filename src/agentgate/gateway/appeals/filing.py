@@ -10,7 +10,7 @@ import secrets
 
 from msgspec import Struct
 
-from agentgate.decision.scoring.repository import KeptEvents
+from agentgate.events.labels.repository import KeptEvents
 from agentgate.gateway.appeals.records import StoredAppeal
 from agentgate.gateway.appeals.repository import AppealStores
 from agentgate.lib import limits

@@ -10,9 +10,9 @@ from agentgate.agents.signing.repository import ReplayStore
 from agentgate.agents.submission_repository import SubmissionStore
 from agentgate.browser_check.repository import ChallengeStore
 from agentgate.browser_check.tokens.repository import RedemptionStore, SpendMarks
-from agentgate.decision.scoring.repository import KeptEvents, ScoreSamples
-from agentgate.events.label_repository import LabelStore
+from agentgate.events.labels.repository import KeptEvents, LabelStore
 from agentgate.events.queries.ports import TrafficStore
+from agentgate.events.queries.replays import ClientReplay, DecisionReplay, ScoreSamples
 from agentgate.events.storage.clickhouse.days import ClickhouseDays
 from agentgate.events.storage.clickhouse.events import ClickhouseEvents
 from agentgate.events.storage.clickhouse.read_models import ClickhouseTraffic
@@ -22,8 +22,11 @@ from agentgate.events.storage.days.postgres import PostgresSegments
 from agentgate.events.storage.days.sqlite import EVENTS, SqliteSegments
 from agentgate.events.storage.dictionary import KnownWords
 from agentgate.events.storage.events import SqlEvents
+from agentgate.events.storage.queries.activity import SqlSiteSums
 from agentgate.events.storage.queries.decision_feed import DecisionFeed
+from agentgate.events.storage.queries.kept_events import SqlKeptEvents
 from agentgate.events.storage.queries.read_models import SqlTraffic
+from agentgate.events.storage.queries.replays import SqlClientReplay, SqlDecisionReplay, SqlScoreSamples
 from agentgate.lib.clock import Clock
 from agentgate.lib.database import Reader, StoreUnavailable
 from agentgate.lib.settings.schema import Settings
@@ -31,9 +34,7 @@ from agentgate.lib.shared_cache import SharedCache
 from agentgate.lib.tasks.fair_threads import FairThreads
 from agentgate.server.stores.files import check_files
 from agentgate.server.stores.unit_of_work import SqlStore
-from agentgate.sites.lists.repository import ClientReplay
 from agentgate.sites.repository import ActivityStore, SiteHealthStore
-from agentgate.sites.rules.repositories.replay import SqlReplay
 from agentgate.storage.clickhouse.client import ClickhouseClient
 from agentgate.storage.migrate import MigratedDatabase, apply
 from agentgate.storage.postgres.database import PostgresDatabase
@@ -72,7 +73,7 @@ class Stores:
     agent_replays: ReplayStore
     agent_grants: GrantStore
     handoffs: HandoffStore
-    replay: SqlReplay
+    replay: DecisionReplay
     client_replay: ClientReplay
     score_samples: ScoreSamples
     submissions: SubmissionStore
@@ -123,24 +124,23 @@ async def open_stores(settings: Settings, clock: Clock, cache_end: socket.socket
         store=store,
         activity=ActivityStore(
             databases[CONFIG],
-            kept.counted,
+            SqlSiteSums(kept.counted, kept.open_days),
             forget_site=kept.events.forget_site,
             hot=databases[HOT],
-            days=kept.open_days,
         ),
         segments=days,
         words=words,
         events=kept.events,
-        evidence=KeptEvents(stats, days, words),
+        evidence=SqlKeptEvents(stats, days, words),
         challenges=ChallengeStore(databases[HOT]),
         feed=DecisionFeed(days, words),
         redemptions=RedemptionStore(databases[HOT], marks, clock=clock),
         agent_replays=ReplayStore(databases[HOT], lambda: marks.lost_ms),
         agent_grants=GrantStore(databases[HOT]),
         handoffs=HandoffStore(databases[HOT]),
-        replay=SqlReplay(databases[CONFIG], days, words),
-        client_replay=ClientReplay(databases[CONFIG], days, words),
-        score_samples=ScoreSamples(stats, days, words),
+        replay=SqlDecisionReplay(databases[CONFIG], days, words),
+        client_replay=SqlClientReplay(databases[CONFIG], days, words),
+        score_samples=SqlScoreSamples(stats, days, words),
         submissions=SubmissionStore(databases[HOT]),
         site_health=SiteHealthStore(stats, kept.traffic.counts),
         traffic=kept.traffic,

@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import TypeVar, cast
 
 from agentgate.decision.scoring.repository import CaptureStore, ModelStore
-from agentgate.events.label_repository import LabelStore
+from agentgate.events.labels.repository import LabelStore
 from agentgate.events.webhooks.repository import WebhookStore
 from agentgate.events.worker_numbers import WorkerNumberStore
 from agentgate.gateway.appeals.repository import AppealStore
@@ -25,7 +25,7 @@ from agentgate.sites.credentials.repository import CredentialStore
 from agentgate.sites.customers.repository import CustomerStore
 from agentgate.sites.lists.repository import ListStore
 from agentgate.sites.repository import DirectoryStore, SiteStore
-from agentgate.sites.rules.repositories import RuleStore
+from agentgate.sites.rules.repository import RuleStore
 
 T = TypeVar("T")
 

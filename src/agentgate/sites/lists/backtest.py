@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Protocol
 
+from agentgate.events.queries.replays import ClientEvent, ClientReplay
 from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.enums import ListKind, ListOutcome, Outcome
 from agentgate.lib.ids import read_visitor
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional
 from agentgate.sites.lists.records import ListBacktestReport, ListFlip, StoredEntry
-from agentgate.sites.lists.repository import ClientEvent, ClientReplay
 from agentgate.sites.lists.site_lists import verdict_of
 from agentgate.sites.rules.backtest import DEFAULT_ACTION, MOST_EVENTS, BacktestQueue, Flips
 from agentgate.sites.rules.patterns.networks import read_strict_network

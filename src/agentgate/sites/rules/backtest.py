@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentgate.events.decision_ids import write_id
+from agentgate.events.queries.replays import DecisionReplay, ReplayedEvent
 from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.enums import Outcome
 from agentgate.lib.errors import Refused
@@ -17,8 +18,7 @@ from agentgate.sites.rules.compile import can_match, compile_rules, matches_of
 from agentgate.sites.rules.evaluate import NO_TRAITS, PAGE, STRICTNESS, CompiledRules, RuleVerdict, Traits
 from agentgate.sites.rules.patterns.predicates import HOST, PATH, USER_AGENT, Predicates
 from agentgate.sites.rules.records import RuleSet
-from agentgate.sites.rules.replay_records import BacktestFlip, BacktestReport, ReplayedEvent
-from agentgate.sites.rules.repositories.replay import SqlReplay
+from agentgate.sites.rules.replay_records import BacktestFlip, BacktestReport
 from agentgate.sites.rules.request_conditions import MORE_THAN, NOT
 
 MOST_EVENTS = 1_000_000
@@ -117,7 +117,7 @@ class BacktestQueue:
 class Backtests:
     """Runs backtests over stored events, one after the other."""
 
-    def __init__(self, replay: SqlReplay, *, most_events: int = MOST_EVENTS) -> None:
+    def __init__(self, replay: DecisionReplay, *, most_events: int = MOST_EVENTS) -> None:
         self._replay = replay
         self._most_events = most_events
         self._queue = BacktestQueue()

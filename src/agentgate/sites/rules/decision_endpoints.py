@@ -16,7 +16,7 @@ from agentgate.lib.records import Record
 from agentgate.sites.rules.effective import effective_of
 from agentgate.sites.rules.explanations import Explanation, explain
 from agentgate.sites.rules.records import Rule, RuleSet
-from agentgate.sites.rules.repositories import RuleStores
+from agentgate.sites.rules.repository import RuleStores
 
 
 class DecisionDetail(Record, frozen=True, kw_only=True):

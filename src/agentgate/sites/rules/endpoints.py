@@ -49,7 +49,7 @@ from agentgate.sites.rules.replay_records import (
     TestInput,
     TestReport,
 )
-from agentgate.sites.rules.repositories import RuleStores
+from agentgate.sites.rules.repository import RuleStores
 
 # Answers of rows that take a draft when it is not valid.
 INVALID: dict[int, type] = {422: ValidateResult}

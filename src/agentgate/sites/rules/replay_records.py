@@ -110,18 +110,3 @@ class SampleFacts(Struct, frozen=True, kw_only=True):
     action: str | None
     # Reads it with the predicates of a rule set.
     read_traits: Callable[[Predicates | None], Traits] = _no_traits
-
-
-class ReplayedEvent(Struct, frozen=True, gc=False):
-    """A stored decision of the rules, with their inputs."""
-
-    id: int
-    labels: tuple[str, ...]
-    scores: Mapping[str, float]
-    route: str
-    action: str | None
-    # The outcome of enforce mode, applied or not.
-    recorded: Outcome
-    # Labeled as a human or not; None without a label, or with one that is unsure.
-    human: bool | None
-    method: str = "OTHER"

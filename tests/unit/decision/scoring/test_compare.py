@@ -8,10 +8,10 @@ import pytest
 
 from agentgate.decision.scoring.compare import agreement, label_rates, would_change
 from agentgate.decision.scoring.promotion import CandidateReplay, guard, replay
-from agentgate.decision.scoring.records import ScoreSample
 from agentgate.decision.scoring.score import make_scorer
 from agentgate.events.decision_ids import write_id
-from agentgate.events.label_records import LabelEvidence, StoredLabel
+from agentgate.events.labels.records import LabelEvidence, StoredLabel
+from agentgate.events.queries.replays import ScoreSample
 from agentgate.lib.enums import DecisionKind, DecisionLabelValue, LabelSource, ModelKind, Outcome
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from agentgate.events.storage.queries.activity import SqlSiteSums
 from agentgate.events.storage.rollups import forget_site
 from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
 from agentgate.lib.enums import AccountStatus, ActorKind
@@ -44,7 +45,9 @@ async def store(tmp_path: Path, clock: FixedClock) -> AsyncIterator[SqlStore]:
 
 
 def activity_of(store: SqlStore) -> ActivityStore:
-    return ActivityStore(store._database, store._database, forget_site=partial(forget_site, store._database, None))
+    return ActivityStore(
+        store._database, SqlSiteSums(store._database), forget_site=partial(forget_site, store._database, None)
+    )
 
 
 def timed_jobs(store: SqlStore, clock: FixedClock) -> tuple[Job, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agentgate.events.decision_ids import first_id
+from agentgate.events.queries.replays import ReplayedEvent
 from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.enums import Outcome
 from agentgate.lib.limits import GLOBS_PER_SET, NETWORKS_PER_SET
@@ -18,7 +19,7 @@ from agentgate.sites.rules.explain import explain
 from agentgate.sites.rules.lints import find_lints
 from agentgate.sites.rules.patterns.predicates import Predicates
 from agentgate.sites.rules.records import RuleSet
-from agentgate.sites.rules.replay_records import ReplayedEvent, SampleFacts
+from agentgate.sites.rules.replay_records import SampleFacts
 from agentgate.sites.rules.text import read_text
 from agentgate.sites.rules.validate import check_rules
 from tests.support.request_traits import traits_of

@@ -6,13 +6,14 @@ from collections.abc import AsyncIterator
 import pytest
 
 from agentgate.events.decision_ids import first_id, write_id
+from agentgate.events.queries.replays import ReplayedEvent
 from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.enums import Outcome
 from agentgate.lib.errors import Refused
 from agentgate.sites.rules.backtest import AT_ONCE, MOST_OF_ACCOUNT, Backtests, human_flips
 from agentgate.sites.rules.explain import explain
 from agentgate.sites.rules.records import RuleSet
-from agentgate.sites.rules.replay_records import ReplayedEvent, SampleFacts
+from agentgate.sites.rules.replay_records import SampleFacts
 
 pytestmark = pytest.mark.anyio
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 
 from agentgate.events.decision_ids import first_id, id_day, id_time_ms
-from agentgate.events.label_repository import LabelStore
+from agentgate.events.labels.repository import LabelStore
 from agentgate.events.queries.ports import (
     Counts,
     CountStore,

@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from agentgate.events.decision_ids import first_id, id_day, id_time_ms, write_id
-from agentgate.events.label_records import StoredLabel
-from agentgate.events.label_repository import LabelStore
+from agentgate.events.labels.records import StoredLabel
+from agentgate.events.labels.repository import LabelStore
 from agentgate.events.queries.ports import DecisionFilters, DecisionScan, DecisionStore, SiteNumber
 from agentgate.events.queries.records import Decision
 from agentgate.events.records import Dimension, Event

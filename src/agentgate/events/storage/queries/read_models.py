@@ -1,6 +1,6 @@
 """The read models of events over one set of stores."""
 
-from agentgate.events.label_repository import LabelStore
+from agentgate.events.labels.repository import LabelStore
 from agentgate.events.storage.days.days import SegmentDays
 from agentgate.events.storage.dictionary import KnownWords
 from agentgate.events.storage.queries.counts import SqlCounts

@@ -1,11 +1,17 @@
 """Labels of decisions, as they go over the wire and as they are stored."""
 
-from msgspec import UNSET, Struct, UnsetType
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from agentgate.events.decision_ids import write_id
 from agentgate.lib.enums import DecisionKind, DecisionLabelValue, LabelSource, Outcome
+from agentgate.lib.limits import LABEL_NOTE_CHARACTERS, REQUEST_ID_CHARACTERS
 from agentgate.lib.moment import Moment
-from agentgate.lib.records import Record, VisitorId, optional
+from agentgate.lib.records import Input, Record, VisitorId, optional
+
+LabelNote = Annotated[str, Meta(max_length=LABEL_NOTE_CHARACTERS)]
+RequestId = Annotated[str, Meta(min_length=REQUEST_ID_CHARACTERS.least, max_length=REQUEST_ID_CHARACTERS.most)]
 
 
 class LabelEvidence(Record, frozen=True, kw_only=True):
@@ -67,3 +73,27 @@ class StoredLabel(Struct, frozen=True, kw_only=True):
             updated_at=Moment(self.updated_ms),
             evidence=self.evidence,
         )
+
+
+class LabelInput(Input, frozen=True, kw_only=True):
+    """The label of a decision."""
+
+    label: DecisionLabelValue
+    note: LabelNote | UnsetType = UNSET
+
+
+class LabelRequest(Input, frozen=True, kw_only=True):
+    """A label of a decision, by its ID or request ID, with the label's source."""
+
+    label: DecisionLabelValue
+    source: LabelSource
+    decision_id: str | UnsetType = UNSET
+    request_id: RequestId | UnsetType = UNSET
+    note: LabelNote | UnsetType = UNSET
+
+
+class LabelPage(Record, frozen=True, kw_only=True):
+    """Labels of a site, oldest update first; `nextCursor` leads to the rest."""
+
+    items: list[DecisionLabel]
+    next_cursor: str | UnsetType = UNSET

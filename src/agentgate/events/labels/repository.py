@@ -1,10 +1,13 @@
 """Labels of decisions in SQL."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
-from agentgate.events.label_records import StoredLabel
+from agentgate.events.labels.records import StoredLabel
+from agentgate.events.records import Event
 from agentgate.lib.database import LockingRepository, RecordTable
 from agentgate.lib.enums import DecisionLabelValue
+from agentgate.people.audit.repository import AuditStores
 
 _LABELS = RecordTable("decision_label", StoredLabel, json=("evidence",))
 
@@ -50,3 +53,36 @@ class LabelStore(LockingRepository):
         """Return the labels of all sites that can be trained on, newest update first: never `unsure`."""
         newest = "label <> $1 ORDER BY updated_ms DESC, decision DESC LIMIT $2"
         return await _LABELS.find_all(self._session, newest, DecisionLabelValue.UNSURE.value, limit)
+
+
+class KeptEvents(Protocol):
+    """Stored single events."""
+
+    async def find_event(self, site: int, decision: int) -> Event | None:
+        """Return a decision of the site with its features, or None."""
+        ...
+
+    async def find_by_request(self, site: int, request_id: str) -> int | None:
+        """Return the newest decision about a request of the site, or None."""
+        ...
+
+    async def count_features(self, site: int) -> int:
+        """Return how many feature vectors of the site are stored."""
+        ...
+
+
+class SiteNumbers(Protocol):
+    """Sites, as far as labels need them."""
+
+    async def find_number(self, site_id: str) -> int:
+        """Return the number under which events know an existing site."""
+        ...
+
+
+class LabelStores(AuditStores, Protocol):
+    """The repositories that a unit of work on labels uses."""
+
+    decision_labels: LabelStore
+
+    @property
+    def sites(self) -> SiteNumbers: ...

@@ -1,0 +1,1 @@
+"""Labels of decisions, and the stored events that they copy their evidence from."""
