@@ -201,6 +201,7 @@ ADDED_FIELDS = {
         "privateTokenIssuers": 7,
         "suggestions": 9,
         "aiUse": 10,
+        "machineTokensPerHour": 7,
         "robotsTxt": 10,
     }
     for name in ("Site", "SiteSummary", "SiteDetail", "SiteInput")

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from agentgate.browser_check import clusters
+from agentgate.browser_check import clusters, machines
 from agentgate.decision.scoring import compare, features, model_file, promotion
 from agentgate.decision.signals.families import FAMILIES, OF_PROGRAMS
 from agentgate.decision.threat_data import search_verification as crawlers
@@ -115,6 +115,9 @@ STATED = {
         f"identical key and press timings from {clusters.RHYTHM_NETWORKS} networks",
         f"from {clusters.PACE_NETWORKS} networks and {clusters.PACE_SHARE:.0%} of",
         f"{clusters.OTHER_ENGINES:.0%} of which claim another engine",
+        f"more than {machines.LEAST} checks, {machines.PER_NETWORK} for each of its networks",
+        "three times its average hour" if machines.USUAL_TIMES == 3 else "",
+        f"from {clusters.DEBUGGED_NETWORKS} networks and in {clusters.DEBUGGED_PART:.0%} of its checks",
     ),
 }
 

@@ -739,6 +739,7 @@ export interface CustomerSiteInput {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   aiUse?: SiteAiUse;
+  machineTokensPerHour?: number;
   robotsTxt?: string;
   siteKey?: string;
 }
@@ -1680,6 +1681,7 @@ export interface OwnSiteInput {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   aiUse?: SiteAiUse;
+  machineTokensPerHour?: number;
   robotsTxt?: string;
 }
 
@@ -2186,6 +2188,7 @@ export interface SiteChange {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   aiUse?: SiteAiUse;
+  machineTokensPerHour?: number;
   robotsTxt?: string;
 }
 
@@ -2212,6 +2215,7 @@ export interface SiteDetail {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   aiUse?: SiteAiUse;
+  machineTokensPerHour?: number;
   robotsTxt?: string;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
@@ -2283,6 +2287,7 @@ export interface SiteInput {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   aiUse?: SiteAiUse;
+  machineTokensPerHour?: number;
   robotsTxt?: string;
   siteKey?: string;
   customerId?: string;
@@ -2347,6 +2352,7 @@ export interface SiteSummary {
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
   aiUse?: SiteAiUse;
+  machineTokensPerHour?: number;
   robotsTxt?: string;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;

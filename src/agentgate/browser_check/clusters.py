@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from agentgate.browser_check.machines import Machines
 from agentgate.browser_check.rhythm import pace_of, rhythm_of
 from agentgate.decision.signals.detectors.browser_class import browser_class
 from agentgate.decision.signals.evidence import read_evidence
@@ -34,6 +35,8 @@ SHAPE_ADDRESSES, SHAPE_SHARE = 32, 0.25
 FARM_ADDRESSES, FARM_NETWORKS, FARM_SHARE = 64, 8, 0.5
 # Of the farm's checks, so many come from an address of their own, and so many at most had any input.
 FARM_SINGLE, FARM_INPUT = 0.7, 0.05
+# A shape with a debugger, from so many networks, and so large a part of the shape's checks.
+DEBUGGED_NETWORKS, DEBUGGED_PART = 8, 0.1
 # The same input with at least so many events, from so many networks or addresses. No two people's sums are the same,
 # but an open page renews its token without new input, and its person may have moved or have IPv4 and IPv6.
 INPUT_EVENTS, INPUT_NETWORKS, INPUT_ADDRESSES = 8, 3, 4
@@ -120,6 +123,7 @@ class Clusters:
         self._shared_cache = shared_cache
         self._day = -1
         self._key = b""
+        self._machines = Machines(shared_cache)
         self._known: OrderedDict[bytes, Cluster] = OrderedDict()
         self._recent: OrderedDict[tuple[str, int], tuple[deque[bytes], Counter[bytes]]] = OrderedDict()
         # Headers of clusters, by site -> until when visitors with these headers get more work.
@@ -127,9 +131,16 @@ class Clusters:
         self._now_ms = 0
 
     async def observe(
-        self, site: int, request: Request, signals: Mapping[str, Any], interaction: object, now_ms: int
+        self,
+        site: int,
+        request: Request,
+        signals: Mapping[str, Any],
+        interaction: object,
+        now_ms: int,
+        *,
+        machine_tokens: int = 0,
     ) -> ClusterMembership:
-        """Count a verification, and return its clusters."""
+        """Count a verification, and return its clusters. `machine_tokens`: the site's hourly budget of one shape."""
         await self._start_day(now_ms)
         did = interaction if isinstance(interaction, Mapping) else {}
         events = sum(read_evidence(did).number(name) or 0 for name in EVENTS)
@@ -137,16 +148,24 @@ class Clusters:
             site, self._number(source_of(request.address)), self._number(network_of(request.address)), events > 0
         )
         replays = await self._replays(seen, did, events)
-        # The first cluster with a label names the budget.
-        found = [
-            *replays,
-            *await self._paces(seen, did),
-            *await self._handshakes(seen, request),
-            *await self._shapes(seen, request, signals),
-        ]
+        found = [*replays, *await self._paces(seen, did), *await self._handshakes(seen, request)]
+        shape = self._shape(site, request, signals)
+        popular: FoundClusters = []
+        if shape is not None:
+            cluster = await self._count(shape, seen)
+            share = self._share(("shape", seen.site), shape)
+            found += [(label, shape) for label in many_labels("cluster.shape", cluster, share)]
+            if await self._machines.is_over(shape, seen.network, tokens=machine_tokens, now_ms=now_ms):
+                popular.append(("cluster.budget", shape))
+            if signals.get("debugger") is True:
+                popular += await self._debuggers(seen, shape, cluster.count)
+        if found:
+            self._suspect(site, request)
+        # Others who use a popular computer's budget up do not slow its people down.
+        found += popular
         if not found:
             return ClusterMembership()
-        self._suspect(site, request)
+        # The first cluster with a label names the budget.
         labels = dict.fromkeys(label for label, _ in found)
         return ClusterMembership(tuple(labels), found[0][1].hex(), is_replayed=bool(replays))
 
@@ -191,13 +210,13 @@ class Clusters:
         # Never a farm: behind a proxy that terminates TLS, all visitors share one handshake.
         return [("cluster.ja4", digest)] if many_labels("cluster.ja4", cluster, share) else []
 
-    async def _shapes(self, seen: CountedCheck, request: Request, signals: Mapping[str, Any]) -> FoundClusters:
-        digest = self._shape(seen.site, request, signals)
-        if digest is None:
-            return []
+    async def _debuggers(self, seen: CountedCheck, shape: bytes, checks: int) -> FoundClusters:
+        """Find a shape that many networks have with a debugger."""
+        digest = self._digest(b"debugged", seen.site, shape.hex())
         cluster = await self._count(digest, seen)
-        share = self._share(("shape", seen.site), digest)
-        return [(label, digest) for label in many_labels("cluster.shape", cluster, share)]
+        is_large = cluster.count >= DEBUGGED_PART * checks
+        is_many = is_large and _distinct(cluster.networks) >= DEBUGGED_NETWORKS
+        return [("cluster.debugged", digest)] if is_many else []
 
     def is_suspected(self, site: int, request: Request) -> bool:
         """Return whether a caller has the headers of a cluster that was seen within the hour."""
@@ -224,6 +243,7 @@ class Clusters:
             key = await self._shared_cache.get(name) or secrets.token_bytes(16)
         if day != self._day:
             self._day, self._key = day, key
+            self._machines.clear()
             self._known.clear()
             self._recent.clear()
             self._suspected.clear()

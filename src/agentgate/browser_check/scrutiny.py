@@ -143,7 +143,14 @@ class Scrutiny:
         kept = await self._shared_cache.get(name) if challenge.attempts > 1 else None
         if kept is not None:
             return msgspec.msgpack.decode(kept, type=ClusterMembership)
-        member = await self._clusters.observe(page.site.number, call.request, body.signals, body.interaction, call.now)
+        member = await self._clusters.observe(
+            page.site.number,
+            call.request,
+            body.signals,
+            body.interaction,
+            call.now,
+            machine_tokens=page.site.machine_tokens_per_hour,
+        )
         if member.labels:
             await self._shared_cache.put(name, msgspec.msgpack.encode(member), ttl_ms=KEPT_MS)
         return member

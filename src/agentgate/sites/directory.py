@@ -98,6 +98,7 @@ class SiteView(Struct, frozen=True, kw_only=True):
     # Issuers of private tokens that it trusts.
     private_token_issuers: tuple[Issuer, ...] = ()
     ai_use: AiUse | None = None
+    machine_tokens_per_hour: int = 0
     robots_txt: str = ""
     account: AccountState = msgspec.field(default_factory=AccountState)
 
@@ -482,6 +483,7 @@ class SiteDirectory:
             token_binding=site.token_binding,
             private_token_issuers=read_issuers(site.private_token_issuers),
             ai_use=read_ai_use(site.ai_use),
+            machine_tokens_per_hour=site.machine_tokens_per_hour,
             robots_txt=site.robots_txt,
         )
 

@@ -89,7 +89,9 @@ class Site(Record, frozen=True, kw_only=True):
     program's name. `tokenBinding` says who may spend a token: whoever is in the `network` that earned it, only who can
     be compared with it (`strict`), or anybody who has it (`none`). With `suggestions`, masked paths of refused programs
     are collected for the owner. `aiUse` is absent on sites that have not decided: AI operators and agents are then
-    treated by the other rules. `robotsTxt` is the owner's part of the file at `/v1/sites/{siteKey}/robots.txt`.
+    treated by the other rules. `machineTokensPerHour` limits the browser checks of one kind of computer per hour, from
+    all networks together, without an interactive challenge; 0 counts by its networks. `robotsTxt` is the owner's part
+    of the file at `/v1/sites/{siteKey}/robots.txt`.
     """
 
     id: str
@@ -113,6 +115,7 @@ class Site(Record, frozen=True, kw_only=True):
     private_token_issuers: list[SiteTokenIssuer] = field(default_factory=list)
     suggestions: bool = True
     ai_use: SiteAiUse | UnsetType = UNSET
+    machine_tokens_per_hour: int = 0
     robots_txt: str = ""
     rule_set: str | UnsetType = UNSET
     agent_policy: dict[str, Any] | UnsetType = UNSET
@@ -208,6 +211,7 @@ class SiteChange(Input, frozen=True, kw_only=True):
     private_token_issuers: list[SiteTokenIssuer] | UnsetType = UNSET
     suggestions: bool | UnsetType = UNSET
     ai_use: SiteAiUse | UnsetType = UNSET
+    machine_tokens_per_hour: Annotated[int, Meta(ge=0, le=1_000_000)] | UnsetType = UNSET
     robots_txt: Annotated[str, Meta(max_length=ROBOTS_CHARACTERS)] | UnsetType = UNSET
 
 

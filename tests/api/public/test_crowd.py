@@ -180,3 +180,37 @@ def test_a_network_with_five_replayed_checks_gets_the_most_proof_of_work(service
     assert level(BrowserClient(service, site, address="192.0.2.200")) == 448
     service.clock.advance(hours=1)
     assert level(BrowserClient(service, site, address="192.0.2.200")) < 448
+
+
+def test_one_machine_at_many_addresses_is_challenged_beyond_the_sites_budget_and_people_pass(
+    service: RunningService,
+) -> None:
+    site, passed = create_site(service, machineTokensPerHour=5), 0
+    for number, address in enumerate(addresses(9)):
+        page = BrowserClient(service, site, address=address)
+        challenge = page.challenge().json()
+        # The farm moves a pointer, each time otherwise.
+        did = {**INTERACTION, "durationMs": 5000 + number, "variation": number / 10}
+        verified = page.verify(challenge, interaction=did).json()
+        passed += verified["status"] == "passed"
+    assert passed == 5
+    assert verified["status"] == "step_up"
+
+    # A person with the same computer.
+    service.clock.advance(ms=verified["stepUp"]["waitMs"])
+    answered = page.verify(
+        challenge,
+        answer={
+            **page.answer(verified["stepUp"]),
+            "probes": page.probes_again(verified["stepUp"], challenge["challengeId"]),
+        },
+    )
+    assert answered.json()["status"] == "passed"
+    service.clock.advance(hours=1)
+    assert get_token(service, site)
+
+
+def test_a_budget_of_a_machine_is_a_number_up_to_a_million(service: RunningService, site: str) -> None:
+    for wrong in (-1, 1_000_001, "9"):
+        refused = service.operator.patch(f"/v1/admin/sites/{site}", json={"machineTokensPerHour": wrong})
+        assert refused.status_code == 400, wrong

@@ -101,6 +101,7 @@ def test_the_settings_page_keeps_what_it_does_not_show(signed_in: Page, console:
     action = next(iter(read(console, AT)["actions"]))
     change = {
         "tokenBinding": "strict",
+        "machineTokensPerHour": 900,
         "formMethodOverride": True,
         "routes": [
             {"method": "POST", "path": "/a", "action": action},

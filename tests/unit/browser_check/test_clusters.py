@@ -10,34 +10,20 @@ from agentgate.browser_check import clusters as module
 from agentgate.browser_check.clusters import Cluster, Clusters, many_labels
 from agentgate.browser_check.rhythm import rhythm_of
 from agentgate.decision.signals.detectors.browser_class import browser_class
-from agentgate.http.request import Request
 from agentgate.lib.clock import DAY_MS, SystemClock
 from agentgate.storage.shared_cache.memory import MemorySharedCache
 from tests.population.visitors import population
 from tests.support.browser_client import CHROME, SIGNALS
 from tests.support.service import NOON_MS
+from tests.unit.browser_check.crowd import NOTHING, computer, input_of, request, somewhere
 
 pytestmark = pytest.mark.anyio
-NOTHING = {"pointerMoves": 0, "touches": 0, "keys": 0, "scrolls": 0, "clicks": 0, "untrusted": 0, "durationMs": 0}
 IPHONE = (
     "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) "
     "Version/18.6 Mobile/15E148 Safari/604.1"
 )
 PHONE = {**SIGNALS, "platform": "iPhone", "renderer": "Apple GPU", "touchPoints": 5, "userAgent": IPHONE, "plugins": 5}
 PEOPLE = 25_000
-# The computers of visitors of one country.
-SCREENS = {(1920, 1080): 40, (1366, 768): 14, (1536, 864): 14, (2560, 1440): 12, (1440, 900): 8, (1280, 720): 12}
-GRAPHICS = (
-    "UHD Graphics 620",
-    "UHD Graphics 630",
-    "Iris Xe Graphics",
-    "GeForce RTX 3060",
-    "Radeon Graphics",
-    "UHD 770",
-)
-CORES = {8: 40, 4: 20, 12: 15, 16: 15, 6: 10}
-
-
 # By engine: handshakes of releases that are in use.
 HANDSHAKES = {
     "chromium": ("t13d1516h2_8daaf6152771_e5627efa2ab1", "t13d1516h2_8daaf6152771_d8a2da3f94cd"),
@@ -47,37 +33,6 @@ HANDSHAKES = {
 # A library that shows itself as no engine, and under any engine's name.
 LIBRARY = "t13d1412h2_0123456789ab_0123456789ab"
 FIREFOX = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:144.0) Gecko/20100101 Firefox/144.0"
-
-
-def request(address: str, agent: str = CHROME, ja4: str = "") -> Request:
-    headers = [(b"x-ja4", ja4.encode())] if ja4 else []
-    headers += [
-        (b"user-agent", agent.encode()),
-        (b"accept-language", b"de-DE,de;q=0.9"),
-        (b"origin", b"https://a.example"),
-    ]
-    return Request(
-        method="POST", path="/v1/browser/verify", query_string=b"", headers=headers, address=address, secure=True
-    )
-
-
-def somewhere(draw: random.Random) -> str:
-    return ".".join(str(draw.randrange(1, 224)) for _ in range(4))
-
-
-def input_of(draw: random.Random) -> dict[str, float]:
-    if draw.random() < 0.4:
-        # The check ran as the page was loaded.
-        return NOTHING
-    return {
-        **NOTHING,
-        "pointerMoves": draw.randrange(300),
-        "keys": draw.randrange(40),
-        "scrolls": draw.randrange(30),
-        "clicks": draw.randrange(4),
-        "durationMs": draw.randrange(300, 60_000),
-        "variation": round(draw.uniform(0.3, 3), 4),
-    }
 
 
 def quartiles(values: list[float]) -> tuple[int, float]:
@@ -120,19 +75,6 @@ def blurred(told: dict[str, Any], draw: random.Random, most: float) -> dict[str,
         if isinstance(part, dict)
     }
     return {**told, "durationMs": draw.randrange(300, 60_000), **parts}
-
-
-def computer(draw: random.Random) -> dict[str, object]:
-    width, height = draw.choices(list(SCREENS), list(SCREENS.values()))[0]
-    is_whole = draw.random() < 0.6
-    outer = (width, height - 40) if is_whole else (draw.randrange(800, width), draw.randrange(600, height))
-    return {
-        **SIGNALS,
-        "screen": {"width": width, "height": height, "outerWidth": outer[0], "outerHeight": outer[1]},
-        "hardwareConcurrency": draw.choices(list(CORES), list(CORES.values()))[0],
-        "renderer": f"ANGLE (Intel, {draw.choice(GRAPHICS)} Direct3D11)",
-        "timezone": "Europe/Berlin",
-    }
 
 
 @pytest.mark.parametrize("phones", [0.3, 1.0])
