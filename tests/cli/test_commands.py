@@ -7,7 +7,7 @@ import apsw
 import pytest
 
 from agentgate import __version__
-from agentgate.lib.settings.schema import settings_page
+from agentgate.lib.settings.page import settings_page
 from tests.cli.commands import agentgate, command, environment
 
 COMMANDS = [

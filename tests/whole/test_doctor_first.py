@@ -175,7 +175,10 @@ def test_a_service_clock_that_is_an_hour_off_is_the_first_diagnosis(tmp_path: Pa
         first = examined(port)[0]
 
     assert (first.check, first.state) == ("clock", State.FAIL)
-    assert re.search(rf"AgentGate's clock is off by {'-' if skew_s < 0 else '[+]'}3(?:600|599) s", first.found)
+    found = re.search(r"AgentGate's clock is off by ([+-]\d+) s", first.found)
+    # The service has a fixed clock.
+    assert found
+    assert skew_s - 30 <= int(found[1]) <= skew_s
     assert "timedatectl" in first.fix
 
 

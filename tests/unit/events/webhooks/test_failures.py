@@ -255,11 +255,14 @@ async def test_a_slow_endpoint_gets_its_next_delivery_later(scene: Scene, monkey
 async def test_stopping_cancels_deliveries_under_way(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deliver, "ROUND_S", 0.05)
     await scene.create()
-    scene.server.answer = lambda _request: Answering(hold_s=0.4)
+    scene.server.answer = lambda _request: Answering(hold_s=2)
     made = await scene.decide()
     scene.clock.advance(seconds=4)
     push = scene.push()
     await push.push_due()
+    async with asyncio.timeout(10):
+        while not scene.server.received:  # noqa: ASYNC110 - no event exists
+            await asyncio.sleep(0.01)
 
     await push.stop()
     scene.server.answer = saying(200)

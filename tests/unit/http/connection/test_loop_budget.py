@@ -79,26 +79,28 @@ def test_the_next_turn_begins_again():
 
 def test_what_was_inspected_is_known_until_the_loops_clock_continues():
     async def turns() -> list[bool]:
-        budget, found = LoopBudget(LONG_S), []
-        for pause_s in (0, 0, 2 * SAME_TURN_S, 0):
-            time.sleep(pause_s)  # noqa: ASYNC251 - as a loop that waits for the next request
-            budget.is_over()
-            found.append(budget.is_refreshed)
-            budget.is_refreshed = True
-        return found
+        with mock.patch.object(asyncio.get_running_loop(), "time") as clock:
+            budget, found, clock.return_value = LoopBudget(LONG_S), list[bool](), 1.0
+            for pause_s in (0, 0, 2 * SAME_TURN_S, 0):
+                clock.return_value += pause_s
+                budget.is_over()
+                found.append(budget.is_refreshed)
+                budget.is_refreshed = True
+            return found
 
     assert asyncio.run(turns()) == [False, True, False, True]
 
 
 def test_few_requests_in_a_row_are_queried_about_once_more_when_they_are_several():
     async def turns() -> list[bool]:
-        budget, found = LoopBudget(LONG_S), []
-        for _ in range(ASKED_FROM):
-            budget.is_over()
-            budget.is_refreshed = True
-            await asyncio.sleep(0)
-            found.append(budget.is_refreshed)
-        return found
+        with mock.patch.object(asyncio.get_running_loop(), "time", return_value=1.0):
+            budget, found = LoopBudget(LONG_S), list[bool]()
+            for _ in range(ASKED_FROM):
+                budget.is_over()
+                budget.is_refreshed = True
+                await asyncio.sleep(0)
+                found.append(budget.is_refreshed)
+            return found
 
     # The turn of the last one is followed to its end, however close together they came.
     assert asyncio.run(turns()) == [True] * (ASKED_FROM - 1) + [False]
