@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from agentgate.browser_check.instrument.document import DocumentAccess, native_objects
 from agentgate.browser_check.instrument.draw import Piece, ProgramState, ProgramStep, RandomChoices
 from agentgate.browser_check.instrument.language import LANGUAGE
-from agentgate.browser_check.instrument.methods import METHODS, worker_facts
 from agentgate.browser_check.instrument.state import WORDS, Maker, avalanche
-from agentgate.browser_check.instrument.tree import TREES, DocumentAccess, native_objects
 from agentgate.browser_check.instrument.values import VALUES, truth
+from agentgate.browser_check.instrument.worker import worker_facts
 
 
 def arranged(maker: Maker, steps: Sequence[ProgramStep]) -> list[ProgramStep]:
@@ -98,11 +98,9 @@ MANY: Final = (_row, _machine, _machine, _branch, _labelled, _called, _repeated)
 
 # How many pieces of each kind a program has: enough for hundreds of branches, small enough for 6 KB.
 MOST_PIECES: Final = 3
-METHOD_PIECES: Final = 2
 # No piece is added where those before it took as many characters.
 LANGUAGE_ROOM: Final = 320
 VALUE_ROOM: Final = 200
-TREE_ROOM: Final = 230
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,11 +178,9 @@ def _drawn(seed: bytes, challenge_id: str) -> _Program:
     page = DocumentAccess(maker)
     pieces = _fitting(maker, [partial(make, maker) for make in draw.some(LANGUAGE, MOST_PIECES)], LANGUAGE_ROOM)
     pieces += _fitting(maker, [partial(make, maker) for make in draw.some(VALUES, MOST_PIECES)], VALUE_ROOM)
-    methods = [worker_facts(maker), *(make(maker) for make in draw.some(METHODS, METHOD_PIECES))]
-    shared, in_worker = _mixed(maker, pieces), _mixed(maker, methods)
+    shared, in_worker = _mixed(maker, pieces), _mixed(maker, [worker_facts(maker)])
     with page.hoisting():
-        trees = _fitting(maker, [partial(make, page) for make in draw.some(TREES, MOST_PIECES)], TREE_ROOM)
-        in_page = _mixed(maker, [native_objects(page), *trees])
+        in_page = _mixed(maker, [native_objects(page)])
     return _Program(
         maker=maker,
         page=page,
