@@ -184,6 +184,14 @@ ALERTS = (
         "The page of the webhook shows the responses of the receiver.",
     ),
     Alert(
+        "AgentGateModelDrift",
+        "ticket",
+        f"max by (kind, site) ({s.DRIFT.name}) >= 0.2",
+        "10m",
+        "The {{ $labels.kind }} scores of {{ $labels.site }} have changed since the week before",
+        "Find the cause among the decisions of the bins that grew (docs/train-model.md).",
+    ),
+    Alert(
         "AgentGateFilesRunOut",
         "ticket",
         "process_open_fds / process_max_fds > 0.8",
@@ -234,6 +242,8 @@ PANELS = (
     Panel("Siteverify", "reqps", ((_rate(s.SITEVERIFY, "result"), "{{result}}"),)),
     Panel("Probes", "reqps", ((_rate(s.PROBES, "state"), "{{state}}"),)),
     Panel("Excluded probe families", "short", ((f"max({s.PROBES_LEFT_OUT.name})", "excluded"),)),
+    Panel("Model drift", "short", ((f"topk(10, max by (kind, site) ({s.DRIFT.name}))", "{{kind}} {{site}}"),)),
+    Panel("Bot scores of the last hour", "short", ((f'max by (from) ({s.SCORES.name}{{kind="bot"}})', "{{from}}"),)),
     Panel("API calls by status", "reqps", ((_rate(s.HTTP_REQUESTS, "surface, status"), "{{surface}} {{status}}"),)),
     Panel("API calls: p99", "s", ((_quantile(0.99, s.HTTP_SECONDS, "surface", "$__rate_interval"), "{{surface}}"),)),
     Panel(

@@ -75,6 +75,7 @@ def test_a_running_service_shows_the_series_of_the_list_and_no_others(service: R
     rare = {*events_only, "agentgate_webhook_deliveries", "agentgate_job_runs", "agentgate_job_seconds"}
     rare |= {"agentgate_job_last_done_timestamp_seconds", "agentgate_decisions", "agentgate_decision_duration_seconds"}
     rare |= {"agentgate_events_spooled", "agentgate_events_spool_bytes"}
+    rare |= {"agentgate_model_drift", "agentgate_model_scores"}
     assert BY_NAME.keys() - families.keys() <= rare
     for name, family in families.items():
         series = BY_NAME[name]
@@ -174,6 +175,11 @@ FIRING: dict[str, tuple[list[tuple[str, str]], str, dict[str, str]]] = {
         "70m",
         {"type": "decisions"},
     ),
+    "AgentGateModelDrift": (
+        [('agentgate_model_drift{kind="bot",site="site_shop",instance="a:1"}', "0.05x10 0.3x200")],
+        "25m",
+        {"kind": "bot", "site": "site_shop"},
+    ),
     "AgentGateFilesRunOut": (
         [
             ('process_open_fds{worker="worker-1",instance="a:1"}', "900x300"),
@@ -196,6 +202,8 @@ WELL = [
     ('agentgate_http_requests_total{status="500",instance="a:1"}', "0x600"),
     ('agentgate_job_last_done_timestamp_seconds{task="close-days"}', "0+60x600"),
     ('agentgate_job_runs_total{task="sweep",result="failed"}', "0x600"),
+    # A peak of one measurement is not an alert.
+    ('agentgate_model_drift{kind="bot",site="site_shop",instance="a:1"}', "0.15x110 0.3x9 0.15x400"),
 ]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentgate.gateway.suggestions.records import SeenGroup, SuggestionGroup
-from agentgate.lib.clock import SystemClock
+from agentgate.lib.clock import DAY_MS, SystemClock
 from agentgate_client import gateway_asgi
 from agentgate_tools.adapters.render import Installation as AdapterInstallation
 from agentgate_tools.adapters.render import render
@@ -23,6 +23,7 @@ from tests.proxies.running import STARTERS, running_proxy
 from tests.site_server.gate import free_port
 from tests.site_server.gateway_apps import asgi_site, gated_site, serving_asgi
 from tests.support.browser_client import create_site, get_token
+from tests.support.scored import add_scores
 from tests.support.service import ADMIN_KEY, NOON_MS, RunningService
 from tests.whole.doctor_service import ORIGIN, service
 
@@ -261,6 +262,28 @@ def test_the_command_includes_the_health_of_a_site(tmp_path, shop: Shop) -> None
         "found": "The site has no active credential",
         "fix": "Create one and give its secret to your backend.",
     }
+    assert (found["drift"]["state"], "fewer than 200" in found["drift"]["found"]) == ("skip", True)
+
+
+@pytest.mark.parametrize(("now", "days", "state"), [(0.15, 1, "pass"), (0.95, 2, "warn")])
+def test_the_command_warns_if_the_scores_of_a_site_have_changed(
+    tmp_path, shop: Shop, now: float, days: int, state: str
+) -> None:
+    service = shop.service
+    number = service.run(
+        service.application.stores.store.read.sites.find_number(
+            service.operator.get(f"/v1/admin/sites/{shop.site_key}").json()["id"]
+        )
+    )
+    add_scores(service, number, [0.15] * 300, ago_ms=days * DAY_MS)
+    add_scores(service, number, [0.15] * 240 + [now] * 60, ago_ms=60_000)
+    settings = {"AGENTGATE_ADMIN_LISTEN": service.admin_url.partition("//")[2], "AGENTGATE_ADMIN_KEY": ADMIN_KEY}
+    done = agentgate(
+        tmp_path, "doctor", f"http://127.0.0.1:{free_port()}", "--site", shop.site_key, "--json", **settings
+    )
+
+    found = {each["check"]: each for each in json.loads(done.stdout)}["drift"]
+    assert found["state"] == state, found
 
 
 def test_the_command_names_blocked_senders_and_clients_of_a_site(tmp_path, shop: Shop) -> None:

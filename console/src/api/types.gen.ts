@@ -773,6 +773,12 @@ export interface DailyPoint {
   challengesFailed: number;
 }
 
+/** Scores of a day in ten bins from 0 to 1. The last day is today until an hour ago. */
+export interface DayScores {
+  start: string;
+  bins: number[];
+}
+
 /** One decision on a request or a challenge. */
 export interface Decision {
   id: string;
@@ -2236,6 +2242,7 @@ export interface SiteDrift {
   now: number[];
   index: number | null;
   drifted: boolean;
+  days: DayScores[];
 }
 
 /** One check. `state` is `pass`, `warn`, `fail` or `skip`; `fix` is empty if there is nothing to do. */

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from agentgate.decision.scoring.content_endpoints import ContentScorer
+from agentgate.decision.scoring.drift import DriftWatch
 from agentgate.decision.scoring.endpoints import scoring_jobs
 from agentgate.decision.scoring.repository import ScoringStores
 from agentgate.decision.snapshot_refresher import SnapshotRefresher
@@ -13,6 +14,7 @@ from agentgate.events.queries.replays import ScoreSamples
 from agentgate.lib.database import Store
 from agentgate.lib.foundation import Foundation
 from agentgate.lib.tasks.job import Job
+from agentgate.lib.telemetry import series
 from agentgate.sites.rules.endpoints import Explainer
 
 
@@ -39,12 +41,16 @@ class Decisions:
 
 def wire(foundation: Foundation, stores: DecisionSources, refresher: SnapshotRefresher) -> Decisions:
     """Put together what explains decisions and what models learn from; the refresher has the decider."""
+    drift = DriftWatch(stores.score_samples, foundation.clock, refresher.sites.key_of)
+    foundation.metrics.watch(series.DRIFT, drift.indexes)
+    foundation.metrics.watch(series.SCORES, drift.bands)
     return Decisions(
         dependencies={
             ContentScorer: ContentScorer(refresher.sites, refresher.models, refresher.intel),
+            DriftWatch: drift,
             Explainer: refresher,
             KeptEvents: stores.evidence,
             ScoreSamples: stores.score_samples,
         },
-        jobs=scoring_jobs(stores.store, stores.events, foundation.clock),
+        jobs=(*scoring_jobs(stores.store, stores.events, foundation.clock), *drift.jobs()),
     )

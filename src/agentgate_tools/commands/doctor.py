@@ -15,7 +15,7 @@ from agentgate_tools.commands.parameters import Argument, Option
 from agentgate_tools.doctor.asking import Site, is_private
 from agentgate_tools.doctor.checks import Installation
 from agentgate_tools.doctor.examine import by_cause, examine
-from agentgate_tools.doctor.findings import Finding, State, failed, warned
+from agentgate_tools.doctor.findings import Finding, State, failed, passed, skipped, warned
 from agentgate_tools.doctor.suggestion_checks import check_suggestions
 
 FAILED_EXIT_CODE = 1
@@ -44,7 +44,7 @@ class DoctorOptions:
     adapter: Annotated[Path | None, Option(help="File of the adapter, to test whether it fails open or closed.")] = None
     site: Annotated[
         str | None,
-        Option(help="Site key, to include the site's health and suggestions. Requires the operator credential."),
+        Option(help="Site key, to include health, suggestions and model drift. Requires the operator credential."),
     ] = None
 
 
@@ -84,7 +84,8 @@ def doctor(options: DoctorOptions) -> CommandAnswer:
     if options.site is not None:
         api = open_api()
         listed = api.get(site_path(options.site, "suggestions"))
-        findings = by_cause([*findings, *_health(api, options.site), *check_suggestions(options.site, listed)])
+        drift = _drift(api, options.site)
+        findings = by_cause([*findings, *_health(api, options.site), *check_suggestions(options.site, listed), drift])
     rows = [(each.check, each.state.value, each.found, each.fix) for each in findings]
     return CommandAnswer(
         msgspec.to_builtins(findings),
@@ -98,6 +99,18 @@ def _health(api: AdminApi, site_key: str) -> Iterator[Finding]:
     for each in api.get(site_path(site_key, "health"))["checks"]:
         found, _, fix = each["message"].partition(". ")
         yield (failed if each["severity"] == HealthSeverity.CRITICAL else warned)(each["check"], found, fix)
+
+
+def _drift(api: AdminApi, site_key: str) -> Finding:
+    """Compare the bot scores of the last hour with the week before."""
+    sites = api.get("/models/bot/drift")["sites"]
+    found = next((each for each in sites if each["siteKey"] == site_key), None)
+    if found is None or found["index"] is None:
+        return skipped("drift", "fewer than 200 scored requests in the last hour or in the 7 days before", "Wait.")
+    if found["drifted"]:
+        fix = "Look at decisions of the bins that grew: operator console, Models. See docs/train-model.md."
+        return warned("drift", f"the bot scores have changed since the week before (index {found['index']:.2f})", fix)
+    return passed("drift", f"the bot scores are spread as in the week before (index {found['index']:.2f})")
 
 
 def _text_of(file: Path | None) -> str | None:

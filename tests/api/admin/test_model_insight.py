@@ -1,19 +1,20 @@
 """What helps operators to trust a model: contributions to a score, doubtful labels, decisions worth a label."""
 
+import re
 from typing import Any
 
 import pytest
 
+from agentgate.decision.scoring import drift as drift_module
 from agentgate.events.decision_ids import first_id, write_id
 from agentgate.events.records import Event
 from agentgate.lib.enums import DecisionKind, Mode, Outcome
 from tests.api.admin.operating import refusal
+from tests.support.scored import add_scores
 from tests.support.service import RunningService
 from tests.unit.decision.scoring.made_models import logistic
 
 SITE = {"siteKey": "site_shop"}
-
-Seen = tuple[tuple[str, ...], float, Outcome]
 
 
 @pytest.fixture
@@ -117,33 +118,83 @@ def test_they_need_an_operator(service: RunningService, number: int, path: str) 
     assert refusal(service.anonymous.get(f"/v1/admin{path}", params=SITE)) == (401, "unauthorized")
 
 
+def drift(service: RunningService) -> Any:
+    [site] = service.operator.get("/v1/admin/models/bot/drift").json()["sites"]
+    return site
+
+
+def measured(service: RunningService) -> dict[str, float]:
+    """Run the job that is due, and return the index by site from /metrics."""
+    service.run(service.application._jobs.run_due())
+    text = service.operator.get("/metrics").text
+    found = re.findall(r'^agentgate_model_drift\{kind="bot",site="(\w+)"\} (\S+)$', text, re.MULTILINE)
+    return {site: float(index) for site, index in found}
+
+
 def test_a_shift_of_20_percent_of_the_traffic_is_drift_and_the_usual_spread_is_not(
     service: RunningService, number: int
 ) -> None:
-    usual = [(("ua.browser",), 0.05 + place % 3 * 0.1, Outcome.ALLOW) for place in range(300)]
-    shifted = [(("ua.browser",), 0.75, Outcome.ALLOW)] * 60
-    add(service, number, *usual)
+    usual = [0.05 + place % 3 * 0.1 for place in range(300)]
+    add_scores(service, number, usual)
     service.clock.advance(days=1)
 
-    def drift(*seen: Seen) -> Any:
-        add(service, number, *seen)
-        service.clock.advance(seconds=60)
-        [site] = service.operator.get("/v1/admin/models/bot/drift").json()["sites"]
-        return site
-
-    quiet = drift(*usual[:240])
-    changed = drift(*shifted)
+    add_scores(service, number, usual[:240])
+    service.clock.advance(seconds=60)
+    quiet = drift(service)
+    figure = measured(service)
+    add_scores(service, number, [0.75] * 60)
+    service.clock.advance(seconds=600)
+    changed = drift(service)
 
     counts = (sum(quiet["before"]), sum(quiet["now"]))
     assert (quiet["siteKey"], quiet["drifted"], counts) == ("site_shop", False, (300, 240))
+    assert figure == {"site_shop": pytest.approx(quiet["index"], abs=1e-6)}
     assert quiet["index"] < 0.1
     assert (changed["drifted"], changed["now"][7]) == (True, 60)
+    assert measured(service) == {"site_shop": pytest.approx(changed["index"], abs=1e-6)}
+    assert 'agentgate_model_scores{from="0.7",kind="bot"} 60.0' in service.operator.get("/metrics").text
+    assert [sum(day["bins"]) for day in changed["days"]] == [300]
+
+
+def test_another_process_that_measures_leaves_no_old_index_in_the_metrics(service: RunningService, number: int) -> None:
+    add_scores(service, number, [0.1] * 300)
+    service.clock.advance(days=1)
+    add_scores(service, number, [0.1] * 300)
+    assert measured(service).keys() == {"site_shop"}
+
+    service.clock.advance(seconds=31 * 60)
+
+    assert "agentgate_model_drift{" not in service.operator.get("/metrics").text
+
+
+def test_a_promotion_is_not_drift(service: RunningService, number: int) -> None:
+    add_scores(service, number, [0.1] * 300, version="old")
+    service.clock.advance(days=1)
+    add_scores(service, number, [0.9] * 300, version="new")
+    service.clock.advance(seconds=60)
+
+    assert (drift(service)["index"], sum(drift(service)["before"])) == (None, 0)
+
+
+def test_a_day_of_much_traffic_is_read_in_part_but_evenly(
+    service: RunningService, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drift_module, "MOST_READ", 300)
+    # Scores differ between morning and evening.
+    add_scores(service, number, [0.1] * 900)
+    service.clock.advance(seconds=3600)
+    add_scores(service, number, [0.9] * 900)
+    service.clock.advance(days=1)
+    add_scores(service, number, [0.1] * 250)
+    service.clock.advance(seconds=60)
+
+    before = drift(service)["before"]
+    assert before[1] + before[9] == sum(before) <= 300
+    assert 0.4 < before[1] / sum(before) < 0.6
 
 
 def test_few_requests_are_not_judged_for_drift(service: RunningService, number: int) -> None:
-    add(service, number, *[(("ua.browser",), 0.9, Outcome.ALLOW)] * 199)
+    add_scores(service, number, [0.9] * 199)
     service.clock.advance(seconds=60)
 
-    [site] = service.operator.get("/v1/admin/models/bot/drift").json()["sites"]
-
-    assert (site["index"], site["drifted"]) == (None, False)
+    assert (drift(service)["index"], drift(service)["drifted"]) == (None, False)

@@ -2,8 +2,8 @@
 
 import { useState } from "preact/hooks";
 import { api, ApiError } from "../../api/client";
-import type { ModelDrift, ModelKind, ModelSummary, ModelVersions } from "../../api/types.gen";
-import { count, decimal, percent } from "../../lib/format";
+import type { ModelDrift, ModelKind, ModelSummary, ModelVersions, SiteDrift } from "../../api/types.gen";
+import { count, date, decimal, percent } from "../../lib/format";
 import { useQuery } from "../../lib/query";
 import { named, t } from "../../lib/words";
 import { Confirm } from "../../ui/dialogs";
@@ -193,6 +193,50 @@ export function Drift({ kind }: { kind: ModelKind }) {
           ))}
         </dl>
       )}
+      {known.map((site) => (
+        <Histograms key={site.siteKey} site={site} />
+      ))}
     </section>
   );
 }
+
+/** How the scores of each day and of the last hour are spread, in percent. */
+function Histograms({ site }: { site: SiteDrift }) {
+  const rows = [
+    ...site.days.map(({ start, bins }) => ({ name: date(start), bins })),
+    { name: t("models.lastHour"), bins: site.now },
+  ];
+  return (
+    <details>
+      <summary>{t("models.scoresOf", { site: site.siteKey })}</summary>
+      <div class="scroll" tabIndex={0} role="region" aria-label={t("models.scoresOf", { site: site.siteKey })}>
+        <table class="tbl">
+          <thead>
+            <tr>
+              <th scope="col">{t("models.scoresFrom")}</th>
+              {site.now.map((_, place) => (
+                <th scope="col" class="n" key={place}>
+                  {decimal(place / site.now.length, 1)}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map(({ name, bins }) => (
+              <tr key={name}>
+                <th scope="row">{name}</th>
+                {bins.map((each, place) => (
+                  <td class="n" key={place}>
+                    {percent(each / Math.max(1, sum(bins)))}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </details>
+  );
+}
+
+const sum = (numbers: number[]) => numbers.reduce((all, each) => all + each, 0);

@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from agentgate.decision.scoring import compare, models, promotion
-from agentgate.decision.scoring.drift import ModelDrift, drift_of
+from agentgate.decision.scoring.drift import DriftWatch, ModelDrift
 from agentgate.decision.scoring.model_file import ModelFile, Version, check_model
 from agentgate.decision.scoring.model_file import read_model as read
 from agentgate.decision.scoring.records import (
@@ -25,11 +25,11 @@ from agentgate.decision.scoring.records import (
 )
 from agentgate.decision.scoring.repository import ScoringStores
 from agentgate.decision.scoring.score import make_scorer
-from agentgate.events.decision_ids import LARGEST_ID, first_id
+from agentgate.events.decision_ids import first_id
 from agentgate.events.queries.replays import ScoreSamples
 from agentgate.http.call import Call
 from agentgate.http.replies import Reply
-from agentgate.lib.clock import DAY_MS, HOUR_MS
+from agentgate.lib.clock import DAY_MS
 from agentgate.lib.database import Store, StoreUnavailable
 from agentgate.lib.enums import DecisionLabelValue, ModelKind, ModelRole
 from agentgate.lib.errors import Refused
@@ -144,19 +144,13 @@ async def compare_models(
     return await compare.compare(store, samples, sites, _kind(call), call.now)
 
 
-async def read_model_drift(call: Call, samples: ScoreSamples, sites: SiteDirectory) -> ModelDrift:
-    """Read whether the active model's scores of the last hour are spread like those before, by site.
+async def read_model_drift(call: Call, watch: DriftWatch) -> ModelDrift:
+    """Read whether the active model's scores of the last hour are spread as in the 7 days before, by site.
 
-    The index compares up to 20,000 requests of the last hour with as many of the 7 days before it.
+    Of each day and of the last hour, up to 20,000 requests are compared. The version with the most requests in the last
+    hour is compared with itself.
     """
-    kind = _kind(call)
-    hour_ago = first_id(Moment(call.now - HOUR_MS))
-    week_ago = first_id(Moment(call.now - promotion.DAYS * DAY_MS))
-    now = await samples.within(range(hour_ago, LARGEST_ID), promotion.MOST_SAMPLES)
-    before = await samples.within(range(week_ago, hour_ago), promotion.MOST_SAMPLES)
-    keys = {each.site: sites.key_of(each.site) for each in now}
-    known = {number: key for number, key in keys.items() if key is not None}
-    return ModelDrift(kind=kind, sites=await asyncio.to_thread(drift_of, before, now, kind, known))
+    return await watch.drift(_kind(call))
 
 
 async def promote_model(

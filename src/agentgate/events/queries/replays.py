@@ -55,6 +55,14 @@ class ScoreSample(Struct, frozen=True, gc=False):
     outcome: Outcome = Outcome.ALLOW
 
 
+class ScorePoint(Struct, frozen=True, gc=False):
+    """The scores of a decision, and the versions of the models that gave them."""
+
+    site: int
+    scores: dict[str, float]
+    versions: dict[str, str]
+
+
 class DecisionReplay(Protocol):
     """The decisions of a site that rules made, with the inputs of the rules."""
 
@@ -84,6 +92,10 @@ class ScoreSamples(Protocol):
         """Return the newest requests of all sites since an ID, with shadow scores of this version only."""
         ...
 
-    async def within(self, ids: range, limit: int) -> list[ScoreSample]:
-        """Return the newest requests of all sites with an ID in a range."""
+    async def days(self) -> list[int]:
+        """Return the days that have single events, the oldest first."""
+        ...
+
+    async def spread(self, ids: range, limit: int) -> list[ScorePoint]:
+        """Return up to `limit` requests of one day with an ID in a range, spread over the range."""
         ...

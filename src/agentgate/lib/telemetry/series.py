@@ -88,6 +88,20 @@ PROBES_LEFT_OUT = Series(
     "Probe families disabled because a browser update changed their results",
     Merge.GREATEST,
 )
+DRIFT = Series(
+    "agentgate_model_drift",
+    _G,
+    ("kind", "site"),
+    "Population stability index of a model's scores: the last hour against the 7 days before, for up to 100 sites",
+    Merge.GREATEST,
+)
+SCORES = Series(
+    "agentgate_model_scores",
+    _G,
+    ("kind", "from"),
+    "Requests of the last hour by score, in ten bins by lower bound; of up to 20,000 requests",
+    Merge.GREATEST,
+)
 HTTP_REQUESTS = Series(
     "agentgate_http_requests",
     _C,
@@ -183,6 +197,7 @@ _PROCESS = (
 
 SERIES = (
     *(DECISIONS, DECISION_SECONDS, AGENT_DECISIONS, CACHE_MISSES, TOKENS, SITEVERIFY, PROBES, PROBES_LEFT_OUT),
+    *(DRIFT, SCORES),
     *(HTTP_REQUESTS, HTTP_SECONDS, IN_FLIGHT, PUT_OFF, REFUSED),
     *(EVENTS_SENT, EVENTS_STORED, EVENTS_WAITING, EVENTS_SPOOLED, SPOOL_BYTES, EVENT_FAILURES, STORE_SECONDS, STORE_UP),
     *(WEBHOOKS, JOB_RUNS, JOB_SECONDS, JOB_DONE, WORKERS, BUILD),

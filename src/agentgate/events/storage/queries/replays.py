@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from agentgate.events.decision_ids import first_id, id_day
-from agentgate.events.queries.replays import ClientEvent, ReplayedEvent, ScoreSample
+from agentgate.events.queries.replays import ClientEvent, ReplayedEvent, ScorePoint, ScoreSample
 from agentgate.events.records import Event
 from agentgate.events.storage.codes import KIND_CODES, OUTCOMES, unsigned
 from agentgate.events.storage.days.days import EventDays, day_bounds, read_newest_rows
@@ -23,6 +23,9 @@ T = TypeVar("T")
 
 # Lists of labels are few; an attacker's may be many, so the cache is bounded.
 CACHED_LISTS = 50_000
+_COUNT = "SELECT count(*) FROM event WHERE id >= $1 AND id < $2 AND kind = 0"
+_SPREAD = f"""SELECT {", ".join(EVENT_COLUMNS)} FROM event
+    WHERE id >= $1 AND id < $2 AND kind = 0 AND id % $3 = 0 ORDER BY id LIMIT $4"""  # noqa: S608 - columns are constants
 # Each page scans the whole day, because events are ordered by site.
 ROWS_PER_READ = 4_000
 # What one thread decodes before other accounts have their turn.
@@ -202,9 +205,26 @@ class SqlScoreSamples:
         """Return the newest requests of all sites since an ID, with shadow scores of this version only."""
         return await self._newest(None, since_id, limit, shadow=(kind, candidate_version))
 
-    async def within(self, ids: range, limit: int) -> list[ScoreSample]:
-        """Return the newest requests of all sites with an ID in a range."""
-        return await self._newest(None, ids.start, limit, until_id=ids.stop)
+    async def spread(self, ids: range, limit: int) -> list[ScorePoint]:
+        """Return up to `limit` requests of one day with an ID in a range, spread over the range."""
+        session = self._segments.session(id_day(ids.start))
+        counted = await session.one(_COUNT, ids.start, ids.stop)
+        assert counted is not None, "an aggregate always has a row"
+        # Odd, because the low bits of an ID count from 0 within each millisecond.
+        step = -(-int(counted[0]) // limit) | 1
+        found: list[ScorePoint] = []
+        least = ids.start
+        while True:
+            rows: list[Row] = await session.all(_SPREAD, least, ids.stop, step, ROWS_PER_READ)
+            for start in range(0, len(rows), ROWS_AT_ONCE):
+                found += await read_events(rows[start : start + ROWS_AT_ONCE], self._words, _point)
+            if len(rows) < ROWS_PER_READ:
+                return found
+            least = rows[-1][0] + 1
+
+    async def days(self) -> list[int]:
+        """Return the days that have single events, the oldest first."""
+        return await self._segments.days()
 
     async def _newest(
         self,
@@ -212,14 +232,13 @@ class SqlScoreSamples:
         since_id: int,
         limit: int,
         shadow: tuple[ModelKind, str] | None = None,
-        until_id: int | None = None,
     ) -> list[ScoreSample]:
         found: list[ScoreSample] = []
         for day in reversed(await self._segments.days()):
             if day < id_day(since_id) or len(found) >= limit:
                 break
             least, end = day_bounds(day)
-            bounds = range(max(least, since_id), end if until_id is None else min(end, until_id))
+            bounds = range(max(least, since_id), end)
             make = partial(_sample, shadow=shadow)
             found += await self._of_day(day, pairs, bounds, limit - len(found), make=make)
         return found
@@ -255,6 +274,10 @@ class SqlScoreSamples:
 def _versions(text: str, kind: ModelKind) -> tuple[str | None, str | None]:
     versions = json.loads(text)
     return versions["active"].get(kind), versions["shadow"].get(kind)
+
+
+def _point(event: Event) -> ScorePoint:
+    return ScorePoint(event.site, dict(event.scores), dict(event.model_versions))
 
 
 def _sample(event: Event, shadow: tuple[ModelKind, str] | None) -> ScoreSample:
