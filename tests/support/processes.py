@@ -100,13 +100,13 @@ class ServeProcess:
         """The process ID; with several workers, the supervisor's."""
         return self._process.pid
 
-    def wait_until_ready(self) -> Self:
+    def wait_until_ready(self, *, within_s: float = START_S, poll_s: float = POLL_S) -> Self:
         """Wait until `/readyz` says 200, and remember how long that took from the start of the process."""
-        deadline_s = self._started_s + START_S
+        deadline_s = self._started_s + within_s
         while not self._is_ready():
             if self._process.poll() is not None or time.monotonic() > deadline_s:
                 raise AssertionError(f"did not start, exit code {self._process.poll()}:\n{self.log_text()[-4000:]}")
-            time.sleep(POLL_S)
+            time.sleep(poll_s)
         self.ready_s = time.monotonic() - self._started_s
         return self
 

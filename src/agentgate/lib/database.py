@@ -9,6 +9,7 @@ after a deadlock (PostgreSQL).
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import Enum
+from functools import partial
 from types import NoneType, UnionType
 from typing import Annotated, Any, Generic, NamedTuple, Protocol, TypeVar, Union, get_args, get_origin
 
@@ -21,7 +22,8 @@ from agentgate.lib.tasks.off_loop import consumed, off_loop
 
 Row = tuple[Any, ...]
 # What a column holds as the record does.
-_PLAIN = (int, float, str, bytes, NoneType, UnsetType)
+_PLAIN = frozenset((int, float, str, bytes, NoneType, UnsetType))
+_TRUTHS = {0: False, 1: True}
 Value = int | float | str | bytes | None
 
 # Told how long a unit of work took, in seconds.
@@ -204,10 +206,10 @@ class RecordTable(Generic[R]):
         self._json = frozenset(json)
         fields = [field for field in msgspec.structs.fields(kind) if field.name not in absent]
         # What has a default is left to it where the column is NULL.
-        self._optional = frozenset(field.name for field in fields if not field.required)
-        # The types of what a column holds in another form than the record.
-        self._types = {field.name: _unbounded(field.type) for field in fields}
-        self._converted = frozenset(name for name, type_ in self._types.items() if not _is_plain(type_))
+        optional = {field.name for field in fields if not field.required}
+        readers = {field.name: _reader(_unbounded(field.type), is_json=field.name in json) for field in fields}
+        # By column: the field, what reads it unless it is plain, and whether its default replaces NULL.
+        self._reads = [(name, readers[name], name in optional) for name in readers]
         self._columns = {field.name: (named or {}).get(field.name) or _column(field.name) for field in fields}
         self.names = tuple(self._columns.values())
         self.columns = ", ".join(self.names)
@@ -219,15 +221,10 @@ class RecordTable(Generic[R]):
     def read(self, row: Row, **others: Any) -> R:
         """Return the record of a row of these columns; `others` are the fields that are no columns."""
         values: dict[str, Any] = dict(others)
-        for field, value in zip(self._columns, row, strict=True):
-            if value is None and field in self._optional:
-                continue
-            values[field] = self._convert(field, value) if field in self._converted else value
+        for (field, read, is_optional), value in zip(self._reads, row, strict=True):
+            if value is not None or not is_optional:
+                values[field] = value if read is None else read(value)
         return self._kind(**values)
-
-    def _convert(self, field: str, value: Any) -> Any:
-        plain = msgspec.json.decode(value) if field in self._json and value is not None else value
-        return msgspec.convert(plain, self._types[field], strict=False, dec_hook=_decode)
 
     def values(self, record: R) -> tuple[Value, ...]:
         """Return the values of a record, in the order of the columns."""
@@ -302,9 +299,28 @@ def _unbounded(type_: Any) -> Any:
     return type_
 
 
-def _is_plain(type_: Any) -> bool:
-    parts = get_args(type_) if get_origin(type_) is Union else (type_,)
-    return all(part in _PLAIN for part in parts)
+def _reader(type_: Any, *, is_json: bool) -> Callable[[Any], Any] | None:
+    """Return what makes a field's value of a column's; None if they are the same.
+
+    Thousands of sites are read at a start, so the usual types have readers that do not look at the type again.
+    """
+    parts = set(get_args(type_) if get_origin(type_) is Union else (type_,))
+    if is_json:
+        decode = msgspec.json.Decoder(type_, strict=False, dec_hook=_decode).decode
+        return decode if NoneType not in parts else lambda value: None if value is None else decode(value)
+    if parts <= _PLAIN:
+        return None
+    is_nullable = NoneType in parts
+    parts -= {NoneType, UnsetType}
+    kind = parts.pop()
+    if not parts and not is_nullable and isinstance(kind, type):
+        if kind is bool:
+            return _TRUTHS.__getitem__
+        if kind is Moment:
+            return Moment
+        if issubclass(kind, Enum):
+            return {each.value: each for each in kind}.__getitem__
+    return partial(msgspec.convert, type=type_, strict=False, dec_hook=_decode)
 
 
 def _column(field: str) -> str:

@@ -50,6 +50,8 @@ class SiteInputs(Struct, frozen=True):
 def inputs_at(read: SiteInputs, now_ms: int) -> SiteInputs:
     """Return the inputs of a site without expired list entries, and with the rules that are active now."""
     items = scheduled_items(read.stored)
+    if not items and not read.entries:
+        return read
     entries, scheduled_ms = in_force(read.entries, now_ms), last_boundary_ms(items, now_ms)
     moments = (next_end_ms(entries), next_boundary_ms(items, scheduled_ms))
     next_ms = min((each for each in moments if each is not None), default=None)
