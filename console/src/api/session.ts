@@ -6,7 +6,10 @@ import type { ConsolePermission, Session, SessionInfo, SiteList, SiteSummary } f
 
 export const session = signal<Session | null>(null);
 export const operator = signal<SessionInfo | null>(null);
+/** The newest sites, and others that were opened. */
 export const sites = signal<SiteSummary[] | null>(null);
+const SITES_PAGE = 200;
+const opened = new Map<string, SiteSummary>();
 
 export const reader = computed(() => operator.value?.operator ?? session.value?.user?.email ?? "");
 export const account = computed(() => session.value?.account ?? null);
@@ -26,9 +29,27 @@ export function takeSession(next: Session): void {
   csrfToken.value = next.csrfToken ?? "";
 }
 
-export async function loadSites(): Promise<SiteSummary[]> {
-  sites.value = (await api.get<SiteList>("/sites")).items;
-  return sites.value;
+/** Reads a page of the sites that a search finds. */
+export function listSites(q: string, cursor?: string, signal?: AbortSignal): Promise<SiteList> {
+  return api.get<SiteList>("/sites", { q, cursor, limit: SITES_PAGE }, signal);
+}
+
+/** Reads the newest sites. */
+export async function loadSites(signal?: AbortSignal): Promise<SiteList> {
+  const page = await listSites("", undefined, signal);
+  const keys = new Set(page.items.map(({ siteKey }) => siteKey));
+  sites.value = [...page.items, ...[...opened.values()].filter(({ siteKey }) => !keys.has(siteKey))];
+  return page;
+}
+
+/** Reads a site that is not among the newest. */
+export async function openSite(siteKey: string): Promise<void> {
+  const isKnown = () => sites.value?.some((each) => each.siteKey === siteKey) ?? true;
+  if (isKnown()) return;
+  const found = (await listSites(siteKey)).items.find((each) => each.siteKey === siteKey);
+  if (!found || isKnown()) return;
+  opened.set(siteKey, found);
+  sites.value = [...(sites.value ?? []), found];
 }
 
 /** Says whether the reader may do something; operators may do everything. */

@@ -53,7 +53,7 @@ async function planSite(siteKey: string, change: ConfigChange): Promise<Plan> {
     now: Object.fromEntries(pairs.map(([name]) => [name, site[name] ?? null])),
     then,
     since: pairs.filter(([name, { to }]) => !same(site[name], to)).map(([name]) => name),
-    save: () => api.patch(`/sites/${siteKey}`, then).then(loadSites),
+    save: () => api.patch(`/sites/${siteKey}`, then).then(() => loadSites()),
   };
 }
 

@@ -71,7 +71,9 @@ function Factor() {
   const done = () => {
     setCodes(null);
     state.reload();
-    void loadSession().then(loadSites).catch(toastError);
+    void loadSession()
+      .then(() => loadSites())
+      .catch(toastError);
   };
   const { data } = state;
   return (

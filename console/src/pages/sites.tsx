@@ -1,17 +1,22 @@
 /** All sites that the reader may see: mode, today's traffic, health. One site leads straight to it. */
 
+import { useState } from "preact/hooks";
 import { HOME, isOperator } from "../api/client";
-import { account, loadSites, may, sites } from "../api/session";
-import type { SiteSummary } from "../api/types.gen";
+import { account, listSites, loadSites, may, sites } from "../api/session";
+import type { SiteList, SiteSummary } from "../api/types.gen";
 import { count } from "../lib/format";
+import { useParams } from "../lib/params";
 import { useEvery, useQuery } from "../lib/query";
 import { t } from "../lib/words";
 import { Icon } from "../ui/icons";
 import { siteHref } from "../ui/layout";
 import { Empty, Head, Note, Time, type Tone } from "../ui/parts";
 import { DataTable } from "../ui/table";
+import { toastError } from "../ui/toasts";
 
 const REFRESH_MS = 30_000;
+/** From so many sites on there is a search. */
+const MANY = 10;
 const HEALTH: Record<string, Tone> = {
   ok: "allow",
   no_traffic: "challenge",
@@ -27,10 +32,19 @@ function total(site: SiteSummary): number {
 const refused = (site: SiteSummary) => total(site) - (site.today["allow"] ?? 0);
 
 export default function Sites() {
-  const read = useQuery("sites", () => loadSites());
+  const [params, set] = useParams();
+  const q = params["q"] ?? "";
+  const [older, setOlder] = useState<{ q: string; items: SiteSummary[]; cursor?: string } | null>(null);
+  const read = useQuery<SiteList>(`sites ${q}`, (signal) => (q ? listSites(q, undefined, signal) : loadSites(signal)));
   const { data, error } = read;
   useEvery(REFRESH_MS, read.reload);
-  const all = data ?? sites.value ?? undefined;
+  const rest = older?.q === q ? older : { q, items: [], cursor: data?.nextCursor };
+  const newest = data?.items ?? (q ? undefined : (sites.value ?? undefined));
+  const all = newest && [...newest, ...rest.items];
+  const more = () =>
+    void listSites(q, rest.cursor)
+      .then((next) => setOlder({ q, items: [...rest.items, ...next.items], cursor: next.nextCursor }))
+      .catch(toastError);
   const create = !isOperator && may("sites:write") && (
     <a class="btn main" href={`${HOME}/new-site`}>
       <Icon name="plus" />
@@ -38,7 +52,7 @@ export default function Sites() {
     </a>
   );
   if (error?.code === "mfa_setup_required") return <NeedsFactor />;
-  if (all?.length === 0) {
+  if (all?.length === 0 && !q) {
     return (
       <>
         <Head title={t("sites.firstTitle", { account: account.value?.name ?? "AgentGate" })}>
@@ -56,8 +70,27 @@ export default function Sites() {
   return (
     <>
       <Head title={t("page.sites")} actions={create || undefined}>
-        {all && t(troubled ? "sites.leadTrouble" : "sites.lead", { n: all.length, troubled })}
+        {all?.length
+          ? t(rest.cursor ? "sites.leadNewest" : troubled ? "sites.leadTrouble" : "sites.lead", {
+              n: all.length,
+              troubled,
+            })
+          : undefined}
       </Head>
+      {(q || (all?.length ?? 0) > MANY) && (
+        <div class="filters">
+          <label class="search grow">
+            <span class="vh">{t("sites.find")}</span>
+            <Icon name="search" />
+            <input
+              type="search"
+              placeholder={t("sites.find")}
+              value={q}
+              onInput={(event) => set({ q: event.currentTarget.value }, true)}
+            />
+          </label>
+        </div>
+      )}
       {all?.some((site) => site.degraded) && <Note tone="challenge">{t("sites.degraded")}</Note>}
       <DataTable
         title={t("page.sites")}
@@ -65,7 +98,14 @@ export default function Sites() {
         rows={all ?? []}
         rowKey={(site) => site.siteKey}
         csv="agentgate-sites"
-        empty={<></>}
+        empty={<Empty icon="filter" title={t("sites.noneFound")} />}
+        footer={
+          rest.cursor && (
+            <button class="btn" onClick={more}>
+              {t("decisions.older")}
+            </button>
+          )
+        }
         columns={[
           {
             id: "site",

@@ -5,7 +5,7 @@ import type { Signal } from "@preact/signals";
 import { useLocation } from "preact-iso";
 import { useEffect, useRef } from "preact/hooks";
 import { HOME, isOperator } from "../api/client";
-import { account, reader, session, signOut, sites } from "../api/session";
+import { account, openSite, reader, session, signOut, sites } from "../api/session";
 import type { SiteSummary } from "../api/types.gen";
 import { listen, useKeys } from "../lib/keys";
 import { change, changeLanguage, settings } from "../lib/settings";
@@ -215,6 +215,10 @@ export function Layout({ items, children }: { items: NavItem[]; children: Compon
   const all = sites.value ?? [];
   const siteKey = named || (all.some((site) => site.siteKey === last.current) ? last.current : (all[0]?.siteKey ?? ""));
   const current = all.find((site) => site.siteKey === siteKey);
+  const isMissing = sites.value !== null && !!named && !current;
+  useEffect(() => {
+    if (isMissing) void openSite(named).catch(toastError);
+  }, [isMissing, named]);
   const reachable = items.filter((item) => !item.site || siteKey);
   useKeys([
     { key: "?", help: t("keys.sheet"), run: () => (keysOpen.value = true) },

@@ -203,3 +203,25 @@ def test_the_list_has_pages_if_the_caller_asks_for_them(
 
     assert [len(page) for page in pages] == [2, 2, 1]
     assert [each for page in pages for each in page] == complete
+
+
+def test_users_are_found_by_a_part_of_address_id_name_or_customer(service: RunningService) -> None:
+    acme, globex = add_account(service, "Acme Ärzte"), add_account(service, "Globex")
+    alice = add_user(service, "alice@acme.example", account_id=acme)
+    add_user(service, "under_score@globex.example", account_id=globex)
+    add_user(service, "underAscore@globex.example", account_id=globex)
+
+    def find(text: str, **more: Any) -> list[str]:
+        reply = service.operator.get(ACCOUNTS, params={"q": text, **more})
+        assert reply.status_code == 200, reply.text
+        return [each["email"] for each in reply.json()["items"]]
+
+    assert find("LICE@acme") == find(alice.id) == find("ÄRZTE") == find("alice") == ["alice@acme.example"]
+    # A wildcard of LIKE is a character like any other.
+    assert find("under_") == ["under_score@globex.example"]
+    assert find("%") == find("nobody") == []
+    first = service.operator.get(ACCOUNTS, params={"q": "globex", "limit": 1}).json()
+    assert len(first["items"]) == 1
+    assert len(find("globex", cursor=first["nextCursor"])) == 1
+    assert service.operator.get(ACCOUNTS, params={"q": "acme", "cursor": first["nextCursor"]}).status_code == 400
+    assert service.operator.get(ACCOUNTS, params={"q": "x" * 201}).status_code == 400

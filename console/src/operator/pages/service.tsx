@@ -434,7 +434,7 @@ export default function Service() {
       rates.current = [...rates.current, ((data.events.sent - last.sent) * 1000) / (at - last.at)].slice(-KEPT);
     if (!last || at > last.at) before.current = { sent: data.events.sent, at };
   }
-  const found = data ? concerns(data, sites.data ?? []) : [];
+  const found = data ? concerns(data, sites.data?.items ?? []) : [];
   return (
     <>
       <Head
@@ -474,7 +474,7 @@ export default function Service() {
               <Jobs report={data} />
               <Keys report={data} reload={service.reload} />
             </div>
-            <WorstSites sites={sites.data ?? []} />
+            <WorstSites sites={sites.data?.items ?? []} />
             <Settings />
           </>
         )

@@ -13,6 +13,8 @@ import { Empty, Field, Head, Time } from "../../ui/parts";
 import { toast, toastError } from "../../ui/toasts";
 import { DataTable } from "../../ui/table";
 
+const PAGE = 200;
+
 interface Person extends Account {
   customers: { id: string; name: string; role: string }[];
 }
@@ -33,17 +35,19 @@ type Asked = { what: "suspend" | "mfa"; person: Person } | null;
 
 export default function Users() {
   const [params, set] = useParams();
-  const wanted = (params["q"] ?? "").toLowerCase();
-  const users = useQuery<AccountList>("accounts", (signal) => api.get("/accounts", {}, signal));
+  const q = params["q"] ?? "";
+  const [older, setOlder] = useState<{ q: string; items: Account[]; cursor?: string } | null>(null);
+  const users = useQuery<AccountList>(q, (signal) => api.get("/accounts", { q, limit: PAGE }, signal));
+  const rest = older?.q === q ? older : { q, items: [], cursor: users.data?.nextCursor };
+  const more = () =>
+    void api
+      .get<AccountList>("/accounts", { q, limit: PAGE, cursor: rest.cursor })
+      .then((next) => setOlder({ q, items: [...rest.items, ...next.items], cursor: next.nextCursor }))
+      .catch(toastError);
   const act = useAction(users.reload);
   const [asked, setAsked] = useState<Asked>(null);
   const [link, setLink] = useState<{ email: string; url: string } | null>(null);
-  const people = peopleOf(users.data?.items ?? []);
-  const rows = people.filter((person) =>
-    `${person.email} ${person.name ?? ""} ${person.userId} ${person.customers.map(({ name }) => name).join(" ")}`
-      .toLowerCase()
-      .includes(wanted),
-  );
+  const people = peopleOf([...(users.data?.items ?? []), ...rest.items]);
   const suspended = people.filter(({ status }) => status === "suspended").length;
   const reset = (person: Person) =>
     void api
@@ -56,7 +60,11 @@ export default function Users() {
   return (
     <>
       <Head title={t("page.users")}>
-        {users.data && t(suspended ? "usr.leadSuspended" : "usr.lead", { n: people.length, suspended })}
+        {users.data &&
+          t(rest.cursor ? "usr.leadNewest" : suspended ? "usr.leadSuspended" : "usr.lead", {
+            n: people.length,
+            suspended,
+          })}
       </Head>
       <div class="filters">
         <label class="search grow">
@@ -65,7 +73,7 @@ export default function Users() {
           <input
             type="search"
             placeholder={t("usr.find")}
-            value={params["q"] ?? ""}
+            value={q}
             onInput={(event) => set({ q: event.currentTarget.value }, true)}
           />
         </label>
@@ -81,13 +89,20 @@ export default function Users() {
       <DataTable
         title={t("page.users")}
         loaded={users}
-        rows={rows}
+        rows={people}
         rowKey={(row) => row.userId}
         csv="agentgate-users"
         empty={
-          <Empty icon="people" title={t(people.length ? "usr.noneFound" : "usr.none")}>
+          <Empty icon="people" title={t(q ? "usr.noneFound" : "usr.none")}>
             {t("usr.noneWhy")}
           </Empty>
+        }
+        footer={
+          rest.cursor && (
+            <button class="btn" onClick={more}>
+              {t("decisions.older")}
+            </button>
+          )
         }
         columns={[
           {

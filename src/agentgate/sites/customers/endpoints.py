@@ -294,8 +294,9 @@ NO_REASON = SuspendUserInput()
 
 
 class AccountsQuery(Query, frozen=True, kw_only=True):
-    """Which page to list. Default: everything."""
+    """Which users to list. Default: all."""
 
+    q: Annotated[str, Meta(max_length=CUSTOMERS_QUERY_CHARACTERS)] = ""
     limit: Annotated[int, Meta(ge=LIST_PAGE.least, le=LIST_PAGE.most)] | UnsetType = UNSET
     cursor: str | UnsetType = UNSET
 
@@ -305,13 +306,14 @@ async def list_accounts(
 ) -> Reply[AccountList]:
     """List users with their customers, one row per membership, newest first.
 
-    Default: all of them. With `limit`, `nextCursor` leads to the next page.
+    Default: all of them. With `limit`, `nextCursor` leads to the next page. `q` is a part of an email address, a user's
+    name or ID, or a customer's name.
     """
 
     async def read(behind: Position | None, limit: int) -> tuple[list[Account], Position | None]:
-        return await store.read.customers.list_accounts(behind=behind, limit=limit)
+        return await store.read.customers.list_accounts(text=query.q, behind=behind, limit=limit)
 
-    return await list_pages(AccountList, read, query, Cursors(keyring, call.route))
+    return await list_pages(AccountList, read, query, Cursors(keyring, call.route, query.q))
 
 
 async def invite_account(

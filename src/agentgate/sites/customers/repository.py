@@ -40,9 +40,10 @@ _ACCOUNTS = """SELECT users.id, users.email, users.name, users.status, users.pas
     FROM membership
         JOIN users ON users.id = membership.user_id
         JOIN account ON account.id = membership.account_id
-    {} ORDER BY membership.joined_ms DESC, account.id, users.email LIMIT $1"""
-_BEHIND = """WHERE membership.joined_ms <= $2
-    AND (membership.joined_ms < $2 OR (account.id, users.email) > ($3, $4))"""
+    WHERE {} ORDER BY membership.joined_ms DESC, account.id, users.email LIMIT $1"""
+_BEHIND = "membership.joined_ms <= $2 AND (membership.joined_ms < $2 OR (account.id, users.email) > ($3, $4))"
+_FOUND = r"""(users.id LIKE {0} ESCAPE '\' OR users.email LIKE {0} ESCAPE '\' OR lower(users.name) LIKE {0} ESCAPE '\'
+    OR account.name_folded LIKE {0} ESCAPE '\')"""
 
 
 class CustomerStore(Repository):
@@ -67,10 +68,16 @@ class CustomerStore(Repository):
         row = await self._session.one(_ONE, account_id)
         return _summary(row) if row else None
 
-    async def list_accounts(self, *, behind: Position | None, limit: int) -> tuple[list[Account], Position | None]:
+    async def list_accounts(
+        self, *, text: str = "", behind: Position | None, limit: int
+    ) -> tuple[list[Account], Position | None]:
         """Return memberships with users and accounts, newest first, and the position of the last if more follow."""
-        sql, values = (_ACCOUNTS.format(_BEHIND), behind) if behind else (_ACCOUNTS.format(""), ())
-        rows = await self._session.all(sql, limit + 1, *values)
+        conditions = [_BEHIND] if behind else ["1 = 1"]
+        values: list[Value] = [limit + 1, *(behind or ())]
+        if text:
+            values.append(like_pattern(text))
+            conditions.append(_FOUND.format(f"${len(values)}"))
+        rows = await self._session.all(_ACCOUNTS.format(" AND ".join(conditions)), *values)
         shown = rows[:limit]
         more = (shown[-1][-1], shown[-1][9], shown[-1][1]) if len(shown) < len(rows) else None
         return await off_loop(len(shown), lambda: [_account(row) for row in consumed(shown)]), more

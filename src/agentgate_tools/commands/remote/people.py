@@ -2,9 +2,12 @@
 
 from typing import Annotated
 
+from agentgate.lib.limits import LIST_PAGE
 from agentgate_tools.commands.api_client import AdminApi
 from agentgate_tools.commands.command import CommandAnswer, CommandRefused
 from agentgate_tools.commands.parameters import Argument
+
+PAGE = str(LIST_PAGE.most)
 
 
 def setup_link(api: AdminApi) -> CommandAnswer:
@@ -19,7 +22,7 @@ def setup_link(api: AdminApi) -> CommandAnswer:
 def reset_link(email: Annotated[str, Argument(help="Email address of the user.")], api: AdminApi) -> CommandAnswer:
     """Print a link with which a user sets a new password. It works once within an hour."""
     wanted = email.strip().lower()
-    found = next((each for each in api.items("/accounts") if each["email"] == wanted), None)
+    found = next((each for each in api.items("/accounts", q=wanted, limit=PAGE) if each["email"] == wanted), None)
     if found is None:
         raise CommandRefused(f"no user has the address {email}; to see all of them, read /v1/admin/accounts")
     made = api.call("POST", f"/users/{found['userId']}/reset-link")

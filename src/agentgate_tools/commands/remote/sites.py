@@ -267,7 +267,7 @@ def invite(
 
 
 def _check_unknown(api: AdminApi, name: str) -> None:
-    for each in api.items("/customers"):
+    for each in api.items("/customers", q=name):
         if each["name"] == name:
             raise CommandRefused(
                 f"a customer named {name} already exists: give --customer {each['id']} to invite into it,"

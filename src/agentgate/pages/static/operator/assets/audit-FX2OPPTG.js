@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-3ZTQIL3T.js";import"./chunk-VEWY3MAS.js";import"./chunk-BRJTMVPD.js";import"./chunk-CPFAHCFN.js";import"./chunk-XNSM3JKO.js";import"./chunk-E2FLVYME.js";import"./chunk-4SNQF7JZ.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
