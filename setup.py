@@ -1,7 +1,6 @@
-"""What the build adds to the package: a compiled module if a C compiler works, documents, and pages of the APIs."""
+"""What the build adds to the package: a compiled module if a C compiler works, documentation, and pages of the APIs."""
 
 import json
-import shutil
 import sys
 from pathlib import Path
 
@@ -11,17 +10,8 @@ from setuptools.command.build_py import build_py
 from setuptools.errors import CompileError
 
 ROOT = Path(__file__).parent
-# As `agentgate.pages.documentation.library` looks for them.
-PAGES = "agentgate/pages/documentation/pages"
-DOCUMENTS = (
-    "docs/*.md",
-    "docs/contributing/*.md",
-    "docs/decisions/*.md",
-    "docs/openapi/*.json",
-    "docs/screenshots/*.webp",
-    "*.md",
-    "packages/*/README.md",
-)
+# As `agentgate.pages.documentation.endpoints` looks for them.
+DOCUMENTATION = "agentgate/pages/documentation/built"
 # As `agentgate.pages.reference.endpoints` looks for them; the APIs of each listener, whose first names its index.
 REFERENCE = "agentgate/pages/reference/built"
 LISTENERS = (("public", "account", "console"), ("admin",))
@@ -50,22 +40,20 @@ class BuildIfPossible(build_ext):
 
 
 class BuildWithPages(build_py):
-    """Copies the documents into the package and renders the pages of the APIs. A checkout does neither."""
+    """Renders the documentation and the pages of the APIs into the package. A checkout renders on request."""
 
     def run(self) -> None:
-        """Build as ever, then copy."""
+        """Build as ever, then render."""
         super().run()
         if self.editable_mode:
             return
-        for pattern in DOCUMENTS:
-            for source in sorted(ROOT.glob(pattern)):
-                copy = Path(self.build_lib) / PAGES / source.relative_to(ROOT)
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(source, copy)
+        sys.path[:0] = [str(ROOT), str(ROOT / "src")]
+        from tools.documentation.site import Site  # noqa: PLC0415 - the path is set here
+
+        Site().write(Path(self.build_lib) / DOCUMENTATION)
         self._render_reference(Path(self.build_lib) / REFERENCE)
 
     def _render_reference(self, folder: Path) -> None:
-        sys.path[:0] = [str(ROOT), str(ROOT / "src")]
         from tools.reference.page import index_page, surface_page  # noqa: PLC0415 - the path is set here
 
         folder.mkdir(parents=True, exist_ok=True)

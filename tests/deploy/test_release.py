@@ -42,8 +42,8 @@ def test_two_builds_are_the_same_and_the_wheel_has_the_documentation(tmp_path: P
     [wheel] = (tmp_path / "built" / "first").glob("*.whl")
     with zipfile.ZipFile(wheel) as files:
         names = set(files.namelist())
-    pages = "agentgate/pages/documentation/pages/"
-    assert {f"{pages}docs/index.md", f"{pages}README.md", f"{pages}docs/openapi/public.json"} <= names
+    pages = "agentgate/pages/documentation/built/"
+    assert {f"{pages}{name}" for name in ("index.html", "readme.md", "openapi/public.json", "search/all.html")} <= names
     built = "agentgate/pages/reference/built/"
     assert {
         f"{built}index-public.html",

@@ -10,9 +10,9 @@ from urllib.parse import urljoin
 import pytest
 
 from agentgate.pages.documentation import endpoints
-from agentgate.pages.documentation.library import Library
 from agentgate.pages.documentation.search import Section, find
 from tests.support.service import RunningService
+from tools.documentation.library import Library
 
 # What a page may load by itself.
 LOADED = {("link", "/docs/docs.css"), ("link", "/docs/icon.svg"), ("script", "/docs/docs.js")}

@@ -7,9 +7,10 @@ from functools import cache
 
 import pytest
 
-from agentgate.pages.documentation.library import Library
-from agentgate.pages.documentation.search import Section, find, index, index_json
+from agentgate.pages.documentation.search import Section, find, read_index
 from tests.tidy.sources import ROOT
+from tools.documentation.library import Library
+from tools.documentation.site import index, index_json
 from tools.generate import generated_files
 
 FIRST_PAGES = {
@@ -56,7 +57,7 @@ console.log(JSON.stringify(questions.map((each) => find(sections, each).map(({ s
 
 @cache
 def user_pages() -> tuple[Section, ...]:
-    return index(Library(), everything=False)
+    return read_index(index_json(index(Library(), everything=False)))
 
 
 @pytest.mark.parametrize("question", FIRST_PAGES)
@@ -71,7 +72,11 @@ def test_a_query_finds_the_right_page_first(question: str) -> None:
 def test_the_script_ranks_as_the_service_does() -> None:
     script = (ROOT / "src/agentgate/pages/documentation/docs.js").read_text(encoding="utf-8")
     questions = list(FIRST_PAGES)
-    asked = {"script": script, "sections": json.loads(index_json(user_pages())), "questions": questions}
+    asked = {
+        "script": script,
+        "sections": json.loads(index_json(index(Library(), everything=False))),
+        "questions": questions,
+    }
 
     done = subprocess.run(
         ["node", "-e", RUN_IN_NODE], input=json.dumps(asked), capture_output=True, text=True, timeout=60, check=True

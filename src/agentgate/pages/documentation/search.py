@@ -5,10 +5,6 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from agentgate.pages.documentation.library import Library
-
-# Characters indexed of each section. Longer sections are reference tables, whose first rows are enough.
-MOST_TEXT = 3_000
 MOST_RESULTS = 20
 MOST_WORDS = 8
 
@@ -38,30 +34,9 @@ class Section:
         return (f" {self.heading.lower()}", 8), (f" {self.page.lower()}", 4), (f" {self.text.lower()}", 1)
 
 
-def index(library: Library, *, everything: bool) -> tuple[Section, ...]:
-    """Return the sections of the user pages in the order of the index; then, with `everything`, those of the others."""
-    from agentgate.pages.documentation.render import sections  # noqa: PLC0415 - a start need not read Markdown
-
-    # The first page only lists the others.
-    pages = [library.pages[slug] for slug in library.user_slugs if slug and slug in library.pages]
-    if everything:
-        pages += [page for page in library.pages.values() if page.slug not in library.user_slugs]
-    return tuple(
-        Section(
-            f"{page.address}#{heading.anchor}" if heading.anchor else page.address,
-            page.title,
-            heading.text,
-            text[:MOST_TEXT],
-        )
-        for page in pages
-        for heading, text in sections(page)
-    )
-
-
-def index_json(found: tuple[Section, ...]) -> bytes:
-    """Return the index as the script reads it: rows of address, page, heading, text."""
-    rows = [[each.address, each.page, each.heading, each.text] for each in found]
-    return json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
+def read_index(rows: bytes) -> tuple[Section, ...]:
+    """Return the sections of an index, which the build wrote as rows of address, page, heading, text."""
+    return tuple(Section(*row) for row in json.loads(rows))
 
 
 def find(found: tuple[Section, ...], question: str) -> list[Section]:

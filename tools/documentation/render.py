@@ -14,7 +14,7 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
 from agentgate.lib.markup import Markup, element
-from agentgate.pages.documentation.library import DocumentPage, Heading, Library, RenderedDocument, resolve
+from tools.documentation.library import DocumentPage, Heading, Library, RenderedDocument, resolve
 
 _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|//|/|#", re.IGNORECASE)
 _LANGUAGES = {"sh": "shell", "py": "Python", "python": "Python", "js": "JavaScript", "ts": "TypeScript"}
@@ -40,7 +40,7 @@ def render(page: DocumentPage, library: Library) -> RenderedDocument:
 
 
 def sections(page: DocumentPage) -> list[tuple[Heading, str]]:
-    """Return the parts of a page for the search: each heading with the plain text below it."""
+    """Return the sections of a page for the search: each heading with the plain text below it."""
     tokens = _parser().parse(page.markdown)
     found: list[tuple[Heading, list[str]]] = [(Heading(1, "", page.title), [])]
     headings = iter(list(_headings(tokens)))

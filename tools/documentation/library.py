@@ -1,7 +1,4 @@
-"""The pages of the documentation: their addresses and their order. `layout` has their HTML frame.
-
-A checkout has them in `docs/`; a wheel has copies beside this module, which the build puts there.
-"""
+"""The pages of the documentation: their addresses and their order. `layout` has their HTML frame."""
 
 import re
 from collections.abc import Iterator
@@ -11,11 +8,8 @@ from pathlib import Path, PurePosixPath
 
 from agentgate.lib.markup import Markup
 
-# Where `setup.py` puts the copies, with the folders of the repository kept.
-PACKAGED = Path(__file__).parent / "pages"
-CHECKOUT = Path(__file__).parents[4]
+CHECKOUT = Path(__file__).parents[2]
 INDEX = "docs/index.md"
-PICTURES = "docs/screenshots"
 # The group of the index for contributors. Its pages, and pages that no group lists, are not for users.
 INTERNAL_GROUP = "Project internals"
 # Documents outside of `docs/` that pages link to.
@@ -94,7 +88,7 @@ class Library:
     """All pages, read when first asked for."""
 
     def __init__(self, root: Path | None = None) -> None:
-        self._root = root or (PACKAGED if PACKAGED.is_dir() else CHECKOUT)
+        self._root = root or CHECKOUT
 
     @cached_property
     def pages(self) -> dict[str, DocumentPage]:
@@ -121,15 +115,12 @@ class Library:
         packages = (slug for slug in self.pages if slug.startswith("packages/"))
         return tuple(dict.fromkeys(("", *listed, *packages)))
 
-    def attachment(self, path: str) -> bytes | None:
-        """Return a file beside the pages, such as `docs/openapi/public.json`; None unless it is one of those."""
-        known = {file.name: file for file in (self._root / "docs" / "openapi").glob("*.json")}
-        return known[path].read_bytes() if path in known else None
-
-    def picture(self, path: str) -> bytes | None:
-        """Return a picture of the pages by its name in `docs/screenshots`; None unless it is one of those."""
-        known = {file.name: file for file in (self._root / PICTURES).glob("*.webp")}
-        return known[path].read_bytes() if path in known else None
+    @cached_property
+    def attachments(self) -> dict[str, Path]:
+        """The files that pages link to or show, by their path below `docs/`."""
+        docs = self._root / "docs"
+        found = (*docs.glob("openapi/*.json"), *docs.glob("screenshots/*.webp"))
+        return {path.relative_to(docs).as_posix(): path for path in sorted(found)}
 
     def neighbors(self, page: DocumentPage) -> tuple[DocumentPage | None, DocumentPage | None]:
         """Return the pages before and after one in the order of the index."""

@@ -1,22 +1,21 @@
 """The frame of a page: navigation, table of contents, search, feedback, links to its Markdown."""
 
 from agentgate.lib.markup import Markup, element, joined
-from agentgate.pages.documentation.library import DocumentPage, Group, Heading, Library, RenderedDocument
-from agentgate.pages.documentation.search import Section
+from agentgate.pages.documentation.marks import FEEDBACK_BEGIN, FEEDBACK_END, QUESTION, RESULTS
+from tools.documentation.library import DocumentPage, Group, Heading, Library, RenderedDocument
 
-# A search engine and a reader's tab show about this much.
-MOST_EXCERPT = 180
 _DOCTYPE = "<!doctype html>\n"
 
 
-def article_page(page: DocumentPage, rendered: RenderedDocument, library: Library, *, feedback: bool) -> str:
+def article_page(page: DocumentPage, rendered: RenderedDocument, library: Library) -> str:
+    """Return a page. The service removes the feedback where readers cannot give it."""
     before, after = library.neighbors(page)
     main = element(
         "main",
         element("article", rendered.html),
         element(
             "footer",
-            _feedback(page) if feedback else None,
+            Markup(f"{FEEDBACK_BEGIN}{_feedback(page)}{FEEDBACK_END}"),
             element("nav", _step(before, "Previous"), _step(after, "Next"), class_="steps", aria_label="Next pages"),
             element(
                 "p",
@@ -33,22 +32,10 @@ def article_page(page: DocumentPage, rendered: RenderedDocument, library: Librar
     return _document(page.title, joined([_side(library, page), main, _contents(rendered.headings)]))
 
 
-def search_page(question: str, results: list[Section], library: Library, *, everything: bool) -> str:
-    """Return the search results, for browsers without JavaScript."""
-    rows = [
-        element(
-            "li",
-            element("a", found.heading, href=found.address),
-            element("span", found.page),
-            element("p", found.text[:MOST_EXCERPT]),
-        )
-        for found in results
-    ]
-    told = element("ol", *rows, class_="results") if rows else element("p", "No page contains these words. Try fewer.")
-    main = element(
-        "main", element("article", element("h1", f"Search: {question}" if question else "Search"), told), id="content"
-    )
-    return _document("Search", joined([_side(library, None, question, everything=everything), main]))
+def search_frame(library: Library, *, everything: bool) -> str:
+    """Return the page of the search for browsers without JavaScript. The service fills in question and results."""
+    main = element("main", element("article", Markup(RESULTS)), id="content")
+    return _document("Search", joined([_side(library, None, QUESTION, everything=everything), main]))
 
 
 def llms_text(library: Library) -> str:
