@@ -68,6 +68,7 @@ SOURCES = {
     "input": "Input",
     "probes": "Probes",
     "evidence": "Combined evidence",
+    "assistant": "Assistants",
     "cluster": "Clusters",
     "privacy_pass": "Private access tokens",
     "rate": "Rates",

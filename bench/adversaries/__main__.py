@@ -53,6 +53,7 @@ def read_options(arguments: list[str] | None = None) -> argparse.Namespace:
         "--widget", choices=["managed", "interactive"], default="managed", help="interactive: all are asked"
     )
     parser.add_argument("--check", choices=["submit", "load", "both"], default="both", help="when bots' checks run")
+    parser.add_argument("--assistants", choices=["block", "challenge", "allow"], default="block", help="of the site")
     parser.add_argument("--probes", default="", help="a folder with own pools of `agentgate probes make`")
     parser.add_argument("--lanes", type=int, default=2, help="how many visit at once (2)")
     parser.add_argument("--minutes", type=float, default=600, help="begin no session later than this (600)")
@@ -67,7 +68,7 @@ def run(options: argparse.Namespace) -> list[Result]:
     plans = make_plans(options.sessions, options.half, options.only, options.check)
     with tempfile.TemporaryDirectory(prefix="agentgate-lab-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        with laboratory(folder, options.lanes, options.widget, options.probes) as lab:
+        with laboratory(folder, options.lanes, options.widget, options.probes, options.assistants) as lab:
             return Runner(lab, packages.find_tools(), folder, told(options.lines)).run(plans, options.minutes)
 
 

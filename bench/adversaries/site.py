@@ -45,7 +45,7 @@ class Laboratory:
         answer: dict[str, Any] = reply.json()
         return answer
 
-    def open_site(self, widget: str) -> None:
+    def open_site(self, widget: str, assistants: str) -> None:
         """Make the site, and a credential for its server."""
         operator = self.service.operator
         body = {
@@ -53,6 +53,7 @@ class Laboratory:
             "name": "Lab",
             "mode": "enforce",
             "widgetMode": widget,
+            "assistants": assistants,
             "allowedOrigins": [lane.origin for lane in self.lanes],
             "actions": {ACTION: {"browserRequired": True}},
         }
@@ -77,7 +78,9 @@ class Laboratory:
 
 
 @contextmanager
-def laboratory(folder: Path, lanes: int = 2, widget: str = "managed", probes: str = "") -> Iterator[Laboratory]:
+def laboratory(
+    folder: Path, lanes: int = 2, widget: str = "managed", probes: str = "", assistants: str = "block"
+) -> Iterator[Laboratory]:
     """Start the service and its site; stop it afterwards.
 
     An `interactive` widget shows everybody the check; `probes` is a folder with the installation's own pools.
@@ -96,5 +99,5 @@ def laboratory(folder: Path, lanes: int = 2, widget: str = "managed", probes: st
     with running_service(settings, SystemClock()) as service, ExitStack() as stack:
         opened = [stack.enter_context(open_lane(service.public_url, SITE_KEY, ACTION)) for _ in range(lanes)]
         lab = Laboratory(service, opened)
-        lab.open_site(widget)
+        lab.open_site(widget, assistants)
         yield lab

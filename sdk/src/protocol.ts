@@ -18,6 +18,8 @@ export interface StepUp {
   /** Where the button stands for each press, in percent of the free width and height of its field. */
   readonly places: readonly (readonly [x: number, y: number])[];
   readonly probes?: Draw;
+  /** A driver controls the browser: the reason is shown at once. */
+  readonly assistant?: boolean;
 }
 
 export interface Challenge {
@@ -36,6 +38,7 @@ export interface Challenge {
 export interface Press {
   readonly holdMs: number;
   readonly moves?: number;
+  readonly off?: number;
   readonly wayPx?: number;
   readonly reachPx?: number;
   readonly travelMs?: number;

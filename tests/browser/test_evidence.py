@@ -45,7 +45,7 @@ def test_a_driven_browser_is_blocked_by_the_default_rules(driven, site, address)
     decision = read_decision(site, result)
     assert {"browser.webdriver", "browser.headless", "ua.headless"} <= set(decision["labels"])
     assert decision["outcome"] == "block"
-    assert decision["matchedRule"] == "automation-driven-browser"
+    assert decision["matchedRule"] == "automation-headless-browser"
 
 
 def test_a_driven_browser_with_an_honest_name_is_known_by_its_flag(driven, site, address):

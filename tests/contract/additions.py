@@ -202,6 +202,7 @@ ADDED_FIELDS = {
         "suggestions": 9,
         "aiUse": 10,
         "machineTokensPerHour": 7,
+        "assistants": 7,
         "robotsTxt": 10,
     }
     for name in ("Site", "SiteSummary", "SiteDetail", "SiteInput")
@@ -267,6 +268,7 @@ ADDED_ENUMERATIONS = {
     "ReceiptKind": 8,
     "ClearanceLevel": 8,
     "TokenBinding": 8,
+    "Assistants": 7,
     "AgentVerdict": 10,
     "HandoffStatus": 10,
     "AgentPolicyDefault": 10,

@@ -265,6 +265,7 @@ def create_site(service: RunningService, **fields: Any) -> str:
         "name": "Shop",
         "allowedOrigins": [ORIGIN],
         "mode": "enforce",
+        "assistants": "block",
         "actions": {"login": {"browserRequired": True}, "signup": {"browserRequired": True}},
         **fields,
     }

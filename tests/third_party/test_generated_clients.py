@@ -44,7 +44,7 @@ RULES = {
     "version": "1",
     "rules": [
         {"name": "a", "match": {"any_labels": ["net.tor"], "headers": {"accept": ["*"]}}, "action": "block"},
-        {"group": "automation", "version": 4, "overrides": {"headless": "challenge"}},
+        {"group": "automation", "version": 5, "overrides": {"headless": "challenge"}},
     ],
     "default_action": "allow",
 }

@@ -381,6 +381,9 @@ export interface AskedRates {
   candidateInterval: number[];
 }
 
+/** Treatment of browsers that a person's assistant drives openly. */
+export type Assistants = "allow" | "block" | "challenge";
+
 /** One entry of an account's audit trail. `address` is a keyed hash that does not identify a person. */
 export interface AuditEvent {
   id: number;
@@ -740,6 +743,7 @@ export interface CustomerSiteInput {
   suggestions?: boolean;
   aiUse?: SiteAiUse;
   machineTokensPerHour?: number;
+  assistants?: Assistants;
   robotsTxt?: string;
   siteKey?: string;
 }
@@ -1688,6 +1692,7 @@ export interface OwnSiteInput {
   suggestions?: boolean;
   aiUse?: SiteAiUse;
   machineTokensPerHour?: number;
+  assistants?: Assistants;
   robotsTxt?: string;
 }
 
@@ -1709,6 +1714,7 @@ export interface PressInput {
   moves?: number;
   wayPx?: number;
   reachPx?: number;
+  off?: number;
   travelMs?: number;
   holdMs?: number;
   offX?: number;
@@ -2195,6 +2201,7 @@ export interface SiteChange {
   suggestions?: boolean;
   aiUse?: SiteAiUse;
   machineTokensPerHour?: number;
+  assistants?: Assistants;
   robotsTxt?: string;
 }
 
@@ -2222,6 +2229,7 @@ export interface SiteDetail {
   suggestions?: boolean;
   aiUse?: SiteAiUse;
   machineTokensPerHour?: number;
+  assistants?: Assistants;
   robotsTxt?: string;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
@@ -2295,6 +2303,7 @@ export interface SiteInput {
   suggestions?: boolean;
   aiUse?: SiteAiUse;
   machineTokensPerHour?: number;
+  assistants?: Assistants;
   robotsTxt?: string;
   siteKey?: string;
   customerId?: string;
@@ -2360,6 +2369,7 @@ export interface SiteSummary {
   suggestions?: boolean;
   aiUse?: SiteAiUse;
   machineTokensPerHour?: number;
+  assistants?: Assistants;
   robotsTxt?: string;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
@@ -2470,6 +2480,7 @@ export interface StepUp {
   work: Work;
   places: number[][];
   probes?: Probes;
+  assistant?: boolean;
 }
 
 /** An accepted submission. Send the receipt to the site, whose server redeems it with siteverify. */

@@ -28,6 +28,8 @@ interface Edited {
   mode: string;
   widgetMode: string;
   origins: string;
+  assistants: string;
+  machineTokens: string;
   wanted: string;
   feeds: string;
   wholeSite: boolean;
@@ -51,6 +53,8 @@ function editedOf(site: SiteDetail): Edited {
     mode: site.mode,
     widgetMode: site.widgetMode,
     origins: site.allowedOrigins.join("\n"),
+    assistants: site.assistants ?? "block",
+    machineTokens: String(site.machineTokensPerHour ?? 0),
     wanted: (site.wantedPrograms ?? []).join("\n"),
     feeds: (site.feeds ?? []).join("\n"),
     wholeSite: site.wholeSite ?? false,
@@ -91,6 +95,8 @@ function changeOf(edited: Edited): SiteChange {
     mode: edited.mode as "monitor",
     widgetMode: edited.widgetMode as "managed",
     allowedOrigins: lines(edited.origins),
+    assistants: edited.assistants as "challenge",
+    machineTokensPerHour: Number(edited.machineTokens),
     wantedPrograms: lines(edited.wanted),
     feeds: lines(edited.feeds),
     wholeSite: edited.wholeSite,
@@ -324,6 +330,29 @@ export default function Settings() {
               </li>
             ))}
           </ul>
+          <div class="cols">
+            <div class="stack tight">
+              <h3>{t("settings.assistants")}</h3>
+              <Segments
+                label={t("settings.assistants")}
+                value={value.assistants}
+                onChange={(assistants) => part({ assistants })}
+                options={["challenge", "allow", "block"].map((each) => ({
+                  value: each,
+                  label: t(`settings.assistants.${each}`),
+                }))}
+              />
+              <p class="s soft">{t("settings.assistantsHelp")}</p>
+            </div>
+            <Field
+              id="site-machine"
+              label={t("settings.machineTokens")}
+              help={t("settings.machineTokensHelp")}
+              value={value.machineTokens}
+              readOnly={readOnly}
+              onText={(machineTokens) => part({ machineTokens })}
+            />
+          </div>
           <RowEditor
             label={t("settings.actions")}
             readOnly={readOnly}

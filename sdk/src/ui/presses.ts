@@ -34,6 +34,9 @@ export function watchPresses(button: HTMLButtonElement, stepUp: StepUp, told: To
   let moves = 0;
   let way = 0;
   let firstMs = 0;
+  // Events off the raster of the first one: Linux times devices in whole milliseconds, and drivers do not.
+  let fraction: number | undefined;
+  let off = 0;
   let movedMs = 0;
   // Of the last stroke: where the pointer was.
   let stroke: (readonly [number, number])[] = [];
@@ -43,8 +46,13 @@ export function watchPresses(button: HTMLButtonElement, stepUp: StepUp, told: To
   let down: PointerEvent | undefined;
   let downMs = 0;
   let holdMs = 0;
-  let off: readonly [number, number] = [0, 0];
+  let aside: readonly [number, number] = [0, 0];
 
+  const readClock = ({ timeStamp }: Event): void => {
+    fraction ??= timeStamp % 1;
+    const far = Math.abs((timeStamp % 1) - fraction);
+    if (far > 0.15 && far < 0.85) off++;
+  };
   const finish = (): void => {
     if (!isOver) told.done(steps);
     isOver = true;
@@ -52,6 +60,7 @@ export function watchPresses(button: HTMLButtonElement, stepUp: StepUp, told: To
   const ends = [
     listen(window, "pointermove", (event) => {
       if (!event.isTrusted) return;
+      readClock(event);
       const { clientX, clientY, timeStamp } = event as PointerEvent;
       const raw = (event as PointerEvent).getCoalescedEvents?.() ?? [];
       if (timeStamp - movedMs > PAUSE_MS) firstMs = timeStamp;
@@ -65,16 +74,18 @@ export function watchPresses(button: HTMLButtonElement, stepUp: StepUp, told: To
       from ??= at;
     }),
     listen(button, "pointerdown", (event) => {
+      readClock(event);
       down = event as PointerEvent;
       downMs = down.timeStamp;
       const { left, top, width, height } = button.getBoundingClientRect();
-      off = [down.clientX - left - width / 2, down.clientY - top - height / 2];
+      aside = [down.clientX - left - width / 2, down.clientY - top - height / 2];
     }),
     listen(window, "pointerup", ({ timeStamp }) => {
       if (down) holdMs = timeStamp - downMs;
     }),
     listen(button, "keydown", (event) => {
       if ((event as KeyboardEvent).repeat) return;
+      readClock(event);
       down = undefined;
       keyMs = performance.now();
       downMs = event.timeStamp;
@@ -91,7 +102,7 @@ export function watchPresses(button: HTMLButtonElement, stepUp: StepUp, told: To
 
   const readPress = (input: Step["input"]): Press | undefined => {
     if (input === "assistive") return undefined;
-    const hold = { holdMs: round(holdMs) };
+    const hold = { holdMs: round(holdMs), off };
     if (input === "keyboard" || !down) return hold;
     const here = [down.clientX, down.clientY] as const;
     const reachPx = from ? Math.hypot(here[0] - from[0], here[1] - from[1]) : 0;
@@ -103,8 +114,8 @@ export function watchPresses(button: HTMLButtonElement, stepUp: StepUp, told: To
       ...hold,
       ...sums,
       ...shape,
-      offX: round(off[0]),
-      offY: round(off[1]),
+      offX: round(aside[0]),
+      offY: round(aside[1]),
       sizePx: round(Math.max(down.width, down.height)),
     };
   };
@@ -121,7 +132,7 @@ export function watchPresses(button: HTMLButtonElement, stepUp: StepUp, told: To
       ...(press && { press }),
     };
     lastMs = now;
-    moves = way = movedMs = 0;
+    moves = way = movedMs = off = 0;
     down = undefined;
     if (steps.length >= stepUp.steps) {
       // With the key still down, its end is waited for.

@@ -19,6 +19,7 @@ export const ENGLISH = {
   canceled: "Check canceled",
   why: "Why am I seeing this?",
   reason: "This visit looks a little like a bot. Pressing the button shows that you are human.",
+  assistant: "A program controls this browser. Press the button yourself.",
 };
 
 export type Word = keyof typeof ENGLISH;

@@ -138,7 +138,8 @@ export function mount(parent: Node, { theme, size, accent, language, packs, over
     add(press, "i");
     press.style.setProperty("--wait", `${stepUp.waitMs}ms`);
     const foot = add(body, "div", "foot");
-    const why = addMore(foot, "why", "reason");
+    const why = addMore(foot, "why", stepUp.assistant ? "assistant" : "reason");
+    if (stepUp.assistant) (foot.firstChild as HTMLDetailsElement).open = true;
     const help = addTrouble(foot);
     const cancel = addButton(foot, "", () => done());
     /** The free width and height: what is left of the field beside the button. */

@@ -5,6 +5,7 @@ from enum import Enum
 from msgspec import Struct
 
 from agentgate.browser_check.step_up import MOST_ROBOT_TRAITS
+from agentgate.decision.signals.assistants import CHALLENGED
 from agentgate.decision.signals.families import FAMILIES, OF_PROGRAMS, families_of
 from agentgate.lib.enums import Mode, Outcome
 
@@ -22,6 +23,10 @@ DEFINITE = frozenset(
         "input.synthetic",
         "cluster.spent",
     )
+)
+# Signs of an assistant that the site challenges: then a press can be the person's, if a device made it.
+OF_ASSISTANTS = frozenset(
+    ("browser.webdriver", "browser.automation", "behavior.untrusted_events", "evidence.contradictory")
 )
 # With one of these labels, the presses must look like a hand's.
 ROBOTS = frozenset((*FAMILIES["path"], *FAMILIES["robotic"]))
@@ -64,6 +69,8 @@ class Proof(Struct, frozen=True, kw_only=True):
     # Of the answer: traits of presses that hands do not have, and whether assistive tools made them all.
     traits: int = 0
     assistive: bool = False
+    # Whether the times of the presses are a device's.
+    by_device: bool = True
 
 
 def judge(proof: Proof, outcome: Outcome, labels: tuple[str, ...]) -> CheckVerdict:
@@ -81,7 +88,12 @@ def judge(proof: Proof, outcome: Outcome, labels: tuple[str, ...]) -> CheckVerdi
 
 def is_excused(proof: Proof, labels: tuple[str, ...]) -> bool:
     """Return whether a right answer overrides the evidence."""
-    if not DEFINITE.isdisjoint(labels):
+    definite = DEFINITE
+    if CHALLENGED in labels:
+        if not proof.by_device or proof.traits > MOST_ROBOT_TRAITS:
+            return False
+        definite = DEFINITE - OF_ASSISTANTS
+    if not definite.isdisjoint(labels):
         return False
     # Presses of assistive tools cannot be judged, and such tools do not cause this evidence.
     if proof.assistive and not OF_PROGRAMS.isdisjoint(families_of(labels)):

@@ -63,6 +63,8 @@ class StepUp(Record, frozen=True, kw_only=True):
     places: list[tuple[int, int]]
     # Programs beside the challenge's, where the check was asked for by a verification.
     probes: Probes | UnsetType = UNSET
+    # A driver controls the browser, so that the challenge explains why it is shown.
+    assistant: bool | UnsetType = UNSET
 
 
 class ChallengeInput(Input, frozen=True, kw_only=True):
@@ -143,6 +145,8 @@ class PressInput(Input, frozen=True, kw_only=True):
     # The way of the pointer, and the distance between where it was pressed before and now.
     way_px: Annotated[float, Meta(ge=0, le=LARGEST_SUM)] = 0
     reach_px: Annotated[float, Meta(ge=0, le=LARGEST_SUM)] = 0
+    # Events off the raster of whole milliseconds that the first one was on: Linux counts input in those.
+    off: Annotated[int, Meta(ge=0, le=LARGEST_SUM)] = 0
     # From the first of those moves to the press, and from the press to its end.
     travel_ms: Annotated[float, Meta(ge=0, le=LONGEST_STEP_MS)] = 0
     hold_ms: Annotated[float, Meta(ge=0, le=LONGEST_STEP_MS)] = 0

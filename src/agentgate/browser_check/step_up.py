@@ -50,7 +50,7 @@ TOLERANCE_PX = 60.0
 LEAST_WAY = 0.9
 
 
-def step_up_of(challenge: StoredChallenge, draw: DrawnProbes | None = None) -> StepUp:
+def step_up_of(challenge: StoredChallenge, draw: DrawnProbes | None = None, *, is_assistant: bool = False) -> StepUp:
     """Return the step-up of a challenge. Its work and positions stay the same until a wrong answer."""
     return StepUp(
         kind=KIND,
@@ -59,6 +59,7 @@ def step_up_of(challenge: StoredChallenge, draw: DrawnProbes | None = None) -> S
         work=work_of(challenge),
         places=places_of(seed_of(challenge)),
         probes=UNSET if draw is None else Probes(draw=draw.draw, programs=draw.programs),
+        assistant=True if is_assistant else UNSET,
     )
 
 
@@ -199,6 +200,13 @@ def _pointer_traits(step: StepInput) -> int:
         + is_straight
         + is_even
     )
+
+
+def is_by_device(steps: Sequence[StepInput], *, has_raster: bool) -> bool:
+    """Return whether the presses were timed as a device's, where the system times input in whole milliseconds."""
+    presses = [step.press for step in steps if step.press is not UNSET]
+    events = sum(press.moves for press in presses) + STEPS + 1
+    return not has_raster or sum(press.off for press in presses) * 2 <= events
 
 
 def _touch_traits(step: StepInput) -> int:

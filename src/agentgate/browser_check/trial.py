@@ -50,6 +50,7 @@ def facts_of(call: Call, page: AdmittedPage, rates: Rates, evidence: Mapping[str
         ),
         ja4=request.header(JA4_HEADER),
         action=page.action,
+        assistants=page.site.assistants,
         rates=rates,
         evidence=evidence,
         visitor=page.visitor,

@@ -14,10 +14,11 @@ from agentgate.browser_check.judge import CheckVerdict, Proof, judge
 from agentgate.browser_check.records import VerifyInput, VerifyResult, Work
 from agentgate.browser_check.repository import ChallengeStore, StoredChallenge
 from agentgate.browser_check.scrutiny import Scrutiny
-from agentgate.browser_check.step_up import is_right, pointer_traits, step_up_of, work_of
+from agentgate.browser_check.step_up import is_by_device, is_right, pointer_traits, step_up_of, work_of
 from agentgate.browser_check.trial import BrowserCheckEventLog, CheckTokens, Trial, facts_of
 from agentgate.browser_check.work import WorkLevel, challenge_work, is_solved
 from agentgate.decision.decider import Decider
+from agentgate.decision.signals.assistants import CHALLENGED
 from agentgate.http.call import Call
 from agentgate.lib import limits
 from agentgate.lib.enums import VerifyStatus
@@ -89,7 +90,7 @@ class ChallengeVerifier:
             needs_memory = challenge.level != WorkLevel.USUAL
             proof = await self._prover.run(
                 # With test keys, sites test their own pages by programs.
-                partial(prove, challenge, body, now_ms=call.now, by_hand=not page.test),
+                partial(prove, challenge, body, now_ms=call.now, by_hand=not page.test, has_raster=_has_raster(call)),
                 needs_memory=needs_memory or challenge.stepped_ms is not None,
             )
             findings = await self._scrutiny.inspect(call, page, challenge, body, proof)
@@ -160,9 +161,8 @@ class ChallengeVerifier:
         draw = await self._scrutiny.ask(trial)
         if challenge.stepped_ms is None:
             await self._store.note_step_up(challenge.id, trial.call.now)
-        return VerifyResult(
-            status=VerifyStatus.STEP_UP, step_up=step_up_of(challenge, draw), attempts_left=trial.attempts_left
-        )
+        step_up = step_up_of(challenge, draw, is_assistant=CHALLENGED in trial.decision.labels)
+        return VerifyResult(status=VerifyStatus.STEP_UP, step_up=step_up, attempts_left=trial.attempts_left)
 
     def _failed(self, trial: Trial) -> Refused:
         return Refused("challenge_failed", decisionId=self._event_log.concluded(trial))
@@ -173,7 +173,9 @@ class ChallengeVerifier:
         return self._grants.give(trial, self._event_log.concluded(trial))
 
 
-def prove(challenge: StoredChallenge, body: VerifyInput, *, now_ms: int, by_hand: bool = True) -> Proof:
+def prove(
+    challenge: StoredChallenge, body: VerifyInput, *, now_ms: int, by_hand: bool = True, has_raster: bool = False
+) -> Proof:
     """Check work, program and answer. A body that cannot be an answer to this challenge is refused."""
     work = challenge_work(challenge.seed, WorkLevel(challenge.level))
     _check_length("work", work, body.work)
@@ -195,7 +197,14 @@ def prove(challenge: StoredChallenge, body: VerifyInput, *, now_ms: int, by_hand
         answer=None if isinstance(answer, msgspec.UnsetType) else is_right(answer, challenge, now_ms, sums),
         traits=pointer_traits(steps),
         assistive=bool(steps) and all(step.input == "assistive" for step in steps),
+        by_device=is_by_device(steps, has_raster=has_raster),
     )
+
+
+def _has_raster(call: Call) -> bool:
+    """Return whether the visitor's system times input in whole milliseconds, as X11 does."""
+    agent = call.request.header("user-agent") or ""
+    return "Linux" in agent and "Android" not in agent
 
 
 def _check_length(place: str, work: Work, solutions: Sequence[int]) -> None:

@@ -317,6 +317,14 @@ class TokenBinding(_HotStrEnum):
     NONE = "none"
 
 
+class Assistants(_HotStrEnum):
+    """Treatment of browsers that a person's assistant drives openly."""
+
+    CHALLENGE = "challenge"
+    ALLOW = "allow"
+    BLOCK = "block"
+
+
 class AgentVerdict(StrEnum):
     """Result of the verification of an agent."""
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.lib.clock import FOREVER_MS
 from agentgate.lib.database import Store, StoreUnavailable
-from agentgate.lib.enums import AccountStatus, Mode, TokenBinding, WidgetMode
+from agentgate.lib.enums import AccountStatus, Assistants, Mode, TokenBinding, WidgetMode
 from agentgate.lib.records import to_json
 from agentgate.people.installation.configuration_version import Changes
 from agentgate.sites.agent_policy import DEFAULT_POLICY, AgentPolicy, read_policy
@@ -99,6 +99,7 @@ class SiteView(Struct, frozen=True, kw_only=True):
     private_token_issuers: tuple[Issuer, ...] = ()
     ai_use: AiUse | None = None
     machine_tokens_per_hour: int = 0
+    assistants: Assistants = Assistants.BLOCK
     robots_txt: str = ""
     account: AccountState = msgspec.field(default_factory=AccountState)
 
@@ -484,6 +485,7 @@ class SiteDirectory:
             private_token_issuers=read_issuers(site.private_token_issuers),
             ai_use=read_ai_use(site.ai_use),
             machine_tokens_per_hour=site.machine_tokens_per_hour,
+            assistants=site.assistants,
             robots_txt=site.robots_txt,
         )
 

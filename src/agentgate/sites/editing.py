@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from agentgate.http.call import Call, SiteCall
 from agentgate.lib.database import Store
-from agentgate.lib.enums import AccountStatus, Mode, WidgetMode
+from agentgate.lib.enums import AccountStatus, Assistants, Mode, WidgetMode
 from agentgate.lib.errors import Refused
 from agentgate.lib.ids import new_site_id, new_site_key
 from agentgate.lib.names import check_name
@@ -90,6 +90,7 @@ def new_site(call: Call, body: SiteInput, account_id: str) -> Site:
         whole_site=False,
         open_paths=[],
         ai_use=SiteAiUse(),
+        assistants=Assistants.CHALLENGE,
         created_at=call.now,
         updated_at=call.now,
     )

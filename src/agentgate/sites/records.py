@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Protocol
 
 from msgspec import UNSET, Meta, UnsetType, field
 
-from agentgate.lib.enums import AiPurpose, AiUseChoice, Mode, SiteHealthStatus, TokenBinding, WidgetMode
+from agentgate.lib.enums import AiPurpose, AiUseChoice, Assistants, Mode, SiteHealthStatus, TokenBinding, WidgetMode
 from agentgate.lib.limits import CUSTOMERS_QUERY_CHARACTERS, LIST_PAGE
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import Input, Query, Record, SiteKey
@@ -90,8 +90,9 @@ class Site(Record, frozen=True, kw_only=True):
     be compared with it (`strict`), or anybody who has it (`none`). With `suggestions`, masked paths of refused programs
     are collected for the owner. `aiUse` is absent on sites that have not decided: AI operators and agents are then
     treated by the other rules. `machineTokensPerHour` limits the browser checks of one kind of computer per hour, from
-    all networks together, without an interactive challenge; 0 counts by its networks. `robotsTxt` is the owner's part
-    of the file at `/v1/sites/{siteKey}/robots.txt`.
+    all networks together, without an interactive challenge; 0 counts by its networks. `assistants` decides on browsers
+    with a window that a driver controls openly. `robotsTxt` is the owner's part of the file at
+    `/v1/sites/{siteKey}/robots.txt`.
     """
 
     id: str
@@ -116,6 +117,7 @@ class Site(Record, frozen=True, kw_only=True):
     suggestions: bool = True
     ai_use: SiteAiUse | UnsetType = UNSET
     machine_tokens_per_hour: int = 0
+    assistants: Assistants = Assistants.BLOCK
     robots_txt: str = ""
     rule_set: str | UnsetType = UNSET
     agent_policy: dict[str, Any] | UnsetType = UNSET
@@ -212,6 +214,7 @@ class SiteChange(Input, frozen=True, kw_only=True):
     suggestions: bool | UnsetType = UNSET
     ai_use: SiteAiUse | UnsetType = UNSET
     machine_tokens_per_hour: Annotated[int, Meta(ge=0, le=1_000_000)] | UnsetType = UNSET
+    assistants: Assistants | UnsetType = UNSET
     robots_txt: Annotated[str, Meta(max_length=ROBOTS_CHARACTERS)] | UnsetType = UNSET
 
 

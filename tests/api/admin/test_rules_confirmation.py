@@ -178,7 +178,7 @@ def test_a_key_that_was_meant_to_limit_a_rule_and_is_ignored_is_a_warning(
 
 
 def test_an_unknown_condition_of_a_scope_down_closes_its_group(service: RunningService) -> None:
-    group = {"group": "automation", "version": 4, "scope_down": {"country": ["de"]}}
+    group = {"group": "automation", "version": 5, "scope_down": {"country": ["de"]}}
     rules = {"version": "1", "rules": [group], "default_action": "allow"}
 
     warnings = replace(service, ruleSet=rules).json()["warnings"]

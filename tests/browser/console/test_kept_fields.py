@@ -102,6 +102,7 @@ def test_the_settings_page_keeps_what_it_does_not_show(signed_in: Page, console:
     change = {
         "tokenBinding": "strict",
         "machineTokensPerHour": 900,
+        "assistants": "allow",
         "formMethodOverride": True,
         "routes": [
             {"method": "POST", "path": "/a", "action": action},

@@ -19,7 +19,7 @@ MOST_BYTES = {
     "evidence.js": 3_950,
     "worker.js": 2_560,
     "plain.js": 2_900,
-    "check.js": 5_700,
+    "check.js": 5_800,
     "drop-in.js": 10_600,
 }
 MOST_PACK_BYTES = 500

@@ -4,7 +4,16 @@ from itertools import product
 
 import pytest
 
-from agentgate.browser_check.judge import DEFINITE, EXCUSED, PROGRAMS, CheckVerdict, Proof, judge, recorded
+from agentgate.browser_check.judge import (
+    DEFINITE,
+    EXCUSED,
+    OF_ASSISTANTS,
+    PROGRAMS,
+    CheckVerdict,
+    Proof,
+    judge,
+    recorded,
+)
 from agentgate.lib.enums import Mode, Outcome
 from agentgate.sites.rules.labels import is_label
 
@@ -53,6 +62,21 @@ def test_a_robot_has_to_press_like_a_hand(label):
 def test_presses_of_assistive_tools_excuse_no_evidence_of_a_program():
     assert judge(proof(answer=True, assistive=True), CHALLENGE, ("browser.patched",)) is PASSED
     assert judge(proof(answer=True, assistive=True), CHALLENGE, ("probes.wrong",)) is FAILED
+
+
+@pytest.mark.parametrize("label", sorted(OF_ASSISTANTS))
+def test_the_person_of_an_assistant_passes_by_pressing(label):
+    labels = ("assistant.challenge", label)
+
+    assert judge(proof(answer=True, traits=2), CHALLENGE, labels) is PASSED
+    assert judge(proof(answer=True, traits=3), CHALLENGE, labels) is FAILED
+    assert judge(proof(answer=True, by_device=False), CHALLENGE, labels) is FAILED
+    assert judge(proof(), CHALLENGE, labels) is STEP_UP
+
+
+@pytest.mark.parametrize("label", sorted(DEFINITE - OF_ASSISTANTS))
+def test_an_assistant_excuses_nothing_else(label):
+    assert judge(proof(answer=True), CHALLENGE, ("assistant.challenge", label)) is FAILED
 
 
 @pytest.mark.parametrize("label", sorted(PROGRAMS))

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from agentgate.lib.enums import AgentVerdict, AiPurpose, AiUseChoice
+from agentgate.lib.enums import AgentVerdict, AiPurpose, AiUseChoice, Assistants
 
 
 class AgentFacts(Struct, frozen=True, kw_only=True, gc=False):
@@ -78,6 +78,7 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
     wanted: frozenset[str] = frozenset()
     # What AI operators and agents may use the site for; None where it has not decided.
     ai_use: Mapping[AiPurpose, AiUseChoice] | None = None
+    assistants: Assistants = Assistants.BLOCK
     # The TLS handshake's JA4 fingerprint as the proxy saw it.
     ja4: str | None = None
 

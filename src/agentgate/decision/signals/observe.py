@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
+from agentgate.decision.signals.assistants import assistant_labels
 from agentgate.decision.signals.detectors import CONTENT_SIGNALS, HEADER_SIGNALS, REQUEST_SIGNALS
 from agentgate.decision.signals.detectors.user_agent import view_user_agent
 from agentgate.decision.signals.facts import Observation, RequestFacts
@@ -64,6 +65,7 @@ def _observe_rest(request: SignalInput, observed: ObservedHeaders, cookie_count:
         labels += _labels(CONTENT_SIGNALS, request)
     if facts.evidence is not None:
         labels += evidence_labels(labels)
+        labels += assistant_labels(labels, facts)
     labels.sort()
     numbers = measure(
         facts,

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-67UDN3AD.js";import"./chunk-U7QKIWJS.js";import"./chunk-BRJTMVPD.js";import"./chunk-Q7WVZZ6V.js";import"./chunk-GY5OZ2NU.js";import"./chunk-ZSSAUUFE.js";import"./chunk-7GNIRZBG.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
