@@ -22,6 +22,7 @@ GROUPS = {
         "doctor",
         "site",
         "credential",
+        "fleet",
         "invite",
         "setup-link",
         "reset-link",

@@ -16,6 +16,10 @@ ADDITIONS = {
     "GET /v1/admin/sites/{siteKey}/adapters/{proxy}": 2,
     "POST /v1/admin/sites/{siteKey}/test": 2,
     "POST /v1/console/sites/{siteKey}/test": 2,
+    # One credential for all sites of an account.
+    "GET /v1/admin/customers/{id}/fleet-credentials": 2,
+    "POST /v1/admin/customers/{id}/fleet-credentials": 2,
+    "DELETE /v1/admin/customers/{id}/fleet-credentials/{fleetId}": 2,
     # How the questions to real engines are doing.
     "GET /v1/admin/probes": 7,
     # Pages for people beside the documents.
@@ -281,6 +285,7 @@ ADDED_ENUMERATIONS = {
     "AppealAnswer": 9,
     "AiPurpose": 10,
     "AiUseChoice": 10,
+    "UnknownHosts": 1,
 }
 
 # Enumeration of the specification -> the values that were added to it.
@@ -288,6 +293,7 @@ ADDED_VALUES = {"LabelSource": ["appeal"], "HealthCheck": ["credential_unknown",
 
 # Constant of `limits` -> section.
 ADDED_LIMITS = {
+    "LIVE_FLEET_SECRETS": 1,
     "OPERATOR_KEY_LEAST_CHARACTERS": 1,
     "PASSWORD_CHARACTERS": 1,
     "BODY_BYTES": 3,

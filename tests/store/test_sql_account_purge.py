@@ -9,12 +9,13 @@ from msgspec.structs import replace
 
 from agentgate.gateway.suggestions.records import SeenGroup, SuggestionGroup
 from agentgate.lib.clock import DAY_MS
-from agentgate.lib.enums import AccountRole, AccountStatus, ActorKind
+from agentgate.lib.enums import AccountRole, AccountStatus, ActorKind, UnknownHosts
 from agentgate.lib.moment import Moment
 from agentgate.people.accounts.records import StoredInvitation
 from agentgate.people.audit.records import AuditEntry
 from agentgate.people.identity.records import SessionStage, UserSession
 from agentgate.server.stores.unit_of_work import SqlStore, SqlStores
+from agentgate.sites.credentials.fleet_records import FleetCredential
 from tests.store.account_rows import (
     NOW_MS,
     account,
@@ -111,6 +112,14 @@ def session(user_id: str, account_id: str) -> UserSession:
     )
 
 
+async def add_fleet(stores: SqlStores, name: str) -> None:
+    """Give an account a fleet credential."""
+    fleet = FleetCredential(
+        id=f"flt-of-{name}", account_id=name, name=name, unknown_hosts=UnknownHosts.ALLOW, created_at=Moment(NOW_MS)
+    )
+    await stores.fleets.add_fleet(fleet, f"fleet of {name}".encode())
+
+
 async def fill(stores: SqlStores, name: str, leaving: str) -> None:
     """Give an account one of everything that an account can have."""
     site_id = f"site-of-{name}"
@@ -195,10 +204,12 @@ async def acme(store: SqlStore) -> str:
     await add_member(store, "globex", user("gil"), role=AccountRole.OWNER)
     await add_member(store, "globex", user("sam"))
     await store.change(lambda stores: fill(stores, "globex", "gil"))
+    await store.change(lambda stores: add_fleet(stores, "globex"))
     await add_accounts(store, account("acme", status=AccountStatus.DELETED, deleted_ms=DELETED_MS))
     await add_member(store, "acme", user("ann"), role=AccountRole.OWNER)
     await add_member(store, "acme", user("sam"))
     await store.change(lambda stores: fill(stores, "acme", "ann"))
+    await store.change(lambda stores: add_fleet(stores, "acme"))
     return "acme"
 
 

@@ -16,6 +16,7 @@ UNKNOWN = {
     "credId": "cred_0000000000000000",
     "userId": "usr_0000000000000000",
     "tokenId": "tok_0000000000000000",
+    "fleetId": "flt_0000000000000000",
     "webhookId": "whk_0000000000000000",
     "entryId": "lst_0000000000000000",
     "appealId": "apl_0000000000000000",
@@ -72,7 +73,13 @@ def parameters(row: Endpoint, scene: Scene, things: Things) -> dict[str, str]:
         "/v1/admin/customers/{id}": things.account,
         "/v1/admin/access-requests/{id}": things.request,
     }
-    known = {"siteKey": things.site, "credId": things.credential, "userId": user, "tokenId": things.token}
+    known = {
+        "siteKey": things.site,
+        "credId": things.credential,
+        "userId": user,
+        "tokenId": things.token,
+        "fleetId": things.fleet,
+    }
     known["token"] = scene.invite
     known["file"] = "check.js" if "i18n" not in path else "de.json"
     known["proxy"] = "nginx"

@@ -39,6 +39,7 @@ class Things:
     account: str
     site: str
     credential: str
+    fleet: str
     member: str
     invited: str
     # To the account's owner, from the other account.
@@ -126,6 +127,7 @@ def _things(service: RunningService, owner: ApiClient, account_id: str, *, domai
     site, number = made["siteKey"], number_of(service, made["id"])
     [decision] = record(service, made["id"], {"visitor": number, "at_ms": NOON_MS - number})
     credential = owner.post(f"/v1/console/sites/{site}/credentials", json={"name": "Web"}).json()["credential"]["id"]
+    fleets = f"/v1/admin/customers/{account_id}/fleet-credentials"
     member = add_user(service, f"mia@{domain}", account_id=account_id, role=AccountRole.MEMBER)
     invited = owner.post("/v1/console/members", json={"email": f"ivan@{domain}", "role": "member"}).json()["member"]
     token = owner.post("/v1/console/tokens", json={"name": "Spare", "scopes": ["sites:read"]}).json()["token"]["id"]
@@ -142,6 +144,7 @@ def _things(service: RunningService, owner: ApiClient, account_id: str, *, domai
         account=account_id,
         site=site,
         credential=credential,
+        fleet=service.operator.post(fleets, json={"name": "Web"}).json()["credential"]["id"],
         member=member.id,
         invited=invited["userId"],
         token=token,

@@ -969,6 +969,34 @@ export interface FeedbackReceived {
   status?: "received";
 }
 
+/** A fleet credential, without its secret. `unknownHosts` decides about hosts that no site of the account has. */
+export interface FleetCredential {
+  id: string;
+  accountId: string;
+  name: string;
+  unknownHosts: UnknownHosts;
+  createdAt: string;
+  revokedAt?: string;
+  lastUsedAt?: string;
+}
+
+/** A new fleet credential. */
+export interface FleetCredentialInput {
+  name?: string;
+  unknownHosts?: UnknownHosts;
+}
+
+/** The fleet credentials of an account, newest first, revoked ones included. */
+export interface FleetCredentialList {
+  items: FleetCredential[];
+}
+
+/** A new fleet credential and its secret, which is shown only once. */
+export interface FleetCredentialSecret {
+  credential: FleetCredential;
+  secret: string;
+}
+
 /** The user's address. `token` is from the browser check with action `sign_in`, required only during an attack. */
 export interface ForgotInput {
   email: string;
@@ -2652,6 +2680,9 @@ export interface Tree {
   right: number[];
   value: number[];
 }
+
+/** The decision of a fleet credential about a server name that no site has. */
+export type UnknownHosts = "allow" | "block";
 
 /** Usage of an account. Only active tokens are counted. */
 export interface Usage {

@@ -42,12 +42,14 @@ from agentgate.gateway.receipts import Receipts, Shown
 from agentgate.gateway.request.described_request import (
     DENIAL,
     HOST,
+    REQUEST_HEADER,
     CheckForm,
     as_specified,
     describe,
     read_form,
     secret_of,
 )
+from agentgate.gateway.request.fleet_requests import URL, UnknownHost, read_fleet_request, read_malformed
 from agentgate.gateway.request.original_request import Malformed
 from agentgate.gateway.route_protection import MethodClaims
 from agentgate.gateway.site_snapshot import HeaderTraits, SiteSnapshot
@@ -61,6 +63,7 @@ from agentgate.http.connection.fast_functions import HotRequest, Reply
 from agentgate.http.connection.head import Cut, cut, lines, split, with_key
 from agentgate.http.connection.loop_budget import LoopBudget
 from agentgate.lib.clock import Clock
+from agentgate.sites.credentials.fleets import FleetCaller
 from agentgate.sites.directory import SiteCaller, SiteDirectory, SiteView
 from agentgate.sites.open_paths import SenderClaims
 from agentgate.sites.rules.evaluate import NO_TRAITS, Traits
@@ -166,11 +169,7 @@ class GatewayCheck:
             try:
                 fields = describe(fields, form, request.body)
             except Malformed as problem:
-                secret = secret_of(fields, form)
-                caller = None if secret is None else self._sites.find_caller(secret, now_ms=self._clock.now_ms())
-                if caller is None:
-                    return self._undecided.of_unknown_caller(form, is_stale=self._is_stale_now)
-                return self._undecided.of_malformed(form, caller.site, problem)
+                return self._answer_malformed(fields, form, problem)
         target = request.path + b"?" + request.query if request.query else request.path
         key = key_of(target, fields)
         headers = self._snapshot.header_sets.get(key)
@@ -179,6 +178,19 @@ class GatewayCheck:
             headers = self._keep_headers(key, self._fingerprints.read_fields(target, fields, is_cached=is_cached))
         given = with_key(b"", fields)
         return self._check(self._find_fingerprint(headers, given[9], given[10]), given, fields)
+
+    def _answer_malformed(self, fields: Fields, form: CheckForm, problem: Malformed) -> Reply:
+        secret = secret_of(fields, form)
+        caller = None if secret is None else self._sites.find_caller(secret, now_ms=self._clock.now_ms())
+        fleet = None if secret is None or caller is not None else self._sites.fleets.find_caller(secret)
+        if fleet is not None and not self._is_stale_now:
+            try:
+                caller = read_malformed(self._sites, fleet, fields.get(REQUEST_HEADER)).caller
+            except UnknownHost as unknown:
+                return self._undecided.of_unknown_host(form, unknown)
+        if caller is None:
+            return self._undecided.of_unknown_caller(form, is_stale=self._is_stale_now)
+        return self._undecided.of_malformed(form, caller.site, problem)
 
     # The check.
 
@@ -189,8 +201,30 @@ class GatewayCheck:
             secret = bearer_secret(given[1])
         caller = None if secret is None else self._sites.find_caller(secret, now_ms=now_ms)
         if caller is None:
+            fleet = None if secret is None else self._sites.fleets.find_caller(secret)
+            if fleet is not None and not self._is_stale_now:
+                return self._check_in_fleet(fleet, fingerprint, given, fields, now_ms)
             self._note_unknown_secret(given[3], now_ms)
             return self._undecided.of_unknown_caller(form, is_stale=self._is_stale_now)
+        return self._check_of(caller, fingerprint, given, fields, now_ms)
+
+    def _check_in_fleet(
+        self, fleet: FleetCaller, fingerprint: HeaderFingerprint, given: Cut, fields: Fields, now_ms: int
+    ) -> Reply | Awaitable[Reply]:
+        """Check a request of a hosting provider's proxy as the proxy of its site would have described it."""
+        form = fingerprint.kind.form
+        try:
+            asked = read_fleet_request(self._sites, fleet, given[3] if given[3] is not None else fields.get(URL))
+        except UnknownHost as problem:
+            return self._undecided.of_unknown_host(form, problem)
+        if fields or form.respond != DENIAL:
+            fields = asked.rewrite(fields or self._split(form))
+        return self._check_of(asked.caller, fingerprint, (*given[:3], asked.url, *given[4:]), fields, now_ms)
+
+    def _check_of(
+        self, caller: SiteCaller, fingerprint: HeaderFingerprint, given: Cut, fields: Fields, now_ms: int
+    ) -> Reply | Awaitable[Reply]:
+        form = fingerprint.kind.form
         self._event_log.note_call(caller, now_ms)
         if self.budget.is_refusing:
             self._refused_unseen += 1

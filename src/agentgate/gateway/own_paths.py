@@ -17,6 +17,7 @@ from agentgate.gateway.request.described_request import (
     describe,
     origin_at,
 )
+from agentgate.gateway.request.fleet_requests import URL, read_fleet_request
 from agentgate.gateway.request.original_request import Malformed, read_original
 from agentgate.http.bearer_secret import SECRET_HEADER
 from agentgate.http.connection.fast_functions import HotReply, json_reply
@@ -62,11 +63,17 @@ class OwnPaths:
         headers = _joined(scope["headers"])
         secret = headers.get(SECRET_HEADER)
         caller = None if secret is None else self._sites.find_caller(secret, now_ms=self._clock.now_ms())
-        if caller is None:
+        fleet = None if secret is None or caller is not None else self._sites.fleets.find_caller(secret)
+        if caller is None and fleet is None:
             await _send(send, self._answers.write(Ruling(Outcome.BLOCK, "invalid_credential"), None))
             return
         try:
-            described = _described(scope, headers, caller.site)
+            kept = _headers_of(scope, headers)
+            if fleet is not None:
+                asked = read_fleet_request(self._sites, fleet, kept.get(URL))
+                caller, kept = asked.caller, asked.rewrite(kept)
+            assert caller is not None, "a fleet has a site, or it raises"
+            described = _described(kept, caller.site)
         except Malformed as problem:
             ruling = Ruling(Outcome.BLOCK, "invalid_request", hint=str(problem))
             await _send(send, self._answers.write(ruling, None))
@@ -74,12 +81,16 @@ class OwnPaths:
         await self._app({**scope, **described, "path": path}, receive, send)
 
 
-def _described(scope: Scope, headers: dict[bytes, bytes], site: SiteView) -> Scope:
-    """Return the parts of the scope that the adapter's description replaces."""
+def _headers_of(scope: Scope, headers: dict[bytes, bytes]) -> dict[bytes, bytes]:
+    """Return the headers with the request that the adapter describes."""
     if REQUEST_HEADER not in headers:
         # Traefik clears it. All other adapters overwrite it.
         headers = {**headers, REQUEST_HEADER: _line_of(scope, headers)}
-    kept = describe(headers, BY_LINE)
+    return describe(headers, BY_LINE)
+
+
+def _described(kept: dict[bytes, bytes], site: SiteView) -> Scope:
+    """Return the parts of the scope that the adapter's description replaces."""
     original = read_original(kept)
     if HOST in kept:
         origin, _ = origin_at(site.origins, original.origin, kept[HOST])

@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from agentgate.gateway.answers import Answers, Ruling
 from agentgate.gateway.denials import denial_of, json_response
 from agentgate.gateway.request.described_request import DENIAL, CheckForm
+from agentgate.gateway.request.fleet_requests import UnknownHost
 from agentgate.gateway.request.original_request import Malformed
 from agentgate.gateway.ruling import refuse, unavailable
 from agentgate.http.connection.fast_functions import HotReply
@@ -48,6 +49,13 @@ class UndecidedAnswers:
             ruling = replace(refuse(site, Outcome.BLOCK, "invalid_request"), hint=str(problem))
             return self._answers.write(ruling, None, ok=_ok(form))
         return self._deny(form, ruling)
+
+    def of_unknown_host(self, form: CheckForm, problem: UnknownHost) -> HotReply:
+        """Respond to a proxy of a fleet for a host that no site has, as the fleet's credential says."""
+        if problem.is_allowed:
+            return self._answers.write(Ruling(Outcome.ALLOW, "allowed", hint=str(problem)), None, ok=_ok(form))
+        ruling = Ruling(Outcome.BLOCK, "invalid_request", hint=str(problem))
+        return self._deny(form, ruling) if form.respond else self._answers.write(ruling, None)
 
     def _deny(self, form: CheckForm, ruling: Ruling) -> HotReply:
         if form.respond == DENIAL:

@@ -422,3 +422,10 @@ class ChargeSource(StrEnum):
 
     GATEWAY = "gateway"
     SUBMIT = "submit"
+
+
+class UnknownHosts(StrEnum):
+    """The decision of a fleet credential about a server name that no site has."""
+
+    ALLOW = "allow"
+    BLOCK = "block"

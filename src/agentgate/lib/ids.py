@@ -27,6 +27,7 @@ def _crockford_id(prefix: str) -> str:
 # An ID for each kind of thing: a prefix that tells the kind, then random digits.
 new_site_id = partial(_hex_id, "st")
 new_credential_id = partial(_hex_id, "cred")
+new_fleet_id = partial(_hex_id, "flt")
 new_account_id = partial(_hex_id, "acc")
 new_user_id = partial(_hex_id, "usr")
 # A session as listed to its owner. What the cookie carries is another value.

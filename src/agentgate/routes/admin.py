@@ -31,6 +31,7 @@ from agentgate.routes.sites import (
 )
 from agentgate.sites import endpoints as sites
 from agentgate.sites.customers import endpoints as customers
+from agentgate.sites.customers import fleet_endpoints as fleet
 from agentgate.sites.customers.guards import customer_in_path
 from agentgate.sites.guards import site_by_id_or_key, site_in_path, site_in_query
 from agentgate.sites.rules import endpoints as rules
@@ -149,6 +150,15 @@ ADMIN = Surface(
                 customers.resend_customer_invite,
                 refuses=("already_active", "invalid_state"),
             ),
+            get("/fleet-credentials", fleet.list_fleet_credentials),
+            post(
+                "/fleet-credentials",
+                fleet.create_fleet_credential,
+                status=201,
+                refuses=("credential_limit", "invalid_state"),
+                holds_secret=True,
+            ),
+            delete("/fleet-credentials/{fleetId}", fleet.revoke_fleet_credential, refuses=("not_found",)),
             get("/audit", customers.list_customer_audit),
             delete("/tokens/{tokenId}", customers.revoke_customer_token, status=204),
         ),

@@ -23,6 +23,7 @@ from agentgate.lib.records import to_json
 from agentgate.people.installation.configuration_version import Changes
 from agentgate.sites.agent_policy import DEFAULT_POLICY, AgentPolicy, read_policy
 from agentgate.sites.ai_use import AiUse, read_ai_use
+from agentgate.sites.credentials.fleets import Fleets
 from agentgate.sites.lists.site_lists import SiteLists
 from agentgate.sites.open_paths import NO_OPEN_PATHS, ROOT_FEEDS, OpenPaths
 from agentgate.sites.private_tokens import Issuer, read_issuers
@@ -34,6 +35,7 @@ from agentgate.sites.rules.compile import compile_rules
 from agentgate.sites.rules.effective import active_at, effective_of, scheduled_items
 from agentgate.sites.rules.evaluate import CompiledRules
 from agentgate.sites.site_inputs import SiteInputs, fetch_sites, inputs_at, read_rows
+from agentgate.sites.validate import canonical_origin
 
 # How long a change by this worker itself may take to be read back.
 REFRESH_S = 2.0
@@ -132,6 +134,8 @@ class SiteDirectory:
         self._compiled: WeakValueDictionary[bytes, CompiledRules] = WeakValueDictionary()
         self._server_rules = compile_rules(effective_of(None))
         self._callers: dict[bytes, SiteCaller] = {}
+        # Credentials of whole accounts, which the gateway alone accepts.
+        self.fleets = Fleets(canonical_origin)
         # The digests by which these are found, by one that takes less time: SHA-256 is OpenSSL's, and some thirty pages
         # of code for it must be in the processor's cache. Only of secrets that were right.
         self._digests: BoundedCache[bytes, bytes] = BoundedCache(DIGESTS)
@@ -269,6 +273,8 @@ class SiteDirectory:
     async def _take(self, store: Store[SiteStores], named: Changes, version: int, now_ms: int) -> None:
         """Read what changes name. An account closes at once; its many sites are read later."""
         site_ids = set(named.sites)
+        if named.accounts:
+            self.fleets.replace_callers(await store.read.fleets.list_digests())
         for account_id in named.accounts:
             account = self._accounts.get(account_id)
             if account is None:
@@ -284,6 +290,7 @@ class SiteDirectory:
         """Discard revoked secrets, and put every site into the backlog."""
         self._is_behind = True
         directory = store.read.directory
+        self.fleets.replace_callers(await store.read.fleets.list_digests())
         deleted = await directory.list_deleted_accounts()
         for account_id in self._accounts:
             self._note_account(account_id, is_deleted=account_id in deleted)
@@ -375,6 +382,7 @@ class SiteDirectory:
         self._by_key[view.site_key] = self._by_id[view.id] = self._by_number[view.number] = view
         for origin in view.origins:
             self._by_origin.setdefault(origin, {})[view.id] = view
+        self.fleets.put(view)
         for secret in read.secrets:
             self._callers[secret.secret_digest] = _caller_of(secret, view)
         if read.next_ms is not None:
@@ -391,6 +399,7 @@ class SiteDirectory:
             del sharing[site_id]
             if not sharing:
                 del self._by_origin[origin]
+        self.fleets.remove(view)
         self._ends.pop(site_id, None)
         for secret in read.secrets:
             self._callers.pop(secret.secret_digest, None)

@@ -36,6 +36,7 @@ async def delete_old(store: Store[SiteStores], settings: Settings, clock: Clock)
     await delete_in_units(
         lambda: store.change(lambda stores: stores.credentials.delete_ended(ended_ms, most=ROWS_PER_UNIT))
     )
+    await delete_in_units(lambda: store.change(lambda stores: stores.fleets.delete_ended(ended_ms, most=ROWS_PER_UNIT)))
     # A revision explains the decisions that were made under it.
     replaced_ms = clock.now_ms() - max(settings.rule_days, settings.event_days) * DAY_MS
     # Read outside the transaction: it looks at revisions that remain, too.

@@ -19,6 +19,7 @@ from agentgate.lib.names import like_pattern
 from agentgate.lib.records import to_json
 from agentgate.lib.tasks.off_loop import consumed, off_loop
 from agentgate.people.accounts.repository import AccountStores
+from agentgate.sites.credentials.fleet_repository import FleetStores
 from agentgate.sites.credentials.repository import CredentialStores
 from agentgate.sites.lists.repository import ListStores
 from agentgate.sites.records import CredentialCounts, Site, SiteChange
@@ -402,7 +403,7 @@ class SiteHealthStore:
         return sum(counts.challenges_passed for counts in hours.values())
 
 
-class SiteStores(AccountStores, CredentialStores, RuleStores, ListStores, Protocol):
+class SiteStores(AccountStores, CredentialStores, FleetStores, RuleStores, ListStores, Protocol):
     """The repositories that a unit of work on sites uses, and those that the directory reads."""
 
     sites: SiteStore

@@ -38,6 +38,10 @@ WITH_CERTIFICATE = ("nginx", "haproxy", "apache")
 PORTS = {"http": 80, "https": 443}
 PLACEHOLDER_SECRET = "ags_PUT_THE_SECRET_OF_THIS_SITE_HERE"  # noqa: S105 - says that there is none
 
+# One secret for all servers of a hosting provider. nginx states the name of the server block that the request is in:
+# the Host header of a visitor only chooses the block.
+FLEET_PROXY, FLEET_NAME, SERVERS_OWN = "nginx", "fleet", "$scheme://$server_name:$server_port"
+
 # What the line for an unavailable AgentGate contains: in monitor mode requests pass, in enforce mode they do not.
 UNAVAILABLE = {"monitor": "open", "enforce": "closed"}
 # The words of proxies that have their own.
@@ -77,6 +81,8 @@ class Installation(Struct, frozen=True, kw_only=True):
     certificate: Certificate | None = None
     # The site's mode decides what happens to requests while AgentGate is unavailable.
     mode: str = "monitor"
+    # Whether the files are for all servers of a hosting provider: each states its own name, and one secret is for all.
+    fleet: bool = False
     # Whether the site's agent policy has prices: allowed requests then say what was charged.
     prices: bool = False
 
@@ -104,6 +110,8 @@ def place_of(proxy: str, file: str) -> str:
 def render(proxy: str, installation: Installation, file: str | None = None) -> str:
     """Return a file of a proxy's adapter with the values of an installation in it."""
     name = file_name(proxy, file)
+    if installation.fleet and (proxy != FLEET_PROXY or name not in INCLUDES[FLEET_PROXY]):
+        raise AdapterRefused(f"--fleet is for {FLEET_PROXY} with --file {' and --file '.join(INCLUDES[FLEET_PROXY])}")
     template = _template(_template_name(proxy, name))
     values = _values(proxy, installation)
     lines = _optional_lines(proxy, installation)
@@ -158,20 +166,23 @@ def _values(proxy: str, installation: Installation) -> dict[str, str]:
         raise AdapterRefused("the secret is not a site's secret, which starts with ags_ and has no spaces")
     name = installation.site.replace("-", "_")
     unavailable = UNAVAILABLE[installation.mode]
-    origin_scheme, origin_host, origin_port = _parts("origin", installation.origin, ("http", "https"))
+    origin_scheme, origin_host, _ = _parts("origin", installation.origin, ("http", "https"))
     service_scheme, service_name, service_port = _where_to_ask(proxy, installation)
     if proxy == "apache" and service_scheme == "https":
         service_name, service_port = APACHE_TUNNEL
     authority = f"{service_name}:{service_port}"
     path = socket_path(installation.service)
+    subject = f"It is for {origin_of(installation)} ({installation.site})."
+    if installation.fleet:
+        name, subject = FLEET_NAME, "It is for every server that includes part 2."
     _, upstream_name, upstream_port = _parts("upstream", installation.upstream, ("http",))
-    is_usual = origin_port == PORTS[origin_scheme]
-    origin = f"{origin_scheme}://{origin_host}" + ("" if is_usual else f":{origin_port}")
+    origin = origin_of(installation)
     return {
         "SITE": installation.site,
         "NAME": name,
         "SECRET": installation.secret,
-        "ORIGIN": origin,
+        "SUBJECT": subject,
+        "ORIGIN": SERVERS_OWN if installation.fleet else origin,
         "ORIGIN_SCHEME": origin_scheme,
         "ORIGIN_AUTHORITY": origin.partition("://")[2],
         "SERVER_NAME": origin_host,
@@ -194,6 +205,12 @@ def _values(proxy: str, installation: Installation) -> dict[str, str]:
         "UPSTREAM_PORT": str(upstream_port),
         **_listening(proxy, installation, origin),
     }
+
+
+def origin_of(installation: Installation) -> str:
+    """Return the site's origin without the usual port."""
+    scheme, host, port = _parts("origin", installation.origin, ("http", "https"))
+    return f"{scheme}://{host}" + ("" if port == PORTS[scheme] else f":{port}")
 
 
 def _optional_lines(proxy: str, installation: Installation) -> dict[str, list[str]]:
@@ -223,7 +240,7 @@ def _visitor_lines(proxy: str, installation: Installation) -> dict[str, list[str
     if installation.listen:
         return {"TLS": tls, "REDIRECT": [f"Listen {installation.listen}"] if proxy == "apache" else []}
     listens = [f"Listen {port}"] if proxy == "apache" and port not in PORTS.values() else []
-    origin = f"{scheme}://{host}" + ("" if port == PORTS[scheme] else f":{port}")
+    origin = origin_of(installation)
     name = installation.site.replace("-", "_")
     return {"TLS": tls, "REDIRECT": [*redirect_lines(proxy, name, host, origin), *listens]}
 

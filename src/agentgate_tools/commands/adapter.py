@@ -44,6 +44,9 @@ class AdapterOptions:
     prices: Annotated[
         bool, Option("--prices", help="The site's agent policy has prices: allowed requests say what was charged.")
     ] = False
+    fleet: Annotated[
+        bool, Option("--fleet", help="For all servers of a hosting provider; the secret is a fleet credential's.")
+    ] = False
     file: Annotated[str | None, Option(help="File to print. Default: the main file.")] = None
     certificate: Annotated[
         Path | None,
@@ -66,6 +69,7 @@ def adapter(options: AdapterOptions) -> CommandAnswer:
         secret=_secret(options.secret_file),
         listen=options.listen,
         mode=options.mode.value,
+        fleet=options.fleet,
         prices=options.prices,
         certificate=chosen_certificate(options.certificate, options.certificate_key),
     )

@@ -20,6 +20,7 @@ from agentgate.gateway.request.described_request import (
     origin_at,
     secret_of,
 )
+from agentgate.gateway.request.fleet_requests import URL, read_fleet_request
 from agentgate.gateway.request.navigation import framed_by, is_navigation
 from agentgate.gateway.request.original_request import Malformed, Original, read_original
 from agentgate.http.call import Call
@@ -136,12 +137,17 @@ class ProxiedCallReader:
         headers = joined_headers(call.request)
         secret = secret_of(headers, form)
         caller = None if secret is None else self._sites.find_caller(secret, now_ms=call.now)
-        if caller is None:
+        fleet = None if secret is None or caller is not None else self._sites.fleets.find_caller(secret)
+        if caller is None and fleet is None:
             raise Denied("invalid_credential")
-        self._uses.note(caller.credential_id, call.now)
         try:
             if form.is_described:
                 headers = describe(headers, form)
+            if fleet is not None:
+                asked = read_fleet_request(self._sites, fleet, headers.get(URL))
+                caller, headers = asked.caller, asked.rewrite(headers)
+            assert caller is not None, "a fleet has a site, or it raises"
+            self._uses.note(caller.credential_id, call.now)
             original = read_original(headers)
         except Malformed as problem:
             raise Denied("invalid_request", str(problem)) from None

@@ -63,6 +63,7 @@ _OF_ACCOUNT = (
     "DELETE FROM invitation WHERE account_id = $1",
     "UPDATE user_session SET account_id = NULL WHERE account_id = $1",
     "DELETE FROM api_token WHERE account_id = $1",
+    "DELETE FROM fleet_credential WHERE account_id = $1",
     "DELETE FROM membership WHERE account_id = $1",
     # Addresses that the account chose for a site which has moved away since.
     "DELETE FROM webhook_delivery WHERE webhook_id IN (SELECT id FROM webhook WHERE account_id = $1)",
@@ -181,7 +182,7 @@ class AccountStore(LockingRepository):
         return row is not None
 
     async def revoke_everything(self, account_id: str, now_ms: int) -> None:
-        """Revoke the account's live backend credentials and API tokens."""
+        """Revoke the account's live backend and fleet credentials, and its API tokens."""
         sites = await self._session.all("SELECT id FROM site WHERE account_id = $1 ORDER BY id", account_id)
         for (site_id,) in sites:
             # A rotation that is under way would leave a new secret behind, unseen by the statement below.
@@ -190,6 +191,12 @@ class AccountStore(LockingRepository):
             """UPDATE credential SET revoked_ms = $2
                 WHERE site_id IN (SELECT id FROM site WHERE account_id = $1)
                     AND revoked_ms IS NULL AND (expires_ms IS NULL OR expires_ms > $2)""",
+            account_id,
+            now_ms,
+        )
+        await self._session.lock("fleet-credentials", account_id)
+        await self._session.run(
+            "UPDATE fleet_credential SET revoked_ms = $2 WHERE account_id = $1 AND revoked_ms IS NULL",
             account_id,
             now_ms,
         )

@@ -41,6 +41,8 @@ class Action(StrEnum):
     CREDENTIAL_CREATE = "credential.create"
     CREDENTIAL_ROTATE = "credential.rotate"
     CREDENTIAL_REVOKE = "credential.revoke"
+    FLEET_CREATE = "fleet.create"
+    FLEET_REVOKE = "fleet.revoke"
     RULES_UPDATE = "rules.update"
     LIST_ADD = "list.add"
     LIST_REMOVE = "list.remove"

@@ -75,6 +75,7 @@ COMMANDS = (
     Subcommand("reset-link", "agentgate_tools.commands.remote.people", "agentgate reset-link ann@example.com"),
     Subcommand("site", "agentgate_tools.commands.remote.sites"),
     Subcommand("credential", "agentgate_tools.commands.remote.sites"),
+    Subcommand("fleet", "agentgate_tools.commands.remote.fleet"),
     Subcommand("rules", "agentgate_tools.commands.remote.rules"),
     Subcommand("keys", "agentgate.server.cli.keys"),
     Subcommand("agent-keys", "agentgate_tools.commands.agent_keys"),

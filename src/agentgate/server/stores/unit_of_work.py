@@ -21,6 +21,7 @@ from agentgate.people.identity.repository import LinkStore, OperatorSessionStore
 from agentgate.people.installation.configuration_version import ConfigurationStore
 from agentgate.people.outbox.repository import OutboxStore
 from agentgate.server.scheduler.repository import JobStore
+from agentgate.sites.credentials.fleet_repository import FleetCredentialStore
 from agentgate.sites.credentials.repository import CredentialStore
 from agentgate.sites.customers.repository import CustomerStore
 from agentgate.sites.lists.repository import ListStore
@@ -51,6 +52,7 @@ class SqlStores:
     customers = _repository(CustomerStore)
     decision_labels = _repository(LabelStore)
     directory = _repository(DirectoryStore)
+    fleets = _repository(FleetCredentialStore)
     feedback = _repository(FeedbackStore)
     invitations = _repository(InvitationStore)
     jobs = _repository(JobStore)

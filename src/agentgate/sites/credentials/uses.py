@@ -1,15 +1,24 @@
 """When a credential was last used: noted at most once a minute, after the answer, never in its way."""
 
+from typing import Protocol
+
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.database import Store
 from agentgate.lib.tasks.background import BackgroundTasks
+from agentgate.sites.credentials.fleet_repository import FleetStores
 from agentgate.sites.credentials.repository import CredentialStores
+
+FLEET_PREFIX = "flt_"
+
+
+class NotedStores(CredentialStores, FleetStores, Protocol):
+    """The repositories of credentials of both kinds."""
 
 
 class CredentialUses:
     """Remembers what this worker noted, so that a busy credential costs one small write a minute."""
 
-    def __init__(self, store: Store[CredentialStores], background: BackgroundTasks) -> None:
+    def __init__(self, store: Store[NotedStores], background: BackgroundTasks) -> None:
         self._store = store
         self._background = background
         # One entry for each credential that was ever used here; there are a few for each site.
@@ -24,4 +33,8 @@ class CredentialUses:
         self._background.start("note-credential-use", lambda: self._write(credential_id, now_ms))
 
     async def _write(self, credential_id: str, now_ms: int) -> None:
-        await self._store.change(lambda stores: stores.credentials.note_use(credential_id, now_ms))
+        async def note(stores: NotedStores) -> None:
+            uses = stores.fleets if credential_id.startswith(FLEET_PREFIX) else stores.credentials
+            await uses.note_use(credential_id, now_ms)
+
+        await self._store.change(note)
