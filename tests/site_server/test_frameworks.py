@@ -7,6 +7,7 @@ import asyncio
 import io
 import json
 from typing import Annotated
+from unittest import mock
 from wsgiref.util import setup_testing_defaults
 
 import fastapi
@@ -14,8 +15,11 @@ import flask
 import httpx
 import pytest
 from django import forms
+from django.core.handlers.asgi import ASGIHandler
+from django.core.handlers.wsgi import WSGIHandler
 from django.http import JsonResponse
 from django.test import RequestFactory, override_settings
+from django.urls import path
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -321,3 +325,75 @@ def test_a_django_form_redeems_its_token_when_it_is_cleaned(gate, shop):
     assert empty.errors.as_data()["check"][0].code == "receipt_required"
     assert wrong.errors.as_data()["check"][0].code == "action_mismatch"
     assert f'<div class="agentgate" data-sitekey="{SITE_KEY}" data-action="signup">' in str(SignUp()["check"])
+
+
+class _SignUp(forms.Form):
+    check = agentgate_django.AgentGateField(action="signup")
+
+
+def _form_view(request):
+    form = _SignUp(request.POST)
+    return JsonResponse({"valid": form.is_valid()})
+
+
+@pytest.mark.parametrize(
+    ("address", "sent"),
+    [("81.2.69.160", "81.2.69.160"), ("10.0.0.7", None), (None, None)],
+    ids=["visitor", "proxy", "unix"],
+)
+@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+def test_a_django_field_sends_the_address_of_the_connection(
+    gate, shop, protocol: str, address: str | None, sent: str | None
+) -> None:
+    client = agentgate_django.shared_client()
+    body = f"agentgate-token={gate.token()}".encode()
+    project = {
+        "ROOT_URLCONF": (path("form", _form_view),),
+        "MIDDLEWARE": ["agentgate_client.django.AgentGateMiddleware"],
+        "ALLOWED_HOSTS": ["*"],
+    }
+    with override_settings(**project), mock.patch.object(client, "verify", wraps=client.verify) as verify:
+        answer = _post_by_wsgi(body, address) if protocol == "wsgi" else asyncio.run(_post_by_asgi(body, address))
+        assert _SignUp({"agentgate-token": "x" * 40}).is_valid() is False
+
+    assert json.loads(answer) == {"valid": True}
+    # Outside a request there is no address.
+    assert [each.kwargs["remote_address"] for each in verify.call_args_list] == [sent, None]
+
+
+def _post_by_wsgi(body: bytes, address: str | None) -> bytes:
+    environ = {
+        "REQUEST_METHOD": "POST",
+        "PATH_INFO": "/form",
+        "SERVER_NAME": "shop.example",
+        "SERVER_PORT": "443",
+        "CONTENT_TYPE": "application/x-www-form-urlencoded",
+        "CONTENT_LENGTH": str(len(body)),
+        "wsgi.input": io.BytesIO(body),
+        **({} if address is None else {"REMOTE_ADDR": address}),
+    }
+    return b"".join(WSGIHandler()(environ, lambda *_: None))
+
+
+async def _post_by_asgi(body: bytes, address: str | None) -> bytes:
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/form",
+        "query_string": b"",
+        "headers": [(b"host", b"shop.example"), (b"content-type", b"application/x-www-form-urlencoded")],
+        "client": None if address is None else (address, 40_000),
+    }
+    received = iter([{"type": "http.request", "body": body, "more_body": False}])
+    sent: list[dict] = []
+
+    async def receive():
+        if (message := next(received, None)) is None:
+            await asyncio.Event().wait()
+        return message
+
+    async def send(message):
+        sent.append(message)
+
+    await ASGIHandler()(scope, receive, send)
+    return b"".join(each.get("body", b"") for each in sent)

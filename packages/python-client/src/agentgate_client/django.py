@@ -5,6 +5,7 @@ further keys in lower case (`timeout_s`, `retries`, `fail_open`, `offline`) go t
 """
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import cache, wraps
 from typing import Any, TypeVar
 
@@ -20,6 +21,8 @@ from agentgate_client.routes import Route, find_route
 from agentgate_client.verify import Client
 
 View = TypeVar("View", bound=Callable[..., Any])
+# Of the current request, for fields of forms: Django gives them no request.
+_address: ContextVar[str | None] = ContextVar("agentgate_address", default=None)
 
 
 @cache
@@ -40,7 +43,13 @@ class AgentGateMiddleware:
         """Serve one request."""
         route = find_route(self._routes, request.method, request.path_info)
         refusal = _check(request, route.action) if route is not None else None
-        return _response(refusal) if refusal is not None else self._get_response(request)
+        if refusal is not None:
+            return _response(refusal)
+        noted = _address.set(request.META.get("REMOTE_ADDR"))
+        try:
+            return self._get_response(request)
+        finally:
+            _address.reset(noted)
 
 
 def agentgate_required(*, action: str) -> Callable[[View], View]:
@@ -105,7 +114,10 @@ class AgentGateField(forms.Field):  # type: ignore[misc]  # Django has no types
             raise ValidationError(NO_TOKEN.message, code=NO_TOKEN.error)
         try:
             return shared_client().verify(
-                str(value), expected_action=self._action, expected_origin=self._expected_origin
+                str(value),
+                expected_action=self._action,
+                expected_origin=self._expected_origin,
+                remote_address=visitor_address(_address.get()),
             )
         except AgentGateError as problem:
             # The message is for the visitor.
