@@ -2,7 +2,8 @@
 
 Prints how many requests of each kind of traffic were allowed, and how many were blocked or challenged; for people, how
 many page views were challenged, and how many were broken: not reached after the challenge, which people pass; and how
-many page loads with one changed header were challenged. `--out` writes the tables as Markdown for
+many page loads with one changed header were challenged, and how many suggestions the owner of a new site accepts before
+all wanted programs pass. `--out` writes the tables as Markdown for
 docs/contributing/benchmarks.md.
 """
 
@@ -17,6 +18,7 @@ from bench.population_proxies import UNORDERED, run_through_proxy
 from tests.population.changes import ChangeOutcomes, changed_page_loads
 from tests.population.gate import run_in_process
 from tests.population.outcomes import Outcomes
+from tests.population.suggested import run_programs
 from tests.population.traffic import traffic
 from tests.proxies.running import STARTERS
 
@@ -39,7 +41,8 @@ def main() -> int:
     run(traffic(options.seed, options.page_views), outcomes.tell, site=site)
     if not options.whole_site:
         run(changed_page_loads(options.seed, options.changed), changes.tell)
-    tables = f"{outcomes.table()}\n\n{changes.table()}\n"
+    found = run_programs(whole_site=options.whole_site)
+    tables = f"{outcomes.table()}\n\n{changes.table()}\n\n{found.line}\n"
     print(tables)
     print(f"{options.way}, seed {options.seed}, {time.monotonic() - started_s:.0f} s")
     for (kind, name), (count, first) in outcomes.wrong.items():

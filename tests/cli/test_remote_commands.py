@@ -10,12 +10,12 @@ from threading import Thread
 import pytest
 import yaml
 
-from agentgate.gateway.suggestions.records import SeenGroup, SuggestionGroup
 from agentgate.lib.moment import Moment
 from agentgate_tools.adapters.render import FILES
 from tests.cli.commands import Result, agentgate
 from tests.support.browser_client import ORIGIN
-from tests.support.service import ADMIN_KEY, NOON_MS, RunningService
+from tests.support.service import ADMIN_KEY, RunningService
+from tests.support.suggestions import named, suggest, verified
 
 # One store is enough: the commands know the API only.
 pytestmark = pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
@@ -385,9 +385,7 @@ def test_protect_finds_the_feeds_of_the_front_page_and_a_command_declares_them(
 def test_suggestions_are_listed_accepted_and_withdrawn(run: Command, service: RunningService) -> None:
     assert run("site", "create", "Suggested", "--origin", ORIGIN, "--site-key", "site_cli_suggested").returncode == 0
     site_id = service.operator.get("/v1/admin/sites/site_cli_suggested").json()["id"]
-    group = SuggestionGroup("POST", "/hooks/pay", "", "stripe", "stripe", is_proven=True)
-    seen = SeenGroup(site_id, group, 7, ["00" * 8], NOON_MS, NOON_MS)
-    service.change(lambda stores: stores.suggestions.add_seen([seen]))
+    suggest(service, site_id, verified("stripe", "/hooks/pay"))
 
     listed = json.loads(run("site", "suggestions", "site_cli_suggested", "--json").stdout)
     (found,) = listed["items"]
@@ -402,22 +400,17 @@ def test_suggestions_are_listed_accepted_and_withdrawn(run: Command, service: Ru
     assert both.returncode == 2
 
 
-def suggest(service: RunningService, site_key: str) -> None:
+def suggest_clients(service: RunningService, site_key: str) -> None:
     """Save a verified sender, another one with a masked path, and a client that only claims a name."""
     site_id = service.operator.get(f"/v1/admin/sites/{site_key}").json()["id"]
-    groups = [
-        SuggestionGroup("POST", "/hooks/pay", "", "stripe", "stripe", is_proven=True),
-        SuggestionGroup("POST", "/hooks/#", "", "github", "github", is_proven=True),
-        SuggestionGroup("GET", "/status", "uptimething", "", "", is_proven=False),
-    ]
-    seen = [SeenGroup(site_id, group, 7, ["00" * 8], NOON_MS, NOON_MS) for group in groups]
-    service.change(lambda stores: stores.suggestions.add_seen(seen))
+    senders = [verified("stripe", "/hooks/pay"), verified("github", "/hooks/#")]
+    suggest(service, site_id, *senders, named("uptimething", "/status"))
 
 
 def test_protect_names_blocked_senders_with_the_command_that_allows_them(run: Command, service: RunningService) -> None:
     given = ("protect", "https://sent.example", "--proxy", "nginx", "--no-watch", "--site-key", "site_cli_sent")
     assert "senders" not in run(*given).stdout
-    suggest(service, "site_cli_sent")
+    suggest_clients(service, "site_cli_sent")
 
     told = run(*given)
 
@@ -442,7 +435,7 @@ def test_protect_watches_until_enforce_can_be_judged(
     service.operator.patch(f"/v1/admin/sites/{site}", json={"allowedOrigins": [ORIGIN, "https://watched.example"]})
     for _ in range(6):
         visit(service, secret)
-    suggest(service, site)
+    suggest_clients(service, site)
 
     told = run("protect", "https://watched.example", "--proxy", "caddy")
 

@@ -41,6 +41,14 @@ class Suggested(NamedTuple):
     clicks: int
     feeds: list[str]
 
+    @property
+    def line(self) -> str:
+        """Return the figures of a new site's owner."""
+        return (
+            f"Programs of a new site: {len(self.before)} refused; {len(self.accepted)} suggestions accepted in "
+            f"{self.clicks} steps; then refused: {', '.join(self.after) or 'none'}."
+        )
+
 
 def run_programs(*, whole_site: bool = False, only: tuple[str, ...] = ()) -> Suggested:
     """Run the programs of these kinds, or of all, before and after an owner accepts every suggestion."""

@@ -18,9 +18,7 @@ def test_every_program_passes_after_its_suggestion_is_accepted(capsys: pytest.Ca
     found = run_programs()
 
     with capsys.disabled():
-        sys.stdout.write(
-            f"\nprograms refused: {len(found.before)}, suggestions: {len(found.accepted)}, clicks: {found.clicks}\n"
-        )
+        sys.stdout.write(f"\n{found.line}\n")
     assert found.after == BY_OTHER_SETTINGS
     # One for each program, or fewer where programs share a path and a name.
     assert 0 < len(found.accepted) < len(found.before)

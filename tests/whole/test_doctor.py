@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from agentgate.gateway.suggestions.records import SeenGroup, SuggestionGroup
 from agentgate.lib.clock import DAY_MS, SystemClock
 from agentgate_client import gateway_asgi
 from agentgate_tools.adapters.render import Installation as AdapterInstallation
@@ -24,7 +23,8 @@ from tests.site_server.gate import free_port
 from tests.site_server.gateway_apps import asgi_site, gated_site, serving_asgi
 from tests.support.browser_client import create_site, get_token
 from tests.support.scored import add_scores
-from tests.support.service import ADMIN_KEY, NOON_MS, RunningService
+from tests.support.service import ADMIN_KEY, RunningService
+from tests.support.suggestions import named, suggest, verified
 from tests.whole.doctor_service import ORIGIN, service
 
 __all__ = ["service"]
@@ -296,19 +296,14 @@ def test_the_command_names_blocked_senders_and_clients_of_a_site(tmp_path, shop:
 
     assert found()["webhooks"]["state"] == "pass"
     site_id = shop.service.operator.get(place).json()["id"]
-    groups = [
-        SuggestionGroup("POST", "/hooks/pay", "", "stripe", "stripe", is_proven=True),
-        SuggestionGroup("GET", "/status", "uptimething", "", "", is_proven=False),
-    ]
-    seen = [SeenGroup(site_id, group, 7, ["00" * 8], NOON_MS, NOON_MS) for group in groups]
-    shop.service.change(lambda stores: stores.suggestions.add_seen(seen))
+    suggest(shop.service, site_id, verified("stripe", "/hooks/pay"), named("uptimething", "/status"))
     listed = shop.service.operator.get(f"{place}/suggestions").json()["items"]
     (stripe,) = [each["id"] for each in listed if each["proven"]]
-    named = found()
-    assert "stripe (POST /hooks/pay, " in named["webhooks"]["found"]
-    assert named["webhooks"]["fix"].endswith(f"agentgate site suggestions {shop.site_key} --accept {stripe}")
-    assert "uptimething (GET /status" in named["clients"]["found"]
-    assert "--accept" not in named["clients"]["fix"]
+    told = found()
+    assert "stripe (POST /hooks/pay, 7 a day)" in told["webhooks"]["found"]
+    assert told["webhooks"]["fix"].endswith(f"agentgate site suggestions {shop.site_key} --accept {stripe}")
+    assert "uptimething (GET /status" in told["clients"]["found"]
+    assert "--accept" not in told["clients"]["fix"]
     assert shop.service.operator.patch(place, json={"suggestions": False}).status_code == 200
     assert found()["webhooks"]["state"] == "skip"
 

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from agentgate.gateway.suggestions.records import SeenGroup, SuggestionGroup
 from tests.browser.console.hands import Hand
 from tests.browser.console.steps import Console, open_page
 from tests.browser.steps import wait_for
 from tests.support.http_receiver import Answering, Receiver, receiver
+from tests.support.suggestions import suggest, verified
 
 
 @pytest.fixture
@@ -65,10 +65,7 @@ def test_feeds_and_senders_are_offered_on_the_installation_page(owner: Hand, con
     console.service.new_public_client().get(
         "/v1/gateway/check", headers={"Authorization": f"Bearer {secret}", **visitor}
     )
-    now_ms = console.service.application.clock.now_ms()
-    group = SuggestionGroup("POST", "/hooks/pay", "", "stripe", "stripe", is_proven=True)
-    seen = SeenGroup(made["id"], group, 7, ["00" * 8], now_ms, now_ms)
-    console.service.change(lambda stores: stores.suggestions.add_seen([seen]))
+    suggest(console.service, made["id"], verified("stripe", "/hooks/pay"))
 
     open_page(page, console.page("install", made["siteKey"]), f"Protect Fed {owner.name}")
     owner.press(page.get_by_role("button", name="Test http"))
