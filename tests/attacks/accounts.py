@@ -40,7 +40,9 @@ def invite_to_learn(people: Cast) -> Gain:
         listed = [each for each in people.alice.get("/v1/console/members").json()["items"] if each["email"] == email]
         replies = [(each.status_code, _NAMES.sub("", each.text)) for each in (invited, again, twice)]
         seen.append((replies, _NAMES.sub("", str(listed))))
-    return Gain("inviting to learn who is known", float(seen[0] != seen[1]), "addresses told apart", "of 1 known")
+    return Gain(
+        "inviting to learn who is known", float(seen[0] != seen[1]), "addresses told apart", "of 1 known", most=0
+    )
 
 
 def guess_to_lock_out(service: RunningService) -> Gain:
@@ -50,7 +52,9 @@ def guess_to_lock_out(service: RunningService) -> Gain:
     for number in range(GUESSES):
         _sign_in(service.new_public_client(), "wrong wrong wrong", number + 1)
     refused = _sign_in(owner, PASSWORD) != _SIGNED_IN
-    return Gain("foreign guesses on the sign-in page", float(refused), "owners locked out", f"{GUESSES} guesses")
+    return Gain(
+        "foreign guesses on the sign-in page", float(refused), "owners locked out", f"{GUESSES} guesses", most=0
+    )
 
 
 def _sign_in(client: ApiClient, password: str, number: int = 0) -> int:

@@ -12,19 +12,23 @@ class Gain(NamedTuple):
     unit: str
     # What was asked and how long it took.
     detail: str
+    # The bar: more than this is a defect. None if nothing is promised.
+    most: float | None = None
     # Requests of another client that got no answer meanwhile.
     unanswered: int = 0
 
+    @property
+    def is_exceeded(self) -> bool:
+        """Return whether the attacker gets more than is promised."""
+        return self.unanswered > 0 or (self.most is not None and self.amount > self.most)
+
 
 def table(behind: str, gains: Iterable[Gain]) -> str:
-    """Return the figures as lines, one for each attack."""
-    lines = [f"{gain.attack:<58} {gain.amount:>10,.1f} {gain.unit:<26} {gain.detail}" for gain in gains]
-    return "\n".join([f"-- {behind}", *lines])
+    """Return the figures and bars as lines, one for each attack."""
+    return "\n".join([f"-- {behind}", *map(_line, gains)])
 
 
-def a_minute(got: int, asked: int, seconds: float) -> float:
-    """Return how many pages an attacker gets in a minute.
-
-    If requests were refused, a limit ended the attack: the minute has no more. Otherwise the pace continues.
-    """
-    return float(got) if got < asked else got / seconds * 60
+def _line(gain: Gain) -> str:
+    bar = "" if gain.most is None else f"at most {gain.most:,.0f}"
+    mark = " EXCEEDED" if gain.is_exceeded else ""
+    return f"{gain.attack:<62} {gain.amount:>10,.1f} {gain.unit:<20} {bar:<14} {gain.detail}{mark}"

@@ -162,7 +162,7 @@ class Stalls:
                 act()
         took_s = time.monotonic() - began_s
         detail = f"longest {bystander.longest_s:.2f} s, attack took {took_s:.1f} s"
-        return Gain(name, bystander.stalled_s, "seconds stalled", detail, bystander.unanswered)
+        return Gain(name, bystander.stalled_s, "seconds stalled", detail, unanswered=bystander.unanswered)
 
 
 def attack_stalls(few: int) -> list[Gain]:

@@ -5,44 +5,34 @@ import sys
 import pytest
 
 from tests.attacks.accounts import attack_accounts
-from tests.attacks.gains import Gain, a_minute, table
+from tests.attacks.gains import Gain, table
 from tests.attacks.nodes import attack_nodes
-from tests.attacks.pages import attack_pages, plain, scrape
+from tests.attacks.pages import OF_ADDRESS, OF_CLEARANCES, attack_pages
 from tests.attacks.place import attacked_site
 from tests.attacks.stalls import attack_stalls, nested_body
 
 pytestmark = pytest.mark.timeout(300)
 
-# Page views of one address in a minute, by the default rules.
-PAGES_A_MINUTE = 180
-# Of all clearances of an address, with up to 50 browsers.
-CLEARED_A_MINUTE = 600
-SHORT_S = 1.0
 
-
-def printed(title: str, gains: list[Gain], capsys: pytest.CaptureFixture[str]) -> dict[str, float]:
+def printed(title: str, gains: list[Gain], capsys: pytest.CaptureFixture[str]) -> dict[str, Gain]:
     with capsys.disabled():
         sys.stdout.write("\n" + table(title, gains) + "\n")
-    return {gain.attack: gain.amount for gain in gains}
+    return {gain.attack: gain for gain in gains}
 
 
-def test_what_scrapers_and_form_senders_get_behind_nginx(capsys: pytest.CaptureFixture[str]) -> None:
+def exceeded(gains: dict[str, Gain]) -> list[str]:
+    return [name for name, gain in gains.items() if gain.is_exceeded]
+
+
+def test_no_attack_behind_nginx_gets_more_than_its_bar(capsys: pytest.CaptureFixture[str]) -> None:
     with attacked_site("nginx") as site:
-        limited = scrape(site, "a browser's headers until refused", plain, seconds=40)
-        got = printed("behind nginx", attack_pages(site, SHORT_S), capsys)
+        got = printed("behind nginx", attack_pages(site), capsys)
 
-    assert 0 < limited.amount < PAGES_A_MINUTE
-    # A minute may begin during the attack, so the limit of a part of the minute before is added.
-    assert 0 < got["120 clearances of one address, 1 User-Agents"] <= 2 * CLEARED_A_MINUTE
-    assert got["120 clearances of one address, 120 User-Agents"] <= 2 * 2.4 * CLEARED_A_MINUTE
-    assert got["POST /login without a token"] == 0
-    assert got["a denied agent on feeds and webhooks"] == 0
-    assert got["a rule with a misspelled condition"] == 0
-    assert got["wholeSite: a browser's headers"] == 0
-    assert got["wholeSite: pages as fetches"] == 0
-    assert got["wholeSite: a page and four .js files"] == 0
-    assert got["wholeSite: suggestions that a network creates"] == 0
-    assert got["wholeSite: requests after accepting all"] == 0
+    assert exceeded(got) == []
+    assert all(gain.most is not None for gain in got.values())
+    # What is allowed was requested until the limit.
+    assert got["a browser's headers"].amount >= OF_ADDRESS / 2
+    assert got["120 clearances of one address, 1 User-Agents"].amount >= OF_CLEARANCES / 2
 
 
 def test_costly_requests_delay_another_client_and_cost_it_no_response(capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,7 +40,7 @@ def test_costly_requests_delay_another_client_and_cost_it_no_response(capsys: py
     printed("without a proxy", gains, capsys)
 
     # Each attack may delay another client, and none may cost it an answer.
-    assert {gain.attack: gain.unanswered for gain in gains if gain.unanswered} == {}
+    assert [gain.attack for gain in gains if gain.unanswered] == []
 
 
 def test_accounts_restarts_restores_and_idle_connections_give_and_cost_nothing(
@@ -58,12 +48,16 @@ def test_accounts_restarts_restores_and_idle_connections_give_and_cost_nothing(
 ) -> None:
     got = printed("accounts and nodes", [*attack_accounts(), *attack_nodes(restarts=1, tokens=20)], capsys)
 
-    assert set(got.values()) == {0}
+    assert {gain.amount for gain in got.values()} == {0}
+    assert exceeded(got) == []
 
 
-def test_a_limit_ends_the_minute_and_a_pace_continues() -> None:
-    assert a_minute(179, 263, 1.5) == 179
-    assert a_minute(100, 100, 2.0) == 3_000
+def test_a_figure_above_its_bar_is_marked(capsys: pytest.CaptureFixture[str]) -> None:
+    gains = [Gain("a", 181, "pages", "", most=180), Gain("b", 180, "pages", "", most=180), Gain("c", 9, "s", "")]
+
+    assert exceeded(printed("a proxy", gains, capsys)) == ["a"]
+    assert [line.endswith("EXCEEDED") for line in table("a proxy", gains).splitlines()[1:]] == [True, False, False]
+    assert Gain("d", 0, "s", "", unanswered=1).is_exceeded
 
 
 def test_a_nested_body_has_the_size_that_is_challenged_for() -> None:
