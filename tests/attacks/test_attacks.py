@@ -7,7 +7,7 @@ import pytest
 from tests.attacks.accounts import attack_accounts
 from tests.attacks.gains import Gain, table
 from tests.attacks.nodes import attack_nodes
-from tests.attacks.pages import OF_ADDRESS, OF_CLEARANCES, attack_pages
+from tests.attacks.pages import OF_ADDRESS, OF_CLEARANCES, attack_pages, pages_in
 from tests.attacks.place import attacked_site
 from tests.attacks.stalls import attack_stalls, nested_body
 
@@ -58,6 +58,12 @@ def test_a_figure_above_its_bar_is_marked(capsys: pytest.CaptureFixture[str]) ->
     assert exceeded(printed("a proxy", gains, capsys)) == ["a"]
     assert [line.endswith("EXCEEDED") for line in table("a proxy", gains).splitlines()[1:]] == [True, False, False]
     assert Gain("d", 0, "s", "", unanswered=1).is_exceeded
+
+
+def test_an_attack_that_no_limit_ends_is_compared_by_its_pace() -> None:
+    assert pages_in("slow", 100, 100, 50.0, 180).is_exceeded is False
+    assert pages_in("fast", 100, 100, 10.0, 180).is_exceeded is True
+    assert [pages_in("limited", got, 400, 30.0, 180).is_exceeded for got in (270, 271)] == [False, True]
 
 
 def test_a_nested_body_has_the_size_that_is_challenged_for() -> None:
