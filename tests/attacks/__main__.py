@@ -42,7 +42,7 @@ def main() -> int:
 
 
 def _show(title: str, gains: list[Gain]) -> int:
-    """Print the figures; return how many exceed their bar."""
+    """Print the gains; return how many exceed their bar."""
     sys.stdout.write(table(title, gains) + "\n")
     sys.stdout.flush()
     return sum(gain.is_exceeded for gain in gains)

@@ -24,7 +24,7 @@ class Gain(NamedTuple):
 
 
 def table(behind: str, gains: Iterable[Gain]) -> str:
-    """Return the figures and bars as lines, one for each attack."""
+    """Return gains and bars as lines, one for each attack."""
     return "\n".join([f"-- {behind}", *map(_line, gains)])
 
 

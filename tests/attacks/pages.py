@@ -35,7 +35,7 @@ FORM_PATHS = ("/payment", "/otp", "/transfer", "/register", "/contact", "/order"
 NAMES, ADDRESSES, COLLECTED = 120, 6, 12
 PROGRAMS = ("pip/24.0", "rclone/v1.66.0", "WhatsApp/2.23.20.0", "Foo/1.0")
 NETWORK = 100
-# After so many refusals in a row, a limit has ended the attack.
+# After this many blocked requests in a row, a limit has ended the attack.
 REFUSED_ENOUGH = 20
 WEBHOOK, VISITS = ("Stripe-Signature", "t=1,v1=0"), 10
 # No attack lasts longer.
@@ -47,7 +47,7 @@ OF_ADDRESS, OF_NETWORK, OF_CLEARANCES, OF_MANY_CLEARANCES, OF_CHECK = 180, 1_500
 
 
 class Step(NamedTuple):
-    """A request of an attacker. `is_page`: its answer is content that a scraper wants."""
+    """A request of an attacker. `is_page`: its response is content that a scraper wants."""
 
     target: str
     headers: Headers = NAVIGATION
@@ -67,7 +67,7 @@ class Visitor:
         self._connection: socket.socket | None = None
 
     def is_served(self, step: Step) -> bool:
-        """Send a request; return whether the site behind the proxy answered it."""
+        """Send a request; return whether the site behind the proxy responded."""
         told = None
         if self._connection is not None:
             # Proxies close idle connections.
@@ -92,7 +92,7 @@ class Visitor:
 
 
 def scrape(site: Installed, name: str, steps: Steps, *, most: int, addresses: int = 1) -> Gain:
-    """Send an attacker's requests until a limit refuses them; return the pages that it got."""
+    """Send an attacker's requests until a limit blocks them; return the pages that it got."""
     network = next(_networks)
     visitors = [Visitor(site, f"127.{network // 250 + 10}.{network % 250}.{number + 1}") for number in range(addresses)]
     enough = max(REFUSED_ENOUGH, 2 * addresses)
@@ -118,13 +118,8 @@ def scrape(site: Installed, name: str, steps: Steps, *, most: int, addresses: in
 
 
 def pages_in(name: str, got: int, asked: int, took_s: float, most: int) -> Gain:
-    """Return the pages of an attack. What a minute permits is available again as time passes.
-
-    If none was refused, no limit was reached, and the pace of a minute is compared.
-    """
-    detail = f"{got} of {asked} in {took_s:.1f} s"
-    if got == asked:
-        return Gain(name, got / took_s * MINUTE_S, "pages a minute", f"{detail}, none refused", most=most)
+    """Return the pages of an attack. What a minute permits is available again as time passes."""
+    detail = f"{got} of {asked} in {took_s:.1f} s" + (", no limit reached" if got == asked else "")
     return Gain(name, got, "pages", detail, most=most * (1 + took_s / MINUTE_S))
 
 
@@ -143,7 +138,7 @@ def as_program(name: str) -> Headers:
 
 
 def plain() -> Iterator[Step]:
-    """A browser's headers and nothing else: what every claim is compared with."""
+    """A browser's headers only: every claim is compared with them."""
     return (Step(f"/p/{number}") for number in itertools.count())
 
 
@@ -296,7 +291,7 @@ def misspell_rules(site: Installed) -> Gain:
 def collect_tokens(site: Installed) -> Gain:
     """Run the browser check without a browser and without a press, from six addresses of a network.
 
-    Most tokens of the hour are counted in advance, because the raised work takes too long for a test.
+    Most tokens of the hour are counted in advance, because memory-hard proof of work takes too long for a test.
     """
     application, network = site.service.application, f"127.12.{next(_networks) % 250}"
     view = application.refresher.sites.find(site.site_key)

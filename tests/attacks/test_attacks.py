@@ -30,7 +30,8 @@ def test_no_attack_behind_nginx_gets_more_than_its_bar(capsys: pytest.CaptureFix
 
     assert exceeded(got) == []
     assert all(gain.most is not None for gain in got.values())
-    # What is allowed was requested until the limit.
+    # Pages were requested until a limit blocked them.
+    assert [name for name, gain in got.items() if "no limit reached" in gain.detail] == []
     assert got["a browser's headers"].amount >= OF_ADDRESS / 2
     assert got["120 clearances of one address, 1 User-Agents"].amount >= OF_CLEARANCES / 2
 
@@ -60,10 +61,10 @@ def test_a_figure_above_its_bar_is_marked(capsys: pytest.CaptureFixture[str]) ->
     assert Gain("d", 0, "s", "", unanswered=1).is_exceeded
 
 
-def test_an_attack_that_no_limit_ends_is_compared_by_its_pace() -> None:
-    assert pages_in("slow", 100, 100, 50.0, 180).is_exceeded is False
-    assert pages_in("fast", 100, 100, 10.0, 180).is_exceeded is True
-    assert [pages_in("limited", got, 400, 30.0, 180).is_exceeded for got in (270, 271)] == [False, True]
+def test_a_limit_permits_more_as_time_passes() -> None:
+    assert [pages_in("a", got, 400, 30.0, 180).is_exceeded for got in (270, 271)] == [False, True]
+    assert pages_in("b", 1, 20, 30.0, 0).is_exceeded
+    assert "no limit reached" in pages_in("c", 9, 9, 30.0, 180).detail
 
 
 def test_a_nested_body_has_the_size_that_is_challenged_for() -> None:

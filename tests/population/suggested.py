@@ -43,7 +43,7 @@ class Suggested(NamedTuple):
 
     @property
     def line(self) -> str:
-        """Return the figures of a new site's owner."""
+        """Return the line for the owner of a new site."""
         return (
             f"Programs of a new site: {len(self.before)} refused; {len(self.accepted)} suggestions accepted in "
             f"{self.clicks} steps; then refused: {', '.join(self.after) or 'none'}."
