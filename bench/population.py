@@ -1,10 +1,8 @@
 """Outcomes of simulated traffic: `python -m bench.population --page-views 20000 --way process`.
 
-Prints how many requests of each kind of traffic were allowed, and how many were blocked or challenged; for people, how
-many page views were challenged, and how many were broken: not reached after the challenge, which people pass; and how
-many page loads with one changed header were challenged, and how many suggestions the owner of a new site accepts before
-all wanted programs pass. `--out` writes the tables as Markdown for
-docs/contributing/benchmarks.md.
+Prints allowed, blocked and challenged requests of each kind of traffic; for people, challenged page views and broken
+ones: not reached after the challenge, which people pass; page loads with one changed header that were challenged; and
+how many suggestions the owner of a new site accepts before all wanted programs pass. `--out` writes it as Markdown.
 """
 
 import argparse
