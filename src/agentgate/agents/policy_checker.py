@@ -283,7 +283,7 @@ class AgentPolicyChecker:
         policy, agent, action = site.agent_policy, identity.agent or "", context.action
         decided = policy_decision(policy, agent, action)
         if decided.decision is AgentPolicyAction.DENY:
-            return AgentRuling(identity=identity, facts=facts_of(identity), refusal=_DENIED)
+            return AgentRuling(identity=identity, facts=agent_facts(identity), refusal=_DENIED)
         uses = uses_of(self._purposes().get(agent), identity.purposes)
         offer = _offer(message, price_of(site, policy.entry_for(agent), uses, context), identity)
         if context.is_part:
@@ -300,7 +300,7 @@ async def _count_first(
 
 
 def _rule_counted(identity: Identity, decided: PolicyDecision, offer: PriceOffer, *, is_within: bool) -> AgentRuling:
-    facts = facts_of(identity, is_named=decided.is_named)
+    facts = agent_facts(identity, is_named=decided.is_named)
     challenge = _CHALLENGED if decided.decision is AgentPolicyAction.CHALLENGE else None
     if not is_within:
         return AgentRuling(
@@ -336,7 +336,7 @@ async def _wait(found: Awaitable[Identity]) -> Identity:
     return finding.result() if done else _KEYS_UNDER_WAY
 
 
-def facts_of(identity: Identity, *, is_named: bool = False) -> AgentFacts | None:
+def agent_facts(identity: Identity, *, is_named: bool = False) -> AgentFacts | None:
     if identity.verdict is AgentVerdict.UNSIGNED:
         return None
     is_verified = identity.verdict is AgentVerdict.VERIFIED
@@ -354,7 +354,7 @@ def _rule_unproven(
     """Rule on a request whose sender is not verified."""
     if identity.verdict is AgentVerdict.INVALID:
         return _signature_invalid(identity, identity.why)
-    facts, claimed = facts_of(identity), context.claim
+    facts, claimed = agent_facts(identity), context.claim
     if claimed.proven is not None:
         entry = site.agent_policy.entry_named(claimed.proven)
         if entry is not None or site.ai_use is not None:
@@ -385,7 +385,7 @@ def _rule_proven(
     entry: AgentEntry | None,
 ) -> AgentRuling:
     """Rule on a request that comes from the networks of the AI operator that it names."""
-    facts = facts_of(identity) if entry is None else AgentFacts(verdict=identity.verdict, is_named=True)
+    facts = agent_facts(identity) if entry is None else AgentFacts(verdict=identity.verdict, is_named=True)
     decided = AgentPolicyAction.ALLOW if entry is None else decision_of(entry, context.action)
     if decided is AgentPolicyAction.DENY:
         return AgentRuling(identity=identity, facts=facts, refusal=_DENIED)

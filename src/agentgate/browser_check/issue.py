@@ -13,7 +13,7 @@ from agentgate.browser_check.records import SCHEMA, Challenge, ChallengeInput, P
 from agentgate.browser_check.repository import ChallengeStore, StoredChallenge
 from agentgate.browser_check.scrutiny import Scrutiny
 from agentgate.browser_check.step_up import step_up_of
-from agentgate.browser_check.trial import BrowserCheckEventLog, facts_of
+from agentgate.browser_check.trial import BrowserCheckEventLog, request_facts
 from agentgate.browser_check.work import WorkLevel, challenge_work
 from agentgate.decision.decider import Decider
 from agentgate.decision.engine import EngineDecision
@@ -70,13 +70,13 @@ class ChallengeIssuer:
         return f'globalThis["agentgate:{hook}"]([{shown},{make_function(challenge.seed, challenge.id)}]);\n'
 
     def _shown(self, challenge: StoredChallenge, draw: DrawnProbes | None) -> Challenge:
-        return shown(challenge, self._admission.find_site(challenge.binding.site), draw)
+        return wire_challenge(challenge, self._admission.find_site(challenge.binding.site), draw)
 
     async def _issue(self, call: Call, body: ChallengeInput) -> tuple[StoredChallenge, DrawnProbes | None]:
         call = await self._admission.see(call, body.site_key)
         page = await self._admission.admit(call, body.site_key, body.action, CHALLENGES)
         rates = self._decider.count(page.site, page.visitor, call.request.address, call.now)
-        facts = facts_of(call, page, rates)
+        facts = request_facts(call, page, rates)
         decision = self._decider.decide(facts, page.site)
         widget = widget_of(page, body)
         challenge = StoredChallenge(
@@ -148,7 +148,7 @@ def level_of(decision: EngineDecision) -> WorkLevel:
     return LEVEL_OF[decision.outcome]
 
 
-def shown(challenge: StoredChallenge, site: SiteView | None, draw: DrawnProbes | None = None) -> Challenge:
+def wire_challenge(challenge: StoredChallenge, site: SiteView | None, draw: DrawnProbes | None = None) -> Challenge:
     """Return a challenge as the page gets it."""
     show = challenge.stepped_ms is not None
     return Challenge(

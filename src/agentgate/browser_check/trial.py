@@ -37,7 +37,9 @@ from agentgate.lib.limits import VERIFY_ATTEMPTS_PER_CHALLENGE
 from agentgate.lib.records import optional
 
 
-def facts_of(call: Call, page: AdmittedPage, rates: Rates, evidence: Mapping[str, Any] | None = None) -> RequestFacts:
+def request_facts(
+    call: Call, page: AdmittedPage, rates: Rates, evidence: Mapping[str, Any] | None = None
+) -> RequestFacts:
     """Return the facts of a verification. It has no route of the site: the SDK calls the service itself."""
     request = call.request
     return RequestFacts(

@@ -15,7 +15,7 @@ from agentgate.browser_check.records import VerifyInput, VerifyResult, Work
 from agentgate.browser_check.repository import ChallengeStore, StoredChallenge
 from agentgate.browser_check.scrutiny import Scrutiny
 from agentgate.browser_check.step_up import is_by_device, is_right, pointer_traits, step_up_of, work_of
-from agentgate.browser_check.trial import BrowserCheckEventLog, CheckTokens, Trial, facts_of
+from agentgate.browser_check.trial import BrowserCheckEventLog, CheckTokens, Trial, request_facts
 from agentgate.browser_check.work import WorkLevel, challenge_work, is_solved
 from agentgate.decision.decider import Decider
 from agentgate.decision.signals.assistants import CHALLENGED
@@ -134,7 +134,7 @@ class ChallengeVerifier:
     ) -> Trial:
         # The page load was counted when the challenge was issued.
         rates = self._decider.rates(page.site, page.visitor, call.request.address, call.now)
-        facts = facts_of(call, page, rates, evidence)
+        facts = request_facts(call, page, rates, evidence)
         decision = self._decider.decide(facts, page.site)
         verdict = judge(proof, decision.verdict.outcome, () if page.test else decision.labels)
         if page.site.site_key == ALWAYS_FAIL:

@@ -23,7 +23,7 @@ from agentgate.decision.signals.request_class import RequestClass
 from agentgate.events.decision_ids import encode_id
 from agentgate.events.records import CounterName
 from agentgate.gateway.answers import Answers
-from agentgate.gateway.decisions import CachedDecision, decide
+from agentgate.gateway.decisions import CachedDecision, decide_check
 from agentgate.gateway.denials import DenialWriter, SealedDenials
 from agentgate.gateway.event_log import GatewayEventLog
 from agentgate.gateway.header_fingerprints import (
@@ -321,7 +321,7 @@ class GatewayCheck:
     def _decide(self, pending: PendingCheck, key: tuple[object, ...]) -> CachedDecision:
         """Decide, and cache the decision for requests with the same key."""
         snapshot = self._snapshot
-        made = CachedDecision(*decide(pending, snapshot.views), self._answers, self._event_log)
+        made = CachedDecision(*decide_check(pending, snapshot.views), self._answers, self._event_log)
         if pending.page.kind.is_foreign:
             host = pending.fields.get(HOST, b"").decode("latin-1")
             self._event_log.count(pending.site, CounterName.HOST_UNKNOWN, pending.now_ms, host)

@@ -87,7 +87,7 @@ def may_be_suggested(decided: DecidedCheck, ruling: Ruling) -> bool:
     return _NOT_OFFERED.isdisjoint(decision.labels)
 
 
-def decide(pending: PendingCheck, views: Views) -> tuple[DecidedCheck, Ruling]:
+def decide_check(pending: PendingCheck, views: Views) -> tuple[DecidedCheck, Ruling]:
     """Decide under each possible protection of the page, and return the strictest decision."""
     is_forged = pending.fingerprint.kind.is_forged
     decided = [

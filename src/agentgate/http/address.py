@@ -90,6 +90,16 @@ def network_of(address: str) -> str:
     return f"{address.rpartition('.')[0]}.0/24"
 
 
+def subnet_of(address: str) -> str:
+    """Return the /24 of an IPv4 address or the /64 of an IPv6 address as a short text, to count by."""
+    if ":" not in address:
+        return address.rpartition(".")[0] or address
+    try:
+        return inet_pton(AF_INET6, address)[:8].hex()
+    except (OSError, ValueError):
+        return address[:64]
+
+
 def address_id(keyring: Keyring, scope: str, address: str) -> str:
     """Return the pseudonym of an address: the same for the same source in one scope, and nothing that leads back.
 

@@ -8,7 +8,7 @@ requests that come by chance, and the site refuses forged signatures itself.
 import re
 from collections.abc import Iterable
 from importlib import resources
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import NamedTuple
 
 import msgspec
@@ -43,7 +43,6 @@ _PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|\Z))[A-Za-z0-9._~@:+=!,-]+)+/?\Z", re.AS
 _METHOD = re.compile(r"[A-Z]{1,20}\Z", re.ASCII)
 _NAME = re.compile(r"[a-z0-9_]{1,64}\Z", re.ASCII)
 
-IpAddress = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 

@@ -19,7 +19,7 @@ def senders_in(suggestions: Sequence[Any]) -> list[Any]:
     return [each for each in waiting_in(suggestions) if each["proven"]]
 
 
-def shown(suggestion: Any) -> str:
+def describe(suggestion: Any) -> str:
     """Return the client and its requests."""
     name = suggestion.get("sender") or suggestion.get("program") or "a client without a name"
     return f"{name} ({suggestion['method']} {suggestion['path']}, {suggestion['perDay']} a day)"
@@ -45,4 +45,4 @@ def check_suggestions(site_key: str, listed: Any) -> Iterator[Finding]:
 
 def _listed(found: list[Any]) -> str:
     more = f", and {len(found) - NAMED} more" if len(found) > NAMED else ""
-    return ", ".join(map(shown, found[:NAMED])) + more
+    return ", ".join(map(describe, found[:NAMED])) + more

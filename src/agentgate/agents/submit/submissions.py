@@ -13,7 +13,7 @@ from agentgate.agents.admission import Admission
 from agentgate.agents.handoff.handoffs import HandoffRedemption, Handoffs
 from agentgate.agents.handoff.repository import HandoffRequest
 from agentgate.agents.identity import Identity, SignedMessage
-from agentgate.agents.policy_checker import facts_of
+from agentgate.agents.policy_checker import agent_facts
 from agentgate.agents.policy_decision import PriceOffer, Quotas, policy_decision, read_offer
 from agentgate.agents.signing.fields import digest_of
 from agentgate.agents.submission_repository import Charge, Submission, SubmissionStore
@@ -133,7 +133,7 @@ class SubmissionJudge:
             route=ROUTE,
             action=body.action,
             rates=self._decider.count(site, visitor, address, call.now),
-            agent=facts_of(identity),
+            agent=agent_facts(identity),
             visitor=visitor,
             content="\n".join(texts(body.content)),
         )

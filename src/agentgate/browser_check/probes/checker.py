@@ -18,7 +18,7 @@ from agentgate.browser_check.probes.learning import DriftGuard, Learner
 from agentgate.browser_check.probes.pool import AnsweredProgram, Pool, Pools
 from agentgate.browser_check.probes.ticket import AskedProgram, ProbeTicket, seal, unseal
 from agentgate.browser_check.repository import StoredChallenge
-from agentgate.decision.rates.windows import network_of
+from agentgate.http.address import subnet_of
 from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.lib.clock import HOUR_MS, MINUTE_MS
 from agentgate.lib.limiter import Limiter, Window
@@ -68,7 +68,7 @@ class ProbeChecker:
         claim, now_ms = claim_of(user_agent), challenge.issued_ms
         if claim.engine is None:
             return None
-        network = network_of(address)
+        network = subnet_of(address)
         had = self._recent.had(network, now_ms)
         drawn = draw_programs(
             self._sources(claim, now_ms),
@@ -103,7 +103,7 @@ class ProbeChecker:
 
     async def has_failed(self, address: str) -> bool:
         """Return whether a network gets raised work: too many of its sessions gave no evidence of an engine."""
-        return await self._limiter.is_over(FAILED, network_of(address))
+        return await self._limiter.is_over(FAILED, subnet_of(address))
 
     async def judge(
         self, challenge: StoredChallenge, given: Any, *, user_agent: str | None, address: str, is_displayed: bool
@@ -122,14 +122,14 @@ class ProbeChecker:
             key, msgspec.msgpack.encode(msgspec.structs.replace(judged, votes=())), ttl_ms=KEPT_MS
         )
         if judged.state in FAILURES:
-            await self._limiter.count(FAILED, network_of(address))
+            await self._limiter.count(FAILED, subnet_of(address))
         return judged
 
     def learn(self, judged: Judgment, labels: Iterable[str], *, address: str, now_ms: int) -> None:
         """Learn from a session that shows nothing odd: its votes on fresh programs, and how known ones drift."""
         if any(is_odd(label) for label in labels):
             return
-        network = network_of(address)
+        network = subnet_of(address)
         self.learner.vote(judged, network, now_ms)
         self.guard.note(judged, network, now_ms)
 

@@ -4,8 +4,6 @@ Parts of pages come out of a budget (`part_budget.py`); files are counted apart 
 local; `RateSharing` returns the counts of the other workers.
 """
 
-from socket import AF_INET6, inet_pton
-
 from msgspec import Struct
 
 from agentgate.decision.rates.count_board import CountBoard
@@ -19,6 +17,7 @@ from agentgate.decision.signals.detectors.rate import (
     VISITOR_HIGH,
 )
 from agentgate.decision.signals.facts import PartState, Rates
+from agentgate.http.address import subnet_of
 from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.database import StoreUnavailable
@@ -457,14 +456,4 @@ def visitor_key(site: int, visitor: int) -> int:
 
 def network_key(site: int, address: str) -> Key:
     """Return what the network of an address is counted by."""
-    return f"{site}:{network_of(address)}"
-
-
-def network_of(address: str) -> str:
-    """Return the /24 of an IPv4 address or the /64 of an IPv6 address as a short text."""
-    if ":" not in address:
-        return address.rpartition(".")[0] or address
-    try:
-        return inet_pton(AF_INET6, address)[:8].hex()
-    except (OSError, ValueError):
-        return address[:64]
+    return f"{site}:{subnet_of(address)}"

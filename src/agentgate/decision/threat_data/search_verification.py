@@ -8,7 +8,6 @@ has as many addresses as it likes. SearchVerdicts keeps statuses in a file, so t
 import asyncio
 from collections.abc import Callable, Iterable
 from enum import Enum
-from ipaddress import ip_address
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -16,6 +15,7 @@ import msgspec
 import structlog
 
 from agentgate.decision.threat_data.search_operators import SearchOperator
+from agentgate.http.address import subnet_of
 from agentgate.http.outbound.dns import LookupFailed
 from agentgate.lib.clock import HOUR_MS, MINUTE_MS, Clock
 
@@ -127,7 +127,7 @@ class CrawlerStatuses:
         if known.crawler_status is CrawlerStatus.VERIFIED:
             if len(self._networks) >= MOST_KNOWN:
                 del self._networks[next(iter(self._networks))]
-            self._networks[network_of(key[0]), key[1]] = None
+            self._networks[subnet_of(key[0]), key[1]] = None
 
     def _is_free(self, key: ClaimKey, now_ms: int) -> bool:
         if key in self._free:
@@ -135,7 +135,7 @@ class CrawlerStatuses:
         if now_ms // HOUR_MS != self._hour:
             self._hour = now_ms // HOUR_MS
             self._spent.clear()
-        network = (network_of(key[0]), key[1])
+        network = (subnet_of(key[0]), key[1])
         is_known = network in self._networks
         account = network if is_known else ("", key[1])
         spent = self._spent.get(account, 0)
@@ -151,13 +151,6 @@ class CrawlerStatuses:
         self._asked[key] = claim
         self.on_claim(claim)
         return True
-
-
-def network_of(address: str) -> str:
-    """Return the /24 or /64 of an address, as text."""
-    if ":" not in address:
-        return address.rpartition(".")[0]
-    return ip_address(address).exploded[:19]
 
 
 class Lookup(Protocol):

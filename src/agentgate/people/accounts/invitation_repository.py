@@ -49,9 +49,6 @@ class InvitationStore(Repository):
         """Return the account's invitations, oldest first, expired ones included."""
         return await _INVITATIONS.find_all(self._session, "account_id = $1 ORDER BY created_ms, id", account_id)
 
-    async def count_of_account(self, account_id: str) -> int:
-        return await _INVITATIONS.count(self._session, "account_id = $1", account_id)
-
     async def save_role(self, invitation_id: str, role: AccountRole) -> None:
         await _INVITATIONS.change(self._session, "id = $1", invitation_id, role=role.value)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
 from agentgate.lib.enums import ModelKind
-from agentgate.sites.rules.request_conditions import REQUEST_CONDITIONS, shown
+from agentgate.sites.rules.request_conditions import REQUEST_CONDITIONS, quoted
 from agentgate.sites.rules.terms import (
     Choice,
     Condition,
@@ -79,7 +79,7 @@ def _of_labels(
             return
         for index, value in enumerate(values):
             if not isinstance(value, str) or len(value) > LABEL_CHARACTERS or pattern.match(value) is None:
-                yield (key, index), f"{shown(value)} must be lower-case words with dots between, such as {example}."
+                yield (key, index), f"{quoted(value)} must be lower-case words with dots between, such as {example}."
 
     return Condition(
         keys=(key,),

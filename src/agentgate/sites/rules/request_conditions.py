@@ -52,7 +52,7 @@ _REFUSED_HEADERS = frozenset(
 _REFUSED_STARTS = ("x-original-", "x-agentgate-", "x-forwarded-", "x-service-")
 
 
-def shown(value: Any) -> str:
+def quoted(value: Any) -> str:
     """Return a value as a message shows it."""
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= 40 else f"{text[:40]}..."
@@ -73,14 +73,14 @@ def network_problem(text: str) -> str | None:
     except ValueError as problem:
         if "beyond its prefix" in str(problem):
             return f"{problem}."
-        return f"{shown(text)} must be an address or a network, such as 203.0.113.7, 203.0.113.0/24 or 2001:db8::/32."
+        return f"{quoted(text)} must be an address or a network, such as 203.0.113.7, 203.0.113.0/24 or 2001:db8::/32."
     return None
 
 
 def glob_problem(text: str, *, example: str) -> str | None:
     """Return the problem with a glob for a header's value, or None."""
     if len(text) > GLOB_CHARACTERS or _PRINTABLE.match(text) is None:
-        return f"{shown(text)} must be 1 to {GLOB_CHARACTERS} printable ASCII characters, such as {example}."
+        return f"{quoted(text)} must be 1 to {GLOB_CHARACTERS} printable ASCII characters, such as {example}."
     return _escape_problem(text)
 
 
@@ -88,43 +88,43 @@ def _escape_problem(text: str) -> str | None:
     try:
         split_glob(text)
     except ValueError:
-        return f"{shown(text)} has a backslash that is not followed by a star or a backslash."
+        return f"{quoted(text)} has a backslash that is not followed by a star or a backslash."
     return None
 
 
 def _country_problem(text: str) -> str | None:
-    return None if _COUNTRY.match(text) else f"{shown(text)} must be a country's two letters, such as de."
+    return None if _COUNTRY.match(text) else f"{quoted(text)} must be a country's two letters, such as de."
 
 
 def _method_problem(text: str) -> str | None:
-    return None if _METHOD.match(text) else f"{shown(text)} must be a method in capital letters, such as POST."
+    return None if _METHOD.match(text) else f"{quoted(text)} must be a method in capital letters, such as POST."
 
 
 def _host_problem(text: str) -> str | None:
     if len(text) > GLOB_CHARACTERS or _HOST.match(text) is None:
-        return f"{shown(text)} must be a host name without a port, such as shop.example or *.shop.example."
+        return f"{quoted(text)} must be a host name without a port, such as shop.example or *.shop.example."
     return None
 
 
 def _path_problem(text: str) -> str | None:
     if len(text) > GLOB_CHARACTERS or _PATH.match(text) is None:
         return (
-            f"{shown(text)} must begin with / or * and have at most {GLOB_CHARACTERS} characters, without blanks, ? and"
-            " #: /blog/* or *.php. Omit the query."
+            f"{quoted(text)} must begin with / or * and have at most {GLOB_CHARACTERS} characters, without blanks, ?"
+            " and #: /blog/* or *.php. Omit the query."
         )
     if _STRAY_PERCENT.search(text):
-        return f"{shown(text)} has a % that does not start an escape. Write %25 for a percent sign."
+        return f"{quoted(text)} has a % that does not start an escape. Write %25 for a percent sign."
     return _escape_problem(text)
 
 
 def header_problem(name: str) -> str | None:
     """Return why rules cannot ask for a header."""
     if _HEADER_NAME.match(name) is None:
-        return f"{shown(name)} must be the name of a header: 1 to 64 letters, digits and hyphens."
+        return f"{quoted(name)} must be the name of a header: 1 to 64 letters, digits and hyphens."
     lowered = name.lower()
     if lowered in _REFUSED_HEADERS or lowered.startswith(_REFUSED_STARTS):
         other = "; use hosts" if lowered == "host" else ""
-        return f"{shown(name)} is a header of the adapter and not of the visitor{other}."
+        return f"{quoted(name)} is a header of the adapter and not of the visitor{other}."
     return None
 
 
@@ -135,7 +135,7 @@ def check_list(key: str, values: Any, problem: Callable[[str], str | None], *, e
         return
     for index, value in enumerate(values):
         is_text = isinstance(value, str) and value
-        found = problem(value) if is_text else f"{shown(value)} must be text, such as {example}."
+        found = problem(value) if is_text else f"{quoted(value)} must be text, such as {example}."
         if found is not None:
             yield (key, index), found
 
@@ -147,12 +147,12 @@ def _check_asns(key: str, match: PlainMatch) -> Iterator[MatchProblem]:
         return
     for index, value in enumerate(values):
         if asn_number(value) is None:
-            yield (key, index), f"{shown(value)} must be the number of a network, such as 64500 or AS64500."
+            yield (key, index), f"{quoted(value)} must be the number of a network, such as 64500 or AS64500."
 
 
 def _value_problem(text: str) -> str | None:
     if len(text) > GLOB_CHARACTERS or not text.isprintable():
-        return f"{shown(text)} must be 1 to {GLOB_CHARACTERS} printable characters, unescaped, such as history."
+        return f"{quoted(text)} must be 1 to {GLOB_CHARACTERS} printable characters, unescaped, such as history."
     return _escape_problem(text)
 
 
@@ -164,7 +164,7 @@ def _check_query(key: str, match: PlainMatch) -> Iterator[MatchProblem]:
         return
     for name, globs in parameters.items():
         if _PARAMETER_NAME.match(name) is None:
-            yield (key, name), f"{shown(name)} must be a parameter: 1 to 64 letters, digits, underscores and hyphens."
+            yield (key, name), f"{quoted(name)} must be a parameter: 1 to 64 letters, digits, underscores and hyphens."
         for path, message in check_list(name, globs, _value_problem, example="history"):
             yield (key, *path), message
 

@@ -35,7 +35,7 @@ from agentgate_tools.doctor.asking import Site
 from agentgate_tools.doctor.checks import SEEN_PATH
 from agentgate_tools.doctor.feed_checks import feeds_on
 from agentgate_tools.doctor.seen_checks import ask_seen
-from agentgate_tools.doctor.suggestion_checks import senders_in, shown, waiting_in
+from agentgate_tools.doctor.suggestion_checks import describe, senders_in, waiting_in
 
 PAUSE_S = 1.0
 # So many decisions say something about what enforce mode would do.
@@ -129,7 +129,7 @@ def _offer_senders(api: AdminApi, site_key: str, options: ProtectOptions) -> Non
         return
     print("Enforce mode blocks verified senders of webhooks:")
     for each in proven:
-        print(f"  {shown(each)}")
+        print(f"  {describe(each)}")
     if options.watch and click.confirm("Allow these paths for these senders?"):
         first, *also = [each["id"] for each in proven]
         api.call("POST", site_path(site_key, "suggestions", first, "accept"), {"also": also})

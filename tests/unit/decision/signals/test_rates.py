@@ -20,10 +20,10 @@ from agentgate.decision.rates.windows import (
     VISITOR_HIGH,
     Counted,
     RateWindows,
-    network_of,
 )
 from agentgate.decision.signals.detectors.rate import VISITOR_EXTREME
 from agentgate.decision.signals.facts import PartState, Rates
+from agentgate.http.address import subnet_of
 from agentgate.lib.clock import MINUTE_MS, FixedClock
 from agentgate.lib.database import StoreUnavailable
 from agentgate.storage.shared_cache.memory import MemorySharedCache
@@ -127,10 +127,10 @@ def test_memory_is_bounded():
 
 
 def test_networks_are_a_24_and_a_64():
-    assert network_of("192.0.2.1") == network_of("192.0.2.254") != network_of("192.0.3.1")
-    assert network_of("2001:db8::1") == network_of("2001:db8::ffff") != network_of("2001:db8:0:1::1")
-    assert network_of("unix") == "unix"
-    assert network_of("::g") == "::g"
+    assert subnet_of("192.0.2.1") == subnet_of("192.0.2.254") != subnet_of("192.0.3.1")
+    assert subnet_of("2001:db8::1") == subnet_of("2001:db8::ffff") != subnet_of("2001:db8:0:1::1")
+    assert subnet_of("unix") == "unix"
+    assert subnet_of("::g") == "::g"
 
 
 class Worker:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from agentgate.events.decision_ids import first_id, id_day, id_time_ms
+from agentgate.events.decision_ids import TIME_SHIFT, first_id, id_day, id_time_ms
 from agentgate.events.labels.repository import LabelStore
 from agentgate.events.queries.ports import (
     Counts,
@@ -19,7 +19,6 @@ from agentgate.events.queries.ports import (
     VisitorStore,
 )
 from agentgate.events.queries.records import Decision, VisitorSummary
-from agentgate.events.storage.clickhouse.newest_first import DAY_OF_IDS, read_newest
 from agentgate.events.storage.clickhouse.schema import HOUR, PAIRS, SOURCES_MERGED, SOURCES_STATE, SUMS, VISITOR_SUMS
 from agentgate.events.storage.codes import KIND_CODES, OUTCOME_CODES, STAGE_CODES, signed
 from agentgate.events.storage.days.days import day_bounds
@@ -34,6 +33,8 @@ from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.database import Reader, Row
 from agentgate.lib.enums import ChallengeStage, DecisionKind, LabelledFilter, Outcome
 from agentgate.storage.clickhouse.client import ClickhouseClient
+
+DAY_OF_IDS = DAY_MS << TIME_SHIFT
 
 _SUMS = ", ".join(f"sum(part.{name})" for name in COUNT_COLUMNS)
 _HOURS = f"""SELECT hour, {_SUMS} FROM site_hour_part AS part
@@ -310,3 +311,16 @@ class ClickhouseTraffic:
         self.values = ClickhouseValues(stats, client, words)
         self.visitors = ClickhouseVisitors(client, words)
         self.decisions = ClickhouseDecisions(client, words, labels)
+
+
+async def read_newest(reader: Reader, sql: str, site: int, ids: range, limit: int, *values: int) -> list[Row]:
+    """Return up to `limit` rows: of the last day first, and of the rest only where that has too few.
+
+    ClickHouse opens every day of a range before it gives the first row, and most pages are full after the last day. The
+    statement has site, first ID, end and limit as $1 to $4, and `values` from $5.
+    """
+    day = max(ids.start, ids.stop - DAY_OF_IDS)
+    rows = await reader.all(sql, site, day, ids.stop, limit, *values)
+    if len(rows) < limit and day > ids.start:
+        rows += await reader.all(sql, site, ids.start, day, limit - len(rows), *values)
+    return rows
