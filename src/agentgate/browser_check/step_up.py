@@ -20,7 +20,7 @@ from agentgate.lib.enums import WidgetMode
 KIND = "confirm"
 STEPS = 2
 # Long enough to notice that something happens, and to do the work meanwhile; short enough to wait for.
-WAIT_MS = 900
+WAIT_MS = 600
 
 ButtonPosition = tuple[int, int]
 # Positions of the button, in percent of its field's free width and height. The second is never near the first.
