@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 BUILT_FROM := pyproject.toml packages/python-client/pyproject.toml setup.py src/agentgate/http/connection/_head.pyx
 
-.PHONY: run test quick release release-check check soak growth attack mutants bench lab model screenshots fresh matrix generate lock clean
+.PHONY: run test quick release release-check check soak growth attack attack-prices mutants bench lab model screenshots fresh matrix generate lock clean
 
 run: $(VENV)/run.stamp  ## set up, then start the service on the embedded store with a demo site
 	$(BIN)/agentgate serve --demo
@@ -32,6 +32,9 @@ growth: $(VENV)/dev.stamp  ## what operations cost in installations of three siz
 
 attack: $(VENV)/dev.stamp  ## what each attacker gets, behind each installed proxy: pages, tokens, stalled seconds
 	$(BIN)/python -m tests.attacks
+
+attack-prices: $(VENV)/dev.stamp  ## what a token costs each attacker of the lab: CPU time, bytes, tokens per hour
+	$(BIN)/python -m bench.adversaries --install && $(BIN)/python -m bench.attack_prices
 
 mutants: $(VENV)/dev.stamp  ## seed each defect of tools/mutants and see that its test fails
 	$(BIN)/python tools/mutants/run.py

@@ -18,6 +18,18 @@ from urllib.parse import parse_qs, urlsplit
 
 GATE = "/gate"
 PAGE = (Path(__file__).parent / "page.html").read_text()
+# A farm's page: it calls the SDK as often as it can.
+FARM = """<!doctype html><title>Farm</title><script src="/gate/sdk/v1/agentgate.js?render=explicit"></script><script>
+(async () => {
+  for (;;) {
+    try {
+      await agentgate.execute({ sitekey: "SITE_KEY", action: "ACTION" });
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+  }
+})();
+</script>"""
 TOKEN_FIELD = "agentgate-token"
 # Headers that describe one connection and must not be handed on to the next.
 HOP_BY_HOP = frozenset(["connection", "keep-alive", "transfer-encoding", "content-length"])
@@ -34,10 +46,17 @@ class Visit:
     verified: list[dict[str, Any]] = field(default_factory=list)
     bodies: list[dict[str, Any]] = field(default_factory=list)
     issued: int = 0
+    # Of the requests to the service and their responses, without headers.
+    bytes: int = 0
     began_s: float = field(default_factory=time.monotonic)
     # When the check's button was seen first, and when a token came.
     shown_s: float = 0.0
     passed_s: float = 0.0
+
+    @property
+    def sender(self) -> str:
+        """The address that the next request comes from."""
+        return self.address
 
     def state(self) -> dict[str, Any]:
         """Return what drivers may know: what their own page said, and what became of it."""
@@ -65,6 +84,7 @@ class Lane(ThreadingHTTPServer):
         self.service_url = service_url
         self.origin = f"http://127.0.0.1:{self.server_address[1]}"
         self.page = PAGE.replace("SITE_KEY", site_key).replace("ACTION", action)
+        self.farm = FARM.replace("SITE_KEY", site_key).replace("ACTION", action)
         self.visit = Visit("127.0.0.1")
 
     def begin(self, address: str) -> Visit:
@@ -91,6 +111,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._hand_on(b"")
         elif path == "/lab/state":
             self._answer(200, json.dumps(self.visit.state()).encode(), "application/json")
+        elif path == "/farm":
+            self._answer(200, self.server.farm.encode(), "text/html; charset=utf-8")
         elif path == "/":
             self._answer(200, self.server.page.encode(), "text/html; charset=utf-8")
         else:
@@ -129,12 +151,13 @@ class _Handler(BaseHTTPRequestHandler):
                 connection.putheader(name, parts.netloc)
             elif name.lower() not in HOP_BY_HOP | {"x-forwarded-for"}:
                 connection.putheader(name, value)
-        connection.putheader("X-Forwarded-For", self.visit.address)
+        connection.putheader("X-Forwarded-For", self.visit.sender)
         if body:
             connection.putheader("Content-Length", str(len(body)))
         connection.endheaders(body or None)
         reply = connection.getresponse()
         content = reply.read()
+        self.visit.bytes += len(body) + len(content)
         headers = [(name, value) for name, value in reply.getheaders() if name.lower() not in HOP_BY_HOP]
         connection.close()
         self._note(body, content, reply.status)
