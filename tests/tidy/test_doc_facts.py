@@ -13,7 +13,7 @@ from agentgate.lib.keyring import ACTIVATION_MS
 from agentgate.lib.settings.schema import Settings
 from agentgate.people.outbox.jobs import MOST_ATTEMPTS
 from agentgate.routes import SURFACES
-from tests.tidy import test_sizes
+from tests.tidy import import_table, test_sizes
 from tests.tidy.sources import ROOT, listed_paths, sources
 from tools.generate import DESCRIBED, generated_files
 
@@ -21,6 +21,8 @@ FIGURES = {
     "CONTRIBUTING.md": (
         f"At most {test_sizes.MOST_FILE_LINES} lines per file, {test_sizes.MOST_FUNCTION_LINES} per function",
         f"{test_sizes.MOST_PARAMETERS} parameters",
+        f"The service has {len(list((ROOT / 'src/agentgate').glob('*/__init__.py')))} rooms",
+        f"A folder has at most {import_table.MOST_MODULES_IN_A_FOLDER} modules",
     ),
     "docs/operations.md": (
         f"| request target | {request_guard.MAX_TARGET_BYTES // 1024} KiB | 414 |",
