@@ -42,6 +42,15 @@ def test_the_images_own_settings_are_valid() -> None:
     assert (settings.public_listen.port, settings.admin_listen.port) == (8080, 8081)
 
 
+def test_the_image_is_built_from_everything_that_the_build_renders() -> None:
+    text = (DEPLOY / "container" / "Containerfile").read_text()
+    renderers = re.findall(r"from (tools\.\w+)", (DEPLOY.parent / "setup.py").read_text())
+
+    assert len(renderers) > 1
+    for name in ("docs", "packages", *(each.replace(".", "/") for each in renderers)):
+        assert f"COPY {name} {name}\n" in text, name
+
+
 @pytest.mark.parametrize("name", ["agentgate.service", "agentgate@.service"])
 def test_the_unit_exposes_little(name: str) -> None:
     command = [tool("systemd-analyze"), "security", "--offline=true", str(DEPLOY / "systemd" / name)]
