@@ -21,6 +21,8 @@ from msgspec import Struct
 
 from agentgate.agents.handoff.repository import GrantStore
 from agentgate.agents.submission_repository import SubmissionStore
+from agentgate.events.webhooks.deliver import Push
+from agentgate.events.webhooks.progress import last_id_before
 from agentgate.http.paging import ReadPage, list_pages
 from agentgate.http.replies import answer_in_slices
 from agentgate.lib.clock import DAY_MS, FixedClock
@@ -51,6 +53,8 @@ FLOOR_S = 0.001
 # From the smallest to the largest size: the exponent up to which a cost is constant, and linear.
 CONSTANT, LINEAR = 0.3, 1.35
 TICK_S = 0.002
+# Sites that share the list entries.
+ENTRY_SITES = 100
 
 
 class Measured(Struct, frozen=True):
@@ -237,6 +241,82 @@ class Scene:
             created_ms="n",
         )
 
+    async def webhooks(self, count: int, *, next_attempt_ms: int = 0) -> None:
+        account, site = "'acc_' || n", "'st_' || n"
+        await self.copy("account", count, id=account)
+        await self.copy("site", count, id=site, site_key="'site_' || n", number="n + 1", account_id=account)
+        await self.insert(
+            "webhook",
+            count,
+            id="'wh_' || n",
+            site_id=site,
+            account_id=account,
+            url="'https://hooks.invalid/'",
+            events="'[\"decisions\"]'",
+            format="'json'",
+            filter="'{}'",
+            enabled="1",
+            secret="CAST('s' AS BLOB)",
+            created_ms="n",
+            position=str(last_id_before(NOW_MS)),
+            next_attempt_ms=str(next_attempt_ms),
+        )
+
+    async def later_webhooks(self, count: int) -> None:
+        await self.webhooks(count, next_attempt_ms=2 * NOW_MS)
+
+    async def push(self) -> None:
+        """Look for decisions to deliver; there are none."""
+        feed: Any = _NoDecisions()
+        nothing: Any = None
+        push = Push(self.store, feed, outbound=nothing, sealer=nothing, clock=self.clock, metrics=nothing)
+        await push.push_due()
+        await push.finish()
+
+    async def rules(self, count: int) -> None:
+        """Give other sites rules."""
+        await self.sites(count)
+        await self.insert(
+            "site_rules",
+            count,
+            site_id="'st_' || n",
+            revision="1",
+            rule_set="""'{"version": "1", "rules": [], "default_action": "allow"}'""",
+            overrides="'{}'",
+            effective_version="'1'",
+            updated_ms="n",
+            updated_by="'a'",
+        )
+
+    async def entries(self, count: int) -> None:
+        """Give other sites list entries."""
+        await self.sites(ENTRY_SITES)
+        await self.insert(
+            "site_list_entry",
+            count,
+            id="'le_' || n",
+            site_id=f"'st_' || (n % {ENTRY_SITES} + 1)",
+            kind="'address'",
+            value="'10.' || (n / 65536) || '.' || (n / 256 % 256) || '.' || (n % 256)",
+            outcome="'block'",
+            note="''",
+            created_ms="n",
+            created_by="'a'",
+        )
+
+    async def credentials(self, count: int) -> None:
+        """Give other sites credentials."""
+        await self.sites(count)
+        await self.insert(
+            "credential",
+            count,
+            id="'cr_' || n",
+            site_id="'st_' || n",
+            name="'a'",
+            secret_digest="CAST('d' || n AS BLOB)",
+            created_ms="n",
+        )
+
     async def change_site(self) -> None:
         await self.store.change(lambda stores: stores.configuration.bump_site("st_0"))
         await self.refresh()
@@ -260,6 +340,13 @@ SITE = Site(
     created_at=Moment(NOW_MS),
     updated_at=Moment(NOW_MS),
 )
+
+
+class _NoDecisions:
+    """A site without decisions."""
+
+    async def list_after(self, *_: Any, **__: Any) -> list[Any]:
+        return []
 
 
 async def _nothing() -> None:
@@ -294,6 +381,21 @@ async def _sent(kind: Any, read: ReadPage) -> None:
 
 CASES = (
     Case("change of a site, read back", Scene.sites, Scene.change_site, before=Scene.refresh, most=20_000),
+    Case("change of a site, others have rules", Scene.rules, Scene.change_site, before=Scene.refresh, most=20_000),
+    Case(
+        "change of a site, others have list entries",
+        Scene.entries,
+        Scene.change_site,
+        before=Scene.refresh,
+        most=100_000,
+    ),
+    Case(
+        "change of a site, others have credentials",
+        Scene.credentials,
+        Scene.change_site,
+        before=Scene.refresh,
+        most=20_000,
+    ),
     Case("start: read all sites", Scene.sites, Scene.refresh, must_be_constant=False, repeats=1, most=20_000),
     Case("page of sites", Scene.sites, _page(limit=50), most=20_000),
     Case("all sites", Scene.sites, lambda scene: _sent(SiteList, scene.page), must_be_constant=False, most=20_000),
@@ -348,6 +450,8 @@ CASES = (
         lambda scene: scene.store.read.appeals.has_same_message("st_0", "other", since_ms=0, least=3),
     ),
     Case("mail: next messages", Scene.messages, Scene.claim),
+    Case("webhooks: none is due", Scene.later_webhooks, Scene.push, most=20_000),
+    Case("webhooks: all are due", Scene.webhooks, Scene.push, must_be_constant=False, most=20_000),
     Case(
         "sweep of ended sessions",
         Scene.sessions,

@@ -37,6 +37,7 @@ from agentgate.lib.database import Store, StoreUnavailable
 from agentgate.lib.ids import new_delivery_id
 from agentgate.lib.keyring import Sealer
 from agentgate.lib.moment import Moment
+from agentgate.lib.tasks.off_loop import FEW_ITEMS, consumed
 from agentgate.lib.tasks.turns import Turns
 from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.people.audit.actions import Action
@@ -96,7 +97,10 @@ class Push:
 
     async def push_due(self) -> None:
         """Begin deliveries to all webhooks that are due, and wait a moment for them; accounts take turns."""
-        for live in await self._store.read.webhooks.list_live(due_ms=self._clock.now_ms()):
+        due = await self._store.read.webhooks.list_live(due_ms=self._clock.now_ms())
+        for number, live in enumerate(consumed(due), 1):
+            if number % FEW_ITEMS == 0:
+                await asyncio.sleep(0)
             webhook_id = live.webhook.id
             if webhook_id not in self._busy:
                 task = self._busy[webhook_id] = asyncio.create_task(self._push_in_turn(live))

@@ -4,6 +4,7 @@ from typing import Protocol
 
 from agentgate.events.webhooks.records import Delivery, LiveWebhook, Progress, StoredWebhook
 from agentgate.lib.database import LockingRepository, RecordTable, Row
+from agentgate.lib.tasks.off_loop import consumed, off_loop
 from agentgate.people.audit.repository import AuditStores
 
 # Both are columns of one table.
@@ -86,7 +87,10 @@ class WebhookStore(LockingRepository):
                 WHERE webhook.enabled = 1 {due} ORDER BY webhook.next_attempt_ms, webhook.id""",  # noqa: S608
             *(() if due_ms is None else (due_ms,)),
         )
-        return [LiveWebhook(webhook=_webhook(row[:-2]), site_key=row[-2], site=row[-1]) for row in rows]
+        return await off_loop(
+            len(rows),
+            lambda: [LiveWebhook(webhook=_webhook(row[:-2]), site_key=row[-2], site=row[-1]) for row in consumed(rows)],
+        )
 
     async def save_delivery(self, delivery: Delivery, *, keep: int) -> None:
         """Save a delivery, in place of its earlier attempts; delete the oldest of the webhook beyond `keep`."""

@@ -38,21 +38,15 @@ class Turns:
 
     def _give(self) -> None:
         """Give free places to the accounts whose turn it is."""
-        for account in list(self._waiting):
-            if self._running.total() >= self._places:
+        while self._running.total() < self._places:
+            account = next((each for each in self._waiting if self._running[each] < self._of_account), None)
+            if account is None:
                 return
-            if self._running[account] < self._of_account:
-                turn = self._waiting[account].popleft()
-                self._to_end(account)
-                if not turn.cancelled():
-                    self._running[account] += 1
-                    turn.set_result(None)
-        if self._has_turn():
-            self._give()
-
-    def _has_turn(self) -> bool:
-        free = self._running.total() < self._places
-        return free and any(self._running[account] < self._of_account for account in self._waiting)
+            turn = self._waiting[account].popleft()
+            self._to_end(account)
+            if not turn.cancelled():
+                self._running[account] += 1
+                turn.set_result(None)
 
     def _to_end(self, account: str) -> None:
         queue = self._waiting.pop(account)
