@@ -124,7 +124,7 @@ def _single_changes(process: ServeProcess, operator: AdminConnection, installati
 
     def add_entry() -> None:
         entry = {"kind": "address", "value": f"192.0.2.{next(values)}", "outcome": "block"}
-        assert operator.call("POST", "/v1/admin/sites/site_1/list-entries", entry).status == 201
+        assert operator.call("POST", "/v1/admin/sites/site_150/list-entries", entry).status == 201
 
     measured("list entry", probe, add_entry)
     acts = itertools.cycle(("suspend", "reactivate"))

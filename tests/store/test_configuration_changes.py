@@ -421,3 +421,29 @@ async def test_two_nodes_lose_none_of_many_changes(opened: Opened, monkeypatch: 
         assert {site_id for site_id in rows if not node.is_open(site_id)} == revoked
         assert node.directory.version == await opened.store.read.configuration.version()
     assert len(names) == SITES - 2
+
+
+async def test_changes_that_follow_do_not_prolong_a_wait(seen: Seen) -> None:
+    """A check waits for the changes before it. Other customers who always change something do not delay it."""
+    waiting: list[asyncio.Task[None]] = []
+
+    async def change_again(_site_ids: Sequence[str]) -> None:
+        seen.directory.expect_change()
+        if len(seen.read) > 2:
+            seen.before = None
+
+    seen.directory.expect_change()
+    waiting.append(asyncio.create_task(seen.directory.await_refresh()))
+    await asyncio.sleep(0)
+    seen.before = change_again
+    await seen.rename("st_3", "New")
+    await seen.refresh()
+    await asyncio.sleep(0)
+
+    assert not seen.directory.is_fresh
+    assert waiting[0].done()
+    later = asyncio.create_task(seen.directory.await_refresh())
+    await asyncio.sleep(0.01)
+    assert not later.done()
+    await seen.refresh()
+    await later

@@ -162,7 +162,8 @@ class SiteDirectory:
         self._changes_seen = 0
         # When the version was last read from the store: the greatest age of the views.
         self.looked_s = time.monotonic()
-        self._refreshed = asyncio.Event()
+        # Set, and replaced, each time changes have been read back.
+        self._shown = asyncio.Event()
 
     def find(self, site_key: str) -> SiteView | None:
         return self._by_key.get(site_key)
@@ -201,7 +202,6 @@ class SiteDirectory:
     def expect_change(self) -> None:
         """Note that this worker has just changed the configuration: the views are stale until reloaded."""
         self.changes += 1
-        self._refreshed.clear()
 
     @property
     def is_fresh(self) -> bool:
@@ -211,13 +211,14 @@ class SiteDirectory:
     async def await_refresh(self) -> None:
         """Wait until the views contain this worker's own changes: a revoked secret must fail right after the answer.
 
-        Almost always that is at once. Changes of other workers are seen at the next poll of the version.
+        Almost always that is at once. Changes of other workers are seen at the next poll of the version. Changes that
+        are made meanwhile do not prolong the wait.
         """
-        if self.is_fresh:
-            return
+        wanted = self.changes
         try:
             async with asyncio.timeout(REFRESH_S):
-                await self._refreshed.wait()
+                while self._changes_seen < wanted:
+                    await self._shown.wait()
         except TimeoutError as error:
             raise StoreUnavailable("the configuration could not be reloaded") from error
 
@@ -267,8 +268,8 @@ class SiteDirectory:
         if not self._has_started:
             self._has_started, self._at_once = True, LEAST_AT_ONCE
         self._changes_seen = changes
-        if changes == self.changes:
-            self._refreshed.set()
+        shown, self._shown = self._shown, asyncio.Event()
+        shown.set()
 
     async def _take(self, store: Store[SiteStores], named: Changes, version: int, now_ms: int) -> None:
         """Read what changes name. An account closes at once; its many sites are read later."""
