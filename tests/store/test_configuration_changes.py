@@ -423,7 +423,7 @@ async def test_two_nodes_lose_none_of_many_changes(opened: Opened, monkeypatch: 
     assert len(names) == SITES - 2
 
 
-async def test_changes_that_follow_do_not_prolong_a_wait(seen: Seen) -> None:
+async def test_later_changes_do_not_prolong_a_refresh(seen: Seen) -> None:
     """A check waits for the changes before it. Other customers who always change something do not delay it."""
     waiting: list[asyncio.Task[None]] = []
 
