@@ -2,8 +2,8 @@
 """Builds every file of a release into a folder: `release_files.py FOLDER [--key KEY.pem]`.
 
 Wheels of the server for each Python of this machine and the client's, sdists, npm packages, archives of the PHP and Go
-clients, the WordPress plug-in, the Debian package, notes, SBOM, provenance, checksums and their signature. The same
-commit gives the same files, except the Debian package of another machine.
+clients, the WordPress plug-in, the Debian package, the container image, notes, SBOM, provenance, checksums and their
+signature. The same commit gives the same files, except the package and the image of another machine.
 """
 
 import argparse
@@ -53,6 +53,7 @@ def build(folder: Path, *, key: Path | None = None, debian: bool = True) -> list
             _tar(source / path, folder / f"{name}-{__version__}.tar.gz", name=f"{name}-{__version__}", time_s=time_s)
         _zip(source / WORDPRESS, folder / f"agentgate-wordpress-{__version__}.zip", name="agentgate")
         missing += _debian(source, folder, environment) if debian else ["Debian package"]
+        missing += _image(source, folder, environment)
         _describe(source, folder)
     _sign(folder, key)
     return missing
@@ -118,6 +119,17 @@ def _debian(source: Path, folder: Path, environment: dict[str, str]) -> list[str
     if shutil.which("dpkg-deb") is None:
         return ["Debian package"]
     subprocess.run(["deploy/debian/build", str(folder.resolve())], cwd=source, env=environment, check=True)
+    return []
+
+
+def _image(source: Path, folder: Path, environment: dict[str, str]) -> list[str]:
+    """Build the container image from the Debian package, which needs root and mmdebstrap, but no container engine."""
+    packages = sorted(folder.glob("agentgate-server_*.deb"))
+    if not packages or os.geteuid() != 0 or shutil.which("mmdebstrap") is None:
+        return ["container image"]
+    target = folder.resolve() / f"agentgate-image-{__version__}-{packages[0].stem.rpartition('_')[2]}.tar"
+    command = ["deploy/container/from-debian", str(packages[0].resolve()), str(target)]
+    subprocess.run(command, cwd=source, env=environment, check=True)
     return []
 
 

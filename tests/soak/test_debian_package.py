@@ -1,9 +1,12 @@
 """The Debian package, built for real; and the image made of it and of Debian's packages, run like a container."""
 
+import io
+import json
 import os
 import shutil
 import socket
 import subprocess
+import tarfile
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -55,7 +58,11 @@ def image(package: Path, tmp_path: Path) -> Iterator[Path]:
     archive, root = tmp_path / "image.tar", tmp_path / "root"
     subprocess.run([ROOT / "deploy/container/from-debian", package, archive], check=True, timeout=900)
     root.mkdir()
-    subprocess.run(["tar", "-x", "-C", str(root), "-f", str(archive)], check=True)
+    with tarfile.open(archive) as image:
+        (described,) = json.load(image.extractfile("manifest.json") or io.BytesIO())
+        layer = tmp_path / "layer.tar.gz"
+        layer.write_bytes((image.extractfile(described["Layers"][0]) or io.BytesIO()).read())
+    subprocess.run(["tar", "-xz", "-C", str(root), "-f", str(layer)], check=True)
     mounts = [
         ["mount", "--bind", str(root), str(root)],
         ["mount", "-o", "remount,bind,ro", str(root)],
