@@ -14,7 +14,19 @@ from agentgate.sites.rules.text import read_text
 LINE_CHARACTERS = 100
 INDENT = 2
 _SET_KEYS = ("version", "rules", "thresholds", "default_action")
-_RULE_KEYS = ("name", "match", "routes", "action", "add", "response", "group", "version", "overrides", "scope_down")
+_RULE_KEYS = (
+    "name",
+    "match",
+    "routes",
+    "action",
+    "add",
+    "rate",
+    "response",
+    "group",
+    "version",
+    "overrides",
+    "scope_down",
+)
 _SCHEDULE = ("from", "until", "weekdays")
 # Text that YAML 1.2 and 1.1 read as text without quotes.
 _PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./+-]*\Z")

@@ -1919,6 +1919,7 @@ export interface RuleDocument {
   action: "allow" | "challenge" | "block" | "drop" | "count";
   /** Change of the request weight by a `count` rule. */
   add?: number;
+  rate?: RuleRate;
   routes?: string[];
   from?: string;
   until?: string;
@@ -1976,6 +1977,14 @@ export interface RuleProblem {
   line?: number;
   column?: number;
   rule?: string;
+}
+
+/** The rule matches once more requests than `more_than` met its conditions in this time. */
+export interface RuleRate {
+  by: "visitor" | "network" | "asn" | "agent" | "clearance";
+  more_than: number;
+  /** Seconds, 1 to 3600. */
+  within: number;
 }
 
 /** The response to a blocked visitor instead of the default. */

@@ -1,6 +1,7 @@
 """Decider: rates, models and threat data for the callers of `decide` (gateway, browser check, agents). Synchronous."""
 
 from agentgate.decision.engine import EngineDecision, decide
+from agentgate.decision.rates.rule_limits import RuleLimits
 from agentgate.decision.rates.windows import RateWindows
 from agentgate.decision.scoring.models import ModelDirectory
 from agentgate.decision.signals.facts import Rates, RequestFacts
@@ -13,7 +14,13 @@ class Decider:
     """Decides with the models and threat data of the moment, and counts rates."""
 
     def __init__(
-        self, *, models: ModelDirectory, intel: IntelDirectory, rates: RateWindows, visitors: Visitors
+        self,
+        *,
+        models: ModelDirectory,
+        intel: IntelDirectory,
+        rates: RateWindows,
+        visitors: Visitors,
+        rule_limits: RuleLimits | None = None,
     ) -> None:
         self.models = models
         self.intel = intel
@@ -26,6 +33,8 @@ class Decider:
         self.count_fetch = rates.count_fetch
         self.has_room = rates.has_room
         self.earn = rates.earn
+        # A request that met a rule with a rate.
+        self.is_over = (rule_limits or RuleLimits()).is_over
         self.visitors = visitors
 
     def count(self, site: SiteView, visitor: int, address: str, now_ms: int) -> Rates:

@@ -11,6 +11,7 @@ from agentgate.decision.decider import Decider
 from agentgate.decision.explain import SampleObserver
 from agentgate.decision.rates.board import SharedBoards
 from agentgate.decision.rates.exchange import RateExchange
+from agentgate.decision.rates.rule_limits import RuleLimits
 from agentgate.decision.rates.windows import RateWindows
 from agentgate.decision.scoring.models import ModelDirectory
 from agentgate.decision.scoring.repository import ScoringStores
@@ -77,7 +78,14 @@ class SnapshotRefresher:
             exchange = None if shared_cache.is_alone else RateExchange(shared_cache, workers=settings.workers)
             self._rates = RateWindows(sharing=exchange)
         self.ids = DecisionIds(clock)
-        self.decider = Decider(models=self.models, intel=self.intel, rates=self._rates, visitors=Visitors(keyring))
+        rule_limits = RuleLimits(None if shared_cache.is_alone else shared_cache)
+        self.decider = Decider(
+            models=self.models,
+            intel=self.intel,
+            rates=self._rates,
+            visitors=Visitors(keyring),
+            rule_limits=rule_limits,
+        )
         self._samples = SampleObserver(self.sites, self.models, self.intel, self.decider.visitors)
         self._configuration = PeriodicTask("configuration", self.refresh, interval_s=CONFIGURATION_S)
         self._periodic = [
@@ -88,6 +96,7 @@ class SnapshotRefresher:
         if exchange is not None:
             self._periodic.append(PeriodicTask("rates", partial(self._rates.sync, exchange), interval_s=RATES_S))
         if not shared_cache.is_alone:
+            self._periodic.append(PeriodicTask("rule-limits", rule_limits.sync, interval_s=RATES_S))
             # A restarted shared cache gets this worker's counts again, even without traffic here.
             self._periodic.append(PeriodicTask("shared-store", shared_cache.ping, interval_s=RATES_S))
 

@@ -52,6 +52,7 @@ from agentgate.gateway.request.described_request import (
 from agentgate.gateway.request.fleet_requests import URL, UnknownHost, read_fleet_request, read_malformed
 from agentgate.gateway.request.original_request import Malformed
 from agentgate.gateway.route_protection import MethodClaims
+from agentgate.gateway.rule_limits import LimitCounter, with_exceeded
 from agentgate.gateway.site_snapshot import HeaderTraits, SiteSnapshot
 from agentgate.gateway.snapshot import Snapshot, current_keys
 from agentgate.gateway.suggestions.collector import RefusedRequest
@@ -106,9 +107,16 @@ class GatewayCheck:
         self._clock = clock
         self._answers = Answers()
         self._undecided = UndecidedAnswers(self._answers)
+        self._limits = LimitCounter(decider.is_over)
         self.denials = DenialWriter(self._answers, SealedDenials(receipts.keyring))
         self._waiting = WaitingChecks(
-            policy_checker, receipts, event_log, answers=self._answers, denials=self.denials, earn=decider.earn
+            policy_checker,
+            receipts,
+            event_log,
+            answers=self._answers,
+            denials=self.denials,
+            earn=decider.earn,
+            limits=self._limits,
         )
         self._generation = -1
         # The changes of the configuration by this worker, as they were when the snapshot was last refreshed.
@@ -303,6 +311,7 @@ class GatewayCheck:
             if fingerprint.waits:
                 return self._waiting.answer(pending, snapshot.views)
             cached = self._decide(pending, key)
+        cached = self._limited(cached, key, visitor, counted, now_ms) if cached.decided.limits else cached
         if cached.earns:
             self._earn(counted, fingerprint.tag, now_ms)
         elif cached.may_be_suggested and fingerprint.is_nameable:
@@ -317,6 +326,16 @@ class GatewayCheck:
         fields = self._fields_of_denial(fingerprint.kind.form, fields)
         pending = replace(cached.decided.pending, page=page, visitor=visitor, now_ms=now_ms, fields=fields)
         return self.denials.write(cached.ruling, decision_id, pending)
+
+    def _limited(
+        self, cached: CachedDecision, key: tuple[object, ...], visitor: Visitor, counted: Counted, now_ms: int
+    ) -> CachedDecision:
+        """Count the request against rates of the site's rules; return the decision with those that it exceeds."""
+        over = self._limits.exceeded(cached.decided, visitor, counted, now_ms)
+        if not over:
+            return cached
+        key = (*key, over)
+        return self._snapshot.decisions.get(key) or self._decide(with_exceeded(cached.decided.pending, over), key)
 
     def _decide(self, pending: PendingCheck, key: tuple[object, ...]) -> CachedDecision:
         """Decide, and cache the decision for requests with the same key."""

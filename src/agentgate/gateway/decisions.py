@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agentgate.decision.engine import ObservedRequest, conclude
 from agentgate.decision.scoring.score import ModelView
@@ -123,6 +124,9 @@ def observe(
 
 def strictest(decisions: Iterable[tuple[DecidedCheck, Ruling]]) -> tuple[DecidedCheck, Ruling]:
     """Return the strictest decision; of equal ones the first with a token, which has to be spent, or else the first."""
-    return max(
-        decisions, key=lambda each: (STRICTNESS[each[1].would or each[1].outcome], each[0].shown.token is not None)
+    possible = tuple(decisions)
+    check, ruling = max(
+        possible, key=lambda each: (STRICTNESS[each[1].would or each[1].outcome], each[0].shown.token is not None)
     )
+    limits = tuple(dict.fromkeys(limit for each, _ in possible for limit in each.decision.verdict.limits))
+    return (replace(check, limits=limits) if limits else check), ruling

@@ -84,6 +84,8 @@ class GatewayEventLog:
         """Return the event of a decision, without the IDs that its request has elsewhere."""
         answered = Answered(id=decision_id, visitor=check.pending.visitor.number, status=status)
         event = make_event(check, check.site, check.decision, answered)
+        if check.decision.verdict.is_rate and ruling.reason == "rate_limited":
+            return msgspec.structs.replace(event, reasons=("rate_limited",))
         if ruling.cause is not None or ruling.reason not in BY_RULES:
             # Something else than the rules decided, so replaying the rules would not show it.
             event = msgspec.structs.replace(

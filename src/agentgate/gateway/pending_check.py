@@ -17,6 +17,7 @@ from agentgate.gateway.visitors import Visitor
 from agentgate.lib.limits import CARRIED_FORM_BYTES
 from agentgate.sites.directory import SiteView
 from agentgate.sites.rules.evaluate import NO_TRAITS, Traits
+from agentgate.sites.rules.rate import RuleLimit
 
 
 class PendingCheck(Struct, frozen=True, gc=False):
@@ -84,6 +85,8 @@ class DecidedCheck(Struct, frozen=True, gc=False):
     shown: Shown
     decision: EngineDecision
     agent: AgentFacts | None = None
+    # The rates that count the request, whichever protection applies.
+    limits: tuple[RuleLimit, ...] = ()
 
     @property
     def site(self) -> SiteView:

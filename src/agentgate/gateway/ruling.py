@@ -48,6 +48,8 @@ def _rule_by_verdict(check: DecidedCheck, *, asks: bool) -> Ruling:
     """Return the ruling of the rules' verdict; with `asks`, whole-site protection may require a clearance."""
     site, verdict, parts = check.site, check.decision.verdict, check.pending.rates.parts
     outcome, reason = verdict.outcome, "agent_unverified" if _claims_an_agent(check.decision.labels) else "policy"
+    if verdict.is_rate and outcome is Outcome.BLOCK:
+        reason = "rate_limited"
     if outcome is Outcome.CHALLENGE and parts >= PartState.PAID:
         # A subresource cannot show a challenge.
         outcome = Outcome.ALLOW if _is_paid_part(check) else Outcome.BLOCK

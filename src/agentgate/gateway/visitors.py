@@ -30,7 +30,7 @@ class Visitor(Counted, eq=False, gc=False, kw_only=True):
     # The clearances of the last request, their origin, their state, and until when that holds. Not the whole `Cookie`
     # header, which other cookies make long and different on each page.
     clearances: tuple[bytes, ...] | None = None
-    # With a single clearance in place of that: the cookie between its separators.
+    # With a single clearance instead: the cookie between its separators.
     pair: bytes = _NO_PAIR
     origin: str = ""
     shown: Shown | None = None
@@ -38,7 +38,7 @@ class Visitor(Counted, eq=False, gc=False, kw_only=True):
     # The browser that showed them.
     browser: Browser = _NO_BROWSER
     # The count of requests with these cookies: all valid clearances of an address share one. None: the visitor's own
-    # count. Not a reference to itself, with which an evicted visitor would stay for ever.
+    # count. Not a reference to itself, with which an evicted visitor would remain.
     cleared: Counted | None = None
 
     def read_cookies(
@@ -79,6 +79,7 @@ def _count_clearances(visitor: Visitor, clearance_id: str, user_agent: bytes | N
         is_cleared=True,
         # Whoever waits gets one without a check. It never raises the limit.
         clearance=hash(clearance_id) if visitor.shown is CLEARED else 0,
+        clearance_id=clearance_id,
         user_agent=hash(user_agent),
     )
 

@@ -23,6 +23,7 @@ from agentgate.gateway.event_log import GatewayEventLog
 from agentgate.gateway.pending_check import DecidedCheck, PendingCheck
 from agentgate.gateway.receipts import OTHERS_TOKEN, TOKEN_HEADER, Receipts, Shown, fit
 from agentgate.gateway.route_protection import Protection
+from agentgate.gateway.rule_limits import LimitCounter, with_exceeded
 from agentgate.gateway.ruling import refuse, rule, unavailable
 from agentgate.gateway.suggestions.collector import RefusedRequest
 from agentgate.gateway.suggestions.masking import sender_of_headers
@@ -57,6 +58,7 @@ class WaitingChecks:
         answers: Answers,
         denials: DenialWriter,
         earn: Callable[[Counted, int, int], None],
+        limits: LimitCounter,
     ) -> None:
         self._policy_checker = policy_checker
         self._receipts = receipts
@@ -64,6 +66,7 @@ class WaitingChecks:
         self._answers = answers
         self._denials = denials
         self._earn = earn
+        self._limits = limits
         # What continues after the answer was due.
         self._late: set[asyncio.Future[Any]] = set()
         self._spending = 0
@@ -76,8 +79,15 @@ class WaitingChecks:
         routes = [(each, self._shown(pending, each, token)) for each in pending.page.kind.protections]
         if self._policy_checker is not None and pending.fingerprint.is_agents:
             return self._ask(self._policy_checker, pending, routes, views)
-        decided = [decide_under(pending, *each, views) for each in routes]
-        return self._finish(*strictest((each, rule(each, None)) for each in decided))
+        return self._finish(*self._decide(pending, routes, views, []))
+
+    def _decide(
+        self, pending: PendingCheck, routes: list[Route], views: Views, agents: list[AgentRuling]
+    ) -> tuple[DecidedCheck, Ruling]:
+        """Decide, and once more if the request exceeds rates of the site's rules."""
+        found = _decide_for_agent(pending, routes, views, agents)
+        over = self._limits.exceeded(found[0], pending.visitor, pending.counted, pending.now_ms)
+        return _decide_for_agent(with_exceeded(pending, over), routes, views, agents) if over else found
 
     def _shown(self, pending: PendingCheck, protection: Protection, token: bytes | None) -> Shown:
         """Return the token or clearance shown for a route. A token takes precedence: it was issued for this request."""
@@ -109,7 +119,7 @@ class WaitingChecks:
             for each in routes
         ]
         found = policy_checker.check(message, pending.site, contexts[0], now_ms=pending.now_ms)
-        decide = partial(_decide_for_agent, pending, routes, views)
+        decide = partial(self._decide, pending, routes, views)
         if isinstance(found, AgentRuling) and len(contexts) == 1:
             return self._finish(*decide([found]), found)
         asked = _ask_all(policy_checker, message, pending.site, contexts, found)

@@ -313,6 +313,16 @@ def test_a_backtest_shows_what_would_change(service: RunningService, site: dict[
     assert (report["from"], report["to"]) == (Moment(NOON_MS - DAY_MS).text(), Moment(NOON_MS).text())
 
 
+def test_a_backtest_lists_rates_as_unknown(service: RunningService, site: dict[str, Any]) -> None:
+    record(service, site)
+    rate = {"by": "visitor", "more_than": 5, "within": 60}
+
+    report = backtest(service, ruleSet={**SET, "rules": [{**TOR, "rate": rate}]}).json()
+
+    assert report["untoldRules"] == {"tor": ["rate"]}
+    assert (report["untold"], report["changed"]) == (5, 1)
+
+
 def test_a_backtest_takes_text_overrides_and_a_range(service: RunningService, site: dict[str, Any]) -> None:
     record(service, site)
 

@@ -62,7 +62,7 @@ class RateExchange(RateSharing):
                     count.told -= amount
                 raise
             for count, own, amount, total in zip(counts, sent, amounts, totals, strict=True):
-                _take(count, own, amount, total)
+                take(count, own, amount, total)
 
     def _tell_soon(self, minute: int, count: SharedCount) -> None:
         """Tell without waiting, where waiting would take long; all that is asked meanwhile goes together."""
@@ -81,7 +81,7 @@ class RateExchange(RateSharing):
                     return
 
 
-def _take(count: SharedCount, own: int, amount: int, total: int) -> None:
+def take(count: SharedCount, own: int, amount: int, total: int) -> None:
     """Take over an answer: `total` of all workers, after `amount` more had made this worker's own `own`."""
     if total < count.total:
         # The store began at nothing, and has no more of this worker's than was sent now. The rest is told again, by

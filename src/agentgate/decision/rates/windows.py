@@ -132,6 +132,7 @@ class Counted(Struct, eq=False, gc=False):
     # Whether it counts the clearances of an address; hashes of the one that a check gave, and of its User-Agent.
     is_cleared: bool = False
     clearance: int = 0
+    clearance_id: str = ""
     user_agent: int = 0
 
     # Made when they are needed, seldom: two hundred thousand visitors have much of a worker's memory.

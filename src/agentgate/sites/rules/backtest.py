@@ -16,7 +16,8 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.tasks.turns import Turns
 from agentgate.sites.rules.compile import can_match, compile_rules, matches_of
 from agentgate.sites.rules.evaluate import NO_TRAITS, PAGE, STRICTNESS, CompiledRules, RuleVerdict, Traits
-from agentgate.sites.rules.patterns.predicates import HOST, PATH, USER_AGENT, Predicates
+from agentgate.sites.rules.patterns.predicates import HOST, PATH, USER_AGENT
+from agentgate.sites.rules.rate import RATE
 from agentgate.sites.rules.records import RuleSet
 from agentgate.sites.rules.replay_records import BacktestFlip, BacktestReport
 from agentgate.sites.rules.request_conditions import MORE_THAN, NOT
@@ -178,7 +179,7 @@ def _probable_outcome(event: ReplayedEvent, rules: CompiledRules, certain: int) 
     """Return the outcome of a request if it meets no other condition that its event does not tell: few requests do."""
     traits = NO_TRAITS
     if rules.predicates is not None:
-        known = _traits(event, rules.predicates)
+        known = _traits(event, rules)
         traits = Traits(known.sure | certain)
     seen = (event.labels, event.scores, event.route, event.action)
     return rules.possible(seen, traits)[0].outcome
@@ -189,7 +190,7 @@ def _evaluate(batch: list[ReplayedEvent], rules: CompiledRules, tally: _RuleTall
     alike: dict[int, list[Any]] = {}
     for event in batch:
         seen = (event.labels, event.scores, event.route, event.action)
-        possible = rules.possible(seen, NO_TRAITS if rules.predicates is None else _traits(event, rules.predicates))
+        possible = rules.possible(seen, _traits(event, rules))
         verdict = possible[0]
         if len(possible) > 1:
             if any(each.outcome is not verdict.outcome for each in possible):
@@ -215,14 +216,18 @@ def untold_conditions(effective: RuleSet) -> dict[str, list[str]]:
     found = {}
     for item in filter(can_match, effective.rules):
         keys = [key for match in matches_of(item) for key in match if key in UNTOLD_KEYS]
+        keys += [RATE] if RATE in item else []
         if keys:
             found[item["name"]] = list(dict.fromkeys(keys))
     return found
 
 
-def _traits(event: ReplayedEvent, predicates: Predicates) -> Traits:
-    """Return the traits of an event: it has the method, but no address, headers, path and host."""
-    sure, maybe = PAGE, predicates.unknown_bits
+def _traits(event: ReplayedEvent, rules: CompiledRules) -> Traits:
+    """Return the traits of an event: it has the method, but no address, headers, path and host, and no rates."""
+    predicates = rules.predicates
+    if predicates is None:
+        return Traits(0, rules.limit_bits) if rules.limit_bits else NO_TRAITS
+    sure, maybe = PAGE, predicates.unknown_bits | rules.limit_bits
     if event.method in KNOWN_METHODS:
         for methods, bit in predicates.methods:
             maybe &= ~bit

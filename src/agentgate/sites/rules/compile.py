@@ -11,6 +11,7 @@ from agentgate.lib.enums import Outcome, RuleAction
 from agentgate.sites.rules.conditions import terms_of, unknown_keys
 from agentgate.sites.rules.evaluate import ALWAYS, PAGE, Bits, CompiledRule, CompiledRules, RuleVerdict
 from agentgate.sites.rules.patterns.predicates import OF_PAGE, Predicate, Predicates
+from agentgate.sites.rules.rate import RATE, can_exceed, compile_rate
 from agentgate.sites.rules.records import RuleResponse, RuleSet
 from agentgate.sites.rules.terms import Choice, Terms
 
@@ -20,7 +21,11 @@ K = TypeVar("K")
 def compile_rules(effective: RuleSet) -> CompiledRules:
     """Compile an effective set, in which managed groups and overrides are applied already."""
     bits = _BitAllocator()
-    rules = [_rule(item, terms_of(matches_of(item)), bits) for item in effective.rules if can_match(item)]
+    rules = [
+        _rule(item, terms_of(matches_of(item)), bits)
+        for item in effective.rules
+        if can_match(item) and can_exceed(item)
+    ]
     found = [] if isinstance(effective.thresholds, UnsetType) else effective.thresholds
     thresholds = sorted((each.at_least, Outcome(each.action)) for each in found)
     return CompiledRules(
@@ -64,6 +69,10 @@ class _BitAllocator:
             mask |= known[thing]
         return mask
 
+    def single(self) -> int:
+        """Return a bit that nothing shares."""
+        return next(self._next)
+
     def bits(self) -> Bits:
         scores = tuple((kind, least, bit) for (kind, least), bit in self.scores.items())
         # An entry with a star is also a name: decisions call that route `/api/*`.
@@ -89,6 +98,7 @@ def _rule(item: dict[str, Any], terms: Terms, bits: _BitAllocator) -> CompiledRu
         counts=counts,
         adds=item.get("add", 0) if counts else 0,
         verdict=_verdict(item, Outcome.ALLOW if counts else Outcome(action)),
+        limit=compile_rate(item, bits.single()) if RATE in item else None,
     )
 
 
@@ -98,4 +108,4 @@ def _names(choice: Choice) -> list[str]:
 
 def _verdict(item: dict[str, Any], outcome: Outcome) -> RuleVerdict:
     response = msgspec.convert(item["response"], RuleResponse) if "response" in item else None
-    return RuleVerdict(outcome, item["name"], response)
+    return RuleVerdict(outcome, item["name"], response, is_rate=RATE in item)

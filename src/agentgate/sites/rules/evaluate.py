@@ -9,9 +9,11 @@ from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agentgate.lib.enums import Outcome
 from agentgate.sites.rules.patterns.predicates import Predicates
+from agentgate.sites.rules.rate import RuleLimit
 from agentgate.sites.rules.records import RuleResponse
 from agentgate.sites.rules.terms import prefixes_of
 
@@ -39,6 +41,10 @@ class RuleVerdict(Struct, frozen=True, gc=False):
     # An entry of the site's lists decided, before any rule. `waives`: no token or clearance is asked for either.
     listed: bool = False
     waives: bool = False
+    # Rates that count the request and are not exceeded according to the bits.
+    limits: tuple[RuleLimit, ...] = ()
+    # The rule that decided has a rate.
+    is_rate: bool = False
 
 
 class Traits(NamedTuple):
@@ -65,6 +71,8 @@ class CompiledRule(NamedTuple):
     counts: str | None
     adds: int
     verdict: RuleVerdict
+    # It matches only once this is exceeded.
+    limit: RuleLimit | None = None
 
 
 # Labels, scores, route, action.
@@ -85,7 +93,7 @@ class Bits(NamedTuple):
 
 
 class CompiledRules:
-    """A compiled rule set. It is immutable but for its cache of verdicts."""
+    """A compiled rule set. It is immutable except its cache of verdicts."""
 
     __slots__ = (
         "__weakref__",
@@ -99,6 +107,7 @@ class CompiledRules:
         "_unsure",
         "_verdicts",
         "_words",
+        "limit_bits",
         "predicates",
         "version",
     )
@@ -114,6 +123,7 @@ class CompiledRules:
     ) -> None:
         self.version = version
         self._rules = tuple(rules)
+        self.limit_bits = sum(rule.limit.bit for rule in self._rules if rule.limit is not None)
         self._words = dict(bits.words)
         self._scores = bits.scores
         self._routes = bits.routes
@@ -166,30 +176,39 @@ class CompiledRules:
         found = self._unsure.get((mask, maybe))
         if found is None:
             _evict(self._unsure)
-            found = self._unsure[mask, maybe] = tuple(self._walk(mask, mask | maybe))
+            verdicts = tuple(self._walk(mask, mask | maybe))
+            # Whichever of them applies, every rate that may count the request does.
+            limits = tuple(dict.fromkeys(limit for each in verdicts for limit in each.limits))
+            found = tuple(_with(each, limits=limits) for each in verdicts) if limits else verdicts
+            self._unsure[mask, maybe] = found
         return found
 
     def _walk(self, mask: int, could: int) -> Iterator[RuleVerdict]:
         """Return the verdict of each rule that could be the first to match."""
         counted: tuple[str, ...] = ()
+        limits: tuple[RuleLimit, ...] = ()
         least = most = 0
-        for needed, choice, excluded, choices, counts, adds, verdict in self._rules:
+        for needed, choice, excluded, choices, counts, adds, verdict, limit in self._rules:
             all_choices = (choice, *choices)
             if could & needed != needed or mask & excluded or not all(could & each for each in all_choices):
                 continue
             is_sure = mask & needed == needed and not could & excluded and all(mask & each for each in all_choices)
+            if limit is not None and not could & limit.bit:
+                limits = (*limits, limit)
+                continue
+            is_sure = is_sure and (limit is None or mask & limit.bit > 0)
             if counts is not None:
                 counted = (*counted, counts) if is_sure else counted
                 least += adds if is_sure else min(adds, 0)
                 most += adds if is_sure else max(adds, 0)
                 continue
-            yield _with_counts(verdict, counted)
+            yield _with(verdict, counted, limits)
             if is_sure:
                 return
-        yield _with_counts(self._of_weight(least), counted)
+        yield _with(self._of_weight(least), counted, limits)
         for at_least, verdict in self._thresholds:
             if least < at_least <= most:
-                yield _with_counts(verdict, counted)
+                yield _with(verdict, counted, limits)
 
     def _of_weight(self, weight: int) -> RuleVerdict:
         """Return the verdict where no rule decides: that of the highest threshold reached, or the default."""
@@ -201,19 +220,23 @@ class CompiledRules:
 
     def _decide(self, mask: int) -> RuleVerdict:
         counted: tuple[str, ...] = ()
+        limits: tuple[RuleLimit, ...] = ()
         found: RuleVerdict | None = None
         weight = 0
-        for needed, choice, excluded, choices, counts, adds, verdict in self._rules:
+        for needed, choice, excluded, choices, counts, adds, verdict, limit in self._rules:
             if mask & needed != needed or not mask & choice or mask & excluded:
                 continue
             if choices and not all(mask & each for each in choices):
+                continue
+            if limit is not None and not mask & limit.bit:
+                limits = (*limits, limit)
                 continue
             if counts is None:
                 found = verdict
                 break
             counted = (*counted, counts)
             weight += adds
-        found = _with_counts(self._of_weight(weight) if found is None else found, counted)
+        found = _with(self._of_weight(weight) if found is None else found, counted, limits)
         _evict(self._verdicts)
         self._verdicts[mask] = found
         return found
@@ -236,8 +259,10 @@ class CompiledRules:
         return bits
 
 
-def _with_counts(verdict: RuleVerdict, counted: tuple[str, ...]) -> RuleVerdict:
-    return RuleVerdict(verdict.outcome, verdict.rule, verdict.response, counted) if counted else verdict
+def _with(verdict: RuleVerdict, counted: tuple[str, ...] = (), limits: tuple[RuleLimit, ...] = ()) -> RuleVerdict:
+    if not counted and not limits:
+        return verdict
+    return replace(verdict, counted=counted or verdict.counted, limits=limits)
 
 
 def _strictness(verdict: RuleVerdict) -> int:

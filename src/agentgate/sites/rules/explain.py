@@ -12,6 +12,7 @@ from agentgate.sites.rules.conditions import miss, terms_of
 from agentgate.sites.rules.effective import active_at
 from agentgate.sites.rules.evaluate import CompiledRules, Traits
 from agentgate.sites.rules.patterns.predicates import Predicate
+from agentgate.sites.rules.rate import RATE
 from agentgate.sites.rules.records import RuleSet
 from agentgate.sites.rules.replay_records import SampleFacts, TestReport, TracedRule
 from agentgate.sites.rules.schedule import why_inactive
@@ -75,7 +76,10 @@ def _miss(item: Mapping[str, Any], sample: SampleFacts, reading: _Reading) -> st
         return f"neither the route {sample.route} nor its action is among {', '.join(routes)}"
     seen = ConditionInput(frozenset(sample.labels), sample.scores, reading.holds)
     reasons = (miss(match, seen) for match in matches_of(dict(item)))
-    return next((reason for reason in reasons if reason is not None), None)
+    found = next((reason for reason in reasons if reason is not None), None)
+    return (
+        "every condition holds, but a single request does not exceed its rate" if not found and RATE in item else found
+    )
 
 
 def _matched(item: Mapping[str, Any]) -> str:

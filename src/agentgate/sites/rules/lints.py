@@ -19,6 +19,7 @@ from agentgate.sites.rules.conditions import known_keys, terms_of, unknown_keys
 from agentgate.sites.rules.effective import is_group, managed_groups
 from agentgate.sites.rules.labels import LABELS, is_label
 from agentgate.sites.rules.logic import RuleCondition, find_shared_witness, find_witness, implies, is_dead
+from agentgate.sites.rules.rate import RATE
 from agentgate.sites.rules.records import RuleLint, RuleSet, Witness
 from agentgate.sites.rules.schedule import SCHEDULE_KEYS, is_scheduled, why_inactive
 from agentgate.sites.rules.terms import has_prefix
@@ -31,11 +32,11 @@ MOST_COMPARED = 2_000
 MOST_UNKNOWN = 40
 _OPPOSITE = ({RuleAction.ALLOW, RuleAction.BLOCK}, {RuleAction.ALLOW, RuleAction.DROP})
 _SET_KEYS = ("version", "rules", "default_action", "thresholds")
-_RULE_KEYS = ("name", "routes", "match", "action", "add", "response", "scope_down", "group", *SCHEDULE_KEYS)
+_RULE_KEYS = ("name", "routes", "match", "action", "add", "rate", "response", "scope_down", "group", *SCHEDULE_KEYS)
 _GROUP_KEYS = ("group", "version", "overrides", "scope_down", "name", "action", *SCHEDULE_KEYS)
 _RESPONSE_KEYS = ("status", "message", "retry_after")
 # Keys of a rule that limit it, as conditions do in its match.
-_LIMITS = ("match", "routes", "scope_down", *SCHEDULE_KEYS)
+_LIMITS = ("match", "routes", "scope_down", RATE, *SCHEDULE_KEYS)
 # Unknown keys of rules that are compared with those, and the least resemblance.
 MOST_RESEMBLING, RESEMBLANCE = 200, 0.8
 
@@ -56,8 +57,8 @@ class _Placed(Struct, frozen=True, kw_only=True):
     asked: RuleCondition
     # It can never match.
     dead: bool
-    # It is not always active.
-    scheduled: bool
+    # It is not always active: it has a schedule or a rate.
+    is_at_times: bool
     # A request that it matches, where one is found.
     witness: Witness | UnsetType
 
@@ -144,7 +145,7 @@ def _placed(document: Mapping[str, Any], effective: RuleSet) -> Iterator[_Placed
                 responds="response" in rule,
                 asked=asked,
                 dead=is_dead(asked),
-                scheduled=is_scheduled(rule),
+                is_at_times=is_scheduled(rule) or RATE in rule,
                 witness=optional(find_witness(asked)),
             )
 
@@ -164,7 +165,7 @@ def _unreached(rules: list[_Placed]) -> dict[str, PlacedLint]:
             continue
         # A rule that never matches, is not always active or only counts shadows nothing.
         earlier = (
-            each for each in rules[:index] if not (each.dead or each.scheduled) and each.action != RuleAction.COUNT
+            each for each in rules[:index] if not (each.dead or each.is_at_times) and each.action != RuleAction.COUNT
         )
         shadow = next((each for each in earlier if implies(rule.asked, each.asked)), None)
         if shadow is not None:
@@ -205,7 +206,7 @@ def _redundant(
 
 
 def _contradictory(rules: list[_Placed], unreached: Mapping[str, PlacedLint]) -> Iterator[PlacedLint]:
-    own = [rule for rule in rules if rule.group is None and rule.name not in unreached]
+    own = [rule for rule in rules if rule.group is None and rule.name not in unreached and not rule.is_at_times]
     pairs = ((rule, earlier) for index, rule in enumerate(own) for earlier in own[:index])
     opposite = ((rule, earlier) for rule, earlier in pairs if {rule.action, earlier.action} in _OPPOSITE)
     for rule, earlier in islice(opposite, MOST_COMPARED):

@@ -12,6 +12,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from agentgate.lib.enums import RuleAction, RulesSource
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import Input, Record, SiteKey
+from agentgate.sites.rules.rate import BY
 
 # The range of the column; a backtest reads as many.
 MOST_REVISIONS = 2**31 - 1
@@ -69,6 +70,18 @@ _RULE_SCHEMA = {
         "match": _MATCH_SCHEMA,
         "action": _ACTION,
         "add": {"type": "integer", "description": "Change of the request weight by a `count` rule."},
+        "rate": {
+            "title": "RuleRate",
+            "description": "The rule matches once more requests than `more_than` met its conditions in this time.",
+            "type": "object",
+            "properties": {
+                "by": {"enum": list(BY)},
+                "more_than": {"type": "integer"},
+                "within": {"type": "integer", "description": "Seconds, 1 to 3600."},
+            },
+            "required": ["by", "more_than", "within"],
+            "additionalProperties": False,
+        },
         "routes": _TEXTS,
         **_SCHEDULE,
         "response": {

@@ -21,6 +21,7 @@ from agentgate.lib.limits import (
 from agentgate.lib.records import ACTION_PATTERN
 from agentgate.sites.rules.conditions import present
 from agentgate.sites.rules.effective import canonical_json, group_versions, is_group, managed_groups
+from agentgate.sites.rules.rate import RATE, RATES_PER_SET, check_rate
 from agentgate.sites.rules.request_conditions import count_patterns
 from agentgate.sites.rules.schedule import check_schedule
 from agentgate.sites.rules.text import Path
@@ -77,13 +78,18 @@ def _problems(document: Any, overrides: Mapping[str, str]) -> Iterator[Problem]:
 
 
 def _check_amounts(rules: list[Any]) -> Iterator[Problem]:
-    """Report a set with too many globs or networks to match with each new request."""
+    """Report a set with too many globs, networks or rates to match with each new request."""
     globs = networks = 0
     for item in rules[:RULES_PER_SET]:
         for match in (item.get("match"), item.get("scope_down")) if isinstance(item, dict) else ():
             found = count_patterns(match) if isinstance(match, dict) else (0, 0)
             globs, networks = globs + found[0], networks + found[1]
-    for count, most, what in ((globs, GLOBS_PER_SET, "globs"), (networks, NETWORKS_PER_SET, "networks")):
+    rates = sum(isinstance(item, dict) and RATE in item for item in rules[:RULES_PER_SET])
+    for count, most, what in (
+        (globs, GLOBS_PER_SET, "globs"),
+        (networks, NETWORKS_PER_SET, "networks"),
+        (rates, RATES_PER_SET, "rates"),
+    ):
         if count > most:
             yield Problem(("rules",), f"The rules have {count} {what}; at most {most} are allowed in a set.")
 
@@ -164,7 +170,7 @@ def _check_rule(path: Path, item: Mapping[str, Any], names: dict[str, str]) -> I
     for key in ("match", "scope_down"):
         if key in item:
             yield from _check_match((*path, key), item[key], name)
-    yield from (Problem((*path, key), message, name) for key, message in check_schedule(item))
+    yield from (Problem((*path, key), message, name) for key, message in (*check_schedule(item), *check_rate(item)))
     if "routes" in item:
         yield from _check_routes((*path, "routes"), item["routes"], name)
     if "response" in item:
