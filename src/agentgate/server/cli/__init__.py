@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
+from keyword import iskeyword
 from typing import NamedTuple
 
 import click
@@ -44,6 +45,7 @@ COMMANDS = (
     Subcommand("check-config", "agentgate.server.cli.about", "AGENTGATE_WORKERS=4 agentgate check-config"),
     Subcommand("selftest", "agentgate.server.cli.selftest", "agentgate selftest --json"),
     Subcommand("classify", "agentgate_tools.commands.classify", "agentgate classify /var/log/nginx/access.log --json"),
+    Subcommand("import", "agentgate_tools.commands.importing"),
     Subcommand("backup", "agentgate.server.cli.backup", "agentgate backup /var/backups/agentgate/monday"),
     Subcommand(
         "restore", "agentgate.server.cli.restore", "agentgate restore /var/backups/agentgate/monday --overwrite"
@@ -107,7 +109,8 @@ def command_line(listed: Sequence[Subcommand] = COMMANDS) -> click.Group:
         context_settings={"max_content_width": 100},
     )
     for each in listed:
-        found = getattr(import_module(each.module), each.name.replace("-", "_"))
+        name = each.name.replace("-", "_") + "_" * iskeyword(each.name)
+        found = getattr(import_module(each.module), name)
         if isinstance(found, click.Group):
             # click's own short help of a group ends after 45 characters.
             found.short_help = found.help

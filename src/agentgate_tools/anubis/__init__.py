@@ -1,0 +1,1 @@
+"""Policies of Anubis as rule sets."""
