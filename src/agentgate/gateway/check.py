@@ -110,13 +110,7 @@ class GatewayCheck:
         self._limits = LimitCounter(decider.is_over)
         self.denials = DenialWriter(self._answers, SealedDenials(receipts.keyring))
         self._waiting = WaitingChecks(
-            policy_checker,
-            receipts,
-            event_log,
-            answers=self._answers,
-            denials=self.denials,
-            earn=decider.earn,
-            limits=self._limits,
+            policy_checker, receipts, event_log, answers=self._answers, denials=self.denials, decider=decider
         )
         self._generation = -1
         # The changes of the configuration by this worker, as they were when the snapshot was last refreshed.
@@ -317,7 +311,6 @@ class GatewayCheck:
         elif cached.may_be_suggested and fingerprint.is_nameable:
             who = (fingerprint.observed.user_agent, fingerprint.signatures, visitor.address, visitor.labels)
             self._event_log.suggest(view, RefusedRequest(fingerprint.kind.method, page.target, *who), now_ms)
-        # The event, and the answer.
         duration_us = (perf_counter_ns() - started_ns) // 1000
         correlation = read_correlation(request_id, trace)
         decision_id = self._event_log.record_again(cached.pattern, visitor.number, duration_us, now_ms, correlation)

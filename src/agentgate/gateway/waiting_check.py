@@ -12,7 +12,7 @@ import structlog
 from agentgate.agents.identity import SignedMessage
 from agentgate.agents.policy_checker import AgentPolicyChecker, AgentRuling
 from agentgate.browser_check.tokens.receipts import Claims
-from agentgate.decision.rates.windows import Counted
+from agentgate.decision.decider import Decider
 from agentgate.decision.signals.facts import PartState
 from agentgate.events.records import CounterName
 from agentgate.gateway.agent_requests import GatewayRequestContext, message_of
@@ -57,16 +57,15 @@ class WaitingChecks:
         *,
         answers: Answers,
         denials: DenialWriter,
-        earn: Callable[[Counted, int, int], None],
-        limits: LimitCounter,
+        decider: Decider,
     ) -> None:
         self._policy_checker = policy_checker
         self._receipts = receipts
         self._event_log = event_log
         self._answers = answers
         self._denials = denials
-        self._earn = earn
-        self._limits = limits
+        self._earn = decider.earn
+        self._limits = LimitCounter(decider.is_over)
         # What continues after the answer was due.
         self._late: set[asyncio.Future[Any]] = set()
         self._spending = 0

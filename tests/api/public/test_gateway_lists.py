@@ -25,7 +25,7 @@ def add(gate: Gate, kind: str, value: str, outcome: str, **more: Any) -> str:
 
 
 def rules(gate: Gate, *entries: dict[str, Any], default: str = "allow") -> None:
-    """Give the site rules of its own."""
+    """Replace the rules of the site."""
     path = f"/v1/admin/sites/{gate.site_key}/rules"
     revision = gate.service.operator.get(path).json()["revision"]
     rule_set = {"version": "1", "rules": list(entries), "default_action": default}

@@ -26,7 +26,7 @@ MOST_READ = 2_000
 _PRIME = 2**61 - 1
 
 
-class _Slot(SharedCount, gc=False, kw_only=True):
+class _LimitSlot(SharedCount, gc=False, kw_only=True):
     """The requests of a slot."""
 
     number: int
@@ -37,7 +37,7 @@ class _Counter(Struct, gc=False):
 
     key: int
     limit: RuleLimit
-    slots: list[_Slot]
+    slots: list[_LimitSlot]
     total: int = 0
     # Up to which slot the counts of the others are complete.
     read: int = -1
@@ -49,12 +49,12 @@ class _Counter(Struct, gc=False):
         self.total = sum(slot.own + slot.others for slot in self.slots)
         return self.total
 
-    def slot(self, number: int) -> _Slot:
+    def slot(self, number: int) -> _LimitSlot:
         """Return a slot that is not older than the newest, or one that was not used yet."""
         for slot in reversed(self.slots):
             if slot.number == number:
                 return slot
-        slot = _Slot(key=self.key, number=number)
+        slot = _LimitSlot(key=self.key, number=number)
         self.slots.append(slot)
         self.slots.sort(key=lambda each: each.number)
         return slot
@@ -124,7 +124,7 @@ class RuleLimits:
             found[_smallest(found)] = made
         return made
 
-    def _note(self, counter: _Counter, slot: _Slot, now: int, total: int) -> None:
+    def _note(self, counter: _Counter, slot: _LimitSlot, now: int, total: int) -> None:
         """Let the others know soon, where they may need it."""
         most = counter.limit.more_than
         untold = slot.own - slot.told
@@ -147,7 +147,7 @@ class RuleLimits:
         """Tell the counts of these counters, and take over the others' counts."""
         assert self._shared_cache is not None
         for ttl_ms in {_ttl_of(each.limit) for each in counters}:
-            wanted: list[tuple[_Slot, int, int]] = []
+            wanted: list[tuple[_LimitSlot, int, int]] = []
             same = [each for each in counters if _ttl_of(each.limit) == ttl_ms and each.slots]
             for counter in same:
                 now = counter.slots[-1].number

@@ -21,11 +21,7 @@ K = TypeVar("K")
 def compile_rules(effective: RuleSet) -> CompiledRules:
     """Compile an effective set, in which managed groups and overrides are applied already."""
     bits = _BitAllocator()
-    rules = [
-        _rule(item, terms_of(matches_of(item)), bits)
-        for item in effective.rules
-        if can_match(item) and can_exceed(item)
-    ]
+    rules = [_rule(item, terms_of(matches_of(item)), bits) for item in effective.rules if can_match(item)]
     found = [] if isinstance(effective.thresholds, UnsetType) else effective.thresholds
     thresholds = sorted((each.at_least, Outcome(each.action)) for each in found)
     return CompiledRules(
@@ -40,7 +36,7 @@ def matches_of(item: dict[str, Any]) -> tuple[dict[str, Any], ...]:
 
 def can_match(item: dict[str, Any]) -> bool:
     """Return whether the matches of a rule have known conditions only; otherwise the rule matches nothing."""
-    return not any(map(unknown_keys, matches_of(item)))
+    return can_exceed(item) and not any(map(unknown_keys, matches_of(item)))
 
 
 def starts_of(routes: Iterable[str]) -> tuple[str, ...]:
