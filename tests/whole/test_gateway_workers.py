@@ -215,3 +215,26 @@ def test_parts_without_a_page_are_few_over_all_workers_and_a_page_pays_at_each(t
     # Each worker allows as many.
     assert FREE_PARTS_PER_MINUTE <= without.count(204) <= 2 * FREE_PARTS_PER_MINUTE
     assert (page, set(with_page)) == ([204], {204})
+
+
+RATE_RULE = {
+    "name": "slow",
+    "match": {"paths": ["/slow"]},
+    "action": "block",
+    "rate": {"by": "visitor", "more_than": 100, "within": 300},
+}
+
+
+def test_the_rate_of_a_rule_holds_for_all_workers_together(servers: Servers) -> None:
+    site = Site(servers, "site_slow", [])
+    rule_set = {"version": "1", "rules": [RATE_RULE], "default_action": "allow"}
+    servers.call("PUT", f"{site.path}/rules", 200, {"ruleSet": rule_set, "revision": 0})
+    site.wait_until(lambda answer: _said(answer) == (204, "allowed"))
+    headers = site._headers | {"X-Original-URL": "https://shop.example/slow", "X-Original-Address": "203.0.113.99"}
+    started_s, statuses = time.monotonic(), []
+    for number, gate in enumerate(itertools.islice(itertools.cycle(servers.gates), 150)):
+        time.sleep(max(0.0, started_s + number * 0.08 - time.monotonic()))
+        statuses.append(gate.call("GET", "/v1/gateway/check", **headers).status)
+
+    assert 100 <= statuses.count(204) <= 105
+    assert set(statuses) == {204, 403}

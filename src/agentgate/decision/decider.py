@@ -34,7 +34,7 @@ class Decider:
         self.has_room = rates.has_room
         self.earn = rates.earn
         # A request that met a rule with a rate.
-        self.is_over = (rule_limits or RuleLimits()).is_over
+        self.is_over = (RuleLimits() if rule_limits is None else rule_limits).is_over
         self.visitors = visitors
 
     def count(self, site: SiteView, visitor: int, address: str, now_ms: int) -> Rates:

@@ -4,10 +4,11 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from agentgate.decision.rates.windows import Counted, network_of
+from agentgate.decision.rates.windows import Counted
 from agentgate.gateway.pending_check import DecidedCheck, PendingCheck
 from agentgate.gateway.ruling import PROVEN
 from agentgate.gateway.visitors import Visitor
+from agentgate.http.address import subnet_of
 from agentgate.lib.enums import AgentVerdict
 from agentgate.sites.rules.rate import RuleLimit
 
@@ -42,10 +43,10 @@ def _client_of(by: str, check: DecidedCheck, visitor: Visitor, counted: Counted)
     What a client can omit falls back to what it cannot: the clearance to the address, the ASN to the network.
     """
     if by == "network":
-        return network_of(visitor.address)
+        return subnet_of(visitor.address)
     if by == "asn":
         asn = next((label for label in visitor.labels if label.startswith(_ASN)), None)
-        return asn or network_of(visitor.address)
+        return asn or subnet_of(visitor.address)
     if by == "agent":
         return _agent_of(check)
     if by == "clearance" and counted.clearance_id:
