@@ -1,5 +1,6 @@
 """Feeds that a page links: exact targets of its own origin, with their query, as `feeds` of a site takes them."""
 
+import contextlib
 from html.parser import HTMLParser
 from urllib.parse import urljoin, urlsplit
 
@@ -11,7 +12,9 @@ FEED_TYPES = frozenset(("application/rss+xml", "application/atom+xml", "applicat
 def feeds_of(url: str, page: bytes) -> list[str]:
     """Return the feeds of a page at an address that a site can declare: each once, in the order of the page."""
     reader = _LinkReader()
-    reader.feed(page.decode("utf-8", "replace"))
+    # Python before 3.13.6 raises this for declarations such as `<![<`.
+    with contextlib.suppress(AssertionError):
+        reader.feed(page.decode("utf-8", "replace"))
     own = urlsplit(url)
     found = []
     for link in reader.links:

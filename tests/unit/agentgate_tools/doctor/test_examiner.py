@@ -66,7 +66,8 @@ LINKED = ("/news.xml", "?feed=rss2", "//evil.example/feed", "http://10.0.0.1/fee
 async def test_only_declarable_feeds_of_the_served_front_page_are_returned(
     site: Receiver, status: int, linked: list[str]
 ) -> None:
-    page = "".join(LINK.format(each) for each in LINKED).encode()
+    # The declaration at the end is one that Python's parser does not accept.
+    page = ("".join(LINK.format(each) for each in LINKED) + "<![<").encode()
     site.answer = lambda _request: Answering(status=status, body=page, headers=(("content-type", "text/html"),))
 
     assert (await seen(site.url(path=""))).linked == linked
