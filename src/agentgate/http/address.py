@@ -1,4 +1,4 @@
-"""The client's address: the peer's, or what a trusted proxy says. Anything else a client could make up."""
+"""The client's address: the peer's, or the one that a trusted proxy sends. A client could forge any other."""
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
@@ -101,9 +101,9 @@ def subnet_of(address: str) -> str:
 
 
 def address_id(keyring: Keyring, scope: str, address: str) -> str:
-    """Return the pseudonym of an address: the same for the same source in one scope, and nothing that leads back.
+    """Return the pseudonym of an address: equal for one source in one scope, and not reversible.
 
-    Between scopes it differs: who is in two accounts cannot tell that the same person came to both.
+    Scopes have different pseudonyms, so two accounts cannot find that they have the same visitor.
     """
     return keyring.mac("visitor", b"address", scope.encode(), source_of(address).encode())[:8].hex()
 

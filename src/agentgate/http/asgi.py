@@ -1,4 +1,4 @@
-"""One request, from ASGI scope to answer: match, guard, decode, scope, handle, encode, tell the observer."""
+"""One request, from ASGI scope to response: match, guard, decode, scope, handle, encode, notify the observer."""
 
 import asyncio
 import time
@@ -47,7 +47,7 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 Scope = Mapping[str, Any]
 
 
-# Larger bodies are decoded in a thread: 2 MiB take a fifth of a second.
+# Larger bodies are decoded in a thread: 2 MiB take 200 ms.
 DECODED_AT_ONCE_BYTES = 32 * 1024
 
 
@@ -155,7 +155,7 @@ class HttpApp:
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Serve one request."""
         assert scope["type"] == "http"
         started = time.perf_counter()
         request = self._request(scope)
@@ -170,7 +170,7 @@ class HttpApp:
             pseudonym=self._client_address.pseudonym,
         )
         surface = self._surface(match, request.path)
-        # Logged for a request that was canceled before it had an answer.
+        # Logged for a request that was canceled before its response.
         reply: HttpAnswer | None = None
         code: str | None = "cancelled"
         failure: BaseException | None = None
@@ -185,7 +185,7 @@ class HttpApp:
                     surface=surface.name,
                     method=request.method,
                     route=call.route or "(unknown)",
-                    # 499, as nginx logs a client that closed the connection before the answer.
+                    # 499, as nginx logs a client that closed the connection before the response.
                     status=reply.status if reply is not None else 499,
                     code=code,
                     duration_s=time.perf_counter() - started,
@@ -223,7 +223,7 @@ class HttpApp:
 
     def _surface(self, match: RouteMatch[BoundEndpoint] | None, path: str) -> Surface:
         if match is not None and match.target is None:
-            # The path exists with other methods: the surface that has them answers.
+            # The path exists with other methods: the surface with these methods sends the response.
             match = self._routes.find(match.methods[0], path)
         return match.target.surface if match and match.target else self._surfaces[0]
 
@@ -246,7 +246,7 @@ class HttpApp:
         )
 
     def _check_host(self, request: Request) -> None:
-        # A page on the web can make an operator's browser talk to a loopback listener under a name of its own choice.
+        # A page on the web can make an operator's browser send requests to a loopback listener under any name.
         if self._reach.allowed_hosts is None:
             return
         host = (request.header("host") or "").lower()
@@ -295,7 +295,7 @@ def _internal_error(call: Call) -> HttpAnswer:
 
 
 def _is_of_plain_page(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    # A browser would drop a Secure cookie there, and nobody could sign in.
+    # A browser would drop a Secure cookie there, so sign-in would fail.
     return any(name == b"origin" and value.startswith(b"http://") for name, value in headers)
 
 

@@ -1,6 +1,6 @@
-"""The one reader of secrets in headers: `Authorization: Bearer`, or for a site's server a header of its own.
+"""The one reader of secrets in headers: `Authorization: Bearer`, or a separate header for a site's server.
 
-The site server's own header goes before `Authorization`, which may be the visitor's. Secrets are not verified here.
+The site server's header precedes `Authorization`, which may be the visitor's. Secrets are not verified here.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
-"""Answers compressed with gzip, for surfaces that say so.
+"""Responses compressed with gzip, for surfaces that enable it.
 
-An attacker who makes a browser send requests, chooses a part of the answer and sees its length can guess a secret in it
-(BREACH). So only answers to GET are compressed, and none of a route that declares secrets.
+An attacker who makes a browser send requests, controls a part of the response and sees its length can guess a secret in
+it (BREACH). So only responses to GET are compressed, and none of a route that declares secrets.
 """
 
 import asyncio
@@ -14,11 +14,11 @@ from agentgate.http.call import Call
 from agentgate.http.endpoint import Endpoint
 from agentgate.http.replies import HttpAnswer
 
-# Smaller answers fit into one packet anyway.
+# Smaller responses fit into one packet anyway.
 LEAST_BYTES = 1_024
 LEVEL = 5
 GZIP_FORMAT = 16 + zlib.MAX_WBITS
-# Compressing a larger answer would block the event loop for too long.
+# Compressing a larger response would block the event loop for too long.
 INLINE_BYTES = 64 * 1024
 
 _ACCEPTS_GZIP = re.compile(
@@ -27,7 +27,7 @@ _ACCEPTS_GZIP = re.compile(
 
 
 async def compress(reply: HttpAnswer, call: Call, endpoint: Endpoint) -> HttpAnswer:
-    """Return the answer compressed if the client accepts gzip and it is safe, else unchanged."""
+    """Return the response compressed if the client accepts gzip and it is safe, else unchanged."""
     if call.request.method not in {"GET", "HEAD"} or endpoint.holds_secret:
         return reply
     if reply.parts is None and len(reply.body) < LEAST_BYTES:

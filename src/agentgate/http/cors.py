@@ -1,6 +1,6 @@
-"""Cross-origin resource sharing: headers that let pages of other origins read an answer.
+"""Cross-origin resource sharing: headers that let pages of other origins read a response.
 
-No answer with these headers carries credentials: the routes that send them read no cookie.
+Responses with these headers need no credentials: their routes read no cookie.
 """
 
 import re
@@ -9,7 +9,7 @@ from agentgate.http.request import Request
 
 Headers = tuple[tuple[str, str], ...]
 
-# For answers that are the same for everybody.
+# For responses that are equal for all clients.
 OPEN_TO_ALL: Headers = (("access-control-allow-origin", "*"), ("cross-origin-resource-policy", "cross-origin"))
 # Longer than this, Chromium asks again anyway.
 PREFLIGHT_MAX_AGE_S = 7_200
@@ -18,9 +18,9 @@ _ORIGIN = re.compile(r"(?:[a-z][a-z0-9+.-]*://[A-Za-z0-9._~%:\[\]-]{1,255}|null)
 
 
 def cors_headers(request: Request) -> Headers:
-    """Return the headers that let the page which asked read the answer, a refusal included.
+    """Return the headers that let the requesting page read the response, including errors.
 
-    Which origins are served is the handler's to say.
+    The handler decides which origins are allowed.
     """
     vary = ("vary", "Origin")
     origin = request.header("origin")
@@ -35,7 +35,7 @@ def cors_headers(request: Request) -> Headers:
 
 
 def preflight_headers(methods: tuple[str, ...]) -> Headers:
-    """Return the answer headers of a preflight request."""
+    """Return the response headers of a preflight request."""
     return (
         ("access-control-allow-methods", ", ".join(methods)),
         ("access-control-allow-headers", "Content-Type"),

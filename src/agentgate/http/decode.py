@@ -34,7 +34,7 @@ class Disconnected(Exception):  # noqa: N818 - says what happened
 
 
 async def read_body(receive: Receive, *, declared: str | None, limit: int, too_large: str) -> bytes:
-    """Read a request's body, refusing one over the limit before it is in memory."""
+    """Read a request's body; reject one over the limit before it is in memory."""
     if declared is not None and int(declared) > limit:
         raise _too_large(limit, too_large)
     body = bytearray()
@@ -60,7 +60,7 @@ class BodyDecoder:
         self._decoder = json_decoder(kind)
 
     def decode(self, body: bytes) -> Any:
-        """Return the typed input, or refuse with the surface's code."""
+        """Return the typed input, or reject it with the surface's code."""
         try:
             decoded = self._decoder.decode(body)
             if self._texts_only and _has_each_once(decoded, body):
@@ -80,7 +80,7 @@ class BodyDecoder:
         return decoded
 
     def _other_version(self, body: bytes) -> Refused | None:
-        """Return the refusal of a body that names another version of the format; None otherwise."""
+        """Return the error for a body with another version of the format; None otherwise."""
         if self._kind.shape_version is None:
             return None
         name, known, code = self._kind.shape_version
@@ -109,7 +109,7 @@ class BodyDecoder:
 
 
 def decode_query(kind: type[Query] | None, parameters: Mapping[str, str]) -> Query | None:
-    """Return the typed query, or refuse with the code that belongs to the parameter."""
+    """Return the typed query, or reject it with the code of the parameter."""
     known = kind.__struct_encode_fields__ if kind else ()
     for name in parameters:
         if name not in known:
@@ -177,7 +177,7 @@ def _too_large(limit: int, code: str) -> Refused:
     return Refused(code, f"The body is too large. Send at most {limit // 1024} KiB.")
 
 
-# A body that is too large is read up to here and dropped, so that a proxy that is still sending gets the answer.
+# A body that is too large is read up to here and dropped, so that a proxy that is still sending gets the response.
 MOST_DISCARDED_BYTES = 1024 * 1024
 
 

@@ -19,33 +19,35 @@ Guard = Callable[..., Awaitable[Call]]
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """One route: method, path, handler, guard and answers."""
+    """One route: method, path, handler, guard and responses."""
 
     method: str
     path: str
     handler: Handler
-    # Identifies the caller or refuses: authentication, CSRF, state of account and user, permission, in this order.
+    # Identifies the caller or rejects the request: authentication, CSRF, state of account and user, permission, in this
+    # order.
     guard: Guard
-    # Finds the object in the path that the caller may see; refuses others like unknown ones. Runs after decoding.
+    # Finds the object in the path; objects that the caller may not see are rejected like unknown ones. Runs after
+    # decoding.
     scope: Guard | None = None
     status: int = 200
-    # Error codes of this row, beyond those of its guard, body, query and scope.
+    # Error codes of this row, besides the codes of its guard, body, query and scope.
     refuses: tuple[str, ...] = ()
     body_limit: int = limits.BODY_BYTES
     media_type: str = JSON
-    # Any query is accepted: it is for the reader of the answer, such as a script that reads its own address.
+    # Any query is accepted: it is for the reader of the response, such as a script that reads its own address.
     any_query: bool = False
-    # Requests with a method of no other row of this path are answered too.
+    # Also serves requests with a method that no other row of this path has.
     any_method: bool = False
-    # The answer holds a secret beside text that callers choose, so it is never compressed (BREACH).
+    # The response contains a secret and text from callers, so it is never compressed (BREACH).
     holds_secret: bool = False
     # The group in the OpenAPI document, where it is not the handler's concept.
     tag: str | None = None
     # Description of a success.
     success: str = "Done"
-    # Bodies of further statuses that are not refusals.
+    # Bodies of further statuses that are not errors.
     other_replies: dict[int, type] = field(default_factory=dict)
-    # Media types of text answers, with descriptions.
+    # Media types of text responses, with descriptions.
     texts: dict[str, str] = field(default_factory=dict)
     # Pages with other statuses than a success, with descriptions.
     other_pages: dict[int, str] = field(default_factory=dict)
@@ -71,8 +73,8 @@ class HandlerSignature:
     reply: Any
     # The handler also takes the raw body as `content`: a signature may cover it.
     takes_content: bool
-    # Parameter name -> the type whose instance `server/application.py` hands in. `stores` are those of a transaction: a
-    # handler that takes them is one unit of work.
+    # Parameter name -> the type of the instance from `server/application.py`. `stores` belong to a transaction: a
+    # handler with this parameter is one unit of work.
     dependencies: dict[str, Any]
 
 

@@ -83,7 +83,7 @@ def document(*surfaces: Surface, version: str) -> dict[str, Any]:
 
 
 def refusals(row: Endpoint, shape: HandlerSignature, surface: Surface) -> list[str]:
-    """Return every code that a row may refuse with, in the order of its surface's table."""
+    """Return every error code of a row, in the order of its surface's table."""
     codes = {*declared_errors(row.guard).refuses, *declared_errors(row.scope).refuses, *row.refuses}
     if surface.wrong_query is not None:
         codes.add(surface.wrong_query)
@@ -123,7 +123,7 @@ class _Schemas:
 
 
 def _named_apart(schema: Any, named: dict[str, Any]) -> Any:
-    """Put schemas that have a title of their own into `named`, and references in their places."""
+    """Move schemas that have a title into `named`, and put references in their positions."""
     if isinstance(schema, list):
         return [_named_apart(item, named) for item in schema]
     if not isinstance(schema, dict):
@@ -200,7 +200,7 @@ def _responses(row: Endpoint, shape: HandlerSignature, surface: Surface, schemas
     if is_record(shape.reply):
         responses[str(row.status)]["content"] = {row.media_type: {"schema": schemas.reference(shape.reply)}}
     elif shape.reply is not None:
-        # A page, a script, a table: text, whatever is in it. JSON that no record describes is a document of its own.
+        # A page, a script, a table: any text. JSON without a record is described by its own document.
         kind_of_text = "object" if row.media_type == JSON else "string"
         texts = row.texts or {row.media_type: ""}
         responses[str(row.status)]["content"] = {
@@ -222,7 +222,7 @@ def _responses(row: Endpoint, shape: HandlerSignature, surface: Surface, schemas
         by_status[surface.errors.lookup(code).status].append(code)
     for status, codes in sorted(by_status.items()):
         listed = ", ".join([*(f"`{code}`" for code in codes), *filter(None, [row.other_pages.get(status)])])
-        # A surface may refuse with the status of a success.
+        # A surface may send errors with the status of a success.
         earlier = responses.get(str(status), {}).get("content", {}) if status == row.status else {}
         responses[str(status)] = {
             "description": f"{row.success}, or an error: {listed}" if status == row.status else listed,
@@ -258,7 +258,7 @@ def _query_parameters(shape: HandlerSignature) -> Iterable[dict[str, Any]]:
     _, components = msgspec.json.schema_components([shape.query], schema_hook=_extra_schema)
     schema = _in_json_dialect(components[shape.query.__name__])
     for name, described in schema["properties"].items():
-        # An enumeration is written out: a query is no component that a reference could lead to.
+        # An enumeration is written out: a query cannot be referenced as a component.
         found = components.get(described.get("$ref", "").rpartition("/")[2])
         field = {"enum": found["enum"]} if found else described
         parameter = {"name": name, "in": "query", "required": name in schema.get("required", ()), "schema": field}

@@ -10,7 +10,7 @@ _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://([^/?#@\\\s]+)\Z", re.ASCII | re.IGNO
 
 
 def check_same_origin(request: Request) -> None:
-    """Refuse requests of another site's page. Clients that are not browsers send no origin and pass."""
+    """Reject requests of another site's page. Clients that are not browsers send no origin and pass."""
     site = request.header("sec-fetch-site")
     if site is not None:
         if site not in {"same-origin", "none"}:
@@ -26,9 +26,10 @@ def check_same_origin(request: Request) -> None:
 
 
 def check_browser_origin(request: Request) -> None:
-    """Refuse a form unless the browser says that it comes from a page of ours.
+    """Reject a form unless the browser proves that it comes from a page of this origin.
 
-    A form needs no permission to be sent to another site, so silence is not enough. Every browser says one of both.
+    A form needs no permission to be sent to another site, so a missing header is not enough. Every browser sends one of
+    the two.
     """
     if request.header("sec-fetch-site") is None and request.header("origin") is None:
         raise Refused("cross_origin", "A form must come from a page of this service: its Origin is missing.")

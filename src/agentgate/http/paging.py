@@ -9,7 +9,7 @@ from agentgate.http.replies import Reply
 from agentgate.lib.cursors import Cursors, Position
 
 B = TypeVar("B")
-# Items between which other requests are answered.
+# Other requests run after so many items.
 PAGE = 250
 
 # Reads so many items behind a position; returns the position of the last one if more follow.

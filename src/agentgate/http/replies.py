@@ -1,4 +1,4 @@
-"""Replies: what a handler may return beside a plain record, and how refusals look."""
+"""Replies: the results of a handler besides a plain record, and the form of errors."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
@@ -26,7 +26,7 @@ SECURITY_HEADERS = (
 # For a year, and without subdomains, which may belong to others.
 STRICT_TRANSPORT = (b"strict-transport-security", b"max-age=31536000")
 
-# A refusal's code and message -> its body.
+# An error's code and message -> its body.
 RefusalWriter = Callable[[str, str], Any]
 
 
@@ -39,7 +39,7 @@ class ErrorBody(Record, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Reply(Generic[T]):
-    """An answer with headers of its own. `Reply[Site]` in a handler's signature declares the body's type.
+    """A response with additional headers. `Reply[Site]` in a handler's signature declares the body's type.
 
     `rest` has further pages of the body's list `items`: the response is sent page by page.
     """
@@ -52,7 +52,7 @@ class Reply(Generic[T]):
 
 @dataclass(frozen=True)
 class Text:
-    """An answer that is not JSON."""
+    """A response that is not JSON."""
 
     content: bytes
     media_type: str
@@ -60,7 +60,7 @@ class Text:
 
 @dataclass(frozen=True)
 class HttpAnswer:
-    """An encoded answer: status, headers, bytes; or parts of the body that follow each other, as `parts`."""
+    """An encoded response: status, headers, bytes; or parts of the body that follow each other, as `parts`."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
@@ -83,7 +83,7 @@ def answer(status: int, body: Any, *, headers: tuple[tuple[str, str], ...] = ())
 
 
 async def answer_in_slices(status: int, result: Any) -> HttpAnswer:
-    """Encode a handler's result; its long lists in a thread, so that other requests continue meanwhile.
+    """Encode a handler's result; its long lists in a thread, so that other requests continue.
 
     These lists belong to the response and are empty afterwards. Responses share tuples only.
     """
@@ -130,9 +130,9 @@ def refusal(
     *,
     write: RefusalWriter | None = None,
 ) -> HttpAnswer:
-    """Turn a refusal into the surface's own status and body.
+    """Turn an error into the surface's own status and body.
 
-    Every refusal of the surface has `fields`; `write` makes the whole body in another service's format.
+    Every error of the surface has `fields`; `write` makes the whole body in another service's format.
     """
     row = table.lookup(refused.code)
     headers = dict(refused.headers)

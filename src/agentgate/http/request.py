@@ -12,7 +12,7 @@ _COOKIE_VALUE = re.compile(rb"[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*\Z")
 
 
 class Request:
-    """The head of a request. The body is read later, once the caller is known."""
+    """The method, target and headers of a request. The body is read later, once the caller is known."""
 
     __slots__ = ("_first", "address", "headers", "method", "path", "query_string", "secure")
 
@@ -29,7 +29,7 @@ class Request:
         self._first: dict[bytes, bytes] | None = None
 
     def header(self, name: str) -> str | None:
-        """Return a header's value, or None. The protocol class refused duplicates of headers that decide anything."""
+        """Return a header's value, or None. The protocol class rejects duplicates of headers that decide anything."""
         if self._first is None:
             self._first = dict(reversed(self.headers))
         value = self._first.get(_field_name(name))
@@ -53,7 +53,7 @@ class Request:
         return value.decode("ascii") if _COOKIE_VALUE.match(value) else None
 
     def query(self) -> dict[str, str]:
-        """Return the parameters behind the `?`; refuse one that is there twice, or that is not UTF-8."""
+        """Return the parameters behind the `?`; reject a duplicate, or one that is not UTF-8."""
         parameters: dict[str, str] = {}
         if not self.query_string:
             return parameters

@@ -1,7 +1,7 @@
-"""Judges a parsed request head: pure functions that return None or a refusal.
+"""Inspects parsed request headers: pure functions that return None or an error.
 
-Reading bytes, counting them while they arrive and answering are in `connection/protocol.py`.
-Each rule closes a way to request smuggling: two programs on one connection that read the same bytes differently.
+`connection/protocol.py` reads bytes, counts them while they arrive, and responds. Each rule closes a way to request
+smuggling: two programs on one connection that read the same bytes differently.
 """
 
 import ipaddress
@@ -12,19 +12,19 @@ from msgspec import Struct
 # Names in lower case, in the order of arrival.
 Fields = Mapping[bytes, bytes]
 
-# A check has 32 KiB of a visitor's headers beside those of the adapter, which repeat the visitor's target.
+# A check has 32 KiB of a visitor's headers besides the adapter's headers, which repeat the visitor's target.
 MAX_TARGET_BYTES = 33 * 1024
 MAX_HEADERS = 128
 MAX_HEADER_BYTES = 40 * 1024
-# Bytes of each header beside its name and value: the colon, the space and the line end.
+# Bytes of each header besides its name and value: the colon, the space and the line end.
 HEADER_OVERHEAD_BYTES = 4
 MAX_CONTENT_LENGTH_DIGITS = 19
 
 # Probes of load balancers still speak HTTP/1.0, which has no Host (RFC 9112 3.2 demands one of HTTP/1.1 alone).
 HOSTLESS = frozenset({b"/healthz"})
 METHODS = frozenset({b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS"})
-# Requests with the headers of any visitor, of which the handler judges the names, the host and what came twice. Their
-# answer is a decision: a proxy could take a refusal of the guard for a failed check.
+# Requests with the headers of any visitor: the handler inspects the names, the host and duplicates. Its response is a
+# decision; a proxy could read an error of the guard as a failed check.
 DESCRIBED = (b"/v1/gateway/check?respond=", b"/v1/gateway/denied?", b"/.agentgate/")
 # A check whose denial is followed by a second step.
 FIRST_STEP = b"/v1/gateway/check?respond=denial"
@@ -48,7 +48,7 @@ SINGLE_HEADERS = frozenset(
 )
 _FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 SINGLE_PREFIX = b"x-original-"
-# The gateway answers these by itself when they come twice: joined, they are no method, no URL and no address.
+# The gateway itself responds if these are duplicated: joined, they are not a valid method, URL or address.
 READ_BY_GATEWAY = frozenset({b"x-original-method", b"x-original-url", b"x-original-address"})
 # CGI-like programs read `_` as `-`, so `x_original_uri` would arrive as a header that only an adapter may set.
 TRUSTED_PREFIXES = (SINGLE_PREFIX, b"x-service-", b"x-forwarded-")
@@ -75,7 +75,7 @@ _MAX_HOST_BYTES = 254
 
 
 class RequestRefusal(Struct, frozen=True):
-    """Why a request is not run: the status of the answer and a short plain code."""
+    """The reason why a request is not run: the status of the response and a short plain code."""
 
     status: int
     code: str
@@ -114,7 +114,7 @@ def judge_head(
 
 
 def judge_target(target: bytes) -> RequestRefusal | None:
-    """Allow the origin form only. The absolute form and the others name a host beside the Host header."""
+    """Allow the origin form only. The absolute form and the others contain a host besides the Host header."""
     if len(target) > MAX_TARGET_BYTES:
         return TARGET_TOO_LONG
     if target[:1] != b"/":

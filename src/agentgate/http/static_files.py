@@ -18,7 +18,7 @@ CACHED = "public, max-age=300"
 # A smaller file fits into one packet anyway.
 LEAST_COMPRESSED_BYTES = 512
 
-# Not those of the machine, which Python would read from its files at every start.
+# Not the media types of the machine, which Python would read from its files at every start.
 MEDIA_TYPES = {
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
@@ -41,7 +41,7 @@ class StaticFiles:
 
     def __init__(self, folder: Traversable) -> None:
         self._folder = folder
-        # One by one: to compress all of them takes a fifth of a second, in which no check would be answered.
+        # One by one: compressing all of them takes 200 ms and would delay checks.
         self._read: dict[str, StaticFile] = {}
 
     @cached_property
@@ -71,7 +71,7 @@ def serve_found(call: Call, found: StaticFile | None) -> Reply[Text | None]:
 def serve_file(
     call: Call, found: StaticFile, more: tuple[tuple[str, str], ...] = (), *, cached: str = CACHED
 ) -> Reply[Text | None]:
-    """Answer with a file, compressed if the client accepts that; with 304 if the client has it already."""
+    """Send a file, compressed if the client accepts that; 304 if the client has it already."""
     headers = (
         ("cache-control", cached),
         ("etag", found.etag),

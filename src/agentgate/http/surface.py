@@ -12,7 +12,7 @@ from agentgate.lib.errors import ErrorTable
 
 
 async def anyone(call: Call) -> Call:
-    """Let everybody in."""
+    """Accept every caller."""
     return call
 
 
@@ -25,7 +25,7 @@ class Surface:
     prefix: str
     errors: ErrorTable
     table: "tuple[RowMaker, ...]"
-    # The guard of rows that name none of their own.
+    # The guard of rows that have no guard.
     guard: Guard = anyone
     # Path of the rows, when not below the prefix.
     below: str | None = None
@@ -33,23 +33,23 @@ class Surface:
     malformed: str = "invalid_request"
     too_large: str = "invalid_request"
     unavailable: str = "store_unavailable"
-    # A cross-site form cannot send this media type without asking first, so demanding it keeps forms out.
+    # A cross-site form cannot send this media type without a preflight request, so requiring it blocks forms.
     json_only: bool = True
     # The code of an invalid query, where the table has none of the codes of lists.
     wrong_query: str | None = None
-    # Whether pages of other origins may read the answers, refusals included.
+    # Whether pages of other origins may read the responses, including errors.
     cors: bool = False
-    # Fields that every refusal carries, and the record that describes its body.
+    # Fields of every error, and the record that describes its body.
     refusal_fields: Mapping[str, Any] = field(default_factory=dict)
-    # None where refusals are HTML pages.
+    # None if errors are HTML pages.
     refusal_record: type | None = ErrorBody
-    # Writes the body of a refusal: another vendor's record, or a page.
+    # Writes the body of an error: another vendor's record, or a page.
     write_refusal: RefusalWriter | None = None
     # The body may also be an HTML form.
     forms: bool = False
-    # Whether long answers to GET are compressed for clients that accept it.
+    # Whether long responses to GET are compressed for clients that accept it.
     compressed: bool = False
-    # The OpenAPI document that describes it, when not one of its own name: other surfaces may share it.
+    # The OpenAPI document that describes it, if not the document of its own name: other surfaces may share it.
     document: str | None = None
 
     @property

@@ -1,6 +1,6 @@
-"""Runs an ASGI application as a hot function, for requests that are whole when they get here.
+"""Runs an ASGI application as a fast function, for requests that have arrived completely.
 
-What is answered is the same bytes as on the cold way; what is saved is everything between application and socket.
+The bytes of the response are the same as on the ASGI path. The layers between application and socket are saved.
 """
 
 from typing import Any
@@ -9,14 +9,14 @@ from agentgate.http.connection.fast_functions import FAILED, HotReply, HotReques
 
 
 class Direct:
-    """A hot function over an application that sends its answer in one piece, as ours does."""
+    """A fast function over an application that sends its response in one piece, as this one does."""
 
     def __init__(self, app: Any, *, scheme: str = "http") -> None:
         self._app = app
         self._scheme = scheme
 
     async def __call__(self, request: HotRequest) -> HotReply:
-        """Return the application's answer."""
+        """Return the application's response."""
         exchange = _Exchange(request.body)
         scope = {
             "type": "http",
@@ -32,7 +32,7 @@ class Direct:
 
 
 class _Exchange:
-    """One body in, one answer out."""
+    """One body in, one response out."""
 
     __slots__ = ("_answer", "_body", "_content")
 

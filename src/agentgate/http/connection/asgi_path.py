@@ -24,7 +24,7 @@ class RequestHead(HotRequest, frozen=True, gc=False, kw_only=True):
 
 
 class AnswerTransport:
-    """What a cycle writes to. uvicorn's own transport would be closed while the client still sends its body."""
+    """The transport of a cycle. uvicorn's own transport would be closed while the client still sends its body."""
 
     __slots__ = ("close", "is_closing", "write")
 
@@ -33,17 +33,18 @@ class AnswerTransport:
 
 
 class RequestCycle(RequestResponseCycle):
-    """uvicorn's cycle, which closes the connection where nobody could say what comes next on it."""
+    """uvicorn's cycle, which closes the connection if the start of the next request is unknown."""
 
     async def send(self, message: ASGISendEvent) -> None:
-        """Write a part of the answer."""
+        """Write a part of the response."""
         if self.waiting_for_100_continue and self.more_body:
-            # Whether the body comes after such an answer is up to the client, so the next request could be anywhere.
+            # The client decides whether it sends the body after such a response, so the start of the next request is
+            # unknown.
             self.keep_alive = False
         await super().send(message)
 
     async def send_500_response(self) -> None:
-        """Answer a request that failed, or that was canceled at the end of the drain time."""
+        """Respond to a request that failed, or that was canceled at the end of the drain time."""
         self.keep_alive = False
         task = asyncio.current_task()
         reply = CANCELED if task is not None and task.cancelling() else FAILED
@@ -53,7 +54,7 @@ class RequestCycle(RequestResponseCycle):
 
 
 def new_cycle(head: RequestHead, connection: HttpToolsProtocol, *, close: Callable[[], None]) -> RequestResponseCycle:
-    """Return a cycle that is ready to run an application for this request; it calls `close` behind a last answer."""
+    """Return a cycle that is ready to run an application for this request; it calls `close` after a last response."""
     # `path` stays as it was sent. Decoding it here would make `/v1%2fadmin` and `/v1/admin` the same path.
     connection.scope = {
         "type": "http",
@@ -86,12 +87,12 @@ def new_cycle(head: RequestHead, connection: HttpToolsProtocol, *, close: Callab
 
 
 def disconnect(cycle: RequestResponseCycle) -> None:
-    """Tell the application that nobody listens; what it still sends goes nowhere."""
+    """Notify the application that the client is gone; further output is discarded."""
     if not cycle.response_complete:
         cycle.disconnected = True
     cycle.message_event.set()
 
 
 def _expects_continue(head: RequestHead) -> bool:
-    # An HTTP/1.0 client does not know interim answers (RFC 9110 10.1.1).
+    # An HTTP/1.0 client does not know interim responses (RFC 9110 10.1.1).
     return head.version == "1.1" and head.headers.get(b"expect", b"").lower() == b"100-continue"

@@ -1,6 +1,6 @@
-"""How long a connection may stay, and how long its client may take: deadlines, stalled writing, room for connections.
+"""Deadlines of a connection and of its client, stalled writing, and the number of connections.
 
-What comes over it is read and answered in `protocol.py`.
+Requests are read and handled in `protocol.py`.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ LOOKED_UP_EVERY_S = 0.1
 
 
 class TimedConnection(HttpToolsProtocol):
-    """A connection that ends when its client had its time. At most one of its requests runs; the others wait."""
+    """A connection with a deadline. At most one of its requests runs; the others are queued."""
 
     # Read several times for each request. In the dictionary of uvicorn's class there would be too many for fast access.
     __slots__ = (
@@ -57,16 +57,16 @@ class TimedConnection(HttpToolsProtocol):
         self._is_draining = server_state.is_draining
         self._is_busy = False
         self._waiting: deque[Callable[[], None]] = deque()
-        # What arrived and was not looked at yet.
+        # Data that arrived and is not parsed yet.
         self._deferred_data = b""
 
     @abstractmethod
     def _advance(self) -> None:
-        """Start what waits."""
+        """Start the next queued request."""
 
     @abstractmethod
     def _refuse(self, refusal: RequestRefusal) -> None:
-        """Answer that this is not run, and read no further."""
+        """Respond that this request is not run, and stop reading."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         super().connection_made(transport)
@@ -137,7 +137,7 @@ class TimedConnection(HttpToolsProtocol):
         elif is_closing or now < self._deadline:
             return
         elif self._is_lingering:
-            # Behind the answer, should not all of it be written yet.
+            # After the response, if it is not written completely yet.
             self.transport.close()
         elif self._deferred_data or self.flow.read_paused:
             # We stopped reading, so the client is not the one who is late.
@@ -148,7 +148,7 @@ class TimedConnection(HttpToolsProtocol):
             self._refuse(request_guard.HEAD_LATE if self._phase == HEAD else request_guard.BODY_LATE)
 
     def _close_behind_answer(self) -> None:
-        """Close at once, or where a body still comes when the client has read the answer."""
+        """Close at once, or, while a body arrives, when the client has read the response."""
         if self._phase == BODY and not self.transport.is_closing():
             self._waiting.clear()
             self._linger()
@@ -156,9 +156,9 @@ class TimedConnection(HttpToolsProtocol):
             self.transport.close()
 
     def _linger(self) -> None:
-        """Send nothing more and look at nothing more, but receive for a while what is on its way.
+        """Send and parse nothing more, but receive data in transit for a while.
 
-        Closing at once would reset the connection, and with it the answer that the client has not read yet.
+        Closing at once would reset the connection and discard a response that the client has not read yet.
         """
         self._is_stopped = self._is_lingering = True
         self.transport.write_eof()

@@ -1,6 +1,6 @@
-"""A connection that defers data while the turn of the event loop has no time for it (`loop_budget.py`).
+"""A connection that defers data while a loop iteration has no time for it (`loop_budget.py`).
 
-Deferred data was not read yet, so it is handled as if it had arrived later; data that follows waits behind it.
+Deferred data was not read yet, so it is handled as if it had arrived later; data that follows is queued behind it.
 """
 
 from abc import abstractmethod
@@ -8,7 +8,7 @@ from abc import abstractmethod
 from agentgate.http.connection.deadlines import TimedConnection
 from agentgate.http.request_guard import MAX_HEADER_BYTES, MAX_TARGET_BYTES
 
-# More is not the head of a request, or not of one that would be taken.
+# More data is not one request header block, or not one that is accepted.
 MOST_BYTES = MAX_TARGET_BYTES + MAX_HEADER_BYTES
 
 
@@ -49,7 +49,7 @@ class DeferringConnection(TimedConnection):
         self._state.budget.give_way(self)
 
     def resume(self) -> None:
-        """Handle the deferred data; none is left when the connection has ended meanwhile."""
+        """Handle the deferred data; none is left if the connection has ended."""
         data, self._deferred_data = self._deferred_data, b""
         self.flow.resume_reading()
         self._take(data)

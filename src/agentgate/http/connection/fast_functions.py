@@ -1,6 +1,6 @@
-"""What a hot function is given and gives back, and how its reply becomes bytes.
+"""Input and output of a fast function, and how its reply becomes bytes.
 
-A hot function is synchronous and answers before any ASGI scope exists. The connection that calls it is `protocol.py`.
+A fast function is synchronous and responds before an ASGI scope exists. The connection that calls it is `protocol.py`.
 """
 
 import http
@@ -13,7 +13,7 @@ from msgspec import Struct
 from agentgate.http.connection.loop_budget import LoopBudget
 from agentgate.http.request_guard import FIRST_STEP
 
-# A request with a longer body goes the cold way, and so does a chunked one.
+# Requests with a longer or a chunked body take the ASGI path.
 HOT_BODY_BYTES = 4 * 1024
 BODILESS = (b"GET", b"HEAD")
 
@@ -34,22 +34,22 @@ class HotRequest(Struct, frozen=True, gc=False):
 
 
 class HotReply(Struct, frozen=True, gc=False):
-    """An answer; `content-length`, `date` and `connection` are added when it is written."""
+    """A response; `content-length`, `date` and `connection` are added when it is written."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
     body: bytes
-    # The same headers as they are written, where the caller has made them once for many answers; else nothing.
+    # The same headers as bytes, if the caller has encoded them once for many responses; else empty.
     written: bytes = b""
 
 
-# An answer all of which is written but the date: what stands before the line of the date, and what after it.
+# A response that is encoded except for the date: the bytes before and after the line of the date.
 DatelessReply = tuple[bytes, bytes]
 Reply = HotReply | DatelessReply
 
 
 class Pending:
-    """An answer that somebody gives later, from a callback: cheaper than a task that waits for it."""
+    """A response that a callback supplies later: cheaper than a task."""
 
     __slots__ = ("_reply", "_write")
 
@@ -58,14 +58,14 @@ class Pending:
         self._write: Callable[[Reply], None] | None = None
 
     def resolve(self, reply: Reply) -> None:
-        """Give the answer. The first one counts."""
+        """Supply the response. The first one counts."""
         if self._reply is None:
             self._reply = reply
             if self._write is not None:
                 self._write(reply)
 
     def then(self, write: Callable[[Reply], None]) -> None:
-        """Say what is done with the answer, at once if it is there already."""
+        """Set the callback for the response; it is called at once if the response exists."""
         self._write = write
         if self._reply is not None:
             write(self._reply)
@@ -78,12 +78,12 @@ class Incomplete:
 
 
 INCOMPLETE = Incomplete()
-# None sends the request the cold way; an awaitable is awaited in a task, and the connection keeps its order meanwhile.
+# None sends the request to the ASGI path; an awaitable is awaited in a task, and the connection keeps its order.
 HotAnswer = Reply | Pending | Awaitable[Reply] | None
 HotFunction = Callable[[HotRequest], HotAnswer]
 # `/path` for GET and HEAD, `POST /path` for another method.
 HotPaths = Mapping[bytes, HotFunction]
-# Answers a request as it arrived, before it is parsed; None leaves it to the parser.
+# Responds to a request as it arrived, before it is parsed; None leaves it to the parser.
 Taker = Callable[[bytes], HotAnswer | Incomplete]
 
 
@@ -92,17 +92,17 @@ class Taking(Protocol):
     """A hot function that may take a request as it arrived."""
 
     def take(self, data: bytes) -> HotAnswer | Incomplete:
-        """Answer, or have done nothing: None leaves the request to the parser, INCOMPLETE asks again with more."""
+        """Respond, or do nothing: None leaves the request to the parser, INCOMPLETE requests more data."""
         ...
 
 
 @runtime_checkable
 class Refusing(Protocol):
-    """A hot function for GET that refuses the request in hand when this turn says so (`is_refusing`)."""
+    """A fast function for GET that rejects the current request if the loop iteration is out of time (`is_refusing`)."""
 
     @property
     def budget(self) -> LoopBudget:
-        """The turns of the loop, for the whole listener."""
+        """The loop iterations, for the whole listener."""
         ...
 
 
@@ -113,7 +113,7 @@ _CLOSE = b"connection: close\r\n"
 
 
 def encode_reply(reply: Reply, date_line: bytes, *, with_body: bool, keep_alive: bool) -> bytes:
-    """Return the bytes of a whole response; ValueError when a header would begin a line of its own."""
+    """Return the bytes of a whole response; ValueError if a header contains a line end."""
     if isinstance(reply, tuple):
         return (date_line if keep_alive else date_line + _CLOSE).join(reply)
     status = reply.status
@@ -143,9 +143,9 @@ def encode_reply(reply: Reply, date_line: bytes, *, with_body: bool, keep_alive:
 
 
 def write_around(reply: HotReply) -> tuple[bytes, bytes]:
-    """Return what stands before the date and the headers of an answer, and behind, where the connection stays open.
+    """Return the bytes before the date, and those between date and headers, of a response on an open connection.
 
-    With headers in between that differ from answer to answer this is written once for many.
+    They are encoded once for many responses with different headers.
     """
     whole = encode_reply(reply, b"", with_body=True, keep_alive=True)
     start = len(_STATUS_LINES[reply.status])
@@ -163,7 +163,7 @@ def taker_of(hot_paths: HotPaths, method: bytes) -> tuple[Taker, tuple[bytes, ..
 
 
 def read_reply(reply: Reply) -> HotReply:
-    """Return an answer in its parts, for whoever writes it in another way."""
+    """Return a response in its parts, for callers that write it in another way."""
     if isinstance(reply, HotReply):
         return reply
     head, _, body = b"".join(reply).partition(b"\r\n\r\n")
@@ -173,14 +173,15 @@ def read_reply(reply: Reply) -> HotReply:
 
 
 def budget_of(hot_paths: HotPaths) -> tuple[LoopBudget, tuple[bytes, ...]]:
-    """Return whose turns a listener follows, and how requests begin that may be refused when there is no time."""
+    """Return the iterations that a listener follows, and the beginnings of requests that may be rejected for lack of
+    time."""
     functions: dict[bytes, object] = dict(hot_paths)
     refusing = {path: function.budget for path, function in functions.items() if isinstance(function, Refusing)}
     return next(iter(refusing.values()), LoopBudget()), tuple(b"GET " + path for path in refusing)
 
 
 def write_headers(headers: list[tuple[bytes, bytes]]) -> bytes:
-    """Return headers as they are written, for answers that are made once; ValueError for one with a line end."""
+    """Return headers as bytes, for responses that are encoded once; ValueError for one with a line end."""
     lines = b"".join(b"%b: %b\r\n" % header for header in headers)
     if len(lines) - len(lines.translate(None, b"\r\n")) != 2 * len(headers):
         raise ValueError("a header of a reply contains a line end")
@@ -188,17 +189,17 @@ def write_headers(headers: list[tuple[bytes, bytes]]) -> bytes:
 
 
 def json_reply(status: int, code: str, *, message: str, headers: list[tuple[bytes, bytes]] | None = None) -> HotReply:
-    """Return the small JSON answer used wherever no handler has run."""
+    """Return the small JSON response that is used when no handler has run."""
     body = msgspec.json.encode({"error": code, "message": message})
     return HotReply(status, [(b"content-type", b"application/json"), *(headers or [])], body)
 
 
 def find_hot(hot_paths: HotPaths, method: bytes, path: bytes, headers: Mapping[bytes, bytes]) -> HotFunction | None:
-    """Return the function that answers such a request, unless its body could be too long to wait for here."""
+    """Return the function for such a request, unless its body could be too long to await here."""
     if method in BODILESS:
         return hot_paths.get(path)
     length = headers.get(b"content-length")
-    # Who asks whether to send the body at all is answered by the cold way.
+    # `Expect: 100-continue` is handled by the ASGI path.
     if length is None and b"transfer-encoding" not in headers:
         length = b"0"
     if length is None or int(length) > HOT_BODY_BYTES or b"expect" in headers:
@@ -207,10 +208,10 @@ def find_hot(hot_paths: HotPaths, method: bytes, path: bytes, headers: Mapping[b
 
 
 def refusal_reply(status: int, code: str, target: bytes) -> HotReply:
-    """Return what a client is told whose request is not run."""
+    """Return the response to a client whose request is not run."""
     too_large = status in {414, 431}
     message = "The request line or the headers are too large." if too_large else "The request is not valid HTTP."
-    # nginx then sends the visitor's request to the second step, which is refused alike and is the final response.
+    # nginx then sends the visitor's request to the second step, which is rejected too and is the final response.
     headers = [(b"x-service-denial", b"none")] if target.startswith(FIRST_STEP) else None
     return json_reply(status, code, message=message, headers=headers)
 

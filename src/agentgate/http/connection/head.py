@@ -1,8 +1,8 @@
-"""The head of a request as one key: what handlers read of it, and apart from that the values that change each time.
+"""The request headers as one key: the values that handlers read, and separately the values that change each time.
 
-`cut` takes one whole, plain head of a GET or POST and returns a key that is the same for all that differ only in values
-that nobody reads. It is compiled where that could be built (`_head.pyx`); otherwise the function below does the same,
-and a test holds both against each other. What it does not take goes through the parser.
+`cut` takes the complete, plain headers of a GET or POST and returns a key that is equal for all that differ only in
+unused values. It is compiled if possible (`_head.pyx`); otherwise the function below does the same, and a test compares
+the two. Requests that it does not accept are parsed.
 """
 
 import re
@@ -39,8 +39,8 @@ KEPT = (
     b"x-method-override",
     b"x-original-method",
 )
-# Values that are handed out beside the key, in this order. The last two are read like those of the key, but visitors
-# have them in so many combinations that each is a key of its own.
+# Values that are returned with the key, in this order. The last two are used like the key's values, but visitors have
+# so many combinations of them that each would be a separate key.
 GIVEN = (
     b"authorization",
     b"x-agentgate-secret",

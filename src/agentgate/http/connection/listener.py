@@ -71,7 +71,7 @@ class Listener:
 
     @property
     def in_flight(self) -> int:
-        """How many requests run in a task of their own, or wait for an answer without one."""
+        """The number of requests that run in a task, or wait for a response without one."""
         return len(self._state.tasks) + self._state.pending
 
     @property
@@ -81,7 +81,7 @@ class Listener:
 
     @property
     def answered(self) -> int:
-        """How many requests have been answered, refusals not counted."""
+        """The number of requests with a response, without rejected ones."""
         return self._state.total_requests
 
     @property
@@ -91,7 +91,7 @@ class Listener:
 
     @property
     def refused(self) -> dict[str, int]:
-        """How many requests the guard or a deadline refused, by code."""
+        """The number of requests that the guard or a deadline rejected, by code."""
         return dict(self._state.refused)
 
     async def start(self) -> None:
@@ -109,7 +109,7 @@ class Listener:
         self._ticking = asyncio.create_task(self._tick())
 
     def stop_accepting(self) -> None:
-        """Close the listening socket. Open connections go on."""
+        """Close the listening socket. Open connections continue."""
         if not self._servers or not self._servers[0].is_serving():
             return
         for server in self._servers:
@@ -118,7 +118,7 @@ class Listener:
             self._options.local.close()
 
     def announce_close(self) -> None:
-        """Close each connection behind its next answer, which says so (`Connection: close`)."""
+        """Close each connection after its next response, which has `Connection: close`."""
         self._state.is_draining = True
         for connection in self._connections():
             connection.announce_close()
@@ -157,7 +157,7 @@ class Listener:
             await asyncio.wait(tasks, timeout=_CANCEL_GRACE_S)
         for connection in self._connections():
             connection.transport.abort()
-        # Transports report their end in the next turn of the loop.
+        # Transports report their end in the next loop iteration.
         await asyncio.sleep(0)
         return len(tasks)
 

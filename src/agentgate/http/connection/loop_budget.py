@@ -1,8 +1,8 @@
-"""LoopBudget: whether the time of a turn of the event loop is used up, and which connections wait for the next one.
+"""LoopBudget: whether the time of a loop iteration is used up, and the connections that wait for the next one.
 
-All data that has arrived by one turn is handled in that turn, one request after the other. The processor time of the
-turn so far is how long the current request has waited behind the others. After a turn that was long by the wall clock,
-wall time counts too: a single pause is no reason to defer requests, a lack of processors is.
+All data that has arrived by one iteration is handled in it, one request after the other. The CPU time of the iteration
+so far is the time that the current request has waited behind the others. After an iteration that was long by the wall
+clock, wall time counts too: a single pause is no reason to defer requests, a lack of CPUs is.
 """
 
 import asyncio
@@ -15,17 +15,18 @@ import structlog
 
 # Requests are handled in the order of arrival, so a request that is not deferred waits hardly longer than one turn.
 LONG_S = 0.015
-# A request that was queued for this long is refused. Adapters wait for a second.
+# A request that was queued for this long is rejected. Adapters wait for a second.
 DEADLINE_S = 0.5
-# Refuse at most one in so many per turn: a refusal takes half as long as a decision, and delays the others.
+# At most one in so many per iteration is rejected: a rejection takes half as long as a decision, and delays the others.
 REFUSED_PART = 16
-# Clocks are looked at once in so many requests, and not at all in a turn with few of them.
+# Clocks are read once in so many requests, and not at all in an iteration with few requests.
 ASKED_EVERY = 16
 ASKED_FROM = 8
-# Requests that are closer together by the loop's clock are of one turn. It goes on once a turn, in milliseconds.
+# Requests that are closer together by the loop's clock are of one iteration. It advances once per iteration, in
+# milliseconds.
 SAME_TURN_S = 0.0015
-# Asking for the processor time costs a call of the system. In a turn that has taken less than this part of the time on
-# the wall it is not asked for; of one that has, this part is taken for used up.
+# Reading the CPU time costs a system call. It is not read in an iteration that has taken less than this part of the
+# wall time; otherwise this part counts as used.
 UNASKED = 0.25
 
 
@@ -43,7 +44,7 @@ class LoopBudget:
     def __init__(self, long_s: float = LONG_S, deadline_s: float = DEADLINE_S) -> None:
         self._long_s = long_s
         self._deadline_s = deadline_s
-        # By the clock, and by the processor time, which is None until it was asked for.
+        # By the clock, and by the CPU time, which is None until it was read.
         self._began_s = 0.0
         self._used_from_s: float | None = None
         # Requests of this turn, and at which of them there is something to do.
@@ -53,12 +54,13 @@ class LoopBudget:
         # Whether the loop will say when this turn ends; else when the last request came, by the loop's clock.
         self._is_followed = False
         self._last_s = 0.0
-        # The loop's, asked for once: the answer costs a call of the system.
+        # The loop's clock, looked up once: the lookup costs a system call.
         self._time: Callable[[], float] = self._find_loop
         self._call_soon: Callable[[Callable[[], None]], object] = _no_loop
         # Whether the turn before took longer than that by the clock.
         self._was_long = False
-        # Connections whose request may be refused, with the time they were queued; and those resumed at the turn's end.
+        # Connections whose request may be rejected, with the time they were queued; and those resumed at the end of the
+        # iteration.
         self._queue: deque[tuple[float, DeferredConnection]] = deque()
         self._deferred: list[DeferredConnection] = []
         # Connections with pipelined requests. One of them continues in each turn, so that all of them together take no
@@ -71,7 +73,7 @@ class LoopBudget:
 
     @property
     def waiting(self) -> int:
-        """How many connections wait."""
+        """The number of queued connections."""
         return len(self._queue) + len(self._deferred) + len(self._pipelined)
 
     def is_over(self) -> bool:
@@ -85,7 +87,7 @@ class LoopBudget:
         return self._is_over if self._count < self._next else self._step()
 
     def enqueue(self, connection: DeferredConnection) -> None:
-        """Queue a connection until a turn has time. It is resumed then, or refused when its deadline has passed.
+        """Queue a connection until an iteration has time. It is resumed then, or rejected after its deadline.
 
         The newest is resumed first (LIFO). In order of arrival, every request would be near its deadline when resumed.
         """
@@ -125,9 +127,10 @@ class LoopBudget:
         return time.perf_counter() - self._began_s > self._long_s
 
     def _follow(self) -> None:
-        """Let the loop say when the turn ends. Without that, it ends when the loop's clock goes on.
+        """Follow the end of the iteration with a callback of the loop. Otherwise it ends when the loop's clock
+        advances.
 
-        For a lonely request, one more callback and one more look for events are a twentieth of what it costs.
+        For a single request, the callback and another poll for events add 5% of its cost.
         """
         if self._is_followed:
             return

@@ -1,8 +1,8 @@
-"""One HTTP connection: every byte comes in here and is bounded, timed and judged before a handler exists.
+"""One HTTP connection: every byte arrives here and is bounded, timed and inspected before a handler exists.
 
-Built on uvicorn's httptools protocol, of which it keeps the request-response cycle (ASGI) and replaces the callbacks of
-the parser. What a head must look like is in `http/request_guard.py`, the connection's deadlines in `deadlines.py`,
-sockets in `listener.py`.
+Built on uvicorn's httptools protocol: it keeps the request-response cycle (ASGI) and replaces the callbacks of the
+parser. `http/request_guard.py` has the rules for request headers, `deadlines.py` the connection's deadlines,
+`listener.py` the sockets.
 """
 
 import asyncio
@@ -36,16 +36,16 @@ from agentgate.http.connection.fast_functions import (
 from agentgate.http.connection.state import BETWEEN, BODY, HEAD, ConnectionLimits, GateState
 from agentgate.http.request_guard import MAX_HEADER_BYTES, MAX_HEADERS, MAX_TARGET_BYTES, RequestRefusal, judge_head
 
-# The parser is fed at most this much at once: what it keeps, how many headers there are, and the time that pipelined
-# requests have taken are looked at in between.
+# The parser gets at most this much at once; its memory, the number of headers and the time of pipelined requests are
+# checked between the pieces.
 PIECE_BYTES = 1024
-# A connection that has more data after this time continues in a later turn of the event loop.
+# A connection that has more data after this time continues in a later loop iteration.
 SLICE_S = 0.005
 # A head begins somewhere inside a piece, so one piece more than the head itself can have been counted.
 MAX_SILENT_BYTES = MAX_TARGET_BYTES + MAX_HEADER_BYTES + PIECE_BYTES + 1024
 
 
-# A request that was taken as it arrived: what is left to know for writing the answer.
+# A request that was handled as it arrived: the facts that are needed to write the response.
 WHOLE = RequestHead(b"GET", b"", b"", {}, None, version="1.1", keep_alive=True)
 
 
@@ -72,9 +72,9 @@ class GateProtocol(DeferringConnection):
         self._silent_bytes = 0
         self._fields: dict[bytes, bytes] = {}
         self._repeated: list[bytes] = []
-        # A request that is to be answered whole, as far as it has arrived. The parser knows nothing of it.
+        # A request that gets a response as a whole, as far as it has arrived. The parser has not received it.
         self._held = b""
-        # The parser stands before a request and has seen nothing of it.
+        # The parser is between two requests.
         self._is_clean = True
         self._is_last = False
         self._running: RequestResponseCycle | None = None
@@ -95,7 +95,7 @@ class GateProtocol(DeferringConnection):
             disconnect(self._running)
 
     def eof_received(self) -> bool:  # type: ignore[override]  # as in asyncio; uvicorn never stays
-        """Stay open for the answers to a client that has only finished sending; False closes the connection."""
+        """Stay open for the responses to a client that has only finished sending; False closes the connection."""
         if self._phase != BETWEEN or not (self._is_busy or self._waiting):
             return False
         self.shutdown()
@@ -118,7 +118,7 @@ class GateProtocol(DeferringConnection):
         self._is_clean = self._phase == BETWEEN and data[-1:] != b"\r"
 
     def announce_close(self) -> None:
-        """Close behind the next answer, or behind the last of those that wait."""
+        """Close after the next response, or after the last of the queued requests."""
         self._is_draining = True
         if self._running is not None and not self._waiting and not self._deferred_data:
             self._running.keep_alive = False
@@ -245,11 +245,11 @@ class GateProtocol(DeferringConnection):
             self._answer_hot(function, head)
 
     def _stop(self, refusal: RequestRefusal) -> None:
-        """End parsing from inside a callback; whatever is raised there, the parser looks at no further byte."""
+        """End parsing from inside a callback: the parser ignores all further bytes after an exception."""
         self._refusal = refusal
         raise httptools.HttpParserError
 
-    # The order of answers on this connection.
+    # The order of responses on this connection.
 
     def _enter(self, start: Callable[[], None]) -> None:
         if self._is_busy or self._waiting or self.flow.write_paused:
@@ -259,7 +259,7 @@ class GateProtocol(DeferringConnection):
             start()
 
     def _advance(self) -> None:
-        """Start what waits, or rest until the next request."""
+        """Start the next queued request, or become idle."""
         while self._waiting and not (self._is_busy or self.flow.write_paused or self.transport.is_closing()):
             self._waiting.popleft()()
         if self._waiting or self._is_busy or self._is_stopped or self.transport.is_closing():
@@ -271,10 +271,10 @@ class GateProtocol(DeferringConnection):
     def _closes_next(self) -> bool:
         return self._is_draining and not self._waiting
 
-    # The hot way.
+    # The fast path.
 
     def _answer_whole(self, data: bytes) -> bool:
-        """Answer a request that is all there without parsing it; False leaves it to the parser."""
+        """Respond to a complete request without parsing it; False leaves it to the parser."""
         state = self._state
         if data.startswith(state.taken):
             take = state.take
@@ -310,7 +310,7 @@ class GateProtocol(DeferringConnection):
             self._set_deadline()
 
     def _write_only(self, answer: DatelessReply) -> None:
-        """Write as `_write` and `_set_deadline` would where nothing runs or waits, and no other request has begun."""
+        """Write as `_write` and `_set_deadline` would if nothing runs or is queued and no other request has begun."""
         state = self._state
         state.total_requests += 1
         self.transport.write(state.date_line.join(answer))
@@ -333,7 +333,7 @@ class GateProtocol(DeferringConnection):
         self._give(answer, head)
 
     def _give(self, answer: HotAnswer, head: RequestHead) -> None:
-        """Write an answer, now or when it is there."""
+        """Write a response, now or when it exists."""
         if isinstance(answer, HotReply | tuple):
             self._answer(answer, head)
         elif answer is None:
@@ -396,7 +396,7 @@ class GateProtocol(DeferringConnection):
             self._is_last = True
             self._close_behind_answer()
 
-    # The cold way.
+    # The ASGI path.
 
     def _receive_cold(self, head: RequestHead) -> None:
         self.cycle = cycle = new_cycle(head, self, close=self._close_behind_answer)
@@ -418,7 +418,7 @@ class GateProtocol(DeferringConnection):
         self._advance()
 
     def _shed(self, cycle: RequestResponseCycle, head: RequestHead) -> None:
-        """Answer that there is no room. The connection stays usable, and a body that still comes is thrown away."""
+        """Respond that there is no room. The connection stays usable, and the rest of the body is discarded."""
         self._state.shed += 1
         cycle.response_started = cycle.response_complete = True
         if cycle.waiting_for_100_continue:
@@ -426,7 +426,7 @@ class GateProtocol(DeferringConnection):
             head = msgspec.structs.replace(head, keep_alive=False)
         self._answer(fast_functions.OVERLOADED, head)
 
-    # Refusing: nothing that comes later on this connection is looked at.
+    # Rejection: all later data of this connection is ignored.
 
     def _refuse(self, refusal: RequestRefusal) -> None:
         self._is_stopped = True
@@ -443,7 +443,7 @@ class GateProtocol(DeferringConnection):
         self._enter(partial(self._send_refusal, refusal))
 
     def _withdraw(self, cycle: RequestResponseCycle) -> None:
-        """Take a request whose body turned out to be bad away from its handler, so that the refusal has its turn."""
+        """Take a request with a malformed body away from its handler, so that the rejection is sent in order."""
         disconnect(cycle)
         if cycle is self._running:
             self._running = None

@@ -1,4 +1,4 @@
-"""What the connections of one listener agree on: their limits, the state they share, how far a request has come."""
+"""The shared state of the connections of one listener: limits, counters, and the phases of a request."""
 
 import resource
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from agentgate.http.connection.fast_functions import HotPaths, budget_of, taker_
 BETWEEN: Final = 0
 HEAD: Final = 1
 BODY: Final = 2
-# Files that a worker needs beside its connections: stores, logs, the other listener's share.
+# Files that a worker needs besides its connections: stores, logs, the other listener's share.
 _OTHER_FILES = 128
 _FEWEST = 16
 
@@ -35,7 +35,7 @@ class ConnectionLimits:
     body_deadline_s: float = 10.0
     keep_alive_s: float = 5.0
     write_stall_s: float = 30.0
-    # A refused client may still be sending; closing at once would reset the connection before it read the answer.
+    # A rejected client may still be sending; closing at once would reset the connection before it reads the response.
     linger_s: float = 1.0
     max_in_flight: int = 512
     # Each takes a file descriptor and some memory, whether it asks for anything or not.
@@ -49,26 +49,26 @@ class GateState(ServerState):
     def __init__(self, hot_paths: HotPaths) -> None:
         super().__init__()
         self.date_line = b""
-        # Answer requests that begin so as they arrive.
+        # Responds to requests with this beginning as they arrive.
         self.take, self.taken = taker_of(hot_paths, b"GET")
         self.take_post, self.taken_posts = taker_of(hot_paths, b"POST")
         self.refused: dict[str, int] = {}
         self.shed = 0
-        # Each connection closes behind its next answer.
+        # Each connection closes after its next response.
         self.is_draining = False
-        # Hot requests that wait for their answer without a task.
+        # Fast requests that wait for their response without a task.
         self.pending = 0
         # Idle connections to close for new ones, the idlest last, and when they were looked up.
         self.idlest: list[tuple[tuple[bool, bool, float], Any]] = []
         self.idlest_s = -inf
-        # The turns of the loop, and how requests begin that may be refused when one has no time for them.
+        # The loop iterations, and the beginnings of requests that may be rejected if an iteration has no time for them.
         self.budget, self.refusable = budget_of(hot_paths)
 
     def set_date(self, date: bytes) -> None:
-        """Put the date on every answer from now on."""
+        """Put the date on every response from now on."""
         self.default_headers = [(b"date", date)]
         self.date_line = b"date: %b\r\n" % date
 
     def count_refusal(self, code: str) -> None:
-        """Remember that a request was refused. Codes come from a fixed set, so this cannot grow."""
+        """Count a rejected request. Codes come from a fixed set, so this cannot grow."""
         self.refused[code] = self.refused.get(code, 0) + 1

@@ -23,14 +23,14 @@ from agentgate.http.outbound.public_address import is_public
 CONNECT_S = 5.0
 WHOLE_S = 10.0
 MOST_BODY_BYTES = 64 * 1024
-# The head, and what chunks add to a body: more than this is no answer but a flood.
+# The response headers, and the overhead of chunks in a body: more than this is treated as a flood.
 MOST_READ_BYTES = 4 * MOST_BODY_BYTES
 URL_CHARACTERS = 2048
 MOST_ADDRESSES = 4
 USER_AGENT = "AgentGate"
 
 _READ_BYTES = 16 * 1024
-# What the machine takes in before anybody has read it counts too, so it is kept small.
+# Data that the kernel buffers before it is read counts too, so the buffer is small.
 _RECEIVE_BUFFER_BYTES = 16 * 1024
 _VISIBLE = re.compile(r"[\x21-\x7e]+\Z")
 _LABEL = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
@@ -45,7 +45,7 @@ Dial = Callable[[str, int], Awaitable[socket.socket]]
 
 
 class OutboundFailed(Exception):  # noqa: N818 - says what happened
-    """There was no answer. The reason may be shown to the person who named the address."""
+    """No response. The reason may be shown to the user who entered the address."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -53,7 +53,7 @@ class OutboundFailed(Exception):  # noqa: N818 - says what happened
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """Where a request goes. `host` is as settings list it: lower case, IPv6 in brackets."""
+    """The target of a request. `host` is as in the settings: lower case, IPv6 in brackets."""
 
     scheme: str
     host: str
@@ -72,13 +72,13 @@ class Target(Struct, frozen=True, kw_only=True):
 
 
 class OutboundAnswer(Struct, frozen=True, kw_only=True):
-    """What came back. `complete` is false when the body went on beyond what is read."""
+    """A response. `complete` is false if the body was longer than the limit."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
     complete: bool
-    # The address that answered, and the certificate that was verified; empty without TLS.
+    # The address of the server, and its verified certificate; empty without TLS.
     peer: str = ""
     certificate: Mapping[str, Any] = {}
 
@@ -117,11 +117,11 @@ class Outbound:
         return target
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> OutboundAnswer:
-        """Send a body and return the answer, whatever its status; raise OutboundFailed when there is none."""
+        """Send a body and return the response, whatever its status; raise OutboundFailed if there is none."""
         return await self.ask("POST", url, _usual(headers, body), body)
 
     async def get(self, url: str, headers: Mapping[str, str]) -> OutboundAnswer:
-        """Fetch a URL and return the answer, whatever its status; raise OutboundFailed when there is none."""
+        """Fetch a URL and return the response, whatever its status; raise OutboundFailed if there is none."""
         return await self.ask("GET", url, _usual(headers))
 
     @cached_property
@@ -143,7 +143,7 @@ class Outbound:
                         method=method, target=target.path, headers=[("Host", target.authority), *headers]
                     )
                     writer.write(_written(connection, request, body))
-                    # Not drained first: a server may well answer, say 413, without having read the whole body.
+                    # Not drained first: a server may respond, for example with 413, without reading the whole body.
                     answer = await _read_answer(reader, connection, most_bytes=self._most_read_bytes)
                     tls = writer.get_extra_info("ssl_object")
                     return structs.replace(
@@ -152,7 +152,7 @@ class Outbound:
                         certificate=tls.getpeercert() if tls else {},
                     )
                 finally:
-                    # Closing in good form would wait for the other side, which may never answer.
+                    # An orderly close would wait for the server, which may never respond.
                     writer.transport.abort()
         except TimeoutError:
             raise OutboundFailed(f"no response within {self._whole_s:g} seconds") from None
@@ -211,7 +211,7 @@ class SiteOutbound(Outbound):
 
 
 def read_target(url: str) -> Target:
-    """Read a URL, refusing every form that two readers could take for two hosts."""
+    """Read a URL; reject every form that two parsers could read as two hosts."""
     if len(url) > URL_CHARACTERS or not _VISIBLE.match(url) or "\\" in url:
         raise OutboundFailed(f"must be a URL of at most {URL_CHARACTERS} visible ASCII characters")
     try:
@@ -243,7 +243,7 @@ def _is_literal(name: str) -> bool:
 
 async def look_up(name: str, port: int, *, threads: Executor | None = None) -> list[str]:
     """Return the addresses of a name as this machine knows them. The threads may be held up by slow name servers."""
-    # RFC 6761: nobody can have such a name, so there is no use in asking others for it.
+    # RFC 6761: such a name cannot exist, so a lookup would be useless.
     if name.rstrip(".").endswith(".invalid"):
         return []
     ask = partial(socket.getaddrinfo, name, port, type=socket.SOCK_STREAM)

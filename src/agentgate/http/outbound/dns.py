@@ -16,10 +16,10 @@ import dns.resolver
 
 RESOLV_CONF = Path("/etc/resolv.conf")
 DNS_PORT = 53
-# Twice for each server: now and then a packet is lost.
+# Twice for each server: sometimes a packet is lost.
 TRY_S = 0.8
 ROUNDS = 2
-# What passes every network in one piece; announced to the server, so that answers are not cut at 512.
+# A size that passes every network in one piece; announced to the server, so that responses are not truncated at 512.
 ANSWER_BYTES = 1232
 MOST_RECORDS = 64
 
@@ -27,7 +27,7 @@ Server = tuple[str, int]
 
 
 class LookupFailed(Exception):  # noqa: N818 - says what happened
-    """No server gave an answer that says anything."""
+    """No server sent a usable response."""
 
 
 class NameLookup:
@@ -67,7 +67,7 @@ def system_servers(path: Path = RESOLV_CONF) -> tuple[Server, ...]:
 
 
 async def _exchange(server: Server, name: str, kind: dns.rdatatype.RdataType) -> tuple[str, ...]:
-    # Each question has a socket and a number of its own: a forger of answers must guess both.
+    # Each question has a separate socket and number: a forger of responses must guess both.
     question = dns.message.make_query(name, kind, use_edns=0, payload=ANSWER_BYTES)
     host, port = server
     answer = await dns.asyncquery.udp(

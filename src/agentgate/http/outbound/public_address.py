@@ -1,7 +1,8 @@
-"""Which addresses are on the public Internet, so that nobody can make the service call its own neighbors.
+"""Addresses on the public Internet: callers must not make the service send requests to its own network.
 
-A table of ours, not `is_global` of the library: that calls NAT64, 6to4 and IPv4-compatible forms of 127.0.0.1 global,
-and its answers change between versions. What only wraps an IPv4 address is refused, whatever it wraps.
+A separate table, not `is_global` of the library: that treats NAT64, 6to4 and IPv4-compatible forms of 127.0.0.1 as
+global, and its results change between versions. Addresses that only wrap an IPv4 address are rejected, whatever they
+wrap.
 """
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address

@@ -48,7 +48,8 @@ class ReadinessChecks:
         return ReadinessReport(status=status, checks=found)
 
     async def _find(self) -> dict[str, str]:
-        # Anybody may call this, so simultaneous calls share one run: a flood must not use up the stores' connections.
+        # Any client may call this, so simultaneous calls share one run: a flood must not use up the stores'
+        # connections.
         if self._look is None or self._look.done():
             self._look = asyncio.create_task(self._run_all())
         return await asyncio.shield(self._look)

@@ -41,9 +41,9 @@ async def read_readiness_report(call: Call, readiness: ReadinessChecks) -> Reply
 
 
 class MetricsQuery(Record, frozen=True, kw_only=True):
-    """Whose figures to read."""
+    """The metrics to read."""
 
-    # `machine`: those of all workers in one. `worker`: those of the one that answers.
+    # `machine`: the metrics of all workers together. `worker`: the metrics of the worker that responds.
     of: Literal["machine", "worker"] = "machine"
 
 
