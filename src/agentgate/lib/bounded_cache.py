@@ -1,7 +1,7 @@
-"""BoundedCache: a cache with two generations. It is never cleared, and what is in use is never evicted.
+"""BoundedCache: a cache with two generations. It is never cleared, and entries in use are never evicted.
 
-What is asked for moves to the young generation. When that is full it becomes the old one, and the former old one goes:
-one assignment, however many entries there are.
+An entry that is read moves to the young generation. When that is full it becomes the old one, and the former old one is
+dropped: one assignment, however many entries there are.
 """
 
 from typing import Generic, TypeVar
@@ -11,13 +11,13 @@ V = TypeVar("V")
 
 
 class BoundedCache(Generic[K, V]):
-    """Holds at most twice `capacity` entries. None is no value: it means that nothing is cached."""
+    """Holds at most twice `capacity` entries. None means that nothing is cached."""
 
     __slots__ = ("_capacity", "_old", "young")
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
-        # Where a hot path looks first, without a call: `cache.young.get(key) or cache.promote(key)`.
+        # Read first by a hot path, without a call: `cache.young.get(key) or cache.promote(key)`.
         self.young: dict[K, V] = {}
         self._old: dict[K, V] = {}
 

@@ -19,7 +19,7 @@ CORRECTION_MS = 5 * SECOND_MS
 
 
 class Clock(Protocol):
-    """Where the present moment comes from."""
+    """The source of the current time."""
 
     def now_ms(self) -> int:
         """Return the present moment."""
@@ -28,15 +28,15 @@ class Clock(Protocol):
 class SystemClock:
     """The machine's clock, which never runs backwards: not within one process, and not before `not_before_ms`.
 
-    A clock set back must not make an expired token, session or link valid again. By a few seconds, as corrections go,
-    time stands still until the machine has caught up. By more, it goes on from the latest moment at its usual speed:
-    standing still for an hour, nothing would ever expire.
+    A clock set back must not make an expired token, session or link valid again. After a correction of a few seconds,
+    the time is constant until the machine has caught up. After a larger one, it continues from the latest moment at its
+    usual speed: with a constant time for an hour, nothing would expire.
     """
 
     def __init__(self, not_before_ms: int = 0) -> None:
         self._latest_ms = not_before_ms
-        # Since the machine's clock is behind: the moment and the monotonic time from which time goes on, and the moment
-        # last given out by that.
+        # While the machine's clock is behind: the moment and the monotonic time from which the time continues, and the
+        # last moment returned.
         self._start_ms, self._start_monotonic_ms, self._continued_ms = 0, 0, -1
 
     def now_ms(self) -> int:
@@ -62,7 +62,7 @@ class SystemClock:
 
 
 class FixedClock:
-    """A clock that stands still until it is moved. For tests and for replaying."""
+    """A clock that changes only when it is set. For tests and for replaying."""
 
     def __init__(self, now_ms: int) -> None:
         self._now_ms = now_ms
@@ -75,10 +75,10 @@ class FixedClock:
         self._now_ms += ms + round(seconds * SECOND_MS + hours * HOUR_MS + days * DAY_MS)
 
 
-# Answers about the same things name the same moments again and again.
+# Responses about the same objects contain the same moments again and again.
 @functools.lru_cache(maxsize=4096)
 def to_rfc3339(moment_ms: int) -> str:
-    """Write a moment the way every API answer does: UTC, milliseconds, `Z`."""
+    """Write a moment as in every API response: UTC, milliseconds, `Z`."""
     moment = datetime.fromtimestamp(moment_ms // 1000, UTC)
     # Not strftime, which writes the year 999 with three digits.
     return f"{moment.isoformat()[:19]}.{moment_ms % 1000:03d}Z"

@@ -29,7 +29,7 @@ class Cursors:
         return cursor
 
     def read(self, cursor: str) -> Position:
-        """Return the position, or refuse a cursor that was not issued here."""
+        """Return the position; reject a cursor that was not issued here."""
         tag, payload = _split(cursor)
         if not self._keyring.is_mac(tag, "cursor", *self._scope, payload):
             raise _refusal()

@@ -1,9 +1,8 @@
-"""What a concept asks of durable storage, and what a database driver offers.
+"""The interface between concepts and durable storage, and the interface of a database driver.
 
-SQL is portable text with `$1`, `$2`, ... for values. Rows are tuples in the order of the selected columns.
-A change is a *unit of work*: an `async` function that is handed an open transaction and awaits nothing but that
-transaction. So it can run on a writer thread among others (SQLite, one commit for many units) and can be tried again
-after a deadlock (PostgreSQL).
+SQL is portable text with `$1`, `$2`, ... for values. Rows are tuples in the order of the selected columns. A change is
+a *unit of work*: an `async` function that gets an open transaction and awaits only that transaction. So it can run on a
+writer thread among others (SQLite, one commit for many units) and can be tried again after a deadlock (PostgreSQL).
 """
 
 import asyncio
@@ -21,7 +20,7 @@ from agentgate.lib.records import decode_extra, to_json
 from agentgate.lib.tasks.off_loop import consumed, off_loop
 
 Row = tuple[Any, ...]
-# What a column holds as the record does.
+# Types that a column stores as the record has them.
 _PLAIN = frozenset((int, float, str, bytes, NoneType, UnsetType))
 _TRUTHS = {0: False, 1: True}
 Value = int | float | str | bytes | None
@@ -38,14 +37,14 @@ Stores = TypeVar("Stores", covariant=True)  # noqa: PLC0105 - reads better in ev
 
 
 class StoreUnavailable(Exception):  # noqa: N818 - says what happened
-    """The store did not answer, or did not say whether it committed. Safe to show as 503; the cause is logged."""
+    """The store did not respond, or it is unknown whether it committed. Safe to show as 503; the cause is logged."""
 
     # Replaces the message of the surface's error table.
     message: str | None = None
 
 
 class EventsUnavailable(StoreUnavailable):
-    """The store of events did not answer. Configuration and decisions do not need it."""
+    """The store of events did not respond. Configuration and decisions do not need it."""
 
     message = "Events are unavailable. Try again in 5 seconds. Sites, rules and settings still work."
 
@@ -113,10 +112,10 @@ class SqlSession(Reader, Protocol):
         """Run one statement for each row of values."""
 
     async def insert_new(self, new: NewRows, rows: Sequence[Sequence[Value]]) -> list[Row]:
-        """Insert the rows whose key is not there yet; return the keys of those. All of it is one commit.
+        """Insert the rows whose key is new; return the keys of these rows. All of it is one commit.
 
-        Keys are unique and sorted: two transactions that insert the same rows must not wait for each other. Values are
-        checked by whoever gathers the rows (`FirstRows`), so that one which cannot be stored fails alone.
+        Keys are unique and sorted: two transactions that insert the same rows must not wait for each other. `FirstRows`
+        checks values when it collects the rows, so that a row that cannot be stored fails alone.
         """
 
 
@@ -146,10 +145,10 @@ class Database(SqlSession, Protocol):
         """Run a unit of work and return its result once that is durable; an exception undoes all of it."""
 
     def watch(self, note: Note) -> None:
-        """Tell how long each unit of work took, from the request to the commit or the answer."""
+        """Report the duration of each unit of work, from the request to the commit or the response."""
 
     async def ping(self) -> None:
-        """Return when the database answers; raise StoreUnavailable when it does not."""
+        """Return when the database responds; raise StoreUnavailable otherwise."""
 
     async def close(self) -> None:
         """Finish what was accepted, then let go of files and connections."""
@@ -188,8 +187,8 @@ class LockingRepository:
 class RecordTable(Generic[R]):
     """A table whose columns are the fields of a record, read and written without naming each of them.
 
-    A field `x_at` is the column `x_ms`; `named` gives other names. NULL means an absent field, a truth is 0 or 1,
-    an enumeration its value, and a field of `json` its JSON. `absent` lists fields that are no columns.
+    A field `x_at` is the column `x_ms`; `named` gives other names. NULL means an absent field, a truth is 0 or 1, an
+    enumeration its value, and a field of `json` its JSON. `absent` lists fields without a column.
     """
 
     def __init__(
@@ -219,7 +218,7 @@ class RecordTable(Generic[R]):
         self.select = f"SELECT {self.columns} FROM {name}"  # noqa: S608 - our own names
 
     def read(self, row: Row, **others: Any) -> R:
-        """Return the record of a row of these columns; `others` are the fields that are no columns."""
+        """Return the record of a row of these columns; `others` are the fields without a column."""
         values: dict[str, Any] = dict(others)
         for (field, read, is_optional), value in zip(self._reads, row, strict=True):
             if value is not None or not is_optional:
@@ -246,7 +245,7 @@ class RecordTable(Generic[R]):
         return int(row[0]) if row else 0
 
     async def add(self, session: SqlSession, record: R, conflict: str = "", **columns: Value) -> int:
-        """Insert a record with further columns, and return 1; `conflict` says what happens when it is there already."""
+        """Insert a record with further columns, and return 1; `conflict` is the SQL for a key that exists."""
         names = (*self.names, *columns)
         places = ", ".join(f"${number}" for number in range(1, len(names) + 1))
         sql = f"INSERT INTO {self._name} ({', '.join(names)}) VALUES ({places}) {conflict}"  # noqa: S608 - our own names

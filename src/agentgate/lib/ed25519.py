@@ -1,6 +1,6 @@
-"""Ed25519 (RFC 8032): a key that signs and one that checks, by libsodium.
+"""Ed25519 (RFC 8032): a key that signs and one that verifies, by libsodium.
 
-It checks a signature in less than half of OpenSSL's time (`bench.agent_signatures`), and refuses keys of small order.
+It verifies a signature in less than half of OpenSSL's time (`bench.agent_signatures`), and rejects keys of small order.
 """
 
 import nacl.bindings
@@ -17,7 +17,7 @@ class PublicKey(Struct, frozen=True):
 
     def has_signed(self, message: bytes, signature: bytes) -> bool:
         """Return whether the other half made this signature over these bytes."""
-        # The library takes both as one text, so the length says where the one ends.
+        # The library takes both as one text, and the length separates them.
         if len(signature) != SIGNATURE_BYTES:
             return False
         try:

@@ -1,6 +1,6 @@
-"""The enumerations of the specification, first its shared table in its order, then those its text names.
+"""The enumerations of the specification: first its shared table in its order, then the enumerations in its text.
 
-Values are exactly what goes over the wire. What a role may do is not here but in `accounts`.
+Values are exactly as in API bodies. `accounts` defines the permissions of a role.
 """
 
 from enum import StrEnum
@@ -77,7 +77,7 @@ class LabelSource(StrEnum):
     OPERATOR = "operator"
     PROBE = "probe"
     SYNTHETIC = "synthetic"
-    # Said by a site's owners about somebody who appealed.
+    # Set by a site's owners about a visitor who appealed.
     APPEAL = "appeal"
 
 
@@ -217,7 +217,7 @@ class HealthCheck(StrEnum):
 
 
 class Readiness(StrEnum):
-    """What the readiness answer says while decisions can be made."""
+    """The status of the readiness response while decisions can be made."""
 
     READY = "ready"
     DEGRADED = "degraded"
@@ -268,7 +268,7 @@ class ModelType(StrEnum):
 
 
 class ChallengeStage(_HotStrEnum):
-    """What an event of kind `challenge` is about: a challenge that was given out, or how a verification ended."""
+    """The subject of an event of kind `challenge`: a challenge that was issued, or the end of a verification."""
 
     ISSUED = "issued"
     PASSED = "passed"
@@ -300,7 +300,7 @@ class ReceiptKind(StrEnum):
 
 
 class ClearanceLevel(StrEnum):
-    """What a browser did for its clearance, least first: waited without JavaScript, ran the check, took its step."""
+    """The browser's work for its clearance, least first: waited without JavaScript, ran the check, took its step."""
 
     LOW = "low"
     CHECKED = "checked"
@@ -312,7 +312,7 @@ class TokenBinding(_HotStrEnum):
 
     # The same network or clearance, and a browser of the same family; what cannot be compared passes.
     NETWORK = "network"
-    # What cannot be compared is refused.
+    # Values that cannot be compared are rejected.
     STRICT = "strict"
     NONE = "none"
 

@@ -1,7 +1,7 @@
-"""Every refusal of the service: one exception, and one table per surface that says how a code is answered.
+"""Every error of the service: one exception, and one table per surface with the response for each code.
 
-Nine codes are in more than one table, most with different statuses, so the surface that answers looks the code up.
-Rows keep the specification's order. How a refusal is written into a response is not here but beside each surface.
+Nine codes are in more than one table, most with different statuses, so each surface looks the code up. Rows keep the
+specification's order. Each surface writes its errors into responses itself.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,8 @@ GatewayDecision = Literal["allow", "challenge", "block"]
 
 
 class Refused(Exception):  # noqa: N818 - it is an answer, not a fault; "Error" would say otherwise
-    """A request is refused. The surface's table gives status and default message; `extra` adds fields to the body."""
+    """A request is rejected. The surface's table has the status and the default message; `extra` adds fields to the
+    body."""
 
     def __init__(
         self, code: str, message: str | None = None, *, headers: Mapping[str, str] | None = None, **extra: Any
@@ -39,7 +40,7 @@ class Refused(Exception):  # noqa: N818 - it is an answer, not a fault; "Error" 
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Headers the answer carries besides those of the table."""
+        """Headers of the response besides the headers of the table."""
         return self._headers
 
     @property
@@ -50,7 +51,7 @@ class Refused(Exception):  # noqa: N818 - it is an answer, not a fault; "Error" 
 
 @dataclass(frozen=True, slots=True)
 class GatewayAnswer:
-    """One way the gateway answers a reason."""
+    """One of the gateway's responses for a reason."""
 
     decision: GatewayDecision
     status: int
@@ -58,10 +59,10 @@ class GatewayAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ErrorRow:
-    """How one code is answered. `added` marks a code that the specification does not name.
+    """The response for one code. `added` marks a code that is not in the specification.
 
-    Only the gateway's rows have `answers`; their `status` is that of the first, and they have no message because the
-    gateway's body carries none.
+    Only the gateway's rows have `answers`; their `status` is the status of the first, and they have no message because
+    the gateway sends none.
     """
 
     code: str
@@ -87,7 +88,7 @@ class ErrorTable:
     rows: Mapping[str, ErrorRow]
 
     def lookup(self, code: str) -> ErrorRow:
-        """Return the row of a code. A missing one is a bug (LookupError), never an answer."""
+        """Return the row of a code. A missing one is a bug (LookupError), never a response."""
         row = self.rows.get(code)
         if row is None:
             raise LookupError(f"the {self.name} table has no code {code}")
@@ -167,7 +168,7 @@ CONTENT = _table(
     ErrorRow("unavailable", 503, "The text could not be scored. Try again in 5 seconds.", retry_after_s=5, added=True),
 )
 
-# The services whose calls are understood answer everything with 200; `tokens.compat` gives each code its name there.
+# The emulated services respond to everything with 200; `tokens.compat` translates each code.
 COMPAT = _table(
     "compat",
     ErrorRow("invalid_request", 200, "Send secret and response as a form or as JSON, at most 4 KiB.", added=True),
@@ -338,7 +339,7 @@ TABLES = (BROWSER, SITEVERIFY, RECEIPTS, COMPAT, GATEWAY, CONSOLE, AGENTS)
 
 
 class CrawlerError(StrEnum):
-    """What is wrong with a price offer, as the `crawler-error` header says it."""
+    """The problem with a price offer, as in the `crawler-error` header."""
 
     MISSING_CRAWLER_PRICE = "MissingCrawlerPrice"
     INVALID_CRAWLER_EXACT_PRICE = "InvalidCrawlerExactPrice"

@@ -1,4 +1,4 @@
-"""How each kind of identifier is made, and how those of visitors are read. IDs name things; they are never secrets."""
+"""Creation of each kind of identifier, and parsing of visitors' identifiers. IDs are never secrets."""
 
 import re
 import secrets
@@ -30,9 +30,9 @@ new_credential_id = partial(_hex_id, "cred")
 new_fleet_id = partial(_hex_id, "flt")
 new_account_id = partial(_hex_id, "acc")
 new_user_id = partial(_hex_id, "usr")
-# A session as listed to its owner. What the cookie carries is another value.
+# A session as listed to its owner. The cookie contains another value.
 new_session_id = partial(_hex_id, "ses")
-# An API token. Its secret is another value, and so is that of an appeal's link.
+# An API token. Its secret is another value, and so is the secret of an appeal's link.
 new_api_token_id = partial(_hex_id, "tok")
 new_appeal_id = partial(_hex_id, "apl")
 new_suggestion_id = partial(_hex_id, "sug")
@@ -41,7 +41,7 @@ new_message_id = partial(_hex_id, "msg")
 new_webhook_id = partial(_hex_id, "whk")
 # One delivery to a webhook; all its attempts carry the same.
 new_delivery_id = partial(_hex_id, "whd")
-# What a person allowed an agent beforehand.
+# An advance permission of a person for an agent.
 new_agent_grant_id = partial(_hex_id, "agr")
 new_list_entry_id = partial(_hex_id, "lst")
 new_challenge_id = partial(_crockford_id, "ch")
@@ -61,7 +61,7 @@ def new_request_id() -> str:
 
 
 def draw_request_ids() -> Iterator[str]:
-    """Yield request IDs, drawn many at a time: a system call for each would be a large part of an answer's cost."""
+    """Yield request IDs, drawn many at a time: a system call for each would be a large part of a response's cost."""
     while True:
         drawn = secrets.token_hex(8 * _REQUEST_IDS)
         for start in range(0, len(drawn), 16):

@@ -1,7 +1,7 @@
-"""The keys of the service: one per purpose, made on first start, rotatable, shared by all workers.
+"""The keys of the service: one per purpose, created on first start, rotatable, shared by all workers.
 
-Keys lie in the durable store, sealed under the root secret, which lies elsewhere. A message authenticated for one
-purpose never passes for another: the purpose has a key of its own and is part of the authenticated bytes.
+The durable store has the keys, sealed under the root secret, which is stored elsewhere. A message authenticated for one
+purpose never passes for another: each purpose has a separate key and is part of the authenticated bytes.
 """
 
 import base64
@@ -141,7 +141,7 @@ class Keyring:
         if length < SHORTEST_TAG:
             return False
         is_made_by_one = False
-        # Every key is tried, so that the time taken does not tell which one fits.
+        # Every key is tried, so that the duration does not depend on the matching key.
         for mac in self._macs[purpose]:
             is_made_by_one |= compare_digest(mac.tag(framed)[:length], tag)
         return is_made_by_one
@@ -153,7 +153,7 @@ def _join(*parts: bytes) -> bytes:
 
 
 class Sealer:
-    """Seals what lies in the store, under a key derived from the root secret."""
+    """Seals stored values, under a key derived from the root secret."""
 
     def __init__(self, root_secret: bytes) -> None:
         if len(root_secret) < KEY_BYTES:
@@ -202,12 +202,13 @@ def _open(stored: Iterable[StoredKey], sealer: Sealer) -> list[tuple[StoredKey, 
 
 
 async def rotate_key(store: Store[KeyStores], sealer: Sealer, purpose: str, now_ms: int) -> StoredKey:
-    """Make a new key in a unit of work of its own."""
+    """Create a new key in a separate unit of work."""
     return await store.change(lambda stores: replace_key(stores, sealer, purpose, now_ms))
 
 
 async def replace_key(stores: KeyStores, sealer: Sealer, purpose: str, now_ms: int) -> StoredKey:
-    """Make a new key; the old one works until the new one does, and verifies for the purpose's grace period more."""
+    """Create a new key; the old one is used until the new one is active, and verifies for the purpose's grace period
+    after that."""
     made = _new_key(purpose, sealer, now_ms, active_ms=now_ms + ACTIVATION_MS)
     await stores.keys.lock_keys()
     await stores.keys.retire_keys(purpose, made.active_ms + PURPOSES[purpose])

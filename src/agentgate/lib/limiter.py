@@ -25,16 +25,16 @@ class Limiter:
 
     @property
     def is_local(self) -> bool:
-        """Return whether counting never waits."""
+        """Return whether counting is synchronous."""
         return self._local is not None
 
     async def is_over(self, window: Window, subject: str) -> bool:
         """Return whether the subject has used the window up, without counting."""
-        # Adding nothing, and not reading, because only additions are scaled while Redis is away.
+        # Adding nothing instead of reading, because only additions are scaled while Redis is unavailable.
         return await self._shared_cache.add(self._key(window, subject), 0, ttl_ms=window.window_ms) >= window.most
 
     async def count(self, window: Window, subject: str) -> bool:
-        """Count one more and say whether that was still within the window."""
+        """Count one more; return whether it is within the window."""
         return await self._shared_cache.add(self._key(window, subject), 1, ttl_ms=window.window_ms) <= window.most
 
     def count_now(self, window: Window, subject: str) -> bool:
@@ -43,18 +43,19 @@ class Limiter:
         return self._local.add_now(self._key(window, subject), 1, ttl_ms=window.window_ms) <= window.most
 
     async def require(self, window: Window, subject: str, message: str | None = None) -> None:
-        """Count one more; refuse it when that is too many."""
+        """Count one more; reject it if the window is full."""
         if not await self.count(window, subject):
             raise self.refusal(window, message)
 
     def refusal(self, window: Window, message: str | None = None) -> Refused:
-        """Return the refusal for a subject that has used a window up, with the time until the window ends."""
+        """Return the error for a subject that has used up a window, with the time until the window ends."""
         return Refused("rate_limited", message, headers={"retry-after": str(self.seconds_left(window))})
 
     async def wait(self, subject: str, *, wait_ms: int, kept_ms: int) -> int:
-        """Have the subject wait; return the time left. A subject that has waited may continue once, then waits again.
+        """Delay the subject; return the time left. After a delay, a subject may continue once and is then delayed
+        again.
 
-        The first call starts the waiting, which is forgotten after `kept_ms`.
+        The first call starts the delay, which expires after `kept_ms`.
         """
         key, now_ms = f"wait:{subject}", self._clock.now_ms()
         since = await self._shared_cache.get(key)
@@ -74,7 +75,7 @@ class Limiter:
         await self._shared_cache.delete(self._key(window, subject))
 
     def seconds_left(self, window: Window) -> int:
-        """Return how long until the present window ends: what `Retry-After` says."""
+        """Return the time until the current window ends, for `Retry-After`."""
         return max(1, -(-(window.window_ms - self._clock.now_ms() % window.window_ms) // 1000))
 
     def _key(self, window: Window, subject: str) -> str:

@@ -1,6 +1,7 @@
-"""The specification's Limits table as named constants, in its order, then the numbers the contract adds.
+"""The specification's Limits table as named constants, in its order, then the numbers of the contract.
 
-Each name ends in its unit. What an operator may set (retention, token lifetime) has its default in `settings`.
+Each name ends in its unit. Values that an operator may set (retention, token lifetime) have their default in
+`settings`.
 """
 
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ class Lengths:
     most: int
 
 
-# What one account, site or user may have. The first four, and the origins, can be changed per account by an operator.
+# Limits of one account, site or user. An operator can change the first four, and the origins, per account.
 SITES_PER_ACCOUNT = 5
 LIVE_SECRETS_PER_SITE = 3
 MEMBERS_PER_ACCOUNT = 10
@@ -81,7 +82,7 @@ SDK_TIMEOUT_S = 30
 SDK_CHECK_TIMEOUT_MINUTES = 5
 AGENT_QUOTA_RETRY_AFTER_S = 60
 
-# When the site health checks speak up.
+# Thresholds of the site health checks.
 SITEVERIFY_ERRORS_LEAST_FAILURES = 5
 SITEVERIFY_ERRORS_LEAST_PERCENT = 20
 SITEVERIFY_MISSING_SHARE = 0.5
@@ -101,8 +102,8 @@ STORE_UNAVAILABLE_RETRY_AFTER_S = 5
 
 # Of a page of sites or users; without a limit, these lists are complete.
 LIST_PAGE = Bounds(1, 1000, default=1000)
-# 4: accounts and signing in. Failures count per address, per e-mail from it, and per known device. Those per e-mail
-# and per minute over all addresses tell an attack, which unknown devices wait for.
+# 4: accounts and sign-in. Failures count per address, per email address from it, and per known device. Failures per
+# email address and per minute over all addresses indicate an attack, which delays unknown devices.
 CUSTOMER_DETAIL_AUDIT_EVENTS = 20
 LOGIN_FAILURES_PER_ADDRESS = 10
 LOGIN_FAILURES_PER_SOURCE = 5
@@ -119,7 +120,7 @@ ANALYTICS_TOP_ENTRIES = 10
 # 7: the browser check.
 BROWSER_BODY_BYTES = 64 * 1024
 CUSTOM_DATA_CHARACTERS = 255
-# The specification says that a site has a limit as well, not how high it is. A program is read once or twice a check.
+# The specification requires a limit per site without its value. A program is read once or twice a check.
 CHALLENGES_PER_MINUTE_PER_SITE = 6_000
 VERIFICATIONS_PER_MINUTE_PER_SITE = 6_000
 INSTRUMENTS_PER_MINUTE_PER_ADDRESS = 180
@@ -140,7 +141,7 @@ GATEWAY_SIGNATURE_WINDOW_HOURS = 24
 SUBMIT_SIGNATURE_WINDOW_S = 600
 DIRECTORY_KEYS = 20
 SUBMIT_BODY_BYTES = 64 * 1024
-# How long the same submission gets the same answer, and how long the ledger is kept.
+# How long the same submission gets the same response, and how long the ledger is kept.
 SUBMISSION_KEPT_DAYS = 7
 CHARGES_KEPT_DAYS = 800
 AGENT_QUOTA_DEFAULT_PER_MINUTE = 600
@@ -151,7 +152,7 @@ AGENT_POLICY_ACTIONS = 64
 AGENT_POLICY_TOOLS = 50
 HANDOFF_POLL_INTERVAL_S = 5
 HANDOFF_LIFETIME_S = 600
-# A handoff is asked for every five seconds; the rest is for several at once behind one address.
+# An agent polls a handoff every five seconds; the rest is for several at once behind one address.
 HANDOFF_POLLS_PER_MINUTE_PER_ADDRESS = 600
 HANDOFF_PAGES_PER_MINUTE_PER_ADDRESS = 60
 AGENT_GRANT_USES = 100
@@ -162,7 +163,7 @@ AGENT_TOOLS_MAX_AGE_S = 300
 RULES_PER_SET = 200
 RULE_SET_TEXT_BYTES = 64 * 1024
 RULE_SET_DEPTH = 8
-# Each is held against every new header, path or address.
+# Each is compared with every new header, path or address.
 GLOBS_PER_SET = 500
 NETWORKS_PER_SET = 2_000
 LIST_ENTRIES_PER_SITE = 1_000

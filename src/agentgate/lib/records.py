@@ -1,8 +1,8 @@
 """The three kinds of typed record, and the field types that several concepts share.
 
-A record is the only description of a shape: decoding, checks, OpenAPI and TypeScript types all come from it.
-Required fields have no default; optional ones are `T | UnsetType = UNSET` and are absent on the wire.
-`None` occurs only where the specification says "or null".
+A record is the only description of a shape: decoding, checks, OpenAPI and TypeScript types all come from it. Required
+fields have no default; optional ones are `T | UnsetType = UNSET` and are absent in JSON. `None` occurs only where the
+specification has "or null".
 """
 
 from collections.abc import Mapping
@@ -15,23 +15,23 @@ from agentgate.lib.moment import Moment
 
 
 class Record(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What goes out: an answer, or a part of one."""
+    """Output: a response, or an object in one."""
 
 
 class Input(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What comes in: a request body. A property it does not name is refused."""
+    """Input: a request body. Unknown properties are rejected."""
 
-    # Properties that get a more telling refusal than "unknown": wire name -> error code.
+    # Properties with a more specific error than "unknown": wire name -> error code.
     refused_fields: ClassVar[Mapping[str, str]] = {}
-    # The property that says which version of the shape a body has, the version that is known, the code for any other.
-    # A body of another version may differ in every other way, so this is said before anything else about it.
+    # The property with the version of the shape, the known version, and the code for any other. A body of another
+    # version may differ in every other way, so this is checked before anything else.
     shape_version: ClassVar[tuple[str, int, str] | None] = None
     # The code for a value of the right type that is not allowed; None means the surface's code for any malformed body.
     value_code: ClassVar[str | None] = None
 
 
 class Query(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What comes in behind the `?`."""
+    """Input in the query of a URL."""
 
 
 # Python's `$` also matches before a final newline, so patterns end in `\Z`; OpenAPI prints `$`.
@@ -47,7 +47,7 @@ S = TypeVar("S", bound=Struct)
 
 
 def given(record: Struct) -> dict[str, Any]:
-    """Return the fields that were sent, by their Python names. What is absent keeps its value on a PATCH."""
+    """Return the fields that were sent, by their Python names. Absent fields keep their value on a PATCH."""
     values = ((name, getattr(record, name)) for name in record.__struct_fields__)
     return {name: value for name, value in values if value is not UNSET}
 
@@ -82,7 +82,7 @@ def _encode_extra(value: Any) -> Any:
 
 
 def decode_extra(kind: type, value: Any) -> Any:
-    """Read what is no type of msgspec's from its form in JSON."""
+    """Read a type that msgspec does not know from its form in JSON."""
     if kind is Moment:
         if not isinstance(value, str):
             raise TypeError("Expected a date and time such as 2026-01-31T09:30:00Z")

@@ -17,7 +17,7 @@ def new_secret(prefix: str = "") -> str:
 
 
 def digest(secret: str) -> bytes:
-    """Return what is stored in place of a secret."""
+    """Return the stored form of a secret."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 

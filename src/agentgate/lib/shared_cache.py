@@ -1,6 +1,7 @@
-"""SharedCache: short-lived shared state that may be forgotten, such as rate windows.
+"""SharedCache: short-lived shared state that may be lost, such as rate windows.
 
-What must happen once (spending a token, a nonce, a code) never goes here: it is an SQL statement in the durable store.
+Operations that must happen once (redeeming a token, a nonce, a code) never use it: they are SQL statements in the
+durable store.
 """
 
 from collections.abc import Sequence
@@ -18,17 +19,17 @@ class SharedCache(Protocol):
 
     @property
     def kind(self) -> str:
-        """Say what it is, for those who read the readiness probe."""
+        """The kind of cache, for the readiness probe."""
 
     @property
     def is_alone(self) -> bool:
-        """Say whether no other process counts here, nor is counted for."""
+        """Whether counts belong to this process alone."""
 
     async def get(self, key: str) -> bytes | None:
         """Return the value, or None when there is none or it has expired."""
 
     async def put(self, key: str, value: bytes, *, ttl_ms: int) -> None:
-        """Set the value and its time to live, whatever was there."""
+        """Set the value and its time to live; replace an earlier value."""
 
     async def take_once(self, key: str, *, ttl_ms: int) -> bool:
         """Return True for the first caller within `ttl_ms`, False for every other."""
@@ -39,14 +40,15 @@ class SharedCache(Protocol):
     async def exchange(self, additions: Sequence[Addition], *, ttl_ms: int) -> list[int]:
         """Add to many counters that only this method uses; return the new counts of all processes.
 
-        A shared store that is away raises StoreUnavailable: nothing is estimated, the caller has counts of its own.
+        A shared store that is unavailable raises StoreUnavailable: nothing is estimated, the caller has separate
+        counts.
         """
 
     async def delete(self, key: str) -> None:
         """Delete the key. Nothing happens when there is none."""
 
     async def ping(self) -> bool:
-        """Say whether the store answers now."""
+        """Return whether the store responds now."""
 
     async def close(self) -> None:
         """Let go of connections."""
@@ -54,7 +56,7 @@ class SharedCache(Protocol):
 
 @runtime_checkable
 class InProcessCache(SharedCache, Protocol):
-    """One that answers out of this process's memory, also without a coroutine: that takes longer than counting."""
+    """A cache in this process's memory, also without a coroutine: that takes longer than counting."""
 
     def add_now(self, key: str, amount: int, *, ttl_ms: int) -> int:
         """Add as `add` does."""

@@ -7,7 +7,7 @@ TAG_BYTES = 16
 
 
 class TaggedText:
-    """Writes and reads text of one kind. The keys are those of a purpose, and rotate with them."""
+    """Writes and reads text of one kind. The keys belong to a purpose, and rotate with it."""
 
     def __init__(self, keyring: Keyring, purpose: str, kind: bytes) -> None:
         self._keyring = keyring

@@ -17,12 +17,12 @@ from agentgate.storage.values import check_values
 LARGEST_GROUP = 1_000
 # A smaller one is not made smaller still.
 SMALLEST_HALF = 16
-# When more than this wait, the store is not keeping up, and waiting longer would help nobody.
+# If more than this are queued, the store is too slow, and a longer queue would not help.
 MOST_WAITING = 20_000
-# After so many are told, the next group has its turn to be sent, and requests theirs to be read.
+# After this number of reported outcomes, the next group can be sent, and requests can be read.
 TOLD_AT_ONCE = 16
 
-# Whether the row is new, or why nobody knows.
+# Whether the row is new, or why that is unknown.
 Outcome = bool | StoreUnavailable
 Done = Callable[[Outcome], None]
 # A row that waits: its key, the row, and the callback for the outcome.
@@ -51,13 +51,13 @@ class FirstRows:
         self._groups: set[asyncio.Task[None]] = set()
 
     async def put(self, row: tuple[Value, ...]) -> bool:
-        """Put a row, durably; False when its key is there already. Of many at once, one wins."""
+        """Put a row, durably; False if its key exists. Of many at once, one wins."""
         future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self.put_then(row, partial(_fill, future))
         return await future
 
     def put_then(self, row: tuple[Value, ...], done: Done) -> None:
-        """Put a row likewise, and say how it went as soon as that is known."""
+        """Put a row likewise, and report the outcome as soon as it is known."""
         if len(self._waiting) >= MOST_WAITING:
             raise StoreUnavailable(f"too many requests are queued for {self._table.table}")
         # Here already, so that a value which cannot be stored fails its own call and not the whole group.
@@ -74,22 +74,22 @@ class FirstRows:
 
     async def _put_group(self, most: int) -> None:
         group, self._waiting = self._waiting[:most], self._waiting[most:]
-        # Of several rows with the same key only the first is inserted: it wins, or the key was there before.
+        # Of several rows with the same key only the first is inserted: it wins, or the key existed before.
         firsts: dict[Row, Waiting] = {}
         for waiting in group:
             firsts.setdefault(waiting[0], waiting)
         try:
             new = set(await self._database.insert_new(self._table, [firsts[key][1] for key in sorted(firsts)]))
         except BaseException as failure:
-            # Nobody knows whether it was committed, so nobody is told that a row is new or not.
+            # It is unknown whether the commit succeeded, so no caller gets an outcome.
             for _, _, done in group:
                 _tell(done, _unknown(failure))
             self._start_next(LARGEST_GROUP)
             if not isinstance(failure, Exception):
                 raise
             return
-        # What waits already is sent before the outcomes are told. If nothing does, those who are told come again
-        # together, and would come in small groups if the first of them set out at once.
+        # Queued rows are sent before the outcomes are reported. With an empty queue, the notified callers come again
+        # together, and would come in small groups if the first of them were sent at once.
         is_next_sent = bool(self._waiting)
         if is_next_sent:
             self._start_group(_fair_half(len(self._waiting), len(group)))
@@ -107,16 +107,16 @@ class FirstRows:
 
 
 def _fair_half(waiting: int, told: int) -> int:
-    """Return how many of those who wait are to be sent while others are told, who will come again.
+    """Return how many of the queued rows to send while other callers are notified, who will come again.
 
-    Commits and requests take turns then, each as long as the other. If all were sent, a small group and a large one
-    would follow each other for ever: the loop idle during the long commit, and the store while many are answered.
+    Commits and requests then alternate, each as long as the other. If all were sent, a small group and a large one
+    would alternate permanently: the loop idle during the long commit, and the store during many responses.
     """
     return min(max((waiting + told + 1) // 2, SMALLEST_HALF), LARGEST_GROUP)
 
 
 async def _tell_all(outcomes: list[tuple[Done, bool]]) -> None:
-    """Tell everybody, some at a time: the next group gets its turn to be sent, and its commit runs meanwhile."""
+    """Notify all callers, some at a time: the next group can be sent, and its commit runs concurrently."""
     at = 0
     try:
         while at < len(outcomes):
@@ -139,7 +139,7 @@ def _tell(done: Done, outcome: Outcome) -> None:
 
 
 def _fill(future: asyncio.Future[bool], outcome: Outcome) -> None:
-    # The caller may have been canceled meanwhile; the row is there all the same.
+    # The caller may have been canceled; the row is stored nevertheless.
     if future.done():
         return
     if isinstance(outcome, bool):

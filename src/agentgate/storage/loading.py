@@ -48,7 +48,7 @@ def add_up_arrays_statement(counters: Sums, types: tuple[str, ...]) -> str:
 
 @functools.lru_cache(maxsize=256)
 def which_are_there_statement(new: NewRows, keys: int) -> str:
-    """Return a query for the places of those keys that are there already, in one text: `0,3` (SQLite)."""
+    """Return a query for the positions of the keys that exist, in one text: `0,3` (SQLite)."""
     width = len(new.key)
     given = ", ".join(f"({at}, {_places(at * width + 1, width)[1:]}" for at in range(keys))
     names = ", ".join(new.key)
@@ -63,16 +63,16 @@ def insert_missing_statement(new: NewRows, rows: int) -> str:
 
 @functools.lru_cache(maxsize=256)
 def insert_all_statement(new: NewRows, rows: int) -> str:
-    """Return an INSERT of all rows, or of none when one of the keys is there."""
+    """Return an INSERT of all rows, or of none if one of the keys exists."""
     # Every number of rows occurs here, which would drive the few of the others out of their cache.
     return insert_statement.__wrapped__(new.table, new.columns, rows)
 
 
 @functools.lru_cache(maxsize=64)
 def insert_new_statement(new: NewRows) -> str:
-    """Return an INSERT of many rows, all in one JSON text, that tells how many were new (PostgreSQL).
+    """Return an INSERT of many rows, all in one JSON text, that returns the number of new rows (PostgreSQL).
 
-    When those are fewer than $2, an array for each column of the key says which.
+    If these are fewer than $2, an array for each column of the key lists them.
     """
     columns, key = ", ".join(new.columns), ", ".join(new.key)
     given = ", ".join(_from_json(place, name) for place, (_, name) in enumerate(new.types))

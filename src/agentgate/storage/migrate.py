@@ -1,4 +1,4 @@
-"""Applies numbered SQL files in order, each in one transaction with the line that says it was applied.
+"""Applies numbered SQL files in order, each in one transaction with the row that records it.
 
 Forward only. A file that has been applied is never edited; the checksum kept with it makes sure of that.
 """
@@ -39,7 +39,7 @@ COUNT_TABLE = {
     "postgres": "SELECT count(*) FROM pg_catalog.pg_tables"
     " WHERE schemaname = current_schema() AND tablename = 'schema_migration'",
 }
-# A migration that waits for a lock makes everybody behind it wait too, so it gives up soon. A file may raise these.
+# A migration that waits for a lock delays all later statements too, so it gives up soon. A file may raise these.
 LIMITS = {"sqlite": "", "postgres": "SET LOCAL lock_timeout = '4s'; SET LOCAL statement_timeout = '5s';"}
 
 

@@ -1,4 +1,4 @@
-"""Which values a statement may carry: the same on every database, refused before anything is sent."""
+"""The values that a statement may contain: the same on every database, checked before anything is sent."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ TOO_LARGE = "an integer for the database must fit into 64 bits with its sign"
 
 
 def check_values(values: Sequence[Value]) -> None:
-    """Raise ValueError for a value that one of the databases would refuse, change or cut off."""
+    """Raise ValueError for a value that one of the databases would reject, change or cut off."""
     for value in values:
         # Every row of every group goes through here, so the usual types are checked first and by little.
         if type(value) is str:
@@ -38,7 +38,7 @@ def _check_unusual(value: Value) -> None:
 
 
 def _check_text(text: str) -> None:
-    # PostgreSQL refuses NUL in text, and SQLite's own functions stop reading at it.
+    # PostgreSQL rejects NUL in text, and SQLite's own functions stop reading at it.
     if "\0" in text:
         raise ValueError("text for the database must not contain NUL")
     if text.isascii():

@@ -1,4 +1,4 @@
-"""What a process inherits besides settings: listening sockets from its predecessor or from systemd."""
+"""Sockets that a process inherits: listening sockets from its predecessor or from systemd."""
 
 import os
 from collections.abc import Sequence

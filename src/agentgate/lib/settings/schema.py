@@ -26,7 +26,7 @@ LOOPBACK = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))
 
 
 class Setting(Struct, frozen=True):
-    """What is known of a setting besides its type and its default. Secrets are hidden and may lie in a file."""
+    """Facts about a setting besides its type and its default. Secrets are hidden and may be in a file."""
 
     kind: ValueKind[Any]
     meaning: str
@@ -220,18 +220,18 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     @property
     def admin_key_path(self) -> Path:
-        """Where the first start keeps the admin key that it makes when none is set."""
+        """The file for the admin key that the first start generates if none is set."""
         return self.data_dir / "admin.key"
 
     @property
     def root_secret_path(self) -> Path:
-        """Where the first start keeps the root secret that it makes when none is set."""
+        """The file for the root secret that the first start generates if none is set."""
         return self.data_dir / "root.secret"
 
     @property
     def mail_sender(self) -> str:
         host = urlsplit(self.public_base_url).hostname or ""
-        # Letters from an IP address are taken by nobody.
+        # Mail servers reject email from an IP address.
         named = values.HOST_NAME.match(host) and not host.rpartition(".")[2].isdigit()
         return self.mail_from or f"agentgate@{host if named else 'localhost'}"
 
@@ -281,7 +281,7 @@ class SettingsRefused(Exception):  # noqa: N818 - the word the rest of the code 
 
 
 class GivenSetting(Struct, frozen=True):
-    """A setting somebody gave: under which name, where, and its text."""
+    """A setting that was given: its name, source and text."""
 
     name: str
     source: str
@@ -307,7 +307,7 @@ def read_process_settings(toml_path: Path | None) -> Settings:
 
 
 def read_settings(environ: Mapping[str, str], toml_path: Path | None = None) -> Settings:
-    """Read settings from an environment and a TOML file, of which the environment wins; refuse with every problem."""
+    """Read settings from an environment and a TOML file; the environment wins. The error lists all problems."""
     table = settings_table()
     problems: list[SettingProblem] = []
     given = _given_in_toml(toml_path, table, problems) if toml_path else {}
@@ -380,7 +380,7 @@ def _toml_text(value: object) -> str | None:
 def _match(
     written: Mapping[str, str], known: Mapping[str, SettingRow], source: str, problems: list[SettingProblem]
 ) -> dict[str, GivenSetting]:
-    """Find the setting for each written name; read the files that secrets lie in."""
+    """Find the setting for each written name; read the files with secrets."""
     given: dict[str, GivenSetting] = {}
     in_files = {_file_name(name): entry for name, entry in known.items() if entry.setting.secret}
     for name, text in written.items():
@@ -402,7 +402,7 @@ def _file_name(name: str) -> str:
 
 
 def _nearest(name: str, known: list[str]) -> str:
-    # The prefix is left out, or every name would look near to every other.
+    # Without the prefix, which would make every name similar to every other.
     bare = {candidate.removeprefix(PREFIX): candidate for candidate in known}
     near = get_close_matches(name.removeprefix(PREFIX), bare, n=1, cutoff=0.5)
     return f"did you mean {bare[near[0]]}?" if near else "`agentgate check-config` lists the known names"
@@ -412,11 +412,11 @@ def _secret_in_file(name: str, path: Path, problems: list[SettingProblem]) -> st
     try:
         with path.open("rb") as file:
             content = file.read(SECRET_FILE_BYTES + 1)
-        # Editors and `echo` end a file with a newline, which is no part of the secret.
+        # Editors and `echo` end a file with a newline that does not belong to the secret.
         text = content.decode().rstrip("\r\n")
         if text and len(content) <= SECRET_FILE_BYTES:
             return text
-        # An empty file would count as "not given", and the service would make a secret that nobody asked for.
+        # An empty file would count as "not given", and the service would generate an unwanted secret.
         wrong = f"{path} is larger than {SECRET_FILE_BYTES} bytes" if text else f"{path} is empty"
     except OSError as error:
         wrong = f"{path} cannot be read ({error.strerror})"

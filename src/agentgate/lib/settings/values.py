@@ -21,7 +21,7 @@ Network = IPv4Network | IPv6Network
 
 ROOT_SECRET_BYTES = 32
 HIDDEN = "(hidden)"
-# In a list of hosts: all, and those of known agents.
+# In a list of hosts: all, and the hosts of known agents.
 ANY_HOST, KNOWN_HOSTS = "*", "known"
 HOST_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*\Z")
 MAIL_LOCAL_PART = re.compile(r"(?=.{1,64}\Z)[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*\Z")
@@ -30,7 +30,7 @@ BASE64URL = re.compile(r"[A-Za-z0-9_-]+={0,2}\Z")
 
 
 class Unfit(ValueError):  # noqa: N818 - it describes a value, and is told as a problem, not as a fault
-    """A text is no value of its kind. The message never repeats the text, which may be a secret."""
+    """A text is not a valid value. The message never repeats the text, which may be a secret."""
 
 
 class ValueKind(Struct, Generic[T], frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ class ValueKind(Struct, Generic[T], frozen=True, kw_only=True):
 
 
 class ListenAddress(Struct, frozen=True):
-    """Where a listener is opened, and the Unix socket besides, if any. Port 0 takes any free port."""
+    """The address of a listener, and an optional Unix socket. Port 0 means any free port."""
 
     host: str
     port: int
@@ -360,7 +360,7 @@ def _split_url(text: str, schemes: tuple[str, ...]) -> Any:
 
 
 def _check_no_query(text: str) -> None:
-    # `?` and `#` alone leave empty parts behind, so the text itself is looked at.
+    # A trailing `?` or `#` parses as an empty component, so the text itself is checked.
     if "?" in text or "#" in text:
         raise Unfit("it has a query or a fragment")
 

@@ -1,4 +1,4 @@
-"""Work that begins after its request was answered, so that the time of the answer tells nothing about it."""
+"""Work that begins after the response, so that the duration of the request reveals nothing about it."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ class BackgroundTasks:
         self._hurry = asyncio.Event()
 
     def start(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Begin the work a little later. What is too much is dropped: people ask again."""
+        """Begin the work a little later. Excess work is dropped: people try again."""
         if len(self._tasks) >= MOST_WAITING:
             structlog.get_logger().warning("background work dropped: the queue is full", work=name)
             return
@@ -29,7 +29,7 @@ class BackgroundTasks:
         task.add_done_callback(self._tasks.discard)
 
     async def finish(self) -> None:
-        """Do now what still waits, and return when it is done."""
+        """Do all queued work now, and return when it is done."""
         self._hurry.set()
         while self._tasks:
             await asyncio.gather(*self._tasks)

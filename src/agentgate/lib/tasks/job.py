@@ -20,7 +20,7 @@ class Job:
     guarded: bool = True
 
 
-# What one transaction deletes: it delays others for some milliseconds.
+# Rows that one transaction deletes: it delays others for some milliseconds.
 ROWS_PER_UNIT = 1_000
 # A run ends after so many units, and the next one continues.
 MOST_UNITS = 10_000

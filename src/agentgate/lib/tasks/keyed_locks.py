@@ -1,4 +1,4 @@
-"""KeyedLocks: a lock for each key that somebody holds or waits for, within this worker."""
+"""KeyedLocks: a lock for each key that is held or awaited, within this worker."""
 
 import asyncio
 from collections.abc import Hashable
@@ -6,7 +6,7 @@ from weakref import WeakValueDictionary
 
 
 class KeyedLocks:
-    """Locks by key. A lock lives as long as somebody holds it or waits for it."""
+    """Locks by key. A lock exists while it is held or awaited."""
 
     def __init__(self) -> None:
         self._locks: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()

@@ -1,6 +1,6 @@
 """Work that every worker repeats for itself: reading keys and configuration again, sharing counts, renewing a lease.
 
-What one worker does for all of them is a job instead, in `server/scheduler/jobs.py`.
+Work of one worker for all of them is a job, in `server/scheduler/jobs.py`.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class PeriodicTask:
                 self._failing = None
 
     def _note(self, reason: str) -> None:
-        # Once for each kind of failure: a store that is away for an hour needs no thousand lines.
+        # Once for each kind of failure: one line is enough for a store that is unavailable for an hour.
         if reason != self._failing:
             structlog.get_logger().error("recurring work failed", work=self._name, reason=reason)
         self._failing = reason

@@ -61,7 +61,7 @@ def render_json(_logger: object, _method: str, event: EventDict) -> str:
 
 def make_visible(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """Escape what a terminal would act on: a structlog processor for the console format."""
-    # A traceback keeps its lines. Each gets a mark, so that none of them can pass for a log line of its own.
+    # A traceback keeps its lines. Each gets a mark, so that none of them can imitate a log line.
     trace = event.pop("exception", None)
     shown: MutableMapping[str, Any] = {_visible(name): _visible_value(value) for name, value in event.items()}
     if trace is not None:
@@ -93,7 +93,7 @@ def _route_standard_logging(handler: logging.Handler, level: int) -> None:
         logger.handlers = []
         logger.propagate = True
         logger.setLevel(logging.NOTSET)
-    # Its lines hold addresses and whole paths, in which one-time links travel. The kernel writes a line of its own.
+    # Its lines contain addresses and whole paths, which may include one-time links. The kernel writes a separate line.
     access = logging.getLogger("uvicorn.access")
     access.handlers = []
     access.propagate = False

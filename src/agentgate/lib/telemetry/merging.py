@@ -1,7 +1,7 @@
-"""The figures of several workers as one answer to a scrape. `series.py` says how each series is merged.
+"""The metrics of several workers as one response to a scrape. `series.py` defines how each series is merged.
 
-Counters of a worker that has ended go on counting: without them a sum would fall, and Prometheus takes a counter that
-falls for one that was reset.
+Counters of a worker that has ended still count: without them a sum would fall, and Prometheus treats a counter that
+falls as reset.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ class MergedSample(Struct, frozen=True, array_like=True):
 
 
 class WorkerFigures(Struct, frozen=True, kw_only=True):
-    """All figures of one worker, or those that ended workers have left."""
+    """All metrics of one worker, or the merged metrics of ended workers."""
 
     worker: str
     samples: list[MergedSample]
@@ -39,7 +39,7 @@ def read_figures(worker: str, registry: CollectorRegistry) -> WorkerFigures:
         MergedSample(family.name, sample.name, tuple(sorted(sample.labels.items())), sample.value)
         for family in registry.collect()
         for sample in family.samples
-        # The library adds a creation time beside each counter: as many series again, which nobody reads.
+        # The library adds an unused series with the creation time for each counter.
         if not sample.name.endswith("_created")
     ]
     return WorkerFigures(worker=worker, samples=samples)

@@ -1,7 +1,7 @@
-"""Metrics of this process for Prometheus, in a registry of its own.
+"""Metrics of this process for Prometheus, in a separate registry.
 
-Each worker counts for itself; a scrape is answered with the figures of all workers of the machine (`merging.py`).
-Figures about traffic that customers see are not here: those come from the recorded events.
+Each worker counts for itself; a scrape returns the metrics of all workers of the machine (`merging.py`). Traffic
+statistics for customers are not here: they come from the recorded events.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from agentgate.lib.telemetry import series
 from agentgate.lib.telemetry.merging import WorkerFigures, exposition_of, read_figures
 from agentgate.lib.telemetry.series import DURATION_BUCKETS_S, Series, SeriesKind
 
-# The figures of all living workers, and what ended ones have left.
+# The metrics of all running workers, and the merged metrics of ended ones.
 Gathered = tuple[list[WorkerFigures], WorkerFigures | None]
 
 
@@ -45,11 +45,11 @@ class MetricRegistry(Collector):
         self._store_up: dict[tuple[str, ...], int] = {}
         self._registry.register(self)
         ProcessCollector(registry=self._registry)
-        # How the figures of all workers are gathered, where there are others.
+        # The function that collects the metrics of all workers, if there are several.
         self.gather: Callable[[], Awaitable[Gathered]] | None = None
 
     def request_started(self) -> None:
-        """Count a request as being answered; `request_finished` must follow."""
+        """Count a request that has begun; `request_finished` must follow."""
         self._in_flight += 1
 
     def request_finished(self, surface: str, route: str, *, status: int, duration_s: float) -> None:
@@ -57,18 +57,18 @@ class MetricRegistry(Collector):
         self._answered.count((surface, route, status), duration_s)
 
     def counting(self, surface: str, route: str, *, status: int) -> Callable[[float], None]:
-        """Return what counts such answers, each with its duration in seconds: for a route that is asked very often."""
+        """Return a counter of such responses, called with the duration in seconds: for a very frequent route."""
         return self._answered.series((surface, route, status)).count
 
     def summary(self, surface: str) -> tuple[int, int, float | None]:
-        """Return of a surface how many requests were answered, how many with 5xx, and the 95th percentile in seconds.
+        """Return the requests of a surface, the number with 5xx, and the 95th percentile in seconds.
 
         The percentile is the upper bound of its bucket; None without requests, or beyond the last bound.
         """
         return self._answered.summary(surface)
 
     def watch(self, described: Series, read: Callable[[], Mapping[tuple[str, ...], float]]) -> None:
-        """Show what somebody else counts: `read` is asked at every scrape, and gives figures by the labels' values."""
+        """Show a metric that is counted elsewhere: each scrape calls `read`, which returns values by label values."""
         self._watched.setdefault(described, []).append(read)
 
     def event_write_failed(self, count: int = 1) -> None:
@@ -89,11 +89,11 @@ class MetricRegistry(Collector):
         return self._stores.setdefault(store, Durations()).count
 
     def show(self, collector: Collector) -> None:
-        """Show what somebody else has counted."""
+        """Show a counter that is counted elsewhere."""
         self._registry.register(collector)
 
     def store_answers(self, store: str, *, up: bool) -> None:
-        """Note whether a store (`config`, `stats`) answered when it was last asked."""
+        """Record whether a store (`config`, `stats`) responded to the last call."""
         self._store_up[(store,)] = int(up)
 
     def figures(self) -> WorkerFigures:
@@ -150,7 +150,7 @@ def histogram_of(described: Series, durations: Mapping[tuple[str, ...], Duration
 
 
 class _Answered(Collector):
-    """Counts answers in plain numbers. The library's own counters take a lock for each, and all of this is one loop."""
+    """Counts responses in plain numbers. The library's own counters take a lock for each; this is one loop."""
 
     def __init__(self) -> None:
         # By surface, route and status. There are as many as routes and statuses.
@@ -160,14 +160,14 @@ class _Answered(Collector):
         self.series(key).count(duration_s)
 
     def series(self, key: tuple[str, str, int]) -> Durations:
-        """Return where such answers are counted. It is shown from the first of them on."""
+        """Return the counter of such responses. It is shown from the first of them on."""
         found = self._series.get(key)
         if found is None:
             found = self._series[key] = Durations()
         return found
 
     def summary(self, surface: str) -> tuple[int, int, float | None]:
-        """Return how many answers a surface gave, how many of them were 5xx, and the 95th percentile's bound."""
+        """Return the responses of a surface, the number of 5xx, and the bound of the 95th percentile."""
         buckets = [0] * (len(DURATION_BUCKETS_S) + 1)
         errors = 0
         for (name, _, status), each in self._series.items():

@@ -16,7 +16,7 @@ INTERVAL_S = 1.0
 
 
 class OutageLog:
-    """Counts such answers of one worker. The first is told at once, with the error behind it; the others together."""
+    """Counts such responses of one worker. The first is logged at once, with its error; the others together."""
 
     def __init__(self) -> None:
         self._logger = structlog.get_logger("agentgate.store").bind()
@@ -25,7 +25,7 @@ class OutageLog:
         self._timer: asyncio.TimerHandle | None = None
 
     def note(self, failure: BaseException, *, request_id: str, route: str, status: int) -> None:
-        """Count an answer. Called from the event loop."""
+        """Count a response. Called from the event loop."""
         cause = failure.__cause__
         self._count += 1
         self._last = {
@@ -50,7 +50,7 @@ class OutageLog:
 
 @dataclass(frozen=True, kw_only=True)
 class Finished:
-    """What is known of a request once it is answered."""
+    """Facts about a request after its response."""
 
     request_id: str
     surface: str
@@ -78,7 +78,7 @@ class RequestObserver:
         self._logger = structlog.get_logger("agentgate.request").bind()
 
     def begin(self, traceparent: str | None) -> Callable[[Finished], None]:
-        """Note that a request has begun; return what is to be called when it is answered."""
+        """Record the start of a request; return the function to call after the response."""
         self._metrics.request_started()
         span = self._tracer.start(listener=self._listener, traceparent=traceparent)
 
@@ -93,7 +93,7 @@ class RequestObserver:
 
     def _log(self, finished: Finished, trace_id: str) -> None:
         if isinstance(finished.failure, StoreUnavailable):
-            # A traceback for each answer would fill the disk within an outage, and say the same each time.
+            # A traceback for each response would fill the disk within an outage, and each would be equal.
             self._outages.note(
                 finished.failure, request_id=finished.request_id, route=finished.route, status=finished.status
             )

@@ -34,7 +34,7 @@ SECRETS_IN_TEXT = (
     (re.compile(r"(/account/invite/)(?!accept\b)[^/\s\"'?]+"), rf"\1{MASK}"),
 )
 # Every text that one of the patterns above changes contains one of these. Almost no text does, and one search for all
-# of them takes a tenth of the time.
+# of them takes 10% of the time.
 SUSPECT = re.compile(r"ag[skt]_|whsec_|(?i:bearer|basic)|://|eyJ|/account/invite/")
 OWN_VALUES = "_own_values"
 # Names come from the code, so there are not many of them.

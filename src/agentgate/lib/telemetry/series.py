@@ -18,12 +18,12 @@ class SeriesKind(StrEnum):
 
 
 class Merge(StrEnum):
-    """What one figure of several workers is."""
+    """The kind of a metric of several workers."""
 
     SUM = "sum"
     LEAST = "least"
     GREATEST = "greatest"
-    # Each worker's own, told apart by a label.
+    # One series per worker, distinguished by a label.
     EACH = "each"
 
 

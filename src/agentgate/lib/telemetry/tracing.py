@@ -45,8 +45,8 @@ class Tracer:
     def start(self, *, listener: str, traceparent: str | None = None) -> Span:  # noqa: ARG002 - for the other tracer
         """Start the span of a request.
 
-        The caller's trace is taken over on the `admin` listener only: on the public one anybody could write spans into
-        somebody else's trace, or choose what is sampled.
+        The caller's trace is continued on the `admin` listener only: on the public one any client could write spans
+        into another trace, or choose the sampling.
         """
         return _NOT_TRACED
 
@@ -87,7 +87,7 @@ class OpenTelemetrySpan(Span):
 
 
 class OpenTelemetryTracer(Tracer):
-    """Exports spans over OTLP in batches from a thread of its own; when the queue is full, spans are dropped."""
+    """Exports spans over OTLP in batches from a separate thread; when the queue is full, spans are dropped."""
 
     is_tracing = True
 
@@ -123,7 +123,7 @@ class OpenTelemetryTracer(Tracer):
 
     def close(self) -> None:
         """Export what is queued and end the thread."""
-        # A collector that is away must not hold up a stop: after a while its retries are cut short.
+        # A collector that is unavailable must not delay a stop: its retries are aborted after a while.
         cut = threading.Timer(CLOSE_S, self._exporter.shutdown)
         cut.start()
         try:

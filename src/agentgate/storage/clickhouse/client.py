@@ -1,8 +1,8 @@
 """ClickhouseClient: statements over ClickHouse's HTTP interface, on threads, with connections that are kept open.
 
-Values travel beside the statement as typed parameters (`{p1:Int64}`), never in its text. Every statement here may be
-repeated: reads change nothing, schema changes say IF [NOT] EXISTS, and inserts carry a token by which the server knows
-one that it has already. So a statement that got no answer is tried on the next server.
+Values are typed parameters (`{p1:Int64}`), never part of the statement's text. Every statement here may be repeated:
+reads change nothing, schema changes use IF [NOT] EXISTS, and inserts have a token by which the server recognizes a
+repetition. So a statement without a response is tried on the next server.
 """
 
 import asyncio
@@ -38,14 +38,14 @@ _PLACE = re.compile(r"\$(\d+)")
 _CODE = re.compile(r"Code: (\d+)")
 # The rows themselves cannot be read: the same rows will fail again. All other errors pass, or are for the operator.
 _ROWS_REFUSED = frozenset((6, 26, 27, 33, 53, 69, 70, 72, 117, 349))
-# Answers are sent when the statement is done: a failure in the middle would come after a 200 otherwise.
+# Responses are sent when the statement is done: otherwise a failure in the middle would come after a 200.
 _ALWAYS = {"wait_end_of_query": "1", "output_format_json_quote_64bit_integers": "0"}
 
 _read_rows = msgspec.json.Decoder().decode_lines
 
 
 class Address(NamedTuple):
-    """Where ClickHouse answers over HTTP. Each server must know all tables: replicas, or any server of a cluster."""
+    """The HTTP address of ClickHouse. Each server must know all tables: replicas, or any server of a cluster."""
 
     servers: tuple[tuple[str, int], ...]
     is_tls: bool
@@ -76,7 +76,7 @@ class ClickhouseClient:
         self._threads = FairThreads(THREADS, "clickhouse", most_of_account=READS_OF_ACCOUNT)
         self._local = threading.local()
         self._connections: set[http.client.HTTPConnection] = set()
-        # The server that is asked first: the one that answered last.
+        # The server that is tried first: the one that responded last.
         self._first = 0
         self._note: Note | None = None
 
@@ -143,7 +143,7 @@ class ClickhouseClient:
         return [_row(row) for row in _read_rows(answer)]
 
     def _post(self, parameters: Mapping[str, str], body: bytes, answer_s: float, encoding: str = "") -> bytes:
-        """Send a statement to one server after the other until one answers."""
+        """Send a statement to one server after the other until one responds."""
         path = "/?" + urlencode({**self._settings, **parameters})
         why = ""
         servers = self._address.servers

@@ -1,6 +1,6 @@
 """PostgresDatabase: a PostgreSQL database through a pool of asyncpg connections.
 
-Every wait is bounded, and a server that is away shows as StoreUnavailable until it is back.
+Every wait is bounded, and an unavailable server causes StoreUnavailable until it is back.
 """
 
 import asyncio
@@ -35,14 +35,14 @@ UNAVAILABLE = (
     asyncpg.OperatorInterventionError,  # shutting down, starting up, or a statement that ran out of time
     asyncpg.InsufficientResourcesError,  # connections, memory, disk
     asyncpg.LockNotAvailableError,
-    asyncpg.ReadOnlySQLTransactionError,  # a standby answers, after a failover
+    asyncpg.ReadOnlySQLTransactionError,  # a standby responds, after a failover
     asyncpg.IdleInTransactionSessionTimeoutError,
     asyncpg.PostgresSystemError,
 )
 
 
 def _plain(value: object) -> object:
-    """Return a value of a class of its own, such as a moment, as a plain one."""
+    """Return a value of a special class, such as a moment, as a plain one."""
     if isinstance(value, int):
         return int(value)
     if isinstance(value, str):

@@ -14,7 +14,7 @@ from agentgate.lib.database import Note, StoreUnavailable
 
 CLOSE_S = 10.0
 
-# Exceptions of asyncpg, as opposed to those of a unit of work.
+# Exceptions of asyncpg, as opposed to exceptions of a unit of work.
 DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
 
 
@@ -54,7 +54,7 @@ class PostgresPool:
             raise
 
     async def give_back(self, connection: Any, *, is_well: bool) -> None:
-        """Take a connection back. One in which something failed goes through the pool, which looks at it."""
+        """Take a connection back. After a failure it goes through the pool, which checks it."""
         try:
             # Callers that wait in line come first, and get it from the pool.
             if is_well and self._at_hand is None and not self._closed and not self._places.locked():
@@ -128,7 +128,7 @@ class PostgresPool:
             self._all_back.set()
 
     async def _start(self) -> Any:
-        """Make the pool. It connects on demand, so this works while the server is away."""
+        """Create the pool. It connects on demand, so this works while the server is unavailable."""
         async with self._starting:
             if self._pool is None:
                 milliseconds = round(self._command_timeout_s * 1_000)
@@ -177,7 +177,7 @@ class Loan:
 
 
 def reason(error: Exception, url: str) -> str:
-    """Say in words why a connection failed. Of the address only host, port, user and database are told."""
+    """Describe why a connection failed. Of the address only host, port, user and database are shown."""
     address, _, _ = url.partition("?")
     parts = urlsplit(address)
     place, user, database = parts.netloc.rpartition("@")[2] or "the socket", parts.username, parts.path.lstrip("/")
@@ -204,7 +204,7 @@ def _is_closed(connection: Any) -> bool:
 
 
 async def _use_plain_numbers(connection: Any) -> None:
-    """Return sums and averages as SQLite does, not as Decimal."""
+    """Return aggregates as SQLite does, not as Decimal."""
     await connection.set_type_codec("numeric", schema="pg_catalog", encoder=str, decoder=_plain_number, format="text")
 
 

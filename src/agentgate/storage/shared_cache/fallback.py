@@ -14,7 +14,7 @@ from agentgate.storage.shared_cache.memory import MemorySharedCache
 
 T = TypeVar("T")
 
-# How long nobody asks a store that has just failed. Longer would prolong an outage, shorter would slow every call.
+# How long a store that has just failed is not used. Longer would prolong an outage, shorter would slow every call.
 OPEN_MS = SECOND_MS
 # An outage during which many keys are counted must not fill the memory.
 MOST_MISSED = 50_000
@@ -26,9 +26,9 @@ class RestoredSharedCache(SharedCache, Protocol):
 
     @property
     def incarnation(self) -> int:
-        """Say which store answered last: another number than before means that what was counted is lost.
+        """The incarnation of the store that responded last: a new number means that earlier counts are lost.
 
-        0 before any answer, and always for a store that cannot tell.
+        0 before any response, and always for a store that cannot detect it.
         """
 
     async def restore(self, counters: Sequence[tuple[str, int, int]]) -> None:
@@ -36,9 +36,9 @@ class RestoredSharedCache(SharedCache, Protocol):
 
 
 class FallbackSharedCache:
-    """Asks the primary store; while that fails, asks the local one. A primary that is away raises nothing here."""
+    """Uses the primary store; while that fails, the local one. An unavailable primary raises nothing here."""
 
-    # Answers come from elsewhere, and others count there too.
+    # Responses come from another process, which others use too.
     is_alone = False
 
     def __init__(self, primary: SharedCache, local: MemorySharedCache, clock: Clock) -> None:
@@ -46,8 +46,8 @@ class FallbackSharedCache:
         self._restored = primary if isinstance(primary, RestoredSharedCache) else None
         self._incarnation = 0
         self._restoring = asyncio.Lock()
-        # What was counted here alone. An addition without an answer is among it, so it may be counted twice: a limit on
-        # guessing holds a little early then, where it would otherwise restart with every outage.
+        # Counts of this process alone. An addition without a response is among them, so it may be counted twice: a
+        # limit on guessing applies a little early then; otherwise it would restart with every outage.
         self._missed: dict[str, int] = {}
         self._local = local
         self._clock = clock
@@ -60,7 +60,7 @@ class FallbackSharedCache:
 
     @property
     def degraded(self) -> bool:
-        """Whether the local store answers at present."""
+        """Whether the local store is in use."""
         return self._degraded
 
     async def get(self, key: str) -> bytes | None:
@@ -108,12 +108,12 @@ class FallbackSharedCache:
         return counts
 
     async def delete(self, key: str) -> None:
-        """Delete the key in both stores, so that it does not come back when the other one answers."""
+        """Delete the key in both stores, so that it does not come back with the other one."""
         await self._local.delete(key)
         await self._ask(lambda store: store.delete(key))
 
     async def ping(self) -> bool:
-        """Say whether the primary store answers now."""
+        """Return whether the primary store responds now."""
         try:
             answers = await self._primary.ping()
         except StoreUnavailable:
@@ -172,7 +172,7 @@ class FallbackSharedCache:
         now_ms = self._clock.now_ms()
         if now_ms < self._ask_again_ms:
             return False
-        # One caller tries; the others are answered locally until it is back, not all held up at once.
+        # One caller tries; the others use the local store until the primary is back, so that they are not all delayed.
         self._ask_again_ms = now_ms + OPEN_MS
         return True
 

@@ -14,7 +14,7 @@ class MemorySharedCache:
     """Implements SharedCache in a dictionary, with a heap of their expiry times."""
 
     kind = "memory"
-    # No other process counts here.
+    # No other process uses these counts.
     is_alone = True
 
     def __init__(self, clock: Clock, max_keys: int = 200_000, *, workers: int = 1) -> None:
@@ -62,7 +62,7 @@ class MemorySharedCache:
         return count * self._workers
 
     async def exchange(self, additions: Sequence[Addition], *, ttl_ms: int) -> list[int]:
-        """Add to many counters; return the new counts, which are those of this process."""
+        """Add to many counters; return the new counts, which belong to this process."""
         return [self.add_now(key, amount, ttl_ms=ttl_ms) // self._workers for key, amount in additions]
 
     def counters(self) -> list[tuple[str, int, int]]:

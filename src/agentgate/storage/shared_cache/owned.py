@@ -1,8 +1,8 @@
 """The shared cache that all workers of a machine share without Redis: one process owns it and holds it in memory.
 
-Each worker has a socket pair with the owner, made by the supervisor, which keeps both ends: a restarted owner or worker
-goes on with the same pair. There is no path and no port, so nobody else can connect. A worker's calls of one turn of
-the event loop go in one message; each ends within its timeout, and one that fails raises StoreUnavailable.
+Each worker has a socket pair with the owner, created by the supervisor, which keeps both ends: a restarted owner or
+worker uses the same pair. There is no path and no port, so no other process can connect. A worker's calls of one loop
+iteration go in one message; each ends within its timeout, and one that fails raises StoreUnavailable.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.shared_cache import Addition
 from agentgate.storage.shared_cache.memory import MemorySharedCache
 
-# One message. Keys of ours are short; a larger message is refused by the kernel and fails at the caller.
+# One message. Keys are short; a larger message is rejected by the kernel and fails at the caller.
 MESSAGE_BYTES = 128 * 1024
 BEAT_S = 0.2
 # A process can be handed some 250 sockets at its start.
@@ -74,7 +74,7 @@ def open_pair() -> Pair:
 
 
 def run_owner(ends: Sequence[socket.socket], beat: Callable[[], None]) -> None:
-    """Answer the workers until killed: the body of the owner's process. It has nothing to finish or to save."""
+    """Serve the workers until killed: the body of the owner's process. It has nothing to finish or to save."""
     # A signal to the whole process group is meant for the service; workers that drain still count here.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
@@ -91,7 +91,7 @@ async def _own(ends: Sequence[socket.socket], beat: Callable[[], None]) -> None:
 
 
 class Owner:
-    """The counters in memory, and the answers to workers."""
+    """The counters in memory, and the responses to workers."""
 
     def __init__(self, clock: Clock) -> None:
         self._name = secrets.randbits(63)
@@ -100,7 +100,7 @@ class Owner:
         self._encoder = msgspec.msgpack.Encoder()
 
     def serve(self, end: socket.socket) -> None:
-        """Answer the requests of this socket from now on."""
+        """Serve the requests of this socket from now on."""
         asyncio.get_running_loop().add_reader(end, self._answer_next, end)
 
     def _answer_next(self, end: socket.socket) -> None:
@@ -115,7 +115,7 @@ class Owner:
         try:
             end.send(self._encoder.encode(answer))
         except OSError:
-            # A worker that does not read gets no answer.
+            # A worker that does not read gets no response.
             return
 
     def _do(self, kind: int, name: bytes, value: bytes | int, ttl_ms: int) -> Result:
@@ -134,8 +134,8 @@ class Owner:
         return True
 
 
-# Nobody else waits meanwhile, so that a busy machine may take its time: an event loop alone takes some 15 ms to come to
-# an answer. Only an owner that is gone takes all of it.
+# No other caller is delayed, so that a busy machine has enough time: an event loop alone takes about 15 ms for a
+# response. Only an owner that is gone uses all of it.
 TIMEOUT_S = 0.25
 # So many of one caller's calls stay together.
 CALLS_AT_ONCE = 500
@@ -144,7 +144,7 @@ CALL_BYTES = 32
 
 
 class _Asked:
-    """Calls of one caller, and where the caller waits."""
+    """Calls of one caller, and the future that it awaits."""
 
     __slots__ = ("calls", "results", "size")
 
@@ -160,15 +160,15 @@ class OwnedSharedCache:
     """Implements SharedCache in the memory of the owner. Made inside the event loop that asks."""
 
     kind = "memory that the workers share"
-    # Answers come from elsewhere, and others count there too.
+    # Responses come from another process, which others use too.
     is_alone = False
 
     def __init__(self, end: socket.socket, *, timeout_s: float = TIMEOUT_S) -> None:
         self._end = end
         self._timeout_s = timeout_s
-        # Which owner answered last.
+        # The owner that responded last.
         self.incarnation = 0
-        # A predecessor's answers may still lie in the socket; by chance none has the number of a request of ours.
+        # A predecessor's responses may still be in the socket; a random start makes equal numbers improbable.
         self._number = secrets.randbits(62)
         self._waiting: deque[_Asked] = deque()
         self._under_way: list[_Asked] = []
@@ -228,7 +228,7 @@ class OwnedSharedCache:
         asked = _Asked(calls, self._loop.create_future())
         self._waiting.append(asked)
         if not self._under_way and not self._is_flush_due:
-            # Not at once: other calls of this turn of the event loop go in the same message.
+            # Not at once: other calls of this loop iteration go in the same message.
             self._is_flush_due = True
             self._loop.call_soon(self._flush)
         return asked.results
@@ -281,7 +281,7 @@ class OwnedSharedCache:
         self._flush()
 
     def _give_up(self, number: int) -> None:
-        # The answer may have come while the event loop was busy.
+        # The response may have come while the event loop was busy.
         self._receive()
         if number == self._under_way_number:
             self._fail_all("did not respond in time")

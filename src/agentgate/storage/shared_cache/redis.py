@@ -33,12 +33,12 @@ TTL_STEP_MS = 10_000
 
 
 class RedisSharedCache:
-    """Implements SharedCache on Redis or a server that speaks its protocol."""
+    """Implements SharedCache on Redis or a server with the same protocol."""
 
     kind = "Redis"
-    # Answers come from elsewhere, and others count there too.
+    # Responses come from another process, which others use too.
     is_alone = False
-    # A flushed Redis does not say so.
+    # A flushed Redis does not report it.
     incarnation = 0
 
     def __init__(
@@ -52,7 +52,7 @@ class RedisSharedCache:
             timeout=timeout_s,
             socket_timeout=timeout_s,
             socket_connect_timeout=timeout_s,
-            # A retry would count twice and wait twice; the fallback answers instead.
+            # A retry would count twice and wait twice; the fallback is used instead.
             retry=Retry(NoBackoff(), 0),
             protocol=2,
         )
@@ -112,7 +112,7 @@ class RedisSharedCache:
             try:
                 return await self._run_add(additions, ttl_ms)
             except NoScriptError:
-                # The server was restarted and has forgotten the script, so nothing was added.
+                # The server was restarted without the script, so nothing was added.
                 self._add_digest = ""
         self._add_digest = await self._redis.script_load(ADD)
         return await self._run_add(additions, ttl_ms)
@@ -125,7 +125,7 @@ class RedisSharedCache:
             return await pipeline.execute()
 
     async def _answer(self, pending: Awaitable[Any]) -> Any:
-        """Wait for an answer, but not longer than the timeout for all its steps together."""
+        """Await a response, but not longer than the timeout for all its steps together."""
         try:
             async with asyncio.timeout(self._timeout_s):
                 return await pending
@@ -157,7 +157,7 @@ class RedisClusterSharedCache(RedisSharedCache):
         self._timeout_s = timeout_s
         self._max_connections = max_connections
         self._prefix = prefix
-        # The client refuses where a single server's pool would wait.
+        # This client fails at once; a single server's pool would block.
         self._places = asyncio.Semaphore(max_connections)
         self._starting = asyncio.Lock()
         self._closing: set[asyncio.Task[None]] = set()
@@ -175,9 +175,9 @@ class RedisClusterSharedCache(RedisSharedCache):
             max_connections=self._max_connections,
             socket_timeout=self._timeout_s,
             socket_connect_timeout=self._timeout_s,
-            # Keys whose master is away are not those of the others.
+            # Keys with an unavailable master differ from the other keys.
             require_full_coverage=False,
-            # A retry would count twice and wait twice; the fallback answers instead.
+            # A retry would count twice and wait twice; the fallback is used instead.
             retry=Retry(NoBackoff(), 0),
             protocol=2,
         )
@@ -185,7 +185,7 @@ class RedisClusterSharedCache(RedisSharedCache):
     def _use(self, cluster: RedisCluster) -> None:
         self._cluster = cluster
         self._is_ready = False
-        # The commands that are used are those of a single server.
+        # The commands work on a single server.
         self._redis = cast("Any", cluster)
 
     async def _answer(self, pending: Awaitable[Any]) -> Any:
@@ -194,7 +194,7 @@ class RedisClusterSharedCache(RedisSharedCache):
             return await super()._answer(self._in_place(pending))
         except StoreUnavailable:
             if cluster is self._cluster:
-                # Somebody else may be master by now. Without retries the client does not look by itself.
+                # Another server may be master by now. Without retries the client does not check it.
                 self._use(self._connect([ClusterNode(node.host, node.port) for node in cluster.get_nodes()]))
                 task = asyncio.create_task(self._close_later(cluster))
                 self._closing.add(task)
@@ -219,7 +219,7 @@ class RedisClusterSharedCache(RedisSharedCache):
                     self._is_ready = True
 
     async def _close_later(self, cluster: RedisCluster) -> None:
-        """Close a client after its open calls have been answered."""
+        """Close a client after its open calls have ended."""
         try:
             await asyncio.sleep(2 * self._timeout_s)
         finally:
@@ -227,7 +227,7 @@ class RedisClusterSharedCache(RedisSharedCache):
                 await cluster.aclose()
 
     async def ping(self) -> bool:
-        """Say whether every master answers now."""
+        """Return whether every master responds now."""
         try:
             answers = await self._answer(
                 cast("Awaitable[Any]", self._cluster.ping(target_nodes=RedisCluster.PRIMARIES))
@@ -237,7 +237,7 @@ class RedisClusterSharedCache(RedisSharedCache):
         return bool(answers)
 
     async def _add(self, additions: Sequence[Addition], ttl_ms: int) -> list[Any]:
-        # A script would have to be loaded on each master, and again on its successor. Without one, a counter whose
+        # A script would have to be loaded on each master, and again on its successor. In two commands, a counter whose
         # second command was lost gets its time to live with the next addition.
         pipeline = self._cluster.pipeline(transaction=False)
         for key, amount in additions:

@@ -20,14 +20,14 @@ from agentgate.lib.database import Conflict, Row, StoreUnavailable, Value
 Synchronous = Literal["FULL", "NORMAL"]
 
 WRITER_BUSY_S = 1.0
-# A reader runs in the event loop, which must not sleep for long. In WAL mode it is almost never refused.
+# A reader runs in the event loop, which must not sleep for long. In WAL mode it is almost never rejected.
 READER_BUSY_S = 0.05
 
 # Releases before this one can lose committed pages when a checkpoint and a reset of the WAL cross.
 OLDEST_LIBRARY = (3, 51, 3)
 WAL_PAGES = 4_000
 WAL_KEPT_BYTES = 64 * 1024 * 1024
-# The page cache of a writer. With SQLite's own 2 MB, writing events to a large day takes a fifth longer.
+# The page cache of a writer. With SQLite's own 2 MB, writing events to a large day takes 20% longer.
 WRITER_CACHE_KIB = 16 * 1024
 STATEMENTS_CACHED = 512
 REMEDY = "put the databases of a backup in place with `agentgate restore`, or restore the right file"
@@ -69,7 +69,7 @@ class Statement(NamedTuple):
 
 
 def check_library(version: str) -> None:
-    """Refuse an SQLite library that can lose commits."""
+    """Reject an SQLite library that can lose commits."""
     if tuple(int(part) for part in version.split(".")[:3]) < OLDEST_LIBRARY:
         oldest = ".".join(str(part) for part in OLDEST_LIBRARY)
         raise RuntimeError(f"SQLite {version} can lose commits (the WAL-reset bug): at least {oldest} is needed")
@@ -84,7 +84,7 @@ def connect(path: Path, *, synchronous: Synchronous, write: bool) -> apsw.Connec
     connection = apsw.Connection(str(path), flags=flags, statementcachesize=STATEMENTS_CACHED)
     try:
         _configure(connection, synchronous=synchronous, write=write)
-        # Read now, so that a file which is none of ours is told with its name.
+        # Read now, so that the error about a foreign file has its name.
         connection.pragma("schema_version")
     except apsw.Error as error:
         connection.close(True)  # noqa: FBT003 - positional in apsw
@@ -114,7 +114,7 @@ def translated(error: apsw.Error) -> Exception:
 
 @functools.lru_cache(maxsize=4_096)
 def statement(sql: str) -> Statement:
-    """Turn portable SQL into SQLite's form, and say whether it only reads."""
+    """Turn portable SQL into SQLite's form; return whether it only reads."""
     assert not any("$" in literal for literal in re.findall(r"'(?:[^']|'')*'", sql)), "no $ inside a literal"
     verb = sql.split(None, 1)[0].upper()
     reads = verb in {"SELECT", "VALUES", "EXPLAIN", "PRAGMA"} or (
@@ -146,7 +146,7 @@ def fetch_all(connection: apsw.Connection, prepared: Statement, values: Sequence
 
 
 def change(connection: apsw.Connection, prepared: Statement, values: Sequence[Value]) -> int:
-    """Run a statement and return how many rows it changed itself, without those of triggers and cascades."""
+    """Run a statement and return how many rows it changed itself, without triggers and cascades."""
     before = connection.total_changes()
     fetch_all(connection, prepared, values)
     # A statement that changes no rows leaves changes() as the one before it set it.
@@ -184,7 +184,7 @@ def _configure(connection: apsw.Connection, *, synchronous: Synchronous, write: 
 
 
 def _use_wal(connection: apsw.Connection) -> None:
-    """Switch to WAL, also when another process does so at this moment: SQLite then refuses without waiting."""
+    """Switch to WAL, also while another process does so: SQLite then fails without waiting."""
     wait = _waiting(WRITER_BUSY_S)
     count = 0
     while True:

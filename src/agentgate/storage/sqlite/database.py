@@ -133,9 +133,9 @@ class SqliteDatabase:
             self._note(time.perf_counter() - started_s)
 
     async def ping(self) -> None:
-        """Return when the file can be locked and read; raise StoreUnavailable when not.
+        """Return when the file can be locked and read; raise StoreUnavailable otherwise.
 
-        After the disk has refused a commit, it must take one again.
+        After a failed commit, the disk must accept one again.
         """
         await self.transaction(lambda transaction: transaction.one("SELECT count(*) FROM sqlite_schema"))
         if self._writer.disk_failed:
@@ -154,9 +154,9 @@ class SqliteDatabase:
         await asyncio.to_thread(self._writer.finish)
 
     async def backup(self, path: Path, progress: Callable[[int, int], None]) -> None:
-        """Copy the database as it is now to `path`; `progress` is told pages done and pages in all.
+        """Copy the database as it is now to `path`; `progress` gets pages done and pages in all.
 
-        Writers go on meanwhile. The copy appears under its name only when it is complete.
+        Writers continue. The copy appears under its name only when it is complete.
         """
         partial = path.with_name(path.name + ".partial")
         loop = asyncio.get_running_loop()
@@ -192,8 +192,8 @@ class SqliteDatabase:
         return [] if problems == ["ok"] else problems
 
     def _read(self, fetch: Fetch[T], prepared: Statement, values: Sequence[Value]) -> T:
-        # The reader belongs to the event loop. A unit of work that asks the database instead of its transaction has
-        # no loop, and the RuntimeError of this line becomes the answer it deserves.
+        # The reader belongs to the event loop. A unit of work that uses the database instead of its transaction has no
+        # loop, and this line raises RuntimeError.
         asyncio.get_running_loop()
         check_values(values)
         try:

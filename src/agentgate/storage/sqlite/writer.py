@@ -1,7 +1,7 @@
 """The only writer of an SQLite file in this process: a thread that commits many units of work at once.
 
-A durable commit costs one fsync, however much is in it. So the thread takes every unit that waits, runs each in a
-savepoint of its own and commits them together. No timer is involved: alone, a unit is committed at once.
+A durable commit costs one fsync, however much is in it. So the thread takes every queued unit, runs each in a separate
+savepoint and commits them together. No timer is involved: alone, a unit is committed at once.
 """
 
 import asyncio
@@ -96,7 +96,7 @@ class SqliteTransaction:
             raise self._failure
 
     def end(self) -> None:
-        """Refuse every later use."""
+        """Reject every later use."""
         self._open = False
 
     def _run(
@@ -110,7 +110,7 @@ class SqliteTransaction:
 
     def _each_portion(self, rows: Sequence[Sequence[Value]], text: Callable[[int], str]) -> None:
         for count, several in groupby(portions(rows), key=len):
-            # One after the other, because the event loop cannot go on meanwhile.
+            # One after the other, because the event loop is blocked.
             values = (list(chain.from_iterable(portion)) for portion in several)
             self._guard(functools.partial(change_many, self._connection, statement(text(count)), values))
 
@@ -128,7 +128,7 @@ class SqliteTransaction:
 
 
 def _insert_new(connection: apsw.Connection, new: NewRows, rows: Sequence[Sequence[Value]]) -> list[Row]:
-    """Look which keys are there, then insert the rest: nobody else can write in between."""
+    """Find the keys that exist, then insert the rest: no other writer can write in between."""
     width, count = len(new.key), len(rows)
     keys = [tuple(row[:width]) for row in rows]
     look = statement(which_are_there_statement(new, count))
@@ -152,7 +152,7 @@ def insert_all(connection: apsw.Connection, new: NewRows, rows: Sequence[Sequenc
         insert = statement(insert_all_statement(new, len(rows)))
         fetch_all(connection, insert, list(chain.from_iterable(rows)))
     except (apsw.ConstraintError, apsw.SQLError):
-        # A key is there, or something is wrong with the rows; the long way finds out what.
+        # A key exists, or a row is invalid; row by row, it becomes clear.
         return None
     width = len(new.key)
     return [tuple(row[:width]) for row in rows]
@@ -208,7 +208,7 @@ class SqliteWriter:
         return future
 
     async def drain(self) -> None:
-        """Accept no more, and return when everything accepted has been committed or refused."""
+        """Accept no more, and return when everything accepted has been committed or rejected."""
         self._stopped = True
         self._queue.put(None)
         if self._thread is not None:
@@ -234,7 +234,7 @@ class SqliteWriter:
                 outcomes = self._commit(units)
             except Exception as error:  # noqa: BLE001 - a dead thread would leave every caller waiting for ever
                 outcomes = [UnitOutcome(unit.future, error=error) for unit in units]
-            # The loop is closed only when nobody can be waiting any more.
+            # The loop is closed only after all callers have their outcome.
             with contextlib.suppress(RuntimeError):
                 units[0].future.get_loop().call_soon_threadsafe(_tell, outcomes)
 
@@ -259,7 +259,7 @@ class SqliteWriter:
         except (apsw.Error, TransactionLost) as error:
             self._note(error)
             self._recover(error)
-            # One unit's fault must not fail the others. Alone, each gets its own answer.
+            # One unit's fault must not fail the others. Alone, each gets a separate outcome.
             if len(units) > 1 and isinstance(error, TransactionLost | apsw.ConstraintError):
                 return [outcome for unit in units for outcome in self._commit([unit])]
             return [UnitOutcome(unit.future, error=_commit_failure(error)) for unit in units]
@@ -357,7 +357,7 @@ def _commit_failure(error: Exception) -> Exception:
 
 def _tell(outcomes: Sequence[UnitOutcome]) -> None:
     for future, result, error in outcomes:
-        # The caller may have been canceled meanwhile.
+        # The caller may have been canceled.
         if future.done():
             continue
         if error is None:
