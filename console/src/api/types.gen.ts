@@ -211,7 +211,8 @@ export interface AiHeaders {
  * AI traffic of a site in a range.
  *
  * `uses` counts verified requests by purpose: the requests that a change of `aiUse` affects. `operators` were verified
- * by network, `agents` by signature or not at all.
+ * by network, `agents` by signature or not at all. `againstRobots` counts requests that robots.txt disallows, by
+ * the crawler that the User-Agent names.
  */
 export interface AiTraffic {
   siteKey: string;
@@ -222,6 +223,7 @@ export interface AiTraffic {
   uses: Record<string, number>;
   operators: NamedCount[];
   agents: NamedCount[];
+  againstRobots: NamedCount[];
   eventsFrom?: string;
 }
 

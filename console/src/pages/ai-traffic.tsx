@@ -95,6 +95,11 @@ export default function AiTrafficPage() {
                 <Bars items={named(data.operators, "agent.operator.")} empty={t("aiTraffic.none")} />
               </div>
             </Card>
+            <Card title={t("aiTraffic.robots")} lead={t("aiTraffic.robotsLead")}>
+              <div class="in">
+                <Bars items={named(data.againstRobots, "robots.disallowed.")} empty={t("aiTraffic.none")} />
+              </div>
+            </Card>
             <Card title={t("page.agents")} lead={t("aiTraffic.agentsLead")}>
               <div class="in">
                 <Bars items={named(data.agents)} empty={t("aiTraffic.none")} />

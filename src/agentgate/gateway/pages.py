@@ -21,6 +21,7 @@ from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.sites.open_paths import OpenPath
 from agentgate.sites.request_matcher import RequestMatcher
 from agentgate.sites.request_methods import KNOWN_METHODS
+from agentgate.sites.robots_rules import RobotsVerdict
 from agentgate.sites.rules.evaluate import NO_TRAITS, Traits
 
 _KINDS, _ORIGINS = 4_096, 256
@@ -38,6 +39,7 @@ class PageKind:
         "opened",
         "origin",
         "protections",
+        "robots",
         "target",
         "traits",
     )
@@ -51,12 +53,15 @@ class PageKind:
         labels: tuple[str, ...] = (),
         *,
         is_foreign: bool = False,
+        robots: RobotsVerdict | None = None,
     ) -> None:
         self.origin = origin
         # `path.*`.
         self.labels = labels
         # Whether the site does not have the host that the proxy routes by.
         self.is_foreign = is_foreign
+        # What the site's robots.txt says about the page.
+        self.robots = robots
         # Whether a part of a page with this path is certainly no page.
         self.is_file = is_file(target)
         # The path that the site opened to one sender, and the page kind that applies to that sender.
@@ -112,13 +117,15 @@ class Pages:
         is_bound = not (claims.overrides or claims.retargets)
         open_path = None if claims.targets or is_foreign else view.open_paths.find(target, method if is_bound else "")
         length = self._lengths[len(target)]
-        key = (site, origin, protections, length, labels, names_file, open_path, traits, is_foreign)
+        robots = None if view.robots is None else view.robots.judge(target)
+        key = (site, origin, protections, length, labels, names_file, open_path, traits, is_foreign, robots)
         kind = self._kinds.young.get(key) or self._kinds.promote(key)
         if kind is None:
-            kind = self._kinds.put(key, PageKind(origin, protections, target, traits, labels, is_foreign=is_foreign))
+            made = PageKind(origin, protections, target, traits, labels, is_foreign=is_foreign, robots=robots)
+            kind = self._kinds.put(key, made)
             if open_path is not None:
                 kind.open_path = open_path
-                kind.opened = PageKind(origin, (OPENED,), target, traits, labels)
+                kind.opened = PageKind(origin, (OPENED,), target, traits, labels, robots=robots)
         return SitePage(target, kind)
 
     def _find_origin(self, start: bytes) -> tuple[str, bytes]:

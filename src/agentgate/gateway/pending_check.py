@@ -74,6 +74,7 @@ class PendingCheck(Struct, frozen=True, gc=False):
             path=self.page.kind.labels,
             wanted=self.site.wanted_programs,
             ai_use=None if self.site.ai_use is None else self.site.ai_use.choices,
+            robots=self.page.kind.robots,
         )
 
 

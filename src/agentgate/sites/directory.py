@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 import structlog
-from msgspec import Struct
+from msgspec import Struct, UnsetType
 
 from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.lib.clock import FOREVER_MS
@@ -30,6 +30,7 @@ from agentgate.sites.private_tokens import Issuer, read_issuers
 from agentgate.sites.records import Site, SiteAction
 from agentgate.sites.repository import DirectorySecret, DirectorySite, SiteStores
 from agentgate.sites.request_matcher import RequestMatcher, make_matcher
+from agentgate.sites.robots_rules import RobotsRules
 from agentgate.sites.route_table import RouteTable
 from agentgate.sites.rules.compile import compile_rules
 from agentgate.sites.rules.effective import active_at, effective_of, scheduled_items
@@ -46,6 +47,7 @@ LEAST_AT_ONCE, MOST_AT_ONCE = 1, 256
 SLICE_S = 0.004
 # An account with more sites than this closes at once and reads them later.
 FEW_SITES = 16
+_EMPTY = RobotsRules("")
 # IDs and digests of one page.
 IDS_AT_ONCE = 1_000
 
@@ -103,6 +105,8 @@ class SiteView(Struct, frozen=True, kw_only=True):
     machine_tokens_per_hour: int = 0
     assistants: Assistants = Assistants.BLOCK
     robots_txt: str = ""
+    # The same, parsed; None if the site has neither this file nor an AI use.
+    robots: RobotsRules | None = None
     account: AccountState = msgspec.field(default_factory=AccountState)
 
     @property
@@ -497,7 +501,14 @@ class SiteDirectory:
             machine_tokens_per_hour=site.machine_tokens_per_hour,
             assistants=site.assistants,
             robots_txt=site.robots_txt,
+            robots=_robots_of(site),
         )
+
+
+def _robots_of(site: Site) -> RobotsRules | None:
+    if not site.robots_txt:
+        return None if isinstance(site.ai_use, UnsetType) else _EMPTY
+    return RobotsRules(site.robots_txt)
 
 
 def _caller_of(secret: DirectorySecret, site: SiteView) -> SiteCaller:

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from agentgate.lib.enums import AgentVerdict, AiPurpose, AiUseChoice, Assistants
+from agentgate.sites.robots_rules import RobotsVerdict
 
 
 class AgentFacts(Struct, frozen=True, kw_only=True, gc=False):
@@ -79,6 +80,8 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
     # What AI operators and agents may use the site for; None where it has not decided.
     ai_use: Mapping[AiPurpose, AiUseChoice] | None = None
     assistants: Assistants = Assistants.BLOCK
+    # What the site's robots.txt disallows on the target; None if the site publishes none.
+    robots: RobotsVerdict | None = None
     # The TLS handshake's JA4 fingerprint as the proxy saw it.
     ja4: str | None = None
 

@@ -18,7 +18,7 @@ from agentgate.lib.limits import ANALYTICS_RANGE_MOST_DAYS, METRICS_RANGE_DEFAUL
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import Record
 
-OPERATOR = "agent.operator."
+OPERATOR, DISALLOWED = "agent.operator.", "robots.disallowed."
 
 
 class AiVerification(Record, frozen=True, kw_only=True):
@@ -43,7 +43,8 @@ class AiTraffic(Record, frozen=True, kw_only=True):
     """AI traffic of a site in a range.
 
     `uses` counts verified requests by purpose: the requests that a change of `aiUse` affects. `operators` were verified
-    by network, `agents` by signature or not at all.
+    by network, `agents` by signature or not at all. `againstRobots` counts requests that robots.txt disallows, by
+    the crawler that the User-Agent names.
     """
 
     site_key: str
@@ -54,6 +55,7 @@ class AiTraffic(Record, frozen=True, kw_only=True):
     uses: dict[str, int]
     operators: list[NamedCount]
     agents: list[NamedCount]
+    against_robots: list[NamedCount]
     events_from: Moment | UnsetType = UNSET
 
 
@@ -72,7 +74,10 @@ async def read_ai_traffic(
     kept = terms.kept_part(span, call.now)
     values = await traffic.values.count_values(number, kept) if kept.from_ms < kept.to_ms else None
     labels: Mapping[str, int] = {} if values is None else values.labels
-    operators = {name.removeprefix(OPERATOR): count for name, count in labels.items() if name.startswith(OPERATOR)}
+    operators, disallowed = (
+        {name.removeprefix(prefix): count for name, count in labels.items() if name.startswith(prefix)}
+        for prefix in (OPERATOR, DISALLOWED)
+    )
     return AiTraffic(
         site_key=call.site_key,
         from_=Moment(span.from_ms),
@@ -92,5 +97,6 @@ async def read_ai_traffic(
         uses={use.value: labels.get(f"agent.use.{use}", 0) for use in AiPurpose},
         operators=top_entries(operators),
         agents=top_entries({} if values is None else values.agents),
+        against_robots=top_entries(disallowed),
         events_from=UNSET if terms.keeps(span, call.now) else Moment(terms.events_from_ms(call.now)),
     )

@@ -12,6 +12,7 @@ from agentgate.decision.signals.detectors.input import input_labels
 from agentgate.decision.signals.detectors.known import cluster_labels, receipt_labels, site_labels, standard_path_labels
 from agentgate.decision.signals.detectors.probes import probe_labels
 from agentgate.decision.signals.detectors.rate import rate_labels
+from agentgate.decision.signals.detectors.robots import robots_labels
 from agentgate.decision.signals.detectors.search_crawler import search_crawler_labels
 from agentgate.decision.signals.detectors.tls import tls_labels
 from agentgate.decision.signals.detectors.tools import tool_labels
@@ -29,5 +30,6 @@ REQUEST_SIGNALS = (
     receipt_labels,
     standard_path_labels,
     site_labels,
+    robots_labels,
 )
 CONTENT_SIGNALS = (browser_labels, behavior_labels, input_labels, probe_labels, cluster_labels, content_labels)
