@@ -13,6 +13,7 @@ import pytest
 
 from agentgate.decision.rates.windows import FREE_PARTS_PER_MINUTE
 from agentgate.server.worker_board import TIMEOUT_S
+from agentgate_tools.agent_simulator.sign import COVERED
 from tests.population.visitors import Request, population
 from tests.support.agent_client import SigningAgent
 from tests.support.processes import AdminConnection, Answer, ServeProcess, serving
@@ -31,6 +32,7 @@ class Servers:
     """Two workers or two servers, and connections to both."""
 
     def __init__(self, processes: tuple[ServeProcess, ...], stack: contextlib.ExitStack) -> None:
+        self.processes = processes
         self.operator = stack.enter_context(processes[0].admin())
         self.gates = [
             stack.enter_context(AdminConnection(processes[number % len(processes)].public_url, {}))
@@ -88,6 +90,13 @@ class Site:
         gates = itertools.islice(itertools.cycle(self.servers.gates), times)
         return [gate.call("GET", "/v1/gateway/check", **sent, **own).status for gate in gates]
 
+    def signed(self, method: str, times: int, **how: Any) -> list[Answer]:
+        """Return the responses to one signed request, sent over one connection after the other."""
+        sent = AGENT.headers(method, PAGE, headers={"User-Agent": "agent/1.0"}, **how)
+        own = {**self._headers, "X-Original-Method": method}
+        gates = itertools.islice(itertools.cycle(self.servers.gates), times)
+        return [gate.call("GET", "/v1/gateway/check", **own, **sent) for gate in gates]
+
     def _ask(self, gate: AdminConnection, sign: dict[str, str] | None) -> Answer:
         signed = {} if sign is None else AGENT.headers("GET", PAGE, headers={"User-Agent": "agent/1.0", **sign})
         return gate.call("GET", "/v1/gateway/check", **self._headers, **signed)
@@ -128,6 +137,31 @@ def test_every_worker_obeys_a_change_within_a_second(servers: Servers) -> None:
     site.wait_until(lambda answer: _said(answer) == (403, "policy"))
     servers.call("POST", f"{site.path}/credentials/{site.credential}/revoke", 200)
     site.wait_until(lambda answer: _said(answer) == (403, "invalid_credential"))
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_signature_is_accepted_once_by_all_workers_and_a_read_once_by_each_server(
+    servers: Servers, method: str
+) -> None:
+    machines = len(servers.processes) if method == "GET" else 1
+    site = Site(servers, f"site_nonce_{method.lower()}", [])
+    site.set_policy()
+    site.wait_until(lambda answer: _said(answer) == (204, "allowed"), sign={})
+
+    for _ in range(3):
+        answers = site.signed(method, times=CONNECTIONS)
+        assert [answer.status for answer in answers].count(204) == machines
+        assert {_said(answer) for answer in answers[machines:]} == {(403, "agent_signature_invalid")}
+
+
+def test_a_read_without_its_method_in_the_signature_is_accepted_once_by_all_servers(servers: Servers) -> None:
+    site = Site(servers, "site_no_method", [])
+    site.set_policy()
+    site.wait_until(lambda answer: _said(answer) == (204, "allowed"), sign={})
+
+    answers = site.signed("GET", times=CONNECTIONS, cover=[name for name in COVERED if name != "@method"])
+
+    assert [answer.status for answer in answers].count(204) == 1
 
 
 REVOCATIONS = 15

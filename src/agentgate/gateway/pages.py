@@ -21,8 +21,8 @@ from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.sites.open_paths import OpenPath
 from agentgate.sites.request_matcher import RequestMatcher
 from agentgate.sites.request_methods import KNOWN_METHODS
-from agentgate.sites.robots_rules import RobotsVerdict
 from agentgate.sites.rules.evaluate import NO_TRAITS, Traits
+from agentgate.sites.rules.patterns.robots_rules import RobotsVerdict
 
 _KINDS, _ORIGINS = 4_096, 256
 

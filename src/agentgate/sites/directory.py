@@ -30,11 +30,11 @@ from agentgate.sites.private_tokens import Issuer, read_issuers
 from agentgate.sites.records import Site, SiteAction
 from agentgate.sites.repository import DirectorySecret, DirectorySite, SiteStores
 from agentgate.sites.request_matcher import RequestMatcher, make_matcher
-from agentgate.sites.robots_rules import RobotsRules
 from agentgate.sites.route_table import RouteTable
 from agentgate.sites.rules.compile import compile_rules
 from agentgate.sites.rules.effective import active_at, effective_of, scheduled_items
 from agentgate.sites.rules.evaluate import CompiledRules
+from agentgate.sites.rules.patterns.robots_rules import RobotsRules
 from agentgate.sites.site_inputs import SiteInputs, fetch_sites, inputs_at, read_rows
 from agentgate.sites.validate import canonical_origin
 

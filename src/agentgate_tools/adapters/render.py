@@ -52,8 +52,9 @@ ON_SOCKET = {"nginx": UNIX + "{}", "caddy": "unix/{}", "haproxy": "unix@{}", "ap
 
 # A place for any number of lines.
 _LINES = re.compile(r"^([ \t]*)\{\{(GATE|SERVICE_TLS|BIND|TLS|REDIRECT)\}\}\n", re.MULTILINE)
-# Lines that only some sites need: of nginx's gate those for an existing server, of all proxies those for prices.
-_SOME = re.compile(r"^([ \t]*)\{\{(EXISTING|PRICES)\}\}([^\n]*\n)", re.MULTILINE)
+# Lines that only some sites need: of nginx's gate those for an existing server, of all proxies those for prices and
+# robots.txt.
+_SOME = re.compile(r"^([ \t]*)\{\{(EXISTING|PRICES|ROBOTS)\}\}([^\n]*\n)", re.MULTILINE)
 _PLACE = re.compile(r"\{\{([A-Z_]+)\}\}")
 _SECRET = re.compile(r"ags_[A-Za-z0-9_-]{16,128}\Z", re.ASCII)
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?\Z|\[[0-9A-Fa-f:.]+\]\Z", re.ASCII)
@@ -85,6 +86,8 @@ class Installation(Struct, frozen=True, kw_only=True):
     fleet: bool = False
     # Whether the site's agent policy has prices: allowed requests then say what was charged.
     prices: bool = False
+    # Whether /robots.txt is the file that AgentGate writes for the site.
+    robots: bool = False
 
 
 # What the files in deploy/ are filled in with.
@@ -110,12 +113,14 @@ def place_of(proxy: str, file: str) -> str:
 def render(proxy: str, installation: Installation, file: str | None = None) -> str:
     """Return a file of a proxy's adapter with the values of an installation in it."""
     name = file_name(proxy, file)
+    if installation.fleet and installation.robots:
+        raise AdapterRefused("--robots is for one site, and --fleet for many; give one of them")
     if installation.fleet and (proxy != FLEET_PROXY or name not in INCLUDES[FLEET_PROXY]):
         raise AdapterRefused(f"--fleet is for {FLEET_PROXY} with --file {' and --file '.join(INCLUDES[FLEET_PROXY])}")
     template = _template(_template_name(proxy, name))
     values = _values(proxy, installation)
     lines = _optional_lines(proxy, installation)
-    needed = {"EXISTING": name in INCLUDES.get(proxy, ()), "PRICES": installation.prices}
+    needed = {"EXISTING": name in INCLUDES.get(proxy, ()), "PRICES": installation.prices, "ROBOTS": installation.robots}
     if proxy in INCLUDES:
         gate = _with_some(_template(f"{proxy}-gate.conf.txt"), needed)
         lines["GATE"] = _with_lines(gate, lines).splitlines()

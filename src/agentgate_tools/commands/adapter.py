@@ -47,6 +47,7 @@ class AdapterOptions:
     fleet: Annotated[
         bool, Option("--fleet", help="For all servers of a hosting provider; the secret is a fleet credential's.")
     ] = False
+    robots: Annotated[bool, Option("--robots", help="Serve the robots.txt that AgentGate writes for the site.")] = False
     file: Annotated[str | None, Option(help="File to print. Default: the main file.")] = None
     certificate: Annotated[
         Path | None,
@@ -71,6 +72,7 @@ def adapter(options: AdapterOptions) -> CommandAnswer:
         mode=options.mode.value,
         fleet=options.fleet,
         prices=options.prices,
+        robots=options.robots,
         certificate=chosen_certificate(options.certificate, options.certificate_key),
     )
     text = render(options.proxy, installation, name)

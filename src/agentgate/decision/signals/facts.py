@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from agentgate.lib.enums import AgentVerdict, AiPurpose, AiUseChoice, Assistants
-from agentgate.sites.robots_rules import RobotsVerdict
+from agentgate.sites.rules.patterns.robots_rules import RobotsVerdict
 
 
 class AgentFacts(Struct, frozen=True, kw_only=True, gc=False):

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from agentgate.sites.robots_rules import MOST_RULES, RobotsRules
+from agentgate.sites.rules.patterns.robots_rules import MOST_RULES, RobotsRules
 
 # Section 5.1 of RFC 9309, and the rules that its text describes.
 RFC = """
