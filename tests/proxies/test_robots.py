@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from msgspec.structs import replace
 
+from agentgate_tools.adapters.render import INCLUDES, AdapterRefused, render
 from tests.proxies.running import STARTERS, running_proxy
 from tests.proxies.visiting import Installed
 
@@ -45,3 +46,9 @@ def test_the_proxy_serves_the_file_of_agentgate_and_no_other_path_changes(
 
 def test_without_the_option_the_site_serves_its_own_file(installed: Installed) -> None:
     assert installed.visit("GET", "/robots.txt", usual=GPTBOT).asked.target == "/robots.txt"
+
+
+def test_a_file_for_many_sites_has_no_robots_txt(site: Installed) -> None:
+    many = replace(site.installation, robots=True, fleet=True)
+    with pytest.raises(AdapterRefused, match="--robots is for one site"):
+        render("nginx", many, INCLUDES["nginx"][0])
