@@ -33,6 +33,7 @@ SDK_WORDS = (
     "canceled",
     "why",
     "reason",
+    "assistant",
 )
 
 # Headers whose language is cached.
