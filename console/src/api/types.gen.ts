@@ -2553,11 +2553,13 @@ export interface SubmittingAgent {
 }
 
 /**
- * Requests of a program that were refused, or would be in enforce mode, and the allowed path that would allow them.
+ * Requests of a program that were denied, or would be in enforce mode, and the allowed path that would allow
+ * them.
  *
  * `path` is masked: `#` for digits, `*` for a segment, `...` for the rest. `program` is a name that anyone can send.
  * `sender` is a known service, and with `proven`, every request came from its published networks. `networks` is the
- * number of distinct networks (/24, /48), at most 16. `problem` is the reason why accepting needs more, or is refused.
+ * number of distinct networks (/24, /48), at most 16. `problem` is the reason why accepting needs more input or is not
+ * possible.
  */
 export interface Suggestion {
   id: string;

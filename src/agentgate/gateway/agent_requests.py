@@ -51,7 +51,7 @@ def message_of(pending: PendingCheck) -> SignedMessage:
 
 
 def rule_on_agent(check: DecidedCheck, agent: AgentRuling, *, needs_proof: bool) -> Ruling | None:
-    """Return the refusal of an agent's request in the site's mode, or None."""
+    """Return the denial of an agent's request in the site's mode, or None."""
     against = agent.against(has_receipt=check.shown.reason is None, needs_proof=needs_proof)
     if against is None:
         return None

@@ -1,4 +1,4 @@
-"""Answers of the gateway to the proxy: status, headers, and a small body for denials."""
+"""Responses of the gateway to the proxy: status, headers, and a small body for denials."""
 
 from collections.abc import Mapping
 
@@ -25,7 +25,7 @@ SHOWN: Mapping[Outcome, errors.GatewayDecision] = {
 
 
 class Ruling(Struct, frozen=True, gc=False):
-    """The answer to a check: the outcome that applies, its reason, and the outcome that enforce mode would have had."""
+    """The ruling on a check: the outcome that applies, its reason, and the outcome that enforce mode would have had."""
 
     outcome: Outcome
     reason: str
@@ -40,7 +40,7 @@ class Ruling(Struct, frozen=True, gc=False):
 
 
 class _Parts(Struct, frozen=True):
-    """The common parts of all answers of a kind."""
+    """The common parts of all responses of a kind."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
@@ -59,7 +59,7 @@ class Answers:
         return self._parts(ruling).status
 
     def write(self, ruling: Ruling, decision_id: int | None, *, ok: bytes = b"") -> HotReply:
-        """Return the answer; `ok=200` is for proxies that accept no other status as a yes."""
+        """Return the response; `ok=200` is for proxies that accept only status 200 as permission."""
         parts = self._parts(ruling)
         status = 200 if ok and parts.status == 204 and ok == b"ok=200" else parts.status
         if ruling.response is not None or ruling.hint is not None or ruling.headers:
@@ -80,7 +80,7 @@ class Answers:
         return HotReply(401, [each for each in headers if each[0] not in _OF_BODY], b"")
 
     def prepare(self, ruling: Ruling, *, is_ok_200: bool, word: bytes | None = None) -> tuple[bytes, bytes, bytes]:
-        """Return the answer as written: before the date, between it and the decision's ID, and the end."""
+        """Return the encoded response in three parts: before the date, between it and the decision ID, and the end."""
         ok = b"ok=200" if is_ok_200 else b""
         reply = self.write(ruling, None, ok=ok) if word is None else self.deny(ruling, None, word)
         written = reply.written or write_headers(reply.headers)

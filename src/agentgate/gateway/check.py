@@ -1,9 +1,9 @@
-"""The gateway check: one function from a proxy's question to the answer, in the contract's order.
+"""The gateway check: one function from a proxy's request to the response, in the contract's order.
 
-Credential, original request, who asks, rates, token or clearance, then the decision: a cached one, or one that is made
-now and cached. Agents and tokens leave the function with everything found so far, because they wait: to find out who
-signed, to spend a token, to note what an agent owes (`waiting_check.py`). Whatever comes out, the request was counted
-and an event recorded, except where nobody is known to answer to.
+Credential, original request, client, rates, token or clearance, then the decision: a cached one, or a new one that is
+then cached. Requests of agents and requests with tokens leave the function with everything found so far, because they
+need I/O: to verify a signature, to redeem a token, to charge an agent (`waiting_check.py`). The request is counted and
+an event recorded in every case, except if no site is known for the request.
 """
 
 import re
@@ -86,7 +86,7 @@ _NO_FIELDS: Fields = {}
 
 
 class GatewayCheck:
-    """Answers `GET /v1/gateway/check`."""
+    """Handles `GET /v1/gateway/check`."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class GatewayCheck:
         # Whether too much time has passed since the configuration could last be read; looked at in each turn.
         self._is_stale_now = False
         self._take(Snapshot(decider.intel.current, decider.models.view, receipts.keyring))
-        # The event loop's budget. A check that waited too long for it is refused.
+        # The event loop's budget. A check that waited too long for it is shed.
         self.budget = LoopBudget()
         self._refused_unseen = 0
         # How often something was worked out because it was not cached, by cache.
@@ -128,13 +128,13 @@ class GatewayCheck:
 
     @property
     def shed(self) -> int:
-        """Checks that were refused because there were too many."""
+        """Return the number of checks shed under load."""
         return self._refused_unseen + self._waiting.shed
 
     # From bytes, and from a request that the parser read.
 
     def take(self, data: bytes) -> Reply | Awaitable[Reply] | None:
-        """Answer a head as it arrived; None where only the parser may read it."""
+        """Check a request from its raw headers; return None if only the parser may read them."""
         found = cut(data)
         if found is None:
             return None
@@ -154,7 +154,7 @@ class GatewayCheck:
         return self._check(fingerprint, found, fields)
 
     def __call__(self, request: HotRequest) -> Reply | Awaitable[Reply]:
-        """Answer a request that the parser read."""
+        """Check a request that the parser read."""
         if not self._take_over():
             return self._check_refreshed(request)
         return self._check_parsed(request)
@@ -238,7 +238,7 @@ class GatewayCheck:
         except Malformed as problem:
             return self._undecided.of_malformed(form, caller.site, problem)
         except Exception:  # noqa: BLE001 - logged with what it was; an answer is due either way
-            # Whatever went wrong, enforce mode fails closed and monitor mode lets through.
+            # After any error, enforce mode fails closed and monitor mode fails open.
             structlog.get_logger().exception("a check could not be decided", site=caller.site.site_key)
             return self._undecided.of_failed(form, caller.site)
 
@@ -270,7 +270,7 @@ class GatewayCheck:
             browser, receipts = (given[9], fingerprint.ja4, fingerprint.is_program), self._receipts
             visitor.read_cookies(cookie, browser, site=site, origin=kind.origin, receipts=receipts, now_ms=now_ms)
             shown, counted = visitor.shown, visitor.cleared or visitor
-        # The rates: of pages, forms and calls, or of parts of a page.
+        # The rates: of pages, forms and calls, or of subresources.
         if fingerprint.is_counted:
             (visitor_rate, network_rate), parts = self._count(counted, now_ms), COUNTED
             is_near = visitor_rate >= NEAR_LIMIT and fingerprint.kind.request_class is RequestClass.PAGE
@@ -342,7 +342,7 @@ class GatewayCheck:
     def _count_part(
         self, fingerprint: HeaderFingerprint, page: SitePage, counted: Counted, now_ms: int
     ) -> tuple[int, int, PartState]:
-        """Count what may be a part of a page, or a program that shares the budget of its name."""
+        """Count a possible subresource, or a program that shares the budget of its name."""
         decider, kind, request_class = self._decider, page.kind, fingerprint.kind.request_class
         if kind.is_file and request_class > RequestClass.PAGE:
             found = decider.count_file(counted, fingerprint.tag, now_ms)
@@ -391,7 +391,7 @@ class GatewayCheck:
         """Return what predicates and lists say; only of sites that have some."""
         of_headers = traits.find(key)
         if of_headers is None or traits.reads_each:
-            # A head that is answered as it arrived was not split, unless something in it is read for other reasons.
+            # Raw headers are not split yet, unless something in them was read for another reason.
             fields = fields or self._split(key[0].kind.form)
         if of_headers is None:
             of_headers = traits.read(key, fields)
@@ -462,7 +462,7 @@ class GatewayCheck:
     # The snapshot.
 
     def _take_over(self) -> bool:
-        """Refresh the snapshot once in each turn of the loop; False while a change by this worker is not read yet."""
+        """Refresh the snapshot once per event-loop iteration; return False while it lacks a change by this worker."""
         if not self._sites.is_fresh:
             return False
         self._refresh()
@@ -488,5 +488,5 @@ class GatewayCheck:
 
 
 def _with_own_figures(fingerprint: HeaderFingerprint, given: Cut, site: SiteView) -> HeaderFingerprint:
-    """Return a fingerprint with the figures of this very request where they are captured for training."""
+    """Return a fingerprint with the values of this very request if the site captures features for training."""
     return fingerprint.with_figures_of(*given[9:]) if site.captures_features else fingerprint

@@ -1,4 +1,4 @@
-"""Deciding about a check without a cached decision: signals, models, rules, and the answer."""
+"""Deciding about a check without a cached decision: signals, models, rules, and the response."""
 
 from collections.abc import Iterable
 
@@ -33,7 +33,7 @@ class Views(Struct, frozen=True, gc=False):
 
 
 class CachedDecision:
-    """The answer of checks of one kind, as bytes, and a template of their events."""
+    """The response to checks of one kind, as bytes, and a template of their events."""
 
     __slots__ = ("decided", "earns", "end", "is_whole", "may_be_suggested", "middle", "pattern", "ruling", "start")
 
@@ -43,7 +43,7 @@ class CachedDecision:
         self.earns = earns(decided, ruling)
         self.may_be_suggested = may_be_suggested(decided, ruling)
         kind = decided.pending.fingerprint.kind
-        # Whether the answer is these bytes. A denial for a described request may depend on more.
+        # Whether these bytes are the complete response. A denial for a described request may depend on more.
         self.is_whole = not kind.form.respond or ruling.outcome is Outcome.ALLOW
         word = None
         if not self.is_whole and kind.form.respond == DENIAL:
@@ -75,9 +75,9 @@ _NOT_OPENED = frozenset(("rate_limited", "invalid_request"))
 
 
 def may_be_suggested(decided: DecidedCheck, ruling: Ruling) -> bool:
-    """Return whether the request was refused, or would be, by a decision that an allowed path changes.
+    """Return whether the request was denied, or would be, by a decision that an allowed path changes.
 
-    What the owner's own lists and rules refuse is not suggested.
+    No suggestion is made for requests that the owner's own lists and rules deny.
     """
     decision, fingerprint = decided.decision, decided.pending.fingerprint
     if (ruling.would or ruling.outcome) is Outcome.ALLOW or (ruling.cause or ruling.reason) in _NOT_OPENED:

@@ -1,7 +1,7 @@
-"""Denials for proxies that answer with them: one word, sealed for a second step, or the final response.
+"""Denials for proxies that return them: one word, sealed for a second step, or the final response.
 
-A denial that needs neither page nor headers is one word, which the proxy answers itself. All others are sealed for the
-visitor's request, and the proxy fetches the final response with the seal.
+A denial that needs neither page nor headers is one word, and the proxy creates the response itself. All others are
+sealed for the visitor's request, and the proxy fetches the final response with the seal.
 """
 
 from collections.abc import Awaitable, Sequence
@@ -30,7 +30,7 @@ LIFETIME_MS = 5 * MINUTE_MS
 LONGEST_SEAL = 1_023
 # The SDK's fetch reads these reasons and runs the check.
 READ_BY_SDK = frozenset(("receipt_required", "invalid_clearance", "expired_clearance"))
-# Statuses of final responses. The specification's check answers all of these with 403.
+# Statuses of final responses. The specified check returns 403 for all of these.
 _STATUSES = {"rate_limited": 429, "payment_required": 402}
 _RETRY_AFTER = {429: b"60", 503: b"5"}
 _WORDS = {Outcome.BLOCK: (b"block", 403), Outcome.CHALLENGE: (b"challenge", 401)}
@@ -43,7 +43,7 @@ HeaderLines = Sequence[tuple[bytes, bytes]]
 
 
 class FinalDenial(Struct, frozen=True, array_like=True):
-    """What the final response to a visitor depends on, besides the request."""
+    """The data that the final response to a visitor depends on, besides the request."""
 
     method: str
     status: int
@@ -123,7 +123,7 @@ def visible_headers(denial: FinalDenial) -> list[tuple[bytes, bytes]]:
 
 
 class SealedDenials:
-    """Seals denials for a request and opens them. The keys are those of the challenges, and rotate with them.
+    """Seals denials for a request and opens them. The keys are the challenge keys, and rotate with them.
 
     A seal is authenticated and not encrypted: only the adapter reads it, and the visitor is shown all that it holds.
     """
@@ -158,16 +158,16 @@ def _bound_to(site: SiteView, original: Original) -> bytes:
 
 
 class DenialWriter:
-    """Writes denials of checks that ask for more than the specified answer."""
+    """Writes denials of checks that request more than the specified response."""
 
     def __init__(self, answers: Answers, sealed: SealedDenials) -> None:
         self._answers = answers
         self.sealed = sealed
-        # Renders pages. Without it, final responses are JSON.
+        # Renders pages. If None, final responses are JSON.
         self.responses: FinalResponses | None = None
 
     def write(self, ruling: Ruling, decision_id: int | None, pending: PendingCheck) -> HotReply | Awaitable[HotReply]:
-        """Return the answer to a check, denial or not."""
+        """Return the response to a check, denial or not."""
         kind = pending.fingerprint.kind
         if not kind.form.respond or ruling.outcome is Outcome.ALLOW:
             return self._answers.write(ruling, decision_id, ok=b"ok=200" if kind.form.is_ok_200 else b"")

@@ -53,7 +53,7 @@ async def _ask(call: Call, gate: GatewayCheck, body: bytes) -> Reply[Any]:
 
 
 def reply_of(reply: HotReply) -> Reply[Any]:
-    """Return an answer as handlers give it."""
+    """Convert a fast-path response to the type that handlers return."""
     media_type = next((value.decode() for name, value in reply.headers if name == b"content-type"), JSON)
     headers = tuple(
         (name.decode(), value.decode("latin-1")) for name, value in reply.headers if name != b"content-type"

@@ -1,4 +1,4 @@
-"""GatewayEventLog: records the event of each check, and counts calls of credentials and spent tokens."""
+"""GatewayEventLog: records the event of each check, and counts calls of credentials and redeemed tokens."""
 
 import msgspec
 
@@ -24,13 +24,13 @@ SAME_MS = SECOND_MS
 
 
 class GatewayEventLog:
-    """Records checks. It never waits."""
+    """Records checks, without waiting for I/O."""
 
     def __init__(
         self, recorder: Recorder, ids: DecisionIds, uses: CredentialUses, suggestions: SuggestionCollector
     ) -> None:
         self._recorder = recorder
-        # Takes a refused request of a program.
+        # Accepts a denied request of a program.
         self.suggest = suggestions.note
         self._ids = ids
         self._uses = uses

@@ -43,7 +43,8 @@ LONGEST_LANGUAGES = 256
 
 
 class FingerprintKind:
-    """What signals and models can tell apart of headers, and the form of the answer. There is one object of each."""
+    """The distinctions that signals and models make between headers, and the form of the response. Instances are
+    unique."""
 
     __slots__ = ("form", "is_forged", "is_page", "method", "request_class")
 
@@ -59,7 +60,7 @@ class FingerprintKind:
 
 
 class UserAgentKind:
-    """What signals and models can tell apart of a User-Agent. Its length is that of the first one."""
+    """The distinctions that signals and models make between User-Agents. `length` is from the first one of the kind."""
 
     __slots__ = ("is_browser", "length", "view")
 
@@ -71,7 +72,7 @@ class UserAgentKind:
 
 
 class LanguageKind:
-    """What signals and models can tell apart of `Accept-Language`. Its count is that of the first one."""
+    """The distinctions that signals and models make in `Accept-Language`. `count` is from the first one of the kind."""
 
     __slots__ = ("count", "form")
 
@@ -140,14 +141,14 @@ class HeaderFingerprint:
         self.signatures = layout.signatures
         # The name whose shared budget the request takes from, if it names a program.
         self.program = program_of(user_agent)
-        # Whether nothing but the rates must be counted.
+        # Whether only the rates must be counted.
         self.is_counted = kind.request_class <= RequestClass.PAGE and self.program is None
-        # Who may load the parts of a page: the browser, as far as its headers show which.
+        # The browser that may load a page's subresources, as far as its headers identify it.
         self.tag = _tag_of(user_agent, has_fetch_metadata=layout.has_fetch_metadata)
         # Whether a browser sent it, or a program with a browser's headers.
         self.is_browsers = bool(user_agent.engine) or layout.has_browser_headers
-        # Whether it can be a program by its own name: its headers are no browser's, and no plain browser's name stands
-        # in its User-Agent.
+        # Whether the client can be a program under its own name: its headers are not a browser's, and its User-Agent is
+        # not a plain browser's.
         self.is_nameable = not layout.has_browser_headers and (not user_agent.engine or bool(user_agent.programs))
         self.is_complete = layout.is_complete
         self.is_agents = layout.is_signed or user_agent.claimed_agent is not None
@@ -155,11 +156,12 @@ class HeaderFingerprint:
         self.waits = (self.is_agents or layout.has_token) and not layout.is_forged
         # Whether values that are in none of the keys are read.
         self.needs_fields = self.waits or not self.is_complete
-        # Whether the labels depend on nothing but these headers and the key of the decision cache.
+        # Whether the labels depend only on these headers and the key of the decision cache.
         self.is_plain = not user_agent.search and not user_agent.ai
 
     def with_figures_of(self, user_agent: bytes | None, languages: bytes | None) -> "HeaderFingerprint":
-        """Return the same with the figures of these very values, as they are captured for training."""
+        """Return the same fingerprint with the lengths and counts of these very values, which are captured for
+        training."""
         text = None if languages is None else languages.decode("latin-1")
         figures = replace(self.observed, user_agent_length=len(user_agent or b""), language_count=count_languages(text))
         return HeaderFingerprint(self._headers, self.kind, figures)

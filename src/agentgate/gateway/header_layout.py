@@ -21,7 +21,7 @@ from agentgate.sites.request_methods import OVERRIDE_HEADERS, has_fields
 ADAPTERS = (b":", b"x-original-", b"x-agentgate-", b"x-forwarded-", b"authorization", b"x-service-", JA4, *CORRELATED)
 # A request with one of these comes from an agent, or claims to.
 SIGNED = frozenset((b"signature-input", b"signature", b"crawler-max-price", b"crawler-exact-price"))
-# What else may say which request it is.
+# Other headers that may identify the request.
 _FURTHER = FORWARDED_REQUEST | {TARGETS, HOST}
 BROWSER_HEADERS = frozenset(name.encode() for name in BROWSERS)
 _ORIGINAL = frozenset((b"x-original-method", b"x-original-url", b"x-original-address"))
@@ -58,7 +58,7 @@ class HeaderLayout:
     def __init__(self, arrived: tuple[bytes, ...]) -> None:
         names = tuple(map(bytes.lower, arrived))
         places = {name: place for place, name in enumerate(names)}
-        # The parser would read the same: no name comes twice, needs a second look or says something of the connection.
+        # The parser would read the same: no header is repeated, needs further parsing or describes the connection.
         self.is_plain = (
             len(places) == len(names) <= MAX_HEADERS
             and all(map(is_plain_name, names))
@@ -68,14 +68,15 @@ class HeaderLayout:
         self._host, self._content_length = places.get(b"host"), places.get(b"content-length")
         self.method = places.get(method_header(places))
         self.overrides = tuple(places[name] for name in OVERRIDE_HEADERS if name in places)
-        # The adapter's own names describe the request. Beside `X-Original-URL`, the forwarded ones are a visitor's.
+        # The adapter's own headers describe the request. If `X-Original-URL` is present, the forwarded headers are from
+        # the visitor.
         adapters = _ORIGINAL if b"x-original-url" in places else FORWARDED_REQUEST
         self.retargets = any(map(names_target, places.keys() - adapters))
         self.has_browser_headers = not BROWSER_HEADERS.isdisjoint(places)
         self.has_fetch_metadata = b"sec-fetch-mode" in places
         self.content_type = places.get(b"content-type")
         self.ja4 = places.get(JA4)
-        # The visitor's own headers, and those of them that signals read.
+        # The visitor's own headers. Signals read some of them.
         self.visitor_places = tuple(place for place, name in enumerate(names) if not name.startswith(ADAPTERS))
         self.visitor_names = tuple(names[place].decode("latin-1") for place in self.visitor_places)
         self.read_places = tuple(place for place in self.visitor_places if names[place] in READ_VALUES)
@@ -84,13 +85,13 @@ class HeaderLayout:
         self.signatures = signatures_of(name.decode("latin-1") for name in names)
         self.has_token = TOKEN_HEADER in places
         self.is_signed = not SIGNED.isdisjoint(places)
-        # The adapter said all there is to know of the original request, in headers of its own and in no others.
+        # The adapter described the original request completely in its own headers, and no others describe it.
         self.is_complete = places.keys() >= _ORIGINAL and _FURTHER.isdisjoint(places)
         # A header that only AgentGate may send, or a Host that is none.
         self.is_forged = FORGED in places
 
     def is_fit(self, target: bytes, values: Sequence[bytes]) -> bool:
-        """Return whether a cut head may be answered without the parser, which would read the same and allow it."""
+        """Return whether raw headers may skip the parser, which would read the same and accept it."""
         if not self.is_plain or self._host is None or judge_target(target) is not None:
             return False
         if self._content_length is not None and values[self._content_length] != b"0":

@@ -60,9 +60,9 @@ class PageKind:
         self.labels = labels
         # Whether the site does not have the host that the proxy routes by.
         self.is_foreign = is_foreign
-        # What the site's robots.txt says about the page.
+        # The ruling of the site's robots.txt on the page.
         self.robots = robots
-        # Whether a part of a page with this path is certainly no page.
+        # Whether a subresource with this path is certainly not a page.
         self.is_file = is_file(target)
         # The path that the site opened to one sender, and the page kind that applies to that sender.
         self.open_path: OpenPath | None = None
@@ -111,7 +111,7 @@ class Pages:
         traits = NO_TRAITS
         if view.matcher is not None:
             traits = _traits_of(view.matcher, claims, data, host.decode("latin-1"), is_foreign=is_foreign)
-        # Another result of signals and counting on a target, beside its length.
+        # Signals and counting depend on this property of the target, in addition to its length.
         names_file = is_file(target)
         # A path is open to one sender. A request that may be another one is not.
         is_bound = not (claims.overrides or claims.retargets)

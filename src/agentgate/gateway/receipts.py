@@ -22,7 +22,7 @@ BODY_DIGEST = b"x-original-body-digest"
 
 
 class Shown(Struct, frozen=True, gc=False, cache_hash=True):
-    """The state of a token or clearance for the signals, the reason of a refusal, and the token that must be spent."""
+    """The state of a token or clearance for the signals, the reason of a denial, and the token to redeem."""
 
     states: tuple[str, ...]
     # None when a token or clearance is good for the request.
@@ -35,7 +35,8 @@ MISSING = Shown(("missing",), "receipt_required")
 OTHER_CONTENT = Shown(("invalid",), "invalid_token")
 CLEARED = Shown(("clearance",), None)
 CLEARED_LOW = Shown(("clearance", "clearance_low"), None)
-# Of a program that says so itself: the clearance answers the route's requirement and exempts from no rule.
+# For a client whose headers identify it as a program: the clearance meets the route's requirement and exempts from no
+# rule.
 CLEARED_PROGRAM = Shown((), None)
 EXPIRED = Shown(("expired",), "expired_clearance")
 INVALID = Shown(("invalid",), "invalid_clearance")
@@ -47,7 +48,7 @@ _WORTH = {INVALID: 0, WRONG_ORIGIN: 1, WRONG_VISITOR: 2, EXPIRED: 3, CLEARED_LOW
 # How many clearances of a visitor are verified: each costs a keyed hash.
 MOST_CLEARANCES = 8
 
-# Reason of a refused token -> the state that signals read.
+# Reason of a rejected token -> the state that signals read.
 _TOKEN_STATES = {
     "invalid_token": "invalid",
     "expired_token": "expired",
@@ -62,7 +63,7 @@ _KIND_STATES = {
 
 
 class Receipts:
-    """Reads tokens and clearances, and spends tokens."""
+    """Reads tokens and clearances, and redeems tokens."""
 
     def __init__(
         self, keys: SigningKeys, clearances: Clearances, redemptions: RedemptionStore, *, keyring: Keyring
@@ -97,7 +98,7 @@ class Receipts:
         return fit(shown, protection)
 
     async def spend(self, site: SiteView, token: Claims, *, now_ms: int) -> bool:
-        """Spend a token, durably; False when it was spent already."""
+        """Redeem a token, durably; return False if it was redeemed before."""
         kept_until_ms = max(now_ms, token.exp * SECOND_MS) + KEPT_MS
         issued_ms = token.iat * SECOND_MS
         return await self._redemptions.spend(
@@ -134,7 +135,7 @@ class Receipts:
     def is_holders(
         self, claims: Claims, site: SiteView, address: str, headers: Mapping[bytes, bytes], now_ms: int
     ) -> bool:
-        """Return whether a token is spent by its holder, as far as the site's binding requires."""
+        """Return whether the client that redeems a token is its holder, as far as the site's binding requires."""
         if claims.binding is UNSET or site.token_binding is TokenBinding.NONE:
             return True
         found = cookies_of(headers.get(b"cookie", b""), self.clearances.cookie_name(site.site_key).encode())
@@ -156,12 +157,13 @@ class Receipts:
     def clearance(
         self, values: tuple[bytes, ...], *, site: SiteView, origin: str, holder: ClearanceHolder, now_ms: int
     ) -> tuple[Shown | None, int, str | None]:
-        """Return the state of the clearances, None without one; until when that holds; and the ID of a valid one.
+        """Return the state of the clearances (None if there are none), until when it holds, and the ID of a valid
+        one.
 
         A good one outweighs all others.
 
-        A browser may hold several of one name, of other paths and domains, and anybody can plant a bad one: it must
-        not shut out the visitor who also has a good one.
+        A browser may hold several clearances of one name, for other paths and domains, and anyone can plant a bad one:
+        it must not shut out the visitor who also has a good one.
         """
         best, valid = None, None
         until_ms = FOREVER_MS

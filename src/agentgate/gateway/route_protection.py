@@ -1,7 +1,7 @@
-"""Which protections a request has: one for each route of the site that it could be.
+"""The protections of a request: one for each route of the site that the request may match.
 
-Proxies and frameworks disagree on `%2f`, `//`, `..`, `;` and capital letters, and on who may change a request's method.
-So a request is held against every route that any of them could run for it, and each must let it pass.
+Proxies and frameworks disagree on `%2f`, `//`, `..`, `;` and capital letters, and on whether a client may change a
+request's method. So a request is compared with every route that any of them could run for it, and each must allow it.
 """
 
 from msgspec import Struct

@@ -1,4 +1,4 @@
-"""The ruling on a decided check: the first reason to refuse the request, or none."""
+"""The ruling on a decided check: the first reason to deny the request, or none."""
 
 from agentgate.agents.policy_checker import AgentRuling
 from agentgate.decision.outcome import apply_mode
@@ -16,7 +16,7 @@ from agentgate.sites.rules.effective import managed_members
 PROVEN = frozenset(("agent.verified", "agent.search_verified", "agent.operator_verified", "agent.program_verified"))
 # What whole-site protection does not cover besides: standard paths, feeds, and programs that the owner wants.
 UNCOVERED = OPEN_LABELS | PROVEN | {"ua.wanted"}
-# Where the agent policy asks nobody to prove a name: standard paths, feeds, and programs that the owner named.
+# Labels for which the agent policy accepts an unproven name: standard paths, feeds, and programs that the owner named.
 NAME_SUFFICES = OPEN_LABELS | {"ua.wanted"}
 
 CANNOT_TELL = "The crawler could not be verified yet: DNS has not responded. Try again later."
@@ -27,7 +27,7 @@ _ALLOWED = Ruling(Outcome.ALLOW, "allowed")
 
 
 def rule(check: DecidedCheck, agent: AgentRuling | None) -> Ruling:
-    """Return the ruling: the first reason to refuse the request, or none."""
+    """Return the ruling: the first reason to deny the request, or none."""
     site, decision = check.site, check.decision
     if check.pending.rates.visitor > GATEWAY_REQUESTS_PER_MINUTE:
         return refuse(site, Outcome.BLOCK, "rate_limited")
@@ -87,7 +87,7 @@ def _is_paid_part(check: DecidedCheck) -> bool:
 
 
 def _missing(check: DecidedCheck, agent: AgentRuling | None, *, waives: bool) -> Ruling | None:
-    """Return the refusal that goes before the rules: by the agents' policy, or for a missing token or clearance."""
+    """Return the denial that precedes the rules: by the agents' policy, or for a missing token or clearance."""
     is_open = check.protection.opened or not NAME_SUFFICES.isdisjoint(check.decision.labels)
     against = None if agent is None else rule_on_agent(check, agent, needs_proof=not is_open)
     if against is not None:
@@ -102,11 +102,11 @@ def _claims_an_agent(labels: tuple[str, ...]) -> bool:
 
 
 def refuse(site: SiteView, outcome: Outcome, reason: str) -> Ruling:
-    """Return the refusal of a request in the site's mode."""
+    """Return the denial of a request in the site's mode."""
     applied, would = apply_mode(outcome, site.mode)
     return Ruling(applied, reason, None) if would is None else Ruling(applied, "monitor", would, cause=reason)
 
 
 def unavailable(site: SiteView) -> Ruling:
-    """Return the ruling when no decision is possible: enforce mode fails closed, monitor mode lets through."""
+    """Return the ruling when no decision is possible: enforce mode fails closed, monitor mode fails open."""
     return Ruling(Outcome.ALLOW if site.mode is Mode.MONITOR else Outcome.BLOCK, "service_unavailable")

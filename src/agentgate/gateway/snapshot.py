@@ -26,7 +26,7 @@ from agentgate.lib.keyring import Keyring
 from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
 from agentgate.sites.directory import SiteView
 
-# Entries of the young generation; as many again are kept of the one before.
+# Entries of the young generation. The old generation holds up to the same number.
 HEADER_SETS, FINGERPRINTS, PAGES, DECISIONS, VISITORS = 8_192, 8_192, 8_192, 16_384, 45_000
 RATES = 8_192
 # The purposes whose keys make visitor IDs and sign clearances.
@@ -66,11 +66,11 @@ class Snapshot:
         self.pages: BoundedCache[tuple[object, ...], SitePage] = BoundedCache(PAGES)
         self.decisions: BoundedCache[tuple[object, ...], CachedDecision] = BoundedCache(DECISIONS)
         self.visitors: BoundedCache[tuple[object, ...], Visitor] = BoundedCache(VISITORS)
-        # By the site's number. A site that has changed is read anew: its view is another one.
+        # By the site's number. After a change the site is read again, because its view is a new object.
         self.sites: dict[int, SiteSnapshot] = {}
 
     def read_site(self, view: SiteView, clearances: Clearances) -> SiteSnapshot:
-        """Make a site's part, in place of one of an earlier view."""
+        """Create a site's snapshot, which replaces the snapshot of an earlier view."""
         site = self.sites[view.number] = SiteSnapshot(view, clearances.cookie_name(view.site_key))
         return site
 

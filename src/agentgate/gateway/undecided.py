@@ -51,7 +51,7 @@ class UndecidedAnswers:
         return self._deny(form, ruling)
 
     def of_unknown_host(self, form: CheckForm, problem: UnknownHost) -> HotReply:
-        """Respond to a proxy of a fleet for a host that no site has, as the fleet's credential says."""
+        """Respond to a proxy of a fleet for a host that no site has, as the fleet's credential is configured."""
         if problem.is_allowed:
             return self._answers.write(Ruling(Outcome.ALLOW, "allowed", hint=str(problem)), None, ok=_ok(form))
         ruling = Ruling(Outcome.BLOCK, "invalid_request", hint=str(problem))

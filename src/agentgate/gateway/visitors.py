@@ -44,7 +44,7 @@ class Visitor(Counted, eq=False, gc=False, kw_only=True):
     def read_cookies(
         self, cookies: bytes, browser: Browser, *, site: SiteSnapshot, origin: str, receipts: Receipts, now_ms: int
     ) -> None:
-        """Find the clearances in a `Cookie` header, and verify them unless they are those of the last request."""
+        """Find the clearances in a `Cookie` header, and verify them unless the last request sent the same."""
         is_current = browser == self.browser and origin == self.origin and now_ms < self.until_ms
         if is_current:
             framed = b"; " + cookies + b";"
@@ -69,7 +69,7 @@ class Visitor(Counted, eq=False, gc=False, kw_only=True):
         if len(clearances) == 1 and len(clearances[0]) <= LONGEST:
             self.pair = b"; %b=%b;" % (site.cookie_name, clearances[0])
         elif all(len(each) <= LONGEST for each in clearances):
-            # Longer ones are refused unread, so that they do not fill the cache.
+            # Longer clearances are rejected unread, so that they do not fill the cache.
             self.clearances = clearances
 
 
@@ -77,7 +77,7 @@ def _count_clearances(visitor: Visitor, clearance_id: str, user_agent: bytes | N
     return Counted(
         *(visitor.site, visitor.number ^ _CLEARED, visitor.address, NO_WINDOW),
         is_cleared=True,
-        # Whoever waits gets one without a check. It never raises the limit.
+        # A visitor gets a low clearance for waiting, without a check. It never raises the limit.
         clearance=hash(clearance_id) if visitor.shown is CLEARED else 0,
         clearance_id=clearance_id,
         user_agent=hash(user_agent),

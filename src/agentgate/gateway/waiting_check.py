@@ -1,4 +1,4 @@
-"""Checks that wait for I/O: to verify a signature, to spend a token, to charge an agent."""
+"""Checks that need I/O: to verify a signature, to redeem a token, to charge an agent."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -35,9 +35,9 @@ from agentgate.sites.directory import SiteView
 T = TypeVar("T")
 # Tokens that may wait for the store at once.
 MOST_SPENDING = 512
-# The longest wait for a store that hangs. Whether the token was spent is unknown then.
+# The longest time for a store that hangs. After it, the token may or may not be redeemed.
 SPEND_S = 1.0
-# Printed adapters wait one second for a check, and take a later answer for unavailable.
+# Printed adapters wait one second for a check, and treat a later response as unavailable.
 DEADLINE_S = 0.7
 
 
@@ -47,7 +47,7 @@ Decide = Callable[[list[AgentRuling]], tuple[DecidedCheck, Ruling]]
 
 
 class WaitingChecks:
-    """Answers checks of agents, and checks with a token."""
+    """Handles checks of agents, and checks with a token."""
 
     def __init__(
         self,
@@ -66,14 +66,14 @@ class WaitingChecks:
         self._denials = denials
         self._earn = decider.earn
         self._limits = LimitCounter(decider.is_over)
-        # What continues after the answer was due.
+        # Tasks that continue after the response was due.
         self._late: set[asyncio.Future[Any]] = set()
         self._spending = 0
-        # Checks that were refused because too many waited for the store.
+        # Checks shed because too many were waiting for the store.
         self.shed = 0
 
     def answer(self, pending: PendingCheck, views: Views) -> HotReply | Awaitable[HotReply]:
-        """Answer at once if there is nothing to wait for."""
+        """Finish the check at once if it needs no I/O."""
         token = pending.fields.get(TOKEN_HEADER)
         routes = [(each, self._shown(pending, each, token)) for each in pending.page.kind.protections]
         if self._policy_checker is not None and pending.fingerprint.is_agents:
@@ -170,7 +170,7 @@ class WaitingChecks:
     def _finish(
         self, check: DecidedCheck, ruling: Ruling, agent: AgentRuling | None = None
     ) -> HotReply | Awaitable[HotReply]:
-        """Answer a decided check. Before a request is let through, it is charged and its token spent."""
+        """Finish a decided check. Before a request is allowed, it is charged and its token redeemed."""
         token = check.shown.token
         if ruling.outcome is not Outcome.ALLOW:
             return self._conclude(check, ruling)
@@ -188,7 +188,7 @@ class WaitingChecks:
         return await self._conclude_later(check, await self._redeem(check, token) or ruling)
 
     async def _redeem(self, check: DecidedCheck, token: Claims) -> Ruling | None:
-        """Spend a token; return the refusal of the request if that fails."""
+        """Redeem a token; if that fails, return the denial of the request."""
         site, now_ms = check.site, check.pending.now_ms
         self._spending += 1
         try:
@@ -207,7 +207,7 @@ class WaitingChecks:
         return refuse(site, Outcome.CHALLENGE, "token_used")
 
     async def _charge(self, check: DecidedCheck, ruling: Ruling, agent: AgentRuling) -> HotReply:
-        """Spend the token if there is one, then record the charge: a refused request is not charged."""
+        """Redeem the token if there is one, then record the charge: a denied request is not charged."""
         assert self._policy_checker is not None
         site, now_ms = check.site, check.pending.now_ms
         against = None if check.shown.token is None else await self._redeem(check, check.shown.token)
@@ -236,7 +236,7 @@ class WaitingChecks:
         return self._denials.write(ruling, decision_id, check.pending)
 
     def _suggest(self, check: DecidedCheck, ruling: Ruling) -> None:
-        """Note a refused webhook whose sender's name is also a crawler's. Other agents prove themselves."""
+        """Note a denied webhook whose sender's name is also a crawler's. Other agents prove themselves."""
         pending, fingerprint = check.pending, check.pending.fingerprint
         if fingerprint.is_nameable and sender_of_headers(fingerprint.signatures) and may_be_suggested(check, ruling):
             who = (fingerprint.observed.user_agent, fingerprint.signatures, pending.visitor.address)

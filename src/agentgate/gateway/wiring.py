@@ -61,7 +61,7 @@ class Gateway:
     jobs: tuple[Job, ...]
 
     def hot_paths(self, tracer: Tracer) -> dict[bytes, HotFunction]:
-        """Return what proxies ask, which is answered without ASGI."""
+        """Return the endpoints for proxies, which are handled without ASGI."""
         return {
             b"/v1/gateway/check": TracedCheck(self.check, tracer) if tracer.is_tracing else self.check,
             b"/v1/gateway/denied": self.second_step,
@@ -78,7 +78,7 @@ def wire(
     checks: BrowserChecks,
     agents: Agents,
 ) -> Gateway:
-    """Put together what decides about requests of sites, and what refused visitors see."""
+    """Assemble the services that decide about requests of sites, and the pages that denied visitors see."""
     clock, keyring, visitors = foundation.clock, foundation.keyring, refresher.decider.visitors
     receipts = Receipts(checks.signing_keys, checks.clearances, stores.redemptions, keyring=keyring)
     suggestions = SuggestionCollector(partial(save_seen, stores.store), visitors, foundation.background)

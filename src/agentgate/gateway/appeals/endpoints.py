@@ -1,4 +1,4 @@
-"""Appeals over HTTP, for owners and operators: the queue, one of them, answer, take back, label."""
+"""Appeals over HTTP, for owners and operators: list the queue, read one, resolve, reopen, label."""
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
@@ -163,7 +163,7 @@ async def label_appeal(
 
 
 async def _let_in(stores: AppealStores, call: SiteCall, appeal: StoredAppeal, hours: int) -> str:
-    """Return the entry that lets the visitor in: a new one, in place of an earlier one for the same visitor."""
+    """Return the ID of the list entry that allows the visitor; it replaces an earlier entry for the same visitor."""
     visitor = appeal.visitor
     for before in await stores.lists.list_entries(call.site_id):
         if before.kind is ListKind.VISITOR and before.value == visitor and not before.is_over(call.now):

@@ -1,7 +1,7 @@
-"""Filing an appeal: by the person who was refused, once for each decision, few for each address.
+"""Filing an appeal: by the denied visitor, once for each decision, with a limit for each address.
 
-The text of an appeal is not trusted: appellant and decision come from the ticket that the page carried and
-from the stored decision. Suspected spam is listed apart and does not use up the limit of the others.
+The text of an appeal is not trusted: appellant and decision come from the ticket that the page carried and from the
+stored decision. Suspected spam is listed separately and does not use up the limit of other appeals.
 """
 
 import hashlib
@@ -53,7 +53,7 @@ class NotFiled(Struct, frozen=True):
 
 
 class Appellant(Struct, frozen=True):
-    """Who appeals: a visitor of a site."""
+    """The visitor of a site who appeals."""
 
     site_id: str
     site_number: int

@@ -28,7 +28,7 @@ class Appeal(Record, frozen=True, kw_only=True):
     method: str
     route: str
     created_at: Moment
-    # The rule that refused.
+    # The rule that denied the request.
     rule: str | UnsetType = UNSET
     # The owners' label of the decision, used as training data.
     label: DecisionLabelValue | UnsetType = UNSET
@@ -113,5 +113,5 @@ class StoredAppeal(Struct, frozen=True, kw_only=True):
 
     @property
     def is_open(self) -> bool:
-        """Return whether it has no answer yet."""
+        """Return whether the appeal is unresolved."""
         return self.state in {AppealState.WAITING, AppealState.SUSPECT}

@@ -22,7 +22,7 @@ class AppealStore(LockingRepository):
         await _APPEALS.add(self._session, appeal)
 
     async def save_answer(self, appeal: StoredAppeal) -> None:
-        """Save the owners' answer: state, answer, reply, list entry, label."""
+        """Save the owners' resolution: state, user, reply, list entry, label."""
         changed = ("state", "answered_ms", "answered_by", "reply", "entry_id", "label")
         await _APPEALS.update(self._session, appeal, *changed, key=("site_id", "id"))
 
@@ -74,7 +74,7 @@ class AppealStore(LockingRepository):
         return len(await self._session.all(same, site_id, message, since_ms, least)) == least
 
     async def count_open(self, site_id: str, *, most: int) -> int:
-        """Return how many appeals of a site wait for an answer, counted up to a number."""
+        """Return the number of unresolved appeals of a site, counted up to `most`."""
         rows = await self._session.all(
             "SELECT 1 FROM appeal WHERE site_id = $1 AND state IN ('waiting', 'suspect') LIMIT $2", site_id, most
         )

@@ -42,7 +42,7 @@ REDIRECT_SLACK_S = 1
 # Browsers send a few dozen. A visitor chooses the names, of up to 40 KB.
 _LAYOUTS = 128
 _OUTCOMES = {"challenge": Outcome.CHALLENGE, "block": Outcome.BLOCK}
-# Reasons that have words of their own.
+# Reasons with a specific text.
 _TEXTS = {"rate_limited": "rate_text", "service_unavailable": "unavailable_text"}
 _WAITS_S = {"rate_limited": 60, "service_unavailable": 5}
 
@@ -124,7 +124,8 @@ class ChallengePages:
     def answer_appeal(
         self, proxied: ProxiedCall, words: tuple[str, str | None], retry: tuple[AppealTicket, str] | None
     ) -> Reply[Text]:
-        """Return the page that says why an appeal was not taken; what can be sent again stands in its form."""
+        """Return the page that explains why an appeal was not accepted. If it can be sent again, the form contains
+        its text."""
         language = self._languages.choose(proxied.call.request.header("accept-language"))
         title, text = words
         form = None
@@ -190,7 +191,7 @@ class ChallengePages:
         return await self._passes.was_here_lately(proxied, found.return_url)
 
     def _view(self, proxied: ProxiedCall, found: PageContext) -> ChallengeView:
-        """Return the parts of every page; alone they are a refusal."""
+        """Return the content that all pages share; without additions, it is a denial page."""
         request = proxied.call.request
         is_read = proxied.original.method in {"GET", "HEAD"}
         return ChallengeView(
@@ -209,7 +210,7 @@ class ChallengePages:
             None if told.is_final else deny(told.ruling, told.decision_id),
             *((("retry-after", str(wait_s)),) if wait_s is not None else ()),
             *((cookie,) if cookie is not None else ()),
-            # Within the origin the SDK's requests must say where they come from, also without a secure context.
+            # Requests of the SDK to the same origin must have a referrer, also without a secure context.
             referrer="same-origin",
             vary="Accept-Language, Sec-Fetch-Mode, Sec-Fetch-Dest, Accept, Cookie",
         )

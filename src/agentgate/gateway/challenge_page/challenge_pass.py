@@ -1,8 +1,9 @@
 """Passes: tokens, tickets and saved forms that a visitor brings back to the challenge page.
 
-A token becomes a clearance, a saved form is given back to its page. Browsers without JavaScript get a low clearance
-for waiting, where a site allows it: a ticket is valid once, for its visitor, after a wait, and with its cookie. That
-keeps out programs that were not written for it, and slows the others. With an appeal ticket a refused reader appeals.
+A token is exchanged for a clearance, a saved form is given back to its page. If a site allows it, browsers without
+JavaScript get a low clearance for waiting: a ticket is valid once, for its visitor, after a waiting time, and with its
+cookie. This blocks bots that do not support the ticket, and slows down the others. With an appeal ticket, a denied
+visitor can appeal.
 """
 
 import hashlib
@@ -31,7 +32,7 @@ from agentgate.lib.shared_cache import SharedCache
 from agentgate.lib.tagged_text import TaggedText
 
 TICKET = "ticket"
-# The wait, and how long the ticket is valid after it.
+# The waiting time, and how long the ticket is valid after it.
 WAIT_MS = 8 * SECOND_MS
 TICKET_MS = 5 * MINUTE_MS
 # Clearances of this kind for one address, and the period. People behind one address share them.
@@ -189,7 +190,7 @@ class Passes:
         self._shared_cache = shared_cache
 
     async def redeem(self, proxied: ProxiedCall, token: str, url: str, *, framed: str) -> Passed | str:
-        """Spend a token and return the clearance, or the reason of the refusal."""
+        """Redeem a token and return the clearance, or the reason why the token is rejected."""
         site, now_ms = proxied.site, proxied.call.now
         try:
             signed = read_receipt(token, self._keys)
@@ -211,7 +212,7 @@ class Passes:
         return Passed(self._issue(proxied, level, renewed, is_proven=is_proven), url, framed)
 
     async def wait_is_over(self, proxied: ProxiedCall, ticket: str) -> Passed | str:
-        """Redeem a wait ticket and return the low clearance, or the reason of the refusal."""
+        """Redeem a wait ticket and return the low clearance, or the reason why the ticket is rejected."""
         url = await self.waits.end(proxied, ticket)
         if url is None:
             return "invalid_clearance"

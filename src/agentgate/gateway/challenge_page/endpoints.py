@@ -74,7 +74,7 @@ class Replay(Record, frozen=True, kw_only=True):
 
 
 def _denies(handler: Callable[..., Awaitable[Reply[Any]]]) -> Callable[..., Awaitable[Reply[Any]]]:
-    """Let a handler answer its exceptions like the gateway check: as a denial or as unavailable."""
+    """Make a handler respond to its exceptions like the gateway check: with a denial, or as unavailable."""
 
     @wraps(handler)
     async def answer(call: Call, **given: Any) -> Reply[Any]:

@@ -56,7 +56,7 @@ class DeniedResponses:
             denial = self._sealed.open(seal or "", proxied.site, original, now_ms)
         if denial is None:
             return json_response(_BAD_SEAL)
-        # nginx writes GET in its second step, so the method is that of the check.
+        # nginx sends GET in its second step, so the method is taken from the check.
         denied = replace(original, method=denial.method or original.method)
         return await self._render(denial, replace(proxied, original=denied), body or None)
 

@@ -52,7 +52,7 @@ class Language(Struct, frozen=True):
 
 
 class Languages:
-    """Every language that the page speaks. The packs are read when the first page is made."""
+    """All languages of the page. The packs are read when the first page is rendered."""
 
     @cached_property
     def _known(self) -> Mapping[str, Language]:
@@ -77,7 +77,7 @@ class Languages:
         self._chosen: BoundedCache[str, Language] = BoundedCache(_HEADERS)
 
     def choose(self, accepted: str | None) -> Language:
-        """Return the language of an `Accept-Language` header that the page speaks; English without any."""
+        """Return the first supported language of an `Accept-Language` header. Default: English."""
         text = accepted or ""
         found = self._chosen.get(text)
         if found is None:

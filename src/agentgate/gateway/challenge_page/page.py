@@ -1,6 +1,6 @@
-"""The challenge page as HTML: one template for the check, for obstacles to it, and for refusals.
+"""The challenge page as HTML: one template for the check, for obstacles to it, and for denials.
 
-Outside input is escaped text. The page loads nothing from outside the site's own origin.
+Outside input is escaped text. The page loads only from the site's own origin.
 """
 
 import re
@@ -110,7 +110,7 @@ class PageCheck(Struct, frozen=True, kw_only=True):
 
 
 class ChallengeView(Struct, frozen=True, kw_only=True):
-    """Content of a page. Without a check it is a refusal with this `text`."""
+    """Content of a page. Without a check, the page is a denial with this `text`."""
 
     language: Language
     site_name: str
@@ -191,7 +191,7 @@ class ChallengePage:
         return f"<!doctype html>{html}"
 
     def render_text(self, language: Language, site_name: str, title: str, content: Markup) -> RenderedChallengePage:
-        """Return a page that only says something, without a script."""
+        """Return a page with a message and without a script."""
         nonce = secrets.token_urlsafe(NONCE_BYTES)
         head = self._head(f"{title} · {site_name}" if site_name else title, nonce)
         body = element("body", element("main", element("p", site_name, class_="site"), content))
@@ -275,7 +275,8 @@ def _checking(view: ChallengeView, check: PageCheck) -> Markup:
             ),
             element("div", id="widget", hidden=""),
             element("button", type="button", class_="button", id="button", hidden=""),
-            # The script takes this away. Browsers without one, or too old for ours, keep it.
+            # The script removes this element. Browsers without JavaScript, and browsers too old for the script, keep
+            # it.
             element("div", _without_script(view, check), id="plain"),
         )
     )

@@ -47,7 +47,7 @@ def is_own(path: str) -> bool:
 def return_of(original: Original, asked: str | None) -> str:
     """Return the return URL: the original URL, or for the service's own paths the one in the query."""
     if not is_own(original.path):
-        # Bytes past ASCII came undecoded; a browser would take them for letters and encode them anew.
+        # Bytes past ASCII are not decoded yet; a browser would take them for letters and encode them again.
         return original.origin + quote(original.target, safe=_AS_IT_IS, encoding="latin-1")
     return within(original.origin, asked) or f"{original.origin}/"
 
@@ -89,7 +89,7 @@ class ProxiedCall(Struct, frozen=True):
 
     @property
     def is_navigation(self) -> bool:
-        """Return whether a person's browser shows the answer as a page."""
+        """Return whether a browser displays the response as a page."""
         return is_navigation(self.call.request.header, self.original.method)
 
     @property
@@ -104,7 +104,7 @@ class ProxiedCall(Struct, frozen=True):
 
 
 class Denied(Exception):  # noqa: N818 - says what happened
-    """The call is answered with a denial of the gateway check: its reason, and a sentence about it."""
+    """The call results in a denial of the gateway check, with its reason and an explanation."""
 
     def __init__(self, reason: str, hint: str | None = None, *, outcome: Outcome = Outcome.BLOCK) -> None:
         super().__init__(reason)
@@ -119,7 +119,7 @@ def deny(ruling: Ruling, decision_id: str | None = None) -> Reply[Any]:
 
 
 class ProxiedCallReader:
-    """Reads forwarded calls. Errors are those of the gateway check."""
+    """Reads forwarded calls. It raises the same errors as the gateway check."""
 
     def __init__(self, sites: SiteDirectory, visitors: Visitors, uses: CredentialUses) -> None:
         self._sites = sites

@@ -1,6 +1,6 @@
 """SealedTokens: encrypted text that a visitor holds for a while and can neither read, change nor transfer.
 
-Each is redeemed once, in the table of spent tokens.
+Each is redeemed once, in the table of redemptions.
 """
 
 import hmac
@@ -47,7 +47,7 @@ class SealedToken(Struct, frozen=True, array_like=True):
 
 
 class SealedTokens:
-    """Seals and opens. The keys are derived from those of the challenges, and rotate with them."""
+    """Seals and opens. The keys are derived from the challenge keys, and rotate with them."""
 
     def __init__(self, keyring: Keyring, redemptions: RedemptionStore) -> None:
         self._keyring = keyring

@@ -177,7 +177,7 @@ def _without_own_prefix(headers: Headers, form: CheckForm) -> Headers:
 def origin_at(origins: Iterable[str], printed: str, host: bytes) -> tuple[str, bool]:
     """Return the origin of the host that the proxy routes by, and whether the site has it.
 
-    Hosts are compared by name. Scheme and port are those of the site's origin.
+    Hosts are compared by name. Scheme and port are taken from the site's origin.
     """
     wanted = host_name(host)
     found = next((each for each in sorted(origins) if host_name(each.partition("://")[2].encode()) == wanted), None)

@@ -1,15 +1,15 @@
 """Whether a request is a browser's navigation to a page, as opposed to a request of a script, an image or a program.
 
-`Sec-Fetch-*` says so where a browser sends it. Old browsers, feature phones, text browsers and every browser on plain
-HTTP send none: method, `Accept` and a few more headers decide there. In doubt, a client with a browser's User-Agent
-gets a page: a script can still read the status, while JSON is of no use to a person.
+If the browser sends `Sec-Fetch-*`, these headers decide. Old browsers, feature phones, text browsers and every browser
+on plain HTTP send none: method, `Accept` and a few more headers decide for them. In doubt, a client with a browser's
+User-Agent gets a page: a script can still read the status, while a visitor cannot use JSON.
 """
 
 import re
 from collections.abc import Callable
 
 DOCUMENTS = frozenset({"document", "iframe", "frame", "embed", "object"})
-# Media types of pages: HTML, and those of WAP phones.
+# Media types of pages: HTML, and the types of WAP phones.
 PAGES = re.compile(r"text/html|application/xhtml\+xml|application/vnd\.wap\.|text/vnd\.wap\.|text/x-hdml")
 # Media types that scripts and subresources request, and no navigation does.
 PARTS = re.compile(r"json|image/\*|text/css|javascript|event-stream|font/|(?:audio|video)/|text/x-component")
@@ -29,7 +29,7 @@ Header = Callable[[str], str | None]
 
 
 def is_navigation(header: Header, method: str = "GET") -> bool:
-    """Return whether a browser shows the answer as a page. `header` returns a header of the request, or None."""
+    """Return whether a browser displays the response as a page. `header` returns a request header, or None."""
     if method not in {"GET", "HEAD", "POST"} or (header("x-requested-with") or "").lower() == "xmlhttprequest":
         return False
     accept = (header("accept") or "").lower()
@@ -39,7 +39,7 @@ def is_navigation(header: Header, method: str = "GET") -> bool:
     if mode in {None, "navigate"}:
         # Chromium calls a navigation that a service worker passes on `navigate` without a destination.
         return destination is None or destination in DOCUMENTS or (mode is not None and destination == "empty")
-    # Other engines send `same-origin`, as the specification says, and keep the destination.
+    # Other engines send `same-origin`, as specified, and keep the destination.
     return mode == "same-origin" and destination in {None, "empty", "document"} and accept.startswith("text/html")
 
 

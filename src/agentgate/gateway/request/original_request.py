@@ -62,7 +62,7 @@ def read_original(headers: Headers) -> Original:
 
 
 def method_header(names: Container[bytes]) -> bytes:
-    """Return the header in which the adapter says the method, given the names of all."""
+    """Return the header in which the adapter sends the method, given all header names."""
     is_original = b"x-original-url" in names or b"x-original-method" in names
     return b"x-original-method" if is_original else b"x-forwarded-method"
 
@@ -87,7 +87,7 @@ def read_parts(headers: Headers) -> tuple[str, bytes, bytes]:
 
 
 def _check_agreement(headers: Headers, method: bytes, url: bytes, address: bytes) -> None:
-    """Refuse a second set of headers with another request: the adapter forwarded a forged one, or is set up wrongly."""
+    """Reject a second set of headers with another request: the adapter forwarded a forged set, or is misconfigured."""
     scheme, _, rest = url.partition(b"://")
     at = min((at for at in map(rest.find, (b"/", b"?")) if at >= 0), default=len(rest))
     said = (method, scheme.lower(), rest[:at].lower(), rest[at:], address)

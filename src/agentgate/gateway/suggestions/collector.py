@@ -1,7 +1,7 @@
-"""SuggestionCollector: counts refused requests of programs in groups, and saves groups that pass the thresholds.
+"""SuggestionCollector: counts denied requests of programs in groups, and saves groups that pass the thresholds.
 
-Only refused requests cost time here. Memory is bounded for each site and in all, a network may open few groups of a
-site, and proven senders have their own room, so an attacker cannot evict them. A group is saved from its fifth request
+Only denied requests cost time here. Memory is bounded for each site and in total, a network may open few groups of a
+site, and proven senders have separate room, so an attacker cannot evict them. A group is saved from its fifth request
 on, if it came from enough networks: neither one address nor one network can create a suggestion.
 """
 
@@ -36,7 +36,7 @@ Save = Callable[[list[SeenGroup]], Awaitable[None]]
 
 
 class RefusedRequest(NamedTuple):
-    """What is read of a refused request."""
+    """The parts of a denied request that the collector reads."""
 
     method: str
     target: str
@@ -91,7 +91,7 @@ class _SiteGroups:
 
 
 class SuggestionCollector:
-    """Collects groups of refused requests in one worker."""
+    """Collects groups of denied requests in one worker."""
 
     def __init__(self, save: Save, visitors: Visitors, background: BackgroundTasks) -> None:
         self._save = save
@@ -107,7 +107,7 @@ class SuggestionCollector:
         return self._groups
 
     def note(self, site: SiteView, request: RefusedRequest, now_ms: int) -> None:
-        """Count a request of a program that was refused, or would be."""
+        """Count a request of a program that was denied, or would be in enforce mode."""
         path = mask_path(request.target.partition("?")[0])
         if path is None or not site.suggestions:
             return
@@ -164,7 +164,7 @@ class SuggestionCollector:
         network: str,
         now_ms: int,
     ) -> _Count | None:
-        """Return a new count of a group, in place of an old one; None if its network may open no more."""
+        """Return a new count of a group, which replaces an old one; None if its network may not open more groups."""
         if not group.is_proven and not site.may_open(network, now_ms):
             return None
         if groups.pop(group, None) is not None:

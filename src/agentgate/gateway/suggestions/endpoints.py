@@ -106,7 +106,7 @@ async def _find(stores: SuggestionStores, call: SiteCall, suggestion_id: str) ->
 
 
 def _accept(found: StoredSuggestion, body: AcceptSuggestionInput, site: Site) -> StoredSuggestion:
-    """Return a suggestion with what it opens, or refuse."""
+    """Return the accepted suggestion with the paths that it allows, or raise an error."""
     if found.accepted_ms is not None:
         raise Refused("invalid_state", f"{found.accepted_by} has accepted the suggestion {found.id} already.")
     entry = replace(_opening(found, _exact_path(found, body)), note=body.note or f"Suggestion {found.id}")

@@ -1,4 +1,4 @@
-"""What is stored of a refused request: a masked path, the claimed or proven sender, the network's owner (pure).
+"""The stored parts of a denied request: a masked path, the claimed or proven sender, the network's owner (pure).
 
 A path can contain personal data and secrets. Digits, addresses and long or random segments are masked, and the query
 and everything after the sixth segment are dropped.
@@ -57,7 +57,7 @@ def _mask(segment: str) -> str:
 def name_of(program: str | None, programs: tuple[str, ...]) -> str:
     """Return the name that a program gives itself, as allowed paths compare it; empty if it gives none.
 
-    `program` and `programs` are those of its `UserAgentView`.
+    `program` and `programs` come from its `UserAgentView`.
     """
     if program is not None and program in programs:
         return program

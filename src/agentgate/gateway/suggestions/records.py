@@ -18,11 +18,13 @@ SuggestionId = Annotated[str, Meta(pattern=r"^sug_[0-9a-f]{16}\Z")]
 
 
 class Suggestion(Record, frozen=True, kw_only=True):
-    """Requests of a program that were refused, or would be in enforce mode, and the allowed path that would allow them.
+    """Requests of a program that were denied, or would be in enforce mode, and the allowed path that would allow
+    them.
 
     `path` is masked: `#` for digits, `*` for a segment, `...` for the rest. `program` is a name that anyone can send.
     `sender` is a known service, and with `proven`, every request came from its published networks. `networks` is the
-    number of distinct networks (/24, /48), at most 16. `problem` is the reason why accepting needs more, or is refused.
+    number of distinct networks (/24, /48), at most 16. `problem` is the reason why accepting needs more input or is not
+    possible.
     """
 
     id: SuggestionId
@@ -114,5 +116,5 @@ class StoredSuggestion(Struct, frozen=True, kw_only=True):
 
     @property
     def rank(self) -> tuple[bool, bool, int, int, str]:
-        """What a list is sorted by: the most credible last."""
+        """The sort key of lists: the most credible suggestion is last."""
         return (self.accepted_ms is None, self.proven, len(self.networks), self.requests, self.id)

@@ -39,7 +39,7 @@ class SuggestionStore(LockingRepository):
         for site_id in sorted({each.site_id for each in seen}):
             await self.lock_suggestions(site_id)
             if await self._session.one("SELECT 1 FROM site WHERE id = $1 AND suggestions = 1", site_id) is None:
-                # Purged, or switched off meanwhile.
+                # The site was purged, or its suggestions were turned off.
                 continue
             known = {_key(each): each for each in await self.list_suggestions(site_id)}
             for each in seen:
@@ -84,7 +84,7 @@ class SuggestionStore(LockingRepository):
             await _SUGGESTIONS.delete(self._session, "id = $1", each.id)
 
     async def delete_suggestions(self, before_ms: int) -> None:
-        """Delete suggestions without requests since then, and all of sites that collect none. Accepted ones stay."""
+        """Delete suggestions without requests since then, and all of sites that collect none. Keep accepted ones."""
         await _SUGGESTIONS.delete(
             self._session,
             """accepted_ms IS NULL AND (last_ms < $1
