@@ -1,4 +1,4 @@
-"""The browser SDK, under its own path and under those of other services."""
+"""The browser SDK, under its own path and under the paths of other services."""
 
 from agentgate.http.call import Call
 from agentgate.http.replies import Reply, Text
@@ -7,7 +7,7 @@ from agentgate.http.static_files import StaticFiles, read_file, serve_found
 
 async def read_sdk(call: Call, static: StaticFiles) -> Reply[Text | None]:
     """Read the browser SDK; with `?compat=`, the SDK with the API of another service."""
-    # Packages that append a query of their own write `?compat=recaptcha?render=explicit`.
+    # Packages that append their own query send `?compat=recaptcha?render=explicit`.
     is_compat = b"compat=" in call.request.query_string
     return await (read_drop_in if is_compat else read_file)(call, static)
 

@@ -16,7 +16,7 @@ from agentgate.http.static_files import StaticFiles, serve_file
 from agentgate.lib.errors import Refused
 from agentgate.lib.markup import Markup, element, joined
 
-# What the builds of SDK, consoles and pages leave here.
+# The output directory of the builds of SDK, consoles and pages.
 STATIC = files("agentgate") / "pages" / "static"
 
 HTML = "text/html; charset=utf-8"

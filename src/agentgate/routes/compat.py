@@ -28,7 +28,7 @@ def _script(path: str) -> RowMaker:
 
 
 def _verify(method: Callable[..., RowMaker], path: str, handler: Handler, *more: str) -> RowMaker:
-    # Callers of reCAPTCHA often send everything in the query, with parameters of their own.
+    # Callers of reCAPTCHA often send everything in the query, with additional parameters.
     return method(path, handler, body_limit=SITEVERIFY_BODY_BYTES, any_query=True, refuses=(*REFUSES, *more))
 
 

@@ -41,7 +41,7 @@ CONSOLE = Surface(
     prefix=PREFIX,
     errors=errors.CONSOLE,
     compressed=True,
-    # The permission of owners only, for a row that forgets to name its own.
+    # Default for rows without a permission: one that only owners have.
     guard=ACCOUNT_DELETE,
     table=(
         # Account
@@ -69,7 +69,7 @@ CONSOLE = Surface(
             refuses=("not_found", "member_limit", "already_member", "rate_limited"),
         ),
         patch("/members/{userId}", own_account.change_member, guard=MEMBERS_WRITE, refuses=("not_found", "last_owner")),
-        # Every member may leave; the handler asks for `members:write` when the caller removes somebody else.
+        # Every member may leave; the handler requires `members:write` if the caller removes another member.
         delete(
             "/members/{userId}",
             own_account.remove_member,

@@ -21,7 +21,7 @@ BROWSER = Surface(
     too_large="payload_too_large",
     unavailable="unavailable",
     wrong_query="bad_request",
-    # A body of type text/plain saves the browser's preflight, and no cookie is looked at here.
+    # A body of type text/plain saves the browser's preflight, and these endpoints ignore cookies.
     json_only=False,
     cors=True,
     document="public",
@@ -115,7 +115,7 @@ AGENTS = Surface(
     errors=errors.AGENTS,
     unavailable="unavailable",
     wrong_query="invalid_request",
-    # The signature says who calls, so there is nothing that a form of another site could use.
+    # The signature identifies the caller, so a form of another site gains nothing.
     json_only=False,
     document="public",
     table=(
@@ -160,7 +160,7 @@ HANDOFF = Surface(
 # The page shows the state of the handoff.
 _PAGES = {404: "Not found", 410: "The request was already decided or has expired"}
 
-# For people: refusals are pages as well.
+# These pages are for people, so errors are pages as well.
 HANDOFF_PAGES = Surface(
     name="handoff_pages",
     title="AgentGate handoff pages",

@@ -7,7 +7,7 @@ from agentgate.lib import errors
 from agentgate.lib.limits import APPEAL_BODY_BYTES, CARRIED_FORM_BYTES
 
 DENIALS = tuple(code for code, row in errors.GATEWAY.rows.items() if row.status != 204)
-# An answer in place of the site's own has the status of the decision, and is a page for navigations.
+# A response that replaces the site's response has the status of the decision, and is a page for navigations.
 CHALLENGE = {
     "status": 401,
     "any_query": True,

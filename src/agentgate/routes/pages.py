@@ -23,7 +23,7 @@ def _form(path: str, handler: Handler, guard: Guard = form_of_this_page) -> RowM
     return post(path, handler, guard=guard, media_type=HTML, any_query=True, body_limit=FORM_BYTES)
 
 
-# Forms post below `/v1`: the session's cookie is sent there and nowhere else.
+# Forms post to paths below `/v1`, because the session's cookie is sent only there.
 CUSTOMER_PAGES = Surface(
     name="pages",
     title="AgentGate pages",

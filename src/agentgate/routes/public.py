@@ -1,4 +1,4 @@
-"""What both listeners have for anybody: probes, files, OpenAPI pages and documentation; on the private one, metrics."""
+"""Public endpoints of both listeners: probes, files, OpenAPI pages, documentation; metrics on the private listener."""
 
 from agentgate.agents import endpoints as agents
 from agentgate.browser_check.tokens import endpoints as tokens

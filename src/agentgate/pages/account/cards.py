@@ -17,7 +17,7 @@ from agentgate.people.accounts.records import Membership, OpenInvitation, Typed
 
 Words = Mapping[str, str]
 
-# The service's own browser check, for its own forms.
+# The SDK of the service's browser check, which protects the service's forms.
 SDK = "/sdk/v1/agentgate.js"
 _POLICY = PAGE_HEADERS[0]
 CHECKED_HEADERS = (
@@ -146,13 +146,14 @@ def footer(*parts: str | None) -> Markup:
 
 
 def message(request: Request, heading: str, lead: str, *, link: tuple[str, str] | None = None) -> str:
-    """Return a card that says one thing, and where to go from here."""
+    """Return a card with one message and an optional link."""
     go = element("a", link[1], class_="btn main big full", href=link[0]) if link else None
     return card(request, heading, element("div", title(heading, lead), go, class_="in stack"))
 
 
 def reply(html: str, *, status: int = 200, headers: tuple[tuple[str, str], ...] = ()) -> Reply[Text]:
-    """Return a page as an answer. Where the browser check runs, the policy allows for its worker and its one policy."""
+    """Return a page as a response. With the browser check, its policy allows the check's worker and trusted-types
+    policy."""
     page_headers = CHECKED_HEADERS if SDK in html else PAGE_HEADERS
     return Reply(body=Text(html.encode(), HTML), status=status, headers=(*page_headers, *headers))
 
@@ -203,7 +204,8 @@ def _main(*parts: str | None) -> Markup:
 
 
 class FormProblem(Struct, frozen=True, kw_only=True):
-    """What went wrong with a form: in words, how long to wait, and the browser check that spares the waiting."""
+    """The problem with a form: a text, the seconds until a retry, and the browser check that makes waiting
+    unnecessary."""
 
     text: str
     retry_after_s: int | None = None
@@ -211,7 +213,7 @@ class FormProblem(Struct, frozen=True, kw_only=True):
 
 
 class AccessForm(Input, frozen=True, kw_only=True):
-    """Who asks for an account."""
+    """The person who requests an account."""
 
     email: Typed
     name: Typed
@@ -229,7 +231,7 @@ def problem_line(problem: FormProblem | None) -> Markup | None:
 
 
 def with_next(path: str) -> str:
-    """Return the query that remembers where somebody wanted to go."""
+    """Return the query with the page to open after signing in."""
     return f"?next={quote(path, safe='/')}" if path else ""
 
 
@@ -323,10 +325,10 @@ def forgot(request: Request, *, email: str = "", problem: FormProblem | None = N
 def link_form(
     request: Request, kind: str, *, token: str = "", name: str = "", email: str = "", problem: FormProblem | None = None
 ) -> str:
-    """Return the card that a link of a mail or of the first start leads to.
+    """Return the card that opens from a link in an email or of the first start.
 
-    The secret follows the `#`, which browsers send to nobody. A script takes it from there; without one it is
-    pasted.
+    The secret follows the `#`, and browsers never send that part. A script reads it; without a script, the user pastes
+    it.
     """
     words = words_for(request)
     pasted = element(
@@ -440,7 +442,7 @@ def _choice(action: str, chosen: tuple[str, str], label: str, role: str, csrf: s
 
 
 def bare(heading: str, text: str, href: str, link: str) -> str:
-    """Return a page without any style or script: for refusals, which go out under the strictest policy."""
+    """Return a page without any style or script, for errors, which are sent under the strictest policy."""
     head = element("head", element("meta", charset="utf-8"), element("title", heading))
     main = element("main", element("h1", heading), element("p", text), element("p", element("a", link, href=href)))
     return "<!doctype html>" + element("html", head, element("body", main), lang="en")

@@ -43,7 +43,7 @@ from agentgate.people.outbox.messages import Messenger
 
 
 class SignInForm(Input, frozen=True, kw_only=True):
-    """Who signs in, and where they wanted to go."""
+    """The user who signs in, and the page to open then."""
 
     email: Typed
     password: Typed
@@ -60,14 +60,14 @@ class CodeForm(Input, frozen=True, kw_only=True):
 
 
 class ForgotForm(Input, frozen=True, kw_only=True):
-    """Whose password is forgotten."""
+    """The user who forgot their password."""
 
     email: Typed
     check_token: Typed = ""
 
 
 class LinkForm(Input, frozen=True, kw_only=True):
-    """The secret of a link, or the whole link as somebody pasted it, and the new password."""
+    """The secret of a link, or the whole link as pasted, and the new password."""
 
     token: Typed
     password: Typed
@@ -98,7 +98,7 @@ class InvitationForm(Input, frozen=True, kw_only=True):
 
 @declares(refuses=("token_not_allowed", "cross_origin"))
 async def form_of_this_page(call: Call) -> Call:
-    """Let in who sends a form from a page of this service."""
+    """Allow forms sent from a page of this service."""
     refuse_bearer(call.request)
     check_browser_origin(call.request)
     return call
@@ -106,14 +106,14 @@ async def form_of_this_page(call: Call) -> Call:
 
 @declares(refuses=("token_not_allowed", "unauthorized", "session_expired", "csrf", "cross_origin", "user_suspended"))
 async def begun_form(call: Call, sessions: UserSessions, store: Store[AccountStores]) -> SessionCall:
-    """Let in who has given the password and now sends the code."""
+    """Allow users who have entered their password and now send the code."""
     check_browser_origin(call.request)
     return await begun_session(call, sessions, store)
 
 
 HOME = "/console"
 SIGN_IN = "/console/sign-in"
-# Where a new owner begins: the address of the site, its proxy, and then the installation.
+# A new owner's first page: it asks for the site's address and proxy, then shows the installation.
 FIRST_PAGE = "/console/new-site"
 
 # Makes the page again, with what went wrong on it.
@@ -303,7 +303,7 @@ async def send_invitation(
 
 
 def write_refusal(code: str, text: str) -> Text:
-    """Return a refusal as a page for people. It goes out under the policy of every refusal, so without a style."""
+    """Return an error as a page for people. It is sent under the policy of every error, so it has no style."""
     words = cards.words_of("en")
     told = words.get(f"error.{code}", text)
     html = cards.bare(words["refused.title"], told, SIGN_IN, words["back"])
@@ -319,7 +319,7 @@ def safe_next_path(path: str) -> str:
 
 
 def secret_of(typed: str) -> str:
-    """Return the secret of a link, also when somebody pasted the whole link."""
+    """Return the secret of a link, also if the user pasted the whole link."""
     return typed.strip().rpartition("#")[2]
 
 

@@ -44,7 +44,7 @@ ReadFile = Callable[[str], bytes | None]
 
 
 class Documentation:
-    """The documentation of one listener. `feedback` says whether readers can answer there."""
+    """The documentation of one listener. `feedback`: whether readers can send feedback there."""
 
     def __init__(self, *, feedback: bool, read: ReadFile | None = None) -> None:
         self._feedback = feedback

@@ -1,4 +1,4 @@
-"""What the build writes around the feedback of a page, and where a question and its results go.
+"""Marks that the build writes around a page's feedback form, and at the places for a search query and its results.
 
 The build imports this module, so it must not import anything that is not installed for the build.
 """

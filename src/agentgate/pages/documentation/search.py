@@ -21,7 +21,7 @@ _ENDING = re.compile(r"(?<=\w{3})(?:ies|ing|ed|y|s)\Z")
 
 @dataclass(frozen=True)
 class Section:
-    """One part of a page, as the search knows it."""
+    """One section of a page, as the search index has it."""
 
     address: str
     page: str
