@@ -31,9 +31,10 @@ ADDRESS = b"x-original-address"
 
 
 def as_seen_by_adapter(call: Call, sites: SiteDirectory, site_key: str) -> Call:
-    """Return the call with the visitor's address and without the adapter's headers, but for the handshake's JA4.
+    """Return the call with the visitor's address and without the adapter's headers, except the TLS fingerprint
+    (JA4).
 
-    A call that no adapter of the site forwarded has no handshake: the visitor's own header is dropped.
+    A call that no adapter of the site forwarded has no TLS fingerprint: the visitor's own header is dropped.
     """
     request = call.request
     addresses = [value for name, value in request.headers if name == ADDRESS]
@@ -147,7 +148,7 @@ class AdmittedPage(Struct, frozen=True, kw_only=True):
 
 
 class CheckAdmission:
-    """Admits pages that may run the check; refuses the others with the reason."""
+    """Admits pages that may run the check; rejects the others with the reason."""
 
     def __init__(
         self,
@@ -167,7 +168,7 @@ class CheckAdmission:
         self._testing_by_number = {view.number: view for view in self._testing.values()}
 
     async def admit(self, call: Call, site_key: str, action: str, budget: CallBudget) -> AdmittedPage:
-        """Return the admitted page, counted against the budget; refuse any other."""
+        """Return the admitted page, counted against the budget; reject any other."""
         if self.own_pages is not None and site_key.startswith(self.own_pages.prefix):
             return await self._admit_own(call, site_key, action, budget, self.own_pages)
         test = site_key in self._testing
@@ -200,8 +201,9 @@ class CheckAdmission:
             raise Refused("origin_denied")
         await self._spend(budget.per_site, page.site.site_key)
         visitor = self._visitors.find(page.site.site_key, call.request.address)
-        # Its token names the page and not the site, so that no site's server takes it. A person is always asked, and
-        # monitor mode does not let visitors pass without an answer: a person's approval cannot be taken back.
+        # Its token names the page and not the site, so that no site's server accepts it. The interactive challenge is
+        # always required, and monitor mode must not pass visitors who do not solve it: a person's approval cannot be
+        # revoked.
         site = msgspec.structs.replace(
             page.site, site_key=key, mode=Mode.ENFORCE, widget_mode=WidgetMode.INTERACTIVE, actions={}
         )
@@ -231,7 +233,7 @@ class CheckAdmission:
         return f"{self._visitors.find(site.site_key, call.request.address):016x}"
 
     def denied(self, site: SiteView, call: Call) -> Refused:
-        """Count an origin that is not the site's, and return its refusal."""
+        """Count an origin that is not the site's, and return the error."""
         sent = call.request.header("origin")
         origin = page_origin(call.request) or ("null" if sent == "null" else None)
         # Only origins that a browser can send are counted by name.

@@ -1,9 +1,9 @@
 """Clusters: the same evidence from many addresses, counted for a day in bounded memory. No identity is kept.
 
-Evidence is what was done in a page (replays), its rhythm (timing), the computer (shape) and the TLS handshake (JA4).
+Evidence is the input on a page (replays), its rhythm (timing), the computer (shape) and the TLS fingerprint (JA4).
 
 Digests are counted under a random key that the workers share and drop at the end of the day. People have popular
-browsers too, so that a header set or a phone's model says nothing; `sites/rules/labels.toml` lists what does.
+browsers too, so that a header set or a phone's model is not evidence; `sites/rules/labels.toml` lists the evidence.
 """
 
 import hashlib
@@ -33,18 +33,19 @@ SITES = 4_096
 # Addresses and share from which on a shape is a cluster, and a farm.
 SHAPE_ADDRESSES, SHAPE_SHARE = 32, 0.25
 FARM_ADDRESSES, FARM_NETWORKS, FARM_SHARE = 64, 8, 0.5
-# Of the farm's checks, so many come from an address of their own, and so many at most had any input.
+# Of a farm's checks, at least this share has distinct addresses, and at most this share has any input.
 FARM_SINGLE, FARM_INPUT = 0.7, 0.05
 # A shape with a debugger, from so many networks, and so large a part of the shape's checks.
 DEBUGGED_NETWORKS, DEBUGGED_PART = 8, 0.1
-# The same input with at least so many events, from so many networks or addresses. No two people's sums are the same,
-# but an open page renews its token without new input, and its person may have moved or have IPv4 and IPv6.
+# The same input with at least this number of events, from this number of networks or addresses. Two people never have
+# the same input statistics, but an open page renews its token without new input, and its visitor may have moved or have
+# IPv4 and IPv6.
 INPUT_EVENTS, INPUT_NETWORKS, INPUT_ADDRESSES = 8, 3, 4
-# The same rhythm from so many networks. It stays the same while an open page is only read, and carriers and privacy
-# relays change the address meanwhile.
+# The same rhythm from this number of networks. It does not change while a page is open and only read, and carriers and
+# privacy relays may change the visitor's address during that time.
 RHYTHM_NETWORKS = 4
-# The same pace of keys and presses, within a seventh, from so many networks, and so large a share of the site's latest
-# checks with a rhythm. Of people one in some ten thousands has a given pace.
+# The same pace of keys and presses, within 15%, from this number of networks, and this share of the site's latest
+# checks with a rhythm. A given pace is found in one of some tens of thousands of people.
 PACE_NETWORKS, PACE_SHARE = 8, 1 / 32
 # A handshake is its engine's. Of one that names several engines, so many of its checks name another than most do:
 # an extension that changes the name is far rarer.
@@ -81,7 +82,7 @@ FoundClusters = list[tuple[str, bytes]]
 
 
 class CountedCheck(Struct, frozen=True):
-    """One verification as it is counted: its site, and keyed numbers in place of address and network."""
+    """One verification as it is counted: its site, and keyed numbers instead of address and network."""
 
     site: int
     address: int
@@ -126,7 +127,7 @@ class Clusters:
         self._machines = Machines(shared_cache)
         self._known: OrderedDict[bytes, Cluster] = OrderedDict()
         self._recent: OrderedDict[tuple[str, int], tuple[deque[bytes], Counter[bytes]]] = OrderedDict()
-        # Headers of clusters, by site -> until when visitors with these headers get more work.
+        # Headers of clusters, by site -> until when visitors with these headers get a higher difficulty.
         self._suspected: OrderedDict[tuple[int, bytes], int] = OrderedDict()
         self._now_ms = 0
 

@@ -114,7 +114,7 @@ class ChallengeIssuer:
         return await self._scrutiny.private_tokens.redeem(call, challenge, site)
 
     async def _find(self, call: Call, challenge_id: str) -> tuple[Call, StoredChallenge, SiteView]:
-        """Return the caller's challenge; refuse another visitor's, or an expired one."""
+        """Return the caller's challenge; reject another visitor's, or an expired one."""
         await self._admission.admit_program(call)
         challenge = await self._store.find_challenge(challenge_id) if CHALLENGE_ID.match(challenge_id) else None
         site = self._admission.find_site(challenge.binding.site) if challenge is not None else None

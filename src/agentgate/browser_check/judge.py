@@ -1,4 +1,4 @@
-"""The verdict on a verification, from the proofs, the rules and the person's answer. Pure."""
+"""The verdict on a verification, from the proofs, the rules and the result of the interactive challenge. Pure."""
 
 from enum import Enum
 
@@ -57,16 +57,16 @@ class CheckVerdict(Enum):
 
 
 class Proof(Struct, frozen=True, kw_only=True):
-    """Results of the work, the instrument and the shown check, apart from the rules' verdict on the evidence."""
+    """Results of proof of work, instrument and interactive challenge, apart from the rules' verdict on the evidence."""
 
-    # Every puzzle is solved, and the program's answer is right.
+    # Every puzzle is solved, and the program's result is right.
     work: bool
     instrument: bool
-    # The check for a person was asked for before this verification.
+    # The interactive challenge was required before this verification.
     asked: bool
-    # Whether its answer is right; None when none came, or none had been asked for.
+    # Whether its response is right; None if there is no response, or if none was required.
     answer: bool | None
-    # Of the answer: traits of presses that hands do not have, and whether assistive tools made them all.
+    # From the response: traits of presses that are not human-like, and whether assistive tools made all presses.
     traits: int = 0
     assistive: bool = False
     # Whether the times of the presses are a device's.
@@ -74,20 +74,20 @@ class Proof(Struct, frozen=True, kw_only=True):
 
 
 def judge(proof: Proof, outcome: Outcome, labels: tuple[str, ...]) -> CheckVerdict:
-    """Return the verdict of enforce mode. `outcome` is that of the rules."""
+    """Return the verdict of enforce mode. `outcome` is the rules' outcome."""
     if not (proof.work and proof.instrument) or outcome in {Outcome.BLOCK, Outcome.DROP} or proof.answer is False:
         return CheckVerdict.FAILED
     if is_program(labels):
         return CheckVerdict.FAILED
     if proof.answer is None:
-        # Once required, the shown check stays required, even if later evidence is clean.
+        # Once required, the interactive challenge remains required, even if later evidence is clean.
         return CheckVerdict.STEP_UP if proof.asked or outcome is Outcome.CHALLENGE else CheckVerdict.PASSED
     still_challenged = outcome is Outcome.CHALLENGE and not is_excused(proof, labels)
     return CheckVerdict.FAILED if still_challenged else CheckVerdict.PASSED
 
 
 def is_excused(proof: Proof, labels: tuple[str, ...]) -> bool:
-    """Return whether a right answer overrides the evidence."""
+    """Return whether a right response to the interactive challenge overrides the evidence."""
     definite = DEFINITE
     if CHALLENGED in labels:
         if not proof.by_device or proof.traits > MOST_ROBOT_TRAITS:
@@ -102,14 +102,14 @@ def is_excused(proof: Proof, labels: tuple[str, ...]) -> bool:
 
 
 def is_program(labels: tuple[str, ...]) -> bool:
-    """Return whether the User-Agent is that of a program which runs no pages."""
+    """Return whether the User-Agent belongs to a program that runs no pages."""
     return not PROGRAMS.isdisjoint(labels) and EXCUSED.isdisjoint(labels)
 
 
 def recorded(verdict: CheckVerdict, outcome: Outcome, mode: Mode) -> tuple[Outcome, Outcome | None]:
     """Return the outcome to record and, in monitor mode, the one that enforce mode would have had.
 
-    Where the rules allow what the proofs or the answer do not, somebody was challenged and did not pass.
+    If the rules allow a check that the proofs or the response fail, the visitor was challenged and did not pass.
     """
     if verdict is not CheckVerdict.PASSED and outcome is Outcome.ALLOW:
         outcome = Outcome.CHALLENGE

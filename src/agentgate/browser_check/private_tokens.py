@@ -24,7 +24,7 @@ class PrivateTokens:
         self._shared_cache = shared_cache
 
     async def redeem(self, call: Call, challenge: StoredChallenge, site: SiteView) -> PrivateTokenResult:
-        """Accept a token for a challenge; without one, refuse with the token challenges."""
+        """Accept a token for a challenge; if the call has none, respond with the token challenges."""
         issuers, origin, context = site.private_token_issuers, _origin_of(call.request), context_of(challenge.id)
         if not issuers:
             raise Refused("challenge_invalid", "The site does not trust any issuer of private tokens.")

@@ -1,4 +1,4 @@
-"""Bodies of the browser check. Site key, action and challenge ID are plain text: wrong ones have codes of their own."""
+"""Bodies of the browser check. Site key, action and challenge ID are plain text: wrong ones have separate codes."""
 
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -11,7 +11,7 @@ from agentgate.lib.records import Input, Query, Record
 
 SCHEMA = 1
 LARGEST_SOLUTION = 2**32 - 1
-# More than any level of work has puzzles; more than any answer of the program has characters.
+# More puzzles than any level has; more characters than any result of the program has.
 MOST_SOLUTIONS = 512
 ANSWER_CHARACTERS = 128
 MOST_STEPS = 8
@@ -21,7 +21,7 @@ LARGEST_HOOK = 999_999
 # Pixels and moves: more than any screen has or any hand makes within the time.
 LARGEST_SUM = 1_000_000
 
-# A draw has a dozen programs, the longest answer a few dozen numbers; the sealed ticket some hundred characters.
+# A draw has a dozen programs, the longest result a few dozen numbers; the sealed ticket some hundred characters.
 MOST_PROBES = 16
 MOST_PROBE_NUMBERS = 64
 TICKET_CHARACTERS = 2048
@@ -61,7 +61,7 @@ class StepUp(Record, frozen=True, kw_only=True):
     work: Work
     # The button's position for each press, in percent of the free width and height of its field.
     places: list[tuple[int, int]]
-    # Programs beside the challenge's, where the check was asked for by a verification.
+    # Additional programs, if a verification required the interactive challenge.
     probes: Probes | UnsetType = UNSET
     # A driver controls the browser, so that the challenge explains why it is shown.
     assistant: bool | UnsetType = UNSET
@@ -87,15 +87,15 @@ class Challenge(Record, frozen=True, kw_only=True):
     schema: int
     expires_at: Moment
     attempts: int
-    # How the check is shown: as the page asked, or as the site has it.
+    # How the challenge is displayed: as the page requested, or as the site is configured.
     widget: WidgetMode
     show: bool
     work: Work
     instrument: str
-    # For clients that say they are a browser which can answer them.
+    # For clients that claim to be a browser with support for probes.
     probes: Probes | UnsetType = UNSET
     step_up: StepUp | UnsetType = UNSET
-    # Where a browser that has private tokens may show one.
+    # The path to which a browser may send a private token; omitted if the site trusts no issuer.
     private_token: str | UnsetType = UNSET
 
 
@@ -117,7 +117,7 @@ class PrivateTokenResult(Record, frozen=True, kw_only=True):
 
 
 class InstrumentQuery(Query, frozen=True, kw_only=True):
-    """Whose program is wanted."""
+    """The challenge whose program is requested."""
 
     challenge_id: str
 
@@ -179,7 +179,7 @@ class AnswerInput(Input, frozen=True, kw_only=True):
     kind: Literal["confirm"]
     steps: Annotated[list[StepInput], Meta(max_length=MOST_STEPS)]
     work: Solutions
-    # The answers to the step-up's own programs.
+    # The results of the step-up's own programs.
     probes: ProbesInput | UnsetType = UNSET
     # The free width and height of the button's field, in pixels.
     field: tuple[FieldSize, FieldSize] | UnsetType = UNSET

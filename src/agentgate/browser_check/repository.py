@@ -33,7 +33,7 @@ class StoredChallenge(Binding, frozen=True, kw_only=True):
     attempts: int = 0
     # When the current step-up was first required; None before that.
     stepped_ms: int | None = None
-    # How many answers to step-ups were wrong.
+    # How many responses to step-ups were wrong.
     answers: int = 0
     # It has produced a token.
     used: bool = False
@@ -77,13 +77,13 @@ class ChallengeStore(Repository):
         return _CHALLENGES.read(row) if row else None
 
     async def note_step_up(self, challenge_id: str, now_ms: int) -> None:
-        """Store when the shown check was first required."""
+        """Store when the interactive challenge was first required."""
         await self._session.run(
             "UPDATE challenge SET stepped_ms = $2 WHERE id = $1 AND stepped_ms IS NULL", challenge_id, now_ms
         )
 
     async def note_wrong_answer(self, challenge_id: str, now_ms: int) -> None:
-        """Count a wrong answer: the next step-up is another one, and its wait begins now."""
+        """Count a wrong response: the next step-up is another one, and its waiting time begins now."""
         await self._session.run(
             "UPDATE challenge SET answers = answers + 1, stepped_ms = $2 WHERE id = $1", challenge_id, now_ms
         )

@@ -11,11 +11,11 @@ from typing import Any
 from agentgate.decision.signals.evidence import read_evidence
 
 LEAST_KEYS, LEAST_PRESSES = 8, 2
-# Soft keyboards, scanners of bar codes and text expanders hold their keys for less; their times are everybody's.
+# Soft keyboards, barcode scanners and text expanders hold their keys for less; many visitors share their times.
 SHORTEST_HOLD_MS = 20.0
 TYPED = ("gapMs", "gapSpread", "holdMs", "holdSpread")
 PRESSED = ("holdMs", "holdSpread")
-# Times within about a seventh of each other are the same pace.
+# Times within about 15% of each other are the same pace.
 STEP = 0.15
 
 
@@ -32,5 +32,5 @@ def rhythm_of(interaction: Mapping[str, Any]) -> tuple[float, ...] | None:
 
 
 def pace_of(rhythm: Sequence[float], shift: float) -> tuple[int, ...]:
-    """Return the rhythm in steps of a seventh; `shift`, below 1, says where the steps begin."""
+    """Return the rhythm in steps of about 15%; `shift`, below 1, sets where the steps begin."""
     return tuple(math.floor(math.log(time) / STEP + shift) for time in rhythm)

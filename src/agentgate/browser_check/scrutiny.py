@@ -33,16 +33,17 @@ from agentgate.lib.shared_cache import SharedCache
 # down the neighbors.
 FAILED_BY_VISITOR = Window("browser-failed-visitor", 5, HOUR_MS)
 FAILED_BY_NETWORK = Window("browser-failed-network", 20, HOUR_MS)
-# Checks that an address, and a network, may pass within an hour at a site before the work is raised. Beyond twice that,
-# the check is shown.
+# Checks that an address, and a network, may pass within an hour at a site before the difficulty rises. Beyond twice
+# that number, the challenge is interactive.
 TOKENS_PER_HOUR, NETWORK_TOKENS_PER_HOUR = 60, 240
 TOKENS_OF_ADDRESS = Window("browser-tokens-address", TOKENS_PER_HOUR, HOUR_MS)
 TOKENS_OF_NETWORK = Window("browser-tokens-network", NETWORK_TOKENS_PER_HOUR, HOUR_MS)
 SILENT_OF_ADDRESS = Window(TOKENS_OF_ADDRESS.name, 2 * TOKENS_PER_HOUR, HOUR_MS)
 SILENT_OF_NETWORK = Window(TOKENS_OF_NETWORK.name, 2 * NETWORK_TOKENS_PER_HOUR, HOUR_MS)
-# Budgets of farms. A network with so many checks of clusters in which no person is gets the most work.
+# Budgets of farms. A network with this number of checks from clusters without human input gets the highest difficulty.
 CLUSTERED_CHECKS = Window("cluster-network", 5, HOUR_MS)
-# Answers to the shown check that count of such a cluster. One may be of the person whose input was copied.
+# Right responses to the interactive challenge that count for such a cluster. One may be from the person whose input was
+# copied.
 CLUSTER_ANSWERS = Window("cluster-answers", 3, HOUR_MS)
 # Private tokens that count for one cluster: a farm can own a few devices that get them.
 CLUSTER_TOKENS = Window("cluster-private-tokens", 10, HOUR_MS)
@@ -50,11 +51,12 @@ SPENT = "cluster.spent"
 
 
 class Findings(Struct, frozen=True):
-    """The evidence as signals read it, and the judgment on the answers to probes."""
+    """The evidence as signals read it, and the judgment on the probes' results."""
 
     evidence: dict[str, Any]
     probes: Judgment
-    # Whether the shown check's answer holds: its own probes, and sums that have grown since it was asked for.
+    # Whether the response to the interactive challenge holds: its own probes, and input statistics that have grown
+    # since it was required.
     answer_holds: bool
 
 
@@ -138,7 +140,8 @@ class Scrutiny:
     async def _membership(
         self, call: Call, page: AdmittedPage, challenge: StoredChallenge, body: VerifyInput
     ) -> ClusterMembership:
-        """Return the cluster of a check. It stays in its first cluster, though its sums have grown since."""
+        """Return the cluster of a check. It remains in its first cluster, even if its input statistics have grown
+        since."""
         name = f"cluster-of:{challenge.id}"
         kept = await self._shared_cache.get(name) if challenge.attempts > 1 else None
         if kept is not None:
@@ -156,7 +159,7 @@ class Scrutiny:
         return member
 
     async def ask(self, trial: Trial) -> DrawnProbes | None:
-        """Draw the shown check's probes, and store the page's counts at that time."""
+        """Draw the interactive challenge's probes, and store the page's counts at that time."""
         interaction = (trial.facts.evidence or {}).get("interaction")
         counted = counts_of(interaction) if isinstance(interaction, Mapping) else None
         if trial.challenge.stepped_ms is None and counted is not None:
@@ -167,12 +170,12 @@ class Scrutiny:
         )
 
     async def _holds(self, call: Call, challenge: StoredChallenge, body: VerifyInput, first: Judgment) -> bool:
-        """Return whether an answer agrees with the counts and probes that only the service knows."""
+        """Return whether a response agrees with the counts and probes that only the service knows."""
         answer = body.answer
         if isinstance(answer, msgspec.UnsetType):
             return True
         if challenge.widget is WidgetMode.INTERACTIVE:
-            # The shown check came with the challenge, whose probes are as fresh.
+            # The interactive challenge came with the challenge itself, so its probes are just as fresh.
             return self._is_engine(call, first, first)
         given = None if isinstance(answer.probes, msgspec.UnsetType) else answer.probes
         fresh = self.probes.judge_again(challenge, given, user_agent=call.request.header("user-agent"))
@@ -182,7 +185,7 @@ class Scrutiny:
         return was_counted(answer.steps, interaction, before) and self._is_engine(call, first, fresh)
 
     def _is_engine(self, call: Call, first: Judgment, fresh: Judgment) -> bool:
-        """Return whether the answers are an engine's, or excused."""
+        """Return whether the results come from an engine, or are excused."""
         if fresh.state is ProbeState.WRONG:
             return False
         # A copy of an older SDK, kept by a cache, knows one draw only.

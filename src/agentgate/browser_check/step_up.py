@@ -1,7 +1,7 @@
-"""Step-up: the check that is shown to a person. A button is pressed, moves, and is pressed again.
+"""Step-up: the interactive challenge. A visitor presses a button, it moves, and the visitor presses it again.
 
-Every input device works. For a pointer, a finger or a key, the SDK sends
-sums of how each press came about, and the service judges them: `judged` says why an answer is no person's.
+Every input device works. For a pointer, a finger or a key, the SDK sends input statistics of each press, and the
+service judges them: `judged` returns why a response is not human-like.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from agentgate.lib.enums import WidgetMode
 
 KIND = "confirm"
 STEPS = 2
-# Long enough to notice that something happens, and to do the work meanwhile; short enough to wait for.
+# Long enough to notice that something happens, and to do the proof of work; short enough to wait for.
 WAIT_MS = 600
 
 ButtonPosition = tuple[int, int]
@@ -27,7 +27,7 @@ ButtonPosition = tuple[int, int]
 COLUMNS = ((0, 34), (66, 100))
 WHOLE = 100
 
-# Traits of presses that no hand makes. One or two have innocent causes (a tapped touchpad, a remote desktop, a hand
+# Traits of presses that are not human-like. One or two have benign causes (a tapped touchpad, a remote desktop, a hand
 # that happens to hit the center), so they are added up over all presses.
 FEWEST_MOVES = 4
 FEWEST_TRAVEL_MS = 60.0
@@ -45,13 +45,14 @@ MOST_POINTER_TRAITS = 5
 # The limit for a client whose pointer and keys already looked automated.
 MOST_ROBOT_TRAITS = 2
 MOST_TOUCH_TRAITS = 4
-# How far a press may be from where its place says, and how much of the way between two presses may be missing.
+# How far the distance between two presses may differ from the distance between the button's positions, and the least
+# share of the way between the presses that the pointer must travel.
 TOLERANCE_PX = 60.0
 LEAST_WAY = 0.9
 
 
 def step_up_of(challenge: StoredChallenge, draw: DrawnProbes | None = None, *, is_assistant: bool = False) -> StepUp:
-    """Return the step-up of a challenge. Its work and positions stay the same until a wrong answer."""
+    """Return the step-up of a challenge. Its work and positions remain the same until a wrong response."""
     return StepUp(
         kind=KIND,
         steps=STEPS,
@@ -69,7 +70,7 @@ def work_of(challenge: StoredChallenge) -> Work:
 
 
 def seed_of(challenge: StoredChallenge) -> bytes:
-    """Return the seed of the current step-up: another one after each wrong answer."""
+    """Return the seed of the current step-up: another one after each wrong response."""
     if not challenge.answers:
         return challenge.seed
     return hashlib.blake2b(
@@ -89,9 +90,9 @@ def places_of(seed: bytes) -> list[ButtonPosition]:
 
 
 def is_right(answer: AnswerInput, challenge: StoredChallenge, now_ms: int, sums: Mapping[str, Any] | None) -> bool:
-    """Return whether an answer has the right presses, like a person's and not too early.
+    """Return whether a response has the right presses, human-like and not too early.
 
-    `sums` are those of the page's interaction; None where it does not matter who presses.
+    `sums` are the page's interaction statistics; None if the presses need not be human-like.
     """
     # The page reports the waiting time; only our own clock proves it.
     if challenge.stepped_ms is None or now_ms - challenge.stepped_ms < WAIT_MS:
@@ -133,7 +134,7 @@ def _unlike_hands(steps: Sequence[StepInput]) -> str | None:
 def was_counted(
     steps: Sequence[StepInput], interaction: Mapping[str, Any], before: tuple[float, float] = (0, 0)
 ) -> bool:
-    """Return whether the page has counted what the presses tell, beside the moves and clicks that it had before."""
+    """Return whether the page counted the moves and clicks of the presses, in addition to its earlier ones."""
     counted = counts_of(interaction)
     if counted is None:
         return False
@@ -143,7 +144,7 @@ def was_counted(
 
 
 def counts_of(interaction: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Return how many moves and clicks the page has counted; None where it did not say."""
+    """Return how many moves and clicks the page has counted; None if it sent no counts."""
     moves, clicks = interaction.get("pointerMoves"), interaction.get("clicks")
     if not isinstance(moves, int | float) or not isinstance(clicks, int | float):
         return None

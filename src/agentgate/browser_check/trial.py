@@ -72,7 +72,7 @@ class Trial(Struct, frozen=True, kw_only=True):
     decision: EngineDecision
     # The verdict of enforce mode.
     verdict: CheckVerdict
-    # Whether the answer to the check is right; None when there is none.
+    # Whether the response to the interactive challenge is right; None if there is none.
     answered: bool | None
 
     @property
@@ -137,7 +137,7 @@ class BrowserCheckEventLog:
         event = make_event(trial.facts, site, trial.decision, answered)
         outcome, would = recorded(trial.verdict, ruled, site.mode)
         if (outcome, would) != (event.outcome, event.would):
-            # The rules had nothing against it; the proofs or the person's answer were wrong.
+            # The rules allowed the check; the proofs or the visitor's response were wrong.
             event = msgspec.structs.replace(event, outcome=outcome, would=would, reasons=POLICY, ruled=False)
         self._recorder.put(event)
         if passed:
@@ -154,7 +154,7 @@ class CheckTokens:
         self._bindings = bindings
 
     def give(self, trial: Trial, decision_id: str) -> VerifyResult:
-        """Return the answer to a trial that was passed."""
+        """Return the result of a trial that was passed."""
         binding, clearance = trial.challenge.binding, self._clearance(trial)
         receipt_id = new_receipt_id()
         grant = Grant(

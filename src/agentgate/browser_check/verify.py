@@ -1,4 +1,4 @@
-"""Verification of a page's answers: one attempt, one verdict, at most one token."""
+"""Verification of a page's results: one attempt, one verdict, at most one token."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +40,7 @@ class Prover:
         self._waiting = 0
 
     async def run(self, prove: Callable[[], Proof], *, needs_memory: bool) -> Proof:
-        """Return the result of a proof; refuse while too many wait."""
+        """Return the result of a proof; reject the call while too many are queued."""
         if not needs_memory:
             return prove()
         if self._waiting >= MOST_WAITING:
@@ -78,7 +78,7 @@ class ChallengeVerifier:
         self._prover = Prover()
 
     async def verify(self, call: Call, body: VerifyInput) -> VerifyResult:
-        """Use up an attempt and return a token or a step-up; refuse what does not pass."""
+        """Use up an attempt and return a token or a step-up; reject a verification that does not pass."""
         call = await self._admission.see(call, body.site_key)
         page = await self._admission.admit(call, body.site_key, body.action, VERIFICATIONS)
         if not CHALLENGE_ID.match(body.challenge_id):
@@ -152,7 +152,8 @@ class ChallengeVerifier:
         )
 
     def _shown_or_failed(self, challenge: StoredChallenge) -> CheckVerdict:
-        """Return the verdict that shows the check. One that can no longer be answered is not worth showing."""
+        """Return the verdict that requires an interactive challenge, or failure if no attempt is left to respond to
+        it."""
         has_more_attempts = challenge.attempts < limits.VERIFY_ATTEMPTS_PER_CHALLENGE
         return CheckVerdict.STEP_UP if has_more_attempts else CheckVerdict.FAILED
 
@@ -176,7 +177,7 @@ class ChallengeVerifier:
 def prove(
     challenge: StoredChallenge, body: VerifyInput, *, now_ms: int, by_hand: bool = True, has_raster: bool = False
 ) -> Proof:
-    """Check work, program and answer. A body that cannot be an answer to this challenge is refused."""
+    """Check work, program and response. Reject a body that cannot belong to this challenge."""
     work = challenge_work(challenge.seed, WorkLevel(challenge.level))
     _check_length("work", work, body.work)
     worker = body.instrument.worker
@@ -190,7 +191,7 @@ def prove(
     sums = interaction if by_hand else None
     instrument = check_answer(challenge.seed, challenge.id, program)
     return Proof(
-        # The most expensive proof last: without the right answer of the program the work is not verified.
+        # The most expensive proof last: without the program's right result the work is not verified.
         work=instrument and is_solved(work, body.work, challenge.seed, attempt=challenge.attempts),
         instrument=instrument,
         asked=asked,

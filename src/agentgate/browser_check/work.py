@@ -1,9 +1,9 @@
-"""Work: many small puzzles, more of them for a suspicious visitor. A throttle, never the verdict.
+"""Proof of work: many small puzzles, more of them for a suspicious visitor. A throttle, never the verdict.
 
 The usual level counts hashes. Raised and high levels need memory as well (scrypt), which native code solves hardly
 faster than a browser. Checking such a puzzle costs as much as solving it, so the service checks a sample. The
 challenge's secret seed orders the puzzles. The first attempt checks the first four, each further attempt four more: a
-client that solves the share h passes with h to the fourth power, and the same answers never pass a later attempt.
+client that solves the share h passes with h to the fourth power, and the same solutions never pass a later attempt.
 """
 
 import hashlib
@@ -31,7 +31,8 @@ class WorkLevel(IntEnum):
 
 
 class WorkAmount(Struct, frozen=True):
-    """So many puzzles: SHA-256 needs `2**bits` hashes on average for one, scrypt `2**bits` blocks of 128 bytes."""
+    """The number of puzzles: SHA-256 needs `2**bits` hashes on average for one, scrypt `2**bits` blocks of 128
+    bytes."""
 
     algorithm: str
     count: int
@@ -45,7 +46,7 @@ AMOUNTS = {
     WorkLevel.RAISED: WorkAmount(SCRYPT, 128, 11),
     WorkLevel.HIGH: WorkAmount(SCRYPT, 448, 11),
 }
-# The shown check's: where the site asks everybody, and where the evidence asks.
+# Of the interactive challenge: if the site requires it for all visitors, and if the evidence requires it.
 STEP_UP_AMOUNT = WorkAmount(SCRYPT, 128, 11)
 DOUBTFUL_AMOUNT = WorkAmount(SCRYPT, 192, 11)
 
@@ -74,14 +75,14 @@ def is_solved(work: Work, solutions: Sequence[int], seed: bytes, *, attempt: int
 
 
 def _drawn(work: Work, seed: bytes, attempt: int) -> list[int]:
-    """Return the puzzles to check. An attempt checks those of the attempts before it as well."""
+    """Return the puzzles to check. An attempt also checks the puzzles of the attempts before it."""
     secret = hashlib.blake2b(work.salt.encode("ascii"), key=seed, digest_size=SALT_BYTES, person=b"drawn").digest()
     order = random.Random(secret).sample(range(work.count), work.count)  # noqa: S311 - the seed is secret
     return order[: DRAWN * attempt]
 
 
 def scrypt_answer(work: Work, index: int) -> int:
-    """Return the answer to a memory-hard puzzle: about a millisecond, outside the interpreter's lock."""
+    """Return the solution of a memory-hard puzzle: about a millisecond, outside the interpreter's lock."""
     password = f"{work.salt}:{index}".encode("ascii")
     answer = hashlib.scrypt(password, salt=b"", n=1 << work.bits, r=1, p=1, dklen=32)
     return int.from_bytes(answer[:ANSWER_BYTES], "big")

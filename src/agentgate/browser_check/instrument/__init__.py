@@ -1,1 +1,1 @@
-"""The program that a browser must run, made anew for each challenge."""
+"""The program that a browser must run, generated separately for each challenge."""

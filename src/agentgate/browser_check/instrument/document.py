@@ -17,7 +17,7 @@ class DocumentAccess:
 
     @contextmanager
     def hoisting(self) -> Iterator[None]:
-        """Collect declarations made meanwhile in the page's part, beside the functions that they use."""
+        """Collect the declarations of this context in the page's part, next to the functions that they use."""
         others, self.maker.hoisted = self.maker.hoisted, self.hoisted
         yield
         self.maker.hoisted = others
@@ -43,7 +43,7 @@ class DocumentAccess:
 
 
 def native_objects(page: DocumentAccess) -> Piece:
-    """What objects of a browser are and those of a document written in JavaScript are not."""
+    """Draw properties that objects of a browser have, and objects of a document written in JavaScript lack."""
     draw = page.maker.draw
     everything = draw.name()
     facts = draw.shuffled(

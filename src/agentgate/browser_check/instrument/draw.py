@@ -1,6 +1,6 @@
 """Source of an instrument program: a stream of choices derived from the challenge's seed, names, literals.
 
-The stream is cryptographic: the seed, and with it the answer, cannot be found from a program without running it.
+The stream is cryptographic: the seed, and with it the result, cannot be found from a program without running it.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ class ProgramStep(NamedTuple):
 
 
 class RandomChoices:
-    """The choices, in the order in which they are asked for."""
+    """The choices, in the order in which they are drawn."""
 
     def __init__(self, key: bytes) -> None:
         self._next = chain.from_iterable(_blocks(key)).__next__

@@ -1,7 +1,8 @@
-"""The instrument: a program made for one challenge whose answer a real browser finds, and the check of that answer.
+"""The instrument: a program generated for one challenge whose result a real browser finds, and the check of that
+result.
 
-The same draw writes the program and computes what it gives, so checking costs no more than making, and neither runs
-JavaScript. Pure and deterministic. Whoever knows the seed can compute the answer: it must not leave the service.
+The same draw writes the program and computes its result, so checking costs as much as generating, and neither runs
+JavaScript. Pure and deterministic. The seed is enough to compute the result: it must not leave the service.
 """
 
 import hmac
@@ -65,7 +66,7 @@ def _labelled(maker: Maker, steps: Sequence[ProgramStep]) -> ProgramStep:
 
 
 def _called(maker: Maker, steps: Sequence[ProgramStep]) -> ProgramStep:
-    """Statements in a function of their own."""
+    """Put statements into a separate function."""
     return ProgramStep(f"{maker.call(''.join(step.script for step in steps))};", _run(steps))
 
 
@@ -105,14 +106,14 @@ VALUE_ROOM: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class InstrumentAnswer:
-    """What the program called back with: in the page, and in the worker where there was one."""
+    """The results that the program reported: from the page, and from the worker if there was one."""
 
     page: str
     worker: str | None = None
 
 
 def make_program(seed: bytes, challenge_id: str) -> str:
-    """Classic script text; it calls `globalThis["agentgate:" + challengeId]` once with its answer."""
+    """Return the text of a classic script; it calls `globalThis["agentgate:" + challengeId]` once with its result."""
     if not challenge_id.replace("_", "").replace("-", "").isalnum() or not challenge_id.isascii():
         raise ValueError("a challenge's id has letters, digits, hyphens and underscores only")
     # The leading semicolon ends whatever script this one was appended to.
@@ -120,12 +121,12 @@ def make_program(seed: bytes, challenge_id: str) -> str:
 
 
 def make_function(seed: bytes, challenge_id: str) -> str:
-    """Return the program as a function expression that returns its answer and refers to nothing around it."""
+    """Return the program as a function expression that returns its result and refers to nothing around it."""
     return _drawn(seed, challenge_id).function()
 
 
 def check_answer(seed: bytes, challenge_id: str, answer: InstrumentAnswer) -> bool:
-    """Return whether the answer is right. A page without a worker has no worker's part; an empty one is wrong."""
+    """Return whether the result is right. A page without a worker has no worker's part; an empty one is wrong."""
     right = right_answer(seed, challenge_id)
     page = _is_same(right.page, answer.page)
     worker = answer.worker is None or _is_same(right.worker or "", answer.worker)
@@ -133,7 +134,7 @@ def check_answer(seed: bytes, challenge_id: str, answer: InstrumentAnswer) -> bo
 
 
 def right_answer(seed: bytes, challenge_id: str) -> InstrumentAnswer:
-    """Compute the answer of a real browser, for the check and for tests."""
+    """Compute the result of a real browser, for the check and for tests."""
     return _drawn(seed, challenge_id).answer()
 
 

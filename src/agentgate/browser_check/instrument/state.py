@@ -126,7 +126,7 @@ class Maker:
         return f"let {','.join(f'{name}={where}?{one}:{other}' for name, one, other in pairs)};"
 
     def written(self) -> str:
-        """Write the state out without a method: pages replace those of numbers too."""
+        """Write the state out without calling a method: pages replace the methods of numbers too."""
         shift, word, text = self.draw.names(3)
         words = f"[{','.join(self.state)}]"
         return self.draw.pick(

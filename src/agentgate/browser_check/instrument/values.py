@@ -36,7 +36,7 @@ def key_order(maker: Maker) -> Piece:
 
 
 def template(maker: Maker) -> Piece:
-    """What a tag sees of a template: raw and cooked texts, values."""
+    """Use the arguments that a template's tag function gets: raw and cooked texts, values."""
     draw, name, place = maker.begin()
     texts, values = draw.names(2)
     quasis = [[draw.pick(ESCAPES) for _ in range(draw.between(1, 4))] for _ in range(3)]
@@ -152,7 +152,7 @@ def number_text(maker: Maker) -> Piece:
 
 
 def conversions(maker: Maker) -> Piece:
-    """Sums of what the language makes of texts, nothing, truths and fractions."""
+    """Add up numbers that the language converts from texts, null values, booleans and fractions."""
     draw, name, place = maker.begin()
     total, scripts = 0, []
     for make in draw.some(CONVERSIONS, draw.between(3, 5)):
@@ -221,7 +221,7 @@ def patterns(maker: Maker) -> Piece:
 
 
 def short_circuits(maker: Maker) -> Piece:
-    """What is not evaluated leaves no trace."""
+    """Use operators that skip an operand: an expression that is not evaluated has no effect."""
     draw, name, place = maker.begin()
     value, nothing = draw.names(2)
     words = [draw.word() for _ in range(4)]

@@ -1,4 +1,4 @@
-"""What holds in a worker and nowhere else, for an instrument program's part for the worker."""
+"""Facts that hold only in a worker, for an instrument program's part for the worker."""
 
 from typing import Final
 
@@ -18,7 +18,7 @@ FACTS: Final = (
 
 
 def worker_facts(maker: Maker) -> Piece:
-    """What holds in a worker and nowhere else."""
+    """Draw facts that hold only in a worker."""
     draw = maker.draw
     total, scripts = 0, []
     for fact in draw.some(FACTS, 2):

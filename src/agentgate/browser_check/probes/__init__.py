@@ -1,1 +1,1 @@
-"""Probes: random layout programs whose answers real engines gave; asked of every browser, judged with a tolerance."""
+"""Probes: random layout programs with known results of real engines; sent to every browser, judged with a tolerance."""

@@ -1,8 +1,9 @@
-"""Chains: boxes inside boxes with percentages, whose last sub-pixel tells the kind of engine. Modeled here, exactly.
+"""Chains: boxes inside boxes with percentages, whose last sub-pixel reveals the kind of engine. Modeled here,
+exactly.
 
 Blink and WebKit count in 1/64 px, after the zoom, and cut off; Gecko counts in 1/60 px whatever the zoom, rounds
-lengths and cuts off percentages. So a chain needs no table and has fresh numbers in each challenge. It says which
-engine the answers come from, but not that an engine ran: a solver can compute them too.
+lengths and cuts off percentages. So a chain needs no table and has fresh numbers in each challenge. It shows which
+engine the results come from, but not that an engine ran: a solver can compute them too.
 """
 
 import math
@@ -16,12 +17,12 @@ from agentgate.browser_check.probes.generate import Program
 
 CHAINS = 3
 LEAST_FITTING = 2
-# Answers are in 1/10000 px; engines hold positions as floats of 32 bits.
+# Results are in 1/10000 px; engines hold positions as floats of 32 bits.
 PLACES = 10_000
 TOLERANCE = 16
 LEAST_STEPS, MOST_STEPS = 4, 7
-# At these zooms 1/64 px is 1/60 px or a part of it, so that Blink may answer as Gecko does: 0.9375 is 75% on a screen
-# of 125%, 1.875 is 150% there.
+# At these zooms 1/64 px equals 1/60 px or a fraction of it, so that Blink may have the same results as Gecko: 0.9375 is
+# 75% on a screen of 125%, 1.875 is 150% there.
 ALIKE_ZOOMS = (0.9375, 1.875, 2.8125, 3.75)
 
 _FLOAT = struct.Struct("f")
@@ -67,22 +68,22 @@ def gecko_answer(chain: Chain) -> list[int]:
 
 
 def blink_answer(chain: Chain, zoom: float) -> list[int]:
-    """Return what Blink and WebKit answer at a zoom, or at a screen's pixel ratio."""
+    """Return the result of Blink and WebKit at a zoom, or at a screen's pixel ratio."""
     return [round(value * PLACES) for value in _blink(chain, zoom)]
 
 
 def fits(expected: Sequence[int], answer: Sequence[int]) -> bool:
-    """Return whether two answers are the same, but for the last place of a float."""
+    """Return whether two results are equal, except for the last place of a float."""
     return len(expected) == len(answer) and all(
         abs(one - other) <= TOLERANCE for one, other in zip(expected, answer, strict=True)
     )
 
 
 def is_mismatch(engine: str | None, chains: Sequence[Chain], answers: Sequence[Sequence[int] | None]) -> bool:
-    """Return whether the answers are those of another engine than the claimed one.
+    """Return whether the results come from another engine than the claimed one.
 
-    Gecko answers alike at every zoom: its answers must fit, and those of other engines must not. Blink and WebKit
-    answer by zoom and pixel ratio, of which the list may lack some: they need not fit.
+    Gecko has the same results at every zoom: its results must fit, and the results of other engines must not. The
+    results of Blink and WebKit depend on zoom and pixel ratio, and the list may lack some: they need not fit.
     """
     pairs = [(chain, answer) for chain, answer in zip(chains, answers, strict=True) if answer is not None]
     if engine is None or len(pairs) < CHAINS:

@@ -1,4 +1,4 @@
-"""ProbeChecker: draws probes for a challenge, judges answers, counts networks that fail, and learns from the others."""
+"""ProbeChecker: draws probes for a challenge, judges results, counts networks that fail, and learns from the others."""
 
 import hashlib
 from collections.abc import Container, Iterable, Sequence
@@ -24,7 +24,7 @@ from agentgate.lib.clock import HOUR_MS, MINUTE_MS
 from agentgate.lib.limiter import Limiter, Window
 from agentgate.lib.shared_cache import SharedCache
 
-# A network with so many sessions without evidence of an engine within an hour gets raised work.
+# A network with this number of sessions without evidence of an engine within an hour gets a higher difficulty.
 FAILED = Window("probes-failed-network", 5, HOUR_MS)
 # Longer than a challenge lives.
 KEPT_MS = 10 * MINUTE_MS
@@ -42,7 +42,7 @@ ODD = frozenset(("net.datacenter", "net.tor", "net.vpn", "list.block"))
 
 
 class DrawnProbes(Struct, frozen=True):
-    """What a challenge carries: the sealed ticket, and the programs as JSON."""
+    """The probes of a challenge: the sealed ticket, and the programs as JSON."""
 
     draw: str
     programs: list[msgspec.Raw]
@@ -77,7 +77,7 @@ class ProbeChecker:
             left_out=self.guard.left_out(claim.engine, claim.version),
             had=had,
         )
-        # In random order, so that clients cannot tell which program is not judged.
+        # In random order, so that clients cannot distinguish the program that is not judged.
         asked = Dice(challenge.seed, 0, purpose=b"order").shuffled([*drawn, *self._fresh(challenge, claim, had)])
         self._recent.note(network, asked, now_ms)
         ticket = ProbeTicket(
@@ -94,21 +94,22 @@ class ProbeChecker:
         return DrawnProbes(seal(ticket, challenge.seed, challenge.id), programs + chains)
 
     def issue_again(self, challenge: StoredChallenge, *, user_agent: str | None, address: str) -> DrawnProbes | None:
-        """Draw the probes of the shown check: others than the challenge's own."""
+        """Draw the probes of the interactive challenge, which differ from the challenge's first probes."""
         return self.issue(fresh_of(challenge), user_agent=user_agent, address=address)
 
     def judge_again(self, challenge: StoredChallenge, given: Any, *, user_agent: str | None) -> Judgment:
-        """Judge the answers to the shown check's probes. It is displayed: somebody pressed its button."""
+        """Judge the results of the interactive challenge's probes. The page is displayed: the visitor pressed its
+        button."""
         return judge_answers(fresh_of(challenge), given, claim_of(user_agent), is_displayed=True)
 
     async def has_failed(self, address: str) -> bool:
-        """Return whether a network gets raised work: too many of its sessions gave no evidence of an engine."""
+        """Return whether a network gets a higher difficulty: too many of its sessions gave no evidence of an engine."""
         return await self._limiter.is_over(FAILED, subnet_of(address))
 
     async def judge(
         self, challenge: StoredChallenge, given: Any, *, user_agent: str | None, address: str, is_displayed: bool
     ) -> Judgment:
-        """Judge the answers of a verification. Of several for one challenge, the first answers count."""
+        """Judge the results of a verification. If a challenge has several verifications, the first results count."""
         key = f"probes:{challenge.id}"
         if challenge.attempts > 1:
             kept = await self._shared_cache.get(key)
@@ -139,7 +140,7 @@ class ProbeChecker:
         if not self.learner.has_learned(claim, learned):
             return live
         if not all(pool.has_seen(claim.engine, claim.version) for pool in live):
-            # No pool has this version; visitors taught its answers.
+            # No pool has this version; the results were learned from visitors.
             return [pool for pool in learned if pool.has_seen(claim.engine, claim.version)]
         return [*(live[at % len(live)] for at in range(len(learned))), *learned]
 
@@ -163,7 +164,7 @@ def is_odd(label: str) -> bool:
 
 
 def fresh_of(challenge: StoredChallenge) -> StoredChallenge:
-    """Return the challenge with the secret that the shown check's own probes are drawn by."""
+    """Return the challenge with the secret from which the interactive challenge's probes are drawn."""
     seed = hashlib.blake2b(challenge.seed, digest_size=len(challenge.seed), person=b"shown probes").digest()
     return msgspec.structs.replace(challenge, seed=seed)
 
@@ -171,15 +172,15 @@ def fresh_of(challenge: StoredChallenge) -> StoredChallenge:
 def judge_answers(
     challenge: StoredChallenge, given: Any, claim: BrowserClaim, *, is_displayed: bool = False
 ) -> Judgment:
-    """Judge the answers of a page, in whatever shape. Pure.
+    """Judge the results of a page, in whatever shape. Pure.
 
-    A page that is displayed lays out what it is asked to: that it could not is no answer.
+    A displayed page has a layout, so results from it that report no layout are missing results.
     """
     if given is None or (given.answers == "none" and is_displayed):
         return Judgment(state=ProbeState.MISSING if claim.is_able else ProbeState.UNABLE, no_layout=claim.is_able)
     ticket = unseal(given.draw, challenge.seed, challenge.id)
     if ticket is None:
-        # The draw of another challenge: the answers are copied.
+        # The draw belongs to another challenge: the results are copied.
         return Judgment(state=ProbeState.WRONG, of=0, no_layout=True)
     if isinstance(given.answers, str):
         return Judgment(state=ProbeState(given.answers))

@@ -14,7 +14,7 @@ class ProbePool(Record, frozen=True, kw_only=True):
 
     key: str
     made: str
-    # It came with the service, and its answers are public.
+    # The pool is part of the release, and its results are public.
     shipped: bool
     programs: dict[str, int]
     seen: dict[str, list[int]]
@@ -35,7 +35,7 @@ class ProbesState(Record, frozen=True, kw_only=True):
     # Programs that visitors taught within the day, by engine.
     learned: dict[str, int]
     left_out: list[LeftOut]
-    # More than may be left out in a day: a new pool is needed.
+    # Families beyond the daily limit of exclusions: a new pool is needed.
     waiting: list[LeftOut]
     # Verifications since the start, by state.
     judged: dict[str, int]

@@ -17,14 +17,14 @@ RUNS_FROM = {BLINK: 80, GECKO: 74, WEBKIT: 13}
 
 
 class BrowserClaim(Struct, frozen=True):
-    """The engine and the version of the browser that a client says it is; None where it says none."""
+    """The engine and the version of the browser that a client claims to be; None if it claims none."""
 
     engine: str | None = None
     version: int | None = None
 
     @property
     def is_able(self) -> bool:
-        """Return whether such a browser can answer probes, so that a missing answer counts."""
+        """Return whether such a browser supports probes, so that missing results count against it."""
         return self.engine is not None and self.version is not None and self.version >= ABLE_FROM[self.engine]
 
     @property

@@ -17,7 +17,7 @@ LEAST_RIGHT = 2
 
 
 def may_be_excused(claim: BrowserClaim, fresh: Judgment, first: Judgment) -> bool:
-    """Return whether a browser of this name may lack evidence, by the shown check's programs."""
+    """Return whether a browser of this name may lack evidence, by the interactive challenge's programs."""
     if fresh.state not in UNKNOWN or not claim.can_run:
         return False
     if fresh.state is ProbeState.UNABLE:

@@ -1,7 +1,7 @@
-"""Programs: number n of a seed is always the same program. Pure; pools hold the engines' answers.
+"""Programs: number n of a seed is always the same program. Pure; pools hold the engines' results.
 
-A program is a tree of boxes and a list of steps and measures;
-`docs/contributing/detection-internals.md` explains the measures.
+A program is a tree of boxes and a list of steps and measures; `docs/contributing/detection-internals.md` explains the
+measures.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from agentgate.browser_check.probes.layouts import (
     mixed_tree,
 )
 
-# Another generator gives other programs for the same seed: a pool says which one it is of.
+# Another generator creates other programs from the same seed: a pool names its generator.
 GENERATOR = 1
 
 DEEP = "deep"
@@ -57,7 +57,7 @@ def _deep(dice: Dice) -> Program:
 
 
 def _sizing(dice: Dice, box: int) -> ProgramMeasure:
-    """Return an animation of a box's size: what stands after it moves too."""
+    """Return an animation of a box's size: the content after it moves too."""
     curve = ",".join(str(dice.hundredths(0, most)) for most in (100, 140, 100, 140))
     frames = {
         "width": [f"{dice.between(10, 60)}px", f"{dice.between(70, 140)}px"],

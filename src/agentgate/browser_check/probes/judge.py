@@ -1,6 +1,6 @@
-"""Judging answers to probes: from the number of right ones to a state. Pure.
+"""Judging the results of probes: from the number of right ones to a state. Pure.
 
-An answer is right as a whole or not at all: every number within half a pixel. Nothing is refused here.
+A result is right as a whole or not at all: every number within half a pixel. This module rejects nothing.
 """
 
 from collections.abc import Sequence
@@ -18,38 +18,39 @@ from agentgate.browser_check.probes.ticket import AskedProgram, ProbeTicket
 TOLERANCE = 8
 # Fewer programs give no state.
 LEAST_JUDGED = 5
-# So many may be wrong: of a version that the pool has seen, and before drift becomes a wrong answer.
+# The most wrong results: of a version that the pool has seen, and of a drift. With more, the state is wrong.
 MAY_BE_WRONG = 1
 MAY_HAVE_DRIFTED = 3
 
 
 class ProbeState(StrEnum):
-    """State of the answers to a draw."""
+    """State of the results of a draw."""
 
     RIGHT = "right"
     WRONG = "wrong"
-    # No answers from a browser that can answer.
+    # No results from a browser that supports probes.
     MISSING = "missing"
     # A version that the pool has seen got too many wrong to be right, and too few to be no engine.
     DRIFT = "drift"
-    # A version that the pool has not seen, with answers of no known engine: no evidence, and never a refusal.
+    # A version that the pool has not seen, with results of no known engine: no evidence, and never a reason to block.
     UNPROVEN = "unproven"
     # The page has no layout, or there were too few programs.
     NONE = "none"
-    # The claimed browser cannot answer.
+    # The claimed browser does not support probes.
     UNABLE = "unable"
     # The page or an extension blocks the programs.
     ERROR = "error"
 
 
-# Neither evidence of an engine nor against one: the check is shown, and this alone is no reason to refuse.
+# Evidence neither of an engine nor against one: an interactive challenge follows, and this alone is not a reason to
+# block.
 UNKNOWN = frozenset((ProbeState.UNPROVEN, ProbeState.NONE, ProbeState.UNABLE, ProbeState.ERROR))
 # States without evidence of an engine: they raise the network's work.
 FAILURES = UNKNOWN | {ProbeState.WRONG, ProbeState.MISSING}
 
 
 class Vote(Struct, frozen=True):
-    """An answer to a program, judged or fresh, for learning and the drift guard."""
+    """A result of a program, judged or fresh, for learning and the drift guard."""
 
     asked: AskedProgram
     answer: tuple[int, ...] | None
@@ -57,13 +58,13 @@ class Vote(Struct, frozen=True):
 
 
 class Judgment(Struct, frozen=True, kw_only=True):
-    """Judgment on the answers to a draw."""
+    """Judgment on the results of a draw."""
 
     state: ProbeState
     right: int = 0
     of: int = 0
     engine_mismatch: bool = False
-    # No deep program was answered rightly, or no answers came.
+    # No deep program has a right result, or there are no results.
     no_layout: bool = False
     engine: str | None = None
     version: int | None = None
@@ -85,7 +86,7 @@ Given = Sequence[Sequence[int] | None]
 
 
 def judge(ticket: ProbeTicket, chains: Sequence[Chain], answers: Given, claim: BrowserClaim) -> Judgment:
-    """Judge the answers to the programs of a ticket, followed by those to the chains."""
+    """Judge the results of a ticket's programs, followed by the results of the chains."""
     programs = answers[: len(ticket.asked)]
     votes = tuple(
         _vote(asked, answer) for asked, answer in zip(ticket.asked, programs, strict=True) if _counts(asked, answer)
@@ -111,12 +112,12 @@ def judge(ticket: ProbeTicket, chains: Sequence[Chain], answers: Given, claim: B
 
 
 def state_of(right: int, of: int, *, is_seen: bool) -> ProbeState:
-    """Return the state for a number of right answers."""
+    """Return the state for a number of right results."""
     if of < LEAST_JUDGED:
         return ProbeState.NONE
     wrong = of - right
     if not right:
-        # Engines drift by family; without any right answer it is no engine of any version.
+        # Engines drift by family; without any right result, the client is not an engine of any version.
         return ProbeState.WRONG
     if not is_seen:
         return ProbeState.RIGHT if wrong <= MAY_HAVE_DRIFTED else ProbeState.UNPROVEN
@@ -126,7 +127,7 @@ def state_of(right: int, of: int, *, is_seen: bool) -> ProbeState:
 
 
 def is_right(right: Sequence[int], given: Sequence[int] | None) -> bool:
-    """Return whether an answer is right: every number, within half a pixel."""
+    """Return whether a result is right: every number, within half a pixel."""
     return (
         given is not None
         and len(given) == len(right)

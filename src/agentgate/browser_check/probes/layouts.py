@@ -52,7 +52,7 @@ def mixed_tree(dice: Dice) -> Box:
 
 
 def float_tree(dice: Dice) -> Box:
-    """Return floats beside blocks, with margins and clearance."""
+    """Return floats next to blocks, with margins and clearance."""
     children = [_float(dice, 1 if dice.hits(30) else 0) for _ in range(dice.between(4, 8))]
     return [f"display:flow-root;width:{dice.between(150, 320)}px", *children]
 

@@ -1,8 +1,8 @@
-"""Learning the answers to fresh programs from visitors, so that Safari and new browsers are covered too.
+"""Learning the results of fresh programs from visitors, so that Safari and new browsers are covered too.
 
-Each hour 200 programs of a new secret seed. Voters got the known programs of the same draw right and show nothing odd;
-a network has one vote. An answer counts from 20 votes with 90% of them; what is not learned is thrown away. Each worker
-learns by itself, in bounded memory, and forgets after a day.
+Each hour has 200 programs of a new secret seed. Voters had right results for the known programs of the same draw and
+show nothing suspicious; a network has one vote. A result counts from 20 votes with 90% agreement; other programs are
+dropped. Each worker learns separately, in bounded memory, and deletes the results after a day.
 """
 
 import secrets
@@ -31,20 +31,20 @@ JUDGED = frozenset((ProbeState.RIGHT, ProbeState.DRIFT, ProbeState.UNPROVEN))
 
 
 class Tally(Struct):
-    """The networks that were asked within the day, and how many of them were wrong."""
+    """The networks that reported results within the day, and how many of them were wrong."""
 
     networks: set[str] = field(default_factory=set)
     wrong: int = 0
 
 
 class DriftGuard:
-    """Counts wrong answers, and says which families to leave out."""
+    """Counts wrong results, and lists the families to exclude."""
 
     def __init__(self) -> None:
         self._day = 0
         self._tallies: dict[FamilyKey, Tally] = {}
         self._left_out: dict[FamilyKey, int] = {}
-        # Families beyond the number that may be left out in a day.
+        # Families beyond the daily limit of exclusions.
         self.waiting: set[FamilyKey] = set()
 
     def left_out(self, engine: str | None, version: int | None) -> frozenset[str]:
@@ -55,7 +55,7 @@ class DriftGuard:
         return sorted(self._left_out)
 
     def note(self, judged: Judgment, network: str, now_ms: int) -> None:
-        """Count the answers of a session that shows nothing odd."""
+        """Count the results of a session that shows nothing suspicious."""
         self._turn(now_ms // DAY_MS)
         if judged.state not in JUDGED or judged.engine is None or judged.version is None:
             return
@@ -100,7 +100,7 @@ LEAST_RIGHT = 7
 LEAST_OF_VERSION = 3
 # Votes go to the first open programs, so that a small site learns a few programs instead of none.
 OPEN = 12
-# With fewer programs, a client could record all answers.
+# With fewer programs, a client could record all results.
 LEAST_PROGRAMS = 80
 
 
@@ -108,17 +108,17 @@ class Ballot(Struct):
     """The votes on one program by one engine's visitors."""
 
     networks: set[str] = field(default_factory=set)
-    # Each different answer and the versions of those who gave it.
+    # Each different result and the versions of the browsers that had it.
     answers: list[tuple[PoolAnswer, list[int]]] = field(default_factory=list)
 
 
 class LearningHour(Struct):
-    """The programs of an hour: their seed, the open votes, and the answers learned for each engine."""
+    """The programs of an hour: their seed, the open votes, and the results learned for each engine."""
 
     number: int
     seed: bytes
     ballots: dict[tuple[str, int], Ballot] = field(default_factory=dict)
-    # By engine; programs that were thrown away have no answer.
+    # By engine; dropped programs have the result None.
     closed: dict[str, dict[int, PoolAnswer | None]] = field(default_factory=dict)
     pools: dict[str, Pool] = field(default_factory=dict)
 
@@ -132,9 +132,9 @@ class Learner:
     def fresh(
         self, claim: BrowserClaim, seed: bytes, now_ms: int, had: Container[tuple[str, int]] = ()
     ) -> tuple[Pool, int] | None:
-        """Return the seed's pool and the number of a program to ask of a browser; None when all are learned.
+        """Return the seed's pool and the number of a program to send to a browser; None when all are learned.
 
-        One that the browser's network has had is asked where there is no other: its vote counts once.
+        If the browser's network has had all open programs, it gets one of them again: its vote counts once.
         """
         hour = self._hour(now_ms)
         engine = claim.engine or ""
@@ -204,7 +204,7 @@ class Learner:
 
 
 def _close(hour: LearningHour, engine: str, number: int, ballot: Ballot) -> None:
-    """Store an answer with enough votes, or drop the program."""
+    """Store a result with enough votes, or drop the program."""
     votes = len(ballot.networks)
     if votes < LEAST_VOTES:
         return

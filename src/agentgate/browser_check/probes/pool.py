@@ -1,7 +1,7 @@
-"""Pools: programs with the answers of real engines, in compressed files that only the service reads.
+"""Pools: programs with the results of real engines, in compressed files that only the service reads.
 
-An installation's own pools are preferred to the shipped one, whose answers everybody can read. Of its own the two
-newest are live, and the older of them until a day after the newer came.
+An installation's own pools are preferred to the shipped one, whose results are public. Of its own pools the two newest
+are live, and the older of them until a day after the newer came.
 """
 
 import base64
@@ -34,29 +34,29 @@ PoolAnswer = tuple[int, ...]
 
 
 class PoolRefused(ValueError):  # noqa: N818 - the word the rest of the code uses for a refusal
-    """A pool's file cannot be used; the text says why."""
+    """A pool's file cannot be used; the text explains why."""
 
 
 class AnsweredProgram(Struct, frozen=True):
-    """A program and its answer: one for all engines, or one for each."""
+    """A program and its result: one for all engines, or one for each."""
 
     number: int
     family: str
     answers: Mapping[str, PoolAnswer]
 
     def answer_of(self, engine: str | None) -> PoolAnswer | None:
-        """Return the answer of an engine; None if unknown."""
+        """Return the result of an engine; None if unknown."""
         return self.answers.get("") or self.answers.get(engine or "")
 
 
 class Pool(Struct, frozen=True, kw_only=True):
-    """Programs of one seed with their answers. `seen`: the least and the newest version of each engine that agreed."""
+    """Programs of one seed with their results. `seen`: the least and the newest version of each engine that agreed."""
 
     seed: bytes
     made: str
     seen: Mapping[str, Sequence[int]]
     programs: Mapping[int, AnsweredProgram]
-    # Whether its answers are public.
+    # Whether its results are public.
     shipped: bool = False
     # Derived. The key names the pool in a draw without revealing the seed.
     by_family: Mapping[str, Sequence[int]] = {}
@@ -116,7 +116,7 @@ def write_pool(path: Path, pool: Pool) -> None:
 
 
 def read_pool(path: Path, *, shipped: bool = False) -> Pool:
-    """Read a pool; refuse a file that is none, or of another generator."""
+    """Read a pool; reject a file that is not a pool, or from another generator."""
     try:
         packed = path.read_bytes()
         with gzip.open(path) as opened:
@@ -199,7 +199,7 @@ class Pools:
         self._read: dict[PoolFile, Pool | None] = {}
 
     def live(self, now_ms: int) -> Sequence[Pool]:
-        """Return the pools to draw from, the newest first. Files are looked at once a minute."""
+        """Return the pools to draw from, the newest first. The directory is checked once a minute."""
         if self._looked_ms is None or not 0 <= now_ms - self._looked_ms < LOOK_MS:
             self._looked_ms = now_ms
             self._found = list_files(self._folder)

@@ -1,7 +1,7 @@
-"""ProbeTicket: a draw and its right answers, sealed under the challenge's own secret. The page carries it unread.
+"""ProbeTicket: a draw and its right results, sealed under the challenge's own secret. The page cannot read it.
 
-So any worker can judge the answers, even after the pool was replaced; and a draw is valid for its
-challenge alone, because no other has the same secret.
+So any worker can judge the results, even after the pool was replaced; and a draw is valid for its challenge alone,
+because no other has the same secret.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ NONCE = bytes(12)
 
 
 class AskedProgram(Struct, frozen=True, array_like=True):
-    """A program that was asked: its family, and its answer; none of a fresh one, which is learned and not judged."""
+    """A program of a draw: its family, and its result; None for a fresh program, which is learned and not judged."""
 
     family: str
     answer: tuple[int, ...] | None

@@ -1,8 +1,8 @@
-"""Token binding: who earned a token, so that nobody else can spend it.
+"""Token binding: the client that earned a token, so that no other client can redeem it.
 
-A token carries keyed digests, made anew for each token: of the network that earned it (/24 of IPv4, /48 of IPv6) and of
-the User-Agent, with the browser's engine and the ID of the clearance that came with it. Nobody but this service can
-compare them, and two tokens of one visitor have nothing in common.
+A token carries keyed digests, computed separately for each token: of the network that earned it (/24 of IPv4, /48 of
+IPv6) and of the User-Agent, with the browser's engine and the ID of the clearance that came with it. Only this service
+can compare them, and two tokens of one visitor have nothing in common.
 """
 
 from enum import Enum
@@ -24,7 +24,8 @@ TAG_BYTES = 16
 V4_BYTES, V6_BYTES = 3, 6
 # Ends the kind of a private address.
 INSIDE = "i"
-# Addresses that a visitor has inside a network of its own. A service outside of it sees the visitor under another one.
+# Private addresses, which a visitor has inside a network. A service outside of it sees the visitor under another
+# address.
 _INSIDE = tuple(
     ip_network(network)
     for network in (
@@ -49,7 +50,7 @@ INCOMPARABLE = frozenset((Match.UNKNOWN, Match.PRIVATE))
 
 
 class TokenHolder(Struct, frozen=True, gc=False):
-    """Who earns a token or shows one."""
+    """The client that earns or presents a token."""
 
     address: str
     user_agent: str
@@ -63,7 +64,7 @@ class _Binding(Struct, frozen=True, gc=False):
     engine: str
     user_agent: str
     clearance: str
-    # Whether enforce mode would have passed the check, as a keyed digest: nobody learns it from a token.
+    # Whether enforce mode would have passed the check, as a keyed digest that only this service can read.
     verdict: str
 
 
@@ -102,9 +103,9 @@ class Bindings:
         return Match.SAME if self._is_tag(bound.network, claims, b"network", network) else Match.OTHER
 
     def may_redeem(self, claims: Claims, match: Match, site: SiteView, *, is_seen: bool = False) -> bool:
-        """Return whether a site's server may redeem a token for a visitor whose address matches so.
+        """Return whether a site's server may redeem a token, given how the visitor's address matches.
 
-        Only strict binding rejects another network: many servers send the address of their own proxy. `is_seen`: this
+        Only strict binding rejects another network: many servers send the address of their proxy. `is_seen`: this
         service saw the address itself, so another network is rejected by default as well.
         """
         if claims.binding is UNSET or site.token_binding is TokenBinding.NONE:
@@ -114,9 +115,9 @@ class Bindings:
         return match is not Match.OTHER or not is_seen
 
     def may_spend(self, claims: Claims, holder: TokenHolder, site: SiteView) -> bool:
-        """Say whether a visitor may spend a token at the gateway, which sees address, User-Agent and cookies.
+        """Return whether a visitor may redeem a token at the gateway, which sees address, User-Agent and cookies.
 
-        The browser must be of the same family. Beside that the same network or the same clearance will do; where the
+        The browser must be of the same family. In addition, the network or the clearance must be the same; if the
         networks cannot be compared, the whole User-Agent must be the same.
         """
         bound = _read(claims)

@@ -31,8 +31,9 @@ LONGEST = 1024
 
 _INVALID, _EXPIRED = "invalid_clearance", "expired_clearance"
 _LEVELS = {level.value: level for level in ClearanceLevel}
-# Each field behind its length, and the field alone. Only an origin may be longer than 255 bytes. That a length is right
-# is not looked at: it is authenticated, and no field could end elsewhere, since none but the last has a control.
+# Each field with its length, and the field alone. Only an origin may be longer than 255 bytes. The pattern need not
+# compare lengths: they are authenticated, and no field could end elsewhere, since only the last one has control
+# characters.
 _LAYOUT = re.compile(
     r"(\0.([!-~]+))([\0\1].([!-~]+))(\0\x16([\w-]{22}))(\0.(-|[a-z]\.[\w-]+))"
     rf"(\0.({'|'.join(_LEVELS)}))(\0\x10([0-9a-f]{{16}}))(\0\x08(.{{8}}))\Z",
@@ -43,7 +44,7 @@ _JA4 = re.compile(r"([a-z])[0-9a-z]{9}_([0-9a-f]{12})_[0-9a-f]{12}\Z")
 
 
 class ClearanceRefused(Exception):  # noqa: N818 - an answer, not a fault
-    """The text is no clearance for this site, or no longer one. `reason` is the gateway's."""
+    """The text is not a clearance for this site, or is one that has expired. `reason` is the gateway's."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -51,7 +52,7 @@ class ClearanceRefused(Exception):  # noqa: N818 - an answer, not a fault
 
 
 class Clearance(Struct, frozen=True, kw_only=True):
-    """Who passed which check where, and until when that counts."""
+    """A passed check: its site, origin, holder and level, and when the clearance expires."""
 
     site_key: str
     origin: str
@@ -71,7 +72,7 @@ class ClearanceHolder(Struct, frozen=True, gc=False):
     address: str
     user_agent: bytes | None
     ja4: str | None = None
-    # Whether enforce mode would have passed the check. The digest hides it from whoever reads the cookie.
+    # Whether enforce mode would have passed the check. The digest hides it from readers of the cookie.
     is_proven: bool = True
 
 
@@ -124,7 +125,7 @@ class Clearances:
         return IssuedClearance(self.cookie_name(site_key), value, Moment(clearance.expires_ms), clearance.id)
 
     def read(self, value: str, *, site_key: str, now_ms: int) -> Clearance:
-        """Return what a clearance says; refuse one that is not ours, not this site's, or over."""
+        """Return the fields of a clearance; reject one that is forged, another site's, or expired."""
         data = _decode(value)
         layout = _LAYOUT.match(data[:-TAG_BYTES].decode("latin-1"))
         if layout is None:

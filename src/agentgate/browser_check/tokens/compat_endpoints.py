@@ -20,12 +20,12 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.records import Input, Record, json_decoder
 from agentgate.sites.directory import SiteCaller
 
-# What a token of ours is worth to a caller that reads reCAPTCHA v3's scores: the check was passed. It is below 1.0
-# because nobody is certain, and above every threshold that is in use.
+# The score of a redeemed token for callers that read reCAPTCHA v3's scores: the check was passed. It is below 1.0
+# because no check is certain, and above every threshold in use.
 SCORE = 0.9
 
-# What the drop-in says of a widget that people see, which only version 2 of reCAPTCHA has. Its answers have no score,
-# and some clients take one with a score for an answer of version 3.
+# Set by the drop-in for a visible widget, which only version 2 of reCAPTCHA has. Version 2 sends no score in its
+# responses, and some clients take a response with a score for one of version 3.
 RECAPTCHA_V2 = "recaptcha-v2"
 
 _REQUEST_ID = re.compile(REQUEST_ID_PATTERN)
@@ -65,10 +65,10 @@ class Dialect(Struct, frozen=True, kw_only=True):
     codes: Mapping[str, str] = MappingProxyType({})
     # The secrets that its documentation gives for tests -> ours.
     test_secrets: Mapping[str, str] = MappingProxyType({})
-    # Whether a success has an empty list of codes, and a refusal an explanation.
+    # Whether a success has an empty list of codes, and a failure an explanation.
     verbose: bool = False
     score: float | UnsetType = UNSET
-    # Whether `sitekey` must be that of the secret's site.
+    # Whether `sitekey` must match the secret's site.
     compares_site: bool = False
 
 
@@ -117,7 +117,7 @@ HCAPTCHA = Dialect(
 
 
 def refusal_writer(dialect: Dialect) -> Callable[[str, str], CompatAnswer]:
-    """Return what turns our code and message into the service's refusal."""
+    """Return a function that converts our code and message to the service's error response."""
 
     def write(code: str, message: str) -> CompatAnswer:
         name = dialect.codes.get(code) or CODES[code]
@@ -127,7 +127,7 @@ def refusal_writer(dialect: Dialect) -> Callable[[str, str], CompatAnswer]:
 
 
 def success_answer(dialect: Dialect, success: SiteverifySuccess) -> CompatAnswer:
-    """Return a redeemed token's answer as the service gives it."""
+    """Return the response for a redeemed token in the service's format."""
     origin = success.origin if isinstance(success.origin, str) else ""
     is_v2 = dialect is RECAPTCHA and success.c_data == RECAPTCHA_V2
     return CompatAnswer(
@@ -208,7 +208,7 @@ async def _verify(dialect: Dialect, body: CompatInput, redeemer: Redeemer, *, no
         token=body.response,
         action=None,
         request_id=request_id_of(body.idempotency_key),
-        # Plug-ins send all kinds of things here; what is no address is left out, as the other services do.
+        # Plugins send all kinds of values here. A value that is not an address is ignored, as by the other services.
         remote_address=canonical_address(body.remoteip.strip()) if body.remoteip else None,
     )
     try:

@@ -1,4 +1,4 @@
-"""Tokens over HTTP: redeeming one, looking at a receipt, and the keys with which anybody verifies one offline."""
+"""Tokens over HTTP: redeeming one, inspecting a receipt, and the public keys to verify one offline."""
 
 from typing import cast
 

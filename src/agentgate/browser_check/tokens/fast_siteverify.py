@@ -1,8 +1,8 @@
-"""`POST /v1/siteverify` on the fast path: from the bytes of a request to those of its answer, without an ASGI scope.
+"""`POST /v1/siteverify` on the fast path: from the bytes of a request to the bytes of its response, without ASGI.
 
 The steps are the Redeemer's, which the ASGI path takes too (`endpoints.py`). A success leaves its counters and no line
-in the log: there are as many as visitors. A site's server sends the same head with each call, but for values that are
-not read here, so a head is judged once (`head.py`).
+in the log: there are as many as visitors. A site's server sends the same request headers with each call, except for
+values that are not read here, so they are judged once (`head.py`).
 """
 
 import time
@@ -110,7 +110,8 @@ class FastSiteverify:
         return self._begin(request.body, headers.get(b"authorization"))
 
     def _begin(self, content: bytes, authorization: bytes | None) -> Pending:
-        """Go through a call: body, secret, token, spend. The answer comes when the store has said how it went."""
+        """Process a call: body, secret, token, redemption. The response follows when the store has reported the
+        outcome."""
         pending, started = Pending(), time.perf_counter()
         done = partial(self._answer, pending, started)
         try:

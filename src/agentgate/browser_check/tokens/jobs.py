@@ -1,4 +1,4 @@
-"""The timed job of tokens: delete redemptions whose time is over. By a wrong clock, a token could be spent again."""
+"""The timed job of tokens: delete expired redemptions. With a wrong clock, a token could be redeemed again."""
 
 from agentgate.browser_check.tokens.repository import RedemptionStore
 from agentgate.lib.clock import MINUTE_MS, Clock

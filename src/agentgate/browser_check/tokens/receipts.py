@@ -1,7 +1,8 @@
-"""Receipts: signed claims, as a compact JWS. Browser tokens, agent receipts and handoff receipts have the same claims.
+"""Receipts: signed claims, as a compact JWS. Browser tokens, agent receipts and handoff receipts have the same
+claims.
 
 The Ed25519 keys come from the keyring's `receipt` keys, and so do rotation, delayed activation and the grace period.
-Test tokens are signed by keys of their own that are not published: nobody accepts one by mistake. A token has one
+Test tokens are signed by separate keys that are not published, so no server accepts one by mistake. A token has one
 spelling: base64url without padding, no stray bits, no other header, claims as written here.
 """
 
@@ -35,7 +36,7 @@ class Claims(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     iss: str
     # The site key.
     aud: str
-    # The ID under which the token is spent.
+    # The ID under which the token is redeemed.
     jti: str
     iat: Seconds
     exp: Seconds
@@ -51,7 +52,7 @@ class Claims(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     content_digest: str | UnsetType = UNSET
     price: str | UnsetType = UNSET
     test: bool | UnsetType = UNSET
-    # Who may spend it (`binding.py`); absent where anybody may who has it.
+    # The client that may redeem it (`binding.py`); absent if any client may.
     binding: str | UnsetType = UNSET
 
 
@@ -90,7 +91,7 @@ class SigningKey(Struct, frozen=True):
     key_id: str
     private: PrivateKey
     published: PublishedKey
-    # The only headers that a receipt of this key may have, as they stand in it: nothing in them is left to the token.
+    # The only headers that a receipt of this key may have, byte for byte: a token cannot choose anything in them.
     headers: tuple[bytes, ...]
 
 
@@ -106,7 +107,7 @@ class _Ring(Struct, frozen=True):
 
 
 class SigningKeys:
-    """The keys in force. They follow the keyring by themselves."""
+    """The active keys. They follow the keyring automatically."""
 
     def __init__(self, keyring: Keyring) -> None:
         self._keyring = keyring
@@ -161,7 +162,7 @@ _encode_json = msgspec.json.Encoder().encode
 
 
 class NotAReceipt(Exception):  # noqa: N818 - says what it is
-    """The text is no receipt that we signed. It carries why, for people."""
+    """The text is not a receipt that we signed. The message explains why, for people."""
 
 
 def write_receipt(claims: Claims, key: SigningKey) -> str:
@@ -174,7 +175,7 @@ def write_receipt(claims: Claims, key: SigningKey) -> str:
 
 
 def read_receipt(text: str, keys: SigningKeys) -> SignedClaims:
-    """Return what a receipt says if any worker signed it. Expiry, site and use are the caller's to judge."""
+    """Return a receipt's claims if any worker signed it. The caller must check expiry, site and use."""
     receipt = text.encode("ascii") if text.isascii() and len(text) <= RECEIPT_CHARACTERS else b""
     signed, _, encoded_signature = receipt.rpartition(b".")
     header, _, encoded_claims = signed.partition(b".")
@@ -185,11 +186,11 @@ def read_receipt(text: str, keys: SigningKeys) -> SignedClaims:
     if found is None:
         raise NotAReceipt("it was not signed with a key of this service")
     key, test = found
-    # Header and claims as they stand here: another spelling of either is another text.
+    # The signature covers header and claims as received: another spelling of either is another text.
     if not key.private.public.has_signed(signed, signature):
         raise NotAReceipt("its signature is wrong")
     claims = _read_claims(encoded_claims)
-    # The test ring signs test tokens and nothing else, and no other token says anything about that.
+    # The test ring signs only test tokens, and only test tokens have the claim `test`.
     if claims.test is not (True if test else UNSET):
         raise NotAReceipt("it was not signed with a key of this service")
     return SignedClaims(claims, key.key_id, test)
@@ -201,7 +202,7 @@ def _read_claims(text: bytes) -> Claims:
         claims: Claims = _claims_decoder.decode(data)
     except (msgspec.DecodeError, ValueError):
         raise NotAReceipt("it is not in token format") from None
-    # Members that stand twice, and members that we do not know, are lost on the way back.
+    # Repeated members and unknown members are lost when the claims are encoded again.
     if _encode_json(claims) != data:
         raise NotAReceipt("it is not in token format")
     return claims
@@ -215,7 +216,7 @@ def _decode(text: bytes) -> bytes:
 
 
 class Grant(Struct, frozen=True, kw_only=True):
-    """What a receipt is about, before it has an ID, a time and a signature."""
+    """The content of a receipt, before it has an ID, a time and a signature."""
 
     site_key: str
     kind: ReceiptKind
@@ -233,7 +234,7 @@ class Grant(Struct, frozen=True, kw_only=True):
     binding: str | UnsetType = UNSET
 
 
-# What a grant says in the words of the claims.
+# Fields of a grant with the same names as the claims.
 _SAME_CLAIMS = tuple(name for name in Grant.__struct_fields__ if name in Claims.__struct_fields__ and name != "test")
 
 
@@ -259,7 +260,7 @@ class ReceiptIssuer:
         return self._lifetime_s * SECOND_MS
 
     def issue(self, grant: Grant, *, now_ms: int, receipt_id: str | None = None) -> IssuedReceipt:
-        """Return a receipt that is good from now on. One with an ID of its own is the same receipt each time."""
+        """Return a receipt that is valid from now on. With a given `receipt_id`, it is the same receipt each time."""
         issued_s = now_ms // 1000
         claims = Claims(
             iss=self.issuer,

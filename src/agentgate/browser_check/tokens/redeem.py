@@ -1,8 +1,8 @@
-"""Redeeming a receipt exactly once: the one way of siteverify, and of whoever answers like it.
+"""Redeeming a receipt exactly once: shared by siteverify and all endpoints with the same response.
 
-The order is the contract's: who calls, then whether the token is ours, then whether it was spent before, then whether
-it fits, then the spend. Nothing but the last step changes anything. The steps are synchronous up to the store, which
-calls back: a task for each call would cost more than all of them.
+The order is the contract's: authenticate the caller, check that the token is ours, check that it was not redeemed
+before, check that it fits, then redeem it. Only the last step changes anything. The steps are synchronous up to the
+store, which calls back: a task for each call would cost more than all of them.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ _BROWSER = ReceiptKind.BROWSER
 
 
 def success(claims: Claims, request_id: str | None) -> SiteverifySuccess:
-    """Return the answer."""
+    """Return the response."""
     is_browser = claims.kind is _BROWSER
     return SiteverifySuccess(
         success=True,
@@ -95,11 +95,11 @@ class DeadlineQueue:
 
 
 KEPT_MS = REDEMPTION_KEPT_HOURS * HOUR_MS
-# A caller waits no longer for the store. What it does after that shows when the same call is repeated.
+# The longest time that a caller waits for the store. A later outcome shows when the same call is repeated.
 STORE_S = 1.0
 _SPENT = (CounterName.SERVER_CHECK, CounterName.TOKENS_REDEEMED, CounterName.SITEVERIFY_SUCCESS)
 
-# The answer's bytes, why there is none, or that nobody knows.
+# The response's bytes, why there is none, or that the outcome is unknown.
 Outcome = bytes | Refused | StoreUnavailable
 Done = Callable[[Outcome], None]
 
@@ -134,7 +134,7 @@ class WrongRing(Refused):
 
 
 class PendingRedemption:
-    """A call with a valid token, until the store has answered."""
+    """A call with a valid token, until the store has responded."""
 
     __slots__ = ("answer", "claims", "done", "is_done", "now_ms", "request_id", "site")
 
@@ -145,7 +145,7 @@ class PendingRedemption:
         self.now_ms = now_ms
         self.done = done
         self.is_done = False
-        # What the call is told if the token is spent by it.
+        # The response to the call if it redeems the token.
         self.answer = b""
 
 
@@ -176,11 +176,11 @@ class Redeemer:
 
     @property
     def is_fresh(self) -> bool:
-        """Say whether `recognize` may be asked: the directory shows everything that this worker has changed."""
+        """Return whether `recognize` may be called: the directory includes all changes by this worker."""
         return self._sites.is_fresh
 
     async def authenticate(self, secret: str, *, now_ms: int) -> SiteCaller | TestCaller:
-        """Return the caller with this secret, once the directory is fresh; refuse an unknown secret."""
+        """Return the caller with this secret, once the directory is fresh; reject an unknown secret."""
         try:
             async with asyncio.timeout(STORE_S):
                 await self._sites.await_refresh()
@@ -189,7 +189,7 @@ class Redeemer:
         return self.recognize(secret, now_ms=now_ms)
 
     def recognize(self, secret: str, *, now_ms: int) -> SiteCaller | TestCaller:
-        """Return the caller with this secret, from a fresh directory; refuse an unknown secret."""
+        """Return the caller with this secret, from a fresh directory; reject an unknown secret."""
         if secret.startswith(PREFIX):
             if secret in KNOWN:
                 return TestCaller(secret)
@@ -201,16 +201,17 @@ class Redeemer:
         return caller
 
     async def redeem(self, caller: SiteCaller | TestCaller, demand: Demand, *, now_ms: int) -> bytes:
-        """Spend the token and return the answer; for the same `requestId` the first answer again, even past expiry.
+        """Redeem the token and return the response; for the same `requestId` the first response again, even past
+        expiry.
 
-        StoreUnavailable after a second without an outcome: the token may be spent then, or will be.
+        Raises StoreUnavailable after a second without an outcome: the token may be redeemed by then, or later.
         """
         future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self.redeem_then(caller, demand, now_ms=now_ms, done=partial(_fill, future))
         return await future
 
     def redeem_then(self, caller: SiteCaller | TestCaller, demand: Demand, *, now_ms: int, done: Done) -> None:
-        """Redeem likewise, and tell the caller how it went: at once if the store need not be asked, or later."""
+        """Redeem likewise, and report the outcome with `done`: at once if the store is not needed, or later."""
         if isinstance(caller, TestCaller):
             done(self._try_out(caller, demand, now_ms=now_ms))
             return
@@ -227,7 +228,7 @@ class Redeemer:
             self._check_visitor(claims, demand, site, now_ms=now_ms)
             self._spend(call)
         except Refused as misfit:
-            # A repeated call gets the stored answer again, even if the token no longer fits.
+            # A repeated call gets the stored response again, even if the token no longer fits.
             self._start_lookup(call, misfit)
         except StoreUnavailable as failure:
             self._finish(call, failure)
@@ -258,8 +259,9 @@ class Redeemer:
     def _spend(self, call: PendingRedemption) -> None:
         claims, request_id = call.claims, call.request_id
         call.answer = to_json(success(claims, request_id))
-        # The answer about a browser token follows from the token, and is a row's largest part. A handoff's receipt may
-        # also be spent by the agent's submission, under an ID of its own: the kept answer tells the two apart.
+        # The response for a browser token is a row's largest part, and follows from the token, so it is not stored. A
+        # handoff's receipt may also be redeemed by the agent's submission, under another ID: the stored response
+        # distinguishes the two.
         redemption = Redemption(request_id, None if request_id is None or claims.kind is _BROWSER else call.answer)
         kept_until_ms = max(call.now_ms, claims.exp * SECOND_MS) + KEPT_MS
         self._redemptions.spend_then(
@@ -273,7 +275,7 @@ class Redeemer:
 
     def _spent_or_not(self, call: PendingRedemption, outcome: SpendOutcome) -> None:
         if call.is_done:
-            # The caller was told that nobody knows, and will ask again.
+            # The caller got an unknown outcome, and will retry.
             if outcome is True:
                 self._recorder.count(call.site.number, CounterName.TOKENS_REDEEMED, now_ms=call.now_ms)
         elif outcome is True:
@@ -281,13 +283,13 @@ class Redeemer:
             call.is_done = True
             call.done(call.answer)
         elif outcome is False:
-            # Another call has spent the token. It may be a retry of this very call.
+            # Another call has redeemed the token. It may be a retry of this very call.
             self._start_lookup(call, StoreUnavailable("a redeemed token is missing"))
         else:
             self._finish(call, outcome)
 
     def _start_lookup(self, call: PendingRedemption, otherwise: Refused | StoreUnavailable) -> None:
-        """Answer what the call that spent the token was answered; `otherwise` is for a token that was not spent."""
+        """Repeat the response to the call that redeemed the token; `otherwise` is for a token that was not redeemed."""
         task = asyncio.create_task(self._look_up(call, otherwise))
         self._lookups.add(task)
         task.add_done_callback(self._lookups.discard)
@@ -307,7 +309,7 @@ class Redeemer:
         self._finish(call, StoreUnavailable("the store did not respond in time"))
 
     def _finish(self, call: PendingRedemption, outcome: Outcome) -> None:
-        """Tell the caller of a token that it did not spend, unless it was told before."""
+        """Report the outcome of a call that did not redeem its token, unless the caller already has one."""
         if call.is_done:
             return
         call.is_done = True
@@ -324,7 +326,7 @@ class Redeemer:
         self._recorder.count(site.number, CounterName.SITEVERIFY_FAILURE, code, now_ms=now_ms)
 
     def _count_spent(self, call: PendingRedemption) -> None:
-        # Those that are told together are counted together.
+        # Redemptions that are reported together are counted together.
         if not self._spent:
             asyncio.get_running_loop().call_soon(self._count_together)
         key = call.site.number, call.now_ms // HOUR_MS
@@ -337,7 +339,7 @@ class Redeemer:
                 self._recorder.count(site, name, amount=calls, now_ms=hour * HOUR_MS)
 
     def _try_out(self, caller: TestCaller, demand: Demand, *, now_ms: int) -> Outcome:
-        """Answer as the test secret says. Nothing is spent, and nothing is counted."""
+        """Return the outcome that the test secret selects. Nothing is redeemed, and nothing is counted."""
         if caller.secret == ALWAYS_FAIL:
             return Refused("invalid_token", "This test secret rejects every token.")
         try:
@@ -351,9 +353,10 @@ class Redeemer:
 
 
 def read_token(token: str, keys: SigningKeys, *, test: bool, now_ms: int) -> Claims:
-    """Return the claims of a token that we issued, expired or not; refuse every other one.
+    """Return the claims of a token that we issued, expired or not; reject every other one.
 
-    Refused are also a test token where none is wanted, the other way round, and a token of the future.
+    Also reject a test token if a real one is required, a real token if a test token is required, and a token of the
+    future.
     """
     try:
         signed = read_receipt(token, keys)
@@ -373,7 +376,7 @@ def _wrong_ring(*, test: bool) -> Refused:
 
 
 def check_fits(claims: Claims, demand: Demand, site: SiteView | None, *, now_ms: int) -> None:
-    """Refuse a token that is over, or that was issued for something else. It is not spent by that."""
+    """Reject a token that has expired, or that was issued for something else. This does not redeem it."""
     if now_ms >= claims.exp * 1000:
         raise Refused("expired_token")
     if demand.action is not None and claims.action != demand.action:
@@ -403,7 +406,7 @@ def _repeated(earlier: Redemption, call: PendingRedemption) -> bytes | Refused:
 
 
 def _fill(future: "asyncio.Future[bytes]", outcome: Outcome) -> None:
-    # Who wanted it may have been canceled meanwhile.
+    # The waiting task may have been canceled.
     if future.done():
         return
     if isinstance(outcome, bytes):

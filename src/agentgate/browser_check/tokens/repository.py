@@ -1,8 +1,9 @@
-"""Spent receipts in SQL, and beside the database the last receipt that each worker spent: by it shows what was lost.
+"""Redeemed receipts in SQL, and in files the last receipt that each worker redeemed, which reveals lost redemptions.
 
-An embedded database whose journal was damaged opens without complaint, and without what it committed last; so does one
-that was put back from a backup. A standby of PostgreSQL takes over without what it was not sent. A mark is not
-synchronized with the disk: it outlives the process, and after a power cut it is an older one, which hides nothing else.
+An embedded database whose journal was damaged opens without an error, and without its last commits; so does one that
+was restored from a backup. A standby of PostgreSQL takes over without the changes that it did not receive. A mark is
+not synchronized with the disk: it outlives the process, and after a power cut it is an older one, which hides nothing
+else.
 """
 
 import os
@@ -34,7 +35,7 @@ class Mark(Struct, frozen=True):
 
 
 class SpendMarks:
-    """What is known of spends outside of the database."""
+    """The record of redemptions outside of the database."""
 
     def __init__(self, folder: Path, worker: str) -> None:
         self._folder = folder
@@ -95,7 +96,7 @@ class MarkedRows:
             if self._was_away:
                 await self._check_again(keys)
         except BaseException:
-            # Whatever the failure was, another server may answer next.
+            # After any failure, another server may respond next.
             self._was_away = True
             raise
         if keys:
@@ -143,7 +144,7 @@ class MarkedRows:
 
     async def _is_any_lost(self, marks: list[Mark], new: Sequence[Row], now_ms: int) -> bool:
         for mark in marks:
-            # A redemption that may be forgotten by now proves nothing, and below the floor the loss is known.
+            # A redemption that may be deleted by now proves nothing, and below the floor the loss is known.
             is_proof = mark.kept_until_ms > now_ms and not self._marks.is_doubtful(mark.issued_ms)
             if is_proof and await self._is_lost((mark.site_id, mark.receipt_id), new):
                 return True
@@ -154,7 +155,7 @@ class MarkedRows:
         return key in new or await self._database.one(found, *key) is None
 
     async def _check_again(self, new: list[Row]) -> None:
-        """It may be another server that answers now."""
+        """Check again, because another server may respond now."""
         await self.check(self._clock.now_ms(), new)
         self._was_away = False
 
@@ -166,7 +167,7 @@ def _read(path: Path) -> Mark | None:
         return None
 
 
-# Whether a receipt is spent now (False: it was before), or why nobody knows.
+# Whether a receipt is redeemed now (False: it was before), or why the outcome is unknown.
 SpendOutcome = bool | StoreUnavailable
 
 ROWS = NewRows(
@@ -184,9 +185,9 @@ ROWS = NewRows(
 
 
 class Redemption(Struct, frozen=True, gc=False):
-    """A receipt that was spent: by which call, and what that was answered where it does not follow from the receipt.
+    """A redeemed receipt: the call that redeemed it, and its response if that does not follow from the receipt.
 
-    Without a request ID the call can never be repeated, so there is no answer to keep.
+    Without a request ID the call can never be repeated, so there is no response to keep.
     """
 
     request_id: str | None = None

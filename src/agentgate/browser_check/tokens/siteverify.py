@@ -1,7 +1,7 @@
-"""Siteverify: from the secret and body of a call to the redeemer's terms. Beside it, two who redeem nothing or for us.
+"""Siteverify: from the secret and body of a call to the redeemer's terms.
 
-`judge_receipt` looks at a receipt without spending it. `OwnForm` is the browser check in front of a form of the service
-itself, whose token is redeemed here without going over HTTP.
+`judge_receipt` inspects a receipt without redeeming it. `OwnForm` is the browser check of the service's own forms,
+whose tokens are redeemed here without HTTP.
 """
 
 import functools
@@ -29,7 +29,7 @@ from agentgate.sites.validate import canonical_origin
 
 
 async def verify(redeemer: Redeemer, body: SiteverifyInput, *, authorization: str | None, now_ms: int) -> bytes:
-    """Redeem a token and return the answer's bytes, or refuse."""
+    """Redeem a token and return the response's bytes, or raise an error."""
     demand = read_demand(body)
     secret = read_secret(authorization, body.secret)
     caller = await redeemer.authenticate(secret, now_ms=now_ms)
@@ -108,7 +108,8 @@ def judge_receipt(body: ReceiptInput, keys: SigningKeys, *, now_ms: int) -> Rece
 def _check(signed: SignedClaims, body: ReceiptInput, *, now_ms: int) -> None:
     claims = signed.claims
     if signed.test:
-        # Anybody can get one, so it proves nothing; siteverify knows test secrets, and here are none.
+        # Anyone can get a test token, so it proves nothing. Siteverify accepts it with a test secret, and calls here
+        # have none.
         raise Refused("invalid_token", "This is a test token. Only siteverify with a test secret accepts it.")
     if _differs(body.site_key, claims.aud):
         raise Refused("invalid_token", "The receipt was issued for another site than siteKey.")
@@ -135,7 +136,7 @@ _NO_CREDENTIAL = ""
 
 
 class OwnForm:
-    """Says whether a token is good for a form of the service. It is spent by asking."""
+    """Checks whether a token is valid for a form of the service. The check redeems the token."""
 
     def __init__(self, redeemer: Redeemer, sites: SiteDirectory, *, site_key: str) -> None:
         self._redeemer = redeemer
@@ -148,7 +149,7 @@ class OwnForm:
         return self._site_key
 
     async def passes(self, token: str | None, call: Call, *, action: str) -> bool:
-        """Say whether the check was passed. A store that is away is no answer: the caller hears of it."""
+        """Return whether the check was passed. If the store is unavailable, the exception reaches the caller."""
         site = self._sites.find(self._site_key)
         if token is None or site is None or site.disabled:
             return False

@@ -1,4 +1,4 @@
-"""Secrets for tests: they are no secrets, work on every installation and accept test tokens only."""
+"""Secrets for tests: they are public, work on every installation and accept test tokens only."""
 
 from agentgate.lib.secrets import CREDENTIAL_SECRET_PREFIX
 
