@@ -13,7 +13,8 @@ Key = tuple[int, int, CounterName, str]
 
 
 class WaitingSum:
-    """A sum that waits to be written. Whoever holds it may add to it, unless it is 0: then it has been taken."""
+    """A count that has not been written yet. A caller may add to it unless it is 0: then the buffer has been
+    cleared."""
 
     __slots__ = ("counted",)
 
@@ -22,7 +23,7 @@ class WaitingSum:
 
 
 class CountBuffer:
-    """Sums by site, hour, name and value."""
+    """Counts by site, hour, name and value."""
 
     def __init__(self) -> None:
         self.lost = 0
@@ -33,7 +34,7 @@ class CountBuffer:
         self._hour = 0
 
     def __bool__(self) -> bool:
-        """Tell whether anything waits."""
+        """Return whether any count has not been written yet."""
         return bool(self.sums)
 
     def add(self, key: Key, amount: int) -> WaitingSum:
@@ -49,7 +50,7 @@ class CountBuffer:
         return waiting
 
     def take(self) -> list[Count]:
-        """Return all sums and clear the buffer."""
+        """Return all counts and clear the buffer."""
         sums, self.sums = self.sums, {}
         counts = [Count(*key, waiting.counted) for key, waiting in sums.items()]
         for waiting in sums.values():

@@ -31,7 +31,7 @@ _series = attrgetter("series")
 _TOKENS = {CounterName.TOKENS_ISSUED: "issued", CounterName.TOKENS_REDEEMED: "redeemed"}
 _SITEVERIFY = {CounterName.SITEVERIFY_SUCCESS: "success", CounterName.SITEVERIFY_FAILURE: "failure"}
 
-# Site number, kind, outcome, would, reason. Site 0 sums the sites beyond MOST_SERIES.
+# Site number, kind, outcome, would, reason. Site 0 combines the sites beyond MOST_SERIES.
 SeriesKey = tuple[int, str, str, str, str]
 
 

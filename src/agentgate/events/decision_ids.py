@@ -29,7 +29,7 @@ _TEXT = re.compile(r"dec_([0-7][0-9a-hjkmnp-tv-z]{12})\Z")
 
 
 class DecisionIds:
-    """Makes the IDs of one worker. A clock that stands still or goes back never makes an ID twice."""
+    """Creates the IDs of one worker. IDs are unique even if the clock stops or runs backward."""
 
     def __init__(self, clock: Clock, worker: int | None = None) -> None:
         self._clock = clock
@@ -107,7 +107,7 @@ def _encode_first(rest: int) -> bytes:
     return _encode_start(rest >> 10) + _ENCODED_PAIRS[rest & 1023]
 
 
-# This part is the same for a quarter of a second.
+# This part is the same for about 250 ms.
 @functools.lru_cache(maxsize=64)
 def _encode_start(rest: int) -> bytes:
     return write_id(rest << 30)[:-6].encode()

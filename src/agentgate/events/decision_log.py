@@ -1,6 +1,6 @@
-"""DecisionLog: a log line for one of so many decisions, with the IDs under which the proxy and a trace know it.
+"""DecisionLog: a log line for every nth decision, with its request ID in the proxy and its trace ID.
 
-Written when a batch of events is taken to be stored, so that a check does not pay for it.
+The recorder writes it when it takes a batch of events to store, so that logging does not slow down checks.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ class DecisionLog:
         self._every = every
         self._key_of = key_of
         self._left = every
-        # Bound once: finding out anew for each line how to log takes as long as the line itself.
+        # Bind once: choosing the log method for each line takes as long as the line itself.
         self._logger = structlog.get_logger("agentgate.decision").bind()
 
     def add(self, batch: Sequence[Recorded]) -> None:

@@ -1,4 +1,4 @@
-"""Timed jobs: roll up the days that are over, delete old events and counters, push to webhooks."""
+"""Timed jobs: roll up ended days, delete old events and counters, push to webhooks."""
 
 from agentgate.events.ports import EventStore
 from agentgate.events.webhooks.deliver import Push
@@ -16,7 +16,7 @@ def event_jobs(events: EventStore, settings: Settings, clock: Clock) -> tuple[Jo
 
     async def forget() -> None:
         today, event_days = clock.now_ms() // DAY_MS, settings.event_days
-        # The day that is only partly old enough is kept whole. Aggregates are never forgotten before their events.
+        # Keep a day whole if only a part of it is old enough. Never delete aggregates before their events.
         await events.forget(
             events_before_day=today - event_days, metrics_before_day=today - max(event_days, settings.metric_days)
         )

@@ -25,10 +25,10 @@ class EventStore(Protocol):
     """Keeps events by day, with the counters that belong to them."""
 
     async def write(self, events: Sequence[Recorded], *, again: bool = False) -> None:
-        """Keep events of one UTC day with all their counters, in one commit: all of them or none.
+        """Store events of one UTC day with all their counters, in one commit: all of them or none.
 
-        `again` says that an earlier attempt may have been committed: then nothing is written twice.
-        Raises StoreUnavailable when they could not be kept.
+        `again` means that an earlier attempt may have been committed: then nothing is written twice. Raises
+        StoreUnavailable if the events could not be stored.
         """
         ...
 

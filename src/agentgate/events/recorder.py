@@ -1,4 +1,4 @@
-"""Recorder: takes events without ever waiting, and has them written in batches by a task of its own.
+"""Recorder: accepts events without waiting, and writes them in batches in a background task.
 
 At every moment sent = stored + failed + waiting. All of it runs in the event loop; only the store uses threads.
 """
@@ -23,8 +23,8 @@ from agentgate.lib.database import StoreUnavailable
 
 QUEUE_LIMIT = 50_000
 FIRST_RETRY_S, LAST_RETRY_S = 0.1, 5.0
-# How long stopping goes on trying. An attempt that is then under way is awaited: only its end tells whether it was
-# committed. Stores end their attempts by themselves within seconds, unless the disk hangs.
+# How long `stop` keeps retrying. It then awaits an attempt in progress, because only the end of the attempt shows
+# whether it was committed. Stores end their attempts by themselves within seconds, unless the disk hangs.
 STOP_S = 5.0
 ATTEMPT_S = 10.0
 
@@ -38,7 +38,7 @@ def counter_key(site: int, name: CounterName, now_ms: int) -> tuple[Key, int]:
 
 
 def _ignore(_count: int) -> None:
-    """Tell nobody."""
+    """Ignore the number of failed events."""
 
 
 class Recorder:
@@ -72,7 +72,7 @@ class Recorder:
         self._counts = CountBuffer()
         self._something = asyncio.Event()
         self._enough = asyncio.Event()
-        # Whom an event wakes that finds so many others in the queue.
+        # By the number of events already in the queue: the signal that one more event sets.
         self._wakes = {batching.enough - 1: self._enough, 0: self._something}
         self._stopping = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -96,7 +96,7 @@ class Recorder:
         return {"sent": self.sent, "stored": self.stored, "failed": self.failed, "waiting": self.waiting}
 
     def put(self, event: Recorded) -> bool:
-        """Take an event; False when there is no more room for it. Never waits."""
+        """Queue an event without waiting; return False if there is no room for it."""
         self.sent += 1
         queue = self._queue
         before = len(queue)
@@ -109,7 +109,7 @@ class Recorder:
         return True
 
     def count(self, site: int, name: CounterName, value: str = "", amount: int = 1, *, now_ms: int) -> None:
-        """Count something that leaves no event. Never waits."""
+        """Count something that leaves no event, without waiting for the store."""
         self.count_key((site, now_ms // HOUR_MS, name, value), amount)
 
     def count_key(self, key: Key, amount: int = 1) -> WaitingSum:
@@ -190,7 +190,7 @@ class Recorder:
             try:
                 await self._store.write(events, again=again)
             except StoreUnavailable as failure:
-                # It may have been committed all the same.
+                # The failed attempt may have been committed.
                 again = self._is_refused = True
                 structlog.get_logger().warning(
                     "events are queued: the store is unavailable", waiting=self.waiting, why=str(failure)
@@ -244,7 +244,7 @@ class Recorder:
         return self._deadline_s is not None and asyncio.get_running_loop().time() >= self._deadline_s
 
     async def _pause(self, retry_s: float) -> None:
-        """Wait before the next attempt; less when stopping begins meanwhile. The random part keeps workers apart."""
+        """Wait before the next attempt, or until stopping begins. The random part keeps workers apart."""
         pause_s = retry_s * random.uniform(0.5, 1.0)  # noqa: S311 - protects nothing
         if self._stopping.is_set():
             await asyncio.sleep(min(pause_s, FIRST_RETRY_S))

@@ -10,15 +10,16 @@ from msgspec.structs import replace
 
 from agentgate.lib.enums import ChallengeStage, DecisionKind, Mode, Outcome, SolveType
 
-# What the metrics count decisions by: the site's number, kind, outcome, would, first reason, agent.
+# The key by which metrics count decisions: site number, kind, outcome, would, first reason, agent.
 Series = tuple[int, str, str, str, str, str | None]
 
 
 class Event(Struct, frozen=True, gc=False):
-    """One decision. All texts are bounded: attackers choose paths and names, so none of theirs stand here.
+    """One decision. All texts are bounded. It contains no path or name that a client chose, since attackers choose
+    these.
 
-    The fields from `site` to `error` are alike in most events of a batch, so they stand together: whoever writes events
-    takes them as one key (`SHAPE`).
+    The fields from `site` to `error` are alike in most events of a batch. They are adjacent so that code that writes
+    events can take them as one key (`SHAPE`).
     """
 
     id: int
@@ -29,7 +30,8 @@ class Event(Struct, frozen=True, gc=False):
     site: int
     kind: DecisionKind
     mode: Mode
-    # What applied, and (`would`) what enforce mode would have done where monitor mode let it through.
+    # The outcome that applied, and (`would`) the outcome that enforce mode would have applied where monitor mode
+    # allowed the request.
     outcome: Outcome
     method: str
     # The site's route as configured (`/login`, `/api/*`), `*` when none matched.
@@ -65,24 +67,24 @@ class Event(Struct, frozen=True, gc=False):
 
     @property
     def series(self) -> Series:
-        """What the metrics count it by."""
+        """The key by which metrics count the decision."""
         reason = self.reasons[0] if self.reasons else ""
         return self.site, self.kind, self.outcome, self.would or "", reason, self.agent
 
 
 class Pattern:
-    """An event that comes again and again: each time with an ID, a visitor and a duration of its own."""
+    """An event that occurs repeatedly, each time with a different ID, visitor and duration."""
 
     __slots__ = ("encoded", "event", "series")
 
     def __init__(self, event: Event) -> None:
         self.event = event
         self.series = event.series
-        # What the store makes of it, and remembers here as long as it is of use: see `storage/encoding.py`.
+        # The store's encoding of the event, cached here while it is valid: see `storage/encoding.py`.
         self.encoded: tuple[Any, Any, Any] = (None, None, None)
 
 
-# Request ID and trace ID, one of which is there.
+# Request ID and trace ID. At least one of them is set.
 Correlation = tuple[str | None, str | None]
 
 
@@ -96,7 +98,7 @@ class Repeated(Struct, frozen=True, gc=False):
     # Its own, whatever the pattern's event has.
     correlation: Correlation | None = None
 
-    # As those of the pattern. Each event is asked for these, so no function written in Python does it.
+    # The same as the pattern's. These are read for each event, so `attrgetter` replaces functions written in Python.
     site = property(attrgetter("pattern.event.site"))
     features = property(attrgetter("pattern.event.features"))
     series = property(attrgetter("pattern.series"))
@@ -111,15 +113,15 @@ class Repeated(Struct, frozen=True, gc=False):
 # Events as the recorder takes them.
 Recorded = Event | Repeated
 
-# Where the fields that most events have in common stand among all of them.
+# The positions in Event of the fields that most events have in common.
 SHAPE = slice(Event.__struct_fields__.index("site"), Event.__struct_fields__.index("labels"))
 
 
 class Dimension(IntEnum):
-    """What is counted by value, for top lists and to find the rarest of several filters.
+    """The fields that are counted by value, for top lists and to find the rarest of several filters.
 
-    Numbers are stored; they never change their meaning. Countries and networks are not dimensions of their own: they
-    are the labels `net.country.*` and `net.asn.*`.
+    Numbers are stored; they never change their meaning. Countries and networks are not separate dimensions: they are
+    the labels `net.country.*` and `net.asn.*`.
     """
 
     ACTION = 1
@@ -141,7 +143,8 @@ class Dimension(IntEnum):
 
 
 class CounterName(StrEnum):
-    """What is counted by the hour without leaving an event. The value beside it is a code, an origin, or empty."""
+    """Counters per hour of calls that leave no event. The value that goes with a name is a code, an origin, or
+    empty."""
 
     # An enumeration hashes its names by a function written in Python, and every request counts something.
     __hash__ = str.__hash__
@@ -151,9 +154,9 @@ class CounterName(StrEnum):
     SITEVERIFY_FAILURE = "siteverify_failure"
     TOKENS_ISSUED = "tokens_issued"
     TOKENS_REDEEMED = "tokens_redeemed"
-    # Calls that authenticated with one of the site's credentials, whatever became of them.
+    # Calls that authenticated with one of the site's credentials, whatever their result.
     SERVER_CHECK = "server_check"
-    # Value: the origin that was refused, cut to 200 characters; past 100 origins an hour, `other`.
+    # Value: the rejected origin, cut to 200 characters; past 100 origins an hour, `other`.
     ORIGIN_REFUSED = "origin_refused"
     # Value: a host that the proxy routes to the site and that is not one of its origins, with the same bounds.
     HOST_UNKNOWN = "host_unknown"

@@ -24,7 +24,7 @@ class TimeRange(Struct, frozen=True):
 def read_range(
     from_text: str | UnsetType, to_text: str | UnsetType, *, now_ms: int, default_ms: int, longest_ms: int
 ) -> TimeRange:
-    """Return the range asked for, or refuse it and say what would be right."""
+    """Return the requested range, or reject it with a message that explains what is valid."""
     to_ms = now_ms if isinstance(to_text, UnsetType) else read_moment("to", to_text)
     from_ms = max(to_ms - default_ms, 0) if isinstance(from_text, UnsetType) else read_moment("from", from_text)
     if from_ms >= to_ms:

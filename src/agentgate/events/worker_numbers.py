@@ -22,7 +22,7 @@ class NoWorkerNumber(Exception):  # noqa: N818 - says what happened
 
 
 class NumberLease(Struct, frozen=True):
-    """Who holds a number, until when."""
+    """The owner of a number, and the end of the lease."""
 
     number: int
     owner: str
@@ -44,11 +44,11 @@ class WorkerNumberStore(LockingRepository):
         return {lease.number for lease in await _LEASES.find_all(self._session, "expires_ms > $1", now_ms)}
 
     async def take_number(self, number: int, owner: str, expires_ms: int) -> None:
-        """Give a number to an owner, whoever had it before."""
+        """Assign a number to an owner, replacing any earlier owner."""
         await _LEASES.save(self._session, NumberLease(number, owner, expires_ms), "number")
 
     async def renew_number(self, number: int, owner: str, expires_ms: int) -> bool:
-        """Put the end of a lease off; False when somebody else holds the number."""
+        """Extend a lease; return False if another owner holds the number."""
         is_ours = "number = $1 AND owner = $2"
         return await _LEASES.change(self._session, is_ours, number, owner, expires_ms=expires_ms) == 1
 
@@ -89,7 +89,7 @@ class WorkerNumber:
         return self._number
 
     async def renew(self) -> int:
-        """Keep the number, or take another if it was given away meanwhile; return the one held now."""
+        """Keep the number, or take another one if it has been reassigned; return the current number."""
         number = self._number
         if number is not None:
             expires_ms = self._clock.now_ms() + LEASE_MS
@@ -101,7 +101,7 @@ class WorkerNumber:
         return await self.claim()
 
     async def release(self) -> None:
-        """Let somebody else have the number. A store that is away frees it by itself, later."""
+        """Free the number for other workers. If the store is unavailable, the lease expires later."""
         number, self._number = self._number, None
         if number is not None:
             try:

@@ -109,7 +109,7 @@ def _unknown_request() -> NoReturn:
 
 
 def parse_decision(text: str) -> int:
-    """Return the number of a decision ID; refuse an invalid one like an unknown one."""
+    """Return the number of a decision ID. Reject an invalid ID like an unknown one."""
     decision = read_id(text)
     if decision is None:
         raise _unknown()
@@ -119,7 +119,7 @@ def parse_decision(text: str) -> int:
 async def put_label(
     store: Store[LabelStores], events: KeptEvents, call: SiteCall, decision: int, given: LabelRequest
 ) -> DecisionLabel:
-    """Label a decision, or replace its label: evidence and time of the first one stay."""
+    """Label a decision, or replace its label. A replaced label keeps its evidence and its first time."""
     evidence = await find_evidence(store, events, call, decision)
 
     async def work(stores: LabelStores) -> StoredLabel:
@@ -130,7 +130,7 @@ async def put_label(
 
 
 async def find_evidence(store: Store[LabelStores], events: KeptEvents, call: SiteCall, decision: int) -> LabelEvidence:
-    """Return the evidence of a label: of the existing label, else of the event; refuse without either."""
+    """Return the evidence of the existing label, or else of the event. Raise `not_found` if there is neither."""
     known = await store.read.decision_labels.find_label(call.site_id, decision)
     if known is not None:
         return known.evidence

@@ -32,7 +32,7 @@ class LabelStore(LockingRepository):
         return await _LABELS.find_all(self._session, f"site_id = $1 AND decision IN ({places})", site_id, *decisions)
 
     async def save_label(self, label: StoredLabel) -> None:
-        """Save a label, in place of the decision's earlier one."""
+        """Save a label. It replaces the decision's earlier label."""
         replaced = ", ".join(f"{each} = excluded.{each}" for each in ("label", "source", "note", "actor", "updated_ms"))
         await _LABELS.add(self._session, label, f"ON CONFLICT (site_id, decision) DO UPDATE SET {replaced}")
 

@@ -1,4 +1,4 @@
-"""Decisions as files: a JSON object on each line, or CSV that spreadsheets read. Which decisions is asked elsewhere."""
+"""Decisions as files: a JSON object on each line, or CSV for spreadsheets. Other modules select the decisions."""
 
 import csv
 import io
@@ -54,7 +54,7 @@ class ExportFormat(StrEnum):
 
 
 class Writing(Struct, frozen=True):
-    """How a format is written: what the file is, what stands first, and some decisions more."""
+    """How to write a format: the media type, the beginning of the file, and a function that writes decisions."""
 
     media_type: str
     head: bytes

@@ -21,7 +21,7 @@ from agentgate.lib.tasks.off_loop import off_loop
 EXPORT_LIMIT = Bounds(1, 10_000, default=10_000)
 # Between two reads others have their turn.
 DECISIONS_PER_READ = 500
-# A filter that matches little among much answers with what was found by then, and a cursor.
+# If a filter matches few of many decisions, the response has the matches found by then, and a cursor.
 LONGEST_S = 5.0
 
 __all__ = ["TEXTS", "export_decisions"]

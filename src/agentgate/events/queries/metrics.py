@@ -47,11 +47,11 @@ class _CountedRange(NamedTuple):
 async def read_site_metrics(
     store: CountStore, site: MeasuredSite, number: int, span: TimeRange, *, terms: TrafficTerms, now_ms: int
 ) -> Metrics:
-    """Return the metrics of a range. The caller removes the figures that the console must not show."""
+    """Return the metrics of a range. The caller removes the metrics that the console must not show."""
     first_day, last_day = span.from_ms // DAY_MS, (span.to_ms - 1) // DAY_MS
     by_events = terms.keeps(span, now_ms)
     shown = span if by_events else TimeRange(first_day * DAY_MS, (last_day + 1) * DAY_MS)
-    # Beside each other: each waits for a thread or the server most of its time.
+    # Concurrently: each read spends most of its time waiting for a thread or the server.
     days, durations, sources, hours = await asyncio.gather(
         store.list_days(number, first_day, last_day),
         store.list_durations_us(number, terms.kept_part(shown, now_ms), LATENCY_SAMPLES),

@@ -1,6 +1,6 @@
-"""Counts, values, visitors and decisions of one site within a range, as the stores of events answer them.
+"""Counts, values, visitors and decisions of one site within a range, as the stores of events return them.
 
-Times are ranges of IDs and UTC days underneath; who asks names moments. No method looks beyond the range it is given.
+Callers pass moments; the stores read ranges of IDs and UTC days. No method reads outside the given range.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,8 @@ class SiteNumber(Struct, frozen=True):
 
 
 class Counts(Struct, frozen=True, gc=False):
-    """What is counted of events, in the order of the columns of `site_hour`. Requests and challenges are apart."""
+    """The counts of events, in the order of the columns of `site_hour`. Requests and challenges are counted
+    separately."""
 
     requests: int = 0
     allowed: int = 0
@@ -106,7 +107,7 @@ class CountStore(Protocol):
         ...
 
     async def list_days(self, site: int, first_day: int, last_day: int) -> dict[int, Counts]:
-        """Return the counts of whole UTC days, both ends included; days without events are left out."""
+        """Return the counts of whole UTC days, both ends included, without days that have no events."""
         ...
 
     async def list_durations_us(self, site: int, span: TimeRange, limit: int) -> list[int]:
@@ -144,7 +145,7 @@ class ValueStore(Protocol):
     """What occurred how often, and what leaves no event."""
 
     async def count_values(self, site: int, span: TimeRange) -> ValueCounts:
-        """Return how often each value occurred in the range, exactly; of a busy day the rarest are left out."""
+        """Return exactly how often each value occurred in the range. Busy days omit their rarest values."""
         ...
 
     async def list_solve_times_ms(self, site: int, span: TimeRange, limit: int) -> list[int]:

@@ -64,14 +64,15 @@ class DecisionQuery(VisitorQuery, frozen=True, kw_only=True):
 
 
 class PageRange(NamedTuple):
-    """The page that is asked for: its range, the ID before which it starts, and the cursors of its list."""
+    """The requested page: its range, the ID before which it starts, and the cursors of its list."""
 
     span: TimeRange
     before: int | None
     cursors: Cursors
 
     def next_cursor(self, more_before: int | None) -> str | UnsetType:
-        """Return the cursor of the rest, if there is one. It carries the range, because `now` moves on meanwhile."""
+        """Return the cursor of the next page, if any. It carries the range, because `now` differs on the next
+        request."""
         if more_before is None:
             return UNSET
         # Plain integers: `now` is a Moment, which would be written as text.
@@ -104,7 +105,7 @@ def read_page(query: VisitorQuery, call: Call, cursors: Cursors) -> PageRange:
 
 
 def cursor_scope(query: VisitorQuery) -> list[str]:
-    """Return everything that a cursor is bound to beside route and site: the range and the filters as they came."""
+    """Return everything that binds a cursor besides route and site: the range and the filters as they were sent."""
     names = [name for name in query.__struct_fields__ if name not in {"site_key", "limit", "cursor"}]
     values = ((name, getattr(query, name)) for name in names)
     return [f"{name}={value}" for name, value in values if not isinstance(value, UnsetType)]

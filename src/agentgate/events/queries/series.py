@@ -1,4 +1,4 @@
-"""Counts over time: buckets of a range, sums, rates, and how they look over the wire."""
+"""Counts over time: buckets of a range, totals, rates, and their form in responses."""
 
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
@@ -38,7 +38,7 @@ def add_up(counts: Iterable[Counts]) -> Counts:
 
 
 def by_bucket(hours: Mapping[int, Counts], spans: list[TimeRange]) -> list[Counts]:
-    """Add hours up into the buckets they lie in. An hour at the end of a range belongs to the bucket it is cut by."""
+    """Add up hours by bucket. An hour at the end of a range belongs to the bucket whose end cuts it."""
     found: list[list[Counts]] = [[] for _ in spans]
     for place, bucket in enumerate(spans):
         for hour in range(bucket.from_ms // HOUR_MS, (bucket.to_ms - 1) // HOUR_MS + 1):

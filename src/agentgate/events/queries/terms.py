@@ -1,4 +1,4 @@
-"""What the settings say about reading traffic, and the ranges that follow from it."""
+"""The settings for reading traffic, and the ranges that follow from them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """The dictionary of events: each text once, under a small number that is the same in every process.
 
-There are only so many words of a kind; those after them are `other`, number 0. So all of it fits into memory, and
-nobody can fill it up with made-up names.
+The number of words of a kind is limited; further words are `other`, number 0. So the dictionary fits into memory, and
+attackers cannot fill it with invented names.
 """
 
 from collections.abc import Iterable, Mapping
@@ -59,7 +59,7 @@ class KnownWords:
         return self._numbers[kind]
 
     def is_full(self, kind: WordKind) -> bool:
-        """Tell whether there are no more numbers of this kind: then an unknown word is `other`."""
+        """Return whether this kind has no numbers left: then an unknown word is `other`."""
         return len(self._numbers[kind]) >= self._most[kind]
 
     async def find(self, kind: WordKind, text: str) -> int | None:

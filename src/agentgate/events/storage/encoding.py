@@ -1,7 +1,8 @@
-"""From events to rows: texts become numbers of the dictionary, and everything that is counted is counted here.
+"""From events to rows: texts become numbers of the dictionary, and all counts are computed here.
 
-Pure and synchronous, in steps of a few events each, because a batch of a thousand would hold up the event loop.
-Events that are alike but for their own numbers have one pattern; it is encoded once and counted as often as it occurs.
+Encoding is pure and synchronous, in steps of a few events each, because a batch of a thousand would block the event
+loop. Events that differ only in individual values, such as the ID, share one pattern; it is encoded once and counted as
+often as it occurs.
 """
 
 from bisect import bisect_left
@@ -76,7 +77,7 @@ SITE_HOUR = Sums("site_hour", ("site", "hour"), COUNT_COLUMNS, ("last_event_ms",
 PACK_COLUMNS = ("site", "hour", "keys", "counts")
 JSON_PACK_COLUMNS = ("site", "hour", "counts")
 
-# So many events between two moments at which the event loop may go on.
+# Events encoded before yielding to the event loop.
 STEP = 32
 
 _VALUE_MASK = (1 << DIMENSION_SHIFT) - 1
@@ -149,7 +150,7 @@ class _Numbers(dict[str, int]):
 
 
 class EventEncoder:
-    """Encodes one batch. Words without a number are gathered in `missing`; then the rows are of no use."""
+    """Encodes one batch. If `missing` contains any words without a number, discard the rows."""
 
     def __init__(self, words: KnownWords, remembered: Remembered | None = None) -> None:
         self.missing: set[tuple[WordKind, str]] = set()
@@ -241,7 +242,7 @@ class EventEncoder:
         remembered, stored, details = pattern.encoded
         if remembered is not self._remembered.since:
             stored, details = self._encode(pattern.event)
-            # A word without a number is not `other` for ever.
+            # Cache only complete encodings: a word without a number may get one later.
             if not self.missing:
                 pattern.encoded = self._remembered.since, stored, details
         self._repeated[pattern] = stored
@@ -272,7 +273,7 @@ class EventEncoder:
         return found
 
     def _known(self) -> Remembered:
-        # A word without a number is not `other` for ever.
+        # Cache only complete encodings: a word without a number may get one later.
         return self._unnumbered if self.missing else self._remembered
 
     def _list(self, labels: tuple[str, ...]) -> Listed:
@@ -352,7 +353,7 @@ def _causes(outcome: Outcome, would: Outcome | None, rule: int | None, reasons: 
 
 
 def _by_hour(rows: Sequence[EncodedEvent]) -> Iterator[tuple[int, int, Sequence[EncodedEvent]]]:
-    """Yield each site and hour with its events. Sorted by site and ID, they stand together."""
+    """Yield each site and hour with its events. They are adjacent, because rows are sorted by site and ID."""
     start = 0
     while start < len(rows):
         site, identifier = _SITE_AND_ID(rows[start])

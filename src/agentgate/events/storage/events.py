@@ -33,11 +33,11 @@ T = TypeVar("T")
 COUNTER_HOUR = Sums("counter_hour", ("site", "hour", "name", "value"), ("counted",))
 # A day that has ended may still get events that were waiting.
 CLOSE_AFTER_MS = 5 * MINUTE_MS
-# After so many batches, or batches with so many events, their counts are merged. Until then readers add them up.
+# Merge the counts of batches after this many batches, or this many events. Until then, readers add them up.
 PACK_AFTER = 64
 PACK_AFTER_EVENTS = 50_000
-# How long the event loop may encode without doing anything else. Where its own turns take long, because there is more
-# to answer than it can, it encodes for a fifth of that time: the queue must not overflow just then.
+# How long to encode before yielding to the event loop. If the loop is overloaded and its iterations take long, encoding
+# gets 20% of an iteration, so that the queue does not overflow.
 SLICE_S, LONGEST_SLICE_S = 0.000_3, 0.01
 SHARE_OF_TURN = 0.2
 
@@ -50,7 +50,7 @@ _FEATURES = "INSERT INTO feature_vector (site, id, features) VALUES ($1, $2, $3)
 class EventEncoding:
     """The part that all stores of events share: encoding, counters without events, and feature vectors.
 
-    These lie in the statistics, beside the dictionary.
+    Counters and feature vectors are stored in the statistics, next to the dictionary.
     """
 
     def __init__(self, stats: Database, words: KnownWords) -> None:
@@ -87,7 +87,7 @@ class EventEncoding:
         encoded = await self._in_slices(encoder, events)
         if not encoder.missing:
             return encoded
-        # Committed before the events that use them: a number without its word would be unreadable for ever.
+        # Commit words before the events that use them. An event whose number has no word could no longer be decoded.
         await self._words.add(encoder.missing)
         return await self._in_slices(EventEncoder(self._words, self._remembered), events)
 
@@ -203,9 +203,9 @@ class SqlEvents(EventEncoding):
 
 
 async def read_events(rows: Sequence[Row], words: KnownWords, make: Callable[[Event], T]) -> list[T]:
-    """Return what is made of the events of rows in the order of EVENT_COLUMNS.
+    """Return the result of `make` for each event, given rows in the order of EVENT_COLUMNS.
 
-    Features are kept elsewhere and not among them. Many events are decoded in a thread.
+    These events have no features, which are stored elsewhere. A thread decodes large numbers of events.
     """
     lists, numbers = await off_loop(len(rows), lambda: _numbers_of(rows))
     texts = await words.texts(numbers)
@@ -230,7 +230,7 @@ def _event(row: Row, reasons: list[int], labels: list[int], texts: Mapping[int, 
     def optional(number: int | None) -> str | None:
         return None if number is None else text(number)
 
-    # Past the last number of its kind, nobody knows any more which versions these were.
+    # Versions beyond the dictionary's limit are unknown.
     versions = json.loads(text(row[15])) if row[15] else {}
     return Event(
         id=row[0],

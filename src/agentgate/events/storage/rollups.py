@@ -37,7 +37,7 @@ VISITOR_DAY_COLUMNS = (
 )
 SKETCH_COLUMNS = ("site", "day", "smallest")
 
-# Everything of which a day has rows, by the column that says which day.
+# The tables with rows of a whole day, which the column `day` names.
 _OF_A_DAY = ("site_day", "dimension_day", "source_sketch")
 _OF_A_SITE = (*_OF_A_DAY, "visitor_day", "site_hour", "counter_hour", "feature_vector")
 _SITES_WITH_ROWS = "SELECT site FROM site_day UNION SELECT site FROM site_hour UNION SELECT site FROM counter_hour"
@@ -57,7 +57,7 @@ def _stage(name: str) -> str:
     return f"sum(CASE WHEN stage = {STAGE_CODES[name]} THEN 1 ELSE 0 END)"  # type: ignore[index]
 
 
-# The sums of a visitor, by the names of VISITOR_DAY_COLUMNS. Challenges are those given out.
+# The SQL of a visitor's totals, by the names of VISITOR_DAY_COLUMNS. `challenges` counts issued challenges.
 VISITOR_EXPRESSIONS = dict(
     zip(
         VISITOR_DAY_COLUMNS[3:-2],
@@ -96,7 +96,7 @@ _DIMENSIONS = f"""SELECT dimension, value, sum(events) FROM {VALUES} WHERE hour 
 
 
 def day_hours(day: int) -> tuple[int, int]:
-    """Return the first hour of a day and that of the next, in hours since 1970."""
+    """Return the first hour of a day and the first hour of the next day, in hours since 1970."""
     return day * HOURS_PER_DAY, (day + 1) * HOURS_PER_DAY
 
 
@@ -133,12 +133,12 @@ async def count_events(segments: SegmentDays, day: int) -> int:
 
 async def forget(stats: Database, segments: SegmentDays, *, events_before_day: int, metrics_before_day: int) -> None:
     """Remove events before `events_before_day`, rolled up first, and aggregates before `metrics_before_day`."""
-    # The counts of a day that was never rolled up would be gone for good.
+    # Roll up first: otherwise the counts of a day that was never rolled up would be lost.
     await close_days(stats, segments, ended_before_ms=events_before_day * DAY_MS, now_ms=events_before_day * DAY_MS)
     for day in await segments.days():
         if day < events_before_day:
             await segments.drop(day)
-    # Rows of single visitors are deleted with the events; sums remain longer.
+    # Delete rows of single visitors with the events; keep aggregates longer.
     by_hour = ["site_hour", *([VALUE_TABLE] if segments.hours_in_stats else [])]
     ends = [(table, "hour", events_before_day * HOURS_PER_DAY) for table in by_hour]
     ends += [("counter_hour", "hour", metrics_before_day * HOURS_PER_DAY)]
@@ -183,7 +183,7 @@ async def _forget_site_in_day(segments: SegmentDays, day: int, site: int) -> Non
     least_hour, end_hour = day_hours(day)
 
     async def remove(transaction: Transaction) -> None:
-        # Counts that are put together at the same time would be written anew.
+        # Without the lock, a concurrent merge of counts would write the removed counts again.
         await transaction.lock(PACKING)
         for table in segments.layout.event_tables:
             await transaction.run(
@@ -302,5 +302,6 @@ def _dimension_days(of: tuple[int, int], rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def sketch(visitors: Iterable[int]) -> bytes:
-    """Return the smallest of a day's visitors, eight bytes each. They are spread evenly, so these tell how many."""
+    """Return the smallest of a day's visitors, eight bytes each. They are evenly distributed, so they show the
+    total."""
     return b"".join(visitor.to_bytes(8, "big") for visitor in visitors)

@@ -16,7 +16,7 @@ from agentgate.events.storage.dictionary import OTHER
 from agentgate.lib.database import Row
 from agentgate.lib.enums import ChallengeStage, DecisionKind, Outcome
 
-# So many patterns, and as many shapes and lists of labels, are remembered; then all are forgotten.
+# The number of patterns, and of shapes and lists of labels, to cache. If one kind reaches it, all are evicted.
 MOST_REMEMBERED = 8_192
 
 # Places among the columns that count a site's events by the hour.
@@ -37,7 +37,7 @@ REFUSED_REASON, REFUSED_RULE, WOULD_REASON, WOULD_RULE = _PLACES_OF_REQUESTS
 _id, _duration_us, _pattern = itemgetter(1), itemgetter(3), itemgetter(4)
 _shape, _labels, _is_request = attrgetter("shape"), attrgetter("labels"), attrgetter("shape.is_request")
 
-# Words by which events are found that are no texts: below zero, where the dictionary has none.
+# Words that find events but are not texts. They are below zero, where the dictionary has no numbers.
 _OUTCOME_WORD, _WOULD_WORD, _STAGE_WORD = -10, -20, -30
 
 
@@ -89,7 +89,7 @@ class StoredPattern:
 
     @property
     def words(self) -> set[int]:
-        """Words by which events are found. Texts that the dictionary had no number for are left out."""
+        """Words by which events are found, except texts for which the dictionary had no number."""
         return {*self.shape.words, *self.labels.numbers} - {OTHER}
 
 
@@ -101,7 +101,7 @@ class Remembered:
     """Shapes, label lists and patterns of earlier batches. Numbers of words never change, so these stay valid."""
 
     def __init__(self) -> None:
-        # Another one whenever everything was forgotten: patterns know by it whether they are among the remembered.
+        # Replaced whenever the cache is cleared, so that patterns can detect whether they are still cached.
         self.since = object()
         self.shapes: dict[tuple[Any, ...], Shape] = {}
         self.labels: dict[tuple[str, ...], Listed] = {}
@@ -111,7 +111,7 @@ class Remembered:
         """Forget everything when it has become much: simpler than any order of age, and as good here."""
         kinds: tuple[dict[Any, Any], ...] = (self.shapes, self.labels, self.patterns)
         if max(map(len, kinds)) >= MOST_REMEMBERED:
-            # Together: a pattern of a forgotten shape would never be found again.
+            # Clear all kinds together: a pattern of an evicted shape would never be found again.
             for each in kinds:
                 each.clear()
             self.since = object()
@@ -150,7 +150,7 @@ class SiteHour:
 def places_of(
     kind: DecisionKind, stage: ChallengeStage | None, outcome: Outcome, would: Outcome | None
 ) -> tuple[int, ...]:
-    """Return which of COUNT_COLUMNS count an event. Challenges are no requests, so they have columns of their own."""
+    """Return which of COUNT_COLUMNS count an event. Challenges do not count as requests and have separate columns."""
     if kind is DecisionKind.CHALLENGE:
         return () if stage is None else (_STAGE_PLACE[stage],)
     if would is None or would is Outcome.ALLOW:
@@ -159,7 +159,7 @@ def places_of(
 
 
 def outcome_word(outcome: Outcome) -> int:
-    """Return the word of events with an outcome. Nearly all events are allowed: nobody is led to these."""
+    """Return the word of events with an outcome. Nearly all events are allowed, so no filter uses the word of ALLOW."""
     return _OUTCOME_WORD - OUTCOME_CODES[outcome]
 
 

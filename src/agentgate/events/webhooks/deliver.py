@@ -162,7 +162,7 @@ class Push:
             following = await self._step(following)
 
     async def _step(self, live: LiveWebhook) -> LiveWebhook | None:
-        """Make the next delivery to a webhook; return it with its new progress, or None when it has to wait."""
+        """Send a webhook's next delivery. Return the webhook with its new progress, or None if no other is due now."""
         progress = live.webhook.progress
         if progress.health_id is not None and progress.health_body is not None:
             return await self._deliver(
@@ -190,7 +190,7 @@ class Push:
         return await self._deliver(live, message, until=until)
 
     async def _collect(self, live: LiveWebhook, *, until: int) -> tuple[list[Decision], int]:
-        """Return the next decisions that the webhook wants, and the last one that was looked at."""
+        """Return the next decisions that match the webhook's filter, and the last decision that was read."""
         wanted: list[Decision] = []
         site = SiteNumber(live.webhook.site_id, live.site)
         after, scanned = live.webhook.progress.position, 0
@@ -205,7 +205,7 @@ class Push:
         return wanted, after
 
     async def _pass_over(self, live: LiveWebhook, until: int, *, horizon: int) -> LiveWebhook | None:
-        """Go on behind decisions that nobody wants. Where nothing happens, note so once a day and not every moment."""
+        """Skip decisions that the filter excludes. If there are no decisions, save the position only once a day."""
         progress = live.webhook.progress
         if until > progress.position or progress.batch_id is not None:
             return await self._save(live, steps.with_decisions_told(progress, until))
@@ -239,7 +239,7 @@ class Push:
         async def work(stores: WebhookStores) -> bool:
             await stores.webhooks.lock_site(webhook.site_id)
             if not await stores.webhooks.save_progress(webhook.id, progress):
-                # The webhook was changed or deleted meanwhile. The next delivery follows from that change.
+                # The webhook was changed or deleted during the delivery. The next delivery follows from that change.
                 return False
             await stores.webhooks.save_delivery(delivery, keep=DELIVERIES_KEPT)
             if paused:

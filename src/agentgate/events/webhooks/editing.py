@@ -34,14 +34,14 @@ from agentgate.people.audit.diff import diff
 from agentgate.people.audit.trail import Subject, record
 
 WEBHOOKS_PER_SITE = 5
-# How long a replaced secret goes on signing.
+# How long a replaced secret continues to sign.
 OVERLAP_MS = DAY_MS
 
 _EDITED = ("url", "events", "format", "filter", "enabled")
 
 
 def check_url(outbound: Outbound, url: str) -> None:
-    """Refuse an address that would never be asked."""
+    """Reject an address that AgentGate would never send to."""
     try:
         outbound.check(url)
     except OutboundFailed as failed:
@@ -54,7 +54,7 @@ def _check_format(webhook: StoredWebhook) -> None:
 
 
 async def create(stores: WebhookStores, call: SiteCall, body: WebhookInput, sealer: Sealer) -> WebhookSecret:
-    """Make a webhook, unless the site has all it may have."""
+    """Create a webhook, unless the site has reached its limit."""
     await stores.webhooks.lock_site(call.site_id)
     count = len(await stores.webhooks.list_webhooks(call.site_id))
     if count >= WEBHOOKS_PER_SITE:
@@ -125,7 +125,7 @@ async def delete(stores: WebhookStores, call: SiteCall, webhook_id: str) -> None
 
 
 async def get(stores: WebhookStores, site_id: str, webhook_id: str) -> StoredWebhook:
-    """Return a site's webhook; refuse an unknown one and another site's alike."""
+    """Return a site's webhook. Reject an unknown ID and the ID of another site's webhook alike."""
     webhook = await stores.webhooks.find_webhook(site_id, webhook_id)
     if webhook is None:
         raise Refused("not_found", "The site has no webhook with this ID.")
@@ -170,7 +170,7 @@ def _progress(before: StoredWebhook, after: StoredWebhook, now_ms: int) -> Progr
     if (after.filter, after.format, after.events) != (before.filter, before.format, before.events):
         progress = rewritten(progress)
     if WebhookEvent.DECISIONS in after.events and WebhookEvent.DECISIONS not in before.events:
-        # What happened while nobody asked for it is not told.
+        # Do not deliver decisions from before the webhook subscribed to them.
         progress = replace(progress, position=last_id_before(now_ms))
     if WebhookEvent.HEALTH not in after.events and WebhookEvent.HEALTH in before.events:
         progress = replace(with_health_seen(progress, ""), health_told=None)
@@ -182,7 +182,7 @@ def _in_order(events: list[WebhookEvent]) -> tuple[WebhookEvent, ...]:
 
 
 def _plain(wanted: WebhookFilter) -> WebhookFilter:
-    # Each value once; a list of nothing would let nothing through, which is what disabling is for.
+    # Keep each value once. Treat an empty list as no filter: to receive nothing, users disable the webhook.
     return WebhookFilter(
         outcomes=list(dict.fromkeys(wanted.outcomes or ())) or UNSET,
         kinds=list(dict.fromkeys(wanted.kinds or ())) or UNSET,

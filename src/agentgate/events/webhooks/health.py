@@ -18,7 +18,7 @@ ReadHealth = Callable[[str, str, int], Awaitable[SiteHealth]]
 
 
 class HealthWatch:
-    """Looks at the health of the sites that have a webhook for it."""
+    """Checks the health of the sites that have a webhook for it."""
 
     def __init__(self, store: Store[WebhookStores], read_health: ReadHealth, clock: Clock) -> None:
         self._store = store
@@ -51,7 +51,7 @@ class HealthWatch:
 
 
 def noticed(progress: Progress, health: SiteHealth) -> Progress:
-    """Return the progress with a changed health to be told. The first one that is seen is no change."""
+    """Return the progress with a health change to deliver. The first observed health does not count as a change."""
     status = health.status.value
     if progress.health_told is None or (progress.health_told == status and progress.health_id is not None):
         return with_health_seen(progress, status)

@@ -38,7 +38,7 @@ class DecisionsBody(Record, frozen=True, kw_only=True):
 
 
 class HealthBody(Record, frozen=True, kw_only=True):
-    """A change of a site's health. `checks` are those of the site's health now."""
+    """A change of a site's health. `checks` lists the checks that fail now."""
 
     type: DeliveryKind
     site_key: SiteKey

@@ -15,7 +15,7 @@ PAUSE_GROWTH = 3
 GIVEN_UP_MS = DAY_MS
 # A response that takes so long is slow: then the pause is this many times as long.
 SLOW_MS, SLOW_PAUSES, LONGEST_SLOW_PAUSE_MS = 2 * SECOND_MS, 4, 30 * SECOND_MS
-# By then the pause has long been the longest, and larger powers help nobody.
+# By then the pause has long reached its maximum, so larger powers have no effect.
 MOST_GROWTH = 10
 
 
@@ -35,17 +35,17 @@ def with_batch(progress: Progress, batch_id: str, *, until: int) -> Progress:
 
 
 def with_decisions_told(progress: Progress, until: int) -> Progress:
-    """Go on behind the decisions that were told, or passed over because nobody wants them."""
+    """Advance past decisions that were delivered, or skipped because the filter excludes them."""
     return replace(progress, position=max(progress.position, until), batch_id=None, batch_until=None)
 
 
 def with_health(progress: Progress, status: str, *, delivery_id: str, body: bytes) -> Progress:
-    """Note a health to be told. One that waited and was not told yet is replaced."""
+    """Store a health change to deliver. It replaces an earlier change that has not been delivered yet."""
     return replace(progress, health_id=delivery_id, health_next=status, health_body=body)
 
 
 def with_health_seen(progress: Progress, status: str) -> Progress:
-    """Take a health as known: the first one ever, or the one that was told before it changed and changed back."""
+    """Mark a health as known: the first one, or the last delivered one if the site has returned to it."""
     return replace(progress, health_told=status, health_id=None, health_next=None, health_body=None)
 
 
@@ -76,7 +76,7 @@ def after_failure(progress: Progress, now_ms: int, *, error: str, jitter: float)
 
 
 def is_given_up(progress: Progress, now_ms: int) -> bool:
-    """Return whether deliveries have failed for so long that nobody seems to want them."""
+    """Return whether deliveries have failed for so long that AgentGate gives up on the endpoint."""
     return progress.failing_since_ms is not None and now_ms - progress.failing_since_ms >= GIVEN_UP_MS
 
 
@@ -86,7 +86,7 @@ def resumed(progress: Progress, now_ms: int) -> Progress:
 
 
 def rewritten(progress: Progress) -> Progress:
-    """Drop the batch that was made for other settings; its decisions go out anew, under another ID."""
+    """Discard the batch that was made for other settings; its decisions are delivered under another ID."""
     return replace(progress, batch_id=None, batch_until=None)
 
 

@@ -141,7 +141,7 @@ class Progress(Struct, frozen=True, kw_only=True):
     """How far a webhook got. It is replaced whole, and only by who has seen its latest `revision`."""
 
     revision: int = 0
-    # The last decision that was told or passed over.
+    # The last decision that was delivered or skipped.
     position: int
     # The decisions under way: the delivery's ID and its last decision. Fixed before the first attempt, so that every
     # attempt carries the same decisions under the same ID.
@@ -165,7 +165,7 @@ class StoredWebhook(Struct, frozen=True, kw_only=True):
 
     id: str
     site_id: str
-    # Whose choice the address is. When the site has moved since, nothing is pushed.
+    # The account that chose the address. If the site has moved to another account since, nothing is pushed.
     account_id: str
     url: str
     events: tuple[WebhookEvent, ...]

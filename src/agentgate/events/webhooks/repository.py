@@ -34,7 +34,7 @@ class WebhookStore(LockingRepository):
         )
 
     async def find_webhook(self, site_id: str, webhook_id: str) -> StoredWebhook | None:
-        """Return a site's webhook; None when the site has none of this ID, whoever else may."""
+        """Return a site's webhook; None if the site has none with this ID, even if another site has."""
         row = await self._session.one(
             f"SELECT {_COLUMNS} FROM webhook WHERE site_id = $1 AND id = $2",  # noqa: S608
             site_id,
@@ -55,11 +55,11 @@ class WebhookStore(LockingRepository):
         await self._session.run(f"UPDATE webhook SET {_EDITED} WHERE id = $1", *_WEBHOOK.values(webhook))  # noqa: S608
 
     async def disable_webhook(self, webhook_id: str) -> None:
-        """Make no more deliveries until somebody enables the webhook."""
+        """Stop deliveries until a user enables the webhook."""
         await self._session.run("UPDATE webhook SET enabled = 0 WHERE id = $1", webhook_id)
 
     async def save_progress(self, webhook_id: str, progress: Progress) -> bool:
-        """Save a webhook's progress under the next revision; False when somebody else changed it since it was read."""
+        """Save a webhook's progress under the next revision; return False if it has changed since it was read."""
         changed = await self._session.run(
             f"UPDATE webhook SET revision = $2 + 1, {_PROGRESSED} WHERE id = $1 AND revision = $2",  # noqa: S608
             webhook_id,
@@ -93,7 +93,7 @@ class WebhookStore(LockingRepository):
         )
 
     async def save_delivery(self, delivery: Delivery, *, keep: int) -> None:
-        """Save a delivery, in place of its earlier attempts; delete the oldest of the webhook beyond `keep`."""
+        """Save a delivery over its earlier attempts; delete the oldest deliveries of the webhook beyond `keep`."""
         await _DELIVERIES.save(self._session, delivery, "id")
         await self._session.run(
             """DELETE FROM webhook_delivery WHERE webhook_id = $1 AND id IN (SELECT id FROM webhook_delivery

@@ -38,7 +38,7 @@ class ClickhouseDays(EventDays):
         return [day for (day,) in rows]
 
     async def drop(self, day: int) -> None:
-        """Remove the events of a day. Its roll-ups stay."""
+        """Remove the events of a day, but keep its roll-ups."""
         await self.drop_partition(schema.EVENT, day)
 
     async def forget(self, table: schema.ClickHouseTable, first_kept: int) -> None:
@@ -57,7 +57,8 @@ class ClickhouseDays(EventDays):
         await self._alter(table, f"DROP PARTITION {table.partition_of(day)}", alter_sync="2")
 
     async def _remove(self, table: schema.ClickHouseTable, day: int, condition: str) -> None:
-        """Remove some rows of the partition that has a day, if there are any: the rest of it is written anew."""
+        """Remove matching rows of a day's partition, if there are any. ClickHouse then rewrites the rest of the
+        partition."""
         row = await self._client.one(f"SELECT count() FROM {table.name} WHERE {condition}")  # noqa: S608
         if row is not None and row[0]:
             await self._alter(

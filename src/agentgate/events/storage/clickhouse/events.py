@@ -1,6 +1,6 @@
-"""ClickhouseEvents: writes events to ClickHouse once, whatever is repeated, and to the spool while it is away.
+"""ClickhouseEvents: writes each event to ClickHouse once despite retries, and to the spool while it is unavailable.
 
-Charges, spent tokens and the counters without events must be exact, so they are never stored here.
+Charges, redeemed tokens and the counters without events must be exact, so they are never stored in ClickHouse.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ class ClickhouseEvents(EventEncoding):
         self._client = client
         self._days = days
         self._spool = spool
-        # Whether ClickHouse did not answer last time: then nothing waits for it but the delivery of the spool.
+        # Whether ClickHouse was unavailable last time. If so, only the delivery of the spool waits for it.
         self._is_away = False
 
     async def write(self, events: Sequence[Recorded], *, again: bool = False) -> None:  # noqa: ARG002 - always safe
@@ -66,8 +66,8 @@ class ClickhouseEvents(EventEncoding):
             if not alone:
                 return 0
             if self._is_away:
-                # Raises while it is away, so that nothing is read from the disk in vain. At the start, it was perhaps
-                # away when the tables should have been made.
+                # Raises while ClickHouse is unavailable, so that no batch is read from the disk in vain. Tables may be
+                # missing if ClickHouse was unavailable at the start.
                 await self._days.migrate(self._clock)
             for batch in await asyncio.to_thread(self._spool.batches):
                 delivered += await self._deliver(batch)
@@ -80,11 +80,11 @@ class ClickhouseEvents(EventEncoding):
         return self._spool.count()
 
     def watch(self, note: Note) -> None:
-        """Tell how long each statement took."""
+        """Report the duration of each statement to `note`."""
         self._client.watch(note)
 
     async def ping(self) -> None:
-        """Return when ClickHouse answers; raise StoreUnavailable when it does not."""
+        """Return if ClickHouse responds; otherwise raise StoreUnavailable."""
         await self._client.ping()
 
     async def list_days(self) -> list[int]:
@@ -98,7 +98,7 @@ class ClickhouseEvents(EventEncoding):
     async def forget(self, *, events_before_day: int, metrics_before_day: int) -> None:
         """Remove events before `events_before_day` and aggregates before `metrics_before_day`."""
         for table in schema.TABLES:
-            # Rows of single visitors go with the events; sums stay longer.
+            # Delete rows of single visitors with the events; keep aggregates longer.
             is_sum = table in schema.ROLL_UPS
             await self._days.forget(table, metrics_before_day if is_sum else events_before_day)
         await self._stats.run("DELETE FROM counter_hour WHERE hour < $1", metrics_before_day * HOURS_PER_DAY)

@@ -128,16 +128,16 @@ class ClickhouseValues(SqlCounters, ValueStore):
         return [solve_ms for (solve_ms,) in rows]
 
 
-# How many events are looked at first, from the newest on: mostly enough for a page.
+# The number of newest events that are searched first. They are usually enough for a page.
 WALK = 2_000
 
 _NEWEST = """SELECT id, visitor FROM event WHERE site = $1 AND id >= $2 AND id < $3 AND isNotNull(visitor)
     ORDER BY site DESC, id DESC LIMIT $4"""
 _AMONG = "SELECT DISTINCT visitor FROM event WHERE site = $1 AND id >= $2 AND id < $3 AND visitor IN $4"
-# Visitors are ordered by their last event of the range. That is their last of all, unless they came after the range:
-# then the events must say. `visitor_last` may have several rows of a visitor, so as many rows as may be enough are
-# taken for a page, and of their visitors alone it is asked whether they came again. All rows of a visitor lie on one
-# shard, which therefore asks itself.
+# Visitors are ordered by their last event in the range. This is the last event in `visitor_last` unless the visitor
+# came again after the range; then the query reads the events. `visitor_last` may have several rows per visitor, so a
+# page takes as many rows as may be enough, and only their visitors are checked for later events. All rows of a visitor
+# are on one shard, so each shard runs the subquery locally.
 ENOUGH_ROWS = 4_000
 _BOUNDS = """SELECT min(last_id), max(last_id), count() FROM (SELECT last_id FROM visitor_last
     WHERE site = $1 AND last_id >= $2 AND (last_id < $4 OR last_id >= $3)
@@ -147,8 +147,8 @@ _LAST_OF_ALL = """SELECT max(last_id) AS last, visitor FROM visitor_last WHERE s
     GROUP BY visitor HAVING last < $3 ORDER BY last DESC LIMIT $4 SETTINGS distributed_product_mode = 'local'"""
 _LAST = """SELECT max(id) AS last, visitor FROM event WHERE site = $1 AND id >= $2 AND id < $3 AND isNotNull(visitor)
     GROUP BY visitor HAVING last < $4 ORDER BY last DESC LIMIT $5"""
-# A row of `visitor_part` counts if all of its events lie in the range. If only some do, which only happens on the first
-# and the last day, the events of that day must say.
+# A row of `visitor_part` counts if the range contains all of its events. If the range contains only some, which only
+# happens on the first and the last day, the events of that day are counted instead.
 _OF_DAYS = """SELECT visitor, multiIf(day = $4, 1, day = $5, 2, 0) AS edge, max(first_id < $2 OR last_id >= $3),
         min(first_id), max(last_id), sumMap(sums), groupUniqArrayArray(actions), groupUniqArrayArray(agents)
     FROM visitor_part
@@ -166,7 +166,7 @@ class ClickhouseVisitors(VisitorStore):
         self._words = words
 
     async def list_visitors(self, site: int, span: TimeRange, *, before: int | None, limit: int) -> VisitorScan:
-        # One more than asked for tells whether there is a next page.
+        # Fetch one extra visitor to detect a next page.
         seen = await self._list_seen(site, span, before, limit + 1)
         shown = seen[:limit]
         items = await self._summaries(site, span, [visitor for _, visitor in shown])
@@ -177,7 +177,8 @@ class ClickhouseVisitors(VisitorStore):
         return found[0] if found else None
 
     async def _list_seen(self, site: int, span: TimeRange, before: int | None, wanted: int) -> list[Row]:
-        """Return when visitors were last seen, and who, newest first, without those who come again after `before`."""
+        """Return when visitors were last seen and their IDs, newest first, except visitors seen again after
+        `before`."""
         least, end = first_id(span.from_ms), first_id(span.to_ms)
         stop = end if before is None else min(before, end)
         if end - stop <= DAY_OF_IDS:
@@ -259,7 +260,7 @@ class ClickhouseDecisions(DecisionRows, DecisionStore):
         hides_labelled = filters.labelled is LabelledFilter.NO
         rows: list[Row] = []
         for _ in range(MOST_PAGES):
-            # One more than asked for tells whether there is a next page.
+            # Fetch one extra row to detect a next page.
             page = await self._page(site.number, least, end, asked, limit + 1)
             rows += await self.unlabelled(site, page) if hides_labelled else page
             end = least if len(page) <= limit else page[-1][0]

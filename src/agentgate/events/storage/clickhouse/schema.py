@@ -1,8 +1,9 @@
-"""The schema of events in ClickHouse: one table of events, and roll-ups that materialized views fill with each insert.
+"""The schema of events in ClickHouse: one table of events, and roll-ups that materialized views fill with each
+insert.
 
-On one server a table is itself. On a cluster `event_local` lies on each shard, replicated, and `event` is all of them
-together. Readers ask the views `site_hour`, `site_day`, `dimension_hour` and `event_label`, which are named and shaped
-as in the other databases.
+On one server, `event` is the table itself. On a cluster, each shard has the replicated table `event_local`, and `event`
+combines all of these. Readers query the views `site_hour`, `site_day`, `dimension_hour` and `event_label`, which have
+the same names and columns as in the other databases.
 """
 
 import hashlib
@@ -20,7 +21,7 @@ from agentgate.lib.enums import DecisionKind
 from agentgate.storage.clickhouse.client import ClickhouseClient
 from agentgate.storage.migrate import MigrationRefused
 
-# So many inserts are remembered by their tokens, and on a cluster for a week.
+# The number of inserts that ClickHouse remembers by their tokens, and on a cluster for how long.
 REMEMBERED_INSERTS = 10_000
 REMEMBERED_S = 7 * 24 * 3600
 
@@ -47,7 +48,7 @@ PAIRS = f"""arrayConcat(
 # Different visitors: exact to more than 2,048, then within a percent.
 SOURCES = "uniqCombined64(16)"
 SOURCES_STATE, SOURCES_MERGED = "uniqCombined64State(16)", "uniqCombined64Merge(16)"
-# The sums of a visitor as one value, by their places: a look-up reads one column instead of eight.
+# The totals of a visitor as one value, by position: a look-up reads one column instead of eight.
 _SUMS_TYPE = "Tuple(Array(UInt8), Array(Int64))"
 _SUM_EXPRESSIONS = tuple(VISITOR_EXPRESSIONS.values())[2:]
 SUMS = len(_SUM_EXPRESSIONS)
@@ -55,7 +56,7 @@ VISITOR_SUMS = f"CAST((range({SUMS}), [{', '.join(_SUM_EXPRESSIONS)}]), '{_SUMS_
 
 
 class ClickHouseTable(NamedTuple):
-    """A table with rows of its own."""
+    """A table that stores rows, unlike a view."""
 
     name: str
     columns: str
@@ -63,10 +64,10 @@ class ClickHouseTable(NamedTuple):
     # The expression that gives the UTC day; none where rows are of all days.
     day: str | None
     engine: str = "AggregatingMergeTree"
-    # By what rows are spread over shards. All events of a visitor lie on one, so that each shard can tell for itself
-    # who comes again.
+    # The expression that assigns rows to shards. All events of a visitor are on one shard, so that each shard alone can
+    # find visitors that came again.
     shard: str = "cityHash64(site)"
-    # So many days are a partition.
+    # The number of days in a partition.
     days: int = 1
     # The part of `order` that is searched, where it is not all of it.
     key: str = ""
@@ -84,7 +85,7 @@ class ClickHouseTable(NamedTuple):
 
 # Many reads open every day of a month: a day that has ended is merged into one part.
 _ENDED_DAY = "min_age_to_force_merge_seconds = 7200, min_age_to_force_merge_on_partition_only = 1"
-# All columns of a granule lie in one file: rows are looked up, and each look-up reads a whole granule.
+# Store all columns of a granule in one file, because each look-up of a row reads a whole granule.
 _COMPACT = f"min_bytes_for_wide_part = {1 << 60}, min_rows_for_wide_part = {1 << 60}"
 
 EVENT = ClickHouseTable(
@@ -125,7 +126,7 @@ SOURCE_DAY = ClickHouseTable(
     f"site Int32, day Int32, sources AggregateFunction({SOURCES}, Int64)",
     "(site, day)",
     "day",
-    # A state has up to 64 KB, and a granule of several would have those of other sites.
+    # A state has up to 64 KB. A granule of several states would include states of other sites.
     settings=f"index_granularity = 1, {_ENDED_DAY}",
 )
 # Few partitions, because a list of visitors reads all days of its range.

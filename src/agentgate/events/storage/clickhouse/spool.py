@@ -1,7 +1,8 @@
-"""Spool: batches of events on disk while ClickHouse is away. All workers of a machine share one folder.
+"""Spool: batches of events on disk while ClickHouse is unavailable. All workers of a machine share one directory.
 
-A file is a batch, compressed, named by its token. It is written beside, flushed to the disk and then named, so a file
-with that name is whole. Whoever delivers it hands in the same token, so that one which arrived already counts once.
+A file is a compressed batch, named by its token. A worker writes it under another name, flushes it to the disk and then
+renames it, so a file with its final name is complete. Each delivery sends the same token, so that ClickHouse counts a
+repeated batch once.
 """
 
 import contextlib
@@ -65,7 +66,7 @@ class Spool:
         return []
 
     def remove(self, batch: Spooled, *, refused: bool = False) -> None:
-        """Forget a batch that was delivered; set one aside that ClickHouse cannot read."""
+        """Delete a delivered batch, or set a batch aside that ClickHouse cannot read."""
         if refused:
             batch.path.replace(batch.path.with_name(batch.path.name + REFUSED))
         else:
@@ -73,7 +74,7 @@ class Spool:
         self._looked_s = float("-inf")
 
     def count(self) -> tuple[int, int]:
-        """Return how many events wait, and the bytes of all files, those set aside included."""
+        """Return the number of spooled events, and the bytes of all files, including files set aside."""
         now_s = time.monotonic()
         if now_s - self._looked_s >= LOOK_AGAIN_S:
             self._looked_s = now_s
@@ -87,7 +88,7 @@ class Spool:
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[bool]:
-        """Say whether nobody else delivers now, and keep others from it meanwhile."""
+        """Yield whether no other worker is delivering, and keep other workers from delivering until the block ends."""
         if not self._folder.is_dir():
             yield True
             return

@@ -1,1 +1,1 @@
-"""Where the events of a UTC day lie: a file of its own on SQLite, partitions on PostgreSQL."""
+"""Storage of the events of each UTC day: a separate file on SQLite, partitions on PostgreSQL."""

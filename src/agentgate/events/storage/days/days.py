@@ -21,15 +21,15 @@ VALUE_TABLE = "dimension_pack"
 # The lock for replacing or removing counts by value.
 PACKING = "event-counts"
 
-# So many that reading them is worth a thread, so few that nobody waits for their decoding.
+# Enough rows to make a thread worthwhile, and few enough that decoding them causes no delay.
 ROWS_PER_READ = 10_000
 
 
 class Layout(NamedTuple):
     """How a day's events lie. `event` has them whole on both databases: as a view, or as a table."""
 
-    # Whether an event is a narrow row with a pattern, and has postings sooner or later (SQLite), or is one wide row
-    # with indexes of its own (PostgreSQL).
+    # Whether an event is a narrow row with a pattern, which gets postings sooner or later (SQLite), or one wide row
+    # with its own indexes (PostgreSQL).
     patterns: bool
     # The table of `site`, `id`, `visitor` and `duration_us`, and that of request IDs, trace IDs and times of solving.
     rows: str
@@ -75,7 +75,7 @@ class EventDays(Protocol):
 class SegmentDays(EventDays, Protocol):
     """The days of events in a database that has transactions."""
 
-    # Whether `site_hour` of an open day already is that of the statistics (PostgreSQL), or lies in the day.
+    # Whether `site_hour` of an open day is stored in the statistics (PostgreSQL) or in the day's database.
     hours_in_stats: bool
 
     async def write(self, day: int, work: Callable[[Transaction], Awaitable[T]]) -> T:
@@ -87,7 +87,7 @@ class SegmentDays(EventDays, Protocol):
         ...
 
     async def pack(self) -> None:
-        """Merge the counts that each batch wrote as rows of its own. To be called now and then."""
+        """Merge the counts that each batch wrote as separate rows. Callers run this regularly."""
         ...
 
     async def index(self, day: int) -> None:
@@ -110,7 +110,7 @@ class SegmentDays(EventDays, Protocol):
 
 
 def day_bounds(day: int) -> tuple[int, int]:
-    """Return the least ID of a day and that of the next."""
+    """Return the least ID of a day and the least ID of the next day."""
     return first_id(day * DAY_MS), first_id((day + 1) * DAY_MS)
 
 

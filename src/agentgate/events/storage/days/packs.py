@@ -1,4 +1,4 @@
-"""Counts by value of an SQLite day: one row for each batch, site and hour, put together now and then."""
+"""Counts by value of an SQLite day: one row for each batch, site and hour, merged regularly."""
 
 from agentgate.lib.database import Transaction
 

@@ -1,8 +1,9 @@
-"""Events of an SQLite day as narrow rows, and the patterns that hold the rest of them, each under a number of its day.
+"""Events of an SQLite day as narrow rows, and the patterns that hold the rest of them, each under a number of its
+day.
 
-A process remembers the numbers of patterns that it wrote. They are of use as long as the day's epoch stays the same: it
-is another one in each file, and changes whenever patterns are removed. A pattern that is not remembered is written once
-more, so equal ones may stand there several times.
+A process caches the numbers of the patterns that it wrote. They are valid while the day's epoch is unchanged. Each file
+has a different epoch, which changes whenever patterns are removed. A process writes a pattern again if it is not
+cached, so equal patterns may occur several times.
 """
 
 from typing import NamedTuple
@@ -50,7 +51,7 @@ async def write_rows(transaction: Transaction, encoded: EncodedEvents) -> tuple[
 
 
 async def forget_site(transaction: Transaction, site: int) -> None:
-    """Remove the patterns of a site. Nobody may use a number any more that they had."""
+    """Remove the patterns of a site, and change the epoch so that no process uses their numbers any more."""
     await transaction.run(
         "DELETE FROM event_pattern WHERE pattern IN (SELECT number FROM pattern WHERE site = $1)", site
     )

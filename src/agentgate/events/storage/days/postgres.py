@@ -27,7 +27,7 @@ _PARTITIONS = """SELECT child.relname FROM pg_catalog.pg_inherits
     JOIN pg_catalog.pg_class child ON child.oid = inhrelid
     WHERE inhparent = to_regclass($1) ORDER BY child.relname"""
 _PARTITION_NAME = re.compile(r"event_(\d{4})_(\d{2})_(\d{2})")
-# Late events wait meanwhile, and are tried again when that takes too long.
+# Late events wait until the indexes exist, and are retried if that takes too long.
 _INDEX = """SET LOCAL statement_timeout = '1h';
     CREATE INDEX IF NOT EXISTS {name}_by_action ON {name} (site, action, id) WHERE action IS NOT NULL;
     CREATE INDEX IF NOT EXISTS {name}_by_label ON {name} USING gin ({terms});

@@ -1,10 +1,10 @@
 """Postings: which events of an SQLite day have a pattern, and which are a visitor's.
 
-They are written for many events of one site at once, some time after the events. A mark says how far that has come; an
-event that comes later with an ID before that is posted with its own commit.
+They are written for many events of one site at once, some time after the events. A mark records up to which ID events
+are posted. An event that arrives later with an ID before the mark is posted in its own commit.
 
-Visitors are first written as runs, each sorted in itself, and RUNS of them at a time are merged into the index: its
-pages are then changed once for many events. The view `event_visitor` is both.
+Visitors are first written as sorted runs, and RUNS of them at a time are merged into the index, so that its pages are
+changed once for many events. The view `event_visitor` combines both.
 """
 
 from collections.abc import Mapping, Sequence
@@ -89,9 +89,9 @@ async def post_some(transaction: Transaction, site: int, *, rest: bool = False) 
 
 
 async def post_late(transaction: Transaction, rows: Sequence[Row]) -> None:
-    """Post those of some events that come where everything is posted already.
+    """Post the events whose IDs are before a mark, because everything up to the mark is posted already.
 
-    Rows are those of `event_row`, in the order of sites and IDs.
+    `rows` are rows of `event_row`, in the order of sites and IDs.
     """
     marks: dict[int, int] = dict(await transaction.all("SELECT site, id FROM posting_mark"))
     # Most batches are newer than whatever is posted, and need no further look.

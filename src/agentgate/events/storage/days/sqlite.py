@@ -1,7 +1,7 @@
-"""SqliteSegments: one SQLite file for each UTC day, opened when it is needed and closed when others are needed more.
+"""SqliteSegments: one SQLite file for each UTC day, opened on demand and closed when others are used more recently.
 
-Several processes write the same file. A new file gets its name only when its tables are in it, so nobody meets a
-half-made one; a file that was removed is noticed by its inode before each use.
+Several processes write the same file. A new file gets its name only when its tables exist, so no process opens an
+incomplete one. Before each use, the inode shows whether the file was removed.
 """
 
 import asyncio
@@ -46,7 +46,8 @@ _UNFINISHED = ".making"
 
 
 class SqliteSegments(SegmentDays):
-    """Files in a folder. An event is a narrow row with a pattern; the hours of a day lie in it until it is closed."""
+    """Files in a directory. An event is a narrow row with a pattern. A file holds its day's hours until the day is
+    closed."""
 
     layout = LAYOUT
     hours_in_stats = False
@@ -162,7 +163,8 @@ class SqliteSegments(SegmentDays):
             raise
 
     def _find(self, day: int) -> "_Day | None":
-        """Return the open day, opening it if there is a file; never wait, so that it cannot be closed before use."""
+        """Return the open day; open its file if it exists. Never suspend, so that the day cannot be closed before
+        use."""
         path = self.path(day)
         try:
             inode = path.stat().st_ino

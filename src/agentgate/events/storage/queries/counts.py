@@ -61,7 +61,7 @@ class SqlCounts(CountStore, SightingStore):
         return whole
 
     async def list_days(self, site: int, first_day: int, last_day: int) -> dict[int, Counts]:
-        # Asked first: a day that is closed in between is then counted by its hours, which stay.
+        # Read the open days first. If a day is closed during this call, its hours remain and are counted.
         open_days = await self._days.open(first_day, last_day)
         rows = await self._stats.all(
             f"SELECT day, {_COLUMNS} FROM site_day WHERE site = $1 AND day >= $2 AND day <= $3",  # noqa: S608

@@ -19,12 +19,12 @@ _IN_RUNS = f"run IN ({', '.join(map(str, range(RUNS)))})"
 
 
 class DayPart(NamedTuple):
-    """The part of a range that lies on one day: IDs from `least` up to, not including, `end`."""
+    """The part of a range on one day: IDs from `least` up to, not including, `end`."""
 
     day: int
     least: int
     end: int
-    # All of the day lies in the range, and the day is rolled up: then its roll-ups say the same as its events.
+    # The range contains the whole day, and the day is rolled up, so its roll-ups are equivalent to its events.
     rolled_up: bool
     # Labels and actions have an index here, on PostgreSQL: a closed day has.
     indexed: bool
@@ -41,7 +41,7 @@ class TrafficDays:
 
     @property
     def one_database(self) -> bool:
-        """Whether events lie in the database of the statistics (PostgreSQL) and not in files of their own."""
+        """Whether the database of the statistics stores the events (PostgreSQL), instead of separate files."""
         return self._segments.hours_in_stats
 
     @property
@@ -54,7 +54,7 @@ class TrafficDays:
         return self._segments.session(day)
 
     async def parts(self, span: TimeRange) -> list[DayPart]:
-        """Return the parts of a range, newest first. Days of which nothing is kept are left out."""
+        """Return the parts of a range, newest first, without days that have no stored data."""
         first, last = span.from_ms // DAY_MS, (span.to_ms - 1) // DAY_MS
         closed = await self.closed(first, last)
         present = {day for day in await self._segments.days() if first <= day <= last}

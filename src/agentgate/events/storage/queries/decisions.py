@@ -1,6 +1,6 @@
 """A site's decisions in SQL, newest first: day by day, found by the rarest filter, then checked against the others.
 
-A scan ends after so many rows or so much time and says where it stopped, so that no page takes long.
+A scan ends after a limit of rows or time and returns where it stopped, so that no page takes long.
 """
 
 import time
@@ -33,7 +33,7 @@ SCANNED_ROWS = 20_000
 SCANNED_S = 0.035
 # Events that PostgreSQL looks through in one statement. Only after it is the time looked at.
 WINDOW_ROWS = 8_000
-# So many days are looked at however long it takes: pages without anything on them should be rare.
+# The number of days to scan regardless of time, so that empty pages are rare.
 FEWEST_DAYS = 8
 # Rows looked at in one go: few at first, because most pages are full soon.
 LARGEST_BATCH = 1_000
@@ -105,7 +105,7 @@ class SqlDecisions(DecisionRows, DecisionStore):
         resolved = await resolve(filters, self._words, patterns=self._days.layout.patterns)
         if resolved is None:
             return DecisionScan([], None)
-        # One more than asked for tells whether there is a next page.
+        # Fetch one extra row to detect a next page.
         scan = _Scan(site, resolved, filters.labelled is LabelledFilter.NO, limit + 1)
         parts = [part for part in await self._days.parts(span) if before is None or part.least < before]
         counted = await self._closed_counts(scan, parts)
@@ -148,7 +148,8 @@ class SqlDecisions(DecisionRows, DecisionStore):
         return (await self.decisions(site, [row]))[0] if row else None
 
     async def _split(self, scan: _Scan, part: DayPart) -> list[DayPart]:
-        """Return a part in pieces, in each of which events have postings or have none, if these are asked for."""
+        """Split a part if filters use postings, so that the events of each piece either all have postings or have
+        none."""
         if not self._days.layout.patterns or not any(each.leads for each in scan.filters):
             return [part]
         return await self._days.split(part, scan.site.number)
@@ -200,8 +201,10 @@ class SqlDecisions(DecisionRows, DecisionStore):
         return end
 
     def _finds_rows(self, scan: _Scan, lead: Filter) -> bool:
-        """Tell whether one statement with all filters finds rows: where events are walked through by a filter; on
-        PostgreSQL, unless none of them needs an index, and also through its index over labels or that of visitors.
+        """Return whether one statement with all filters finds rows.
+
+        On SQLite: if no filter leads and at least one is set. On PostgreSQL: if no filter leads and one of them has a
+        dimension, or if the leading filter uses the index of labels or of visitors.
         """
         if self._days.layout.patterns:
             return lead is ALL and bool(scan.filters)

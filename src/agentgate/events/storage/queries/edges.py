@@ -1,7 +1,7 @@
-"""The ends of a range that are not whole hours, and which events tell how much they hold.
+"""The ends of a range that are not whole hours, and the events that determine their counts.
 
-Most ranges end now: nearly all of the last hour lies in them. Then the hour's counters, less the few events that do not
-belong, say the same as thousands of events that do.
+Most ranges end now and contain nearly all of the last hour. For these, subtract the few events outside the range from
+the hour's counters, instead of counting thousands of events inside it.
 """
 
 from typing import NamedTuple

@@ -25,7 +25,7 @@ _LABEL_IN_TEXT = """labels LIKE (SELECT '%' || ({0})::BIGINT::TEXT || '%')
     AND translate(labels, '[]', ',,') LIKE (SELECT '%,' || ({0})::BIGINT::TEXT || ',%')"""
 # The same, for the index that a closed day has on PostgreSQL.
 LABEL_IN_INDEX = LABEL_TERMS + " @> ARRAY[({})::BIGINT::TEXT || ':' || ($1)::BIGINT::TEXT]"
-# Past so many events of a day with a label, walking the site's events finds a page of them sooner than the index.
+# If more events of a day have a label, scanning the site's events fills a page sooner than the index does.
 MOST_IN_INDEX = 4_000
 
 
@@ -50,7 +50,7 @@ class Lead(NamedTuple):
 class Filter(NamedTuple):
     """One filter: its condition on a row, and the indexes that together find all rows that match."""
 
-    # With `{}` where the place of `code` goes; numbers of ours stand in the text, those of dictionaries never.
+    # `{}` marks the place of `code`. The text may contain AgentGate's own codes, but never numbers of dictionaries.
     condition: str
     code: int
     leads: tuple[Lead, ...] = ()
@@ -62,14 +62,15 @@ class Filter(NamedTuple):
         return self.dimension or 0, self.code
 
     def rank(self, count: int) -> int:
-        """Return how many events of a day it may find, where so many are counted, if they are."""
+        """Return the expected number of a day's events that the filter finds; `count` is their number if they are
+        counted."""
         if self.leads[0].table == "event_visitor":
             # Patterns do not have visitors, so no other filter finds all matching events.
             return -1
         return _GUESSES[self.leads[0].column] if self.dimension is None else count
 
     def can_lead(self, count: int, day: "Indexes") -> bool:
-        """Tell whether an index of a day finds the filter's events, given their number."""
+        """Return whether an index of a day finds the filter's events, given their number."""
         if self.leads[0].table != "event":
             return day.posted
         if self.dimension not in _INDEXED_LATER:
@@ -127,7 +128,7 @@ def _enumerated(filters: DecisionFilters, *, patterns: bool) -> Iterable[Filter]
     if filters.labelling:
         both = (Lead("outcome", _CHALLENGE), Lead("would", _CHALLENGE))
         words = (_word(outcome_word(Outcome.CHALLENGE)), _word(would_word(Outcome.CHALLENGE)))
-        # The code is asked of one column and stands in the text for the other.
+        # The code is a parameter for one column and part of the text for the other.
         condition = f"kind = {_REQUEST} AND (outcome = {{}} OR would = {_CHALLENGE})"
         yield Filter(condition, _CHALLENGE, words if patterns else both)
     if filters.would is not None:
@@ -154,9 +155,9 @@ def _word(number: int) -> Lead:
 def choose(
     filters: Sequence[Filter], counts: Mapping[tuple[int, int], int], day: Indexes, *, known: bool
 ) -> Filter | None:
-    """Return the filter that leads on a day, given how often each value occurred; None when there cannot be any.
+    """Return the filter that leads on a day, given how often each value occurred; None if no event can match.
 
-    `known` says that what is not among the counts did not occur.
+    `known` means that values without a count did not occur.
     """
     ranked = []
     for place, each in enumerate(filters):
@@ -168,5 +169,5 @@ def choose(
     return filters[min(ranked)[1]] if ranked else ALL
 
 
-# How many events of a busy site's day a filter finds, where nothing counts it.
+# Assumed number of events that a filter without counts finds on a day of a busy site.
 _GUESSES = {"visitor": 100, "would": 20_000, "outcome": 20_000, "stage": 50_000, WORD: 20_000}

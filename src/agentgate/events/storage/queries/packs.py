@@ -23,12 +23,12 @@ def numbers(text: str | None) -> list[int]:
 
 
 def joined(column: str) -> str:
-    """Return the SQL that makes such a list of a column. NULL is left out."""
+    """Return the SQL that makes such a list of a column, without NULL."""
     return f"string_agg(CAST({column} AS TEXT), ',')"
 
 
 def joined_rows(columns: Sequence[str]) -> str:
-    """Return the SQL that makes one list of all rows. The columns must not be NULL: NULL would be left out."""
+    """Return the SQL that makes one list of all rows. The columns must not be NULL, because the list omits NULL."""
     return f"string_agg(concat_ws(',', {', '.join(columns)}), ',')"
 
 

@@ -28,7 +28,7 @@ _SPREAD = f"""SELECT {", ".join(EVENT_COLUMNS)} FROM event
     WHERE id >= $1 AND id < $2 AND kind = 0 AND id % $3 = 0 ORDER BY id LIMIT $4"""  # noqa: S608 - columns are constants
 # Each page scans the whole day, because events are ordered by site.
 ROWS_PER_READ = 4_000
-# What one thread decodes before other accounts have their turn.
+# Rows that one thread decodes before other accounts get their turn.
 ROWS_AT_ONCE = 500
 NO_SCORES: Mapping[str, float] = {}
 # Marks label lists with words beyond the dictionary's limit; compared by identity.

@@ -1,7 +1,7 @@
-"""One look into a day: the newest events that the leading filter finds, and those of them that match all filters.
+"""One scan of a day: the newest events that the leading filter finds, and which of them match all filters.
 
-One statement for both: numbers that come out only to go in again take a database longer than the look itself. On
-SQLite, patterns are looked at first, up to bounds: where nearly every event has its own pattern, a scan is quicker.
+One statement does both, because reading IDs from a database and passing them back takes longer than the scan itself. On
+SQLite, patterns are searched first, up to limits: if nearly every event has its own pattern, a scan is quicker.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from agentgate.events.storage.queries.packs import joined, numbers
 from agentgate.lib.database import Reader, Row
 
 _COLUMNS = ", ".join(EVENT_COLUMNS)
-# Instead of the columns of an event, but for the ID.
+# Replaces all columns of an event except the ID.
 _NOTHING = ", ".join("NULL" for _ in EVENT_COLUMNS[1:])
 # `looked` comes first in the join: neither database may scan a whole day by another index instead.
 _ROWS = "looked CROSS JOIN event WHERE site = $1 AND id = looked_id AND id >= $2 AND id < $3"
@@ -32,7 +32,7 @@ async def scan_part(
     session: Reader, site: int, part: DayPart, *, filters: Sequence[Filter], lead: Filter, limit: int
 ) -> ScanResult:
     """Scan at most `limit` events of a part of a day."""
-    # A leading filter with several indexes finds more than matches, so its condition is asked too.
+    # A leading filter with several indexes also finds events that do not match, so check its condition too.
     others = [each for each in filters if each is not lead or len(each.leads) != 1]
     codes = (*(each.code for each in lead.leads), *(each.code for each in others))
     values = (site, part.least, part.end, limit, *codes)
@@ -76,7 +76,7 @@ def _newest(table: str, condition: str) -> str:
 # With more patterns of the leading filter, or more events of these patterns, the day's events are scanned instead.
 MOST_PATTERNS = 2_000
 MOST_EVENTS = 4_000
-# Of so few patterns, each is asked for its newest events, however many it has.
+# Up to this number of patterns, read the newest events of each pattern, however many it has.
 FEW = 64
 
 _IDS = f"""SELECT {joined("id")} FROM (
@@ -91,7 +91,7 @@ _NEWEST = """SELECT found FROM (
 async def find_patterns(session: Reader, site: int, filters: Sequence[Filter], lead: Filter) -> list[int] | None:
     """Return the patterns of a site for which all filters hold; None when too many match the leading filter."""
     words = ", ".join(f"${place}" for place in range(3, 3 + len(lead.leads)))
-    # A leading filter with several words finds more than matches, so its condition is asked too.
+    # A leading filter with several words also finds patterns that do not match, so check its condition too.
     others = [each for each in filters if each is not lead or len(each.leads) > 1]
     after = 3 + len(lead.leads)
     conditions = "".join(f" AND {each.condition.format(f'${place}')}" for place, each in enumerate(others, after))

@@ -1,6 +1,7 @@
-"""Counting different visitors over days whose visitors are forgotten: the smallest numbers of each day are kept.
+"""Counting different visitors over days whose visitors were deleted: the smallest numbers of each day are kept.
 
-Visitors' numbers are keyed hashes, so they are spread evenly: how close the smallest lie tells how many there are.
+Visitors' numbers are keyed hashes, so they are evenly distributed: the density of the smallest shows how many there
+are.
 """
 
 import struct
@@ -18,10 +19,10 @@ def estimate_sources(sketches: Iterable[bytes], others: Iterable[Sequence[int]])
     """Return how many different visitors there are in sketches, eight bytes each, and in other unsigned numbers."""
     days: list[Sequence[int]] = [struct.unpack(f">{len(sketch) // 8}Q", sketch) for sketch in sketches]
     days += [sorted(visitors)[:KEPT] for visitors in others]
-    # A full sketch says nothing of visitors above its last number.
+    # A full sketch has no visitors above its last number.
     told = min((day[-1] for day in days if len(day) >= KEPT), default=_NUMBERS)
-    # When nobody comes twice, the smallest of all lie in a part of that. What is found there tells how much more has to
-    # be looked at, so hardly more numbers are put in order than are wanted.
+    # If no visitor comes on two days, the smallest numbers are below `told` divided by the number of days. The count of
+    # numbers within the bound determines how much further to search, so few more numbers are sorted than needed.
     bound = told // max(len(days), 1)
     found = _up_to(bound, days)
     while len(found) < KEPT and bound < told:
@@ -29,7 +30,7 @@ def estimate_sources(sketches: Iterable[bytes], others: Iterable[Sequence[int]])
         found = _up_to(bound, days)
     if len(found) < KEPT:
         return len(found)
-    # The largest of the k smallest of n even spread numbers lies at about k/n of all there are.
+    # Of n evenly distributed numbers, the k-th smallest is at about k/n of the possible range.
     return round((KEPT - 1) * _NUMBERS / sorted(found)[KEPT - 1])
 
 

@@ -47,7 +47,7 @@ _NO_MORE = ", NULL" * (len(_COLUMNS) - 2)
 _OF_DAYS = f"""SELECT {_COUNTED}, {joined("packed")}, {joined("events")}{_NO_MORE} FROM (
     SELECT dimension * {packed_key(1, 0)} + value AS packed, sum(events) AS events FROM dimension_day
     WHERE site = $1 AND day >= $2 AND day <= $3 AND {OF_CLOSED_DAY} GROUP BY 1) AS counted"""  # noqa: S608
-# Packed already. On SQLite, keys and counts become one list, `1,7,2,5` of `{"1":7,"2":5}`, in which a key may stand
+# Already packed. On SQLite, keys and counts become one list, `1,7,2,5` of `{"1":7,"2":5}`, in which a key may occur
 # several times. PostgreSQL writes arrays in braces.
 _OF_JSON_PACKS = f"""SELECT {_COUNTED}, string_agg(
         CASE WHEN counts <> '{{}}' THEN replace(replace(trim(counts, '{{}}'), '"', ''), ':', ',') END, ','),

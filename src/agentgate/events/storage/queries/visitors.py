@@ -1,7 +1,7 @@
 """A site's visitors in SQL, most recently seen first: closed days from their roll-ups, others from the events.
 
-Visitors are ordered by their last event of the range. So a day lists only visitors without events on a later
-one, and pages that follow each other show everybody once.
+Visitors are ordered by their last event in the range. So a day lists only visitors without events on a later one, and
+consecutive pages show each visitor once.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from agentgate.lib.moment import Moment
 
 # How many visitors are read at once.
 BATCH = 256
-# So many visitors are summed by one statement; more are split among the threads that read SQLite.
+# The number of visitors in one statement; more are split among the threads that read SQLite.
 TOGETHER = 64
 # How many events are walked through in one go, from the newest on.
 WALK = 1_000
@@ -68,7 +68,7 @@ _Seen = tuple[int, int]
 
 @dataclass
 class VisitorTotals:
-    """The sums of one visitor."""
+    """The totals of one visitor."""
 
     first: int
     last: int
@@ -92,7 +92,7 @@ class SqlVisitors(VisitorStore):
 
     async def list_visitors(self, site: int, span: TimeRange, *, before: int | None, limit: int) -> VisitorScan:
         parts = await self._days.parts(span)
-        # One more than asked for tells whether there is a next page.
+        # Fetch one extra visitor to detect a next page.
         seen, stopped = await self._list_seen(site, parts, before, limit + 1)
         shown = seen[:limit]
         items = await self._summaries(site, parts, [visitor for _, visitor in shown])
@@ -154,7 +154,7 @@ class SqlVisitors(VisitorStore):
         return found, rows[-1][0] if len(rows) == WALK else part.least
 
     async def _seen_in(self, site: int, parts: list[DayPart], visitors: Sequence[int]) -> set[int]:
-        """Return those of the visitors who have events in the parts."""
+        """Return which of the visitors have events in the parts."""
         found: set[int] = set()
         for part in parts:
             left = [visitor for visitor in visitors if visitor not in found]
@@ -173,7 +173,7 @@ class SqlVisitors(VisitorStore):
         return found
 
     async def _among(self, site: int, days: tuple[int, int], visitors: Sequence[int]) -> set[int]:
-        """Return those of the visitors who were seen on closed days."""
+        """Return which of the visitors were seen on closed days."""
         found: set[int] = set()
         for start in range(0, len(visitors), BATCH):
             of_some, values = self._of(visitors[start : start + BATCH])
@@ -252,7 +252,7 @@ class SqlVisitors(VisitorStore):
 def totals_of(
     totals: dict[int, VisitorTotals], visitor: int, first: int, last: int, sums: Sequence[int]
 ) -> VisitorTotals:
-    """Add a visitor's first and last ID and the sums of VISITOR_SUMS to its totals; return these."""
+    """Add a visitor's first and last ID and the values of VISITOR_SUMS to its totals; return the totals."""
     each = totals.get(visitor)
     if each is None:
         each = totals[visitor] = VisitorTotals(first, last, [0] * len(sums))
@@ -279,7 +279,7 @@ async def name_totals(
 def _summary_of(
     visitor: int, seen: tuple[int, int], sums: Sequence[int], actions: list[str], agents: list[str]
 ) -> VisitorSummary:
-    """Return a visitor, given its first and last ID, and the sums of VISITOR_SUMS."""
+    """Return a visitor, given its first and last ID and the values of VISITOR_SUMS."""
     requests, *outcomes, monitored, challenges, challenges_passed = sums
     return VisitorSummary(
         id=write_visitor(unsigned(visitor)),
