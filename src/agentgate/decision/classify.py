@@ -79,7 +79,7 @@ def _classify(named: LoggedClient, intel: Intel, models: ModelView, rules: Compi
     headers = (("user-agent", named.user_agent),) if named.user_agent else ()
     facts = RequestFacts(now_ms=0, method="GET", target="/", address=named.address, headers=headers)
     seen = observe(facts, intel)
-    # Labels of headers are left out, as a log has none.
+    # Omit the `http.*` labels: a log does not contain the headers.
     observation = replace(seen, labels=tuple(label for label in seen.labels if not label.startswith("http.")))
     scores = models.score(observation, content=None)
     verdict = rules.evaluate(with_bands(observation.labels, scores.values), scores.values, route="*", action=None)

@@ -1,6 +1,6 @@
 """Correlation: the IDs under which a request is known elsewhere, in the proxy's log and in a trace.
 
-Proxies and visitors choose them. No decision depends on them, and values without the form of an ID are left out.
+Proxies and visitors choose them. No decision depends on them, and values without the form of an ID are omitted.
 """
 
 import string

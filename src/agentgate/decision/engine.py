@@ -1,7 +1,7 @@
 """decide(): from the facts of a request to its outcome. Pure and synchronous: no I/O, no clock but the stopwatch.
 
-The steps: signals give labels, models give scores, scores give bands (labels too), rules give a verdict, the site's
-mode says what applies. Callers do all I/O (tokens, signatures, quotas) before or after.
+The steps: signals give labels, models give scores, scores give bands (labels too), rules give a verdict, and the site's
+mode determines what applies. Callers do all I/O (tokens, signatures, quotas) before or after.
 """
 
 import functools
@@ -101,7 +101,7 @@ def _traits_of_call(facts: RequestFacts, matcher: RequestMatcher) -> Traits:
 
 
 def with_bands(labels: tuple[str, ...], scores: Mapping[str, float]) -> tuple[str, ...]:
-    """Return the labels with those of the score bands, sorted again."""
+    """Return the labels together with the score bands' labels, sorted again."""
     bands = band_labels(scores)
     return _merged(labels, bands) if bands else labels
 

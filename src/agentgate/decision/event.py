@@ -13,7 +13,7 @@ from agentgate.sites.directory import SiteView
 
 
 class Answered(Struct, frozen=True, kw_only=True, gc=False):
-    """The caller's part of an event: decision ID, site, visitor, answer."""
+    """The caller's part of an event: decision ID, site, visitor, response."""
 
     id: int
     visitor: int | None

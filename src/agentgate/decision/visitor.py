@@ -34,7 +34,7 @@ class Visitors:
             self._key, self._macs = key, {}
 
     def _prepare(self, site_key: str) -> PreparedMac:
-        # Tags are those of `Keyring.mac("visitor", b"site", site, source)`.
+        # Tags are equal to the tags of `Keyring.mac("visitor", b"site", site, source)`.
         parts = (b"visitor", b"site", site_key.encode())
         prefix = b"".join(len(part).to_bytes(4) + part for part in parts)
         mac = self._macs[site_key] = PreparedMac(self._key, prefix=prefix)

@@ -1,4 +1,4 @@
-"""RateBoard: rates over all workers of a machine, in memory that they share. Nobody is told anything, nothing fails."""
+"""RateBoard: rates over all workers of a machine, in shared memory. Nothing is sent, and nothing can fail."""
 
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -7,7 +7,7 @@ from typing import NamedTuple
 from agentgate.decision.rates.count_board import NOWHERE, PART_BYTES, BoardPlace, CountBoard
 from agentgate.decision.rates.sharing import RateSharing, SharedCount
 
-# What a worker has seen less often is not worth an entry: with this many workers it still stays below every mark.
+# Lowest count that is worth an entry. A smaller count, times the workers, is still below every mark.
 SHARED_FROM = 4
 # So few requests of one worker, times the workers, are far from every mark.
 FEW = 32
@@ -33,7 +33,8 @@ class RateBoard(RateSharing):
         # Less than was known, if an entry was overwritten.
         count.others = max(count.others, total - own)
         count.before = max(count.before, before)
-        # Models look at rates of all heights: far from the marks, too, others' are read after a part more of its own.
+        # Models use low rates too. Even far below the marks, read the others' counts each time the own count has grown
+        # by half.
         if own * self.workers < FEW and (own + count.others + count.before) * 2 < marks[0]:
             count.ask_at = own + (own >> 1 or 1)
         else:
@@ -57,7 +58,7 @@ class RateBoard(RateSharing):
 
 
 class SharedBoards(NamedTuple):
-    """What the workers of a machine know of each other's visitors."""
+    """The counts of visitors that the workers of a machine share."""
 
     rates: RateBoard
     # Allowed pages, by visitor.

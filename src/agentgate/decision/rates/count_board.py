@@ -1,7 +1,7 @@
 """CountBoard: counts by visitor or network, in memory that all workers of a machine share.
 
-The requests of a visitor come to any worker. Each worker writes a part of the memory of its own and reads all of them,
-so nobody waits for anybody and nothing is sent. A worker that is replaced goes on with the part of its predecessor.
+Any worker may receive a visitor's requests. Each worker writes only its own part of the memory and reads all parts, so
+no worker waits for another and nothing is sent. A replacement worker continues with the part of its predecessor.
 """
 
 from typing import NamedTuple
@@ -19,7 +19,7 @@ _PRIME = 2**61 - 1
 
 
 class BoardPlace(NamedTuple):
-    """Where a key and a slot are counted: the first entry of their set within a part, and the bits that name them."""
+    """The place of a key and a slot: the first entry of their set within a part, and the bits that identify them."""
 
     first: int
     stamp: int
@@ -30,7 +30,7 @@ NOWHERE = BoardPlace(0, 0, 0)
 
 
 class CountBoard:
-    """Counts by key and slot, the number of a stretch of time. Keys are hashes that nobody outside can choose."""
+    """Counts by key and slot, the number of a time interval. Keys are hashes that outsiders cannot choose."""
 
     def __init__(self, memory: memoryview, *, own: int) -> None:
         self._entries = memory.cast("Q")

@@ -1,7 +1,7 @@
-"""RateExchange: rates over the workers of several machines, told to Redis.
+"""RateExchange: rates over the workers of several machines, exchanged through Redis.
 
-Two ways: `tell`, in the background for all counts that have grown, and `ask`, soon for a count that may have reached a
-mark. Nobody waits for the answer.
+Counts are sent in two ways: `tell`, in the background, for all counts that have grown, and `ask`, soon, for a count
+that may have reached a mark. No request waits for the response.
 """
 
 import asyncio
@@ -43,12 +43,12 @@ class RateExchange(RateSharing):
         """Do nothing: the next `tell` completes the minute."""
 
     async def tell(self, minute: int, counts: Sequence[SharedCount]) -> None:
-        """Tell what was counted since the last time and learn the others'; raise StoreUnavailable when that failed."""
+        """Send what was counted since the last time and read the others' counts. Raise StoreUnavailable on failure."""
         # One at a time: two that overtake each other would tell the same requests twice.
         async with self._telling:
             sent = [count.own for count in counts]
             amounts = [count.own - count.told for count in counts]
-            # Told from here on: what is told before the answer is the rest only.
+            # Mark these as told now, so that only the rest is sent before the response arrives.
             for count in counts:
                 count.told = count.own
             try:
@@ -57,7 +57,7 @@ class RateExchange(RateSharing):
                     ttl_ms=SHARED_TTL_MS,
                 )
             except BaseException:
-                # Told again the next time; until then this worker's own counts stand.
+                # The next call sends them again. Until then this worker relies on its own counts.
                 for count, amount in zip(counts, amounts, strict=True):
                     count.told -= amount
                 raise
@@ -65,7 +65,8 @@ class RateExchange(RateSharing):
                 take(count, own, amount, total)
 
     def _tell_soon(self, minute: int, count: SharedCount) -> None:
-        """Tell without waiting, where waiting would take long; all that is asked meanwhile goes together."""
+        """Tell in a background task, because waiting could take long. Counts that are due at the same time are sent
+        together."""
         self._urgent[count.key] = (minute, count)
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._tell_urgent())
@@ -77,15 +78,15 @@ class RateExchange(RateSharing):
                 try:
                     await self.tell(minute, [count for its, count in urgent.values() if its == minute])
                 except StoreUnavailable:
-                    # They are told in the background when it is back.
+                    # The background sync sends them when the store is available again.
                     return
 
 
 def take(count: SharedCount, own: int, amount: int, total: int) -> None:
-    """Take over an answer: `total` of all workers, after `amount` more had made this worker's own `own`."""
+    """Merge a response: `total` of all workers, after `amount` new requests raised this worker's count to `own`."""
     if total < count.total:
-        # The store began at nothing, and has no more of this worker's than was sent now. The rest is told again, by
-        # every worker; until then what is known of the others stays.
+        # The store started empty and contains only the `amount` that this worker just sent. Every worker sends the rest
+        # again. Until then, keep what is known of the others.
         count.told -= own - amount
         own = amount
     count.others = max(count.others, total - own)

@@ -28,7 +28,7 @@ class PartBudget(Struct, gc=False):
     page_ms: int = 0
     # Of several workers: how many pages of all of them are in it.
     pages: int = 0
-    # Where those of this worker are counted.
+    # The entry in which this worker counts its pages.
     place: BoardPlace = NOWHERE
 
     def earn(self, now_ms: int) -> None:

@@ -17,7 +17,7 @@ from agentgate.lib.clock import MINUTE_MS
 # A visitor's key is a number, a network's is text.
 Key = int | str
 
-# How many requests all other workers together may have counted and not told, in hundredths of the highest mark.
+# Limit on the requests that all other workers together have counted but not yet sent, in percent of the highest mark.
 MOST_UNTOLD_PERCENT = 3
 
 
@@ -29,11 +29,11 @@ class SharedCount(Struct, gc=False):
     others: int = 0
     # In the minute before, by all workers.
     before: int = 0
-    # From which count of its own on this worker has to `ask` before it relies on the sum.
+    # From this own count on, the worker must call `ask` before it relies on the sum.
     ask_at: int = maxsize
-    # How many of its own the others can know of.
+    # The part of `own` that the other workers can know.
     told: int = 0
-    # Of `RateExchange`: the newest answer.
+    # Of `RateExchange`: the newest total from Redis.
     total: int = 0
     # Of `RateBoard`: where the others find it.
     place: BoardPlace = NOWHERE
@@ -47,7 +47,8 @@ class RateSharing(ABC):
     """What others count too. `marks` are the counts at which a decision may change, in rising order."""
 
     def __init__(self, *, workers: int) -> None:
-        # Somebody else counts too, or there would be nothing to share; how many machines share a Redis is not known.
+        # At least one other worker counts too, or there would be nothing to share. How many machines share a Redis is
+        # unknown.
         self.workers = max(2, workers)
 
     def first_ask(self, marks: Sequence[int], before: int) -> int:
@@ -56,17 +57,17 @@ class RateSharing(ABC):
 
     @abstractmethod
     def ask(self, minute: int, count: SharedCount, *, rest_ms: int, marks: Sequence[int]) -> None:
-        """Learn what the others counted, if they can have made the sum reach a mark, and say when to ask again."""
+        """Read the others' counts if these may have raised the sum to a mark, and set when to ask again."""
 
     @abstractmethod
     def finish(self, minute: int, count: SharedCount) -> None:
         """Tell the others what is left of a minute that has ended."""
 
     def _step(self, at: int, marks: Sequence[int]) -> int:
-        """Return how many this worker may count on its own after the sum `at`.
+        """Return how many requests this worker may count on its own after the sum `at`.
 
-        If each worker counts no more than its part of what is left to the next mark, they do not pass it together. And
-        what some have not told yet, while one goes on alone, stays within the bound.
+        If each worker counts no more than its share of what is left to the next mark, they do not pass the mark
+        together. If only one worker continues to count, what the others have not yet sent is within the bound.
         """
         most = marks[-1] * MOST_UNTOLD_PERCENT // 100 // (self.workers - 1)
         place = bisect_right(marks, at)

@@ -1,7 +1,7 @@
 """RateWindows: how much a visitor and its network did within the last minute, over all workers: pages, forms, calls.
 
-Parts of pages come out of a budget (`part_budget.py`); files are counted apart and change no other count. Counting is
-local; `RateSharing` returns the counts of the other workers.
+Subresources are paid from a budget (`part_budget.py`); files are counted separately and change no other count. Counting
+is local; `RateSharing` returns the counts of the other workers.
 """
 
 from msgspec import Struct
@@ -25,7 +25,7 @@ from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
 
 # Both windows together.
 MOST_KEYS = 200_000
-# What a worker has seen less often is not worth a call: with this many workers it still stays below every mark.
+# Lowest count that is worth a call. A smaller count, times the workers, is still below every mark.
 SHARED_FROM = 3
 # Bounds of one sync: keys in all, those with most to tell first, and at once.
 MOST_SHARED = 2_000
@@ -47,7 +47,7 @@ BROWSERS_OF_A_LIMIT, MOST_BROWSERS = 50, 400
 CROWD_FROM = 60
 # Loose requests a minute for targets that the address has loaded within the last minute. They open no new page.
 REPEATS_PER_MINUTE = 600
-# Such targets of all addresses in the young generation; as many again are kept of the one before.
+# Limit on such targets of all addresses in the young generation. The previous generation holds as many.
 REPEATABLE = 100_000
 # Parts without a file extension a minute of a visitor without an open page: pictures that another site shows.
 FREE_PARTS_PER_MINUTE = 12
@@ -55,7 +55,7 @@ FREE_PARTS_PER_MINUTE = 12
 NAME_PER_MINUTE = 20
 # A page is known to the other workers for so long at least, and twice that at most.
 PAGES_SLOT_MS = 10 * MINUTE_MS
-# Budgets of the young generation; as many again are kept of the one before.
+# Limit on the budgets of the young generation. The previous generation holds as many.
 BUDGETS = 50_000
 
 # The counts at which a label or the gateway's limit begins.
@@ -108,7 +108,7 @@ class _Window(SharedCount, gc=False):
             self.crowd = max(self.crowd, self.browsers)
 
 
-# Of somebody who was not counted yet. Nothing counts in it.
+# The window of a visitor that has not been counted yet. Nothing is counted in it.
 NO_WINDOW = _Window()
 
 
@@ -120,7 +120,7 @@ class Counted(Struct, eq=False, gc=False):
 
     site: int
     number: int
-    # The address whose network it counts towards.
+    # The address whose network includes this visitor's requests in its count.
     network_address: str
     window: _Window
     # The number of the minute that the windows belong to, not the minute itself: idle visitors would keep it alive.
@@ -135,11 +135,12 @@ class Counted(Struct, eq=False, gc=False):
     clearance_id: str = ""
     user_agent: int = 0
 
-    # Made when they are needed, seldom: two hundred thousand visitors have much of a worker's memory.
+    # The keys are computed on demand. They are rarely needed, and the keys of 200,000 visitors would use much of a
+    # worker's memory.
 
     @property
     def key(self) -> int:
-        """What it is counted by."""
+        """The key under which the visitor is counted."""
         return self.site << 64 | self.number & _NUMBER
 
     @property
@@ -363,7 +364,7 @@ class RateWindows:
     def _rates(self, counted: Counted, now_ms: int) -> tuple[int, int]:
         rest_ms = MINUTE_MS - now_ms % MINUTE_MS
         rate = counted.window.rate(rest_ms)
-        # Who counts towards no network is its own: with another rate, its requests would be decided anew.
+        # Without a network, use the visitor's own rate. A different rate would require a new decision on its requests.
         return rate, rate if counted.network is None else counted.network.rate(rest_ms)
 
     def read(self, site: int, visitor: int, address: str, now_ms: int) -> Rates:
@@ -435,7 +436,7 @@ class RateWindows:
         return max(1, self._count_before(key) * rest_ms // MINUTE_MS)
 
     def _turn(self, minute: int) -> None:
-        """Start a window; the one before the last is forgotten, as is the last when it ended over a minute ago."""
+        """Start a window. Drop the window before the last, and also the last one if it ended over a minute ago."""
         self._before = {} if minute > self._minute + 1 else self._present
         self._late_syncs = LATE_SYNCS if minute > self._minute else 0
         self._minute_before = self._minute

@@ -37,7 +37,7 @@ _TRAINED_ON = (DecisionLabelValue.HUMAN, DecisionLabelValue.BOT, DecisionLabelVa
 async def compare(
     store: Store[ScoringStores], samples: ScoreSamples, sites: SiteDirectory, kind: ModelKind, now: Moment
 ) -> CompareReport:
-    """Return the report; raise Refused if there is nothing to compare."""
+    """Return the report; raise `Refused` if there is nothing to compare."""
     active = await find_model(store.read, kind, ModelRole.ACTIVE)
     candidate = await find_model(store.read, kind, ModelRole.CANDIDATE)
     if candidate is None:

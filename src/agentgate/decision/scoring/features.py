@@ -1,7 +1,7 @@
-"""Features: the input of models. Signal labels count 1 when present; figures have their values.
+"""Features: the input of models. Signal labels count 1 when present; numeric features have their values.
 
-A feature that is absent counts 0, so figures of 0 are left out too. Never content, never an address. Score bands are
-labels that say how sure a model is, so that rules can match them like any other label.
+An absent feature counts 0, so numeric features of 0 are omitted too. Features never contain content or an address.
+Score bands are labels that show how sure a model is, so that rules can match them like any other label.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ POSSIBLE = 0.5
 
 
 def band_labels(scores: Mapping[str, float]) -> tuple[str, ...]:
-    """Return `model.<kind>.possible` for each score from 0.5 on, and `model.<kind>.likely` beside it from 0.8 on."""
+    """Return `model.<kind>.possible` for each score from 0.5 on, and also `model.<kind>.likely` from 0.8 on."""
     if not scores or max(scores.values()) < POSSIBLE:
         # Most requests.
         return ()

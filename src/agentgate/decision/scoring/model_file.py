@@ -85,14 +85,14 @@ class ModelFile(Input, frozen=True, kw_only=True):
 
 
 def read_model(text: str | bytes) -> ModelFile:
-    """Read and check a stored or shipped file; raise Refused or msgspec's DecodeError for one that cannot be used."""
+    """Read and check a stored or shipped file; raise `Refused` or msgspec's DecodeError if it cannot be used."""
     model: ModelFile = json_decoder(ModelFile).decode(text)
     check_model(model)
     return model
 
 
 def check_model(model: ModelFile) -> None:
-    """Refuse a model that could not score every request with a finite number in bounded time."""
+    """Reject a model that could not score every request with a finite number in bounded time."""
     _check_features(model.features)
     _check_numbers("bias", [model.bias])
     if model.type == ModelType.LOGISTIC:

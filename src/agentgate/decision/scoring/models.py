@@ -96,7 +96,7 @@ class ModelDirectory:
         return self._view
 
     async def refresh(self, store: Store[ScoringStores]) -> None:
-        """Load the stored models. An unusable file leaves the present models in force."""
+        """Load the stored models. An unusable file does not replace the present models."""
         files = _files(await store.read.models.list_models())
         if files == self._files:
             return

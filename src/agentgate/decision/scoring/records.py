@@ -15,7 +15,7 @@ from agentgate.lib.limits import FEATURE_CAPTURE_LEAST_DAYS
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import Input, Record
 
-# Ten years: longer than anybody keeps training data, and short enough for every column.
+# Ten years: longer than anyone keeps training data, and short enough for every column.
 FEATURE_CAPTURE_MOST_DAYS = 3650
 
 

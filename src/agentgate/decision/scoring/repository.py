@@ -28,7 +28,7 @@ class ModelStore(LockingRepository):
         return await _MODELS.find(self._session, "kind = $1 AND role = $2", kind.value, role.value)
 
     async def save_model(self, model: StoredModel) -> None:
-        """Save a model in its role, in place of the present one."""
+        """Save a model in its role. It replaces the present one."""
         await _MODELS.save(self._session, model, "kind", "role")
 
     async def delete_model(self, kind: ModelKind, role: ModelRole) -> None:

@@ -23,7 +23,7 @@ _CERTAIN = 40.0
 # Cached results; a full cache is cleared, which is simpler than an eviction order and as good here.
 MOST_CACHED = 20_000
 
-# Ranks of figures among thresholds, and figures as they are.
+# Ranks of numeric features among thresholds, and exact values of the other numeric features.
 Reading = tuple[tuple[int, ...], tuple[float, ...]]
 
 _look_up: Callable[[dict[int, int], int], int] = getitem
@@ -43,7 +43,8 @@ class Scorer(Protocol):
 
     @property
     def figures(self) -> Mapping[str, Sequence[float] | None]:
-        """The figures that it reads, with the thresholds they are compared with; None where each value counts."""
+        """The numeric features that it reads, with the thresholds they are compared with; None if each value
+        matters."""
         ...
 
     def score(self, labels: Sequence[str], numbers: Mapping[str, float]) -> float:
@@ -71,7 +72,7 @@ class Calibration:
 
 
 class LogisticScorer:
-    """A weighted sum of the features that are there."""
+    """A weighted sum of the features that are present."""
 
     def __init__(self, model: ModelFile) -> None:
         weights = [] if isinstance(model.weights, UnsetType) else model.weights
@@ -125,7 +126,7 @@ class TextScorer(LogisticScorer):
 
 
 class TreeScorer:
-    """Trees as one function, with its results cached: most requests look like one that was there before."""
+    """Trees as one function, with its results cached: most requests look like an earlier one."""
 
     def __init__(self, model: ModelFile) -> None:
         trees = [] if isinstance(model.trees, UnsetType) else model.trees
@@ -190,7 +191,7 @@ class ModelView:
     def __init__(self, active: Mapping[ModelKind, ModelFile], candidates: Mapping[ModelKind, ModelFile]) -> None:
         self._active = _Group(active)
         self._candidates = _Group(candidates)
-        # Ranks of figures among the thresholds of these models.
+        # Ranks of numeric features among the thresholds of these models.
         self.reading = FigureReading(
             [scorer for group in (self._active, self._candidates) for _, scorer in group.given(content=False).scorers]
         )
@@ -211,7 +212,7 @@ class ModelView:
 
 
 class _Ranks(dict[int, int]):
-    """The ranks of figures among thresholds. A rank that was searched for is cached."""
+    """Ranks of values among thresholds. A computed rank is cached."""
 
     def __init__(self, thresholds: Sequence[float] | None) -> None:
         self._thresholds = thresholds
@@ -226,10 +227,10 @@ class _Ranks(dict[int, int]):
 
 
 class FigureReading:
-    """The figures of a request without content, as far as some models can tell them apart.
+    """The numeric features of a request without content, as precisely as some model distinguishes them.
 
-    Two requests whose labels and readings are the same have the same scores. It is asked for each request, so it is
-    made for the figures that models do look at, and works without loops of its own.
+    Two requests with the same labels and readings have the same scores. Each request is read, so the reading covers
+    only the features that models use, and runs without its own loops.
     """
 
     def __init__(self, scorers: Iterable[Scorer]) -> None:
@@ -238,8 +239,8 @@ class FigureReading:
             for name, thresholds in scorer.figures.items():
                 if name not in OF_CONTENT:
                     found.setdefault(name, []).append(thresholds)
-        # Figures count something. A whole number is above a threshold when it is above the whole number below that, and
-        # whole numbers are compared in a third of the time.
+        # Numeric features are counts. A whole number is above a threshold if it is above the threshold rounded down,
+        # and comparing whole numbers is three times as fast.
         merged = {
             name: sorted({floor(each) for each in chain(*filter(None, every))})
             for name, every in found.items()
@@ -256,7 +257,8 @@ class FigureReading:
         return _Ranks(None if name in self._exactly else self._by_name.get(name, ()))
 
     def read(self, numbers: Mapping[str, float]) -> Reading:
-        """Return the ranks of figures that are compared with thresholds, and the others as they are."""
+        """Return the ranks of numeric features that are compared with thresholds, and the exact values of the
+        others."""
         return tuple(map(_look_up, self._tables, self._ranked(numbers))), self._exact(numbers)
 
 

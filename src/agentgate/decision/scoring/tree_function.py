@@ -1,7 +1,8 @@
 """Trees turned into one Python function. It is put together from syntax nodes: of the file only numbers get into it.
 
-The function takes, in this order, one truth value per label ("it is there") and one rank per figure, and returns the
-sum of the leaves. A figure's rank is how many of its thresholds lie below it, so a threshold becomes a small integer.
+The function takes, in this order, one truth value per label ("it is present") and one rank per numeric feature, and
+returns the sum of the leaves. A rank is the number of the feature's thresholds below its value, so a threshold becomes
+a small integer.
 """
 
 import ast
@@ -18,7 +19,7 @@ TreeNode = tuple[Tree, int]
 
 @dataclass(frozen=True, kw_only=True)
 class Inputs:
-    """Parameters of the function: positions of labels, and of figures with their thresholds, ascending."""
+    """Parameters of the function: positions of labels, and of numeric features with their thresholds, ascending."""
 
     labels: tuple[int, ...]
     figures: tuple[tuple[int, tuple[float, ...]], ...]
@@ -98,7 +99,7 @@ class _Writer:
         left, right = self.expression(lefts), self.expression(rights)
         if feature not in self._figures:
             return ast.IfExp(_load(self._labels[feature]), right, left)
-        # At most the threshold: so many thresholds or fewer lie below the value.
+        # The value is at most the threshold if this many thresholds or fewer are below the value.
         is_left = ast.Compare(_load(self._figures[feature][0]), [ast.LtE()], [ast.Constant(rank)])
         return ast.IfExp(is_left, left, right)
 

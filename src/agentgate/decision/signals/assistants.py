@@ -1,7 +1,7 @@
-"""Assistants: drivers that show themselves, in a browser with a window, and what the site does with them.
+"""Assistants: drivers that identify themselves, in a browser with a window, and what the site does with them.
 
-The label lifts a block for these signs of a driver, and nothing else: headless browsers, other evidence, rates and
-clusters decide as without it. It is no proof of a person. Anyone can start a window and set the flag.
+The label only lifts a block for these signs of a driver. Headless browsers, other evidence, rates and clusters decide
+as they do without it. It does not prove that a person is present: anyone can start a window and set the flag.
 """
 
 from collections.abc import Collection

@@ -47,7 +47,7 @@ class EvidencePart(Struct, frozen=True, gc=False):
         value = self.values.get(name)
         if isinstance(value, bool) or not isinstance(value, int | float):
             return None
-        # A number past this is no measurement; it may also be infinite, or not a number at all.
+        # A number beyond this bound cannot be a measurement; it may also be infinite, or not a number at all.
         return float(value) if -1e12 < value < 1e12 else None
 
     def texts(self, name: str) -> tuple[str, ...] | None:

@@ -14,7 +14,7 @@ class AgentFacts(Struct, frozen=True, kw_only=True, gc=False):
     """Verification status of a signed or claimed agent, known before the decision."""
 
     verdict: AgentVerdict
-    # Who it is by its verified key; None unless verified.
+    # The agent's identity by its verified key; None unless verified.
     agent: str | None = None
     # Its stated purpose, such as `search` or `training`; of a fixed list.
     purposes: tuple[str, ...] = ()
@@ -23,7 +23,7 @@ class AgentFacts(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class PartState(IntEnum):
-    """How a request was counted. From `PAID` on it is a part of a page."""
+    """How a request was counted. From `PAID` on it is a subresource."""
 
     # As a page, form or call.
     COUNTED = 0
@@ -63,13 +63,13 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
     agent: AgentFacts | None = None
     # State of token and clearance: `receipt.*` labels without their first part, such as `valid` or `clearance`.
     receipt: tuple[str, ...] = ()
-    # What the browser SDK sent, decoded; None when no browser check took part.
+    # Evidence from the browser SDK, decoded; None when no browser check took part.
     evidence: "Mapping[str, Any] | None" = None
     # Text that an agent submits. Signals read it; it is never stored.
     content: str | None = None
     # The site-scoped pseudonym of the address, by which lists name visitors.
     visitor: int | None = None
-    # The origin was asked for without TLS.
+    # The client requested the origin without TLS.
     is_plain: bool = False
     # The proxy routes by a host that the site does not have.
     is_foreign_host: bool = False
@@ -80,14 +80,14 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
     # What AI operators and agents may use the site for; None where it has not decided.
     ai_use: Mapping[AiPurpose, AiUseChoice] | None = None
     assistants: Assistants = Assistants.BLOCK
-    # What the site's robots.txt disallows on the target; None if the site publishes none.
+    # The verdict of the site's robots.txt on the target; None if the site publishes none.
     robots: RobotsVerdict | None = None
     # The TLS handshake's JA4 fingerprint as the proxy saw it.
     ja4: str | None = None
 
 
 class Observation(Struct, frozen=True, gc=False):
-    """What the signals made of the facts: labels, sorted, and the figures that models use beside them."""
+    """The result of all signals: sorted labels, and the numeric features that models use in addition to them."""
 
     labels: tuple[str, ...]
     numbers: Mapping[str, float]

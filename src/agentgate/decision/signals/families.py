@@ -1,7 +1,7 @@
-"""Families of evidence: which labels speak of the same thing, and how many different things have to speak.
+"""Families of evidence: which labels have the same meaning, and how many different families a verdict needs.
 
 One family alone never counts, except letters without keys: an extension, a privacy browser, a remote desktop, voice
-control, an open debugger each explain one. What is in no family here is never a reason at all: drawing by software, no
+control, an open debugger each explain one. A label in no family here is never a reason at all: drawing by software, no
 WebGL, languages, time zones, a keyboard alone, an address in a data center, an embedded browser without plug-ins, one
 short and steady move, and input off the display server's clock, as Chromium has it on Wayland.
 """
@@ -17,8 +17,8 @@ OF_PROGRAMS = frozenset(("driver", "window", "synthetic", "device", "path", "let
 STRONG = frozenset(("letters",))
 # Labels of `manner` with the same cause as those letters.
 SAME_TEXT = frozenset(("input.text_without_keys", "input.untouched_text"))
-# These ask by themselves and count towards no refusal: no evidence of an engine, nor any against one; a form that was
-# filled in and sent without any input.
+# These labels lead to a challenge on their own and are not evidence for a block: probes without evidence for or against
+# an engine, and a form that was filled in and sent without any input.
 ASKING = frozenset(("probes.unproven", "input.untouched_form"))
 ENOUGH_TO_ASK = 2
 ENOUGH_TO_REFUSE = 3

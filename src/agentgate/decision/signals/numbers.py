@@ -1,4 +1,4 @@
-"""NUMBERS: the figures beside the labels that a model may use, each with its meaning."""
+"""NUMBERS: the numeric features that a model may use in addition to labels, each with its meaning."""
 
 from agentgate.decision.signals.detectors.content import count_links
 from agentgate.decision.signals.facts import RequestFacts
@@ -14,12 +14,12 @@ NUMBERS: dict[str, str] = {
     "content_length": "Length of submitted content",
     "content_links": "Number of links in submitted content",
 }
-# Figures of content, 0 without any.
+# Numeric features of content; 0 without content.
 OF_CONTENT = frozenset(("content_length", "content_links"))
 
 
 def measure(facts: RequestFacts, **of_headers: float) -> dict[str, float]:
-    """Return every figure, those of the headers as given; one that has nothing to count is 0."""
+    """Return every numeric feature. The caller passes those from headers; a feature with nothing to count is 0."""
     content = facts.content
     return {
         **of_headers,

@@ -1,6 +1,6 @@
 """observe: run every signal over the facts of one request. Pure and synchronous.
 
-In two steps, because most requests have the headers of an earlier one: what method and headers say, then all the rest.
+It runs in two steps, because most requests have the headers of an earlier one: first method and headers, then the rest.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,7 +20,7 @@ from agentgate.decision.threat_data.views import UserAgentView
 
 
 class ObservedHeaders(Struct, frozen=True, gc=False):
-    """Labels and figures of method and headers alone."""
+    """Labels and numeric features of method and headers alone."""
 
     labels: tuple[str, ...]
     user_agent: UserAgentView
@@ -30,7 +30,7 @@ class ObservedHeaders(Struct, frozen=True, gc=False):
 
 
 def observe(facts: RequestFacts, intel: Intel) -> Observation:
-    """Return the labels, sorted and each once, and the figures."""
+    """Return the labels, sorted and each once, and the numeric features."""
     headers = dict(facts.headers)
     cookies, languages = headers.get("cookie"), headers.get("accept-language")
     view = view_user_agent(headers.get("user-agent"), intel)

@@ -1,8 +1,8 @@
-"""The class of a request by its method and headers: a page, a part of a page, a call of a script, or another.
+"""The class of a request by its method and headers: a page, a subresource, a call of a script, or another.
 
-Only what a person does counts against a rate: pages, forms, calls. Parts of a page do not (`part_budget.py`), so each
-doubt is decided against the claim to be one: no browser accepts HTML where it loads a picture, and none loads a part
-of a page that nobody opened (`Sec-Fetch-Site: none`).
+Rates count only what a person does: pages, forms, calls. They do not count subresources (`part_budget.py`), so in doubt
+a request is not a subresource: no browser accepts HTML where it loads a picture, and no browser loads a subresource of
+a page that no user opened (`Sec-Fetch-Site: none`).
 """
 
 import re
@@ -50,7 +50,8 @@ def class_of(method: str, headers: Mapping[str, str], *, is_browser: bool) -> Re
     says_page = headers.get("sec-fetch-mode") == "navigate" or headers.get("sec-fetch-site") == "none"
     if says_page or destination in _PAGES or any(each in accept for each in HTML):
         return RequestClass.PAGE
-    # Behind a service worker that only passes on, everything is for a script; `Accept` still says what for.
+    # If a service worker only passes requests on, the destination is always a script; `Accept` still shows the real
+    # type.
     is_part = destination in PARTS or accept.startswith(SUBRESOURCES)
     return RequestClass.PART if is_part else RequestClass.FETCH
 

@@ -1,6 +1,7 @@
 """Intel: the threat data that signals look things up in. A value; a newer set replaces it whole (IntelDirectory).
 
-The bundled part lies in `data/`; what `agentgate intel update` imported is read by `intel_file.py` and added to it.
+The bundled part is stored in `data/`. `intel_file.py` reads the data that `agentgate intel update` imported, which is
+added to the bundled part.
 """
 
 import functools
@@ -202,7 +203,7 @@ Stamp = tuple[int, int] | None
 
 
 class IntelDirectory:
-    """Holds the present data. An unreadable set leaves the present one in force."""
+    """Holds the present data. An unreadable set does not replace it."""
 
     def __init__(
         self, folder: Path | None, *, expected: bool = False, crawler_statuses: CrawlerStatuses | None = None
@@ -218,7 +219,7 @@ class IntelDirectory:
 
     @property
     def current(self) -> Intel:
-        """The data in force; ask anew for each request."""
+        """The active data. Read this property again for each request."""
         return self._current
 
     def agent_hosts(self) -> frozenset[str]:
@@ -241,13 +242,14 @@ class IntelDirectory:
         return self._current.agent_purposes
 
     def refresh(self) -> bool:
-        """Take over the folder's set if it has changed, and say whether. It may take a second: call it in a thread."""
+        """Load the folder's set if it has changed; return whether new data is active. Call it in a thread: it may
+        take 1 s."""
         stamp = self._read_stamp()
         if stamp == self._stamp:
             return False
         self._stamp = stamp
         if stamp is None:
-            # The file was removed; its data stays in force.
+            # The file was removed; its data remains active.
             self._problem = "the imported data is missing: the last data stays active"
             return False
         try:
@@ -259,7 +261,7 @@ class IntelDirectory:
         return True
 
     def status(self) -> tuple[bool, str]:
-        """Return whether all is well, and a line for the readiness answer."""
+        """Return whether the data has no problem, and a line for the readiness response."""
         if self._problem:
             return False, self._problem
         if self._current.imported_ms:

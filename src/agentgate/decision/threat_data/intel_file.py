@@ -34,7 +34,7 @@ MOST_BYTES = 512 * 1024 * 1024
 
 
 class IntelRefused(Exception):  # noqa: N818 - told in one line, not a fault
-    """Threat data cannot be used. The message says why and what would be right."""
+    """Threat data cannot be used. The message gives the reason and what would be right."""
 
 
 class SourceLine(Struct, frozen=True, kw_only=True):
@@ -59,7 +59,7 @@ class ImportedSet(Struct, frozen=True, kw_only=True):
 
 
 class Manifest(Struct, frozen=True, kw_only=True):
-    """The part of the file that says what the rest is."""
+    """The part of the file that describes the rest."""
 
     format: int
     created_ms: int
@@ -71,13 +71,13 @@ class Manifest(Struct, frozen=True, kw_only=True):
 
 
 def write_set(path: Path, imported: ImportedSet) -> None:
-    """Write the set beside its place and move it there when it is complete."""
+    """Write the set to a file next to its path and move it there when it is complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(path.name + ".unfinished")
     with unfinished.open("wb") as file:
         file.write(encode_set(imported))
         file.flush()
-        # Without it, a power cut after the rename could leave a complete name on incomplete content.
+        # Without fsync, a power cut after the rename could leave a complete name on incomplete content.
         os.fsync(file.fileno())
     unfinished.replace(path)
 

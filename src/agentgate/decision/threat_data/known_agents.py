@@ -29,12 +29,12 @@ class KnownStatus(StrEnum):
 class KnownAgent(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One agent."""
 
-    # Where its key set is, under the well-known path.
+    # The origin of its key set, which is under the well-known path.
     origin: Annotated[str, Meta(pattern=r"^https://[a-z0-9-]+(\.[a-z0-9-]+)+\Z", max_length=261)]
     name: Line
     operator: Line
     purpose: Line
-    # Who says so, and when that was read.
+    # The source of this information, and the date when it was read.
     source: Line
     date: Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")]
     status: KnownStatus

@@ -53,7 +53,7 @@ def check_segments(segments: AddressSegments) -> bool:
 
 
 class AddressTable(Struct, frozen=True):
-    """Values of addresses. IPv6 is searched by its upper half; what is finer than a /64 stands in `narrow`."""
+    """Values of addresses. IPv6 is searched by its upper half; ranges finer than a /64 are in `narrow`."""
 
     v4: AddressSegments
     v6: AddressSegments
@@ -61,7 +61,7 @@ class AddressTable(Struct, frozen=True):
     narrow: Mapping[int, tuple[Range, ...]] = {}
 
     def find(self, address: AddressNumber) -> int:
-        """Return the value of an address; 0 where nothing is known."""
+        """Return the value of an address; 0 if it is unknown."""
         if address.version == 4:
             return self.v4.values[bisect_right(self.v4.starts, address.number) - 1]
         high, low = address.number >> 64, address.number & HIGH_LAST

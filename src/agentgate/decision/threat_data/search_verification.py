@@ -1,8 +1,9 @@
 """CrawlerStatuses: results of DNS for addresses that claim to be search crawlers. SearchConfirmer asks DNS for them.
 
-Signals read a status without waiting; a missing one is looked up in the background. Until the answer is there a few
-requests pass: some of each network in which the operator has crawlers, hardly any of other networks, because a forger
-has as many addresses as it likes. SearchVerdicts keeps statuses in a file, so that a restart looks up nobody anew.
+Signals read a status without waiting; a missing one is looked up in the background. Until the result arrives, a few
+requests pass: some from each network in which the operator has crawlers, and hardly any from other networks, because a
+forger has as many addresses as it likes. SearchVerdicts keeps statuses in a file, so that a restart does not repeat
+look-ups.
 """
 
 import asyncio
@@ -24,11 +25,11 @@ MOST_KNOWN = 20_000
 MOST_WAITING = 256
 LOOKUPS_AT_ONCE = 8
 LOOKUP_S = 2.0
-# An address may have many names; of those in the operator's domain, so many are looked up.
+# An address may have many names. Only this many names in the operator's domain are looked up.
 MOST_NAMES = 4
 
-# Within an hour so many addresses pass before their answer is there: of a network (/24, or /64 of IPv6) in which the
-# operator has verified crawlers, and of all other networks together.
+# Number of addresses that pass within an hour before their DNS result arrives: from a network (/24, or /64 of IPv6) in
+# which the operator has verified crawlers, and from all other networks together.
 FREE_IN_KNOWN_NETWORK, FREE_ELSEWHERE = 16, 2
 
 VERIFIED_MS, FORGED_MS, UNKNOWN_MS = 24 * HOUR_MS, HOUR_MS, 5 * MINUTE_MS
@@ -41,7 +42,7 @@ class CrawlerStatus(Enum):
     FORGED = "forged"
     # The first look-up is under way, and the network's budget has room.
     UNCONFIRMED = "unconfirmed"
-    # Nothing could be found out, or too much waits.
+    # The look-up gave no result, or too many look-ups are queued.
     UNKNOWN = "unknown"
 
 
@@ -53,7 +54,7 @@ class CachedVerification(NamedTuple):
 
 
 class CrawlerClaim(NamedTuple):
-    """An address that says it is an operator's crawler."""
+    """An address that claims to be an operator's crawler."""
 
     address: str
     operator: SearchOperator
@@ -67,7 +68,7 @@ _LASTS_MS = {CrawlerStatus.VERIFIED: VERIFIED_MS, CrawlerStatus.FORGED: FORGED_M
 
 
 class CrawlerStatuses:
-    """A bounded cache of verification statuses. Reads never wait; a missing one is looked up in the background."""
+    """A bounded cache of verification statuses. Reads return at once; the background looks up a missing status."""
 
     def __init__(self) -> None:
         self._known: dict[ClaimKey, CachedVerification] = {}
@@ -88,7 +89,7 @@ class CrawlerStatuses:
             return known.crawler_status
         if key not in self._asked and not self._ask(key, CrawlerClaim(address, operator)):
             return CrawlerStatus.UNKNOWN if known is None else known.crawler_status
-        # Once only: a client whose DNS times out must not stay unconfirmed for ever.
+        # Once only: a client whose DNS times out must not stay unconfirmed forever.
         if known is not None:
             return known.crawler_status
         return CrawlerStatus.UNCONFIRMED if self._is_free(key, now_ms) else CrawlerStatus.UNKNOWN
@@ -113,7 +114,7 @@ class CrawlerStatuses:
         ]
 
     def restore(self, saved: Iterable[Saved]) -> None:
-        """Restore saved statuses. Expired ones count until DNS has answered again."""
+        """Restore saved statuses. Expired ones count until DNS has responded again."""
         for address, number, crawler_status, until_ms in saved:
             self._remember((address, number), CachedVerification(CrawlerStatus(crawler_status), until_ms))
 
@@ -194,7 +195,7 @@ class SearchConfirmer:
         version = 6 if ":" in claim.address else 4
         names = [name for name in await self._lookup.names_of(claim.address) if claim.operator.owns(name)]
         for name in names[:MOST_NAMES]:
-            # Anybody may give an address any name; only the name's owner can point it back.
+            # Anyone may give an address any name; only the name's owner can point it back.
             if claim.address in await self._lookup.addresses_of(name, version):
                 return CrawlerStatus.VERIFIED
         return CrawlerStatus.FORGED
@@ -214,7 +215,7 @@ FILE_NAME = "search-verdicts.json"
 
 
 class SearchVerdicts:
-    """Reads and writes the file. One that cannot be read or written is reported, and the service goes on."""
+    """Reads and writes the file. An unreadable or unwritable file is reported, and the service continues."""
 
     def __init__(self, folder: Path, crawler_statuses: CrawlerStatuses) -> None:
         self._path = folder / FILE_NAME

@@ -13,7 +13,7 @@ COMPATIBLE = "(compatible; "
 
 
 class Boundary(IntEnum):
-    """Where a token counts. The bundled files name it by its word, imported sets by its number."""
+    """The boundaries that a token needs to count. Bundled files name them by word, imported sets by number."""
 
     ANYWHERE = 0
     # No letter or digit right before it.
@@ -35,7 +35,7 @@ class Token(Struct, frozen=True, array_like=True):
     kind: str
     boundary: Boundary
     name: str
-    # What the operator says the fetched pages are for: `training`, `search`, `fetch`, `dataset`, or nothing.
+    # The operator's stated purpose for fetched pages: `training`, `search`, `fetch`, `dataset`, or nothing.
     purpose: str = ""
 
 

@@ -24,7 +24,7 @@ class UserAgentView(Struct, frozen=True, kw_only=True, gc=False):
     is_mail_program: bool = False
     # Chrome, Edge or Opera under the name that they have themselves; apps made of Chromium add theirs.
     is_plain: bool = False
-    # Words by which a site may say that it wants this program; none for browsers.
+    # Words by which a site may name this program as wanted; none for browsers.
     programs: tuple[str, ...] = ()
     # The name of the listed program that it is, as one part of a label; None for tools of attack and libraries.
     program: str | None = None

@@ -1,4 +1,4 @@
-"""How the visitor moved, typed and waited during the browser check: sums only, no positions and no keys.
+"""How the visitor moved, typed and waited during the browser check: statistics only, no positions and no keys.
 
 People who use a keyboard, a switch or a screen reader move no pointer: none of these labels means a bot on its own.
 """

@@ -1,6 +1,6 @@
-"""What the browser check found in page and worker: traits of automation, and whether its parts agree with each other.
+"""Browser check results from page and worker: traits of automation, and whether the results agree with each other.
 
-It looks at `signals` of the evidence and at `instrument`; the catalog says what each label means.
+The detector reads `signals` of the evidence and `instrument`. The label catalog describes each label.
 """
 
 from collections.abc import Callable
@@ -106,8 +106,8 @@ def _window_mismatch(signals: EvidencePart, request: SignalInput) -> bool:
     sizes = [screen.number(name) for name in ("width", "height", "innerWidth", "innerHeight", "outerWidth")]
     width, height, inner_width, inner_height, outer_width = (size or 0 for size in sizes)
     outer_height, ratio = screen.number("outerHeight") or 0, screen.number("ratio")
-    # Firefox gives the page's size as the screen's where it is told to resist being recognized; televisions and apps
-    # have no window.
+    # With fingerprinting resistance, Firefox returns the page's size as the screen's size. Televisions and apps have no
+    # window.
     claimed = request.user_agent
     if claimed.engine != "chromium" or claimed.mobile or claimed.device or not screen.is_true("isTop") or ratio != 1:
         return False
@@ -173,7 +173,7 @@ def _unseen_activation(evidence: EvidencePart) -> bool:
 
 
 def _permission_mismatch(signals: EvidencePart, _request: SignalInput) -> bool:
-    # Headless Chromium denies notifications while it says that it would ask.
+    # Headless Chromium denies notifications, although its permission query returns `prompt`.
     permissions = signals.part("permissions")
     return permissions.text("notification") == "denied" and permissions.text("query") == "prompt"
 

@@ -1,4 +1,4 @@
-"""What a User-Agent says of the browser: its engine and version, its platform, and what kind of device it runs on."""
+"""The browser class from a User-Agent: engine, version, platform, and kind of device."""
 
 import re
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ def browser_class(text: str) -> BrowserClass:
 
 
 def names_part(lowered: str) -> str:
-    """Return a User-Agent in lower case without model and build of a phone: these are no names of programs."""
+    """Return a User-Agent in lower case without a phone's model and build, which do not name programs."""
     mark = lowered.find(ANDROID_MARK)
     opened = lowered.rfind("(", 0, mark) if mark > 0 else -1
     if opened < 0 or "compatible" in lowered[opened:mark]:
@@ -92,7 +92,7 @@ def _modern_engine(text: str) -> tuple[str, int]:
     # On iOS every browser is Safari underneath, whatever its own name.
     if text.startswith(IOS_SYSTEMS, len("Mozilla/5.0 ")):
         found = SYSTEM_VERSION.search(text)
-        # From 26 on the system that is named stays 18; Safari itself says more.
+        # From version 26 on, the User-Agent still names system 18, and only Safari's own version is right.
         return "safari", max(int(found[1]) if found else 0, _number_after(text, " Version/")) % MADE_UP
     if " Edge/" in text:
         return "edgehtml", _number_after(text, " Edge/")

@@ -1,6 +1,7 @@
-"""Sec-CH-UA and Sec-Fetch: whether what the browser says of itself agrees with its User-Agent.
+"""Sec-CH-UA and Sec-Fetch: whether these headers agree with the User-Agent.
 
-Browsers send both to secure origins only, so neither is missed where the other is missing too, but for the one label.
+Browsers send both to secure origins only. Except for one label, a missing header therefore counts only if the other is
+present.
 """
 
 import re
@@ -27,18 +28,19 @@ UNKNOWN_DEVICES = frozenset({"tv", "console", "legacy"})
 LENIENT_DEVICES = frozenset({"webview", "tv", "console", "legacy"})
 
 BRAND = re.compile(r'"([^"]*)";\s*v="(\d{1,4})')
-# Brands whose version is that of the engine. Small browsers name a version of their own beside it, or none of these.
+# Brands whose version is the engine's version. Small browsers add another version of theirs, or name none of these
+# brands.
 ENGINE_BRANDS = frozenset({"Chromium", "Google Chrome", "Microsoft Edge"})
 PLATFORMS = frozenset({"windows", "macos", "linux", "android", "ios", "chrome os"})
 # Platforms whose browsers' User-Agents name another: desktop pages on a phone, and the two names of one system.
 ALSO_NAMED = {"linux": {"android", "chrome os"}, "chrome os": {"chromium os", "linux"}, "macos": {"ios", "android"}}
 
-# A part of a page accepts other things.
+# Headers that mark a subresource. Subresources accept other types than pages.
 PART_OF_A_PAGE = frozenset({"referer", "origin", "range"})
 
 SITES = frozenset({"cross-site", "same-origin", "same-site", "none"})
 MODES = frozenset({"cors", "navigate", "no-cors", "same-origin", "websocket", "nested-navigate", "webtransport"})
-# What a navigation may be for, and what nothing but a navigation is for.
+# Destinations that a navigation may have, and destinations that only a navigation has.
 NAVIGATION_DESTINATIONS = frozenset({"document", "iframe", "frame", "embed", "object", "fencedframe"})
 PAGE_DESTINATIONS = frozenset({"document", "iframe", "frame"})
 # Never what a page is loaded with.
@@ -49,7 +51,7 @@ def client_hint_labels(request: SignalInput) -> Labels:
     """Return `http.client_hints_*` and `http.fetch_metadata_*`."""
     headers, claimed = request.headers, request.user_agent
     labels = []
-    # The platform alone is seen of people now and then.
+    # People's browsers occasionally send the platform alone.
     if "sec-ch-ua" in headers or "sec-ch-ua-mobile" in headers:
         hints = headers.get("sec-ch-ua", "")
         if "Headless" in hints:
@@ -115,7 +117,7 @@ def _platform_agrees(headers: Mapping[str, str], claimed: UserAgentView) -> bool
     phone = headers.get("sec-ch-ua-mobile")
     if claimed.platform in {"Windows", "macOS"} and phone == "?1":
         return False
-    # Apps give the browser in them a name of their own, and it keeps its hints.
+    # Apps rename their embedded browser, which keeps its hints.
     is_named_by_itself = claimed.platform == "Android" and not claimed.device
     if is_named_by_itself and phone not in {None, "?1" if claimed.mobile else "?0"}:
         return False

@@ -1,4 +1,4 @@
-"""The text that an agent submits: traits of spam and of text made to deceive. It is looked at and never kept.
+"""The text that an agent submits: traits of spam and of text made to deceive. It is inspected and never stored.
 
 Every detector is linear in the text, and the text is cut to a bound.
 """
@@ -33,7 +33,7 @@ HIDDEN = re.compile("[\u200b\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0
 # At either end it is a byte order mark: editors and pages add it without the writer.
 BYTE_ORDER_MARK = "\ufeff"
 _EDGES = f"{BYTE_ORDER_MARK} \t\r\n"
-# A Latin letter right beside a Cyrillic or Greek one: no word of any language has both.
+# A Latin letter directly next to a Cyrillic or Greek one: no word of any language has both.
 MIXED = re.compile("[A-Za-z][\u0370-\u03ff\u0400-\u04ff]|[\u0370-\u03ff\u0400-\u04ff][A-Za-z]")
 
 

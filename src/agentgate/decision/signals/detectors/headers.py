@@ -1,7 +1,7 @@
-"""The shape of the headers: which are there, in which order, and whether a browser of that name sends them so.
+"""The shape of the headers: which are present, in which order, and whether the claimed browser sends them so.
 
-Client hints are in `client_hints.py`. What is unlike the claimed browser is added up; only the sum is held against it,
-because proxies, extensions and assistive tools change a header now and then.
+Client hints are in `client_hints.py`. Differences from the claimed browser are added up. Only the total counts as
+evidence, because proxies, extensions and assistive tools occasionally change a header.
 """
 
 from agentgate.decision.signals.accept import ANY, PAGE
@@ -46,7 +46,7 @@ UNLIKE_FROM = 15
 # Devices of which some releases send neither language nor encoding: more must come together.
 LENIENT_FROM = 20
 LENIENT_DEVICES = frozenset({"tv", "console", "legacy"})
-# Parts of pages are fetched with `Accept: */*`, and then there is a page that they are part of.
+# Browsers fetch subresources with `Accept: */*`, and then send one of these headers.
 PART_OF_A_PAGE = frozenset({"referer", "origin", "sec-fetch-site", "range", "upgrade"})
 
 
@@ -84,14 +84,14 @@ def _is_ordered(names: tuple[str, ...], engine: str) -> bool:
 
 
 def is_sorted(names: tuple[str, ...]) -> bool:
-    # Some proxies sort the headers, programs written in Go all but the first few; then their order says nothing about
-    # the client.
+    # Some proxies sort all headers, and programs written in Go sort all except the first few. Their order then shows
+    # nothing about the client.
     rest = [name for name in names if name not in WRITTEN_FIRST]
     return len(rest) >= SORTED_HEADERS and rest == sorted(rest)
 
 
 def _is_unlike(request: SignalInput, view: UserAgentView, labels: Labels) -> bool:
-    """Return whether the headers are, taken together, not those of the browser that is named."""
+    """Return whether the headers, taken together, differ from the headers that the claimed browser sends."""
     points = 0
     for label in labels:
         points += UNLIKE.get(label, 0)

@@ -1,7 +1,8 @@
-"""How pointer and keys were used: sums that the SDK made, held against what hands and devices do.
+"""How pointer and keys were used: statistics from the SDK, compared with what hands and devices do.
 
-Each label has innocent causes: voice control clicks without a way there, remote desktops send few moves, password
-managers type at once, touchpads tap. So they are weighed in groups (`families.py`), and no group decides alone.
+Each label has benign causes: voice control clicks without moving the pointer there, remote desktops send few moves,
+password managers type at once, touchpads tap. So the labels are weighed in groups (`families.py`), and no group decides
+alone.
 """
 
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from agentgate.decision.signals.evidence import EvidencePart, read_evidence
 from agentgate.decision.signals.families import FAMILIES
 from agentgate.decision.signals.signal_input import Labels, SignalInput
 
-# So many of a kind before anything is said, and which share of them.
+# Minimum number of events of each kind before a label applies, and the minimum share of them.
 LEAST_MOVES = 5
 LEAST_EVENTS = 8
 LEAST_STROKES = 2
@@ -36,7 +37,7 @@ EVEN_PRESSES = 0.06
 # So many of the traits of a robot's presses and keys at once.
 ROBOTIC_TRAITS = 3
 
-# Sums of what devices do. Scripts can scroll and focus too.
+# Statistics of what devices do. Scrolling and focus are not among them, because scripts can cause both.
 TOUCHES = ("pointerMoves", "touches", "keys", "clicks")
 
 Check = Callable[[EvidencePart, SignalInput], bool]
@@ -48,7 +49,7 @@ def input_labels(request: SignalInput) -> Labels:
         return ()
     evidence = read_evidence(request.facts.evidence)
     interaction = evidence.part("interaction")
-    # Every release of the SDK sends these sums, also of a page that nobody has touched.
+    # Every release of the SDK sends these statistics, even for a page without any input.
     if interaction.number("pointerMoves") is None:
         return ("input.missing",)
     labels = [label for label, check in CHECKS if check(interaction, request)]
@@ -87,7 +88,7 @@ def _between_pixels(interaction: EvidencePart, request: SignalInput) -> bool:
 
 
 def _adrift(interaction: EvidencePart, request: SignalInput) -> bool:
-    # Privacy settings of Firefox put a page's screen positions elsewhere on purpose.
+    # Privacy settings of Firefox intentionally report other screen positions of a page.
     return request.user_agent.engine == "chromium" and _share(interaction.part("pointer"), "adrift", "moves", 1) > HALF
 
 
@@ -215,7 +216,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("input.lone_letters", _lone_letters),
     ("input.untouched_form", _untouched_form),
 )
-# What a hand does otherwise; assistive tools share one or two of these.
+# Traits that a hand's movements do not have. Assistive tools share one or two of them.
 MANNERS = frozenset(FAMILIES["manner"])
 # Traits that no device has, apart from its clock. What window managers get wrong is none of them.
 SYNTHETIC = frozenset(("input.between_pixels", "input.still_moves", "input.odd_pressure", "input.codeless_keys"))

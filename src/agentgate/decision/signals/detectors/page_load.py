@@ -11,7 +11,7 @@ from agentgate.decision.signals.languages import LanguageForm
 from agentgate.decision.signals.signal_input import SignalInput
 from agentgate.decision.threat_data.views import UserAgentView
 
-# What a navigation is for when it loads a page.
+# Destinations of a navigation that loads a page.
 PAGE_DESTINATIONS = frozenset({"document", "iframe", "frame"})
 _FETCH = ("sec-fetch-site", "sec-fetch-mode", "sec-fetch-user", "sec-fetch-dest")
 _UPGRADES, _AGENT_FIRST = "upgrade-insecure-requests", ("user-agent", "accept-language")
@@ -28,7 +28,7 @@ ORDERS = {
 }
 # Before, Chromium wrote the Sec-Fetch headers in other places, and had no hints.
 OLD_CHROMIUM, CHROMIUM_ORDERED = ("upgrade-insecure-requests", "user-agent", "accept", "accept-encoding"), 90
-# What Chromium loads before anybody asks for it (Sec-Purpose).
+# Header order when Chromium prefetches a page (Sec-Purpose).
 PREFETCH = ("upgrade-insecure-requests", "accept", *_HINTS, *_FETCH, "user-agent", "accept-encoding", "accept-language")
 # Apple's network stack orders headers by which ones are present: cookies, a referrer, a form and HTTP/1.1 change the
 # order. These are captured (`tests/cases/safari_captures.json`), Safari 11 to 26.
@@ -65,7 +65,7 @@ UNKNOWN_DEVICES = frozenset({"tv", "console", "legacy"})
 # person did it (Sec-Fetch-User), wish to be led to secure pages.
 ALWAYS = ("accept", "accept-language", "accept-encoding", "sec-fetch-dest", "sec-fetch-site")
 BY_HAND, UPGRADES = "sec-fetch-user", "upgrade-insecure-requests"
-# A proxy or network in front that says so. These write Accept-Encoding themselves, or leave it out.
+# Headers of a proxy or CDN in front. Such proxies write Accept-Encoding themselves, or omit it.
 IN_FRONT = frozenset({"via", "cdn-loop", "cf-ray", "x-varnish", "x-amz-cf-id", "fastly-ff", "x-azure-ref"})
 # Proxies written in Go ask for this alone where they were given nothing, and sort the headers.
 GO_ENCODING = "gzip"
@@ -109,7 +109,7 @@ def is_page_load(request: SignalInput) -> bool:
         return _says_page_load(request)
     if PAGE not in headers.get("accept", "") or request.facts.method not in {"GET", "HEAD", "POST"}:
         return False
-    # Scripts of pages ask for HTML too; they say so, or the page is named.
+    # Scripts of pages request HTML too. They send X-Requested-With, or the browser adds one of the other two headers.
     return "x-requested-with" not in headers and "referer" not in headers and "sec-fetch-site" not in headers
 
 
@@ -124,7 +124,7 @@ def own_order(names: tuple[str, ...], engine: str) -> tuple[str, ...]:
     if not IN_FRONT.isdisjoint(names):
         names = tuple(name for name in names if name != "accept-encoding")
     if engine == "chromium" and "sec-gpc" in names:
-        # Brave writes both anew, the language behind the wish for privacy.
+        # Brave rewrites both headers, with Accept-Language after Sec-GPC.
         names = tuple(name for name in names if name != "accept-language")
     return names
 

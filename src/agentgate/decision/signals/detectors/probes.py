@@ -1,12 +1,12 @@
-"""What the probes of a browser check found: whether a real engine answered, and whether it is the claimed one.
+"""Probe results of a browser check: whether a real engine responded, and whether it is the claimed one.
 
-They are judged by the browser check itself; its verdict comes as the part `probes` of the evidence.
+The browser check itself judges the probes. Its verdict is the part `probes` of the evidence.
 """
 
 from agentgate.decision.signals.evidence import read_evidence
 from agentgate.decision.signals.signal_input import Labels, SignalInput
 
-# In the state `drift`, the answers are no evidence for or against anybody.
+# In the state `drift`, the responses are not evidence in either direction.
 LABEL_OF_STATE = {
     "right": "probes.right",
     "wrong": "probes.wrong",

@@ -1,4 +1,4 @@
-"""What the visitor and the visitor's network did within the last minute, and the parts of pages that they loaded."""
+"""Activity of the visitor and its network within the last minute, and the subresources that they loaded."""
 
 from agentgate.decision.signals.facts import PartState
 from agentgate.decision.signals.signal_input import Labels, SignalInput

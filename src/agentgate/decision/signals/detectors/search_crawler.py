@@ -16,7 +16,7 @@ LABELS_OF_STANDING: dict[CrawlerStatus, tuple[str, ...]] = {
 PROGRAM_VERIFIED = ("agent.program_verified",)
 # Of a User-Agent that names two operators the kinder status counts.
 KINDEST = (CrawlerStatus.VERIFIED, CrawlerStatus.UNCONFIRMED, CrawlerStatus.UNKNOWN, CrawlerStatus.FORGED)
-# Such an address is that of a proxy in between, about which DNS says nothing.
+# Such an address belongs to a proxy in between, so DNS cannot verify the crawler.
 NOT_ASKED = {"net.private", "net.unknown"}
 
 

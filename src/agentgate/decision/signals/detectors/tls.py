@@ -1,7 +1,7 @@
 """The TLS handshake as the proxy saw it (`X-JA4`, set by the adapter alone): whether the claimed browser makes such.
 
 Engines choose their cipher suites for years at a time, so the hash over them (the middle part of a JA4 fingerprint)
-names the engine. A hash that nobody has seen is judged by its form only: tomorrow's release must pass.
+names the engine. An unknown hash is judged by its form only: tomorrow's release must pass.
 """
 
 import re
@@ -26,7 +26,7 @@ SUITES = {
     # rustls.
     "f91f431d341e": "",
 }
-# Releases that offer TLS 1.3 and HTTP/2 as the table says.
+# First releases that offer TLS 1.3 and HTTP/2 as in the table.
 SINCE = {"chromium": 80, "firefox": 80, "safari": 14}
 # Of a hash that is not in the table: the fewest and most suites, and the fewest extensions.
 FORMS = {"chromium": (10, 18, 13), "firefox": (10, 18, 12), "safari": (10, 28, 11)}

@@ -13,7 +13,8 @@ _LOOKED_AT = 512
 
 
 def tool_labels(request: SignalInput) -> Labels:
-    """Return `ua.sync_client` of a mail program that keeps calendars in step; the others are told by the name alone."""
+    """Return `ua.sync_client` for a mail program that syncs calendars. Other sync clients are recognized by name
+    alone."""
     if request.facts.method not in SYNC_METHODS or "ua.sync_client" in request.user_agent.labels:
         return ()
     return ("ua.sync_client",) if request.user_agent.is_mail_program else ()

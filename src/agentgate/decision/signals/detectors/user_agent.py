@@ -22,7 +22,7 @@ from agentgate.decision.threat_data.views import UserAgentView
 from agentgate.lib.enums import AiPurpose
 from agentgate.sites.rules.labels import slug
 
-# No browser's User-Agent is longer; what follows is not looked at.
+# No browser's User-Agent is longer; the rest is not inspected.
 LOOKED_AT_CHARACTERS = 1_024
 LONG_CHARACTERS = 512
 SHORT_CHARACTERS = 10
@@ -64,11 +64,12 @@ ADDRESSES = ("http", "www")
 # Old browsers say that they are compatible too, and name the system that they run on.
 SYSTEMS = ("windows", "trident", "amiga", "beos", "linux", "mac os", "ms-office")
 APPS = frozenset({"webview", "legacy"})
-# Where a browser's engine is claimed a single word proves nothing, unless it says itself what it is.
+# If a User-Agent claims a browser's engine, a single word proves nothing unless the word itself describes a program.
 TELLING = re.compile(
     r"bot|crawl|spider|scan|scrap|fetch|preview|agent|archiv|monitor|headless|driver|http|audit|user$|test"
 )
-# Kinds that a word may give a browser: they let pass, or the program that controls the browser says so itself.
+# Kinds that one word may give to a browser: they lead to no block, or the program that controls the browser identifies
+# itself.
 HARMLESS_KINDS = frozenset(
     {"preview", "feed_reader", "uptime", "webhook", "git", "headless", "automation", "text_browser"}
 )
@@ -78,7 +79,7 @@ WANTABLE_KINDS = frozenset(LABELS_OF_KIND) - {"scanner", "headless", "automation
 PEOPLES_KINDS = frozenset({"feed_reader", "uptime", "git", "webhook", "text_browser"})
 # Nothing but a program's name and perhaps its version.
 BARE = re.compile(r"[\w.+-]{2,40}(?: [\w.+-]{1,20}){0,2}(?:[/ ]v?[\d.]+[\w.-]*)?")
-# The product that a text begins with, or that it says it is compatible with.
+# The product at the start of the text, or the product after `compatible;`.
 PRODUCT = re.compile(r"(?:^mozilla/\d\.\d \((?:compatible; ?)|^)([a-z][\w .!+-]{1,38}?)(?:[/;:,()]| v?\d|$)")
 
 PERSONAL_DEVICES = WordSearch(WORDS.personal_devices)
@@ -179,7 +180,7 @@ def _what(text: str, browser: BrowserClass, kinds: set[str]) -> Iterator[str]:
     """Yield whether it is a browser or a program, and of which class."""
     if browser.engine:
         yield from device_labels(browser)
-        # A name beside a browser's engine may still be a person's browser.
+        # A name next to a browser's engine may still belong to a person's browser.
         yield "ua.claims_browser" if kinds - PEOPLES_KINDS else "ua.browser"
     elif not kinds:
         yield "ua.unknown"
@@ -188,7 +189,7 @@ def _what(text: str, browser: BrowserClass, kinds: set[str]) -> Iterator[str]:
 
 
 def _programs(tokens: list[Token], kinds: set[str], named: str) -> Iterator[str]:
-    """Yield the words by which a site may say that it wants this program: its names and its classes."""
+    """Yield the words by which a site may name this program as wanted: its names and its classes."""
     words = {slug(token.name) for token in tokens} | kinds
     found = PRODUCT.match(named)
     if found:
@@ -220,12 +221,12 @@ def _says_crawler(named: str, browser: BrowserClass) -> bool:
         return not any(system in named for system in SYSTEMS) or GENERIC_CRAWLER.search(named) is not None
     # The words first: the expression costs more than all else here, and most texts have none of them.
     found = GENERIC_CRAWLER.search(named) if GENERIC_PARTS.has_any(named) else None
-    # Apps of people name their maker's site now and then; their browsers are no crawlers for that.
+    # Some apps for people name their maker's site. Their browsers are not crawlers for that reason.
     return found is not None and not (browser.device in APPS and found[0].startswith(ADDRESSES))
 
 
 def _form(text: str, browser: BrowserClass) -> Iterator[str]:
-    """Yield what the form of the text says."""
+    """Yield labels for the form of the text."""
     if len(text) > LONG_CHARACTERS:
         yield "ua.long"
     if len(text) < SHORT_CHARACTERS:
@@ -242,10 +243,10 @@ def _is_whole(text: str) -> bool:
 
 
 def _claim(tokens: list[Token], *, is_classed: bool) -> Token | None:
-    """Return the token that tells best who it claims to be: by kind, a name before an address, the longest.
+    """Return the token that best identifies the claimed program: by kind, a name before an address, the longest.
 
-    Lists of crawlers have package managers, calendars and previews too. Where a program's class is known, such a list
-    adds nothing, and nobody expects the program to sign.
+    Lists of crawlers have package managers, calendars and previews too. If a program's class is known, such a list adds
+    nothing, and the program is not expected to sign.
     """
     claiming = [
         token for token in tokens if token.kind in CLAIMING_KINDS and not (is_classed and token.kind == "crawler")
