@@ -4,7 +4,7 @@ Beside the bare check of the Ed25519 signature, which no verifier can do without
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -36,9 +36,9 @@ class _CachedKey:
     def __init__(self, key: AgentSigningKey) -> None:
         self._found = KeyFound(read_key(key.jwk))
 
-    def find(self, _url: str, _keyid: str, *, now_ms: int) -> KeyFound:
+    def find(self, _url: str, _keyid: str, *, now_ms: int, hosts: Collection[str] = ()) -> KeyFound:
         """Return the one key."""
-        del now_ms
+        del now_ms, hosts
         return self._found
 
 
