@@ -1,4 +1,4 @@
-"""Admission: verifies agents that call the service itself. Unverified callers are refused, in monitor mode too."""
+"""Admission: verifies agents that call the service itself. Unverified callers are rejected, in monitor mode too."""
 
 import secrets
 from urllib.parse import urlsplit
@@ -90,7 +90,7 @@ class Admission:
         return found if isinstance(found, Identity) else await found
 
     async def find_problem(self, identity: Identity, message: SignedMessage, content: bytes) -> Refused | None:
-        """Return the refusal of a submission whose sender, body or freshness is not proven; None if all are.
+        """Return the error for a submission whose sender, body or freshness is not proven; None if all are.
 
         The last step stores the signature: it is never accepted again.
         """

@@ -132,7 +132,7 @@ async def submit(
     answer = await submissions.submit(call, body, content)
     charged = charged_in(answer)
     headers = () if charged is None else (("crawler-charged", charged),)
-    # The stored bytes: a repeated submission gets exactly the first answer.
+    # The stored bytes: a repeated submission gets exactly the first response.
     return Reply(body=cast("SubmissionAnswer", msgspec.Raw(answer)), headers=headers)
 
 
@@ -231,7 +231,7 @@ async def revoke_agent_grant(call: SiteCall, store: Store[SiteStores], grants: G
 
 
 def write_refusal(_code: str, message: str) -> Text:
-    """Return a refusal as a page for people."""
+    """Return an error as a page for people."""
     return Text(message_page(message).encode(), HTML)
 
 
@@ -260,7 +260,7 @@ def stored_policy(site: Site) -> AgentPolicy:
 
 
 def check_policy(policy: AgentPolicy, site: Site) -> None:
-    """Refuse an invalid policy."""
+    """Reject an invalid policy."""
     problem = find_problem(policy) or _unknown_action(policy, site) or _unusable_key(policy)
     if problem is not None:
         raise Refused("invalid_request", problem)

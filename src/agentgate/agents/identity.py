@@ -23,7 +23,7 @@ class SignedMessage(Struct, frozen=True):
 
 
 class Identity(Struct, frozen=True, gc=False):
-    """Who sent a request."""
+    """The identity of a request's sender."""
 
     verdict: AgentVerdict
     # Why it is invalid or unverified, in one sentence for the agent's developer; None otherwise.
@@ -32,7 +32,7 @@ class Identity(Struct, frozen=True, gc=False):
     # verified, and when a signature names an agent that could not be verified.
     agent: str | None = None
     keyid: str | None = None
-    # What the agent's key set says that it fetches pages for, in the words of the label catalog.
+    # The purposes for which the agent fetches pages, from its key set, in the words of the label catalog.
     purposes: tuple[str, ...] = ()
     # Names of the components that the signature covers, such as `@authority`, `content-digest`, `crawler-max-price`.
     covered: frozenset[str] = frozenset()
@@ -41,7 +41,7 @@ class Identity(Struct, frozen=True, gc=False):
     unique: bytes = b""
     has_nonce: bool = False
     expires_ms: int = 0
-    # When the agent says that it signed.
+    # The time of signing that the agent claims.
     created_ms: int = 0
     # Identities of the other verified signatures of the request.
     others: tuple["Identity", ...] = ()
@@ -50,7 +50,7 @@ class Identity(Struct, frozen=True, gc=False):
 
     @property
     def replay_key(self) -> bytes:
-        """The key under which the signature is stored; empty where nothing identifies it."""
+        """The key under which the signature is stored; empty if nothing identifies it."""
         # Computed on demand: most signatures need not be stored.
         return sha256(self.unique).digest() if self.unique else b""
 

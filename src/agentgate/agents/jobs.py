@@ -52,7 +52,7 @@ async def delete_submissions(submissions: SubmissionStore, clock: Clock) -> None
 
 
 async def delete_handoffs(handoffs: HandoffStore, grants: GrantStore, clock: Clock) -> None:
-    """Delete the contents of handoffs that are over, then handoffs and grants that ended long ago."""
+    """Delete the contents of ended handoffs, then handoffs and grants that ended long ago."""
     now_ms, most = clock.now_ms(), ROWS_PER_UNIT
 
     async def forget() -> int:

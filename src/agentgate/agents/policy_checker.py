@@ -1,7 +1,7 @@
 """AgentPolicyChecker: checks a request that is signed, claims an agent, or offers a price.
 
 Between route and token, in the contract's order: signature, replay, body digest, claim, policy, quota, price. Nothing
-is charged before the request was let through: `charge` comes last.
+is charged before the request is allowed: `charge` comes last.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ WWW_AUTHENTICATE = (b"www-authenticate", b'Signature realm="agents"')
 BODY_DIGEST = b"x-original-body-digest"
 CONTENT_DIGEST = "content-digest"
 METHOD = "@method"
-# Adapters wait one second for an answer (`adapters/`), and refuse with 503 after that.
+# Adapters wait one second for a response (`adapters/`), and return 503 after that.
 KEYS_WAIT_S = 0.7
 SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 # The reason of a claim that no signature proves.
@@ -68,7 +68,7 @@ def asking_line() -> tuple[bytes, bytes]:
 
 
 class PolicyRefusal(Struct, frozen=True, gc=False):
-    """Why a request is not let through: a reason of the gateway's table, and what enforce mode makes of it."""
+    """Why a request is not allowed: a reason of the gateway's table, and its outcome in enforce mode."""
 
     reason: str
     outcome: Outcome
@@ -114,7 +114,7 @@ class AgentRequestContext(Protocol):
 
 
 class AgentRuling(Struct, frozen=True, kw_only=True):
-    """Result of the check: the identity, and refusals of the request."""
+    """Result of the check: the identity, and reasons not to allow the request."""
 
     identity: Identity
     # For the rules; None for a request that is not signed.
@@ -123,15 +123,15 @@ class AgentRuling(Struct, frozen=True, kw_only=True):
     refusal: PolicyRefusal | None = None
     # Applies unless the request has a valid token or clearance.
     challenge: PolicyRefusal | None = None
-    # Headers of the answer when one of the two applies.
+    # Response headers when one of the two applies.
     headers: HeaderLines = []
     # The signature replaces the token that the route requires.
     waives_receipt: bool = False
-    # The price to charge once the request is let through.
+    # The price to charge once the request is allowed.
     price: Price | None = None
 
     def against(self, *, has_receipt: bool, needs_proof: bool = True) -> PolicyRefusal | None:
-        """Return the refusal of the request, or None. The policy's challenge goes before prices.
+        """Return the `PolicyRefusal` of the request, or None. The policy's challenge goes before prices.
 
         With `needs_proof` false, the request may claim an agent without proof. Denial, quota and price still hold.
         """
@@ -195,9 +195,9 @@ class AgentPolicyChecker:
     async def charge(
         self, ruling: AgentRuling, site: SiteView, *, action: str | None, decision_id: int, now_ms: int
     ) -> HeaderLines:
-        """Store the charge for a request that is let through; return the headers that tell the agent.
+        """Store the charge for an allowed request; return the headers that inform the agent.
 
-        In monitor mode nobody is refused for not paying, so nobody pays.
+        Monitor mode blocks no request for a missing payment, so it charges nothing.
         """
         identity, price = ruling.identity, ruling.price
         if price is None or identity.agent is None or site.mode is Mode.MONITOR:
@@ -418,7 +418,7 @@ def price_of(
 
 
 def _claim(identity: Identity, policy: AgentPolicy, claim: AgentClaim) -> PolicyRefusal | None:
-    """Return the refusal of an unproven claim; None without a claim or a reason to refuse it."""
+    """Return the `PolicyRefusal` of an unproven claim; None without a claim or without a reason."""
     claimed = claim.name
     if identity.verdict is AgentVerdict.UNSIGNED and claimed is None:
         return None

@@ -1,7 +1,7 @@
-"""What a site's agent policy means for a request of one agent: the decision, the quota, and whether its offer will do.
+"""A site's agent policy for one agent's request: the decision, the quota, and whether its offer is sufficient.
 
-An offer counts only when the agent's verified signature covers it. Prices are
-compared in minor units. The policy itself is stored with the site.
+An offer counts only when the agent's verified signature covers it. Prices are compared in minor units. The policy
+itself is stored with the site.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ class PolicyDecision(Struct, frozen=True, gc=False):
 def policy_decision(policy: AgentPolicy, agent: str, action: str | None) -> PolicyDecision:
     """Return the policy's decision on a verified agent. An entry for the action goes before the general one.
 
-    A denied agent stays denied for every action: nobody who writes `deny` expects an exception further down.
+    A denied agent is denied for every action: an operator who writes `deny` expects no exception further down.
     """
     entry = policy.entry_for(agent)
     if entry is None:
@@ -74,7 +74,7 @@ class Quotas:
 
     @property
     def is_local(self) -> bool:
-        """Return whether counting never waits."""
+        """Return whether counting is always immediate."""
         return self._limiter.is_local
 
     async def is_within(self, site: SiteView, agent: str, action: str | None) -> bool:
@@ -85,7 +85,7 @@ class Quotas:
         return True
 
     def is_within_now(self, site: SiteView, agent: str, action: str | None) -> bool:
-        """Like `is_within`, for a local cache that never waits."""
+        """Count like `is_within`, at once: for a local cache only."""
         # Not `all`, which takes twice as long: there are two windows at most.
         for window, subject in self._windows(site, agent, action):  # noqa: SIM110
             if not self._limiter.count_now(window, subject):
@@ -132,7 +132,7 @@ FREE_PATHS = frozenset(
 )
 READING = frozenset(("GET", "HEAD"))
 
-# The status of a refused offer at submit; the gateway's reasons go with it.
+# Error codes of a rejected offer at submit, and the gateway's reasons for it.
 REQUIRED, INVALID = "payment_required", "payment_invalid"
 
 Headers = Mapping[bytes, bytes]
@@ -149,7 +149,7 @@ class PriceOffer(Struct, frozen=True, gc=False):
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """Headers of a refused offer: the price and the problem."""
+        """Headers for a rejected offer: the price and the problem."""
         if self.price is None or self.error is None:
             return []
         return [(b"crawler-price", self.price.text().encode()), (b"crawler-error", self.error.value.encode())]

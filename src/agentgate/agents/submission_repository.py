@@ -11,7 +11,7 @@ from agentgate.storage.first_rows import FirstRows
 
 
 class Charge(Struct, frozen=True, kw_only=True):
-    """What an agent owes a site for one request that was let through, or for one accepted submission."""
+    """An agent's debt to a site for one allowed request, or for one accepted submission."""
 
     site_id: str
     # The ID of the charged decision. A decision is charged once.
@@ -25,7 +25,7 @@ class Charge(Struct, frozen=True, kw_only=True):
 
 
 class Submission(Struct, frozen=True, kw_only=True):
-    """An accepted submission: the digest of its content, and the bytes of its answer."""
+    """An accepted submission: the digest of its content, and the bytes of its response."""
 
     site_id: str
     agent: str
@@ -36,7 +36,7 @@ class Submission(Struct, frozen=True, kw_only=True):
 
 
 class ChargedSum(Struct, frozen=True, kw_only=True):
-    """What one agent was charged in one currency, for one kind of request."""
+    """The total charged to one agent in one currency, for one kind of request."""
 
     agent: str
     source: ChargeSource
@@ -121,7 +121,7 @@ class SubmissionStore:
         await self._charges.put(_charge_row(charge))
 
     async def sum_charges(self, site_id: str, *, from_ms: int, to_ms: int) -> list[ChargedSum]:
-        """Return the sums of a site's charges in a range, by agent, currency, action."""
+        """Return the totals of a site's charges in a range, by agent, currency, action."""
         rows = await self._database.all(
             """SELECT agent, source, action, currency, count(*), CAST(sum(minor_units) AS BIGINT) FROM charge
                 WHERE site_id = $1 AND charged_ms >= $2 AND charged_ms < $3

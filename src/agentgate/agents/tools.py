@@ -142,7 +142,7 @@ class ToolsManifests:
         return published
 
     async def own(self) -> PublishedManifest:
-        """Return the manifest of our own: with its own site's tools if it has one, never a customer's."""
+        """Return the service's own manifest: with its own site's tools if it has one, never a customer's."""
         own = await self.of_site(self._own_site_key) if self._own_site_key else None
         return own or _publish(_manifest(self._issuer, updated_at=SCHEMA_SINCE))
 

@@ -1,6 +1,6 @@
 """Both sides of a handoff: the agent polls its state, and a person reads the request and decides about it.
 
-How the page looks is in `page.py`. To everybody but the agent that received it, a handoff does not exist.
+How the page looks is in `page.py`. For all agents except the one that received it, a handoff does not exist.
 """
 
 from enum import Enum
@@ -43,7 +43,7 @@ class Phase(Enum):
     """State of the handoff as the page shows it, with the HTTP status."""
 
     ASKING = ("asking", 200)
-    # The check was not passed, or not in time: the handoff still waits.
+    # The person did not pass the challenge, or not in time: the handoff is still pending.
     UNCHECKED = ("unchecked", 403)
     APPROVED = ("approved", 200)
     DECLINED = ("declined", 200)
@@ -110,14 +110,14 @@ class Approvals:
         self._limiter = limiter
 
     async def poll(self, call: Call, handoff_id: str) -> HandoffAnswer:
-        """Return the state of a handoff to its agent; refuse every other caller as for an unknown handoff."""
+        """Return the state of a handoff to its agent. For every other caller the handoff is unknown."""
         if not await self._limiter.count(POLLS, source_of(call.request.address)):
             raise Refused("rate_limited")
         handoff, site = await self._find(handoff_id) or _refuse_unknown()
         identity = await self._admission.identify_caller(call, site) or _refuse_unknown()
         if identity.verdict is not AgentVerdict.VERIFIED or not is_of(handoff, identity, site):
             _refuse_unknown()
-        # Last, so that failed guesses are not stored. A copied poll is refused here as a replay.
+        # Last, so that failed guesses are not stored. A copied poll is rejected here as a replay.
         if not await self._admission.replays.is_new(identity, unsafe=False):
             _refuse_unknown()
         return await self._handoffs.answer(handoff, site, now_ms=call.now)

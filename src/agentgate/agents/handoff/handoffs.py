@@ -1,6 +1,6 @@
-"""Handoffs: a challenged agent asks a person. Opening, deciding, answering polls, and redeeming the receipt.
+"""Handoffs: a challenged agent asks a person. Opening, deciding, responding to polls, and redeeming the receipt.
 
-Expired and redeemed are no stored states: the clock tells the first, the table of spent receipts the second.
+Expired and redeemed are not stored states: the clock determines the first, the table of redeemed receipts the second.
 """
 
 import hashlib
@@ -71,7 +71,7 @@ def _plain(text: str, most: int) -> str:
 
 
 def may_grant(site: SiteView, action: str) -> bool:
-    """Return whether people may grant agents further uses of an action: only if the policy says so explicitly."""
+    """Return whether people may grant agents further uses of an action: only if the policy allows it explicitly."""
     terms = site.agent_policy.actions.get(action)
     return terms is not None and terms.handoff is True
 
@@ -142,7 +142,7 @@ class Handoffs:
         return await self._store.decide_handoff(handoff_id, status, now_ms=now_ms, expires_ms=now_ms + LIFETIME_MS)
 
     async def answer(self, handoff: StoredHandoff, site: SiteView, *, now_ms: int) -> HandoffAnswer:
-        """Return the state for the agent; refuse when the receipt was spent or the handoff has expired."""
+        """Return the state for the agent; raise `Refused` if the receipt was redeemed or the handoff has expired."""
         if handoff.status is HandoffStatus.COMPLETED and await self._is_spent(site, handoff):
             raise Refused("handoff_redeemed")
         if now_ms >= handoff.expires_ms:
@@ -159,9 +159,10 @@ class Handoffs:
     async def redeem(
         self, handoff_id: str, identity: Identity, *, site: SiteView, request: HandoffRequest, action: str, now_ms: int
     ) -> HandoffRedemption:
-        """Spend the receipt of an approved handoff for the submission that it was made for.
+        """Redeem the receipt of an approved handoff for the submission that it was made for.
 
-        The same submission may do so again: whoever is not sure that the first time was heard gets the same answer.
+        The same submission may redeem it again: an agent that does not know whether its first request arrived gets the
+        same response.
         """
         handoff = await self.find(handoff_id)
         if handoff is None or not is_of(handoff, identity, site):
@@ -207,7 +208,7 @@ class Handoffs:
     async def use_grant(self, site: SiteView, identity: Identity, *, action: str, now_ms: int) -> str | None:
         """Take one use of a verified agent's grant and return the grant's ID; None without a usable grant.
 
-        A policy that no longer lets agents ask a person lets no grant stand either.
+        If a policy no longer lets agents ask a person, their grants are not usable either.
         """
         agent, keyid = identity.agent, identity.keyid
         if agent is None or keyid is None or not may_grant(site, action):

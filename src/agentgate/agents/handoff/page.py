@@ -70,7 +70,7 @@ def handoff_page(view: HandoffView, language: str) -> str:
 
 
 def message_page(message: str, language: str = "en") -> str:
-    """Return an error page. It is sent under the policy of every refusal, so without a style sheet."""
+    """Return an error page. It has no style sheet, because the content policy of every error forbids one."""
     return _document(languages()[language]["refused_title"], language, element("p", message), style=None)
 
 

@@ -15,7 +15,7 @@ from agentgate.lib.records import Input, Record
 
 
 class HandoffRequest(Struct, frozen=True, kw_only=True):
-    """What an agent submitted, as far as a handoff needs to know it."""
+    """The part of an agent's submission that a handoff needs."""
 
     submission_id: str
     # `sha-256=:…:` of the content, as the receipt will have it.
@@ -101,7 +101,7 @@ class StoredHandoff(Struct, frozen=True, kw_only=True):
     content_digest: str
     decision_id: str
     user_code: str
-    # JSON of the content's summary for the person; None once the handoff is over.
+    # JSON of the content's summary for the person; None once the handoff has ended.
     summary: str | None
     status: HandoffStatus = HandoffStatus.PENDING
     # The `jti` of its only receipt.
@@ -113,7 +113,7 @@ class StoredHandoff(Struct, frozen=True, kw_only=True):
 
 
 class StoredGrant(Struct, frozen=True, kw_only=True):
-    """What a person allowed an agent beforehand, as it is kept."""
+    """A person's grant to an agent, as stored."""
 
     id: str
     site: int

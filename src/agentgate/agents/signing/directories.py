@@ -69,7 +69,7 @@ class Failure(Struct, frozen=True):
 
 
 class KeyDirectories:
-    """Implements KeySource. `hosts` are asked for every site; ANY_HOST means all, KNOWN_HOSTS those of `known`."""
+    """Implements KeySource. Any site may use `hosts`; ANY_HOST means all hosts, KNOWN_HOSTS the hosts in `known`."""
 
     def __init__(
         self, outbound: Outbound, *, hosts: tuple[str, ...], known: Callable[[], Collection[str]] = tuple
@@ -153,7 +153,8 @@ class KeyDirectories:
         return target
 
     def _wait(self, url: str, keyid: str, *, now_ms: int) -> Awaitable[KeyFound]:
-        # Joined at once. When the caller starts to wait, the running fetch could be over, and another would begin.
+        # Joined at once. If the caller joined only when it starts waiting, the running fetch could have ended, and
+        # another would begin.
         return self._await(self._fetch(url, now_ms), url, keyid, now_ms=now_ms)
 
     async def _await(self, fetch: asyncio.Task[KeyFound | None], url: str, keyid: str, *, now_ms: int) -> KeyFound:

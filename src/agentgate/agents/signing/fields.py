@@ -126,7 +126,7 @@ def read_without_nonce(rest: str) -> tuple[str, SignatureInput] | None:
 def read_signatures(value: bytes) -> dict[str, bytes]:
     """Return the signatures of a header Signature, by label."""
     signatures = {}
-    # Not cached: each request has a signature of its own.
+    # Not cached: each request has a different signature.
     for label, member in _dictionary(value).items():
         found = member[0] if isinstance(member, tuple) else member
         if not isinstance(found, bytes):
@@ -136,7 +136,7 @@ def read_signatures(value: bytes) -> dict[str, bytes]:
 
 
 def read_dictionary(value: bytes) -> DictionaryType:
-    """Return the members of a dictionary. Duplicate names are refused: parsers differ on which one counts."""
+    """Return the members of a dictionary. Duplicate names are rejected: parsers differ on which one counts."""
     return _cached_dictionary(value) if len(value) <= LONGEST_CACHED_BYTES else _dictionary(value)
 
 
@@ -220,7 +220,7 @@ def _refuse_twice(name: str, where: str) -> None:
 
 
 def refuse_long(value: bytes) -> None:
-    """Refuse a field that would take too long to parse."""
+    """Reject a field that would take too long to parse."""
     if len(value) > LONGEST_FIELD_BYTES:
         raise Unreadable(f"a field may have at most {LONGEST_FIELD_BYTES} bytes; this one has {len(value)}")
 

@@ -18,7 +18,7 @@ class KeyFound(Struct, frozen=True, gc=False):
 
     key: PublicKey | None
     why: str | None = None
-    # What the key set says that its agent fetches pages for, in the words of the label catalog.
+    # The purposes for which the agent fetches pages, from the key set, in the words of the label catalog.
     purposes: tuple[str, ...] = ()
 
 
@@ -110,7 +110,7 @@ LONGEST_S = 86_400
 USUAL_S = 3_600
 MOST_WORDS = 20
 
-# Purposes in use, with our words for them. Others are left out: an agent must not choose its own labels.
+# Purposes in use, with our words for them. Others are omitted: an agent must not choose its own labels.
 _SAME_PURPOSE = {
     "ads": "advertising",
     "ai-input": "fetch",
@@ -139,7 +139,7 @@ _LATEST = 2**53
 
 
 class NotAKeySet(Exception):  # noqa: N818 - says what happened
-    """The answer lists no usable key. The message is for the operator of the key set."""
+    """The response lists no usable key. The message is for the operator of the key set."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -183,7 +183,7 @@ def read_key_set(body: bytes) -> dict[str, ListedKey]:
 
 
 def kept_s(headers: Mapping[str, str]) -> int:
-    """Return for how many seconds an answer may be used without asking again, within our own bounds."""
+    """Return for how many seconds a response may be cached, within our own bounds."""
     control = headers.get("cache-control", "")
     if _NOT_KEPT.search(control):
         return SHORTEST_S

@@ -45,7 +45,7 @@ SKEW_MS = MINUTE_MS
 
 
 class Replays:
-    """Says whether a signature was seen before, and remembers it."""
+    """Detects signatures that were accepted before, and stores new ones."""
 
     def __init__(self, store: ReplayStore, nonces: NonceBoard | None = None) -> None:
         self._store = store
@@ -73,7 +73,7 @@ class Replays:
         return lost_ms > 0 and identity.created_ms <= lost_ms + SIGNATURE_SKEW_S * SECOND_MS
 
     async def is_new(self, identity: Identity, *, unsafe: bool) -> bool:
-        """Return False for a signature that was accepted before. Also True where nothing must be remembered."""
+        """Return False for a signature that was accepted before. Also True if it need not be stored."""
         if not self.must_remember(identity, unsafe=unsafe):
             return True
         if not identity.unique:

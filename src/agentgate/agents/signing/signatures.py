@@ -44,21 +44,21 @@ _URL = re.compile(
 _STRING = re.compile(rb'"([ !#-\[\]-~]*)"\Z')
 # Some clients leave out the quotes.
 _UNQUOTED = re.compile(rb"(https://[!#-+\--:<-\[\]-~]+)\Z")
-# How the value is to be read, in revisions that say so.
+# Values of the parameter `type`, by which some revisions define how the header's value is read.
 _TYPES = frozenset(("directory", "jwks_uri"))
 
 
 class AgentAddress(Struct, frozen=True):
-    """Who an agent says it is."""
+    """The identity that an agent claims."""
 
     # As policies and people know it.
     agent: str
-    # Where its keys are.
+    # The URL of its keys.
     key_url: str
 
 
 def agent_address(headers: Mapping[bytes, bytes], label: str, signature: SignatureInput) -> AgentAddress | None:
-    """Return whom a signature is made for. None when it does not say so in a way that can be looked up.
+    """Return the agent on whose behalf a signature is made; None if it names none that can be looked up.
 
     Unreadable when the header is malformed, is not covered by the signature, or leaves open which agent is meant.
     """
@@ -101,7 +101,7 @@ def _member_value(member: object) -> str | None:
     value, parameters = member if isinstance(member, tuple) else (member, {})
     if not isinstance(value, str | Token):
         raise Unreadable("Signature-Agent must be a URL in double quotes")
-    # The last revision has no parameters, earlier ones a type. What else there may be is not for us to guess.
+    # The last revision has no parameters, earlier ones have a type. Any other parameters are not for us to guess.
     is_plain = not parameters or (list(parameters) == ["type"] and str(parameters["type"]) in _TYPES)
     return str(value) if is_plain else None
 
@@ -142,7 +142,7 @@ class Signature(Struct, frozen=True):
 
 
 def tagged_signatures(headers: Mapping[bytes, bytes]) -> list[Signature]:
-    """Return the signatures by which agents name themselves; those of other protocols are none of our business.
+    """Return the signatures by which agents name themselves, without signatures of other protocols.
 
     Unreadable when there is something about agents in the headers that cannot be read or is not complete.
     """

@@ -1,6 +1,6 @@
-"""The text that a signature of a request is made over, built anew from the request (RFC 9421 2.5: signature base).
+"""The text that a request's signature covers, rebuilt from the request (RFC 9421 2.5: signature base).
 
-Components of responses, of trailers and of a related request have no meaning here and are refused.
+Components of responses, of trailers and of a related request have no meaning here and are rejected.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""Who signed a request: the Web Bot Auth profile of RFC 9421, for gateway, submissions and handoff alike.
+"""Find out who signed a request: the Web Bot Auth profile of RFC 9421, for gateway, submissions and handoff.
 
 Replays, the body digest and the site's policy are checked elsewhere.
 """

@@ -17,7 +17,7 @@ LARGEST_INTEGER = 2**53 - 1
 
 
 class NotCanonical(ValueError):  # noqa: N818 - says what is wrong
-    """The content has no canonical form; the message says why and what would be right."""
+    """The content has no canonical form; the message gives the reason and what would be right."""
 
 
 def content_bytes(content: Any) -> bytes:
@@ -79,7 +79,7 @@ def _number(value: float) -> str:
         return "0"
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
     shown = "".join(map(str, digits))
-    # So many digits stand before the point.
+    # The number of digits before the point.
     whole = len(shown) + int(exponent)
     return "-" * sign + _placed(shown, whole)
 

@@ -1,7 +1,8 @@
-"""Submissions: what an agent sends to `POST /agent/submit`, from the request to the stored answer.
+"""Submissions: agents' requests to `POST /agent/submit`, from the request to the stored response.
 
-The order is the contract's: body, signature, digest, replay, earlier answer, policy, quota, price, rules, confirmation
-by a person. What is accepted is kept with its charge in one transaction, so a repeated submission is charged once.
+The order is the contract's: body, signature, digest, replay, earlier response, policy, quota, price, rules,
+confirmation by a person. An accepted submission is stored with its charge in one transaction, so a repeated submission
+is charged once.
 """
 
 from typing import Annotated, Any, Literal
@@ -75,7 +76,7 @@ class SubmissionAnswer(Record, frozen=True, kw_only=True):
     agent: SubmittingAgent
     receipt: str
     receipt_expires_at: Moment
-    # What the agent owes for it, such as `USD 0.05`.
+    # The price that the agent owes for it, such as `USD 0.05`.
     charged: str | None
 
 
@@ -182,7 +183,7 @@ class SubmissionJudge:
             self._recorder.count(case.site.number, CounterName.TOKENS_ISSUED, now_ms=case.call.now)
 
     def record_stranger(self, case: SubmissionCase, code: str) -> None:
-        """Record an unverified submission, which is refused in monitor mode too."""
+        """Record an unverified submission, which is rejected in monitor mode too."""
         event = _event(case, code)
         self._recorder.put(
             msgspec.structs.replace(event, outcome=Outcome.BLOCK, would=None, reasons=(code,), ruled=False, rule=None)
@@ -257,12 +258,12 @@ class Submissions:
         self._judge = judge
         self._handoffs = handoffs
         self._receipts = receipts
-        # Equal submissions run one after the other: the later ones find the first one's answer, where each would
-        # else use up a unit of the agent's quota.
+        # Equal submissions run one after the other: the later ones find the first one's response. Otherwise each would
+        # use up a unit of the agent's quota.
         self._locks = KeyedLocks()
 
     async def submit(self, call: Call, body: SubmissionInput, content: bytes) -> bytes:
-        """Return the answer to a submission; the first one's, byte for byte, when it was accepted before."""
+        """Return the response to a submission. If it was accepted before, return the first response, byte for byte."""
         await self._sites.await_refresh()
         site = self._site(body)
         given = _given(body, self._admission.message_of(call))
@@ -287,7 +288,7 @@ class Submissions:
         if obstacle is not None and applies(obstacle, case.site):
             self._judge.record(case, obstacle)
             raise await self._refusal(case, obstacle, given)
-        # In monitor mode nobody is refused for not paying, so nobody pays.
+        # Monitor mode blocks no submission for a missing payment, so it charges nothing.
         charged = None if case.site.mode is Mode.MONITOR else price
         return await self._accept(case, given, obstacle, charged)
 
