@@ -23,7 +23,7 @@ from agentgate.lib.limits import (
 from agentgate.lib.records import ACTION_PATTERN, Input
 from agentgate.sites.price import Price, read_price
 
-# Where an agent's key set is when its name says only the origin.
+# Path of an agent's key set if the agent's name is only an origin.
 WELL_KNOWN = "/.well-known/http-message-signatures-directory"
 AGENT_CHARACTERS = 256
 AGENT_NAME_CHARACTERS = 100
@@ -60,7 +60,7 @@ class AgentActionTerms(Input, frozen=True, kw_only=True):
     """A policy's requirements for every agent and one action."""
 
     price: PriceText | UnsetType = UNSET
-    # Beside the agent's own quota.
+    # In addition to the agent's own quota.
     quota_per_minute: PerMinute | UnsetType = UNSET
     # Whether a challenged agent may ask a person; absent means yes.
     handoff: bool | UnsetType = UNSET
@@ -78,7 +78,7 @@ class AgentPolicy(Input, frozen=True, kw_only=True):
     agents: dict[AgentKey, AgentEntry] = field(default_factory=dict)
     actions: dict[ActionName, AgentActionTerms] = field(default_factory=dict)
     tools: list[dict[str, Any]] | UnsetType = UNSET
-    # Hosts whose key sets are fetched for this site, beside those of the service.
+    # Hosts whose key sets are fetched for this site, in addition to the service's hosts.
     agent_directories: Annotated[list[HostName], Meta(max_length=AGENT_POLICY_DIRECTORIES)] | UnsetType = UNSET
 
     def entry_for(self, agent: str) -> AgentEntry | None:

@@ -1,7 +1,7 @@
 """SiteView: a site as the hot path sees it, and the directory that keeps one for every site in memory.
 
-Views are frozen and replaced whole. When the configuration's version has changed, the directory reads the sites that
-the changes name, and no others. Many sites are read in slices, between which requests are answered.
+Views are frozen and replaced whole. When the configuration's version has changed, the directory reads only the sites
+that the changes name. Many sites are read in slices, and requests are served between the slices.
 """
 
 import asyncio
@@ -96,7 +96,7 @@ class SiteView(Struct, frozen=True, kw_only=True):
     matcher: RequestMatcher | None = None
     # Names and classes of programs that the site wants, as `ua.wanted` compares them.
     wanted_programs: frozenset[str] = frozenset()
-    # Whether paths of refused programs are collected for the owner.
+    # Whether paths of blocked programs are collected for the owner.
     suggestions: bool = True
     token_binding: TokenBinding = TokenBinding.NETWORK
     # Issuers of private tokens that it trusts.
@@ -120,7 +120,7 @@ class SiteCaller(Struct, frozen=True, gc=False):
 
     site: SiteView
     credential_id: str
-    # When the overlap of a rotated credential is over.
+    # When the overlap of a rotated credential ends.
     expires_ms: int = FOREVER_MS
 
 
@@ -140,8 +140,8 @@ class SiteDirectory:
         self._callers: dict[bytes, SiteCaller] = {}
         # Credentials of whole accounts, which the gateway alone accepts.
         self.fleets = Fleets(canonical_origin)
-        # The digests by which these are found, by one that takes less time: SHA-256 is OpenSSL's, and some thirty pages
-        # of code for it must be in the processor's cache. Only of secrets that were right.
+        # Lookup digests by another digest of the secret that takes less time: SHA-256 is OpenSSL's and needs some
+        # thirty pages of code in the CPU cache. Contains valid secrets only.
         self._digests: BoundedCache[bytes, bytes] = BoundedCache(DIGESTS)
         self._accounts: dict[str, AccountState] = {}
         # Accounts that are open again once their sites are read: their revoked secrets remain revoked.
@@ -154,7 +154,7 @@ class SiteDirectory:
         self._next_end_ms = FOREVER_MS
         # IDs of sites that are still to be read.
         self._backlog: set[str] = set()
-        # Until everything was read once, nobody waits for an answer between slices.
+        # Until everything has been read once, no client waits for a response between slices.
         self._at_once = MOST_AT_ONCE
         self._has_started = False
         # Whether the views may lack changes that are not named: until the backlog is read.
@@ -213,10 +213,11 @@ class SiteDirectory:
         return self._changes_seen == self.changes
 
     async def await_refresh(self) -> None:
-        """Wait until the views contain this worker's own changes: a revoked secret must fail right after the answer.
+        """Wait until the views contain this worker's own changes: a revoked secret must fail right after the
+        response.
 
-        Almost always that is at once. Changes of other workers are seen at the next poll of the version. Changes that
-        are made meanwhile do not prolong the wait.
+        Almost always that is at once. The next poll of the version brings changes of other workers. Changes that are
+        made in the meantime do not delay the return.
         """
         wanted = self.changes
         try:
@@ -449,7 +450,7 @@ class SiteDirectory:
             return DEFAULT_POLICY if last is None else last.agent_policy
 
     def _rules_and_lists(self, read: SiteInputs) -> tuple[CompiledRules, RequestMatcher | None]:
-        """Return those of the present view where only other fields of the site have changed."""
+        """Return the rules and the matcher. Reuse the present view's if only other fields of the site have changed."""
         site_id = read.found.site.id
         last, before = self._by_id.get(site_id), self._read.get(site_id)
         if last is not None and before is not None and not last.broken and before.gives_same_rules(read):

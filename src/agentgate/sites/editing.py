@@ -115,7 +115,8 @@ async def find_or_create_account(stores: SiteStores, call: Call, body: SiteInput
 
 async def change_site(stores: SiteStores, call: SiteCall, body: SiteChange) -> None:
     """Change the given fields. A change without effect gets no audit entry."""
-    # Deleting an account refuses if a site enforces: it must not miss one that starts to meanwhile.
+    # An account with an enforcing site cannot be deleted. The lock keeps a site from starting to enforce during the
+    # deletion.
     await stores.accounts.lock_account(call.account_id)
     before = await locked_site(stores, call)
     after = _with_changes(before, body)
@@ -139,7 +140,7 @@ async def change_own_site(stores: SiteStores, call: SiteCall, body: SiteChange) 
 
 
 async def move_site(stores: SiteStores, call: SiteCall, customer_id: str) -> None:
-    """Give a site to another account. Both accounts' trails tell of it."""
+    """Give a site to another account. Both accounts' trails record it."""
     # In a fixed order, so that two moves in opposite directions do not deadlock.
     for account_id in sorted({call.account_id, customer_id}):
         await stores.accounts.lock_account(account_id)

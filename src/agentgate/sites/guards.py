@@ -13,7 +13,7 @@ from agentgate.sites.repository import SiteStores
 
 @declares(refuses=("site_not_found",))
 async def site_in_path(call: Call, store: Store[SiteStores]) -> SiteCall:
-    """Find the site that the path names. Malformed, unknown and another account's all answer alike."""
+    """Find the site that the path names. Malformed, unknown and another account's all give the same error."""
     site = await store.read.sites.get_site(call.params["siteKey"], account_id=call.actor.account_id)
     return site_call(call, site)
 

@@ -39,7 +39,7 @@ class HealthFacts(NamedTuple):
 
 
 def siteverify_missing(facts: HealthFacts) -> FailedCheck | None:
-    """Tokens were given out, and the site's servers hardly look at them: anybody can make one up."""
+    """Report that the site's servers check hardly any of the issued tokens: anyone can invent one."""
     tokens, checks = facts.counts.tokens, server_checks(facts.counts)
     used = any(
         isinstance(credential.last_used_at, int) and credential.last_used_at >= facts.from_ms
@@ -113,7 +113,7 @@ def credential_unknown(facts: HealthFacts) -> FailedCheck | None:
 
 
 def address_mismatch(facts: HealthFacts) -> FailedCheck | None:
-    """The server sends another address than visitors have, such as that of its proxy."""
+    """Report that the server sends an address that visitors do not have, such as its proxy's address."""
     same, other = facts.counts.same_addresses, facts.counts.other_addresses
     calls = same + other
     if calls < LEAST_ADDRESSES or other * 100 < calls * LEAST_MISMATCH_PERCENT:
@@ -159,7 +159,7 @@ def _most_frequent(counted: Mapping[str, int]) -> list[tuple[str, int]]:
 
 
 def no_traffic(facts: HealthFacts) -> FailedCheck | None:
-    """A site that was seen before is seen no more."""
+    """Report that a site with earlier traffic has none now."""
     if facts.sighting is None or facts.sighting.last_ms >= facts.from_ms:
         return None
     last = to_rfc3339(facts.sighting.last_ms)

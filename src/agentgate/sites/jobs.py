@@ -39,7 +39,7 @@ async def delete_old(store: Store[SiteStores], settings: Settings, clock: Clock)
     await delete_in_units(lambda: store.change(lambda stores: stores.fleets.delete_ended(ended_ms, most=ROWS_PER_UNIT)))
     # A revision explains the decisions that were made under it.
     replaced_ms = clock.now_ms() - max(settings.rule_days, settings.event_days) * DAY_MS
-    # Read outside the transaction: it looks at revisions that remain, too.
+    # Read outside the transaction, because the query also scans revisions that remain.
     while found := await store.read.rules.list_old(replaced_ms, newest=REVISIONS_KEPT, most=ROWS_PER_UNIT):
         await store.change(lambda stores, found=found: stores.rules.delete_revisions(found))  # type: ignore[misc]
 

@@ -1,8 +1,8 @@
 """OpenPaths: the paths that a site opened to one sender each, such as `/hooks/stripe` to Stripe.
 
-A service is known by what it publishes: the networks it sends from, or the header in which it signs. Where it publishes
-networks, those count. A signature can only be checked by the site, which has the key: here its header keeps out
-requests that come by chance, and the site refuses forged signatures itself.
+A service is known by what it publishes: the networks it sends from, or the header in which it signs. If it publishes
+networks, those count. Only the site can check a signature, because it has the key. Here the header blocks requests that
+come by chance, and the site rejects forged signatures itself.
 """
 
 import re
@@ -47,7 +47,7 @@ Network = IPv4Network | IPv6Network
 
 
 class SenderClaims(NamedTuple):
-    """What a client without proof says of itself."""
+    """The unproven claims of a client about itself."""
 
     # Headers in which services sign.
     signatures: frozenset[str]
@@ -57,7 +57,7 @@ class SenderClaims(NamedTuple):
 
 
 class _Opening(Struct, frozen=True):
-    """One entry, ready to be asked."""
+    """One entry, prepared for lookups."""
 
     path: str = ""
     networks: tuple[Network, ...] = ()
@@ -65,7 +65,7 @@ class _Opening(Struct, frozen=True):
     to_anyone: bool = False
     # The only method; empty for all.
     method: str = ""
-    # Where nothing proves the sender: how many requests a minute all such senders share, and the name that they give.
+    # If nothing proves the sender: how many requests a minute all such senders share, and the name that they give.
     per_minute: int = 0
     name: str = ""
 

@@ -20,7 +20,7 @@ class Price(Struct, frozen=True, gc=False):
 
 
 def read_price(text: str) -> Price | None:
-    """Return the price that a text says; None unless it is three capitals, a space, whole units, and two decimals.
+    """Return the price in a text; None unless it is three capitals, a space, whole units, and two decimals.
 
     Character by character and no regular expression: agents choose the text, and other scripts have digits too.
     """

@@ -83,16 +83,16 @@ class Site(Record, frozen=True, kw_only=True):
 
     `feeds` are paths, with their exact query if they have one, that stay open under `wholeSite` and a route `/*`.
     Default: six names at the root such as `/feed` and `/rss.xml`. With `formMethodOverride` a POST of a form or of JSON
-    could have any method, by its field `_method`. With `clearanceWithoutScript` whoever has no JavaScript gets a
+    could have any method, by its field `_method`. With `clearanceWithoutScript` visitors without JavaScript get a
     clearance of the lowest level for waiting. With `wholeSite` every client needs a clearance or a proven identity.
-    `wantedPrograms` are let in wherever they come from: `feeds`, `podcasts`, `monitors`, `previews`, `webhooks`, or a
-    program's name. `tokenBinding` says who may spend a token: whoever is in the `network` that earned it, only who can
-    be compared with it (`strict`), or anybody who has it (`none`). With `suggestions`, masked paths of refused programs
-    are collected for the owner. `aiUse` is absent on sites that have not decided: AI operators and agents are then
-    treated by the other rules. `machineTokensPerHour` limits the browser checks of one kind of computer per hour, from
-    all networks together, without an interactive challenge; 0 counts by its networks. `assistants` decides on browsers
-    with a window that a driver controls openly. `robotsTxt` is the owner's part of the file at
-    `/v1/sites/{siteKey}/robots.txt`.
+    `wantedPrograms` are allowed from any address: `feeds`, `podcasts`, `monitors`, `previews`, `webhooks`, or a
+    program's name. `tokenBinding` defines which visitors may redeem a token: visitors from the `network` that earned
+    it, only visitors that can be compared with it (`strict`), or any visitor that has the token (`none`). With
+    `suggestions`, masked paths of blocked programs are collected for the owner. `aiUse` is absent on sites that have
+    not decided: AI operators and agents are then treated by the other rules. `machineTokensPerHour` limits the browser
+    checks of one kind of computer per hour, from all networks together, without an interactive challenge; 0 counts by
+    its networks. `assistants` decides on browsers with a window that a driver controls openly. `robotsTxt` is the
+    owner's part of the file at `/v1/sites/{siteKey}/robots.txt`.
     """
 
     id: str
@@ -241,7 +241,7 @@ class MoveInput(Input, frozen=True, kw_only=True):
 
 
 class AdapterQuery(Query, frozen=True, kw_only=True):
-    """Where the site's own server and the proxy listen, and which of the site's origins is meant."""
+    """The addresses of the site's own server and of the proxy, and which of the site's origins is meant."""
 
     upstream: str | UnsetType = UNSET
     origin: str | UnsetType = UNSET
@@ -281,7 +281,7 @@ class AdapterWriter(Protocol):
     proxies: Sequence[str]
 
     def write(self, proxy: str, site: Site, query: AdapterQuery) -> Adapter:
-        """Return the files; refuse values that cannot be written into them."""
+        """Return the files; reject values that cannot be written into them."""
         ...
 
 
@@ -312,7 +312,7 @@ class SiteTest(Record, frozen=True, kw_only=True):
 
 
 class Examined(NamedTuple):
-    """What a test found, and the feeds that the front page links."""
+    """Findings of a test, and the feeds that the front page links."""
 
     findings: list[SiteFinding]
     linked: list[str]

@@ -61,7 +61,7 @@ _SITES = RecordTable(
         "ai_use",
         "agent_policy",
     ),
-    # Rules are in a table of their own.
+    # Rules are in a separate table.
     absent=("rule_set",),
 )
 # Columns that a change of a site saves. The agent policy is saved apart; the others never change.
@@ -87,7 +87,7 @@ class SiteStore(LockingRepository):
 
     async def add_site(self, site: Site) -> bool:
         """Insert a site; False when its key exists already."""
-        # Numbers are sequential and never reused, not even those of purged sites.
+        # Numbers are sequential. Even the numbers of purged sites are never reused.
         await self._session.lock("site-number")
         added = await self._session.run(
             f"""INSERT INTO site ({_SITES.columns}, number)
@@ -105,7 +105,7 @@ class SiteStore(LockingRepository):
         return site if site is not None and account_id in {None, site.customer_id} else None
 
     async def get_site(self, site_key: str, *, account_id: str | None) -> Site:
-        """Return a site of the given account; refuse where there is none, or where it was moved or purged meanwhile."""
+        """Return a site of the given account; raise `Refused` if it does not exist, or was moved or purged."""
         site = await self.find_site(site_key, account_id=account_id)
         if site is None:
             raise Refused("site_not_found")
@@ -303,7 +303,7 @@ class DirectoryStore(Repository):
         return [bytes(digest) for (digest,) in rows]
 
     async def list_deleted_accounts(self) -> set[str]:
-        """Return the accounts that are deleted and not yet removed for good."""
+        """Return the accounts that are deleted and not yet removed permanently."""
         rows = await self._session.all("SELECT id FROM account WHERE status = $1", AccountStatus.DELETED.value)
         return {account_id for (account_id,) in rows}
 
@@ -357,18 +357,18 @@ class HealthCounts(Struct, frozen=True, kw_only=True):
 
 
 class SeenCounts(CountStore, SightingStore, Protocol):
-    """Counts of a site's events, and when it was seen."""
+    """Counts of a site's events, and the times of its first and last event."""
 
 
 class SiteHealthStore:
-    """What the checks of a site's health count, and when the site was seen. Sites are asked for by number."""
+    """Counts for a site's health checks, and the times of its first and last event. Sites are identified by number."""
 
     def __init__(self, stats: Reader, counts: SeenCounts) -> None:
         self._stats = stats
         self._counts = counts
 
     async def find_sighting(self, site: int) -> Sighting | None:
-        """Return when a site was seen, or None when it never was."""
+        """Return when a site's first and last event arrived, or None without any event."""
         seen = await self._counts.find_sighting(site)
         return None if seen is None else Sighting(*seen)
 

@@ -1,8 +1,9 @@
 """RequestMatcher: matches a request with the predicates of a site's rules and with its lists (hot, pure).
 
-A site that has neither has no matcher. A path is read as routes are: a plain one as it stands, and beside that with
-case folded and with or without its closing slash; an odd one could be everything whose words occur in it. What is true
-as the request stands is sure, what is true in another reading may be, and rules take the strictest (`rules/evaluate`).
+A site that has neither has no matcher. A path is read as routes are: a plain path unchanged, and also with case folded
+and with or without its closing slash; an odd path could be everything whose words occur in it. A predicate that holds
+for the unchanged request is sure. A predicate that holds in another reading is possible, and rules take the strictest
+(`rules/evaluate`).
 """
 
 from collections.abc import Callable, Iterable
@@ -98,7 +99,7 @@ class RequestMatcher:
                 if method in methods:
                     sure |= bit
                 elif method == "HEAD" and "GET" in methods:
-                    # What answers GET answers HEAD.
+                    # A handler of GET also handles HEAD.
                     maybe |= bit
             elif others is not None and method in methods and others <= methods:
                 sure |= bit
@@ -127,7 +128,7 @@ class RequestMatcher:
 
 
 class PathGlob:
-    """A glob for paths: as it stands, with case folded, and the words that an odd target must have."""
+    """A glob for paths: unchanged, with case folded, and the words that an odd target must have."""
 
     __slots__ = ("_words", "exact", "folded", "is_universal")
 

@@ -18,7 +18,7 @@ _DAV = """PROPFIND PROPPATCH MKCOL COPY MOVE LOCK UNLOCK ORDERPATCH ACL SEARCH B
     VERSION-CONTROL REPORT CHECKOUT CHECKIN UNCHECKOUT MKWORKSPACE UPDATE LABEL MERGE BASELINE-CONTROL MKACTIVITY
     MKREDIRECTREF UPDATEREDIRECTREF MKCALENDAR"""
 KNOWN_METHODS = frozenset((*_HTTP.split(), *_DAV.split()))
-# What answers GET answers HEAD.
+# A handler of GET also handles HEAD.
 _ALONE = {name: frozenset({name, "GET"} if name == "HEAD" else {name}) for name in KNOWN_METHODS}
 
 # A parameter of that name, and its value. PHP reads a dot, a blank or a bracket in a name as `_`, and `_method[]` as an

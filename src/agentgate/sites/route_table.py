@@ -1,8 +1,8 @@
 """RouteTable: every route that a request could be (hot): `RouteTable(site.routes).matches(methods, target, host)`.
 
 `methods` comes from `request_methods.methods_of`; `target` is path and query as they came, `host` the Host header. All
-routes of the answer must let the request pass; an empty answer means that the site has no route for it. The route that
-a plain target matches as it stands comes first, the others follow: exact paths, then longer prefixes before shorter.
+returned routes must let the request pass; an empty result means that the site has no route for it. The route that a
+plain target matches unchanged comes first, the others follow: exact paths, then longer prefixes before shorter.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -74,7 +74,7 @@ class RouteTable:
         return tuple(dict.fromkeys(map(self._matched.__getitem__, numbers)))
 
     def find(self, method: str, target: str) -> MatchedRoute:
-        """Return the route that a sample request falls under, as it stands."""
+        """Return the route that a sample request falls under with its target unchanged."""
         found = self.matches(methods_of(method, target.encode()), target.encode())
         return found[0] if found else UNMATCHED
 
@@ -99,7 +99,7 @@ _Paths = dict[str, list[int]]
 
 
 class _PathIndex:
-    """What a method can be by path: an exact path before a prefix, a longer before a shorter, its own before `*`."""
+    """Routes of a method by path: an exact path before a prefix, a longer before a shorter, its own before `*`."""
 
     def __init__(self, exact: _Paths, prefixes: _Paths) -> None:
         self._exact = exact
@@ -117,7 +117,7 @@ class _PathIndex:
         return ()
 
     def find_other(self, path: str) -> Sequence[int]:
-        """Return the routes that name the path with a closing slash more or less; a catch-all says nothing on that."""
+        """Return the routes whose path differs only by a closing slash. A catch-all is not among them."""
         other = path[:-1] or path if path.endswith("/") else path + "/"
         return self._exact.get(other) or self._prefixes.get(other) or ()
 
@@ -217,7 +217,7 @@ class _WordIndex:
                 _add_place(places, opening, place)
 
 
-# Where a word begins and ends, as numbers of fragments; both ascend.
+# The positions at which a word begins and ends, as numbers of fragments; both ascend.
 _Places = tuple[list[int], list[int]]
 
 

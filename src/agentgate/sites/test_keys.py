@@ -15,9 +15,10 @@ INTERACTIVE = f"{RESERVED_KEY_PREFIX}interactive"
 
 
 def testing_sites() -> Mapping[str, SiteView]:
-    """Return a view for each test key, by key. Their numbers are below those of all sites, and their rules are none."""
+    """Return a view for each test key, by key. Their numbers are below the numbers of all sites, and they have no
+    rules."""
     views = (
-        # In monitor mode everybody passes.
+        # In monitor mode every visitor passes.
         _view(ALWAYS_PASS, -1, mode=Mode.MONITOR),
         _view(ALWAYS_FAIL, -2),
         _view(INTERACTIVE, -3, widget_mode=WidgetMode.INTERACTIVE),

@@ -1,4 +1,4 @@
-"""What a site may look like. Every refusal names the part and says what would be right."""
+"""The limits of a site's settings. Every error names the part and what would be right."""
 
 import re
 from ipaddress import IPv6Address, ip_address
@@ -40,7 +40,7 @@ _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 
 def check_site(site: Site, *, most_origins: int = ORIGINS) -> None:
-    """Refuse a site whose parts are wrong or do not fit each other. Origins are already canonical."""
+    """Reject a site whose parts are wrong or do not fit each other. Origins are already canonical."""
     if len(site.allowed_origins) > most_origins:
         raise _invalid(f"allowedOrigins may have at most {most_origins} entries.")
     if len(site.actions) > ACTIONS:
@@ -77,7 +77,7 @@ def feeds_to_declare(known: list[str], linked: list[str]) -> list[str]:
 
 
 def canonical_feeds(feeds: list[str]) -> list[str]:
-    """Return the feeds, each once; refuse targets that servers read differently."""
+    """Return the feeds, each once; reject targets that servers read differently."""
     if len(feeds) > FEEDS:
         raise _invalid(f"feeds may have at most {FEEDS} entries.")
     for feed in feeds:
@@ -127,7 +127,7 @@ def canonical_origins(origins: list[str]) -> list[str]:
 
 
 def canonical_origin(origin: str) -> str:
-    """Return scheme, host and port as a browser would send them; refuse an invalid origin."""
+    """Return scheme, host and port as a browser would send them; reject an invalid origin."""
     # What cannot be seen, such as a soft hyphen, IDNA would drop without a word.
     match = _ORIGIN.match(origin) if len(origin) <= ORIGIN_CHARACTERS and origin.isprintable() else None
     host = _canonical_host(match["host"]) if match else None
@@ -196,7 +196,7 @@ NEVER_WANTED = frozenset({"scanner", "headless", "automation"})
 
 
 def canonical_programs(programs: list[str]) -> list[str]:
-    """Return the words as signals compare them, each once; refuse what can be no class and no name."""
+    """Return the words as signals compare them, each once; reject words that can be neither a class nor a name."""
     if len(programs) > MOST_PROGRAMS:
         raise _invalid(f"wantedPrograms may have at most {MOST_PROGRAMS} entries.")
     return list(dict.fromkeys(_canonical_program(program) for program in programs))

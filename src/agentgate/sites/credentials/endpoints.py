@@ -84,7 +84,7 @@ async def revoke(stores: CredentialStores, call: SiteCall, credential_id: str) -
 
 
 async def _find(stores: CredentialStores, call: SiteCall, credential_id: str) -> Credential:
-    """Return a site's credential; refuse an unknown one and another site's alike."""
+    """Return a site's credential. An unknown credential and another site's give the same error."""
     credential = await stores.credentials.find_credential(call.site_id, credential_id)
     if credential is None:
         raise Refused("not_found", "The site has no credential with this ID.")

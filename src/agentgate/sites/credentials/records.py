@@ -1,4 +1,4 @@
-"""A credential, its input, and the one answer that carries its secret."""
+"""A credential, its input, and the one response that carries its secret."""
 
 from typing import Annotated
 

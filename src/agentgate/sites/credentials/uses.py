@@ -1,4 +1,4 @@
-"""When a credential was last used: noted at most once a minute, after the answer, never in its way."""
+"""When a credential was last used: stored at most once a minute, after the response, so that it delays none."""
 
 from typing import Protocol
 

@@ -150,7 +150,7 @@ async def decline_access_request(call: Call, stores: CustomerStores) -> AccessRe
 
 
 class CustomersQuery(Query, frozen=True, kw_only=True):
-    """Which accounts to show. `q` is a part of the account's ID, its name or a member's e-mail address."""
+    """Which accounts to show. `q` is a part of the account's ID, its name or a member's email address."""
 
     status: Literal["active", "suspended", "deleted", "all"] = "all"
     q: Annotated[str, Meta(max_length=CUSTOMERS_QUERY_CHARACTERS)] = ""
@@ -419,7 +419,7 @@ async def _record_of_user(stores: CustomerStores, call: Call, action: Action, us
 
 
 async def invite(stores: AccountStores, call: Call, body: InviteInput) -> Invited:
-    """Invite somebody into an existing account, or into a new one as its owner."""
+    """Invite a person into an existing account, or into a new one as its owner."""
     email = canonical_email(body.email)
     name = None if isinstance(body.name, UnsetType) else check_name(body.name)
     if isinstance(body.customer_id, UnsetType):
@@ -462,7 +462,7 @@ async def read_detail(
 
 
 async def change_limits(stores: AccountStores, call: Call, account_id: str, patch: LimitsPatch) -> None:
-    """Change limits. Sites and members beyond a lowered limit stay; only new ones are refused."""
+    """Change limits. Sites and members beyond a lowered limit remain; only new ones are rejected."""
     account = await get_account(stores, account_id)
     after = replace(account.limits, **given(patch))
     changes = diff(account.limits, after, Limits.__struct_fields__)

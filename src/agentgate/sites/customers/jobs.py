@@ -9,7 +9,7 @@ from agentgate.people.accounts.lifecycle import PURGE_MS
 from agentgate.people.accounts.repository import AccountStores
 from agentgate.sites.repository import ActivityStore
 
-# One run deletes no more than this, so that a mistake is noticed before it is complete.
+# One run deletes at most this many accounts, so that a mistake can be noticed in time.
 ACCOUNTS_PER_RUN = 50
 
 
@@ -22,8 +22,8 @@ async def purge_accounts(store: Store[AccountStores], activity: ActivityStore, c
     before_ms = clock.now_ms() - PURGE_MS
     for account_id in (await store.read.accounts.list_purgeable(before_ms))[:ACCOUNTS_PER_RUN]:
         try:
-            # First the rows in other databases, while the account still names its sites. Nobody can
-            # bring the account back any more, so this is never too early.
+            # First the rows in other databases, while the account still names its sites. The account can no longer be
+            # restored, so this is never too early.
             await activity.forget_sites(account_id)
             await _purge_account(store, account_id, before_ms)
         except Conflict:

@@ -1,7 +1,7 @@
 """Backtests of a list entry: its effect on stored decisions.
 
 Events hold no address and no User-Agent. But an address has a visitor ID, and a small network has as many as it has
-addresses, so these can be found; a large network and a program cannot, and the report says so.
+addresses, so these can be found. A large network and a program cannot, and the report states it.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ class VisitorNames(Protocol):
 # Limit of visitor IDs for one entry: the addresses of an IPv4 /20, or the /64 networks of an IPv6 /52.
 MOST_VISITORS = 4_096
 IPV6_SOURCE = 64
-# A check that is asked for before the rules, which an entry that waives it passes.
+# Reasons of the token and clearance checks before the rules. An entry that waives these checks passes them.
 WAIVED = frozenset(
     (
         *("receipt_required", "invalid_token", "expired_token", "token_used", "action_mismatch", "origin_mismatch"),

@@ -93,7 +93,7 @@ async def backtest_list_entry(call: SiteCall, body: ListBacktestInput, backtests
 
 
 async def remove_entry(stores: ListStores, call: SiteCall, entry_id: str) -> None:
-    """Delete an entry of the site, or refuse where it has none of this ID."""
+    """Delete an entry of the site; raise `Refused` if it has none with this ID."""
     await stores.lists.lock_lists(call.site_id)
     found = await stores.lists.find_entry(call.site_id, entry_id)
     if found is None:
@@ -104,7 +104,7 @@ async def remove_entry(stores: ListStores, call: SiteCall, entry_id: str) -> Non
 
 
 def new_entry(call: SiteCall, body: ListEntryInput | ListBacktestInput) -> StoredEntry:
-    """Return the new entry, its value in canonical form; refuse an invalid one."""
+    """Return the new entry, its value in canonical form; reject an invalid one."""
     note, expires_ms = "", None
     if isinstance(body, ListEntryInput):
         note = " ".join(body.note.split())
@@ -123,7 +123,7 @@ def new_entry(call: SiteCall, body: ListEntryInput | ListBacktestInput) -> Store
 
 
 def canonical_value(kind: ListKind, text: str) -> str:
-    """Return a value in canonical form; refuse one that is invalid for its kind."""
+    """Return a value in canonical form; reject one that is invalid for its kind."""
     return {
         ListKind.ADDRESS: _address,
         ListKind.NETWORK: _network,
@@ -193,7 +193,7 @@ def _bad(message: str) -> Refused:
 
 
 async def _make_room(stores: ListStores, call: SiteCall, made: StoredEntry) -> None:
-    """At the site's limit, delete expired entries; refuse if there are none."""
+    """At the site's limit, delete expired entries; raise `Refused` if there are none."""
     found = await stores.lists.list_entries(call.site_id)
     alive = [each for each in found if not each.is_over(call.now)]
     programs = sum(each.kind is ListKind.PROGRAM for each in alive)

@@ -1,7 +1,7 @@
-"""SiteLists: the entries in force of one site, ready to be asked by the hot path. Pure.
+"""SiteLists: the active entries of one site, prepared for lookups on the hot path. Pure.
 
-The most specific entry counts: its address or visitor ID before a network, a longer prefix before a
-shorter, then a network before an agent, and an agent before a program. Of two equally specific ones, `block` counts.
+The most specific entry counts: its address or visitor ID before a network, a longer prefix before a shorter, then a
+network before an agent, and an agent before a program. Of two equally specific ones, `block` counts.
 """
 
 from collections.abc import Iterable
@@ -52,7 +52,7 @@ class SiteLists:
         return found
 
     def of_agent(self, verified: str | None, claimed: str | None) -> Traits:
-        """Return the entry on an agent. A claimed name can be kept out by it, but not let in."""
+        """Return the entry on an agent. It can block a claimed name, but not allow it."""
         if verified is not None:
             return self._agents.get(verified, NO_TRAITS)
         found = NO_TRAITS if claimed is None else self._agents.get(claimed, NO_TRAITS)

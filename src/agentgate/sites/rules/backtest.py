@@ -23,7 +23,7 @@ from agentgate.sites.rules.replay_records import BacktestFlip, BacktestReport
 from agentgate.sites.rules.request_conditions import MORE_THAN, NOT
 
 MOST_EVENTS = 1_000_000
-# Events that saving rules is compared with: a share needs no more, and the caller waits.
+# Events that saving rules is compared with: a share needs no more, and the caller waits for the result.
 GUARD_EVENTS = 100_000
 EXAMPLES = 5
 DEFAULT_ACTION = "(default)"
@@ -89,7 +89,7 @@ class _RuleTally:
 
 @dataclass
 class NewlyRefused:
-    """Requests that were replayed, those that the present rules allow, and those of them that a draft would refuse."""
+    """Replayed requests, requests that the present rules allow, and requests among these that a draft would not."""
 
     evaluated: int = 0
     allowed: int = 0
@@ -97,14 +97,14 @@ class NewlyRefused:
 
 
 class BacktestQueue:
-    """Lets accounts take turns, with one backtest that runs and one that waits."""
+    """Lets accounts take turns. Each may have one running and one queued backtest."""
 
     def __init__(self) -> None:
         self._turns = Turns(AT_ONCE, of_account=1)
 
     @contextlib.asynccontextmanager
     async def place(self, account_id: str) -> AsyncIterator[None]:
-        """Wait for earlier backtests; refuse if the account already has a waiting one."""
+        """Wait for earlier backtests; raise `Refused` if the account already has a queued one."""
         if self._turns.count(account_id) >= MOST_OF_ACCOUNT:
             raise Refused(
                 "rate_limited",
@@ -134,7 +134,7 @@ class Backtests:
     async def newly_refused(
         self, site_id: str, rules: tuple[RuleSet, RuleSet], span: TimeRange, account_id: str
     ) -> NewlyRefused:
-        """Count the newest requests of a range that the present rules allow, and those that a draft would refuse."""
+        """Count the newest requests of a range that the present rules allow, and those that a draft would not."""
         async with self._saving.place(account_id):
             found, compiled = NewlyRefused(), await asyncio.to_thread(_compile_both, *rules)
             limit = min(GUARD_EVENTS, self._most_events)

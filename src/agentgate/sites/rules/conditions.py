@@ -39,7 +39,7 @@ def terms_of(matches: Sequence[PlainMatch]) -> Terms:
 
 
 def unknown_keys(match: PlainMatch) -> tuple[str, ...]:
-    """Return the keys of a match that are no condition. A match with one matches nothing.
+    """Return the keys of a match that are not conditions. A match with one matches nothing.
 
     A misspelled condition that was ignored would make its rule match every visitor.
     """

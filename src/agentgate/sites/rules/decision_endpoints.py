@@ -68,7 +68,7 @@ async def _find_rule(stores: RuleStores, site_id: str, decision: Decision, curre
 
 
 async def _find_set(stores: RuleStores, site_id: str, version: str) -> RuleSet | None:
-    # A site without rules of its own, now or before, was decided by the server's set.
+    # The server's set decides for a site without its own rules. The site may have had none when this decision was made.
     candidates = [None, await stores.rules.find_revision(site_id, version)]
     # The server's set changes with the release, so the stored version alone proves nothing.
     sets = (effective_of(stored) for stored in candidates)

@@ -36,7 +36,7 @@ class Draft(Struct, frozen=True, kw_only=True):
 
 
 def check_one_form(body: DraftInput) -> None:
-    """Refuse a set that is sent in two forms at once."""
+    """Reject a set that is sent in two forms at once."""
     if body.rule_set is not None and not isinstance(body.rule_set, UnsetType) and isinstance(body.rule_set_text, str):
         raise Refused("invalid_request", "Send ruleSet or ruleSetText, not both.")
 
@@ -59,7 +59,7 @@ def read_draft(body: DraftInput, *, otherwise: Mapping[str, Any] | None = None) 
         except TextProblem as problem:
             error = RuleProblem(message=problem.message, **problem.place._asdict())
             return Draft(own={}, overrides=overrides, errors=[error])
-        # A text that says null is an invalid set, and not a missing one.
+        # A text with the value null is an invalid set, and not a missing one.
         own = [] if text.value is None else text.value
     document = server_document() if own is None else own
     errors = [_error(problem, text) for problem in check_rules(document, overrides)]

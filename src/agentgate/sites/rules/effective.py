@@ -1,4 +1,4 @@
-"""Managed groups, and the effective set: groups expanded, overrides applied, and a version of its own.
+"""Managed groups, and the effective set: groups expanded, overrides applied, and its own version.
 
 Managed groups are rules that come with the service, one file for each version in `managed/`. A version never changes:
 references rely on its digest.
@@ -65,7 +65,7 @@ VERSION_DIGITS = 8
 
 @cache
 def server_rule_set() -> RuleSet:
-    """Return the set that applies where a site has none of its own, as written."""
+    """Return the set that applies to a site without its own set, as written."""
     return read_set(server_document())
 
 
@@ -77,7 +77,7 @@ def server_document() -> dict[str, Any]:
 
 
 def read_set(document: Mapping[str, Any]) -> RuleSet:
-    """Return a valid set; keys beside its three are left out, those of its rules stay."""
+    """Return a valid set. Only its three keys are kept; its rules keep all their keys."""
     return msgspec.convert(document, RuleSet)
 
 

@@ -51,7 +51,7 @@ from agentgate.sites.rules.replay_records import (
 )
 from agentgate.sites.rules.repository import RuleStores
 
-# Answers of rows that take a draft when it is not valid.
+# Responses of routes that take a draft, for an invalid draft.
 INVALID: dict[int, type] = {422: ValidateResult}
 
 
@@ -95,7 +95,7 @@ async def replace_rules(
         return _invalid(draft)
     revision = 0 if isinstance(body.revision, UnsetType) else body.revision
     stored = await store.read.rules.find_rules(call.site_id)
-    # Before the backtests, so that outdated rules are refused at once.
+    # Before the backtests, so that outdated rules are rejected at once.
     check_revision(stored, revision)
     if not isinstance(body.max_human_flips, UnsetType):
         await guard_humans(call, draft, body.max_human_flips, backtests)
@@ -197,7 +197,7 @@ async def _save_draft(stores: RuleStores, call: SiteCall, draft: Draft, *, revis
 
 
 def check_revision(stored: StoredRules | None, revision: int) -> None:
-    """Refuse rules that were edited from another revision than the present one."""
+    """Reject rules that were edited from another revision than the present one."""
     if revision != (0 if stored is None else stored.revision):
         raise Refused("revision_conflict")
 

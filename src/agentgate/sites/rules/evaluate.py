@@ -1,7 +1,8 @@
-"""Evaluating compiled rules: labels and scores to the first match (hot, pure). How they are compiled is in `compile`.
+"""Evaluating compiled rules: labels and scores to the first match (hot, pure). How they are compiled is in
+`compile`.
 
 Each label, prefix, threshold, list of routes and predicate that some rule mentions has a bit. A request becomes one
-number, every rule is a few operations on it, and verdicts are cached by that number. Where it is unknown whether a
+number, every rule is a few operations on it, and verdicts are cached by that number. If it is unknown whether a
 predicate holds (`Traits.maybe`), every rule that could decide is found, and the strictest verdict applies.
 """
 
@@ -17,7 +18,7 @@ from agentgate.sites.rules.rate import RuleLimit
 from agentgate.sites.rules.records import RuleResponse
 from agentgate.sites.rules.terms import prefixes_of
 
-# The bit that is always set, so that a rule without a choice needs no case of its own.
+# The bit that is always set, so that a rule without a choice needs no special case.
 ALWAYS = 1
 # Set for a visitor's request to the site itself. Rules about its path, host, method and headers need it.
 PAGE = 2
@@ -38,7 +39,7 @@ class RuleVerdict(Struct, frozen=True, gc=False):
     response: RuleResponse | None = None
     # The names of `count` rules that matched before.
     counted: tuple[str, ...] = ()
-    # An entry of the site's lists decided, before any rule. `waives`: no token or clearance is asked for either.
+    # An entry of the site's lists decided, before any rule. `waives`: no token or clearance is required either.
     listed: bool = False
     waives: bool = False
     # Rates that count the request and are not exceeded according to the bits.

@@ -1,7 +1,7 @@
 """Reasoning about terms: can they hold at all, does one follow from another, and which request shows it.
 
-Exact about labels that must or must not be there, choices, thresholds, places, addresses and methods. Labels are as
-many as anybody likes, so a choice by prefix can never be exhausted. About globs it is sound, not complete (`witness`).
+Exact about labels that must or must not be present, choices, thresholds, places, addresses and methods. The number of
+labels is unlimited, so a choice by prefix can never be exhausted. About globs it is sound, not complete (`witness`).
 """
 
 from collections.abc import Iterable, Iterator
@@ -62,7 +62,7 @@ def implies(one: RuleCondition, other: RuleCondition) -> bool:
         and all(_must_hit(mine, choice) for choice in theirs.choices)
         and all(follows(mine.holding, mine.failing, holds=each) for each in theirs.holding)
         and all(excludes(mine.holding, mine.failing, fails=each) for each in theirs.failing)
-        # A rule about the page says nothing where no page is seen.
+        # A rule about the page does not cover requests without a page.
         and (not _is_about_page(theirs) or _is_about_page(mine))
     )
 
@@ -101,7 +101,7 @@ def _labels(terms: Terms) -> frozenset[str] | None:
 def _candidates(choice: Choice, excluded: set[str]) -> Iterator[str]:
     yield from sorted(choice.labels - excluded)
     for prefix in sorted(choice.prefixes):
-        # A prefix alone is no label, so the example gets one more part.
+        # A prefix alone is not a label, so the example gets one more part.
         below = (f"{prefix}.{name}" for name in ("any", *(f"any_{number}" for number in range(len(excluded) + 1))))
         yield next(label for label in below if label not in excluded)
 

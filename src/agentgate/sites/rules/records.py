@@ -214,7 +214,7 @@ class Rule(Struct, frozen=True, kw_only=True):
 
 
 class ManagedGroupRef(Struct, frozen=True, kw_only=True):
-    """A managed group in place of a rule."""
+    """A managed group instead of a rule."""
 
     group: str
     version: Annotated[int, Meta(ge=1)]
@@ -264,7 +264,7 @@ class ManagedGroupList(Record, frozen=True, kw_only=True):
 
 
 class DraftInput(Input, frozen=True, kw_only=True):
-    """Rules that are not stored: a set as a value or as text, and overrides beside it."""
+    """Rules that are not stored: a set as a value or as text, and overrides."""
 
     rule_set: RuleSetDocument | UnsetType | None = UNSET
     rule_set_text: str | UnsetType = UNSET
@@ -375,7 +375,7 @@ class RulesSummary(Record, frozen=True, kw_only=True):
 
 
 class StoredRules(Record, frozen=True, kw_only=True):
-    """A site's own rules as the store keeps them; without a set of its own it follows the server's."""
+    """A site's own rules as the store keeps them. Without its own set the site follows the server's."""
 
     effective_version: str
     overrides: Overrides
@@ -386,5 +386,5 @@ class StoredRules(Record, frozen=True, kw_only=True):
 
     @property
     def source(self) -> RulesSource:
-        """Where the set comes from."""
+        """The origin of the set."""
         return RulesSource.SERVER if self.rule_set is None else RulesSource.SITE

@@ -30,7 +30,7 @@ class SampleRequest(Input, frozen=True, kw_only=True):
 class TestInput(DraftInput, frozen=True, kw_only=True):
     """A sample request. Default: the site's current rules are explained."""
 
-    # The name says so, but pytest need not look for tests in it.
+    # Despite the name, pytest need not look for tests in it.
     __test__ = False
 
     request: SampleRequest

@@ -17,7 +17,7 @@ class RuleStore(Repository):
     """The rules of sites."""
 
     async def find_rules(self, site_id: str) -> StoredRules | None:
-        """Return a site's stored rules; None if it never had rules of its own."""
+        """Return a site's stored rules; None if it never had any."""
         row = await self._session.one(
             f"SELECT {_COLUMNS} FROM site_rules WHERE site_id = $1",  # noqa: S608 - our own column names
             site_id,
@@ -25,7 +25,7 @@ class RuleStore(Repository):
         return None if row is None else stored_rules(row)
 
     async def find_revision(self, site_id: str, effective_version: str) -> StoredRules | None:
-        """Return the newest revision that was in force under a version, or None."""
+        """Return the newest revision that was active under a version, or None."""
         row = await self._session.one(
             f"""SELECT {_COLUMNS} FROM rule_revision
                 WHERE site_id = $1 AND effective_version = $2 ORDER BY revision DESC LIMIT 1""",  # noqa: S608 - likewise

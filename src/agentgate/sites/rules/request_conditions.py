@@ -42,7 +42,7 @@ _PATH = re.compile(r"[/*][^\x00-\x20?#\x7f-\xa0\ud800-\udfff\uffff]*\Z")
 _STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _PARAMETER_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
-# Headers of the proxy's own request, and headers with a condition of their own.
+# Headers of the proxy's own request, and headers that have their own condition.
 _REFUSED_HEADERS = frozenset(
     (
         *("authorization", "connection", "content-length", "expect", "host", "keep-alive", "proxy-connection", "te"),

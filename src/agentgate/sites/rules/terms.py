@@ -1,7 +1,7 @@
 """Terms: the requirements of one or several matches, in a form that can be compiled and reasoned about.
 
-A request has labels, scores, and what predicates ask of it. Terms hold for it when all needed labels are there, none of
-the excluded ones, at least one of each choice, every score is high enough, and predicates hold or fail as asked.
+A request has labels, scores, and what predicates ask of it. Terms hold for it if all needed labels are present, none of
+the excluded ones, at least one of each choice, every score is high enough, and predicates hold or fail as required.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -39,7 +39,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class ConditionInput:
-    """A request as conditions see it. `holds` says whether a predicate does; None when that is unknown."""
+    """A request as conditions see it. `holds` returns whether a predicate does; None when that is unknown."""
 
     labels: frozenset[str]
     scores: Mapping[str, float]
@@ -50,7 +50,7 @@ class ConditionInput:
 class Condition:
     """One kind of requirement of a match."""
 
-    # The keys that belong together. The condition is there when one of them is.
+    # The keys that belong together. A match has the condition if it has one of the keys.
     keys: tuple[str, ...]
     doc: str
     # Problems of a match that has one of the keys.

@@ -299,7 +299,7 @@ def _number(text: str, place: LineColumn, *, is_integer: bool) -> int | float:
     if len(text) > NUMBER_CHARACTERS:
         raise TextProblem(f"This number is too long. Write at most {NUMBER_CHARACTERS} characters.", place)
     if is_integer:
-        # Zeros in front do not make it octal in YAML 1.2, and Python's base 0 would refuse them.
+        # Leading zeros do not make it octal in YAML 1.2, and Python's base 0 would reject them.
         return int(text, 0) if text[:2] in {"0o", "0x"} else int(text)
     number = float(text)
     if number in {float("inf"), float("-inf")}:

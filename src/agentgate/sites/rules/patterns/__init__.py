@@ -1,1 +1,1 @@
-"""Conditions on the request itself: globs, networks, and the predicates made of them."""
+"""Conditions on the request itself: globs, networks, and predicates built from both."""

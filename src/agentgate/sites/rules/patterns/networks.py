@@ -10,7 +10,7 @@ V4_BITS, V6_BITS = 32, 128
 
 
 class NetworkSet:
-    """Whether an address lies in one of several networks."""
+    """Whether an address is in one of several networks."""
 
     __slots__ = ("_ends", "_starts")
 

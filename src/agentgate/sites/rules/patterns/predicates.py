@@ -90,7 +90,7 @@ class Predicates:
         return sum(bit for _, bit in self._hosts)
 
     def of_headers(self, headers: Iterable[HeaderPredicate], value_of: Callable[[str], str | None]) -> int:
-        """Return the bits of those of the given header predicates that hold."""
+        """Return the bits of the given header predicates that hold."""
         found = 0
         for header, globs, bit in headers:
             value = value_of(header)

@@ -1,7 +1,7 @@
 """A request for which predicates hold, and what follows from predicates: for lints.
 
 Addresses and methods are reasoned about exactly. For globs the reasoning is sound but not complete: a request is tried
-out before it is shown, and "can never be" is said only where one glob covers another.
+out before it is shown, and "can never be" is reported only if one glob covers another.
 """
 
 import re
@@ -43,7 +43,7 @@ _PLAIN_PATH = re.compile(r"(?:/|(?:/[A-Za-z0-9_~-](?:[A-Za-z0-9._~-]*[A-Za-z0-9_
 _HOST_PART = re.compile(r"[a-z0-9_-]+\Z")
 
 
-# Parts of a request that predicates look at, by the fields of a Witness; those that none looks at are absent.
+# Parts of a request that predicates read, by the fields of a Witness. Parts that no predicate reads are absent.
 RequestParts = dict[str, Any]
 
 # Every page has a path and a host.
@@ -142,7 +142,7 @@ def _shared_methods(wanted: list[Predicate]) -> set[str]:
 def _find_method(wanted: list[Predicate], unwanted: list[Predicate]) -> str | None:
     barred = _all_entries(unwanted)
     possible = sorted(_shared_methods(wanted)) if wanted else [*_METHODS, *(f"X-{number}" for number in "ABC")]
-    # What answers GET answers HEAD, so a HEAD is never surely something else.
+    # A handler of GET also handles HEAD, so a HEAD is never surely something else.
     fit = (each for each in possible if each not in barred and not (each == "HEAD" and "GET" in barred))
     return next(fit, None)
 
@@ -220,7 +220,7 @@ def _find_text(
 
 
 def _texts(wanted: list[Predicate], usual: Iterable[str]) -> Iterator[str]:
-    """Return texts that could fit: each glob filled in, and those of several globs put together."""
+    """Return texts that could fit: each glob filled in, and several globs put together."""
     if not wanted:
         yield from usual
         return
