@@ -2553,8 +2553,7 @@ export interface SubmittingAgent {
 }
 
 /**
- * Requests of a program that were denied, or would be in enforce mode, and the allowed path that would allow
- * them.
+ * Requests of a program that were denied, or would be in enforce mode, and the path to allow for them.
  *
  * `path` is masked: `#` for digits, `*` for a segment, `...` for the rest. `program` is a name that anyone can send.
  * `sender` is a known service, and with `proven`, every request came from its published networks. `networks` is the

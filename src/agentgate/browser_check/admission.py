@@ -31,8 +31,7 @@ ADDRESS = b"x-original-address"
 
 
 def as_seen_by_adapter(call: Call, sites: SiteDirectory, site_key: str) -> Call:
-    """Return the call with the visitor's address and without the adapter's headers, except the TLS fingerprint
-    (JA4).
+    """Return the call with the visitor's address and without the adapter's headers, except the JA4 fingerprint.
 
     A call that no adapter of the site forwarded has no TLS fingerprint: the visitor's own header is dropped.
     """

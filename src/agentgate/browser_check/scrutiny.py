@@ -140,8 +140,7 @@ class Scrutiny:
     async def _membership(
         self, call: Call, page: AdmittedPage, challenge: StoredChallenge, body: VerifyInput
     ) -> ClusterMembership:
-        """Return the cluster of a check. It remains in its first cluster, even if its input statistics have grown
-        since."""
+        """Return the cluster of a check. It remains in its first cluster, even if its input statistics grow."""
         name = f"cluster-of:{challenge.id}"
         kept = await self._shared_cache.get(name) if challenge.attempts > 1 else None
         if kept is not None:

@@ -152,8 +152,7 @@ class ChallengeVerifier:
         )
 
     def _shown_or_failed(self, challenge: StoredChallenge) -> CheckVerdict:
-        """Return the verdict that requires an interactive challenge, or failure if no attempt is left to respond to
-        it."""
+        """Return the verdict that requires an interactive challenge, or failure if no attempt is left for it."""
         has_more_attempts = challenge.attempts < limits.VERIFY_ATTEMPTS_PER_CHALLENGE
         return CheckVerdict.STEP_UP if has_more_attempts else CheckVerdict.FAILED
 

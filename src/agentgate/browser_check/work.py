@@ -31,8 +31,7 @@ class WorkLevel(IntEnum):
 
 
 class WorkAmount(Struct, frozen=True):
-    """The number of puzzles: SHA-256 needs `2**bits` hashes on average for one, scrypt `2**bits` blocks of 128
-    bytes."""
+    """The work: `count` puzzles of `2**bits` hashes on average (SHA-256), or `2**bits` blocks of 128 bytes (scrypt)."""
 
     algorithm: str
     count: int

@@ -43,8 +43,7 @@ LONGEST_LANGUAGES = 256
 
 
 class FingerprintKind:
-    """The distinctions that signals and models make between headers, and the form of the response. Instances are
-    unique."""
+    """The distinctions that signals and models make between headers, and the response's form. One object of each."""
 
     __slots__ = ("form", "is_forged", "is_page", "method", "request_class")
 
@@ -160,8 +159,7 @@ class HeaderFingerprint:
         self.is_plain = not user_agent.search and not user_agent.ai
 
     def with_figures_of(self, user_agent: bytes | None, languages: bytes | None) -> "HeaderFingerprint":
-        """Return the same fingerprint with the lengths and counts of these very values, which are captured for
-        training."""
+        """Return the same fingerprint with the lengths and counts of these very values, captured for training."""
         text = None if languages is None else languages.decode("latin-1")
         figures = replace(self.observed, user_agent_length=len(user_agent or b""), language_count=count_languages(text))
         return HeaderFingerprint(self._headers, self.kind, figures)

@@ -157,8 +157,7 @@ class Receipts:
     def clearance(
         self, values: tuple[bytes, ...], *, site: SiteView, origin: str, holder: ClearanceHolder, now_ms: int
     ) -> tuple[Shown | None, int, str | None]:
-        """Return the state of the clearances (None if there are none), until when it holds, and the ID of a valid
-        one.
+        """Return the state of the clearances (None if there are none), its expiry, and the ID of a valid one.
 
         A good one outweighs all others.
 

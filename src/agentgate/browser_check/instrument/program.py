@@ -1,7 +1,6 @@
-"""The instrument: a program generated for one challenge whose result a real browser finds, and the check of that
-result.
+"""The instrument: a program for one challenge whose result a real browser finds, and the check of that result.
 
-The same draw writes the program and computes its result, so checking costs as much as generating, and neither runs
+The same draw writes the program and computes its result, so checking costs no more than generating, and neither runs
 JavaScript. Pure and deterministic. The seed is enough to compute the result: it must not leave the service.
 """
 

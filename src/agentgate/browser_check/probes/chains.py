@@ -1,5 +1,4 @@
-"""Chains: boxes inside boxes with percentages, whose last sub-pixel reveals the kind of engine. Modeled here,
-exactly.
+"""Chains: nested boxes with percentages, whose last sub-pixel reveals the kind of engine. Modeled here, exactly.
 
 Blink and WebKit count in 1/64 px, after the zoom, and cut off; Gecko counts in 1/60 px whatever the zoom, rounds
 lengths and cuts off percentages. So a chain needs no table and has fresh numbers in each challenge. It shows which

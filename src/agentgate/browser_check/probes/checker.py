@@ -98,8 +98,7 @@ class ProbeChecker:
         return self.issue(fresh_of(challenge), user_agent=user_agent, address=address)
 
     def judge_again(self, challenge: StoredChallenge, given: Any, *, user_agent: str | None) -> Judgment:
-        """Judge the results of the interactive challenge's probes. The page is displayed: the visitor pressed its
-        button."""
+        """Judge the results of the interactive challenge's probes. The page is displayed, as its button was pressed."""
         return judge_answers(fresh_of(challenge), given, claim_of(user_agent), is_displayed=True)
 
     async def has_failed(self, address: str) -> bool:

@@ -110,8 +110,7 @@ class FastSiteverify:
         return self._begin(request.body, headers.get(b"authorization"))
 
     def _begin(self, content: bytes, authorization: bytes | None) -> Pending:
-        """Process a call: body, secret, token, redemption. The response follows when the store has reported the
-        outcome."""
+        """Process a call: body, secret, token, redemption. The response follows when the store reports the outcome."""
         pending, started = Pending(), time.perf_counter()
         done = partial(self._answer, pending, started)
         try:

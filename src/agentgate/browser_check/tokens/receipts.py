@@ -1,5 +1,4 @@
-"""Receipts: signed claims, as a compact JWS. Browser tokens, agent receipts and handoff receipts have the same
-claims.
+"""Receipts: signed claims, as a compact JWS. Browser tokens, agent and handoff receipts have the same claims.
 
 The Ed25519 keys come from the keyring's `receipt` keys, and so do rotation, delayed activation and the grace period.
 Test tokens are signed by separate keys that are not published, so no server accepts one by mistake. A token has one

@@ -201,10 +201,10 @@ class Redeemer:
         return caller
 
     async def redeem(self, caller: SiteCaller | TestCaller, demand: Demand, *, now_ms: int) -> bytes:
-        """Redeem the token and return the response; for the same `requestId` the first response again, even past
-        expiry.
+        """Redeem the token and return the response.
 
-        Raises StoreUnavailable after a second without an outcome: the token may be redeemed by then, or later.
+        For the same `requestId`, return the first response again, even past expiry. Raises StoreUnavailable after a
+        second without an outcome: the token may be redeemed by then, or later.
         """
         future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self.redeem_then(caller, demand, now_ms=now_ms, done=partial(_fill, future))

@@ -124,8 +124,7 @@ class ChallengePages:
     def answer_appeal(
         self, proxied: ProxiedCall, words: tuple[str, str | None], retry: tuple[AppealTicket, str] | None
     ) -> Reply[Text]:
-        """Return the page that explains why an appeal was not accepted. If it can be sent again, the form contains
-        its text."""
+        """Return the page that explains why an appeal was not accepted, with a form if it can be sent again."""
         language = self._languages.choose(proxied.call.request.header("accept-language"))
         title, text = words
         form = None

@@ -18,8 +18,7 @@ SuggestionId = Annotated[str, Meta(pattern=r"^sug_[0-9a-f]{16}\Z")]
 
 
 class Suggestion(Record, frozen=True, kw_only=True):
-    """Requests of a program that were denied, or would be in enforce mode, and the allowed path that would allow
-    them.
+    """Requests of a program that were denied, or would be in enforce mode, and the path to allow for them.
 
     `path` is masked: `#` for digits, `*` for a segment, `...` for the rest. `program` is a name that anyone can send.
     `sender` is a known service, and with `proven`, every request came from its published networks. `networks` is the

@@ -152,8 +152,7 @@ def message(request: Request, heading: str, lead: str, *, link: tuple[str, str] 
 
 
 def reply(html: str, *, status: int = 200, headers: tuple[tuple[str, str], ...] = ()) -> Reply[Text]:
-    """Return a page as a response. With the browser check, its policy allows the check's worker and trusted-types
-    policy."""
+    """Return a page as a response. With the browser check, its policy allows a worker and trusted types."""
     page_headers = CHECKED_HEADERS if SDK in html else PAGE_HEADERS
     return Reply(body=Text(html.encode(), HTML), status=status, headers=(*page_headers, *headers))
 
@@ -204,8 +203,7 @@ def _main(*parts: str | None) -> Markup:
 
 
 class FormProblem(Struct, frozen=True, kw_only=True):
-    """The problem with a form: a text, the seconds until a retry, and the browser check that makes waiting
-    unnecessary."""
+    """The problem with a form: a text, the seconds until a retry, and the browser check that replaces waiting."""
 
     text: str
     retry_after_s: int | None = None
