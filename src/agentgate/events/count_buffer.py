@@ -13,8 +13,7 @@ Key = tuple[int, int, CounterName, str]
 
 
 class WaitingSum:
-    """A count that has not been written yet. A caller may add to it unless it is 0: then the buffer has been
-    cleared."""
+    """A count that has not been written yet. Callers may add to it unless it is 0: then it has been taken."""
 
     __slots__ = ("counted",)
 

@@ -15,8 +15,7 @@ Series = tuple[int, str, str, str, str, str | None]
 
 
 class Event(Struct, frozen=True, gc=False):
-    """One decision. All texts are bounded. It contains no path or name that a client chose, since attackers choose
-    these.
+    """One decision. All texts are bounded: attackers choose paths and names, so an event contains none of these.
 
     The fields from `site` to `error` are alike in most events of a batch. They are adjacent so that code that writes
     events can take them as one key (`SHAPE`).
@@ -143,8 +142,7 @@ class Dimension(IntEnum):
 
 
 class CounterName(StrEnum):
-    """Counters per hour of calls that leave no event. The value that goes with a name is a code, an origin, or
-    empty."""
+    """Counters per hour of calls that leave no event. The value with a name is a code, an origin, or empty."""
 
     # An enumeration hashes its names by a function written in Python, and every request counts something.
     __hash__ = str.__hash__

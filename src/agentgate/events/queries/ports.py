@@ -22,8 +22,7 @@ class SiteNumber(Struct, frozen=True):
 
 
 class Counts(Struct, frozen=True, gc=False):
-    """The counts of events, in the order of the columns of `site_hour`. Requests and challenges are counted
-    separately."""
+    """The counts of events, in the order of the columns of `site_hour`. Requests and challenges are separate."""
 
     requests: int = 0
     allowed: int = 0

@@ -71,8 +71,7 @@ class PageRange(NamedTuple):
     cursors: Cursors
 
     def next_cursor(self, more_before: int | None) -> str | UnsetType:
-        """Return the cursor of the next page, if any. It carries the range, because `now` differs on the next
-        request."""
+        """Return the cursor of the next page, if any. It carries the range, because `now` changes between pages."""
         if more_before is None:
             return UNSET
         # Plain integers: `now` is a Moment, which would be written as text.

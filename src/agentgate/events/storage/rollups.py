@@ -302,6 +302,5 @@ def _dimension_days(of: tuple[int, int], rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def sketch(visitors: Iterable[int]) -> bytes:
-    """Return the smallest of a day's visitors, eight bytes each. They are evenly distributed, so they show the
-    total."""
+    """Return the smallest of a day's visitors, eight bytes each. They are evenly spread, so they show the total."""
     return b"".join(visitor.to_bytes(8, "big") for visitor in visitors)

@@ -1,7 +1,7 @@
-"""Requests for an account: asked by anybody, decided once by an operator.
+"""Requests for an account: anyone can send one, and an operator decides it once.
 
-A decision is no change to an account, so it is kept in the request (`decidedBy`, `decidedAt`) and not in the audit
-trail; what an approval creates has the entries of any new account and member.
+A decision does not change an account, so it is kept in the request (`decidedBy`, `decidedAt`) and not in the audit
+trail. Accounts and members that an approval creates have the usual entries.
 """
 
 from msgspec import UNSET
@@ -18,7 +18,7 @@ from agentgate.people.identity.users import canonical_email
 
 
 def new_request(call: Call, body: AccessRequestInput) -> AccessRequest:
-    """Return the request that an input describes, or refuse a malformed one."""
+    """Return the request that an input describes, or reject a malformed one."""
     return AccessRequest(
         id=new_access_request_id(),
         email=canonical_email(body.email),
@@ -33,15 +33,15 @@ def new_request(call: Call, body: AccessRequestInput) -> AccessRequest:
 async def approve(stores: AccountStores, call: Call, request_id: str) -> Invited:
     """Approve a request: create an account named by company, else by name, with the person as its owner.
 
-    Refused, and left pending, when the address has become that of a user who has a password: an invite link would
-    be of no use to them, and they can create a further account themselves.
+    Reject the approval and leave the request pending if the address now belongs to a user who has a password. An invite
+    link would not help this user, who can create another account without it.
     """
     request = await _decide(stores, call, request_id, AccessRequestStatus.APPROVED)
     return await found_account(stores, call, request.company or request.name, email=request.email, name=request.name)
 
 
 async def decline(stores: AccountStores, call: Call, request_id: str) -> AccessRequest:
-    """Decline a request. Nobody is told."""
+    """Decline a request, without sending a message."""
     return await _decide(stores, call, request_id, AccessRequestStatus.DECLINED)
 
 

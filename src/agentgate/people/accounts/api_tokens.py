@@ -1,4 +1,4 @@
-"""API tokens of an account: made with less than their maker may do, shown once, revoked for good."""
+"""API tokens of an account: created with fewer permissions than their creator has, shown once, revoked permanently."""
 
 from collections.abc import Collection
 
@@ -19,7 +19,7 @@ from agentgate.people.audit.trail import Subject, record
 
 
 def new_token(call: Call, body: ApiTokenInput, permissions: Collection[ConsolePermission]) -> ApiToken:
-    """Return the token that an input describes, or refuse one that its maker may not have."""
+    """Return the token that an input describes, or reject one that its creator may not have."""
     name = check_name(body.name)
     if not body.scopes or len(set(body.scopes)) != len(body.scopes):
         raise Refused("invalid_request", "scopes must contain at least one scope, and each only once.")
@@ -39,7 +39,7 @@ def new_token(call: Call, body: ApiTokenInput, permissions: Collection[ConsolePe
 
 
 async def create_token(stores: AccountStores, call: Call, account_id: str, token: ApiToken) -> ApiTokenSecret:
-    """Insert a token, within the limit of the account. Its secret is in this answer and never again."""
+    """Insert a token, within the limit of the account. Only this response contains the secret."""
     account = await lock_live_account(stores, account_id)
     usage = await stores.accounts.read_usage(account_id, call.now)
     if usage.tokens >= account.limits.tokens:

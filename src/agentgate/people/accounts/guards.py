@@ -1,4 +1,4 @@
-"""Who calls: a signed-in user, or a member or API token of an account with the permission that a route needs."""
+"""The caller: a signed-in user, or a member or API token of an account with the permission that a route needs."""
 
 import re
 from dataclasses import dataclass, fields
@@ -27,7 +27,7 @@ SESSION_REFUSES = ("unauthorized", "session_expired", "mfa_required", "csrf", "c
 TOKEN_REFUSES = ("invalid_token",)
 MEMBER_REFUSES = ("forbidden", "account_suspended", "no_account", "mfa_setup_required")
 
-# An actor without an account sees every account's objects. A user who is in none must see nobody's.
+# An actor without an account sees the objects of every account. A user who is in no account must see no objects.
 NOWHERE = ""
 
 _API_TOKEN = re.compile(re.escape(API_TOKEN_PREFIX) + r"[A-Za-z0-9_-]{43}\Z", re.ASCII)
@@ -62,11 +62,11 @@ class MemberCall(Call):
     security=SESSION_SECURITY,
 )
 async def begun_session(call: Call, sessions: UserSessions, store: Store[AccountStores]) -> SessionCall:
-    """Let in who has a session, even one that still lacks its code: only to go on signing in, or to give up."""
+    """Allow any session, even one that still lacks its code: only to continue the sign-in, or to cancel it."""
     refuse_bearer(call.request)
     session = await _find_session(call, sessions, store)
     check_same_origin(call.request)
-    # A pre-session has not been told its CSRF token yet; there is nothing to change with it but its own end.
+    # A pre-session has not received its CSRF token yet. The only change it can make is to end itself.
     if session.stage is SessionStage.FULL:
         _check_csrf(call, sessions, session)
     return SessionCall(**_known(call), session=session)
@@ -74,21 +74,21 @@ async def begun_session(call: Call, sessions: UserSessions, store: Store[Account
 
 @declares(refuses=("token_not_allowed", *SESSION_REFUSES), security=SESSION_SECURITY)
 async def signed_in(call: Call, sessions: UserSessions, store: Store[AccountStores]) -> UserCall:
-    """Let in users who are signed in; changes need the session's CSRF token."""
+    """Allow users who are signed in; changes need the session's CSRF token."""
     refuse_bearer(call.request)
     return await _signed_in(call, sessions, store)
 
 
 @declares(refuses=("token_not_allowed", *SESSION_REFUSES), security=SESSION_SECURITY)
 async def signed_in_form(call: Call, sessions: UserSessions, store: Store[AccountStores]) -> UserCall:
-    """Let in users who are signed in and send a form. It cannot carry a header: its handler checks the token in it."""
+    """Allow signed-in users who send a form. It cannot carry a header, so its handler checks the token in it."""
     refuse_bearer(call.request)
     check_browser_origin(call.request)
     return await _signed_in(call, sessions, store, in_form=True)
 
 
 def member(permission: ConsolePermission) -> Guard:
-    """Return a guard that lets in members whose role, and API tokens whose scopes, have the permission."""
+    """Return a guard that allows members whose role, and API tokens whose scopes, have the permission."""
 
     @declares(refuses=(*SESSION_REFUSES, *TOKEN_REFUSES, *MEMBER_REFUSES), security=MEMBER_SECURITY)
     async def guard(call: Call, sessions: UserSessions, store: Store[AccountStores]) -> MemberCall:
@@ -183,7 +183,7 @@ async def _find_session(call: Call, sessions: UserSessions, store: Store[Account
         return await sessions.find(store, call, secret)
     except Refused as refused:
         if refused.code == "session_expired" and await _is_of_suspended(store, secret):
-            # Suspending ends all sessions. That is what happened here, and what its owner should be told.
+            # Suspending a user ends all of the user's sessions, so report this as the reason.
             raise Refused("user_suspended") from None
         raise
 

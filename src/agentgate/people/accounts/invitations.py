@@ -28,7 +28,7 @@ async def invite(
 ) -> tuple[Member, IssuedLink]:
     """Invite a canonical address; return the invitation as a member, and its link."""
     secret = new_secret()
-    # Of the form of a user's ID, because it stands in its place.
+    # The ID has the form of a user's ID, because lists of members show it as one.
     invitation = StoredInvitation(
         id=new_user_id(),
         account_id=account.id,
@@ -81,7 +81,7 @@ async def find_by_link(stores: AccountStores, call: Call, secret: str) -> Stored
 
 
 async def accept(stores: AccountStores, call: Call, invitation: StoredInvitation, user_id: str) -> None:
-    """Make the user a member; refuse an invitation that was accepted, withdrawn or replaced meanwhile.
+    """Make the user a member; reject an invitation that has since been accepted, withdrawn or replaced.
 
     The caller has proved that the user has the invitation's address, and leaves the audit entry.
     """
@@ -94,7 +94,7 @@ async def accept(stores: AccountStores, call: Call, invitation: StoredInvitation
 
 
 def as_member(invitation: StoredInvitation) -> Member:
-    """Return the invitation as lists of members show it: what the inviting person typed, and nothing else."""
+    """Return the invitation as lists of members show it, with only the data that the inviting person typed."""
     return Member(
         user_id=invitation.id,
         email=invitation.email,

@@ -48,7 +48,7 @@ async def create_account(stores: AccountStores, call: Call, name: str, *, owner_
 
 
 async def get_account(stores: AccountStores, account_id: str) -> StoredAccount:
-    """Return an account that nobody else changes until this unit of work is done; refuse an unknown one."""
+    """Return an account, locked until this unit of work is done; reject an unknown one."""
     await stores.accounts.lock_account(account_id)
     account = await stores.accounts.find_account(account_id)
     if account is None:
@@ -76,7 +76,7 @@ async def change_mfa_policy(stores: AccountStores, call: Call, account_id: str, 
 
 
 async def suspend_account(stores: AccountStores, call: Call, account_id: str, reason: str) -> StoredAccount:
-    """Close console and API to the members. The account's sites go on protecting."""
+    """Close console and API to the members. AgentGate continues to protect the account's sites."""
     account = await get_account(stores, account_id)
     if account.status != AccountStatus.ACTIVE:
         raise Refused("invalid_state", f"The account is {account.status}. Only an active account can be suspended.")
@@ -87,7 +87,7 @@ async def suspend_account(stores: AccountStores, call: Call, account_id: str, re
 
 
 async def reactivate_account(stores: AccountStores, call: Call, account_id: str) -> StoredAccount:
-    """Open a suspended account again, or bring a deleted one back. What was revoked stays revoked."""
+    """Open a suspended account again, or restore a deleted one. Revoked items remain revoked."""
     account = await get_account(stores, account_id)
     if account.status == AccountStatus.ACTIVE:
         raise Refused("invalid_state", "The account is already active.")
@@ -118,13 +118,13 @@ async def delete_account(stores: AccountStores, call: Call, account_id: str, con
 async def transfer_ownership(
     stores: AccountStores, call: Call, account_id: str, *, from_user_id: str, to_user_id: str
 ) -> StoredAccount:
-    """Make another member owner in place of the present one, who becomes admin."""
+    """Transfer the account to another member. The present owner becomes admin."""
     account = await get_account(stores, account_id)
     if from_user_id == to_user_id:
         raise Refused("invalid_request", "userId must be another member. You are already the owner.")
     target = await get_membership(stores, account_id, to_user_id)
     if target.status != MemberStatus.ACTIVE:
-        # Somebody who cannot sign in would leave the account without an owner in all but name.
+        # A new owner who cannot sign in would leave the account without an effective owner.
         raise Refused("not_found", "The account has no member with this ID who can sign in.")
     await stores.members.save_role(account_id, to_user_id, AccountRole.OWNER)
     await stores.members.save_role(account_id, from_user_id, AccountRole.ADMIN)
@@ -158,7 +158,7 @@ def _subject(account: StoredAccount) -> Subject:
 
 
 class Invited(Struct, frozen=True, kw_only=True):
-    """Somebody who has no password yet, the member that they are, and the link that will let them in."""
+    """A user who has no password yet, their membership, and the link with which they can set one."""
 
     account: StoredAccount
     member: Member
@@ -176,7 +176,7 @@ async def found_account(
 async def invite_newcomer(
     stores: AccountStores, call: Call, account: StoredAccount, role: AccountRole, *, email: str, name: str | None
 ) -> Invited:
-    """Add somebody who has no password yet; refuse somebody who has, for whom an invite link would be of no use."""
+    """Add a user who has no password yet; reject a user who has one, because an invite link would not help them."""
     user = await find_or_create_user(stores, call, email, name=name)
     if user.status is UserStatus.SUSPENDED:
         raise Refused("invalid_state", "The address belongs to a suspended user. Reactivate the user first.")

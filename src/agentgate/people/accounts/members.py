@@ -1,6 +1,6 @@
-"""Who belongs to an account and as what. An account keeps an owner, and only owners touch owners, under any race.
+"""Members of an account and their roles. Even in races, an account keeps an owner, and only owners change owners.
 
-Members and invitations are listed, changed and removed alike; the one's ID is the user's, the other's its own.
+Members and invitations are listed, changed and removed alike. A member's ID is the user's; an invitation has its own.
 """
 
 from msgspec.structs import replace
@@ -30,7 +30,7 @@ async def invite_member(
 ) -> tuple[Member, IssuedLink]:
     """Invite an address, for a customer; return the invitation as a member, and its link.
 
-    The caller learns whether the address is that of a member, which the list of members shows anyway, and no more.
+    The caller learns only whether the address belongs to a member, which the list of members shows anyway.
     """
     email = canonical_email(email)
     current = await lock_live_account(stores, account.id)
@@ -150,7 +150,7 @@ async def resend_invite(
 
 
 async def lock_live_account(stores: AccountStores, account_id: str) -> StoredAccount:
-    """Return an account as it is now, unchanged until this unit of work is done; refuse an unknown or deleted one."""
+    """Return an account as it is now, locked until this unit of work is done; reject an unknown or deleted one."""
     await stores.accounts.lock_account(account_id)
     account = await stores.accounts.find_account(account_id)
     if account is None or account.status == AccountStatus.DELETED:
@@ -159,7 +159,7 @@ async def lock_live_account(stores: AccountStores, account_id: str) -> StoredAcc
 
 
 async def get_membership(stores: AccountStores, account_id: str, user_id: str) -> Member:
-    """Return a member; refuse an unknown user and another account's alike."""
+    """Return a member; reject an unknown user and another account's alike."""
     member = await stores.members.find_membership(account_id, user_id)
     if member is None:
         raise Refused("not_found", "The account has no member with this ID.")
@@ -169,9 +169,10 @@ async def get_membership(stores: AccountStores, account_id: str, user_id: str) -
 async def lock_acting_role(
     stores: AccountStores, account_id: str, user_id: str | None, permission: ConsolePermission
 ) -> AccountRole:
-    """Lock the account and return the caller's role in it now; refuse one who has lost the permission meanwhile.
+    """Lock the account and return the caller's current role; reject a caller who has lost the permission.
 
-    The guard looked before the lock was there: by now another owner may have demoted or removed the caller.
+    The guard checked it before the account was locked: since then, another owner may have demoted or removed the
+    caller.
     """
     await stores.accounts.lock_account(account_id)
     member = await stores.members.find_membership(account_id, user_id) if user_id is not None else None
@@ -181,7 +182,7 @@ async def lock_acting_role(
 
 
 def check_may_touch(actor_role: AccountRole | None, role: AccountRole) -> None:
-    """Refuse everybody but owners and operators (None) who would make, change or remove an owner."""
+    """Allow only owners and operators (None) to create, change or remove an owner."""
     if role == AccountRole.OWNER and actor_role not in {None, AccountRole.OWNER}:
         raise Refused(
             "forbidden",

@@ -1,4 +1,4 @@
-"""Reset links for people who forgot their password. Whether there was anybody to send one to is never told."""
+"""Reset links for users who forgot their password. Responses never reveal whether an address belongs to a user."""
 
 from dataclasses import dataclass
 
@@ -20,15 +20,15 @@ from agentgate.people.outbox.messages import Messenger, reset_message
 PER_SOURCE = Window("forgot-source", 10, 15 * MINUTE_MS)
 OVER_ALL = Window("forgot-all", 100, MINUTE_MS)
 PER_DEVICE = Window("forgot-device", 10, 15 * MINUTE_MS)
-# Who has got that many messages within the hour has one to use. More would only fill the mailbox.
+# A user who has received this many messages within the hour has one to use. More would only fill the mailbox.
 PER_EMAIL = Window("forgot-email", 3, HOUR_MS)
-# The owner's own browser has messages of its own, however many a stranger has asked for.
+# The owner's own browser has a separate limit, however many links strangers have requested.
 PER_EMAIL_OF_DEVICE = Window("forgot-email-device", 3, HOUR_MS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PasswordReset:
-    """Takes requests for reset links and sends them, after the answer: its time tells nothing about the address."""
+    """Accepts requests for reset links and sends the links after the response, so that its time reveals no address."""
 
     store: Store[AccountStores]
     limiter: Limiter
@@ -38,9 +38,9 @@ class PasswordReset:
     urls: LinkUrls
 
     async def ask(self, call: Call, email: str, *, token: str | None) -> None:
-        """Take a request for a canonical address; refuse when one source or device asks too often.
+        """Accept a request for a canonical address; reject it if one source or device sends too many.
 
-        When all together do, unknown devices wait or pass the browser check.
+        If all sources together send too many, unknown devices wait or pass the browser check.
         """
         attempt = self.limits.attempt(call, email)
         if await self._may_send(attempt, token):

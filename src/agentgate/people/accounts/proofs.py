@@ -1,4 +1,4 @@
-"""The two proofs of a sign-in, a password and a code: held against what is stored, within the limits on guessing."""
+"""The two proofs of a sign-in, a password and a code: compared with the stored ones, within the limits on guessing."""
 
 from agentgate.http.call import Call
 from agentgate.lib.errors import Refused
@@ -12,7 +12,7 @@ from agentgate.people.identity.sign_in_limits import Factor, SignInAttempt, Sign
 
 
 class SignInProofs:
-    """Checks passwords and spends codes. `limits` says who tries, and forgets failures after a sign-in."""
+    """Checks passwords and uses codes up. `limits` identifies attempts and clears failures after a sign-in."""
 
     def __init__(self, passwords: Passwords, second_factor: SecondFactor, limits: SignInLimits) -> None:
         self._passwords = passwords
@@ -22,9 +22,10 @@ class SignInProofs:
     async def is_password(
         self, attempt: SignInAttempt, password_hash: str | None, password: str, *, token: str | None = None
     ) -> bool:
-        """Return whether the password is right; refuse to say when there were too many wrong ones.
+        """Return whether the password is right; reject the attempt instead after too many wrong ones.
 
-        Nobody's hash (None) costs as much as anybody's. A right password leaves the count of wrong ones as it is.
+        A missing hash (None) costs as much time as a user's hash. A right password does not reset the count of wrong
+        ones.
         """
         await self.limits.admit(attempt, token)
         right = await self._passwords.verify(password_hash, password, known=attempt.known is not None)
@@ -35,7 +36,7 @@ class SignInProofs:
         return right
 
     async def new_hash(self, password: str, *, email: str) -> str:
-        """Return what is stored of a new password; refuse a weak one."""
+        """Return the hash of a new password; reject a weak password."""
         self._passwords.check_password(password, email=email)
         return await self._passwords.hash(password)
 
@@ -46,15 +47,15 @@ class SignInProofs:
         return await self._passwords.hash(password)
 
     async def count_code(self, attempt: SignInAttempt, body: CodeInput) -> None:
-        """Count an attempt at a code; refuse it when there were too many. Call it before the unit of work that spends.
+        """Count an attempt at a code; reject it after too many. Call this before the unit of work that uses it up.
 
-        Attempts are counted before the code is looked at, so that none comes free.
+        Attempts are counted before the code is checked, so that every guess counts.
         """
         code, _ = one_of(body)
         await self.limits.count_code(attempt, is_recovery=code is None)
 
     async def spend_code(self, stores: AccountStores, call: Call, user: StoredUser, body: CodeInput) -> None:
-        """Use the code or recovery code up, within a unit of work; refuse a wrong one."""
+        """Use the code or recovery code up, within a unit of work; reject a wrong one."""
         code, recovery_code = one_of(body)
         await self._second_factor.spend(stores, call, user, code=code, recovery_code=recovery_code)
 
@@ -64,7 +65,7 @@ class SignInProofs:
 
 
 def one_of(body: CodeInput) -> tuple[str | None, str | None]:
-    """Return code and recovery code, of which one is there; refuse both and neither."""
+    """Return code and recovery code, one of which is None. Reject an input with both or neither."""
     sent = given(body)
     code, recovery_code = sent.get("code"), sent.get("recovery_code")
     if (code is None) == (recovery_code is None):

@@ -40,7 +40,7 @@ class Usage(Record, frozen=True, kw_only=True):
 
 
 class StoredAccount(Record, frozen=True, kw_only=True):
-    """An account as the store keeps it. `protected` marks the service's own, which nobody may delete or empty."""
+    """An account as stored. `protected` marks the service's own account, which cannot be deleted or emptied."""
 
     id: str
     name: str

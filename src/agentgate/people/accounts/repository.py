@@ -1,6 +1,6 @@
-"""Accounts, members, API tokens and access requests in SQL, and removing an account for good, in dependency order.
+"""Accounts, members, API tokens and access requests in SQL, and permanent deletion in dependency order.
 
-A table that is added later and knows accounts, sites or users needs a line in `_purge`; a test looks into every table.
+A table that is added later and references accounts, sites or users needs a line in `_purge`; a test checks every table.
 """
 
 from typing import Any, Protocol
@@ -267,7 +267,7 @@ _FROM_MEMBERSHIP = f"""SELECT {_MEMBER_COLUMNS}
 
 
 class MemberStore(Repository):
-    """Who belongs to which account."""
+    """The members of accounts."""
 
     async def add_membership(self, account_id: str, user_id: str, role: AccountRole, joined_ms: int) -> bool:
         """Add a member; False when the user is one already."""
@@ -398,7 +398,8 @@ class AccessRequestStore(LockingRepository):
     async def add_request(self, request: AccessRequest) -> bool:
         """Insert a request; False when one of the same address is pending."""
         await self._session.lock("access_request", request.email)
-        # A write even when there is nothing to add: how long the commit takes must not tell whether one is pending.
+        # Write even if there is nothing to add: the duration of the commit must not reveal whether a request is
+        # pending.
         pending = await self._session.run(
             "UPDATE access_request SET email = email WHERE status = $1 AND email = $2",
             AccessRequestStatus.PENDING.value,

@@ -1,4 +1,4 @@
-"""Starting a session for somebody who has proved who they are. With two-factor authentication on, half a proof."""
+"""Start of a session after a user has proved their identity. With two-factor authentication, a code must follow."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -40,7 +40,7 @@ def choose_membership(memberships: Sequence[Membership], wanted_id: str | None =
 
 
 def choose_account_id(memberships: Sequence[Membership], wanted_id: str | None = None) -> str | None:
-    """Return the ID of the account that is chosen likewise; None for somebody who is in none."""
+    """Return the ID of the account that is chosen likewise; None for a user without an account."""
     chosen = choose_membership(memberships, wanted_id)
     return None if chosen is None else chosen.account.id
 
@@ -52,7 +52,7 @@ def session_record(
     memberships: Sequence[Membership],
     invitations: Sequence[OpenInvitation],
 ) -> Session:
-    """Put the record together. Who is in no account has no `account`."""
+    """Put the record together. For a user without an account, it omits `account`."""
     active = choose_membership(memberships, session.account_id)
     return Session(
         user=SessionUser(id=user.id, email=user.email, mfa_enabled=user.has_mfa, name=optional(user.name)),
@@ -71,7 +71,7 @@ def _active_account(membership: Membership) -> ActiveAccount:
     return shown(account, ActiveAccount, role=member.role, permissions=permissions)
 
 
-# How the trail names who tried to sign in with an address that nobody has. The address itself is nobody's business.
+# The trail's name for a user who tried to sign in with an unknown address. The address itself is not recorded.
 UNKNOWN_USER = "unknown"
 
 
@@ -85,7 +85,7 @@ class StartedSession(Struct, frozen=True, kw_only=True):
     invitations: Sequence[OpenInvitation]
 
     def reply(self, call: Call, sessions: UserSessions, *, by_link: bool = False) -> Reply[Session]:
-        """Answer with the session, or with the demand for a code, and set the cookies."""
+        """Return the session, or the request for a code, and set the cookies."""
         email, cookie = self.user.email, sessions.cookie(call, self.secret)
         if self.session.stage is SessionStage.FULL:
             body = session_record(sessions, self.session, self.user, self.memberships, self.invitations)
@@ -95,7 +95,7 @@ class StartedSession(Struct, frozen=True, kw_only=True):
 
 
 async def lock_user(stores: AccountStores, user_id: str) -> StoredUser:
-    """Return the user as they are now, unchanged until this unit of work is done; refuse a suspended one."""
+    """Return the user as they are now, locked until this unit of work is done; reject a suspended one."""
     await stores.users.lock_user(user_id)
     user = await stores.users.find_user(user_id)
     if user is None:
@@ -153,7 +153,7 @@ async def record_of_user(
 
 
 async def record_failure(stores: AccountStores, call: Call, user: StoredUser | None, method: str) -> None:
-    """Leave a trace of a failed sign-in. For an address that nobody has the same statements run."""
+    """Record a failed sign-in. An unknown address runs the same statements."""
     user_id = user.id if user else None
     account_id = choose_account_id(await stores.members.list_memberships(user_id or ""))
     name = user.email if user else UNKNOWN_USER

@@ -15,7 +15,7 @@ from agentgate.lib.records import Query
 from agentgate.people.audit.records import AuditEvent, AuditPage, ConfigChangeList
 from agentgate.people.audit.repository import AuditStores
 
-# Dotted words, such as every action has; a dot at the end says no more than its absence.
+# Dotted words, like every action. A trailing dot does not change the meaning.
 ACTION_FILTER_PATTERN = r"^[a-z0-9_]+(\.[a-z0-9_]+)*\.?\Z"
 ACTION_FILTER_CHARACTERS = 100
 
@@ -66,7 +66,7 @@ async def _read_page(
     action = None if isinstance(query.action, UnsetType) else query.action.removesuffix(".")
     cursors = Cursors(keyring, call.route, scope, action or "")
     before = None if isinstance(query.cursor, UnsetType) else int(cursors.read(query.cursor)[0])
-    # One more than asked for tells whether there is a next page.
+    # Fetch one extra row to detect a next page.
     events = await read(action=action, before=before, limit=query.limit + 1)
     items = events[: query.limit]
     if len(events) <= query.limit:

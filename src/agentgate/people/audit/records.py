@@ -10,7 +10,7 @@ from agentgate.lib.records import Record
 
 
 class AuditEntry(Record, frozen=True, kw_only=True):
-    """What is written with every change, in the transaction of the change. `address` is a keyed hash."""
+    """The entry of a change, written in the transaction of the change. `address` is a keyed hash."""
 
     time: Moment
     actor: str

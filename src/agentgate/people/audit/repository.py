@@ -42,7 +42,7 @@ class AuditStore(Repository):
         await _ENTRIES.add(self._session, entry, public_id=public_id)
 
     async def list_site_changes(self, site_id: str, limit: int, *, account_id: str | None = None) -> list[ConfigChange]:
-        """Return a site's newest entries, newest first; with an account, only those of its own time with the site."""
+        """Return a site's newest entries, newest first; with an account, only entries from its time with the site."""
         entries, values = (
             (_WITH_MODELS, ()) if account_id is None else ("site_id = $1 AND account_id = $3", (account_id,))
         )

@@ -12,7 +12,7 @@ from agentgate.people.audit.repository import AuditStores
 
 
 class Subject(Struct, frozen=True, kw_only=True):
-    """What an entry is about: the account and the site in whose trails it is shown, and the target."""
+    """The subject of an entry: the account and the site in whose trails it is shown, and the target."""
 
     account_id: str | None = None
     site_id: str | None = None

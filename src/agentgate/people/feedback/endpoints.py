@@ -1,4 +1,4 @@
-"""Feedback on the documentation over HTTP: readers answer, operators see the counts."""
+"""Feedback on the documentation over HTTP: readers send it, operators read the counts."""
 
 from agentgate.http.address import source_of
 from agentgate.http.call import Call

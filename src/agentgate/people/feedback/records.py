@@ -1,4 +1,4 @@
-"""Answers to "was this page helpful?", as they come in and as operators read their counts."""
+"""Replies to "was this page helpful?", as readers send them and as operators read their counts."""
 
 from typing import Annotated, Literal
 

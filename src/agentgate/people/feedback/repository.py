@@ -9,10 +9,10 @@ MOST_PAGES = 1_000
 
 
 class FeedbackStore(LockingRepository):
-    """Counts per page and UTC day; who answered is not kept."""
+    """Counts per page and UTC day, without the identity of readers."""
 
     async def add_answer(self, page: str, day: int, *, helpful: bool) -> None:
-        """Count one answer. A page that is one too many is ignored, so that nobody can fill the store."""
+        """Count one reply. Ignore pages beyond the limit, so that attackers cannot fill the store."""
         counted = (page, day, int(helpful), int(not helpful))
         updated = await self._session.run(
             """UPDATE docs_feedback SET helpful = helpful + $3, not_helpful = not_helpful + $4
@@ -21,7 +21,7 @@ class FeedbackStore(LockingRepository):
         )
         if updated:
             return
-        # Pages are counted before one is added, and nobody else may add one in between.
+        # The lock keeps other requests from adding a page between counting pages and adding this one.
         await self._session.lock("docs_feedback")
         if await self._has_room_for(page):
             await self._session.run(
@@ -32,7 +32,7 @@ class FeedbackStore(LockingRepository):
             )
 
     async def list_counts(self, from_day: int) -> list[DocsFeedback]:
-        """Return the counts of each page from a day on, most answered first."""
+        """Return the counts of each page from a day on, pages with most replies first."""
         rows = await self._session.all(
             """SELECT page, sum(helpful), sum(not_helpful) FROM docs_feedback WHERE day >= $1
                 GROUP BY page ORDER BY sum(helpful) + sum(not_helpful) DESC, page""",

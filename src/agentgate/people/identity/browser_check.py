@@ -10,18 +10,18 @@ SIGN_IN = "sign_in"
 
 
 class BrowserCheck(Protocol):
-    """Says whether a browser-check token is good for a form."""
+    """Checks whether a browser-check token is valid for a form."""
 
     @property
     def site_key(self) -> str | None:
-        """Return the site that issues the tokens; None when the service has no site of its own."""
+        """Return the site that issues the tokens; None if the service does not have its own site."""
 
     async def passes(self, token: str | None, call: Call, *, action: str) -> bool:
         """Return whether the check was passed; a token is used up by asking."""
 
 
 class NoBrowserCheck:
-    """Lets everybody pass: the service has no site of its own that could issue tokens."""
+    """Accepts every call: the service does not have its own site that could issue tokens."""
 
     site_key = None
 

@@ -1,4 +1,4 @@
-"""Who calls: an operator, by session cookie or by key. Never an API token, which is for the console only."""
+"""The caller: an operator, by session cookie or by key. Never an API token, which is for the console only."""
 
 from agentgate.http.bearer_secret import bearer_secret_of
 from agentgate.http.call import Call
@@ -21,7 +21,7 @@ OPERATOR_SECURITY = (("adminKey",), ("adminSession", "csrf"))
     security=OPERATOR_SECURITY,
 )
 async def operator(call: Call, operators: Operators) -> Call:
-    """Let operators in: with `X-Admin-Key`, or with a session and, on changes, its CSRF token."""
+    """Allow operators: with `X-Admin-Key`, or with a session and, on changes, its CSRF token."""
     refuse_bearer(call.request)
     key = call.request.header("x-admin-key")
     if key is not None:
@@ -42,13 +42,13 @@ async def operator(call: Call, operators: Operators) -> Call:
 
 @declares(refuses=("token_not_allowed", "cross_origin"))
 async def not_cross_origin(call: Call) -> Call:
-    """Let everybody in but API tokens, and what another site's page sent."""
+    """Allow all calls except with API tokens or from another site's page."""
     refuse_bearer(call.request)
     check_same_origin(call.request)
     return call
 
 
 def refuse_bearer(request: Request) -> None:
-    """Refuse a call with a bearer secret: API tokens work in the console API only."""
+    """Reject a call with a bearer secret: API tokens work in the console API only."""
     if bearer_secret_of(request) is not None:
         raise Refused("token_not_allowed")

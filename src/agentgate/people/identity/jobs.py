@@ -8,7 +8,7 @@ from agentgate.lib.database import Store
 from agentgate.lib.tasks.job import ROWS_PER_UNIT, Job, delete_in_units
 from agentgate.people.identity.repository import IdentityStores
 
-# Ended sessions are kept a while, so that their cookie answers `session_expired` and not `unauthorized`.
+# Keep ended sessions for a while, so that their cookie returns `session_expired` and not `unauthorized`.
 SESSION_KEPT_MS = 8 * DAY_MS
 LINK_KEPT_MS = 30 * DAY_MS
 

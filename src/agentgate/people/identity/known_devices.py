@@ -1,6 +1,7 @@
-"""Known devices: a sealed cookie says that this browser has signed in with this e-mail address before.
+"""Known devices: a sealed cookie proves that this browser has signed in with this email address before.
 
-The cookie signs nobody in. During an attack it exempts its owner from the limits on unknown devices (`sign_in_limits`).
+The cookie does not sign its owner in. During an attack it exempts its owner from the limits on unknown devices
+(`sign_in_limits`).
 """
 
 import secrets
@@ -20,8 +21,8 @@ DEVICE_COOKIE_PREFIX = "ag_device_"
 # Sign-in is at the API below /v1/account and, as a form, below /v1/pages: the path has to include both.
 COOKIE_PATH = "/v1"
 KNOWN_MS = 180 * DAY_MS
-# Who came with a reset link owns the mailbox and still owes a code: known for as long as the link would have lasted.
-# For longer, each further link would be one more device to guess codes with.
+# A user with a reset link owns the mailbox but still has to enter a code. The device is known for the lifetime of a
+# link. If it were known for longer, each further link would add a device to guess codes with.
 BY_LINK_MS = HOUR_MS
 DEVICE_ID_BYTES = 16
 _MOST_CHARACTERS = 512
@@ -29,7 +30,7 @@ _CONTEXT = "known device"
 
 
 class Device(Struct, frozen=True, array_like=True):
-    """What a cookie holds: which device it is, for which address, and until when."""
+    """The content of a cookie: the device's ID, the address, and the end of validity."""
 
     id: str
     email_subject: str
@@ -37,7 +38,7 @@ class Device(Struct, frozen=True, array_like=True):
 
 
 class KnownDevices:
-    """Makes and reads the cookies. Each address has one of its own, so that people may share a browser."""
+    """Makes and reads the cookies. Each address has a separate cookie, so that people may share a browser."""
 
     def __init__(self, sealer: Sealer) -> None:
         self._sealer = sealer

@@ -17,7 +17,7 @@ from agentgate.people.identity.records import LinkKind, StoredLink
 from agentgate.people.identity.repository import IdentityStores
 
 INVITE_MS = limits.INVITE_LINK_DAYS * DAY_MS
-# Where a listener that is opened on all addresses listens: a link there leads nowhere.
+# Hosts of a listener that is open on all addresses. A link to such a host does not work.
 EVERY_ADDRESS = frozenset({"0.0.0.0", "[::]", "::"})  # noqa: S104 - compared with, not listened on
 RESET_MS = limits.PASSWORD_RESET_LINK_HOURS * HOUR_MS
 
@@ -60,7 +60,7 @@ async def issue_link(
 
 
 async def peek_link(stores: IdentityStores, call: Call, kind: LinkKind, secret: str) -> StoredLink:
-    """Return what a link is for without using it; refuse one that is unknown, of another kind, used or expired."""
+    """Return what a link is for without using it; reject one that is unknown, of another kind, used or expired."""
     link = await stores.links.find_link(digest(secret))
     if link is None or link.kind is not kind or link.used_ms is not None or call.now >= link.expires_ms:
         raise Refused("invalid_link")
@@ -68,9 +68,9 @@ async def peek_link(stores: IdentityStores, call: Call, kind: LinkKind, secret: 
 
 
 async def spend_link(stores: IdentityStores, call: Call, kind: LinkKind, secret: str) -> StoredLink:
-    """Use a link up; of many who try at once, one succeeds. All other links of the user end with it.
+    """Use a link up; of concurrent attempts, one succeeds. All other links of the user end with it.
 
-    Who spends a link sets a password: a forgotten invitation must not be a second way to do so afterwards.
+    Using a link sets a password: an older invitation must not be a second way to do so afterwards.
     """
     link = await peek_link(stores, call, kind, secret)
     if not await stores.links.spend_link(link.secret_digest, call.now):
@@ -91,7 +91,7 @@ async def end_links(
 
 
 class LinkUrls:
-    """Writes links out. The secret follows the `#`, which browsers send to nobody."""
+    """Writes links out. The secret follows the `#`, and browsers do not send this part."""
 
     def __init__(self, public_base_url: str, public_listen: str) -> None:
         self._public_base_url = public_base_url.rstrip("/")
@@ -115,7 +115,7 @@ class LinkUrls:
         return f"{self.origin(operator_call)}/console/reset#{secret}"
 
     def console_url(self, *, operator_call: Call | None = None) -> str:
-        """Return the console's first page, for a message without a link of its own."""
+        """Return the console's first page, for a message without a separate link."""
         return f"{self.origin(operator_call)}/console/"
 
     def origin(self, operator_call: Call | None) -> str:
@@ -128,8 +128,8 @@ class LinkUrls:
 
 
 def _operators_host(call: Call | None) -> str | None:
-    """Return the name under which an operator reaches this machine; None for everybody else's calls."""
-    # Only the admin listener lets operators in, and it has held Host against its allow-list.
+    """Return the name under which an operator reaches this machine; None if the caller is not an operator."""
+    # Only the admin listener accepts operators, and it has compared Host with its allowlist.
     if call is None or call.caller is None or call.caller.kind is not ActorKind.OPERATOR:
         return None
     host = (call.request.header("host") or "").lower()

@@ -1,6 +1,7 @@
-"""Two-factor authentication: set up, turned on, spent, turned off. Every method belongs into a unit of work.
+"""Two-factor authentication: set up, turned on, used, turned off. Every method needs a unit of work.
 
-No method counts attempts or leaves an audit entry. A refusal undoes its unit of work: count attempts in one before.
+No method counts attempts or leaves an audit entry. An error rolls its unit of work back: count attempts in an earlier
+one.
 """
 
 import secrets
@@ -21,7 +22,7 @@ PENDING_MS = 15 * MINUTE_MS
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 CODE_CHARACTERS = 16
 GROUP_CHARACTERS = 4
-# What people read in place of a digit, and what they type between groups.
+# Letters that people may read instead of digits, and separators that they may type between groups.
 _AS_MEANT = str.maketrans({"o": "0", "i": "1", "l": "1", "-": None, " ": None})
 
 
@@ -32,7 +33,7 @@ class SecondFactor:
         self._sealer = sealer
 
     async def begin_setup(self, stores: IdentityStores, call: Call, user: StoredUser) -> tuple[str, str]:
-        """Make a new secret, to be confirmed within 15 minutes; return it as text and as an `otpauth://` URL."""
+        """Create a secret, to be confirmed within 15 minutes; return it as text and as an `otpauth://` URL."""
         current = await _locked(stores, user.id)
         if current.has_mfa:
             raise Refused("mfa_already_enabled")
@@ -59,7 +60,7 @@ class SecondFactor:
     async def spend(
         self, stores: IdentityStores, call: Call, user: StoredUser, *, code: str | None, recovery_code: str | None
     ) -> None:
-        """Use up a code or a recovery code; refuse one that is wrong, was used, or is older than one that was."""
+        """Use up a code or a recovery code; reject one that is wrong, used, or older than a used one."""
         if (code is None) == (recovery_code is None):
             raise Refused("invalid_request", "Send either code or recoveryCode.")
         current = await _locked(stores, user.id)
@@ -74,7 +75,7 @@ class SecondFactor:
             raise Refused("invalid_code")
 
     async def disable(self, stores: IdentityStores, call: Call, user: StoredUser) -> None:  # noqa: ARG002 - like the others
-        """Turn it off; secret and recovery codes are forgotten. Whoever asks has checked that it may be done."""
+        """Turn it off and delete secret and recovery codes. The caller has checked the permission."""
         await stores.users.lock_user(user.id)
         if not await stores.users.disable_mfa(user.id):
             raise Refused("mfa_not_enabled")

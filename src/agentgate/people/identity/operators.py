@@ -28,11 +28,11 @@ DEFAULT_OPERATOR = "operator"
 SESSION_MS = LIFETIME_MS[SessionStage.FULL]
 
 PER_SOURCE = Window("operator-source", limits.LOGIN_FAILURES_PER_SOURCE, limits.LOGIN_WINDOW_MINUTES * MINUTE_MS)
-# A wrong key from an address that has sent too many is answered that much later. Only so many wait at once, since each
-# holds a connection; the others are answered without delay, as there is no key to be guessed in any number of tries.
+# The delay of the response to a wrong key from an address that has sent too many. Each delayed call holds a connection,
+# so their number is limited. Responses beyond the limit have no delay, because no number of attempts can guess a key.
 DELAY_S = 0.5
 DELAYED_AT_ONCE = 32
-# What a session's key tag is made for; the purpose of its MAC is that of CSRF tokens, which live as long.
+# The input of a session's key tag. Its MAC shares the purpose of CSRF tokens, which live as long.
 _KEY_TAG = b"operator key"
 
 
@@ -47,10 +47,10 @@ class Operators:
         self._delayed = 0
 
     async def check_key(self, call: Call, key: str) -> None:
-        """Return when the key is right, whatever happened before: nobody can lock the operator out.
+        """Return if the key is right, whatever happened before: attackers cannot lock the operator out.
 
-        Wrong ones are counted by source, and after too many answered late. A key has at least 24 characters, so what
-        keeps it from being guessed is its length; the delay keeps a guesser from costing much.
+        Wrong keys are counted by source, and after too many the response is delayed. A key has at least 24 characters,
+        so its length prevents guessing; the delay limits the cost of guesses.
         """
         if same(digest(key), self._key_digest):
             return
@@ -93,7 +93,7 @@ class Operators:
         return secret, session
 
     async def find_session(self, call: Call, secret: str) -> OperatorSession:
-        """Return the live session of a cookie, or refuse."""
+        """Return the live session of a cookie, or raise unauthorized or session_expired."""
         session = await self._store.read.operator_sessions.find_session(digest(secret))
         if session is None:
             raise Refused("unauthorized")
@@ -112,9 +112,9 @@ class Operators:
         return [session for session in found if self._is_live(session, call.now)]
 
     def _is_live(self, session: OperatorSession, now_ms: int) -> bool:
-        """Return whether a session is neither ended nor expired nor idle, and was made with the key of today.
+        """Return whether a session is neither ended nor expired nor idle, and was made with the current key.
 
-        Asked at every use, so that no worker and no store has to be told when the key changes.
+        Every use checks this, so that a changed key needs no notice to other workers and stores.
         """
         return (
             session.ended_ms is None

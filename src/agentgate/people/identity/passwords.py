@@ -29,7 +29,7 @@ AT_ONCE = 2
 MOST_WAITING = 20
 RETRY_AFTER_S = 1
 
-# A composed letter may come as up to four code points. What is longer is not even normalized, which takes time.
+# A composed letter may have up to four code points. Longer text is not even normalized, because that takes time.
 MOST_CODE_POINTS = 4 * PASSWORD_CHARACTERS.most
 # A shorter local part occurs in any text by chance.
 LEAST_LOCAL_PART_CHARACTERS = 3
@@ -39,7 +39,7 @@ COMMON_PASSWORDS = "common_passwords.txt"
 # Words that people would think of here, in addition to the bundled list.
 OWN_WORDS = frozenset({"agentgate"})
 _AROUND = string.digits + string.punctuation + " "
-# What numbers are written with, such as those of telephones and dates.
+# Characters of numbers, such as telephone numbers and dates.
 _NUMBER = string.digits + " +-./()"
 
 
@@ -56,24 +56,24 @@ class Passwords:
             type=Type.ID,
         )
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="password")
-        # Those who have proved something already, and everybody else.
+        # Counts of callers who have proved something already, and of all others.
         self._accepted = {True: 0, False: 0}
         self._common = read_known_passwords() | OWN_WORDS
 
     def check_password(self, password: str, *, email: str) -> None:
-        """Refuse a password that is too short, too long or easy to guess."""
+        """Reject a password that is too short, too long or easy to guess."""
         why = weakness(password, email=email, common=self._common)
         if why is not None:
             raise Refused("weak_password", why)
 
     async def hash(self, password: str) -> str:
-        """Return what is stored of a password. Who sets one has a session or a link."""
+        """Return the hash of a password. Callers who set one have a session or a link."""
         return await self._work(lambda: self._hasher.hash(_bytes(password)), known=True)
 
     async def verify(self, password_hash: str | None, password: str, *, known: bool = False) -> bool:
         """Return whether the password is right. Without a hash it is not, after the same work.
 
-        Known devices and live sessions have a queue of their own, so that a flood of others does not fill it.
+        Known devices and live sessions have a separate queue, which a flood of others cannot fill.
         """
         matches = await self._work(lambda: self._matches(password_hash or DUMMY_HASH, password), known=known)
         return matches and password_hash is not None
@@ -154,7 +154,7 @@ def _normalised(password: str) -> str:
 
 
 def _bytes(password: str) -> bytes:
-    # What is too long to have been accepted is wrong whatever it is; the empty text is too, and quickly normalized.
+    # Text that is too long for a password is wrong in any case. So is the empty text, which is normalized quickly.
     text = _normalised(password) if len(password) <= MOST_CODE_POINTS else ""
     return text.encode("utf-8", "surrogatepass")
 

@@ -33,7 +33,7 @@ class SessionInfo(Record, frozen=True, kw_only=True):
 
 
 class OperatorSession(Struct, frozen=True, kw_only=True):
-    """A session as stored. What the cookie carries is kept as a digest."""
+    """A session as stored. It keeps a digest of the cookie's content."""
 
     secret_digest: bytes
     id: str
@@ -78,7 +78,7 @@ class StoredUser(Struct, frozen=True, kw_only=True):
     mfa_enabled_ms: int | None = None
     mfa_pending_secret: bytes | None = None
     mfa_pending_ms: int | None = None
-    # The newest time step whose code was used: an older or equal one is refused.
+    # The newest time step whose code was used: a code of an older or equal step is rejected.
     mfa_last_step: int = 0
     created_ms: int
     last_sign_in_ms: int | None = None
@@ -98,7 +98,7 @@ class SessionStage(StrEnum):
 
 
 class UserSession(Struct, frozen=True, kw_only=True):
-    """A session of a user. What the cookie carries is kept as a digest."""
+    """A session of a user. It keeps a digest of the cookie's content."""
 
     secret_digest: bytes
     id: str
@@ -115,7 +115,7 @@ class UserSession(Struct, frozen=True, kw_only=True):
 
 
 class LinkKind(StrEnum):
-    """What a link is for."""
+    """The purpose of a link."""
 
     INVITE = "invite"
     RESET = "reset"

@@ -82,7 +82,7 @@ class UserStore(LockingRepository):
         return await _USERS.change(self._session, is_newer, user_id, step, mfa_last_step=step) == 1
 
     async def replace_recovery_codes(self, user_id: str, digests: Sequence[bytes]) -> None:
-        """Save new recovery codes in place of all earlier ones."""
+        """Save new recovery codes, replacing all earlier ones."""
         await self._session.run("DELETE FROM recovery_code WHERE user_id = $1", user_id)
         await self._session.run_many(
             "INSERT INTO recovery_code (user_id, code_digest) VALUES ($1, $2)", [(user_id, found) for found in digests]

@@ -1,4 +1,4 @@
-"""Sessions of users: started, found, rotated, and the cookie that carries them. What one permits is not here."""
+"""Sessions of users: started, found, rotated, and the cookie that carries them. Permissions are checked elsewhere."""
 
 from types import MappingProxyType
 
@@ -33,7 +33,7 @@ IDLE_MS = limits.CONSOLE_SESSION_IDLE_HOURS * HOUR_MS
 TOUCH_MS = MINUTE_MS
 
 ADDRESS_ID_BYTES = 8
-# Whatever makes a browser known comes within this; the rest is not looked at.
+# The text that identifies a browser is within this length; the rest is ignored.
 USER_AGENT_CHARACTERS = 512
 # The first that fits counts: every browser claims to be those further down as well.
 BROWSERS = (
@@ -80,9 +80,9 @@ class UserSessions:
     async def replace(
         self, stores: IdentityStores, call: Call, session: UserSession, *, account_id: str | None, stage: SessionStage
     ) -> tuple[str, UserSession]:
-        """End a session and go on in a new one under a new secret; refuse if it was ended meanwhile.
+        """End a session and continue in a new one under a new secret; raise session_expired if it has ended already.
 
-        Within one stage the time of the start stays, or switching accounts could keep a session alive for ever.
+        Within one stage the start time is unchanged, or switching accounts could keep a session alive indefinitely.
         """
         if not await stores.user_sessions.end_session(session.secret_digest, call.now):
             raise Refused("session_expired")
@@ -90,7 +90,7 @@ class UserSessions:
         return await self._add(stores, call, session.user_id, account_id=account_id, stage=stage, created_ms=created_ms)
 
     async def find(self, store: Store[IdentityStores], call: Call, secret: str) -> UserSession:
-        """Return the live session of a cookie, or refuse. What its stage allows is for the caller to say."""
+        """Return a cookie's live session, or raise unauthorized or session_expired. The caller checks its stage."""
         session = await store.read.user_sessions.find_session(digest(secret))
         if session is None:
             raise Refused("unauthorized")
@@ -147,7 +147,7 @@ class UserSessions:
         return secret, session
 
     def _address_id(self, user_id: str, address: str) -> str:
-        # With the user in it, the same address of two users cannot be told to be the same.
+        # The MAC includes the user, so that the IDs do not reveal that two users have the same address.
         tag = self._keyring.mac("visitor", b"session", user_id.encode(), address.encode())
         return tag[:ADDRESS_ID_BYTES].hex()
 
@@ -161,7 +161,7 @@ def is_live(session: UserSession, now_ms: int) -> bool:
 
 
 def browser_name(user_agent: str) -> str:
-    """Return a short name such as `Firefox on Linux`, made of our own words only: what a client sends is never kept."""
+    """Return a short name such as `Firefox on Linux`, of predefined words only: text from a client is never kept."""
     text = user_agent[:USER_AGENT_CHARACTERS]
     browser = next((name for mark, name in BROWSERS if mark in text), UNKNOWN_BROWSER)
     system = next((name for mark, name in SYSTEMS if mark in text), None)

@@ -1,7 +1,7 @@
-"""How often a sign-in may fail, so that nobody can guess for long and nobody can lock out somebody else.
+"""Limits on failed sign-ins, which prevent both long guessing and locking another user out.
 
-Every address has its own count, and so has every known device and every live session. What many addresses do
-together is held against unknown devices only: they wait, or pass the browser check. Decision 0030 says why.
+Every address has its own count, and so has every known device and every live session. Failures of many addresses
+together only limit unknown devices: these must pass the browser check or wait a minute. Decision 0030 explains why.
 """
 
 from enum import StrEnum
@@ -29,14 +29,14 @@ UNDER_ATTACK = (
 
 
 class Factor(StrEnum):
-    """What a person proves who they are with."""
+    """The means by which a user proves their identity."""
 
     PASSWORD = "password"  # noqa: S105 - a factor, not a secret
     CODE = "code"
 
 
 class Windows(Struct, frozen=True):
-    """The windows of one factor. An attempt beyond one of them is refused."""
+    """The windows of one factor. An attempt beyond one of them is rejected."""
 
     per_address: Window
     per_email_and_address: Window
@@ -64,7 +64,7 @@ CODES_PER_EMAIL = Window("code-attempts-email", limits.CODE_ATTEMPTS_PER_EMAIL, 
 
 
 class SignInAttempt(Struct, frozen=True, kw_only=True):
-    """Who tries, as attempts are counted: the address, the e-mail, and the device or session that is known."""
+    """The source of an attempt, as counted: the IP address, the email, and the known device or session."""
 
     call: Call
     source: str
@@ -74,7 +74,7 @@ class SignInAttempt(Struct, frozen=True, kw_only=True):
 
     @property
     def from_source(self) -> str:
-        """Return the subject under which the e-mail's attempts from this address are counted."""
+        """Return the subject under which the email's attempts from this address are counted."""
         return f"{self.source} {self.email}"
 
 
@@ -97,9 +97,9 @@ class SignInLimits:
         return SignInAttempt(call=call, source=source_of(call.request.address), email=email_subject(email), known=known)
 
     async def admit(self, attempt: SignInAttempt, token: str | None) -> None:
-        """Let an attempt at a password go on, or refuse it before the password is looked at.
+        """Allow an attempt at a password, or reject it before the password is checked.
 
-        Known and unknown e-mail addresses count alike. During an attack a browser-check token spares the waiting.
+        Known and unknown email addresses count alike. A browser-check token exempts from the wait during an attack.
         """
         await self.check(attempt)
         if attempt.known is not None:
@@ -108,16 +108,16 @@ class SignInLimits:
             await self.pass_or_wait(attempt, token, purpose="sign-in")
 
     async def check(self, attempt: SignInAttempt, *, factor: Factor = Factor.PASSWORD) -> None:
-        """Refuse when too many have failed here: with this session, on this device, or from this address.
+        """Reject an attempt after too many failures with this session, on this device, or from this address.
 
-        Guesses that are sent at once all pass the first time; call it again when the proof was looked at.
+        Concurrent guesses all pass the first time; call it again after the proof was checked.
         """
         for window, subject in _own_windows(attempt, factor):
             if await self._limiter.is_over(window, subject):
                 raise self._limiter.refusal(window, TOO_MANY)
 
     async def note_failure(self, attempt: SignInAttempt, *, factor: Factor = Factor.PASSWORD) -> None:
-        """Count a failure. Those of known devices and sessions are no sign of an attack."""
+        """Count a failure. Failures of known devices and sessions do not indicate an attack."""
         for window, subject in _own_windows(attempt, factor):
             await self._limiter.count(window, subject)
         if attempt.known is None and factor is Factor.PASSWORD:
@@ -125,13 +125,13 @@ class SignInLimits:
             await self._limiter.count(OVER_ALL, "")
 
     async def count_code(self, attempt: SignInAttempt, *, is_recovery: bool) -> None:
-        """Count an attempt at a code before it is looked at; refuse it when there were too many."""
+        """Count an attempt at a code before it is checked; reject it after too many attempts."""
         await self.check(attempt, factor=Factor.CODE)
         if attempt.known is not None:
             await self._limiter.require(CODES_PER_KNOWN, attempt.known, TOO_MANY)
             return
         await self._limiter.require(CODES_PER_EMAIL_AND_ADDRESS, attempt.from_source, TOO_MANY)
-        # Nobody guesses the 80 bits of a recovery code, so other people's attempts do not limit it.
+        # The 80 bits of a recovery code cannot be guessed, so other people's attempts do not limit it.
         if not is_recovery:
             await self._limiter.require(
                 CODES_PER_EMAIL,
@@ -141,10 +141,10 @@ class SignInLimits:
             )
 
     async def forget(self, attempt: SignInAttempt) -> None:
-        """Reset the e-mail's counts for this address and device after a complete sign-in.
+        """Reset the email's counts for this address and device after a complete sign-in.
 
-        The source's count stays: a sign-in to one's own account must not allow more guesses at others. The counts over
-        all addresses stay too: a sign-in of the owner does not end an attack.
+        The source's count remains: a sign-in to one's own account must not allow more guesses at others. The counts
+        over all addresses remain too: a sign-in of the owner does not end an attack.
         """
         for factor in Factor:
             window, subject = _own_windows(attempt, factor)[-1]
@@ -154,7 +154,7 @@ class SignInLimits:
             await self._limiter.forget(CODES_PER_KNOWN, attempt.known)
 
     async def pass_or_wait(self, attempt: SignInAttempt, token: str | None, *, purpose: str) -> None:
-        """Let an unknown device go on that has passed the browser check, or has waited since it was first refused."""
+        """Allow an unknown device that has passed the browser check, or has waited since its first rejection."""
         site_key = self._browser_check.site_key
         if (
             site_key is not None
@@ -162,7 +162,7 @@ class SignInLimits:
             and await self._browser_check.passes(token, attempt.call, action=SIGN_IN)
         ):
             return
-        # By address and e-mail, and used up by one attempt: each address gets one guess in so long, and no more.
+        # The wait is per address and email, and one attempt uses it up, which limits the guesses of each address.
         left_ms = await self._limiter.wait(f"{purpose} {attempt.from_source}", wait_ms=WAIT_MS, kept_ms=WINDOW_MS)
         if not left_ms:
             return

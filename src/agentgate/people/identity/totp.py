@@ -30,7 +30,7 @@ def matching_step(secret: bytes, code: str, now_ms: int) -> int | None:
     """Return the newest step within the window whose code this is, or None."""
     present = step_at(now_ms)
     matching = None
-    # Every step is looked at, so that the time taken does not tell which one fits.
+    # Compare every step, so that the time taken does not reveal the matching one.
     for step in range(max(0, present - WINDOW_STEPS), present + WINDOW_STEPS + 1):
         if hmac.compare_digest(code_of(secret, step).encode(), code.encode("utf-8", "surrogatepass")):
             matching = step

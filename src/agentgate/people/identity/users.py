@@ -1,4 +1,4 @@
-"""Who a user is: one canonical spelling of each e-mail address, and one user for each of them."""
+"""The identity of users: one canonical spelling of each email address, and one user for each of them."""
 
 import re
 import unicodedata
@@ -21,7 +21,7 @@ _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\Z")
 
 
 def canonical_email(text: str) -> str:
-    """Return the one spelling under which an address is stored and looked up; refuse what is no plain address.
+    """Return the one spelling under which an address is stored and looked up; reject any but plain addresses.
 
     Nothing is trimmed or mapped in silence: two addresses that reach different mailboxes must never become one.
     """
@@ -56,7 +56,7 @@ async def find_or_create_user(
     user = StoredUser(id=user_id or new_user_id(), email=email, name=name, created_ms=call.now)
     if await stores.users.add_user(user):
         return user
-    # Somebody else added the address since we looked, and has committed: adding waited for that.
+    # Another request added the address after the first search. Adding waited for its commit.
     found = await stores.users.find_user_by_email(email)
     assert found is not None, "an address that is taken has a user"
     return found
@@ -78,7 +78,7 @@ def _canonical_domain(domain: str) -> str:
 
 
 def _mapped(domain: str) -> str:
-    """Lower the case and compose accents; refuse a domain of which IDNA would change more, or drop something."""
+    """Lower the case and compose accents; reject a domain of which IDNA would change more, or drop something."""
     lowered = unicodedata.normalize("NFC", domain.lower())
     # The Kelvin sign lowers to a plain k: such a letter would turn into another one unseen.
     becomes_ascii = any(character.lower().isascii() for character in domain if not character.isascii())

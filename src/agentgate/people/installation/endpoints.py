@@ -20,7 +20,7 @@ class InstallationReader(Protocol):
         """Return the state of the installation."""
 
     def settings(self) -> InstallationSettings:
-        """Return the settings in force, secrets hidden."""
+        """Return the active settings, secrets hidden."""
 
 
 class KeyRotationStores(KeyStores, AuditStores, Protocol):

@@ -1,7 +1,7 @@
-"""Delivering what lies in the outbox: taking what is due, composing the letter, trying again later; and clearing it.
+"""Delivering messages of the outbox: claiming due ones, composing letters, retrying later; and clearing the outbox.
 
-A message is claimed before it is handed in, so that of several workers one delivers it. If that one dies after the
-server has accepted it and before this is noted, the message goes out twice, under the same Message-ID.
+A worker claims a message before it sends it, so that only one of several workers delivers it. If that worker dies after
+the server has accepted the message and before this is noted, the message is sent twice, under the same Message-ID.
 """
 
 import asyncio
@@ -130,7 +130,7 @@ def compose(message: StoredMessage, text: str, *, mail_from: str, now_ms: int) -
     letter["Subject"] = message.subject
     letter["Date"] = datetime.fromtimestamp(now_ms // 1000, UTC)
     letter["Message-ID"] = f"<{message.id}@{mail_from.rpartition('@')[2]}>"
-    # Keeps absence notes and mailing lists from answering.
+    # Keeps absence notes and mailing lists from sending a reply.
     letter["Auto-Submitted"] = "auto-generated"
     letter.set_content(text)
     letter.add_alternative(to_html(message.subject, text), subtype="html")
@@ -156,7 +156,7 @@ def outbox_jobs(store: Store[OutboxStores], delivery: MailDelivery | None, clock
 
 
 async def clear_messages(store: Store[OutboxStores], clock: Clock) -> None:
-    """Delete the bodies of messages whose link is of no more use."""
+    """Delete the bodies of messages whose link cannot be used any more."""
     now_ms = clock.now_ms()
 
     async def clear(stores: OutboxStores) -> None:

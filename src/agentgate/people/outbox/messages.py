@@ -17,8 +17,8 @@ from agentgate.lib.keyring import Sealer
 from agentgate.people.outbox.records import StoredMessage
 from agentgate.people.outbox.repository import OutboxStores
 
-# The inviting person chooses the account's name. Mail programs turn what looks like an address into a link, so such a
-# name would let anybody send links to strangers in our name.
+# The inviting person chooses the account's name. Mail programs turn text that looks like an address into a link, so
+# such a name would let any user send links to strangers in AgentGate's name.
 _LINK_LIKE = re.compile(r"://|\w\.\w{2}|@")
 _ADDRESS = re.compile(r"https?://\S+\Z")
 
@@ -34,7 +34,7 @@ _PAGE = """<!doctype html>
 
 
 class MailMessage(Struct, frozen=True, kw_only=True):
-    """A message to one person. With a link in it, the link's digest says when the text is of no more use."""
+    """A message to one person. If it has a link, the link's digest shows when the text cannot be used any more."""
 
     kind: str
     to: str
@@ -88,7 +88,7 @@ def invite_message(to: str, *, account_name: str, url: str, link_digest: bytes) 
 
 
 def reset_message(to: str, *, url: str, link_digest: bytes) -> MailMessage:
-    """Let somebody choose a new password."""
+    """Return a message with a link to choose a new password."""
     return _message(
         "reset",
         to,
@@ -102,7 +102,7 @@ def reset_message(to: str, *, url: str, link_digest: bytes) -> MailMessage:
 
 
 def added_message(to: str, *, account_name: str, url: str) -> MailMessage:
-    """Tell somebody who has a password that one more account is theirs to use."""
+    """Return a message to a user with a password that they were added to an account."""
     return _message(
         "added",
         to,
@@ -114,7 +114,7 @@ def added_message(to: str, *, account_name: str, url: str) -> MailMessage:
 
 
 def password_changed_message(to: str) -> MailMessage:
-    """Tell somebody that the password was changed, in case it was not them."""
+    """Return a message that the password was changed, in case the user did not change it."""
     return _message(
         "password_changed",
         to,
@@ -125,7 +125,7 @@ def password_changed_message(to: str) -> MailMessage:
 
 
 def mfa_reset_message(to: str) -> MailMessage:
-    """Tell somebody that an operator turned two-factor authentication off."""
+    """Return a message that an operator turned two-factor authentication off."""
     return _message(
         "mfa_reset",
         to,

@@ -8,7 +8,7 @@ from agentgate.lib.records import Record
 
 
 class StoredMessage(Struct, frozen=True, kw_only=True):
-    """A message as stored. The body is sealed; None once what it links to is of no more use."""
+    """A message as stored. The body is sealed; None once its link cannot be used any more."""
 
     id: str
     recipient: str

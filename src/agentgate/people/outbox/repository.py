@@ -54,18 +54,18 @@ class OutboxStore(Repository):
         )
 
     async def claim_due(self, now_ms: int, *, until_ms: int, limit: int) -> list[StoredMessage]:
-        """Return pending messages that are due, urgent ones first, and put their next attempt off.
+        """Return pending messages that are due, urgent ones first, and postpone their next attempt.
 
         So no other worker takes them.
 
-        The attempt counts from here on: a message whose delivery takes the process down must not do so for ever.
+        The attempt counts from here on: a message whose delivery crashes the process must not do so indefinitely.
         """
         found: list[StoredMessage] = []
         for kinds in (f"AND kind IN {_URGENT}", ""):
             if len(found) == limit:
                 break
-            # The conditions are repeated on purpose: PostgreSQL checks the outer ones again once it has locked a row.
-            # Without `coalesce`, SQLite would search with these and read all messages that are due.
+            # The conditions are repeated intentionally: PostgreSQL checks the outer ones again once it has locked a
+            # row. Without `coalesce`, SQLite would search with these and read all messages that are due.
             rows = await self._session.all(
                 f"""UPDATE outbox_message SET next_attempt_ms = $2, attempts = attempts + 1
                     WHERE coalesce(status, '') = 'pending' AND coalesce(next_attempt_ms, 0) <= $1
@@ -83,7 +83,7 @@ class OutboxStore(Repository):
         await _MESSAGES.change(self._session, "id = $1", message_id, status="sent", sent_ms=now_ms, last_error=None)
 
     async def note_failure(self, message_id: str, error: str, *, next_attempt_ms: int | None) -> None:
-        """Note a failed attempt; without a next one the message has failed for good."""
+        """Note a failed attempt; without a next one the message has failed permanently."""
         next_step: dict[str, Value] = (
             {"status": "failed"} if next_attempt_ms is None else {"next_attempt_ms": next_attempt_ms}
         )

@@ -36,7 +36,7 @@ class MailRefused(Exception):  # noqa: N818 - says what happened
 
 
 class MailServer(Struct, frozen=True, kw_only=True):
-    """Where letters are handed in, and as whom."""
+    """The server that accepts letters, and the credentials for it."""
 
     host: str
     port: int
@@ -60,7 +60,7 @@ class MailServer(Struct, frozen=True, kw_only=True):
 
 
 class Letter(Struct, frozen=True, kw_only=True):
-    """What is handed in: the envelope's two addresses, and the content with its headers."""
+    """A letter for the server: the envelope's two addresses, and the content with its headers."""
 
     sender: str
     recipient: str
@@ -113,11 +113,12 @@ def _refusal(error: Exception, server: MailServer) -> MailRefused:
     if isinstance(error, aiosmtplib.SMTPRecipientsRefused):
         error = error.recipients[0]
     if not isinstance(error, aiosmtplib.SMTPResponseException):
-        # An address that cannot be put on an envelope will not get better; a server that is away will.
+        # A later attempt cannot fix an address that does not fit an envelope, but an unavailable server may recover.
         is_address = type(error) is ValueError
         reason = _shown(f"{type(error).__name__}: {error}", server)
         return MailRefused(reason, permanent=is_address, about_server=not is_address)
-    # Only an answer about this letter is final. A refused password or greeting is for the operator to put right.
+    # Only a response about this letter is final. If the server rejects the password or greeting, the operator has to
+    # fix it.
     about_letter = aiosmtplib.SMTPSenderRefused | aiosmtplib.SMTPRecipientRefused | aiosmtplib.SMTPDataError
     is_about_letter = isinstance(error, about_letter)
     permanent = is_about_letter and 500 <= error.code <= 599

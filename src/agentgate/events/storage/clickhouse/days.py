@@ -57,8 +57,7 @@ class ClickhouseDays(EventDays):
         await self._alter(table, f"DROP PARTITION {table.partition_of(day)}", alter_sync="2")
 
     async def _remove(self, table: schema.ClickHouseTable, day: int, condition: str) -> None:
-        """Remove matching rows of a day's partition, if there are any. ClickHouse then rewrites the rest of the
-        partition."""
+        """Remove matching rows of a day's partition, if there are any. ClickHouse then rewrites the partition."""
         row = await self._client.one(f"SELECT count() FROM {table.name} WHERE {condition}")  # noqa: S608
         if row is not None and row[0]:
             await self._alter(

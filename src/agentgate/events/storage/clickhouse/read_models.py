@@ -177,8 +177,7 @@ class ClickhouseVisitors(VisitorStore):
         return found[0] if found else None
 
     async def _list_seen(self, site: int, span: TimeRange, before: int | None, wanted: int) -> list[Row]:
-        """Return when visitors were last seen and their IDs, newest first, except visitors seen again after
-        `before`."""
+        """Return the last event and ID of visitors, newest first, except visitors seen again after `before`."""
         least, end = first_id(span.from_ms), first_id(span.to_ms)
         stop = end if before is None else min(before, end)
         if end - stop <= DAY_OF_IDS:

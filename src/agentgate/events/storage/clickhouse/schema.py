@@ -1,5 +1,4 @@
-"""The schema of events in ClickHouse: one table of events, and roll-ups that materialized views fill with each
-insert.
+"""The schema of events in ClickHouse: one table, and roll-ups that materialized views fill with each insert.
 
 On one server, `event` is the table itself. On a cluster, each shard has the replicated table `event_local`, and `event`
 combines all of these. Readers query the views `site_hour`, `site_day`, `dimension_hour` and `event_label`, which have

@@ -1,5 +1,4 @@
-"""Events of an SQLite day as narrow rows, and the patterns that hold the rest of them, each under a number of its
-day.
+"""Events of an SQLite day as narrow rows, and patterns with the rest of them, each with a number in its day.
 
 A process caches the numbers of the patterns that it wrote. They are valid while the day's epoch is unchanged. Each file
 has a different epoch, which changes whenever patterns are removed. A process writes a pattern again if it is not

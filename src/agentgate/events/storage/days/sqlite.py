@@ -46,8 +46,7 @@ _UNFINISHED = ".making"
 
 
 class SqliteSegments(SegmentDays):
-    """Files in a directory. An event is a narrow row with a pattern. A file holds its day's hours until the day is
-    closed."""
+    """Files in a directory. Events are narrow rows with patterns. A file has its day's hours until the day closes."""
 
     layout = LAYOUT
     hours_in_stats = False
@@ -163,8 +162,7 @@ class SqliteSegments(SegmentDays):
             raise
 
     def _find(self, day: int) -> "_Day | None":
-        """Return the open day; open its file if it exists. Never suspend, so that the day cannot be closed before
-        use."""
+        """Return the open day; open its file if it exists. Never await, so that the day cannot be closed before use."""
         path = self.path(day)
         try:
             inode = path.stat().st_ino

@@ -148,8 +148,7 @@ class SqlDecisions(DecisionRows, DecisionStore):
         return (await self.decisions(site, [row]))[0] if row else None
 
     async def _split(self, scan: _Scan, part: DayPart) -> list[DayPart]:
-        """Split a part if filters use postings, so that the events of each piece either all have postings or have
-        none."""
+        """If filters use postings, split a part into pieces whose events either all have postings or have none."""
         if not self._days.layout.patterns or not any(each.leads for each in scan.filters):
             return [part]
         return await self._days.split(part, scan.site.number)

@@ -62,8 +62,7 @@ class Filter(NamedTuple):
         return self.dimension or 0, self.code
 
     def rank(self, count: int) -> int:
-        """Return the expected number of a day's events that the filter finds; `count` is their number if they are
-        counted."""
+        """Return the expected number of a day's events that the filter finds, given their count if there is one."""
         if self.leads[0].table == "event_visitor":
             # Patterns do not have visitors, so no other filter finds all matching events.
             return -1

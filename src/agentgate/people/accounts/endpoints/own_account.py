@@ -1,4 +1,4 @@
-"""What a member does in an account: with the account itself, its members, its API tokens. No answer shows a link."""
+"""Members' actions on an account: on the account itself, its members, its API tokens. No response contains a link."""
 
 from msgspec import UnsetType
 

@@ -158,7 +158,7 @@ async def found_account(
     call: UserCall, body: AccountInput, stores: AccountStores, sessions: UserSessions
 ) -> Reply[Session]:
     """Create another account, owned by the caller, and switch to it."""
-    # Before the limit: a malformed name is refused as malformed.
+    # Check the name before the limit: the response to a malformed name states that it is malformed.
     name = check_name(body.name)
     # The lock makes counting and creating one step: two requests at once cannot both be the third.
     await lock_user(stores, call.user.id)
@@ -201,7 +201,7 @@ async def accept_invitation(
 
 PER_SOURCE = Window("access-source", 10, HOUR_MS)
 OVER_ALL = Window("access-all", 300, HOUR_MS)
-# Keeping a request takes a little longer than finding one that is pending. All answers wait for the same moment.
+# Storing a request takes a little longer than finding a pending one. All responses are sent after the same time.
 ANSWER_S = 0.1
 
 

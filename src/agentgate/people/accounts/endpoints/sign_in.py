@@ -184,7 +184,7 @@ class PeekedInvite(Struct, frozen=True, kw_only=True):
 
 
 async def _peek_invite(stores: AccountStores, call: Call, secret: str) -> PeekedInvite:
-    """Return what an invite link is for, without using it; refuse one that was used, taken back or has expired."""
+    """Return what an invite link is for, without using it; reject a used, withdrawn or expired one."""
     invitation = await invitations.find_by_link(stores, call, secret)
     if invitation is not None:
         account = await stores.accounts.find_account(invitation.account_id)
@@ -205,7 +205,7 @@ async def _peek_invite(stores: AccountStores, call: Call, secret: str) -> Peeked
     if found is None:
         raise Refused("invalid_link")
     member, account = found
-    # Who sets a password ends these links.
+    # Setting a password ends these links, so this user has no password.
     info = shown(member, InviteInfo, account_name=account.name, expires_at=Moment(link.expires_ms), has_password=False)
     return PeekedInvite(info=info, account_id=account.id)
 
@@ -270,7 +270,8 @@ async def reset_password(
         await _announce_reset(stores, call, started, messenger)
         return started
 
-    # Who has the mailbox is no stranger: without this, somebody who knows the password could keep the owner out.
+    # `by_link` makes this browser a known device, because its user owns the mailbox. Otherwise, an attacker who knows
+    # the password could lock the owner out.
     return (await store.change(work)).reply(call, sessions, by_link=True)
 
 
