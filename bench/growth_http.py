@@ -19,7 +19,7 @@ from pathlib import Path
 
 from agentgate.lib.clock import SystemClock
 from bench.fairness import fairness, read
-from bench.growth import Scene
+from bench.growth_scene import Scene
 from bench.large_installation import (
     OWN_SECRETS,
     Installation,

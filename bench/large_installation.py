@@ -12,7 +12,7 @@ from agentgate.events.records import Event
 from agentgate.lib.clock import HOUR_MS, SystemClock
 from agentgate.lib.settings.schema import read_settings
 from agentgate.storage.sqlite.database import SqliteDatabase
-from bench.growth import Scene
+from bench.growth_scene import Scene
 from bench.probe import Probe
 from tests.support.cast import cast
 from tests.support.events import new_event

@@ -53,7 +53,6 @@ class PageKind:
         labels: tuple[str, ...] = (),
         *,
         is_foreign: bool = False,
-        robots: RobotsVerdict | None = None,
     ) -> None:
         self.origin = origin
         # `path.*`.
@@ -61,7 +60,7 @@ class PageKind:
         # Whether the site does not have the host that the proxy routes by.
         self.is_foreign = is_foreign
         # The ruling of the site's robots.txt on the page.
-        self.robots = robots
+        self.robots: RobotsVerdict | None = None
         # Whether a subresource with this path is certainly not a page.
         self.is_file = is_file(target)
         # The path that the site opened to one sender, and the page kind that applies to that sender.
@@ -121,11 +120,13 @@ class Pages:
         key = (site, origin, protections, length, labels, names_file, open_path, traits, is_foreign, robots)
         kind = self._kinds.young.get(key) or self._kinds.promote(key)
         if kind is None:
-            made = PageKind(origin, protections, target, traits, labels, is_foreign=is_foreign, robots=robots)
+            made = PageKind(origin, protections, target, traits, labels, is_foreign=is_foreign)
+            made.robots = robots
             kind = self._kinds.put(key, made)
             if open_path is not None:
                 kind.open_path = open_path
-                kind.opened = PageKind(origin, (OPENED,), target, traits, labels, robots=robots)
+                kind.opened = PageKind(origin, (OPENED,), target, traits, labels)
+                kind.opened.robots = robots
         return SitePage(target, kind)
 
     def _find_origin(self, start: bytes) -> tuple[str, bytes]:

@@ -7,7 +7,10 @@ from msgspec import Struct, UnsetType
 from agentgate.lib.enums import AiPurpose, AiUseChoice
 from agentgate.sites.agent_policy import asked
 from agentgate.sites.price import Price
-from agentgate.sites.records import SiteAiUse
+from agentgate.sites.records import Site, SiteAiUse
+from agentgate.sites.rules.patterns.robots_rules import RobotsRules
+
+_EMPTY = RobotsRules("")
 
 
 class AiUse(Struct, frozen=True):
@@ -24,3 +27,10 @@ class AiUse(Struct, frozen=True):
 def read_ai_use(stored: SiteAiUse | UnsetType) -> AiUse | None:
     """Return the setting; None before the owner has decided."""
     return None if isinstance(stored, UnsetType) else AiUse(stored.choices(), asked(stored.price))
+
+
+def robots_of(site: Site) -> RobotsRules | None:
+    """Return the rules of the site's robots.txt; None without one and without a setting."""
+    if not site.robots_txt:
+        return None if isinstance(site.ai_use, UnsetType) else _EMPTY
+    return RobotsRules(site.robots_txt)

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 import structlog
-from msgspec import Struct, UnsetType
+from msgspec import Struct
 
 from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.lib.clock import FOREVER_MS
@@ -22,7 +22,7 @@ from agentgate.lib.enums import AccountStatus, Assistants, Mode, TokenBinding, W
 from agentgate.lib.records import to_json
 from agentgate.people.installation.configuration_version import Changes
 from agentgate.sites.agent_policy import DEFAULT_POLICY, AgentPolicy, read_policy
-from agentgate.sites.ai_use import AiUse, read_ai_use
+from agentgate.sites.ai_use import AiUse, read_ai_use, robots_of
 from agentgate.sites.credentials.fleets import Fleets
 from agentgate.sites.lists.site_lists import SiteLists
 from agentgate.sites.open_paths import NO_OPEN_PATHS, ROOT_FEEDS, OpenPaths
@@ -35,7 +35,7 @@ from agentgate.sites.rules.compile import compile_rules
 from agentgate.sites.rules.effective import active_at, effective_of, scheduled_items
 from agentgate.sites.rules.evaluate import CompiledRules
 from agentgate.sites.rules.patterns.robots_rules import RobotsRules
-from agentgate.sites.site_inputs import SiteInputs, fetch_sites, inputs_at, read_rows
+from agentgate.sites.site_inputs import AccountState, SiteInputs, fetch_sites, inputs_at, read_rows
 from agentgate.sites.validate import canonical_origin
 
 # How long a change by this worker itself may take to be read back.
@@ -47,20 +47,8 @@ LEAST_AT_ONCE, MOST_AT_ONCE = 1, 256
 SLICE_S = 0.004
 # An account with more sites than this closes at once and reads them later.
 FEW_SITES = 16
-_EMPTY = RobotsRules("")
 # IDs and digests of one page.
 IDS_AT_ONCE = 1_000
-
-
-class AccountState:
-    """What all views of an account share, so that all its sites close at once."""
-
-    __slots__ = ("is_deleted", "sites")
-
-    def __init__(self, *, is_deleted: bool = False) -> None:
-        self.is_deleted = is_deleted
-        # The IDs of its sites in memory.
-        self.sites: set[str] = set()
 
 
 class SiteView(Struct, frozen=True, kw_only=True):
@@ -502,14 +490,8 @@ class SiteDirectory:
             machine_tokens_per_hour=site.machine_tokens_per_hour,
             assistants=site.assistants,
             robots_txt=site.robots_txt,
-            robots=_robots_of(site),
+            robots=robots_of(site),
         )
-
-
-def _robots_of(site: Site) -> RobotsRules | None:
-    if not site.robots_txt:
-        return None if isinstance(site.ai_use, UnsetType) else _EMPTY
-    return RobotsRules(site.robots_txt)
 
 
 def _caller_of(secret: DirectorySecret, site: SiteView) -> SiteCaller:

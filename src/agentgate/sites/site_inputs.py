@@ -25,6 +25,17 @@ from agentgate.sites.rules.repository import stored_rules
 from agentgate.sites.rules.schedule import last_boundary_ms, next_boundary_ms
 
 
+class AccountState:
+    """What all views of an account share, so that all its sites close at once."""
+
+    __slots__ = ("is_deleted", "sites")
+
+    def __init__(self, *, is_deleted: bool = False) -> None:
+        self.is_deleted = is_deleted
+        # The IDs of its sites in memory.
+        self.sites: set[str] = set()
+
+
 class SiteInputs(Struct, frozen=True):
     """Inputs of a site's view, the site, its rules and its unexpired list entries; and its secrets."""
 

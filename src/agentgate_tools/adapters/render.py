@@ -174,7 +174,7 @@ def _values(proxy: str, installation: Installation) -> dict[str, str]:
     origin_scheme, origin_host, _ = _parts("origin", installation.origin, ("http", "https"))
     service_scheme, service_name, service_port = _where_to_ask(proxy, installation)
     if proxy == "apache" and service_scheme == "https":
-        service_name, service_port = APACHE_TUNNEL
+        service_scheme, (service_name, service_port) = "http", APACHE_TUNNEL
     authority = f"{service_name}:{service_port}"
     path = socket_path(installation.service)
     subject = f"It is for {origin_of(installation)} ({installation.site})."

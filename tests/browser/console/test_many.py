@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, Request
 
-from bench.growth import Scene
+from bench.growth_scene import Scene
 from tests.browser.console.furniture import sign_in_operator
 from tests.browser.console.steps import Console, open_page
 from tests.browser.steps import wait_for
