@@ -5,8 +5,9 @@ import ssl
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
-from agentgate.http.outbound.client import OutboundFailed, SiteOutbound
+from agentgate.http.outbound.client import OutboundFailed, SiteOutbound, look_up
 from agentgate.lib.clock import Clock
 from agentgate.lib.errors import Refused
 from agentgate.lib.settings.schema import Settings
@@ -75,9 +76,12 @@ class DoctorExaminer:
     """Implements Examiner."""
 
     def __init__(self, settings: Settings, clock: Clock, outbound: SiteOutbound | None = None) -> None:
-        self._outbound = outbound or SiteOutbound(frozenset(settings.site_private_hosts))
+        # Separate threads: a name server that never responds would otherwise occupy those of the whole service.
+        names = ThreadPoolExecutor(AT_ONCE, "site-test-names")
+        self._outbound = outbound or SiteOutbound(
+            frozenset(settings.site_private_hosts), resolve=partial(look_up, threads=names)
+        )
         self._clock = clock
-        # Name lookups use the event loop's default threads.
         self._threads = ThreadPoolExecutor(AT_ONCE, "site-test")
         self._running = 0
 

@@ -1,6 +1,8 @@
 """Hosts, ports and time limits of the console's test of a site."""
 
 import asyncio
+import socket
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -89,7 +91,18 @@ async def test_private_addresses_are_not_asked(origin: str) -> None:
     assert dialed == []
 
 
-@pytest.mark.parametrize("addresses", [["127.0.0.1"], ["192.0.2.1", "127.0.0.1"], ["10.1.2.3"]])
+@pytest.mark.parametrize(
+    "addresses",
+    [
+        ["127.0.0.1"],
+        ["10.1.2.3"],
+        ["::ffff:169.254.169.254"],
+        ["64:ff9b::7f00:1"],
+        ["2002:7f00:1::"],
+        ["2606:4700::1111", "::1"],
+        ["93.184.216.34", "127.0.0.1"],
+    ],
+)
 async def test_private_and_unknown_names_get_the_same_finding(addresses: list[str]) -> None:
     async def resolve(_name: str, _port: int) -> list[str]:
         return addresses
@@ -143,6 +156,66 @@ async def test_a_slow_site_ends_the_test(site: Receiver, monkeypatch: pytest.Mon
 
     assert found.check == "reachable"
     assert time.monotonic() - began < 5
+
+
+async def test_a_site_that_sends_a_byte_now_and_then_ends_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(examining, "WHOLE_S", 0.5)
+
+    ended = asyncio.Event()
+
+    async def drip(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                writer.write(b"H")
+                await writer.drain()
+                await asyncio.sleep(0.05)
+        except OSError:
+            writer.close()
+            ended.set()
+
+    server = await asyncio.start_server(drip, "127.0.0.1", 0)
+    began = time.monotonic()
+    try:
+        (found,) = await examined(f"http://localhost:{server.sockets[0].getsockname()[1]}")
+        await ended.wait()
+    finally:
+        server.close()
+
+    assert found.check == "reachable"
+    assert time.monotonic() - began < 5
+
+
+async def test_of_a_large_response_only_the_beginning_is_read(site: Receiver) -> None:
+    site.answer = lambda _request: Answering(body=b"<p>" + b"x" * 50_000_000, headers=(("content-type", "text/html"),))
+    began = time.process_time()
+
+    found = await examined(site.url(path=""))
+
+    assert {each.check for each in found} >= {"application", "gate"}
+    assert max(len(each.found) for each in found) < 1_000
+    assert time.process_time() - began < 10
+
+
+async def test_a_name_server_that_never_responds_does_not_occupy_the_threads_of_the_service(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(examining, "WHOLE_S", 0.3)
+    ended = threading.Event()
+
+    def stuck(*_args: Any, **_named: Any) -> list[Any]:
+        ended.wait(20)
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", stuck)
+    examiner = DoctorExaminer(SETTINGS, SystemClock())
+    try:
+        for _ in range(10):
+            found = await asyncio.gather(*(examiner.examine("https://slow.example") for _ in range(AT_ONCE)))
+            assert {each.check for examined in found for each in examined.findings} == {"reachable"}
+        async with asyncio.timeout(2):
+            assert await asyncio.to_thread(lambda: "done") == "done"
+    finally:
+        ended.set()
 
 
 async def test_only_so_many_tests_run_at_once(site: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
