@@ -1,11 +1,14 @@
-"""Traffic for the demo site: a day and a half of made-up visits, each decided by the real engine and recorded."""
+"""Traffic for the demo site: two weeks of made-up visits, each decided by the real engine and recorded.
+
+People follow the hours of the day and rest at weekends; programs do not. An attack on sign-in and a crawl stand out.
+"""
 
 import random
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from agentgate.decision.decider import Decider
 from agentgate.decision.engine import EngineDecision
@@ -13,12 +16,18 @@ from agentgate.decision.event import Answered, make_event
 from agentgate.decision.signals.facts import AgentFacts, Rates, RequestFacts
 from agentgate.events.decision_ids import DecisionIds
 from agentgate.events.records import Event
-from agentgate.lib.clock import HOUR_MS, MINUTE_MS, Clock
+from agentgate.lib.clock import DAY_MS, HOUR_MS, MINUTE_MS, Clock
 from agentgate.lib.enums import AgentVerdict, ChallengeStage, DecisionKind, Outcome, SolveType
 from agentgate.sites.directory import SiteView
 
-SPAN_MS = 36 * HOUR_MS
-VISITS = 2_400
+SPAN_MS = 15 * DAY_MS
+VISITS = 2_600
+PROGRAMS_AT_FORMS = 0.2
+# Share of people's visits by hour of the day, and on Saturdays and Sundays.
+HOURS = (2, 1, 1, 1, 1, 2, 4, 6, 8, 9, 10, 10, 9, 9, 9, 9, 9, 10, 12, 13, 13, 11, 7, 4)
+WEEKEND = 0.6
+# Monday, 5 January 1970, the first of a whole number of weeks.
+_FIRST_MONDAY_MS = 4 * DAY_MS
 # Fixed, so that every demo looks the same.
 SEED = 20_261_115
 
@@ -49,6 +58,25 @@ _SHOPPER = Client(
     agent=AgentFacts(verdict=AgentVerdict.VERIFIED, agent="https://shopper.example"),
 )
 _FILE = Path(__file__).with_name("clients.json")
+
+
+class Burst(Struct, frozen=True):
+    """Many visits of one client in a short time: when it began before the end, how long it took."""
+
+    program: str
+    path: str
+    ago_ms: int
+    took_ms: int
+    visits: int
+    network: str
+
+
+# Passwords are tried on sign-in, within the default range of the console; and a crawler reads all pages of a week ago.
+BURSTS = (
+    Burst("Go-http-client/1.1", "/login", 9 * HOUR_MS, 40 * MINUTE_MS, 150, "198.51.100"),
+    Burst("meta-externalagent", "/stories/", 6 * DAY_MS, 10 * HOUR_MS, 250, "203.0.113"),
+)
+
 CLIENTS = (*msgspec.json.decode(_FILE.read_bytes(), type=tuple[Client, ...]), _SHOPPER)
 
 
@@ -65,11 +93,25 @@ class Traffic:
 
     def events(self) -> Iterator[Event]:
         """Return the events in the order of time."""
-        moments = sorted(self._random.randrange(SPAN_MS) for _ in range(VISITS))
+        for start_ms, client in sorted(self._visits(), key=lambda visit: visit[0]):
+            yield from self._visit(client, start_ms)
+
+    def _visits(self) -> Iterator[tuple[int, Client]]:
         weights = [client.weight for client in CLIENTS]
-        for moment in moments:
+        for _ in range(VISITS):
             client = self._random.choices(CLIENTS, weights)[0]
-            yield from self._visit(client, self._end_ms - SPAN_MS + moment)
+            start_ms = self._moment()
+            while client.solves and self._random.random() > activity(start_ms):
+                start_ms = self._moment()
+            yield start_ms, client
+        for burst in BURSTS:
+            found = next(client for client in CLIENTS if burst.program in str(client.headers) and asks(client, burst))
+            client = structs.replace(found, network=burst.network)
+            for _ in range(burst.visits):
+                yield self._end_ms - burst.ago_ms + self._random.randrange(burst.took_ms), client
+
+    def _moment(self) -> int:
+        return self._end_ms - self._random.randrange(1, SPAN_MS)
 
     def _visit(self, client: Client, start_ms: int) -> Iterator[Event]:
         address = f"{client.network}.{self._random.randrange(1, 255)}"
@@ -82,8 +124,9 @@ class Traffic:
             # A visit that began a moment ago may not reach into the future.
             self._clock.now = min(now_ms, self._end_ms)
             yield self._event(facts, decision, visitor)
-            asked = Outcome.CHALLENGE in (decision.outcome, decision.would) or (client.solves and method == "POST")
-            if asked:
+            # In monitor mode only the site's own forms have a browser check, and few programs run it.
+            runs = client.solves or self._random.random() < PROGRAMS_AT_FORMS
+            if decision.outcome is Outcome.CHALLENGE or (method == "POST" and facts.action and runs):
                 yield from self._challenge(client, facts, decision, visitor)
             now_ms += self._random.randrange(MINUTE_MS)
 
@@ -126,6 +169,17 @@ class Traffic:
                 solve_ms=self._random.randrange(300, 4_000) if passed else None,
             )
             yield make_event(facts, self._site, decision, answered)
+
+
+def activity(time_ms: int) -> float:
+    """Return how active people are at a moment, at most 1."""
+    is_weekend = (time_ms - _FIRST_MONDAY_MS) // DAY_MS % 7 >= 5
+    return HOURS[time_ms // HOUR_MS % 24] / max(HOURS) * (WEEKEND if is_weekend else 1)
+
+
+def asks(client: Client, burst: Burst) -> bool:
+    """Return whether a client asks for the paths of a burst."""
+    return any(target.startswith(burst.path) for _, target in client.requests)
 
 
 class _PastClock:
