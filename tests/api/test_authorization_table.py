@@ -40,6 +40,7 @@ EXPECTED: dict[str, Outcome] = {
     "GET /v1/admin/sites/{siteKey}/list-entries": (404, "site_not_found"),
     "POST /v1/admin/sites/{siteKey}/list-entries": (400, "invalid_request"),
     "POST /v1/admin/sites/{siteKey}/list-entries/backtest": (400, "invalid_request"),
+    "PUT /v1/admin/sites/{siteKey}/list-entries/{entryId}": (400, "invalid_request"),
     "DELETE /v1/admin/sites/{siteKey}/list-entries/{entryId}": (404, "site_not_found"),
     "GET /v1/admin/sites/{siteKey}/appeals": (404, "site_not_found"),
     "GET /v1/admin/sites/{siteKey}/appeals/{appealId}": (404, "site_not_found"),

@@ -16,13 +16,17 @@ const HOUR_MS = 3_600_000;
 export const TERMS = [1, 24, 168, 720, 0] as const;
 const SETTLED_MS = 450;
 
+/** When a term of so many hours that begins now ends; of 0, never. */
+export const endOf = (hours: string) =>
+  hours === "0" ? undefined : new Date(Date.now() + Number(hours) * HOUR_MS).toISOString();
+
 export interface Suggestion {
   kind: ListKind;
   value: string;
 }
 
 /** Tries the entry on the last seven days while it is being written. */
-function useBacktest(siteKey: string, kind: ListKind, value: string, outcome: ListOutcome) {
+export function useBacktest(siteKey: string, kind: ListKind, value: string, outcome: ListOutcome) {
   const [report, setReport] = useState<ListBacktestReport | null>(null);
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(false);
@@ -125,13 +129,12 @@ export function EntryForm({
     setBusy(true);
     setProblem("");
     try {
-      const expiresAt = hours === "0" ? undefined : new Date(Date.now() + Number(hours) * HOUR_MS).toISOString();
       const made = await api.post<ListEntry>(`/sites/${siteKey}/list-entries`, {
         kind,
         value: value.trim(),
         outcome,
         note: note.trim(),
-        expiresAt,
+        expiresAt: endOf(hours),
       });
       dropValue();
       dropNote();

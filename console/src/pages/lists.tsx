@@ -13,6 +13,7 @@ import { Icon } from "../ui/icons";
 import { Card, Empty, Head, OutcomeBadge, Segments, Time } from "../ui/parts";
 import { DataTable } from "../ui/table";
 import { toast, toastError } from "../ui/toasts";
+import { EntryEdit } from "./entry-edit";
 import { EntryForm } from "./entry-form";
 
 const SHOWN = ["all", "allow", "block"] as const;
@@ -25,6 +26,7 @@ export default function Lists() {
   const adding = params["add"] === "1";
   const page = useQuery<ListEntries>(siteKey, (signal) => api.get(`/sites/${siteKey}/list-entries`, {}, signal));
   const [gone, setGone] = useState<string[]>([]);
+  const [editing, setEditing] = useState<ListEntry>();
   const all = (page.data?.items ?? []).filter(({ id }) => !gone.includes(id));
   const rows = all.filter(({ outcome }) => shown === "all" || outcome === shown);
   const alive = all.filter(({ expired }) => !expired);
@@ -95,6 +97,9 @@ export default function Lists() {
           options={SHOWN.map((each) => ({ value: each, label: t(`lists.shown.${each}`) }))}
         />
       </div>
+      {editing && (
+        <EntryEdit siteKey={siteKey} entry={editing} onClose={() => setEditing(undefined)} onDone={page.reload} />
+      )}
       <DataTable
         title={t("page.lists")}
         loaded={page}
@@ -164,13 +169,24 @@ export default function Lists() {
             class: "n",
             cell: (row) =>
               may("sites:write") && (
-                <button
-                  class="btn sq quiet"
-                  aria-label={t("lists.remove", { value: row.value })}
-                  onClick={() => remove(row)}
-                >
-                  <Icon name="x" />
-                </button>
+                <span class="row end">
+                  {!row.expired && (
+                    <button
+                      class="btn quiet"
+                      aria-label={t("lists.edit", { value: row.value })}
+                      onClick={() => setEditing(row)}
+                    >
+                      {t("lists.editDo")}
+                    </button>
+                  )}
+                  <button
+                    class="btn sq quiet"
+                    aria-label={t("lists.remove", { value: row.value })}
+                    onClick={() => remove(row)}
+                  >
+                    <Icon name="x" />
+                  </button>
+                </span>
               ),
           },
         ]}

@@ -101,7 +101,8 @@ function Bots({
             {refusedPrograms.slice(0, TOP).map(({ name, count: requests }) => (
               <div key={name}>
                 <dt>
-                  {name} <span class="s soft">{[...(owners.get(name) ?? [])].slice(0, 2).join(", ")}</span>
+                  {name.replaceAll("_", " ")}{" "}
+                  <span class="s soft">{[...(owners.get(name) ?? [])].slice(0, 2).join(", ")}</span>
                 </dt>
                 <dd>{count(requests)}</dd>
               </div>
@@ -110,7 +111,9 @@ function Bots({
         )}
         {Boolean(earlier?.gateway.requests) && (
           <p class="s soft">
-            {fresh.length > 0 ? t("bots.new", { names: fresh.map(({ name }) => name).join(", ") }) : t("bots.noneNew")}
+            {fresh.length > 0
+              ? t("bots.new", { names: fresh.map(({ name }) => name.replaceAll("_", " ")).join(", ") })
+              : t("bots.noneNew")}
           </p>
         )}
       </div>

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { api, messageOf } from "../api/client";
 import { loadSites, may } from "../api/session";
-import type { AgentPolicy, ConfigChange, SiteDetail } from "../api/types.gen";
+import type { AgentPolicy, ConfigChange, ListEntries, SiteDetail } from "../api/types.gen";
 import { named, t } from "../lib/words";
 import { toYaml } from "../lib/yaml";
 import { Dialog } from "../ui/dialogs";
@@ -33,6 +33,7 @@ const RESTORED = new Set([
   "agent_policy.update",
   "rules.update",
   "list.add",
+  "list.update",
   "list.remove",
 ]);
 const same = (one: unknown, other: unknown) => JSON.stringify(one ?? null) === JSON.stringify(other ?? null);
@@ -80,6 +81,19 @@ async function planPolicy(siteKey: string, change: ConfigChange): Promise<Plan> 
   return { now, then, since, save: () => api.put(path, then, true) };
 }
 
+async function planEntry(siteKey: string, change: ConfigChange): Promise<Plan> {
+  const id = String(change.detail?.["id"]);
+  const { items } = await api.get<ListEntries>(`/sites/${siteKey}/list-entries`);
+  const entry = items.find((each) => each.id === id);
+  if (!entry) throw new Error(t("history.entryGone"));
+  const now: Values = { outcome: entry.outcome, note: entry.note, expiresAt: entry.expiresAt };
+  const pairs = pairsOf(change);
+  const before = pairs.map(([name, { from }]) => [name, from ?? (name === "note" ? "" : undefined)] as const);
+  const then = { ...now, ...Object.fromEntries(before) };
+  const since = pairs.filter(([name, { to }]) => !same(now[name] || null, to)).map(([name]) => name);
+  return { now, then, since, save: () => api.put(`/sites/${siteKey}/list-entries/${id}`, then) };
+}
+
 function planList(siteKey: string, { kind, detail = {} }: ConfigChange): Plan {
   const path = `/sites/${siteKey}/list-entries`;
   const { id, ...entry } = detail;
@@ -90,6 +104,7 @@ function planList(siteKey: string, { kind, detail = {} }: ConfigChange): Plan {
 
 function plan(siteKey: string, change: ConfigChange): Promise<Plan> {
   if (change.kind === "agent_policy.update") return planPolicy(siteKey, change);
+  if (change.kind === "list.update") return planEntry(siteKey, change);
   if (change.kind.startsWith("list.")) return Promise.resolve(planList(siteKey, change));
   return planSite(siteKey, change);
 }

@@ -122,6 +122,12 @@ LISTS = scoped(
         guard=ANALYTICS_READ,
         refuses=("invalid_range", "rate_limited"),
     ),
+    put(
+        "/list-entries/{entryId}",
+        lists.replace_list_entry,
+        guard=SITES_WRITE,
+        refuses=("not_found", "invalid_state"),
+    ),
     delete("/list-entries/{entryId}", lists.end_list_entry, guard=SITES_WRITE, status=204, refuses=("not_found",)),
 )
 

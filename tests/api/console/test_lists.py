@@ -51,6 +51,43 @@ def test_an_entry_is_added_listed_and_removed_and_the_trail_shows_it(people: Cas
     assert people.rita.get(path).json() == {"items": []}
 
 
+def test_an_entry_is_edited_and_the_trail_shows_what_changed(
+    service: RunningService, people: Cast, path: str, site_key: str
+) -> None:
+    end = Moment(NOON_MS + DAY_MS).text()
+    made = people.bob.post(path, json={**ENTRY, "note": "ticket 17", "expiresAt": end}).json()
+    at = f"{path}/{made['id']}"
+
+    changed = people.bob.put(at, json={"outcome": "allow", "note": " ticket  18"})
+
+    assert changed.status_code == 200, changed.text
+    wanted = {**made, "outcome": "allow", "note": "ticket 18"}
+    del wanted["expiresAt"]
+    assert changed.json() == wanted
+    assert people.rita.get(path).json() == {"items": [wanted]}
+    told_changes = {
+        "outcome": {"from": "block", "to": "allow"},
+        "note": {"from": "ticket 17", "to": "ticket 18"},
+        "expiresAt": {"from": end, "to": None},
+    }
+    detail = {"id": made["id"], "value": "203.0.113.7", **told_changes}
+    assert told(trail(people, "list.update")[0]) == (made["createdBy"], "list.update", site_key, detail)
+    # Saving the same again is no change.
+    assert people.bob.put(at, json={"outcome": "allow", "note": "ticket 18"}).json() == wanted
+    assert len(trail(people, "list.update")) == 1
+
+    for changes in ({"value": "203.0.113.8"}, {"kind": "network"}, {"expiresAt": "2020-01-01T00:00:00Z"}):
+        assert people.bob.put(at, json={"outcome": "allow", **changes}).status_code == 400, changes
+    assert refusal(people.rita.put(at, json={"outcome": "block"})) == (403, "forbidden")
+    assert people.carol.put(at, json={"outcome": "block"}).status_code == 404
+    assert refusal(people.bob.put(f"{path}/lst_0000000000000000", json={"outcome": "block"})) == (404, "not_found")
+
+    soon = Moment(service.clock.now_ms() + MINUTE_MS).text()
+    people.bob.put(at, json={"outcome": "allow", "expiresAt": soon})
+    service.clock.advance(seconds=61)
+    assert refusal(people.bob.put(at, json={"outcome": "allow"})) == (409, "invalid_state")
+
+
 def test_who_only_reads_and_who_is_of_another_account_changes_nothing(people: Cast, path: str) -> None:
     entry = people.bob.post(path, json=ENTRY).json()["id"]
 

@@ -38,6 +38,7 @@ NEEDS = {
     "GET /v1/console/sites/{siteKey}/list-entries": "sites:read",
     "POST /v1/console/sites/{siteKey}/list-entries": "sites:write",
     "POST /v1/console/sites/{siteKey}/list-entries/backtest": "analytics:read",
+    "PUT /v1/console/sites/{siteKey}/list-entries/{entryId}": "sites:write",
     "DELETE /v1/console/sites/{siteKey}/list-entries/{entryId}": "sites:write",
     "GET /v1/console/sites/{siteKey}/appeals": "analytics:read",
     "GET /v1/console/sites/{siteKey}/appeals/{appealId}": "analytics:read",

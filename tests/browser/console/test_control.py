@@ -103,6 +103,36 @@ def test_an_exception_is_written_down_corrected_removed_and_brought_back(owner: 
     unharmed(page)
 
 
+def test_an_exception_is_edited_undone_and_restored_from_history(owner: Hand, console: Console) -> None:
+    page, operator = owner.page, console.service.operator
+    value = {"mouse": "203.0.113.71", "keyboard": "203.0.113.72"}[owner.name]
+    body = {"kind": "address", "value": value, "outcome": "block", "note": "ticket 1"}
+    assert operator.post(f"/v1/admin/sites/{SITE}/list-entries", json=body).status_code == 201
+
+    def entry() -> tuple[str, str, bool]:
+        found = next(each for each in entries(console) if each["value"] == value)
+        return found["outcome"], found["note"], "expiresAt" in found
+
+    open_page(page, console.page("lists"), "Exceptions")
+    owner.press(page.get_by_role("button", name=f"Edit {value}"))
+    dialog = page.get_by_role("dialog")
+    owner.press(dialog.get_by_role("radio", name="Allow", exact=True))
+    owner.press(dialog.get_by_role("radio", name="7 days from now"))
+    owner.fill(dialog.get_by_label("Note"), CANARY)
+    # An allowed address would change past requests, which is shown before it is saved.
+    dialog.locator(".note").wait_for()
+    owner.press(dialog.get_by_role("button", name="Save exception"))
+    wait_for(page, lambda: entry() == ("allow", CANARY, True))
+    owner.use("z", page.get_by_role("button", name="Undo").last)
+    wait_for(page, lambda: entry() == ("block", "ticket 1", False))
+    # The undo is a change like others: it can be taken back too.
+    open_page(page, console.page("settings"), "Settings")
+    owner.press(page.get_by_role("button", name="Restore changed an exception").first)
+    owner.press(page.get_by_role("dialog").get_by_role("button", name="Restore"))
+    wait_for(page, lambda: entry() == ("allow", CANARY, True))
+    unharmed(page)
+
+
 def test_an_appeal_becomes_a_label_and_an_exception(
     owner: Hand, console: Console, refused: list[dict[str, Any]]
 ) -> None:

@@ -45,6 +45,7 @@ class Action(StrEnum):
     FLEET_REVOKE = "fleet.revoke"
     RULES_UPDATE = "rules.update"
     LIST_ADD = "list.add"
+    LIST_UPDATE = "list.update"
     LIST_REMOVE = "list.remove"
     APPEAL_ANSWER = "appeal.answer"
     APPEAL_REOPEN = "appeal.reopen"

@@ -4,6 +4,9 @@ A change is checked, limited, recorded in the audit trail, and announced to ever
 """
 
 import re
+from typing import Any
+
+from msgspec import UnsetType, structs
 
 from agentgate.events.time_ranges import read_range
 from agentgate.http.address import canonical_address
@@ -24,6 +27,7 @@ from agentgate.sites.lists.records import (
     ListBacktestReport,
     ListEntries,
     ListEntry,
+    ListEntryChange,
     ListEntryInput,
     StoredEntry,
 )
@@ -67,8 +71,30 @@ async def create_list_entry(call: SiteCall, body: ListEntryInput, stores: ListSt
     await _make_room(stores, call, made)
     await stores.lists.add_entry(made)
     await stores.configuration.bump_site(call.site_id)
-    await _record(stores, call, Action.LIST_ADD, made)
+    await _record(stores, call, Action.LIST_ADD, _settings(made))
     return _show(made, call.now)
+
+
+async def replace_list_entry(call: SiteCall, body: ListEntryChange, stores: ListStores) -> ListEntry:
+    """Change the effect, note and expiry of an entry. To match another client, add a new entry."""
+    await stores.lists.lock_lists(call.site_id)
+    before = await _find(stores, call, call.params["entryId"])
+    if before.is_over(call.now):
+        raise Refused("invalid_state", "This entry has expired. Add a new entry.")
+    after = structs.replace(
+        before, outcome=body.outcome, note=_note(body.note), expires_ms=_end(body.expires_at, call.now)
+    )
+    if after != before:
+        await stores.lists.change_entry(after)
+        await stores.configuration.bump_site(call.site_id)
+        changes = {
+            name: {"from": old.get(name), "to": new.get(name)}
+            for old, new in [(_settings(before), _settings(after))]
+            for name in ("outcome", "note", "expiresAt")
+            if old.get(name) != new.get(name)
+        }
+        await _record(stores, call, Action.LIST_UPDATE, {"id": after.id, "value": after.value, **changes})
+    return _show(after, call.now)
 
 
 async def end_list_entry(call: SiteCall, stores: ListStores) -> None:
@@ -95,20 +121,17 @@ async def backtest_list_entry(call: SiteCall, body: ListBacktestInput, backtests
 async def remove_entry(stores: ListStores, call: SiteCall, entry_id: str) -> None:
     """Delete an entry of the site; raise `Refused` if it has none with this ID."""
     await stores.lists.lock_lists(call.site_id)
-    found = await stores.lists.find_entry(call.site_id, entry_id)
-    if found is None:
-        raise Refused("not_found", "The site's lists have no entry with this ID.")
+    found = await _find(stores, call, entry_id)
     await stores.lists.delete_entry(call.site_id, entry_id)
     await stores.configuration.bump_site(call.site_id)
-    await _record(stores, call, Action.LIST_REMOVE, found)
+    await _record(stores, call, Action.LIST_REMOVE, _settings(found))
 
 
 def new_entry(call: SiteCall, body: ListEntryInput | ListBacktestInput) -> StoredEntry:
     """Return the new entry, its value in canonical form; reject an invalid one."""
     note, expires_ms = "", None
     if isinstance(body, ListEntryInput):
-        note = " ".join(body.note.split())
-        expires_ms = _end(body, call.now)
+        note, expires_ms = _note(body.note), _end(body.expires_at, call.now)
     return StoredEntry(
         id=new_list_entry_id(),
         site_id=call.site_id,
@@ -137,12 +160,23 @@ def _show(entry: StoredEntry, now_ms: int) -> ListEntry:
     return shown(entry, ListEntry, expired=entry.is_over(now_ms))
 
 
-def _end(body: ListEntryInput, now_ms: int) -> int | None:
-    if not isinstance(body.expires_at, Moment):
+async def _find(stores: ListStores, call: SiteCall, entry_id: str) -> StoredEntry:
+    found = await stores.lists.find_entry(call.site_id, entry_id)
+    if found is None:
+        raise Refused("not_found", "The site's lists have no entry with this ID.")
+    return found
+
+
+def _note(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _end(expires_at: Moment | UnsetType, now_ms: int) -> int | None:
+    if not isinstance(expires_at, Moment):
         return None
-    if not now_ms < body.expires_at <= now_ms + MOST_TERM_DAYS * DAY_MS:
+    if not now_ms < expires_at <= now_ms + MOST_TERM_DAYS * DAY_MS:
         raise _bad("expiresAt must be in the future, within ten years. Omit it for an entry that never expires.")
-    return int(body.expires_at)
+    return int(expires_at)
 
 
 def _address(text: str) -> str:
@@ -209,11 +243,15 @@ async def _make_room(stores: ListStores, call: SiteCall, made: StoredEntry) -> N
                 await stores.lists.delete_entry(call.site_id, each.id)
 
 
-async def _record(stores: ListStores, call: SiteCall, action: Action, entry: StoredEntry) -> None:
+def _settings(entry: StoredEntry) -> dict[str, Any]:
     detail = {"id": entry.id, "kind": entry.kind.value, "value": entry.value, "outcome": entry.outcome.value}
     if entry.note:
         detail["note"] = entry.note
     if entry.expires_ms is not None:
         detail["expiresAt"] = Moment(entry.expires_ms).text()
+    return detail
+
+
+async def _record(stores: ListStores, call: SiteCall, action: Action, detail: dict[str, Any]) -> None:
     subject = Subject(account_id=call.account_id, site_id=call.site_id, target=call.site_key)
     await record(stores, call, action, subject, detail)

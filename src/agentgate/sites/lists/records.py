@@ -1,6 +1,6 @@
 """Entries of a site's lists, as they go over the wire and as the store keeps them."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -44,6 +44,16 @@ class ListEntryInput(Input, frozen=True, kw_only=True):
 
     kind: ListKind
     value: ListValue
+    outcome: ListOutcome
+    note: ListNote = ""
+    expires_at: Moment | UnsetType = UNSET
+
+
+class ListEntryChange(Input, frozen=True, kw_only=True):
+    """The new effect, note and expiry of an entry. An entry without `expiresAt` never expires."""
+
+    refused_fields: ClassVar[dict[str, str]] = dict.fromkeys(("id", "kind", "value"), "forbidden_field")
+
     outcome: ListOutcome
     note: ListNote = ""
     expires_at: Moment | UnsetType = UNSET

@@ -34,6 +34,18 @@ class ListStore(LockingRepository):
     async def add_entry(self, entry: StoredEntry) -> None:
         await ENTRIES.add(self._session, entry)
 
+    async def change_entry(self, entry: StoredEntry) -> None:
+        """Save the effect, note and expiry of an entry."""
+        await ENTRIES.change(
+            self._session,
+            "site_id = $1 AND id = $2",
+            entry.site_id,
+            entry.id,
+            outcome=entry.outcome.value,
+            note=entry.note,
+            expires_ms=entry.expires_ms,
+        )
+
     async def delete_entry(self, site_id: str, entry_id: str) -> None:
         await self._session.run("DELETE FROM site_list_entry WHERE site_id = $1 AND id = $2", site_id, entry_id)
 
