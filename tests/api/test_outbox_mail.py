@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agentgate.http.call import Call
-from agentgate.http.request import Request
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.moment import Moment
 from agentgate.lib.settings.schema import Settings
@@ -43,17 +41,11 @@ def messenger_of(service: RunningService) -> Messenger:
 
 def post(service: RunningService, *messages: MailMessage) -> None:
     """Put messages into the outbox."""
-    call = Call(
-        request=Request(method="", path="", query_string=b"", headers=[], address="", secure=False),
-        request_id="",
-        now=Moment(service.clock.now_ms()),
-        params={},
-        route="",
-    )
+    now = Moment(service.clock.now_ms())
 
     async def work(stores):
         for message in messages:
-            await messenger_of(service).send(stores, call, message)
+            await messenger_of(service).send(stores, now, message)
 
     service.run(service.application.stores.store.change(work))
 

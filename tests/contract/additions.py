@@ -187,6 +187,8 @@ ADDITIONS = {
     "POST /v1/admin/sites/{siteKey}/list-entries/backtest": 11,
     "PUT /v1/admin/sites/{siteKey}/list-entries/{entryId}": 11,
     "DELETE /v1/admin/sites/{siteKey}/list-entries/{entryId}": 11,
+    "GET /v1/console/notices": 2,
+    "PUT /v1/console/notices": 2,
     "GET /v1/console/sites/{siteKey}/list-entries": 11,
     "POST /v1/console/sites/{siteKey}/list-entries": 11,
     "POST /v1/console/sites/{siteKey}/list-entries/backtest": 11,

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from agentgate.gateway.notices.records import SiteState
 from agentgate.gateway.suggestions.records import SeenGroup, SuggestionGroup
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.enums import AccountRole, AccountStatus, ActorKind, UnknownHosts
@@ -120,6 +121,9 @@ async def add_fleet(stores: SqlStores, name: str) -> None:
     await stores.fleets.add_fleet(fleet, f"fleet of {name}".encode())
 
 
+HOOKS = SuggestionGroup("POST", "/hooks/pay", "", "stripe", "stripe", is_proven=True)
+
+
 async def fill(stores: SqlStores, name: str, leaving: str) -> None:
     """Give an account one of everything that an account can have."""
     site_id = f"site-of-{name}"
@@ -152,8 +156,8 @@ async def fill(stores: SqlStores, name: str, leaving: str) -> None:
         f"entry-of-{name}",
         site_id,
     )
-    group = SuggestionGroup("POST", "/hooks/pay", "", "stripe", "stripe", is_proven=True)
-    await stores.suggestions.add_seen([SeenGroup(site_id, group, 7, ["00" * 8], NOW_MS, NOW_MS)])
+    await stores.suggestions.add_seen([SeenGroup(site_id, HOOKS, 7, ["00" * 8], NOW_MS, NOW_MS)])
+    await stores.notices.save_state(site_id, SiteState(health="ok"))
     await stores._session.run(
         """INSERT INTO appeal (id, site_id, link_digest, decision, visitor, outcome, method, route, message, state,
                 created_ms, reply)

@@ -301,6 +301,7 @@ def bodies(scene: Scene) -> dict[str, Any]:
         "POST /v1/console/members": {"email": "zoe@acme.example", "role": "member"},
         "PATCH /v1/console/members/{userId}": {"role": "readonly"},
         "POST /v1/console/sites": {"name": "Second"},
+        "PUT /v1/console/notices": {"kinds": ["health"]},
         "PATCH /v1/console/sites/{siteKey}": {"name": "Renamed"},
         "POST /v1/console/tokens": {"name": "New", "scopes": ["sites:read"]},
         "POST /v1/console/sites/{siteKey}/test": {"origin": "https://a.acme.example"},

@@ -11,7 +11,6 @@ from agentgate.decision.snapshot_refresher import SnapshotRefresher
 from agentgate.events.labels.repository import KeptEvents
 from agentgate.events.recorder import Recorder
 from agentgate.gateway.appeals.filing import AppealFiling, appeal_jobs
-from agentgate.gateway.appeals.repository import AppealStores
 from agentgate.gateway.challenge_page.challenge import ChallengePages
 from agentgate.gateway.challenge_page.challenge_pass import AppealTickets, Passes
 from agentgate.gateway.challenge_page.final_response import DeniedResponses, SecondStep
@@ -19,6 +18,8 @@ from agentgate.gateway.challenge_page.proxied_call import ProxiedCallReader
 from agentgate.gateway.challenge_page.sealed_token import SealedTokens
 from agentgate.gateway.check import GatewayCheck
 from agentgate.gateway.event_log import GatewayEventLog
+from agentgate.gateway.notices.endpoints import MailSetup
+from agentgate.gateway.notices.repository import NoticeStores
 from agentgate.gateway.receipts import Receipts
 from agentgate.gateway.suggestions.collector import SuggestionCollector
 from agentgate.gateway.suggestions.endpoints import save_seen, suggestion_jobs
@@ -33,8 +34,8 @@ from agentgate.lib.telemetry import series
 from agentgate.lib.telemetry.tracing import Tracer
 
 
-class GatewayStores(SuggestionStores, AppealStores, Protocol):
-    """The repositories of appeals and suggestions."""
+class GatewayStores(SuggestionStores, NoticeStores, Protocol):
+    """The repositories of appeals, suggestions and notices."""
 
 
 class GatewaySources(Protocol):
@@ -113,6 +114,7 @@ def wire(
             ChallengePages: pages,
             DeniedResponses: denied,
             GatewayCheck: check,
+            MailSetup: MailSetup(bool(foundation.settings.smtp_url)),
             Passes: passes,
             ProxiedCallReader: proxied_calls,
         },

@@ -1,7 +1,8 @@
 """The customers' routes within one account, under `/v1/console`: for members and for API tokens."""
 
 from agentgate.decision.signals import endpoints as detect
-from agentgate.http.surface import Surface, delete, get, patch, post
+from agentgate.gateway.notices import endpoints as notices
+from agentgate.http.surface import Surface, delete, get, patch, post, put
 from agentgate.lib import errors
 from agentgate.lib.enums import ConsolePermission
 from agentgate.people.accounts.endpoints import own_account
@@ -83,6 +84,8 @@ CONSOLE = Surface(
             guard=MEMBERS_WRITE,
             refuses=("not_found", "already_active", "rate_limited"),
         ),
+        get("/notices", notices.read_notices, guard=SITES_READ),
+        put("/notices", notices.replace_notices, guard=SITES_READ),
         get("/audit", audit.list_own_audit, guard=AUDIT_READ),
         # Sites and credentials
         get("/sites", sites.list_sites, guard=SITES_READ),

@@ -23,6 +23,7 @@ from agentgate.events.jobs import webhook_jobs
 from agentgate.events.storage.clickhouse.events import ClickhouseEvents
 from agentgate.events.webhooks.health import HealthWatch
 from agentgate.gateway import wiring as gateway
+from agentgate.gateway.notices.sending import NoticeSending, notice_jobs
 from agentgate.gateway.own_paths import OwnPaths
 from agentgate.http.address import ClientAddress, address_id
 from agentgate.http.asgi import HttpApp, Reach
@@ -177,7 +178,17 @@ class Application:
 
     def _job_runner(self, jobs: Iterable[Job]) -> JobRunner:
         health = HealthWatch(self.stores.store, self.sites.health.read, self.clock)
-        every = (*jobs, *webhook_jobs(self.events.push, health))
+        notices = NoticeSending(
+            store=self.stores.store,
+            read_health=self.sites.health.read,
+            counts=self.stores.traffic.counts,
+            messenger=self.people.messenger,
+            console_url=self.people.link_urls.console_url,
+            clock=self.clock,
+        )
+        # Without a mail server, notices would fill the outbox.
+        mails = notice_jobs(notices) if self.settings.smtp_url else ()
+        every = (*jobs, *webhook_jobs(self.events.push, health), *mails)
         return JobRunner(every, store=self.stores.store, clock=self.clock, metrics=self.metrics)
 
     def _readiness_checks(self) -> ReadinessChecks:

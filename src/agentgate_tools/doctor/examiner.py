@@ -76,7 +76,7 @@ class DoctorExaminer:
     """Implements Examiner."""
 
     def __init__(self, settings: Settings, clock: Clock, outbound: SiteOutbound | None = None) -> None:
-        # Separate threads: a name server that never responds would otherwise occupy those of the whole service.
+        # Separate threads: a name server that never responds would occupy the threads of the whole service.
         names = ThreadPoolExecutor(AT_ONCE, "site-test-names")
         self._outbound = outbound or SiteOutbound(
             frozenset(settings.site_private_hosts), resolve=partial(look_up, threads=names)

@@ -72,7 +72,7 @@ def test_an_entry_is_edited_and_the_trail_shows_what_changed(
     }
     detail = {"id": made["id"], "value": "203.0.113.7", **told_changes}
     assert told(trail(people, "list.update")[0]) == (made["createdBy"], "list.update", site_key, detail)
-    # Saving the same again is no change.
+    # Saving the same again leaves no entry.
     assert people.bob.put(at, json={"outcome": "allow", "note": "ticket 18"}).json() == wanted
     assert len(trail(people, "list.update")) == 1
 

@@ -35,6 +35,8 @@ NEEDS = {
     "POST /v1/console/sites/{siteKey}/rules/validate": "sites:read",
     "POST /v1/console/sites/{siteKey}/rules/test": "sites:read",
     "POST /v1/console/sites/{siteKey}/rules/backtest": "analytics:read",
+    "GET /v1/console/notices": "sites:read",
+    "PUT /v1/console/notices": "sites:read",
     "GET /v1/console/sites/{siteKey}/list-entries": "sites:read",
     "POST /v1/console/sites/{siteKey}/list-entries": "sites:write",
     "POST /v1/console/sites/{siteKey}/list-entries/backtest": "analytics:read",

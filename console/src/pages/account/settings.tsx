@@ -11,6 +11,7 @@ import { Confirm } from "../../ui/dialogs";
 import { FormDialog, Select, Toggle, useAction } from "../../ui/forms";
 import { Card, Failure, Field, Head, Time } from "../../ui/parts";
 import { toast, toastError } from "../../ui/toasts";
+import { Notices } from "./notices";
 
 const LIMITS: [keyof Limits, "sites" | "members" | "tokens" | null][] = [
   ["sites", "sites"],
@@ -256,6 +257,7 @@ export default function AccountSettings() {
               />
             </div>
           </Card>
+          <Notices />
           {account.value?.status === "active" && <Another />}
           <Danger own={data} />
         </>

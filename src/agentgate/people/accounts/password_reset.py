@@ -69,7 +69,7 @@ class PasswordReset:
         issued = await issue_link(stores, call, LinkKind.RESET, user.id)
         url = self.urls.reset_url(issued.secret)
         message = reset_message(user.email, url=url, link_digest=issued.link.secret_digest)
-        await self.messenger.send(stores, call, message)
+        await self.messenger.send(stores, call.now, message)
         account_id = choose_account_id(await stores.members.list_memberships(user.id))
         subject = Subject(account_id=account_id, target=user.id)
         await record(stores, call, Action.USER_RESET_LINK, subject, {"method": "forgot"})

@@ -19,6 +19,7 @@ class Action(StrEnum):
     MEMBER_JOIN = "member.join"
     MEMBER_ROLE = "member.role"
     MEMBER_REMOVE = "member.remove"
+    MEMBER_NOTICES = "member.notices"
     MEMBER_RESEND = "member.resend"
     USER_SUSPEND = "user.suspend"
     USER_REACTIVATE = "user.reactivate"

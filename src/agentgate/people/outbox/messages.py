@@ -5,15 +5,16 @@ are paragraphs with an empty line between; one that is an address of ours become
 """
 
 import re
+from collections.abc import Sequence
 from html import escape
 
 from msgspec import Struct
 
-from agentgate.http.call import Call
 from agentgate.lib import limits
 from agentgate.lib.enums import OutboxStatus
 from agentgate.lib.ids import new_message_id
 from agentgate.lib.keyring import Sealer
+from agentgate.lib.moment import Moment
 from agentgate.people.outbox.records import StoredMessage
 from agentgate.people.outbox.repository import OutboxStores
 
@@ -49,7 +50,7 @@ class Messenger:
     def __init__(self, sealer: Sealer) -> None:
         self._sealer = sealer
 
-    async def send(self, stores: OutboxStores, call: Call, message: MailMessage) -> None:
+    async def send(self, stores: OutboxStores, now: Moment, message: MailMessage) -> None:
         message_id = new_message_id()
         await stores.outbox.add_message(
             StoredMessage(
@@ -61,8 +62,8 @@ class Messenger:
                 link_digest=message.link_digest,
                 status=OutboxStatus.PENDING,
                 attempts=0,
-                next_attempt_ms=call.now,
-                created_ms=call.now,
+                next_attempt_ms=now,
+                created_ms=now,
             )
         )
 
@@ -136,6 +137,12 @@ def mfa_reset_message(to: str) -> MailMessage:
     )
 
 
+def notice_message(to: str, *, subject: str, parts: Sequence[str], url: str) -> MailMessage:
+    """Tell a member what changed at the sites of the account."""
+    end = "You chose these notices in the account settings of the console, where you can turn them off."
+    return _message("notice", to, subject, *parts, url, end)
+
+
 def to_html(subject: str, text: str) -> str:
     """Return a text as an HTML page that is readable without its style and loads nothing."""
     paragraphs = "\n".join(f"<p>{_paragraph(part)}</p>" for part in text.strip().split("\n\n"))
@@ -157,6 +164,12 @@ def _paragraph(text: str) -> str:
     return f'<a href="{shown}">{shown}</a>' if _ADDRESS.match(text) else shown
 
 
-def _account(name: str) -> str:
+def plain_name(name: str, otherwise: str) -> str:
+    """Return a name that mail programs do not turn into a link, or another text."""
     shown = " ".join(name.split())
-    return "an account" if not shown or _LINK_LIKE.search(shown) else f'the account "{shown}"'
+    return otherwise if not shown or _LINK_LIKE.search(shown) else shown
+
+
+def _account(name: str) -> str:
+    shown = plain_name(name, "")
+    return f'the account "{shown}"' if shown else "an account"

@@ -9,6 +9,7 @@ from agentgate.events.labels.repository import LabelStore
 from agentgate.events.webhooks.repository import WebhookStore
 from agentgate.events.worker_numbers import WorkerNumberStore
 from agentgate.gateway.appeals.repository import AppealStore
+from agentgate.gateway.notices.repository import NoticeStore
 from agentgate.gateway.suggestions.repository import SuggestionStore
 from agentgate.lib.database import Database, Transaction
 from agentgate.lib.keyring import KeyStore
@@ -62,6 +63,7 @@ class SqlStores:
     lists = _repository(ListStore)
     setup_links = _repository(SetupLinkStore)
     models = _repository(ModelStore)
+    notices = _repository(NoticeStore)
     operator_sessions = _repository(OperatorSessionStore)
     outbox = _repository(OutboxStore)
     rules = _repository(RuleStore)

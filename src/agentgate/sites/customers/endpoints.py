@@ -95,13 +95,13 @@ class Invitations:
         """Send an invite link; return it, for the operator."""
         url = self._urls.invite_url(link.secret, operator_call=call)
         message = invite_message(email, account_name=account.name, url=url, link_digest=link.link.secret_digest)
-        await self._messenger.send(stores, call, message)
+        await self._messenger.send(stores, call.now, message)
         return url
 
     async def send_notice(self, stores: AccountStores, call: Call, account: StoredAccount, email: str) -> None:
         """Notify a user with a password of a further account."""
         url = self._urls.console_url(operator_call=call)
-        await self._messenger.send(stores, call, added_message(email, account_name=account.name, url=url))
+        await self._messenger.send(stores, call.now, added_message(email, account_name=account.name, url=url))
 
     async def send(self, stores: AccountStores, call: Call, invited: Invited) -> InviteResult:
         """Send a new user's invite link, and record it."""
@@ -363,7 +363,7 @@ async def create_reset_link(call: Call, stores: CustomerStores, urls: LinkUrls, 
     issued = await issue_link(stores, call, LinkKind.RESET, user.id)
     await _record_of_user(stores, call, Action.USER_RESET_LINK, user)
     url = urls.reset_url(issued.secret, operator_call=call)
-    await messenger.send(stores, call, reset_message(user.email, url=url, link_digest=issued.link.secret_digest))
+    await messenger.send(stores, call.now, reset_message(user.email, url=url, link_digest=issued.link.secret_digest))
     return ResetLink(reset_url=url)
 
 
@@ -376,7 +376,7 @@ async def reset_mfa(call: Call, stores: CustomerStores, messenger: Messenger) ->
     if not await stores.users.disable_mfa(user.id):
         raise Refused("mfa_not_enabled", "The user has not turned on two-factor authentication.")
     await _record_of_user(stores, call, Action.USER_MFA_RESET, user)
-    await messenger.send(stores, call, mfa_reset_message(user.email))
+    await messenger.send(stores, call.now, mfa_reset_message(user.email))
     return await _show_user(stores, user.id)
 
 

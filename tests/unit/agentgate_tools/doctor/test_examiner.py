@@ -158,7 +158,7 @@ async def test_a_slow_site_ends_the_test(site: Receiver, monkeypatch: pytest.Mon
     assert time.monotonic() - began < 5
 
 
-async def test_a_site_that_sends_a_byte_now_and_then_ends_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_site_that_sends_single_bytes_ends_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(examining, "WHOLE_S", 0.5)
 
     ended = asyncio.Event()

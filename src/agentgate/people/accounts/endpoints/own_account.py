@@ -121,7 +121,7 @@ async def invite_member(
         role = await lock_acting_role(stores, call.account.id, call.user_id, ConsolePermission.MEMBERS_WRITE)
         members.check_may_touch(role, body.role)
         invited, issued = await members.invite_member(stores, call, call.account, body.email, body.role)
-        await messenger.send(stores, call, _message(urls, call.account, invited, issued))
+        await messenger.send(stores, call.now, _message(urls, call.account, invited, issued))
         return invited, issued
 
     invited, issued = await store.change(work)
@@ -161,7 +161,7 @@ async def resend_invite(
     async def work(stores: AccountStores) -> tuple[Member, IssuedLink]:
         await lock_acting_role(stores, call.account.id, call.user_id, ConsolePermission.MEMBERS_WRITE)
         found, issued = await members.resend_invite(stores, call, call.account, call.params["userId"])
-        await messenger.send(stores, call, _message(urls, call.account, found, issued))
+        await messenger.send(stores, call.now, _message(urls, call.account, found, issued))
         return found, issued
 
     found, issued = await store.change(work)

@@ -304,7 +304,7 @@ async def change_password(
         await record_of_user(
             stores, call, Action.USER_PASSWORD, current, account_id=session.account_id, detail={"method": "change"}
         )
-        await messenger.send(stores, call, password_changed_message(user.email))
+        await messenger.send(stores, call.now, password_changed_message(user.email))
         return secret
 
     return Reply(body=None, headers=(sessions.cookie(call, await store.change(work)),))
@@ -314,4 +314,4 @@ async def _announce_reset(stores: AccountStores, call: Call, started: StartedSes
     account_id = choose_account_id(started.memberships)
     user = started.user
     await record_of_user(stores, call, Action.USER_PASSWORD, user, account_id=account_id, detail={"method": "reset"})
-    await messenger.send(stores, call, password_changed_message(user.email))
+    await messenger.send(stores, call.now, password_changed_message(user.email))
