@@ -4,7 +4,15 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { useRoute } from "preact-iso";
 import { api, ApiError } from "../api/client";
 import { may } from "../api/session";
-import type { BacktestReport, ManagedGroupList, Outcome, RuleSet, RulesView, SignalLabelList } from "../api/types.gen";
+import type {
+  BacktestReport,
+  ManagedGroupList,
+  Outcome,
+  RuleSet,
+  RuleSetDocument,
+  RulesView,
+  SignalLabelList,
+} from "../api/types.gen";
 import { merge3 } from "../lib/diff";
 import { useKeys } from "../lib/keys";
 import { useQuery } from "../lib/query";
@@ -13,8 +21,9 @@ import { toYaml } from "../lib/yaml";
 import { CodeEditor } from "../ui/code-editor";
 import { Confirm, Dialog } from "../ui/dialogs";
 import { DiffView } from "../ui/diff-view";
-import { Failure, Head, Note, Time } from "../ui/parts";
+import { Failure, Head, Note, Segments, Time } from "../ui/parts";
 import { toast, toastError } from "../ui/toasts";
+import { RuleBuilder } from "./rules-builder";
 import { Backtest, TestRequest, turnedAway } from "./rules-tools";
 import { Draft, textOf, useRulesDraft, useChecked, marksOf, useRestored } from "./rules-draft";
 import { ACTIONS, Effective, Groups } from "./rules-lists";
@@ -65,6 +74,21 @@ export default function Rules() {
   const [asked, setAsked] = useState<{ code: string; message: string } | null>(null);
   const [confirmed, setConfirmed] = useState<string[]>([]);
   const [busy, setBusy] = useState(false);
+  const [asRows, setRows] = useState(false);
+  /** The document that the builder began with: the text of the moment in which it was opened, once that is valid. */
+  const [began, setBegan] = useState<RuleSetDocument>();
+  const [built, setBuilt] = useState("");
+  useEffect(() => {
+    if (!asRows) setBegan(undefined);
+    else if (!began && checked?.valid) setBegan(checked.ruleSet);
+  }, [asRows, checked]);
+  // Whatever else replaces the draft (discarding, merging, restoring) begins anew.
+  useEffect(() => {
+    if (draft && began && built && draft.ruleSetText !== built) {
+      setBegan(undefined);
+      setBuilt("");
+    }
+  }, [draft?.ruleSetText]);
   const words = useMemo(
     () => [
       ...(labels.data?.items ?? []).map(({ name, meaning }) => ({ word: name.replace(/\.\*$/, "."), meaning })),
@@ -262,7 +286,16 @@ export default function Rules() {
       <div class="pair even">
         <section class="code" aria-label={t("rules.text")}>
           <header>
-            {t("rules.draftFrom", { revision: draft?.revision ?? 0 })} · YAML
+            <Segments
+              label={t("builder.views")}
+              value={asRows ? "rows" : "text"}
+              onChange={(view) => setRows(view === "rows")}
+              options={[
+                { value: "text", label: t("builder.text") },
+                { value: "rows", label: t("builder.rows") },
+              ]}
+            />
+            {t("rules.draftFrom", { revision: draft?.revision ?? 0 })}
             <span class="push row">
               {errors > 0 && (
                 <span class="tag" data-o="block">
@@ -276,7 +309,24 @@ export default function Rules() {
               )}
             </span>
           </header>
-          {draft ? (
+          {draft && asRows ? (
+            began ? (
+              <RuleBuilder
+                siteKey={siteKey}
+                document={began}
+                rewrites={draft.ruleSetText !== `${toYaml(began)}\n` && draft.ruleSetText !== built}
+                onChange={(document) => {
+                  const ruleSetText = `${toYaml(document)}\n`;
+                  setBuilt(ruleSetText);
+                  change({ ruleSetText });
+                }}
+              />
+            ) : (
+              <div class="in">
+                <p class="soft">{t(checked && !checked.valid ? "builder.invalid" : "builder.reading")}</p>
+              </div>
+            )
+          ) : draft ? (
             <CodeEditor
               label={t("rules.text")}
               value={draft.ruleSetText}

@@ -147,3 +147,48 @@ def test_every_page_links_the_documentation(owner: Hand, console: Console) -> No
     link = page.get_by_role("link", name="Learn more")
     assert link.get_attribute("href") == "/docs/write-rules"
     assert page.request.get(f"{console.url}/docs/write-rules").status == 200
+
+
+def test_a_member_chooses_notices_by_mail(owner: Hand, console: Console) -> None:
+    page = owner.page
+    open_page(page, f"{console.url}/console/account", "Account")
+    card = page.locator(".card", has_text="Email notices")
+    assert "Mail is not set up" in card.inner_text()
+    switch = card.get_by_role("switch", name="Weekly summary")
+    before = switch.is_checked()
+    owner.press(switch)
+    page.get_by_text(f"Turned {'off' if before else 'on'}: Weekly summary").wait_for()
+    page.reload()
+    wait_for(page, lambda: switch.count() == 1 and switch.is_checked() is not before)
+
+
+def test_a_rule_is_built_without_yaml_and_counted_on_the_last_day(owner: Hand, console: Console) -> None:
+    page, operator = owner.page, console.service.operator
+    rules = f"/v1/admin/sites/{SITE}/rules"
+    name = f"libraries-{owner.name}"
+    try:
+        open_page(page, console.page("rules"), "Rules")
+        owner.press(page.get_by_role("radio", name="Builder"))
+        builder = page.locator("[data-part=builder]")
+        owner.press(builder.get_by_role("button", name="New rule"))
+        owner.fill(builder.get_by_label("Name", exact=True), name)
+        owner.press(builder.get_by_role("button", name="Add a condition"))
+        owner.fill(builder.get_by_label("Condition 1: values"), "ua.http_library")
+        builder.get_by_text(re.compile(r"In the last 24 hours, [1-9]\d* of [\d,]+ requests matched")).wait_for()
+        # What events do not store is not counted.
+        owner.press(builder.get_by_role("button", name="Add a condition"))
+        owner.choose(builder.get_by_label("Condition 2", exact=True), "path matches")
+        owner.fill(builder.get_by_label("Condition 2: values"), "/api/*")
+        builder.get_by_text("Cannot be evaluated on past traffic: path matches").wait_for()
+        owner.press(page.get_by_role("radio", name="YAML"))
+        assert "any_labels: [ua.http_library]" in page.locator(".editor textarea").input_value()
+        review = page.get_by_role("button", name="Review and save")
+        wait_for(page, lambda: review.get_attribute("aria-disabled") != "true")
+        owner.press(review)
+        owner.press(page.get_by_role("dialog").get_by_role("button", name="Save"))
+        wait_for(page, lambda: operator.get(rules).json()["source"] == "site")
+        saved = operator.get(rules).json()["ruleSet"]["rules"][0]
+        match = {"any_labels": ["ua.http_library"], "paths": ["/api/*"]}
+        assert saved == {"name": name, "match": match, "action": "count"}
+    finally:
+        operator.put(rules, json={"revision": operator.get(rules).json()["revision"]})

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from agentgate.lib.errors import Refused
@@ -83,6 +83,7 @@ def checked(draft: Draft, now_ms: int) -> CheckedRules:
         valid=not draft.errors,
         errors=draft.errors,
         effective=optional(draft.effective),
+        rule_set=UNSET if draft.effective is None else dict(draft.document),
         lints=_at_places(lints, draft.text),
         warnings=warnings_of(draft),
     )

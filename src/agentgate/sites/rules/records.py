@@ -359,8 +359,9 @@ class RulesView(Record, frozen=True, kw_only=True):
 
 class CheckedRules(ValidateResult, frozen=True, kw_only=True):
     """The result of a validation, with its lints. `warnings` are the lints that require confirmation when saving with
-    `guard`."""
+    `guard`. `ruleSet` is the valid set as it was read, before groups and overrides."""
 
+    rule_set: RuleSetDocument | UnsetType = UNSET
     lints: list[RuleLint]
     warnings: list[RuleLint]
 

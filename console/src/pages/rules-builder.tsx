@@ -1,0 +1,283 @@
+/** Rules without YAML: conditions as rows. It edits the same document as the text. */
+
+import { useEffect, useState } from "preact/hooks";
+import { api, messageOf } from "../api/client";
+import { may } from "../api/session";
+import type { BacktestReport, RuleItem, RuleSetDocument } from "../api/types.gen";
+import { count } from "../lib/format";
+import { t } from "../lib/words";
+import { siteHref } from "../ui/layout";
+import { Icon } from "../ui/icons";
+import { Field, Note } from "../ui/parts";
+import { ACTIONS } from "./rules-lists";
+import { isUntold, KEYS, matchOf, rowsOf, type Match, type Row } from "./rules-match";
+
+const SETTLED_MS = 600;
+const DAY_MS = 86_400_000;
+type Values = Record<string, unknown>;
+const nameOf = (item: RuleItem) => String(item["name"] ?? item["group"] ?? "");
+
+/** How many requests of the last day meet the conditions, alone, with examples. */
+function Matches({ siteKey, rule }: { siteKey: string; rule: Values }) {
+  const [report, setReport] = useState<BacktestReport>();
+  const [problem, setProblem] = useState("");
+  const match = (rule["match"] ?? {}) as Match;
+  const untold = Object.keys(match).filter(isUntold);
+  const probe = JSON.stringify({ name: "draft", match, action: "block", routes: rule["routes"] });
+  const knows = untold.length === 0;
+  useEffect(() => {
+    setReport(undefined);
+    setProblem("");
+    if (!knows) return;
+    let over = false;
+    const timer = setTimeout(() => {
+      const ruleSet = { version: "draft", rules: [JSON.parse(probe) as RuleItem], default_action: "allow" };
+      const from = new Date(Date.now() - DAY_MS).toISOString();
+      api
+        .post<BacktestReport>(`/sites/${siteKey}/rules/backtest`, { ruleSet, from })
+        .then((found) => over || setReport(found))
+        .catch((failure: unknown) => over || setProblem(messageOf(failure)));
+    }, SETTLED_MS);
+    return () => {
+      over = true;
+      clearTimeout(timer);
+    };
+  }, [siteKey, probe, knows]);
+  if (!knows) {
+    const names = untold.map((key) => t(`builder.if.${key}`)).join(", ");
+    return <Note tone="info">{t("builder.untold", { names })}</Note>;
+  }
+  if (problem) return <Note tone="block">{problem}</Note>;
+  if (!report) return <p class="s faint">{t("builder.counting")}</p>;
+  const found = report.byRule["draft"] ?? 0;
+  const examples = report.flips.filter(({ to }) => to === "block").flatMap((flip) => flip.examples);
+  return (
+    <Note tone="info">
+      {t("builder.matches", { n: found, all: count(report.evaluated) })}{" "}
+      {examples.slice(0, 3).map((id) => (
+        <a key={id} href={`${siteHref(siteKey, "decisions")}?open=${id}`}>
+          <code class="xs">{id}</code>{" "}
+        </a>
+      ))}
+    </Note>
+  );
+}
+
+function Conditions({ rule, onRule }: { rule: Values; onRule: (rule: Values) => void }) {
+  const match = (rule["match"] ?? {}) as Match;
+  const [rows, setRows] = useState<Row[]>(() => rowsOf(match));
+  const put = (next: Row[]) => {
+    setRows(next);
+    onRule({ ...rule, match: matchOf(next, match) });
+  };
+  const set = (place: number, part: Partial<Row>) =>
+    put(rows.map((row, index) => (index === place ? { ...row, ...part } : row)));
+  return (
+    <fieldset class="stack tight">
+      <legend class="b s">{t("builder.conditions")}</legend>
+      {rows.length === 0 && <p class="s soft">{t("builder.every")}</p>}
+      {rows.map((row, place) => {
+        const label = t("builder.condition", { n: place + 1 });
+        return (
+          <div class="row top" key={place}>
+            <select
+              aria-label={label}
+              value={row.key}
+              onChange={(event) => set(place, { key: event.currentTarget.value })}
+            >
+              {KEYS.map((key) => (
+                <option key={key} value={key}>
+                  {t(`builder.if.${key}`)}
+                </option>
+              ))}
+            </select>
+            <textarea
+              aria-label={t("builder.values", { condition: label })}
+              rows={Math.min(6, row.text.split("\n").length)}
+              value={row.text}
+              spellcheck={false}
+              onInput={(event) => set(place, { text: event.currentTarget.value })}
+            />
+            <button
+              type="button"
+              class="btn sq quiet"
+              aria-label={t("rows.remove", { row: label })}
+              onClick={() => put(rows.filter((_, index) => index !== place))}
+            >
+              <Icon name="x" />
+            </button>
+          </div>
+        );
+      })}
+      <p class="xs soft">{t("builder.lines")}</p>
+      <div class="row">
+        <button type="button" class="btn" onClick={() => setRows([...rows, { key: "any_labels", text: "" }])}>
+          <Icon name="plus" />
+          {t("builder.add")}
+        </button>
+      </div>
+    </fieldset>
+  );
+}
+
+function Edit({
+  siteKey,
+  rule,
+  at,
+  onRule,
+}: {
+  siteKey: string;
+  rule: Values;
+  at: number;
+  onRule: (rule: Values) => void;
+}) {
+  const routes = ((rule["routes"] ?? []) as string[]).join("\n");
+  const setRoutes = (text: string) => {
+    const lines = text.split("\n").filter((line) => line.trim());
+    const { routes: _dropped, ...rest } = rule;
+    onRule(lines.length ? { ...rest, routes: lines } : rest);
+  };
+  return (
+    <div class="stack">
+      <div class="cols">
+        <Field
+          id={`rule-name-${at}`}
+          label={t("builder.name")}
+          value={String(rule["name"] ?? "")}
+          onText={(name) => onRule({ ...rule, name })}
+        />
+        <Field
+          id={`rule-routes-${at}`}
+          label={t("builder.routes")}
+          help={t("builder.routesHelp")}
+          rows={2}
+          value={routes}
+          onText={setRoutes}
+        />
+      </div>
+      <Conditions rule={rule} onRule={onRule} />
+      <div aria-live="polite">
+        <Matches siteKey={siteKey} rule={rule} />
+      </div>
+    </div>
+  );
+}
+
+export function RuleBuilder({
+  siteKey,
+  document,
+  rewrites,
+  onChange,
+}: {
+  siteKey: string;
+  document: RuleSetDocument;
+  /** The text has comments or a layout that writing it again loses. */
+  rewrites: boolean;
+  onChange: (document: RuleSetDocument) => void;
+}) {
+  const [items, setItems] = useState<RuleItem[]>(document.rules);
+  const [open, setOpen] = useState<number | null>(null);
+  const mayWrite = may("sites:write");
+  const put = (rules: RuleItem[]) => {
+    setItems(rules);
+    onChange({ ...document, rules });
+  };
+  const move = (at: number, step: number) => {
+    const rules = [...items];
+    rules.splice(at + step, 0, ...rules.splice(at, 1));
+    setOpen(null);
+    put(rules);
+  };
+  const set = (at: number, rule: Values) => put(items.map((each, index) => (index === at ? (rule as RuleItem) : each)));
+  const add = () => {
+    const name = `rule-${items.length + 1}`;
+    setOpen(0);
+    put([{ name, match: {}, action: "count" } as RuleItem, ...items]);
+  };
+  return (
+    <div class="stack" data-part="builder">
+      {rewrites && <Note tone="challenge">{t("builder.rewrites")}</Note>}
+      <p class="s soft">{t("builder.lead", { action: String(document.default_action) })}</p>
+      {mayWrite && (
+        <div class="row">
+          <button class="btn" onClick={add}>
+            <Icon name="plus" />
+            {t("builder.new")}
+          </button>
+        </div>
+      )}
+      <ol class="stack tight">
+        {items.map((item, at) => {
+          const name = nameOf(item);
+          const isGroup = "group" in item;
+          return (
+            // The place is the identity: names change while they are typed.
+            <li key={`${at} ${items.length} ${open === at ? "" : name}`} class="well pad stack tight">
+              <div class="row">
+                <span class="num faint">{at + 1}</span>
+                <code>{name}</code>
+                {isGroup ? (
+                  <span class="tag line">{t("builder.group", { version: String(item["version"] ?? "") })}</span>
+                ) : (
+                  <select
+                    aria-label={t("rules.actionOf", { rule: name })}
+                    value={String(item["action"])}
+                    disabled={!mayWrite}
+                    onChange={(event) => set(at, { ...item, action: event.currentTarget.value })}
+                  >
+                    {ACTIONS.map((action) => (
+                      <option key={action}>{action}</option>
+                    ))}
+                  </select>
+                )}
+                {mayWrite && (
+                  <span class="row nowrap">
+                    {!isGroup && (
+                      <button
+                        class="btn quiet"
+                        aria-expanded={open === at}
+                        aria-label={t("lists.edit", { value: name })}
+                        onClick={() => setOpen(open === at ? null : at)}
+                      >
+                        {t(open === at ? "builder.close" : "lists.editDo")}
+                      </button>
+                    )}
+                    <button
+                      class="btn quiet"
+                      aria-label={t("builder.up", { rule: name })}
+                      aria-disabled={at === 0 ? "true" : undefined}
+                      onClick={() => at > 0 && move(at, -1)}
+                    >
+                      ↑
+                    </button>
+                    <button
+                      class="btn quiet"
+                      aria-label={t("builder.down", { rule: name })}
+                      aria-disabled={at === items.length - 1 ? "true" : undefined}
+                      onClick={() => at < items.length - 1 && move(at, 1)}
+                    >
+                      ↓
+                    </button>
+                    <button
+                      class="btn sq quiet"
+                      aria-label={t("lists.remove", { value: name })}
+                      onClick={() => {
+                        setOpen(null);
+                        put(items.filter((_, index) => index !== at));
+                      }}
+                    >
+                      <Icon name="x" />
+                    </button>
+                  </span>
+                )}
+              </div>
+              {open === at && !isGroup && (
+                <Edit siteKey={siteKey} rule={item} at={at} onRule={(rule) => set(at, rule)} />
+              )}
+            </li>
+          );
+        })}
+      </ol>
+    </div>
+  );
+}
