@@ -518,12 +518,13 @@ export interface ChargeTotal {
 
 /**
  * The result of a validation, with its lints. `warnings` are the lints that require confirmation when saving with
- * `guard`.
+ * `guard`. `ruleSet` is the valid set as it was read, before groups and overrides.
  */
 export interface CheckedRules {
   valid: boolean;
   errors: RuleProblem[];
   effective?: RuleSet;
+  ruleSet?: RuleSetDocument;
   lints: RuleLint[];
   warnings: RuleLint[];
 }
@@ -1326,6 +1327,13 @@ export interface ListEntry {
   expiresAt?: string;
 }
 
+/** The new effect, note and expiry of an entry. An entry without `expiresAt` never expires. */
+export interface ListEntryChange {
+  outcome: ListOutcome;
+  note?: string;
+  expiresAt?: string;
+}
+
 /**
  * A new entry.
  *
@@ -1621,6 +1629,20 @@ export interface NamedCount {
   name: string;
   count: number;
 }
+
+/** The notices that the caller gets by mail about the account's sites. `mail`: a mail server is set up. */
+export interface NoticeChoice {
+  kinds: NoticeKind[];
+  mail: boolean;
+}
+
+/** The notices that the caller wants. An empty list stops all of them. */
+export interface NoticeInput {
+  kinds: NoticeKind[];
+}
+
+/** The subject of a mail. */
+export type NoticeKind = "appeals" | "digest" | "flood" | "health" | "people" | "secret";
 
 /** An invitation to the signed-in user's address, which they may accept. */
 export interface OpenInvitation {

@@ -8,11 +8,12 @@ import { useQuery } from "../lib/query";
 import { t } from "../lib/words";
 import { ENOUGH } from "../lib/outcomes";
 import { siteHref } from "../ui/layout";
-import { Bars } from "../ui/parts";
+import { Bars, Note } from "../ui/parts";
 import { causeRows } from "./causes";
 
 const COLUMNS = 50;
 const CELLS = 1000;
+const DAY_MS = 86_400_000;
 const KINDS = ["drop", "block", "challenge"] as const;
 
 interface Part {
@@ -86,6 +87,23 @@ function Squares({ metrics, parts }: { metrics: Metrics; parts: Part[] }) {
         );
       })}
     </svg>
+  );
+}
+
+/** What switching to enforce mode would do, in a sentence with numbers. */
+export function EnforceNumbers({ siteKey }: { siteKey: string }) {
+  const metrics = useQuery<Metrics>(siteKey, (signal) =>
+    api.get("/metrics", { siteKey, from: new Date(Date.now() - DAY_MS).toISOString() }, signal),
+  );
+  if (!metrics.data) return null;
+  const { requests } = metrics.data.totals;
+  const affected = partsOf(metrics.data).reduce((sum, part) => sum + part.count, 0);
+  return (
+    <Note tone="challenge">
+      {requests < ENOUGH
+        ? `${t("evidence.few", { k: affected, n: requests })}. ${t("evidence.tooFew", { n: ENOUGH })}`
+        : `${t("evidence.would", { part: percent(affected / requests) })}.`}
+    </Note>
   );
 }
 

@@ -16,7 +16,7 @@ import type {
 import { merge3 } from "../lib/diff";
 import { useKeys } from "../lib/keys";
 import { useQuery } from "../lib/query";
-import { t } from "../lib/words";
+import { loadManageWords, t } from "../lib/words";
 import { toYaml } from "../lib/yaml";
 import { CodeEditor } from "../ui/code-editor";
 import { Confirm, Dialog } from "../ui/dialogs";
@@ -289,7 +289,7 @@ export default function Rules() {
             <Segments
               label={t("builder.views")}
               value={asRows ? "rows" : "text"}
-              onChange={(view) => setRows(view === "rows")}
+              onChange={(view) => void loadManageWords().then(() => setRows(view === "rows"))}
               options={[
                 { value: "text", label: t("builder.text") },
                 { value: "rows", label: t("builder.rows") },

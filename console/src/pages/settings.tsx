@@ -18,6 +18,7 @@ import { RowEditor, type RowValue } from "../ui/row-editor";
 import { SaveDock } from "../ui/save-dock";
 import { toast, toastError } from "../ui/toasts";
 import { Credentials } from "./credentials";
+import { EnforceNumbers } from "./evidence";
 import { pairsOf, Restore } from "./restore";
 
 const SWITCHES = ["wholeSite", "clearanceWithoutScript", "formMethodOverride", "suggestions"] as const;
@@ -287,6 +288,7 @@ export default function Settings() {
                 onChange={(mode) => part({ mode })}
                 options={["monitor", "enforce"].map((each) => ({ value: each, label: t(`mode.${each}`) }))}
               />
+              {value.mode === "enforce" && loaded.mode !== "enforce" && <EnforceNumbers siteKey={siteKey} />}
               <p class="s soft">
                 {t("settings.modeHelp")} <a href={siteHref(siteKey, "install")}>{t("settings.modeLine")}</a>
               </p>

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-RX6WZLFS.js";import"./chunk-TOIZRUNJ.js";import"./chunk-BRJTMVPD.js";import"./chunk-7XHQPGDS.js";import"./chunk-SDZJPOCV.js";import"./chunk-X276OSOK.js";import"./chunk-SCJFED4J.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
