@@ -1,8 +1,8 @@
-"""What a site behind nginx pays for being protected: total processor time of a request, at one constant rate.
+"""CPU time that protection costs a site behind nginx: total CPU time per request, at one constant rate.
 
-`python -m bench.adapter` compares nginx alone, nginx with a bare `auth_request` to an nginx that answers `return 204`,
-and nginx with the printed configuration before the real gate, in turns. Then it compares denials behind the printed
-configuration with allowed requests of the same clients: a program that is blocked, and a challenge page.
+`python -m bench.adapter` alternates between nginx alone, nginx with a bare `auth_request` to an nginx that returns 204,
+and nginx with the printed configuration and the real gate. Then it compares denials behind the printed configuration
+with allowed requests of the same clients: a blocked HTTP client, and a challenge page.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from tests.support.processes import ServeProcess
 ROOT = Path(__file__).parents[1]
 SEED, VISITORS = 27, 500
 RATE, SECONDS, ROUNDS = 300, 5, 3
-# The visitor's own address stands in a header, as behind a provider's edge. nginx writes that header anew.
+# A header contains the visitor's own address, as behind a provider's edge. nginx rewrites that header.
 REAL_ADDRESS = "set_real_ip_from 127.0.0.1; real_ip_header X-Forwarded-For;\n"
 ANSWER_204 = "server {{ listen 127.0.0.1:{port}; location / {{ return 204; }} }}\n"
 FILE = "root {folder}; try_files /page.html =404;"
@@ -109,7 +109,7 @@ def measure(sites: tuple[str, ...] = tuple(SITES), *, rate: int = RATE, seconds:
 
 
 def measure_refusals(*, rate: int = RATE, seconds: int = SECONDS) -> Iterator[Cost]:
-    """Measure denials beside allowed requests of the same clients."""
+    """Measure denials and allowed requests of the same clients."""
     with tempfile.TemporaryDirectory(prefix="agentgate-bench-") as name, contextlib.ExitStack() as opened:
         folder = Path(name)
         (folder / "page.html").write_bytes(PAGE)
@@ -129,7 +129,7 @@ def measure_refusals(*, rate: int = RATE, seconds: int = SECONDS) -> Iterator[Co
 
 
 def _block(process: ServeProcess) -> None:
-    """Add a rule that blocks a path to those of the bench."""
+    """Add a rule that blocks a path to the rules of the bench."""
     with process.admin() as admin:
         path = f"/v1/admin/sites/{SITE_KEY}/rules"
         rules = to_builtins(bench_rules())
@@ -201,7 +201,7 @@ def _configurations(
     )
     text = render("nginx", installation)
     if backend is None:
-        # Who serves files from nginx itself writes this in place of the upstream.
+        # A site whose files nginx itself serves has this instead of the upstream.
         handing_on = f"proxy_pass http://{SITE_KEY};"
         assert text.count(handing_on) == 1, f"{site}: the printed configuration hands on in another way"
         text = text.replace(handing_on, content)
@@ -240,7 +240,7 @@ def _backend(site: str) -> Iterator[tuple[int, int] | None]:
 
 
 def figures() -> dict[str, float | str]:
-    """Return the figures for `make bench`; without nginx, why not."""
+    """Return the measurements for `make bench`, or the reason to skip if nginx is not installed."""
     if nginx_program() is None:
         return {"skipped": "nginx is not installed"}
     found: dict[str, float | str] = {}
@@ -249,7 +249,7 @@ def figures() -> dict[str, float | str]:
         found |= {f"{cost.site}_{cost.way}_us": cost.total_us, f"{cost.site}_{cost.way}_kept": cost.kept}
         if cost.site == "file":
             found[f"nginx_{cost.way}_us"] = cost.used_us["nginx"]
-    # nginx's own share of an allowed request beyond a plain one, in relation to that of a bare auth_request.
+    # The CPU time that an allowed request adds in nginx itself, relative to the time that a bare auth_request adds.
     plain, bare, printed = (float(found[f"nginx_{way}_us"]) for way in ("plain", "bare", "printed"))
     found["nginx_share_ratio"] = (printed - plain) / (bare - plain)
     refused = {cost.way: cost.total_us for cost in measure_refusals()}

@@ -1,6 +1,7 @@
-"""`python -m bench.agent_signatures`: what finding out who signed a request costs, in microseconds of CPU.
+"""`python -m bench.agent_signatures`: the cost of identifying the signer of a request, in microseconds of CPU.
 
-Beside the bare check of the Ed25519 signature, which no verifier can do without, and the same check by OpenSSL.
+It is compared with the bare check of the Ed25519 signature, which every verifier needs, and with the same check by
+OpenSSL.
 """
 
 import time
@@ -67,7 +68,7 @@ def signed_requests(key: AgentSigningKey, form: AgentForm) -> list[SignedMessage
 
 
 def measure() -> dict[str, float]:
-    """Return the figures. The rounds take turns, so that a busy machine slows each of them alike."""
+    """Return the measurements. The rounds alternate, so that a busy machine slows each of them alike."""
     key = AgentSigningKey(bytes(range(32)))
     verifier, public = AgentVerifier(_CachedKey(key)), read_key(key.jwk)
     assert public is not None

@@ -1,6 +1,6 @@
-"""Checks as bytes: what nginx with the printed configuration (`agentgate adapter nginx`) asks for a visitor's request.
+"""Checks as bytes: the checks that nginx with the configuration of `agentgate adapter nginx` sends for visitors.
 
-Which lines nginx writes, and which of the visitor's it leaves out, is learnt from a real nginx with that configuration.
+A real nginx with that configuration shows which lines nginx writes, and which of the visitor's headers it omits.
 """
 
 import socket
@@ -12,7 +12,7 @@ from bench.nginx import free_port, running_nginx
 from tests.population.visitors import ORIGIN, Request
 
 _ADDRESS, _PATH, _SECRET = "127.0.0.1", "/learn/the/form", "ags_" + "0" * 32
-# Everything that a browser of the population may send, with values that can be told apart.
+# Everything that a browser of the population may send, with distinguishable values.
 _NAMES = (
     *("sec-ch-ua", "sec-ch-ua-mobile", "sec-ch-ua-platform", "upgrade-insecure-requests", "user-agent", "accept"),
     *("sec-fetch-site", "sec-fetch-mode", "sec-fetch-user", "sec-fetch-dest", "referer", "accept-encoding", "cookie"),
@@ -21,7 +21,7 @@ _NAMES = (
 
 
 class CheckForm(NamedTuple):
-    """How a check is written: what comes before the visitor's headers, and which of those do not come along."""
+    """The form of a check: the text before the visitor's headers, and which of those headers nginx omits."""
 
     start: str
     left_out: frozenset[str]
@@ -80,7 +80,7 @@ def _recorded_check() -> bytes:
 
 
 def _answer(gate: socket.socket, received: list[bytes]) -> None:
-    """Take one check and refuse it, so that nothing further is asked."""
+    """Take one check and deny it, so that nginx sends no further request."""
     connection, _ = gate.accept()
     with connection:
         data = b""

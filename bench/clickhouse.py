@@ -135,7 +135,7 @@ async def measure(server: ClickhouseServer, folder: Path, events: int) -> None:
                 cpu_s, started_s = server.cpu_s() if len(took) == 1 else cpu_s, time.perf_counter()
                 await read()
                 took.append((time.perf_counter() - started_s) * 1000)
-            # The first is cold. The processor time is that of the whole engine, with what it merges meanwhile.
+            # The first query is cold. The CPU time covers the whole engine, including concurrent merges.
             cpu_ms = (server.cpu_s() - cpu_s) * 1000 / WARM
             print(f"{name:34} {statistics.median(took[1:]):8.1f} ms, processor time {cpu_ms:8.1f} ms", flush=True)
     finally:

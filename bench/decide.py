@@ -1,6 +1,6 @@
-"""`python -m bench.decide`: what one decision costs: signals, 30 rules, a model of 200 trees. CPU, in process.
+"""`python -m bench.decide`: CPU cost of one decision in process: signals, 30 rules, a model of 200 trees.
 
-The reference in the same run is one HMAC-SHA-256 of 200 bytes, which every signed cookie costs somebody.
+The reference in the same run is one HMAC-SHA-256 of 200 bytes, the minimum cost of a signed cookie.
 """
 
 import hmac
@@ -30,7 +30,7 @@ SEED = 3
 
 
 def bench_rules(count: int = RULES) -> RuleSet:
-    """Return rules of every kind that nearly no request matches, so that all of them are asked."""
+    """Return rules of every kind that nearly no request matches, so that all of them are evaluated."""
     chance = random.Random(SEED)
     names = sorted(name for name in EXACT_NAMES if not name.startswith("ua."))
     rules: list[dict[str, Any]] = []
@@ -64,7 +64,7 @@ def bench_site() -> SiteView:
 
 
 def requests(count: int = REQUESTS, *, strange: bool) -> list[RequestFacts]:
-    """Return requests of many clients; strange ones have a User-Agent each that nobody ever sent before."""
+    """Return requests of many clients; each strange client has a unique, new User-Agent."""
     chance = random.Random(SEED)
     made = []
     for number in range(count):

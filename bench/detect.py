@@ -1,6 +1,6 @@
-"""How long one look at a request takes: people, one browser, a new address or User-Agent, a program, a hostile one.
+"""Duration of one request's inspection: people, one browser, a new address or User-Agent, a bot, a hostile one.
 
-`python -m bench.detect`. Figures are microseconds of processor time, the best of several rounds.
+`python -m bench.detect`. Measurements are microseconds of CPU time, the best of several rounds.
 """
 
 import time

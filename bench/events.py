@@ -1,10 +1,10 @@
-"""How many events a second are kept with all their counters, beside a plain insert of the same rows in the same run.
+"""Events that are kept per second with all their counters, compared with a plain insert of the same rows.
 
-    python -m bench.events [--events 100000] [--batch 1000] [--postgres] [--patterns 150]
+`python -m bench.events [--events 100000] [--batch 1000] [--postgres] [--patterns 150]`
 
-Each event has a pattern of its own, the worst there is; with `--patterns`, so many come again and again. `indexed` has
-besides what is left to be indexed when the day is closed; roll-ups, which depend on visitors and not on events, are
-told apart. On PostgreSQL, which commits durably here, the processor time of the server is counted too.
+Each event has a unique pattern, which is the worst case; with `--patterns`, that number of patterns repeats. `indexed`
+includes the indexing that remains when the day is closed. Roll-ups depend on visitors and not on events, so they are
+reported separately. PostgreSQL commits durably here, and the server's CPU time is counted too.
 """
 
 import argparse
@@ -33,7 +33,7 @@ ROUNDS = 5
 
 
 class Speed(NamedTuple):
-    """Events a second: by the clock on the wall, by this process's processor time, and with the server's added."""
+    """Events per second: by wall-clock time, by this process's CPU time, and with the server's CPU time added."""
 
     wall: float
     processor: float
@@ -102,7 +102,7 @@ def made_events(count: int, *, seed: int, day: int, patterns: int) -> list[Recor
 
 
 def _plain(place: EventPlace, day: int, rows: Iterator[EncodedEvents]) -> Callable[[list[T]], Awaitable[object]]:
-    """Return what inserts rows of events and nothing else: the floor under everything that is done more."""
+    """Return a function that only inserts rows of events: the lower bound for every other cost."""
 
     async def write(_batch: list[T]) -> None:
         encoded = next(rows)

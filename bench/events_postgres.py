@@ -1,6 +1,6 @@
-"""A PostgreSQL server as an installation would run it, for measurements, and the processor time that it uses.
+"""A PostgreSQL server as an installation would run it, for measurements, and the CPU time that it uses.
 
-Not that of the tests, which writes nothing through to the disk and has little memory.
+The tests use another server, which does not write through to the disk and has little memory.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ class DurableServer(PostgresServer):
     """A server that keeps what it commits."""
 
     def start(self) -> None:
-        """Start the server and wait until it answers."""
+        """Start the server and wait until it responds."""
         folder = str(self._folder)
         settings = {"listen_addresses": "", "unix_socket_directories": folder, **SETTINGS}
         arguments = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
@@ -63,7 +63,7 @@ def durable_server(kept: Path | None = None) -> Iterator[tuple[DurableServer, st
 
 
 def processor_s(server: PostgresServer) -> float:
-    """Return the processor time of a server with all its processes, also of those that have ended."""
+    """Return the CPU time of a server with all its processes, including ended ones."""
     process_id = server.process_id
     children = Path(f"/proc/{process_id}/task/{process_id}/children").read_text().split()
     return sum(map(_used_s, [process_id, *map(int, children)]))

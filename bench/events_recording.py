@@ -29,7 +29,7 @@ from bench.model_trees import bench_model
 from tests.support.events import EventPlace, embedded_events
 
 ROUNDS = 7
-# Requests between two turns of the event loop.
+# Requests between two event-loop iterations.
 AT_ONCE = 25
 # Spreads visitors over all 64 bits, as hashes are.
 SPREAD = 0x9E37_79B9_7F4A_7C15
@@ -44,7 +44,7 @@ def decided(count: int) -> Decided:
 
 
 async def record(place: EventPlace, made: Decided) -> float:
-    """Record all of it; return the processor time of one event."""
+    """Record all of it; return the CPU time of one event."""
     site, ids, recorder = bench_site(), DecisionIds(SystemClock(), 1), Recorder(place.events)
     await recorder.start()
     began_s = time.process_time()
@@ -61,7 +61,7 @@ async def record(place: EventPlace, made: Decided) -> float:
 
 
 async def insert(place: EventPlace, events: list[Event], batch: int = 1_000) -> float:
-    """Insert the rows of events and nothing else; return the processor time of one."""
+    """Insert only the rows of events; return the CPU time of one."""
     parts = [events[start : start + batch] for start in range(0, len(events), batch)]
     encoded = [EventEncoder(place.words).encode(part) for part in parts]
     began_s = time.process_time()
@@ -72,7 +72,7 @@ async def insert(place: EventPlace, events: list[Event], batch: int = 1_000) -> 
 
 
 async def measure(count: int) -> dict[str, float]:
-    """Measure both in turns, each round on a store of its own; return the quickest of each."""
+    """Measure both alternately, each round on a separate store; return the quickest of each."""
     made, site = decided(count), bench_site()
     found: dict[str, list[float]] = {"recorded_us": [], "plain_insert_us": []}
     tune_worker()

@@ -1,9 +1,9 @@
-"""The gateway check over HTTP at full work: credential, clearance, 30 rules, 200 trees, an event for each.
+"""The gateway check over HTTP at full load: credential, clearance, 30 rules, 200 trees, an event for each.
 
-`python -m bench.gateway` measures the processor time of a check for each population, all threads of the process
-together, and of nginx answering `return 204` to the very same bytes in turns; the time of an answer at half of the
-greatest load; and goodput at twice as much as can be answered. Each population has a service of its own. Every check
-must have left its event; under overload some find no room.
+`python -m bench.gateway` measures the CPU time of a check for each population, over all threads of the process, and
+alternates with an nginx that returns 204 to the same bytes. It also measures the response time at half of the greatest
+load, and goodput at twice the greatest load. Each population has a separate service. Every check must have left its
+event; under overload some find no room.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from tests.support.processes import ServeProcess
 
 ANSWER_204 = "server {{ listen 127.0.0.1:{port}; location / {{ return 204; }} }}\n"
 SLICES = 10
-# Of those who were seen before; of new ones all are measured, once.
+# For returning visitors. Checks of new visitors are all measured, once.
 REQUESTS = 60_000
 SECONDS = 4
 ROUNDS = 3
@@ -43,7 +43,7 @@ MOST_REFUSED = 0.02
 
 
 class Cost(NamedTuple):
-    """What a check took, and what nginx took to answer the same bytes."""
+    """The CPU time of a check, and of nginx's response to the same bytes."""
 
     name: str
     checks: list[Load]
@@ -55,7 +55,7 @@ class Cost(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """How many answers of nginx a check is worth."""
+        """The cost of a check, in nginx responses."""
         return self.check_us / self.nginx_us
 
     def row(self) -> str:
@@ -66,7 +66,7 @@ class Cost(NamedTuple):
 
 
 class Bench:
-    """A running service with its site, and an nginx beside it."""
+    """A running service with its site, and an nginx on the same machine."""
 
     def __init__(self, process: ServeProcess, writer: Writer, folder: Path, nginx: tuple[int, int]) -> None:
         self.process = process
@@ -74,7 +74,7 @@ class Bench:
         self.port = int(process.public_url.rpartition(":")[2])
         self._folder = folder
         self._nginx_id, self.nginx_port = nginx
-        # All that was answered, which must have left events, and what may have found no room for them.
+        # All checks with a response, which must have left events, and checks that may have found no room for them.
         self._loads: list[Load] = []
         self.overloaded = 0
 
@@ -108,7 +108,7 @@ class Bench:
         return Cost(name, checks, check_us, nginx_us, min(ratios), max(ratios))
 
     def peak(self, file: Path, seconds: float) -> float:
-        """Return how many checks a second can be answered at most."""
+        """Return the maximum throughput in checks per second."""
         count = int(self.ask(file, 2_000).per_s * seconds)
         done = self.ask(file, max(count, 2_000))
         self.overloaded += done.answered
@@ -157,7 +157,7 @@ def bench(*, plain: bool = False) -> Iterator[Bench]:
 
 
 def costs(name: str, visitors: int = 0, requests: int = 0, *, plain: bool = False) -> Iterator[Cost]:
-    """Measure a population: what is new on the way, then what was seen before."""
+    """Measure a population: first as new visitors, then as returning visitors."""
     chosen: Population = POPULATIONS[name]
     with bench(plain=plain) as running:
         file, count = running.prepare(chosen.checks(running.writer, visitors or chosen.visitors))
@@ -173,7 +173,7 @@ def costs(name: str, visitors: int = 0, requests: int = 0, *, plain: bool = Fals
 
 
 def load_figures(seconds: int = SECONDS) -> dict[str, float]:
-    """Measure answers at half and at twice the greatest load, for visitors of all kinds who were seen before."""
+    """Measure responses at half and at twice the greatest load, for returning visitors of all kinds."""
     with bench() as running:
         file, count = running.prepare(sessions(running.writer, LOAD_VISITORS))
         running.ask(file, count)
@@ -184,10 +184,10 @@ def load_figures(seconds: int = SECONDS) -> dict[str, float]:
 
 
 def _half_load(running: Bench, file: Path, seconds: int) -> dict[str, float]:
-    """Ask at a constant rate, in turns with nginx; the time of an answer counts from when its check was due.
+    """Send checks at a constant rate, alternating with nginx. Response times count from when the check was due.
 
-    Each has its best round: a processor that others use too is away for longer than an answer takes. How much of it
-    others had is said beside it, and what a server that does next to nothing takes.
+    The best round of each is returned: a shared CPU can be unavailable for longer than a response takes. The result
+    includes the stolen share of CPU time, and the response times of nginx, which does next to nothing.
     """
     peak_per_s = running.peak(file, seconds)
     rate, before = peak_per_s / 2, processor_ticks()
@@ -210,10 +210,10 @@ def _half_load(running: Bench, file: Path, seconds: int) -> dict[str, float]:
 
 
 def _overload(running: Bench, file: Path, connections: int, seconds: int) -> dict[str, float]:
-    """Ask twice as much as can be answered, whatever the answers do, over connections that are full all the time.
+    """Send twice the maximum throughput, independently of responses, over connections that are full all the time.
 
-    The client has a processor of its own, here and where it is found out how much can be answered: just before and
-    just after, because a check costs more as the events of the day become more.
+    The client has a separate CPU core, here and while the maximum is measured. That happens just before and just after,
+    because a check costs more as the day's events accumulate.
     """
     mine, others = one_and_others()
     with kept_on(((running.process.process_id, mine), (os.getpid(), others))):
@@ -231,7 +231,7 @@ def _overload(running: Bench, file: Path, connections: int, seconds: int) -> dic
 
 
 def signed_once() -> dict[str, float]:
-    """Measure signed requests that count once and wait for a commit each, beside the bare check of a signature."""
+    """Measure signed requests that count once and wait for a commit each; compare with the bare signature check."""
     with bench() as running:
         file, count = running.prepare(signed(running.writer, SIGNED_ONCE, nonce=True))
         before_s = settled_s(running.process.process_id)
@@ -263,13 +263,13 @@ def measure() -> dict[str, float | str]:
 
 
 def _compare_statuses(name: str, statuses: dict[int, int], expected: int) -> None:
-    """Fail on wrong answers; a few may have been refused for lack of time, where others use the machine too."""
+    """Fail on wrong responses. A few may have been rejected for lack of time if others use the machine too."""
     assert set(statuses) <= {expected, 503}, f"{name}: {statuses}"
     assert statuses.get(503, 0) <= MOST_REFUSED * sum(statuses.values()), f"{name}: {statuses}"
 
 
 def main() -> None:
-    """Print a table of the populations that are asked for, and the other figures."""
+    """Print a table of the chosen populations, and the other measurements."""
     listed = "\n".join(f"  {name:<12}{each.meaning} ({each.visitors:,})" for name, each in POPULATIONS.items())
     parser = argparse.ArgumentParser(
         prog="python -m bench.gateway",

@@ -1,7 +1,7 @@
 """The site of `bench.gateway` and `bench.adapter`: 30 rules, a model of 200 trees, one agent whose key is known.
 
-It is set up in the data folder of a service that is started afterwards, so that what is measured is `agentgate serve`
-itself. Clearances are issued here, with that folder's keys: getting one takes a browser.
+It is set up in the data directory of a service that is started afterwards, so that `agentgate serve` itself is
+measured. Clearances are issued here, with that directory's keys: getting one takes a browser.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from tests.support.agent_client import SigningAgent
 from tests.support.processes import ADMIN_KEY, ServeProcess, environment, serving
 
 SITE_KEY = "site_bench"
-# Nobody's clearance ends while something is measured.
+# No clearance expires during a measurement.
 SETTINGS = {"AGENTGATE_CLEARANCE_SECONDS": "21600"}
 # Of the population's pages, those that a visit begins with are open, and all others need a clearance.
 PROTECTED = ("/products/", "/account/", "/cart/", "/search")
@@ -73,7 +73,7 @@ def gateway(folder: Path, **more: str) -> Iterator[tuple[ServeProcess, BenchSite
     """Run `agentgate serve` with the site, in a folder; `more` are settings."""
     folder.mkdir(parents=True, exist_ok=True)
     logs.configure("json", "warning")
-    # The service has a process group of its own, and would outlive a bench that is told to end.
+    # The service has a separate process group, and would outlive a bench that is terminated.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     settings = {**SETTINGS, **more, "AGENTGATE_WORKERS": "1"}
     site = asyncio.run(_set_up(read_settings(environment(folder, settings))))

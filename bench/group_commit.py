@@ -11,7 +11,7 @@ SITES = "/v1/admin/sites"
 
 
 def measure_changes(process: ServeProcess, *, clients: int, duration_s: float) -> float:
-    """Return acknowledged changes a second. Each client has a site of its own, on which it makes and revokes."""
+    """Return acknowledged changes per second. Each client creates and revokes on a separate site."""
     keys = [f"site_commit_{clients}_{number}" for number in range(clients)]
     with process.admin() as operator:
         for key in keys:

@@ -214,7 +214,7 @@ async def _longest_stall(ended: asyncio.Event) -> float:
 
 
 async def _watched(act: Callable[[], Awaitable[Any]]) -> tuple[float, float]:
-    """Return the CPU time of an act, and the longest stall of the event loop meanwhile.
+    """Return the CPU time of an act, and the longest stall of the event loop during it.
 
     A long result is freed as a response does it: in a thread.
     """

@@ -1,8 +1,8 @@
 """Costs of a large installation over HTTP: `python -m bench.growth_http [PART ...]`.
 
 `agentgate serve` runs with one worker and many rows, and another process asks it for gateway checks and `/healthz` all
-the time. For each operation this prints how long its response took, and the longest wait of a check and of `/healthz`
-meanwhile. Time in which the machine ran other programs is subtracted (`run_queue.py`).
+the time. For each operation this prints how long its response took, and the longest concurrent wait of a check and of
+`/healthz`. Time in which the machine ran other programs is subtracted (`run_queue.py`).
 """
 
 import argparse

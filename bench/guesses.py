@@ -1,6 +1,8 @@
-"""`python -m bench.guesses`: the share of guesses that pass the memory-hard work, and what a token costs, by the share
-of puzzles that a client solves. "One attempt" is the earlier rule: two puzzles checked, and a wrong answer ended the
-challenge. "Redrawn" is that rule with four attempts. "Now" is measured with the service's own check.
+"""`python -m bench.guesses`: the share of guesses that pass the memory-hard proof of work, and the cost of a token.
+
+Both depend on the share of puzzles that a client solves. "One attempt" is the earlier rule: two puzzles checked, and a
+wrong solution ended the challenge. "Redrawn" is that rule with four attempts. "Now" is measured with the service's own
+check.
 """
 
 from collections.abc import Iterator
@@ -23,7 +25,7 @@ class Guesses(Struct, frozen=True):
     one_attempt: float
     redrawn: float
     now: float
-    # Solved work for each token, as a share of the whole work; the client completes the work after a wrong answer.
+    # Puzzles solved for each token, as a share of all puzzles. The client solves the rest after a wrong solution.
     cost: float
 
 

@@ -1,6 +1,6 @@
-"""`python -m bench.instrument`: what making and checking an instrument program cost, beside one HMAC-SHA-256.
+"""`python -m bench.instrument`: the cost of an instrument program, compared with one HMAC-SHA-256.
 
-Microseconds are of processor time, the median of rounds taken in turns.
+An instrument program is generated and checked. Microseconds are CPU time, the median of alternating rounds.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ CHALLENGE = "ch_01J0000000000000000000000"
 
 
 def measure() -> dict[str, float]:
-    """Return the figures."""
+    """Return the measurements."""
     seeds = [number.to_bytes(16, "big") for number in range(PROGRAMS)]
     answers = [right_answer(seed, CHALLENGE) for seed in seeds]
     works: dict[str, tuple[int, Callable[[], object]]] = {

@@ -1,4 +1,4 @@
-"""How long one client waits for an answer: a cold admin read, and `/healthz` beside it to know the machine by."""
+"""Response time for one client: a cold admin read, and `/healthz` as a measure of the machine."""
 
 import statistics
 import time
@@ -51,7 +51,7 @@ def measure_reads(process: ServeProcess, count: int) -> dict[str, Latency]:
 
 
 def time_requests(wire: Wire, data: bytes, count: int) -> list[float]:
-    """Send the request so many times, one after the other; return the milliseconds of each."""
+    """Send the request repeatedly, one after the other; return the milliseconds of each."""
     times_ms = []
     for _ in range(count):
         began_ns = time.perf_counter_ns()

@@ -18,21 +18,21 @@ LONGEST_S = 900
 
 
 class Load(msgspec.Struct):
-    """What became of the requests."""
+    """The outcomes of the requests."""
 
     answered: int
-    # Found no free connection in time; were sent and had no answer when the last one was overdue.
+    # No free connection in time; sent, but no response when the last one was overdue.
     unsent: int
     unanswered: int
-    # The server closed the connection in place of an answer.
+    # The server closed the connection instead of responding.
     broken: int
     seconds: float
     # Requests on their way, on average.
     in_flight: float
-    # Processor time of the load generator itself.
+    # CPU time of the load generator itself.
     cpu_s: float
-    # p50, p90 and p99 of answers below 400, from when the request was sent; from when it was due, less what the load
-    # generator was late itself; and how late that was.
+    # p50, p90 and p99 of responses below 400, from when the request was sent; from when it was due, less the load
+    # generator's own delay; and that delay.
     sent_ms: list[float]
     due_ms: list[float]
     late_ms: list[float]
@@ -40,17 +40,17 @@ class Load(msgspec.Struct):
 
     @property
     def good(self) -> int:
-        """Answers below 400."""
+        """Responses below 400."""
         return sum(count for status, count in self.statuses.items() if status < 400)
 
     @property
     def per_s(self) -> float:
-        """Answers a second."""
+        """Responses per second."""
         return self.answered / self.seconds
 
     @property
     def good_per_s(self) -> float:
-        """Answers below 400 a second."""
+        """Responses below 400 per second."""
         return self.good / self.seconds
 
 
@@ -79,14 +79,14 @@ def write_requests(path: Path, requests: Iterable[bytes]) -> int:
 
 
 def load(port: int, file: Path, count: int, *, first: int = 0, rate: float = 0, connections: int = CONNECTIONS) -> Load:
-    """Send `count` requests of a file, from number `first` on: as fast as they are answered, or so many a second."""
+    """Send `count` requests of a file, from number `first` on: as fast as responses arrive, or at a constant rate."""
     given = map(str, (port, file, connections, first, count, rate))
     done = subprocess.run([_program(), *given], stdout=subprocess.PIPE, check=True, timeout=LONGEST_S)
     return msgspec.json.decode(done.stdout, type=Load, strict=False)
 
 
 def statuses_of(loads: Iterable[Load]) -> dict[int, int]:
-    """Return how often each status was answered in all of them."""
+    """Return how often each status occurred in all of them."""
     counted: Counter[int] = Counter()
     for each in loads:
         counted.update(each.statuses)

@@ -22,7 +22,7 @@ def resident_mb(process_id: int) -> float:
 
 
 def measure(name: str, visitors: int) -> str:
-    """Send the checks of a population to a service of its own; return a line of the table."""
+    """Send the checks of a population to a separate service; return a line of the table."""
     with bench() as running:
         process_id = running.process.process_id
         before = resident_mb(process_id)

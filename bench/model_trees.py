@@ -1,4 +1,4 @@
-"""A model of 200 trees over the catalog's labels and figures, for benches: random, the same for the same seed.
+"""A model of 200 trees over the catalog's labels and numbers, for benches: random, the same for the same seed.
 
 `python -m bench.model_trees model.json` writes it to a file.
 """
@@ -18,7 +18,7 @@ TREES = 200
 DEPTH = 4
 FEATURES = 100
 SEED = 1
-# Figures are split somewhere in here; labels are there or not.
+# Numbers are split somewhere in this range; labels are present or absent.
 FIGURE_MOST = 100.0
 LABEL_THRESHOLD = 0.5
 

@@ -26,7 +26,7 @@ def nginx_program() -> str | None:
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on."""
+    """Return a free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -55,7 +55,7 @@ def running_nginx(servers: str, port: int, *, workers: int = 0) -> Iterator[int]
 
 
 def wait_for(port: int) -> None:
-    """Wait until somebody listens."""
+    """Wait until the port accepts connections."""
     deadline_s = time.monotonic() + START_S
     while True:
         try:

@@ -1,8 +1,8 @@
 """The population through a real proxy with the printed configuration, and a site behind it.
 
-One thing is changed in the configuration: visitors' addresses are those of the population, in a header or, for Traefik,
+One thing is changed in the configuration: visitors have the addresses of the population, in a header or, for Traefik,
 in the PROXY protocol, because no test can send from all of them. The service's clock is the population's, so requests
-go one after the other.
+are sent one after the other.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from tests.proxies import running as proxies
 from tests.support.service import RunningService, running_service
 
 ADDRESS = "X-Population-Address"
-# How each names the visitor's address, and what stands there instead.
+# How each proxy names the visitor's address, and the replacement.
 _PEERS = {
     "nginx": (("$remote_addr", "$http_x_population_address"),),
     "caddy": (("{http.request.remote.host}", "{header.X-Population-Address}"),),
@@ -40,14 +40,14 @@ _PEERS = {
     "traefik": (),
     "envoy": (("%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%", "%REQ(X-POPULATION-ADDRESS)%"),),
 }
-# These send the headers of a check in an order of their own.
+# These send the headers of a check in a different order.
 UNORDERED = frozenset({"caddy", "apache", "traefik", "envoy"})
 _ANSWER = b"HTTP/1.1 200 OK\r\nX-Population-Site: 1\r\nContent-Length: 2\r\n\r\nok"
 _NOT_SENT = frozenset({"connection", "te", "content-length"})
 
 
 def run_through_proxy(proxy: str, sent: Iterable[Sent], tell: Tell, *, site: dict[str, Any] | None = None) -> None:
-    """Send everything through a proxy and tell what came from the site behind it."""
+    """Send everything through a proxy and report which responses came from the site behind it."""
     clock = FixedClock(NOON_MS)
     with (
         tempfile.TemporaryDirectory(prefix="agentgate-population-") as folder,
@@ -160,7 +160,7 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 
 
 def _is_passed(connection: _Connection, request: Sent) -> bool:
-    """Send a request; say whether the site behind answered. A proxy may close the connection after any answer."""
+    """Send a request; return whether the site behind responded. A proxy may close the connection after any response."""
     for attempt in range(2):
         try:
             return _ask(connection, request)

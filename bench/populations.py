@@ -1,4 +1,4 @@
-"""Who asks the gateway in a measurement: each population as the bytes of its checks, from `tests/population`."""
+"""The clients in a measurement: each population as the bytes of its checks, from `tests/population`."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -73,7 +73,7 @@ def distinct(writer: Writer, visitors: int) -> Iterator[bytes]:
 
 
 def signed(writer: Writer, visitors: int, *, nonce: bool = False) -> Iterator[bytes]:
-    """Yield checks of one agent's requests, each with a signature of its own. With a nonce a request counts once."""
+    """Yield checks of one agent's requests, each with a different signature. With a nonce a request counts once."""
     for visitor in population(SEED, visitors, 1):
         url = f"{ORIGIN}/products/{visitor.number}"
         headers = [("Host", visitor.host), ("User-Agent", "ShoppingAgent/1.0"), ("Accept", "text/html")]
@@ -88,7 +88,7 @@ class Population(NamedTuple):
     visitors: int
     checks: Callable[[Writer, int], Iterator[bytes]]
     expected: int = 204
-    # Measured on the way, with everything new; and once all was seen before.
+    # Measured as new visitors, and as returning visitors.
     is_new: bool = False
     is_seen: bool = False
 

@@ -1,4 +1,4 @@
-"""Processor time per request of `/healthz`, beside nginx answering `return 204` in turns on the same machine."""
+"""CPU time per request of `/healthz`, alternating with an nginx that returns 204 on the same machine."""
 
 import os
 import time
@@ -51,7 +51,7 @@ def _round(process_id: int, url: str, requests: int) -> float:
 
 
 def processor_s(process_id: int) -> float:
-    """Return the processor time that all threads of a process have used, in user and in kernel mode."""
+    """Return the CPU time that all threads of a process have used, in user and in kernel mode."""
     # Its clock, by the number that clock_getcpuclockid(3) gives: to the nanosecond, where /proc counts hundredths.
     return time.clock_gettime(~process_id << 3 | 2)
 
@@ -79,7 +79,7 @@ def keep_on(process_id: int, processors: set[int]) -> None:
 
 @contextmanager
 def kept_on(processes: Sequence[tuple[int, set[int]]]) -> Iterator[None]:
-    """Let each process run on its processors for a while, and on all of them again afterwards."""
+    """Let each process run on its CPU cores for a while, and on all of them again afterwards."""
     everything = os.sched_getaffinity(0)
     for process_id, processors in processes:
         keep_on(process_id, processors)

@@ -1,8 +1,8 @@
-"""What `bench.siteverify` is compared with: the raw store, and below it the driver alone.
+"""The baseline of `bench.siteverify`: the raw store, and below it the driver alone.
 
-The store is the service's own, whose callers share commits; each awaits its turn. The driver has none of the service's
-code: all who wait go with one plain statement or transaction, one group after the other, and each is told whether it
-was first.
+The store is the service's own, whose callers share commits; each awaits its result. The driver has none of the
+service's code: all pending callers share one plain statement or transaction, one group after the other, and each learns
+whether it was first.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ DAY_MS = 86_400_000
 _COLUMNS = "site_id, receipt_id, request_id, answer, kept_until_ms"
 _FIRST = "ON CONFLICT DO NOTHING RETURNING receipt_id"
 
-# Siteverify keeps no answer for a browser token.
+# Siteverify keeps no response for a browser token.
 RawRow = tuple[str, str, str, None, int]
 
 
@@ -128,7 +128,7 @@ async def spend_in_driver(driver: Driver, count: int, *, in_flight: int) -> floa
             something.set()
             assert await done
 
-    # A group: when a commit fails, nobody waits for it.
+    # A group: when a commit fails, its callers do not keep waiting.
     async with asyncio.TaskGroup() as group:
         committing = group.create_task(commit())
         began_s = time.monotonic()

@@ -1,8 +1,8 @@
-"""What rules cost: one evaluation beside the plain reading of the same rules, and a backtest over stored events.
+"""Costs of rules: one evaluation compared with a naive evaluator, and a backtest over stored events.
 
-    python -m bench.rules [--events 200000]
+`python -m bench.rules [--events 200000]`
 
-Ratios in one run; microseconds are of processor time.
+Ratios in one run; microseconds are CPU time.
 """
 
 import argparse
@@ -77,7 +77,7 @@ def _best_us(work: Callable[[dict[str, Any]], object], requests: list[dict[str, 
 
 
 async def measure_backtest(folder: Path, count: int) -> tuple[int, float, float]:
-    """Return how many events were decided again, and how many seconds that took: on the wall, of processor time."""
+    """Return how many events were decided again, and how many seconds that took: wall-clock time and CPU time."""
     config = SqliteDatabase(folder / "config.db")
     await apply(config, CONFIG, clock=FixedClock(NOON_MS))
     await add_two_tenants(SqlStore(config))

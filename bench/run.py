@@ -1,7 +1,7 @@
 """`make bench`: measures a real process, prints a table and writes bench/results.json. Nothing is asserted here.
 
-A part that needs what is not there says `skipped`; one that breaks says `failed`, and the others are measured all the
-same. `bench/run.py NAME ...` measures only the parts whose names begin so, and leaves the others as they were.
+A part whose requirements are missing is shown as `skipped`, and one that breaks as `failed`; the others are measured
+anyway. `bench/run.py NAME ...` measures only the parts whose names begin so, and keeps the results of the others.
 """
 
 import asyncio
@@ -109,19 +109,19 @@ def decision() -> Figures:
 
 
 def rule_evaluation() -> Figures:
-    """Evaluate 30 rules, beside a naive evaluator."""
+    """Evaluate 30 rules, and compare with a naive evaluator."""
     figures = rules.measure_evaluation()
     ratio = figures["anew"] / figures["reference"]
     return {**{f"{name}_us": value for name, value in figures.items()}, "ratio_to_reference": ratio}
 
 
 def instrument_program() -> Figures:
-    """Make and check the program of a challenge, beside one HMAC."""
+    """Generate and check the program of a challenge, and compare with one HMAC."""
     return dict(instrument.measure())
 
 
 def agent_signature() -> Figures:
-    """Find out who signed a request, beside the bare Ed25519 check."""
+    """Identify the signer of a request, and compare with the bare Ed25519 check."""
     return dict(agent_signatures.measure())
 
 
@@ -139,7 +139,7 @@ def ingest_sqlite() -> Figures:
 
 
 def ingest_postgres() -> Figures:
-    """Keep events on PostgreSQL; the server's processor time counts as well."""
+    """Keep events on PostgreSQL; the server's CPU time counts as well."""
     return _ingest(postgres=True)
 
 
@@ -155,7 +155,7 @@ def _ingest(*, postgres: bool) -> Figures:
 
 
 def gateway_check() -> Figures:
-    """Ask the gateway at full work for each population, beside nginx; at half load and at twice the greatest."""
+    """Send gateway checks at full load for each population, alternating with nginx; at half and twice the maximum."""
     return dict(gateway.measure())
 
 
@@ -175,7 +175,7 @@ def siteverify_postgres() -> Figures:
 
 
 def token_in_browser() -> Figures:
-    """Get a token in a real Chromium, beside ALTCHA and Cap."""
+    """Get a token in a real Chromium, and compare with ALTCHA and Cap."""
     return dict(time_to_token.measure())
 
 

@@ -1,4 +1,4 @@
-"""Two small applications as stand behind a proxy: one sends a constant, the other is a page of orders in FastAPI."""
+"""Two typical small applications behind a proxy: one sends a constant, the other is a page of orders in FastAPI."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ ORDERS_PAGE = Template(
 
 
 async def constant(_scope: Any, _receive: Any, send: Any) -> None:
-    """Answer every request with the same bytes: about as little as an application in Python can do."""
+    """Return the same bytes for every request: close to the least work of an application in Python."""
     length = str(len(PAGE)).encode()
     headers = [(b"content-type", b"text/html"), (b"content-length", length)]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -24,7 +24,7 @@ async def constant(_scope: Any, _receive: Any, send: Any) -> None:
 
 
 def fastapi() -> FastAPI:
-    """Return an application that answers every GET with a page made from a template."""
+    """Return an application that responds to every GET with a page from a template."""
     application = FastAPI()
 
     @application.get("/{path:path}", response_class=HTMLResponse)

@@ -1,8 +1,9 @@
-"""A day of mixed traffic at 1/1000, replayed from unit costs: how full each part is, how long checks wait, what is
-full first. `python -m bench.scale` predicts; `--workers` and `--nodes` compare a prediction for two with a run.
+"""A day of mixed traffic at 1/1000, replayed from unit costs: utilization, waits of checks, and the bottleneck.
 
-The scale is one of time: a thousandth of the requests, each of which takes a thousand times as long. A queue then is as
-full as the real one, and waits are a thousand times as long, so that one day can be walked through in seconds.
+`python -m bench.scale` predicts; `--workers` and `--nodes` compare a prediction for two with a run.
+
+The scale is one of time: 0.1% of the requests, each of which takes 1,000 times as long. A queue then has the
+utilization of the real one, and waits are 1,000 times as long, so that one day can be walked through in seconds.
 """
 
 import argparse
@@ -32,7 +33,7 @@ from tests.support.servers import postgres_server, redis_server
 
 SCALE = 1_000
 DAY_S, SLICES = 86_400, 96
-# The busiest quarter of an hour has so many times the mean.
+# Rate of the busiest 15 minutes, relative to the mean.
 PEAK = 2.0
 MOST_ARRIVALS = 4_000
 SEED = 17
@@ -41,18 +42,18 @@ VISITORS = 1_000
 # In the first ones a visitor may come to a worker or a node that has not seen it, or not at such a rate.
 ROUNDS, UNCOUNTED = 15, 7
 ROOT_SECRET = "5c" * 32
-# How many answers of nginx a check is worth (`python -m bench.gateway`), and how many of these a core gives a second.
+# Cost of a check in nginx responses (`python -m bench.gateway`), and nginx responses per second and core.
 TIMES_NGINX = {"identical": 4.1, "seen": 4.3, "first": 6.6, "challenged": 6.9, "distinct": 15.5}
 NGINX_PER_S = 60_000
 # By `python -m bench.run siteverify`, on a core as quick as that.
 SITEVERIFY_US = 130.0
-# The share of each kind of request; siteverify comes beside the checks of forms.
+# The share of each kind of request; siteverify is added to the checks of forms.
 MIX = {"seen": 0.80, "first": 0.10, "challenged": 0.10, "siteverify": 0.01}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """Unit costs. `check_us`: processor time of a request of each kind in one worker, its event included."""
+    """Unit costs. `check_us`: CPU time of a request of each kind in one worker, its event included."""
 
     check_us: dict[str, float] = field(
         default_factory=lambda: {
@@ -60,15 +61,15 @@ class Costs:
             "siteverify": SITEVERIFY_US,
         }
     )
-    # What a second worker adds to each request on its machine, as measured, and each doubling after it, which is an
-    # assumption: smaller turns of the event loop, two writers of one file of events, rates that are told.
+    # Extra cost of each request with a second worker on its machine, as measured. The same for each further doubling is
+    # an assumption. Causes: smaller event-loop iterations, two writers of one file of events, exchanged rates.
     shared: float = 0.2
-    # What one server takes: docs/contributing/events.md and docs/scaling.md say where the figures come from.
+    # Limits of one server. docs/contributing/events.md and docs/scaling.md give the sources of these numbers.
     event_bytes: float = 100.0
     store_events_per_s: float = 60_000.0
     store_commits_per_s: float = 8_000.0
     redis_exchanges_per_s: float = 80_000.0
-    # One exchange of a worker with Redis tells of so many requests.
+    # Requests that one exchange of a worker with Redis covers.
     requests_per_exchange: float = 20.0
 
 
@@ -109,7 +110,7 @@ class Prediction:
 
 
 def request_us(costs: Costs, cluster: Cluster) -> dict[str, float]:
-    """Return the processor time of a request of each kind where so many workers share a machine."""
+    """Return the CPU time of a request of each kind if the cluster's number of workers share a machine."""
     factor = 1 + costs.shared * math.log2(cluster.workers)
     return {kind: cost * factor for kind, cost in costs.check_us.items()}
 
@@ -144,7 +145,7 @@ def predict(mean_per_s: float, cluster: Cluster, costs: Costs, *, seed: int = SE
         mean_per_s=mean_per_s,
         peak_per_s=peak,
         full=full,
-        # Back to full scale: a wait there is a thousandth of the one here.
+        # Back to full scale: waits here are 1,000 times as long as the real ones.
         p50_ms=waits_s[len(waits_s) // 2],
         p99_ms=waits_s[len(waits_s) * 99 // 100],
         events_gb_a_day=mean_per_s * checks * costs.event_bytes * DAY_S / 1e9,
@@ -166,7 +167,7 @@ def _queue(draw: random.Random, rate: float, services_s: list[float], cluster: C
 
 @dataclass(frozen=True, kw_only=True)
 class Contestant:
-    """What is measured: the process groups or parents whose time counts, and the ports that share the connections."""
+    """A measured system: the process groups or parents whose time counts, and the ports that share the connections."""
 
     process_ids: tuple[int, ...]
     ports: tuple[int, ...]
@@ -174,11 +175,11 @@ class Contestant:
     count: int
 
     def used_s(self, read: Callable[[int], float]) -> float:
-        """Return the processor time of all processes."""
+        """Return the CPU time of all processes."""
         return sum(read(each) for process_id in self.process_ids for each in (process_id, *members(process_id)))
 
     def ask(self) -> float:
-        """Send all checks over all ports at once; return how many were answered a second."""
+        """Send all checks over all ports at once; return the responses per second."""
         began_s, share = time.monotonic(), self.count // len(self.ports)
         with ThreadPoolExecutor(len(self.ports)) as pool:
             for done in pool.map(lambda place: self._ask(place, share), range(len(self.ports))):
@@ -210,7 +211,7 @@ def in_turns(contestants: dict[str, Contestant], rounds: int = ROUNDS) -> dict[s
 
 
 def _idle_shares(contestants: dict[str, Contestant]) -> dict[str, float]:
-    """Return which share of a processor each uses when nobody asks anything."""
+    """Return the share of a CPU core that each system uses without requests."""
     before_s, began_s = {name: each.used_s(settled_s) for name, each in contestants.items()}, time.monotonic()
     time.sleep(IDLE_S)
     took_s = time.monotonic() - began_s
@@ -285,7 +286,7 @@ def _children(process_id: int) -> list[int]:
 
 
 def _figures(measured: dict[str, tuple[float, float]], one: str, two: str, *, predicted: float) -> dict[str, float]:
-    """Return what is printed of a comparison. `times_as_much`: by processor time, and by the clock of this machine."""
+    """Return the printed lines of a comparison. `times_as_much`: by CPU time, and by the clock of this machine."""
     (one_us, one_per_s), (two_us, two_per_s) = measured[one], measured[two]
     return {
         f"{one}_us": round(one_us, 1),

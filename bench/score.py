@@ -1,4 +1,4 @@
-"""`python -m bench.score`: what one score costs, in microseconds of CPU, beside a plain walk through the same trees."""
+"""`python -m bench.score`: CPU microseconds of one score, compared with a plain walk through the same trees."""
 
 import random
 import time
@@ -47,7 +47,7 @@ def least_us(work: Callable[[], object], before: Callable[[], object] = lambda: 
 
 
 def measure() -> dict[str, float]:
-    """Return the figures."""
+    """Return the measurements."""
     chance = random.Random(1)
     forest = bench_model()
     trees = forest.trees

@@ -1,8 +1,8 @@
-"""What a call of siteverify costs: processor time of a real process, all threads, beside the raw insert of such rows.
+"""Cost of a siteverify call: CPU time of a real process, all threads, compared with a raw insert of such rows.
 
-The tokens are signed by this process and not by the one that redeems them, as with several workers. Calls come in one
-piece, or the body apart from the head, as most clients send it. The raw insert is the service's own group commit with
-as many callers; below it is the driver alone (`raw_store.py`). All take turns.
+The tokens are signed by this process and not by the one that redeems them, as with several workers. Calls are sent in
+one piece, or with the body apart from the request headers, as most clients send it. The raw insert is the service's own
+group commit with the same number of callers; below it is the driver alone (`raw_store.py`). All of them alternate.
 `python -m bench.siteverify [--store sqlite|postgres] [--in-flight N] [--tokens N]` prints it alone.
 """
 
@@ -57,9 +57,9 @@ class Bench(NamedTuple):
 
 
 def measure(*, postgres: bool, tokens: int = TOKENS, in_flight: int = IN_FLIGHT) -> dict[str, float]:
-    """Return microseconds of processor time for a call, for a raw insert, and for a row of the driver alone."""
+    """Return microseconds of CPU time for a call, for a raw insert, and for a row of the driver alone."""
     mine, others = one_and_others()
-    # What is started here stays on these: PostgreSQL.
+    # PostgreSQL is started here and remains on these cores.
     keep_on(os.getpid(), others)
     try:
         with _service(postgres=postgres) as bench:
@@ -110,7 +110,7 @@ async def _own_us(work: Callable[[], Awaitable[float]], count: int) -> float:
 
 
 def _redeem(url: str, requests: list[bytes], in_flight: int, *, apart_s: float) -> None:
-    """Send so many calls at a time, each on a connection of its own that stays open; all must succeed."""
+    """Send `in_flight` calls at a time, each on a separate connection that remains open; all must succeed."""
     wires = [Wire(url) for _ in range(in_flight)]
     try:
         for start in range(0, len(requests), in_flight):
@@ -163,7 +163,7 @@ def _service(*, postgres: bool) -> Iterator[Bench]:
 
 
 def main() -> None:
-    """Print the figures of one store or of both."""
+    """Print the measurements of one store or of both."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--store", choices=["sqlite", "postgres"])
     parser.add_argument("--in-flight", type=int, default=IN_FLIGHT)

@@ -35,11 +35,11 @@ RIVAL_PAGES = {"altcha": "altcha", AT_ONCE: "altcha-at-once", "cap": "cap"}
 WARM = ("ours", AT_ONCE)
 RIVALS = Path(__file__).parent / "browser" / "rivals.mjs"
 SITE_KEY, ACTION = "site_time_to_token", "signup"
-# The third says whether our check is shown, which is no token without a person's press.
+# The third value shows whether our interactive challenge is open, which yields no token without a person's press.
 LOOK = """[window.tokenMs, window.failure,
   performance.getEntriesByType("resource").some((entry) => entry.name.endsWith("/check.js"))]"""
 
-# An empty icon: else the browser asks for one, which is no part of the check.
+# An empty icon: otherwise the browser requests one, which does not belong to the check.
 PAGE = """<!doctype html><html lang="en"><title>Plain</title><link rel="icon" href="data:,">
 <script src="{gate}/sdk/v1/agentgate.js?render=explicit"></script>
 <script>
@@ -65,7 +65,8 @@ class Rivals(NamedTuple):
 
 
 def measure(rounds: int = ROUNDS, *, is_brief: bool = False) -> dict[str, Any]:
-    """Open every page so many times, in turns, and return medians and ratios. Brief: our page and ALTCHA at once."""
+    """Open every page `rounds` times, alternating, and return medians and ratios. Brief: our page and ALTCHA at
+    once."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="agentgate-bench-")))
         process = stack.enter_context(serving(folder / "service"))
@@ -125,14 +126,14 @@ async def _open(profile: Profile, url: str, latency_ms: int = 0) -> Opened:
     await tab.call("Page.navigate", url=url)
     token_ms = await _wait_for_token(tab, url)
     await asyncio.sleep(POLL_S)
-    # What comes from the cache has no length on the wire.
+    # A response from the cache has a transfer size of 0.
     sent = [size for name, size in sizes.items() if size and name not in documents]
     await tab.close()
     return Opened(token_ms, len(sent), int(sum(sent)))
 
 
 async def _wait_for_token(tab: Tab, url: str) -> float:
-    """Look seldom: each look takes a moment of the page's own thread."""
+    """Poll rarely: each poll takes a moment of the page's own thread."""
     for _ in range(int(WAIT_S / POLL_S)):
         token_ms, failure, is_shown = await tab.evaluate(LOOK) or (None, None, False)
         if failure or is_shown:

@@ -1,8 +1,8 @@
-"""How long the traffic read models take over 31 days of events on 20 sites: first, warm, as a ratio to a point read.
+"""Duration of the traffic read models over 31 days of events on 20 sites: first, warm, and relative to a point read.
 
-`python -m bench.traffic [--events N] [--days 31] [--store sqlite|postgres|both] [--folder DIR] [--keep DIR]`. The
-busiest site, with about 28 % of all, is asked. Ten million events take some minutes to write; a million on three days
-lie as close.
+`python -m bench.traffic [--events N] [--days 31] [--store sqlite|postgres|both] [--folder DIR] [--keep DIR]`. Reads are
+for the busiest site, which has about 28% of all events. Ten million events take some minutes to write; a million on
+three days are as dense.
 """
 
 import argparse
@@ -141,7 +141,7 @@ def last(days: float, *, until_ms: int = NOW_MS - 1234) -> TimeRange:
 
 
 def reads(stores: Stores, site: Site, a_decision: int, a_visitor: int) -> Mapping[str, Ask]:
-    """Return what is asked, by name."""
+    """Return the reads by name."""
     traffic = stores.traffic
     terms = TrafficTerms(event_days=DAYS, metric_days=400, trace_url_template="", count_write_failures=lambda: 0)
     deep = first_id(NOW_MS - 20 * DAY_MS)
@@ -206,9 +206,8 @@ def reads(stores: Stores, site: Site, a_decision: int, a_visitor: int) -> Mappin
 
 
 class Took(NamedTuple):
-    """Milliseconds: the first time by the clock and of the processor, then median and best of some rounds by the clock,
-    and their processor time here and in the server.
-    """
+    """Milliseconds: wall-clock and CPU time of the first read, then median and best wall-clock time of some rounds,
+    and their CPU time here and in the server."""
 
     first: float
     first_processor: float
@@ -227,7 +226,7 @@ async def timed_ms(ask: Ask, server_s: Callable[[], float]) -> Took:
         await ask()
         took.append((time.perf_counter() - began) * 1000)
         used.append((time.process_time() - began_processor) * 1000)
-    # The server's time is told in hundredths of a second, so only the mean of all rounds says something.
+    # The server's time has a resolution of 10 ms, so only the mean of all rounds is meaningful.
     server_ms = (server_s() - began_server_s) * 1000 / (ROUNDS + 1)
     median_ms, processor_ms = statistics.median(took[1:]), statistics.median(used[1:])
     return Took(took[0], used[0], median_ms, min(took[1:]), processor_ms, server_ms)
@@ -261,7 +260,7 @@ async def measure(
     print(f"{'':38} {'first read':>17} {'warm':>9}")
     print(f"{'read':38} {'ms':>8} {'processor':>8} {'ms':>9} {'best':>8} {'ratio':>8} {'processor':>13} {'server':>8}")
     for what in names:
-        # Opened anew, so that nothing is cached in the process; the machine has the files in memory.
+        # Opened again, so that nothing is cached in the process; the machine has the files in memory.
         stores = await open_stores(settings, clock)
         try:
             took = await timed_ms(reads(stores, _SITE, number, visitor)[what], server_s)

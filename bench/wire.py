@@ -1,4 +1,4 @@
-"""A client that costs little: prepared bytes out, one answer in, on a connection that stays open."""
+"""A client that costs little: it sends prepared bytes and reads one response, on a connection that remains open."""
 
 import json
 import socket
@@ -34,7 +34,7 @@ class Wire:
         self._socket.sendall(data)
 
     def receive(self) -> tuple[int, bytes]:
-        """Read one answer; return its status and body."""
+        """Read one response; return its status and body."""
         received = self._socket.recv(65536)
         while (end := received.find(b"\r\n\r\n")) < 0:
             received += self._more()
@@ -46,7 +46,7 @@ class Wire:
         return int(head[9:12]), body
 
     def ask(self, data: bytes) -> tuple[int, bytes]:
-        """Send a prepared request and read its answer."""
+        """Send a prepared request and read its response."""
         self.send(data)
         return self.receive()
 

@@ -1,8 +1,8 @@
 """The longest time that one request holds the event loop: `python -m bench.worst_bodies [--match TEXT] [--times N]`.
 
-Every route of both listeners is asked with bodies, queries and headers of the largest size that it accepts, made to be
-expensive. The service has 100 sites and 10,000 events. The event loop's thread measures each of its turns in processor
-time, so other programs on the machine do not count. The least of a few calls is printed, in milliseconds.
+Every route of both listeners gets bodies, queries and headers of the largest size that it accepts, made to be
+expensive. The service has 100 sites and 10,000 events. The event loop's thread measures the CPU time of each of its
+iterations, so other programs on the machine do not count. The least of a few calls is printed, in milliseconds.
 """
 
 import argparse
@@ -37,7 +37,7 @@ MULTIPART = "multipart/form-data; boundary=b0"
 
 
 class Turns:
-    """The longest turn of an event loop since the last reset, in processor time of its thread."""
+    """The longest event-loop iteration since the last reset, in CPU time of its thread."""
 
     def __init__(self) -> None:
         self.longest_s = 0.0

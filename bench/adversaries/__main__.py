@@ -15,7 +15,7 @@ from bench.adversaries.programs import PROGRAMS
 from bench.adversaries.runner import Plan, Result, Runner, plan_person, plan_program
 from bench.adversaries.site import laboratory
 
-# Those who come in some fixed, mixed order: nobody's result depends on who came before in the table.
+# Sessions run in a fixed, mixed order, so that no result depends on the previous session in the table.
 ORDER_SEED = 33
 LATER = 20
 
@@ -36,7 +36,8 @@ def make_plans(sessions: int, half: str, only: str, check: str = "both") -> list
         and (not words or any(word in f"{plan.kind} {plan.driver} {plan.variant}".lower() for word in words))
     ]
     random.Random(ORDER_SEED).shuffle(chosen)
-    # Those who copy need somebody to copy from: people begin, and copies come a little later than the dice say.
+    # Copying drivers need a person's session to copy. Two people begin, and copies run a little later than the shuffled
+    # order.
     first = [plan for plan in chosen if plan.kind == "person"][:2]
     rest = [(place + LATER * plan.copies, plan) for place, plan in enumerate(chosen) if plan not in first]
     return first + [plan for _, plan in sorted(rest, key=lambda item: item[0])]
@@ -73,7 +74,7 @@ def run(options: argparse.Namespace) -> list[Result]:
 
 
 def told(lines: Path | None) -> Callable[[str, Result], None]:
-    """Return what tells about each session once it is over, and keeps its line where a file is named."""
+    """Return a function that reports each finished session, and appends its line to the file if one is named."""
 
     def tell(text: str, result: Result) -> None:
         print(text, file=sys.stderr, flush=True)
@@ -85,7 +86,7 @@ def told(lines: Path | None) -> Callable[[str, Result], None]:
 
 
 def write(options: argparse.Namespace, results: list[Result]) -> None:
-    """Print the table, and write the files that were asked for."""
+    """Print the table, and write the requested files."""
     print(report.table(results))
     print()
     print(report.summary(results))
@@ -95,7 +96,7 @@ def write(options: argparse.Namespace, results: list[Result]) -> None:
 
 
 def main() -> None:
-    """Do what the command line says."""
+    """Run the command line."""
     options = read_options()
     if options.install:
         packages.install()

@@ -1,7 +1,7 @@
 """The web server of the site in the lab: the page with its form, and the service below `/gate`.
 
-A lane is a port of its own with one visitor at a time: whatever comes through it carries that visitor's address, so
-that each session is somebody else to the service although all of it happens on loopback.
+A lane is a separate port with one visitor at a time. Every request through it carries that visitor's address, so the
+service sees each session as a different visitor although all of them use loopback.
 """
 
 import http.client
@@ -37,7 +37,7 @@ HOP_BY_HOP = frozenset(["connection", "keep-alive", "transfer-encoding", "conten
 
 @dataclass
 class Visit:
-    """What one visitor did, as seen by the site's own web server."""
+    """The acts of one visitor, as the site's own web server observes them."""
 
     address: str
     tokens: list[str] = field(default_factory=list)
@@ -59,12 +59,13 @@ class Visit:
         return self.address
 
     def state(self) -> dict[str, Any]:
-        """Return what drivers may know: what their own page said, and what became of it."""
+        """Return the state that drivers may know: the reports of their page, and the outcome."""
         return {"report": self.report, "sent": self.sent, "verified": self.verified}
 
     @property
     def answered_s(self) -> float:
-        """How long the shown check took, from its first sight to the token; 0 where it was not shown or not passed."""
+        """Seconds from the first sight of the interactive challenge to the token; 0 if it was not displayed or not
+        passed."""
         return max(0.0, self.passed_s - self.shown_s) if self.shown_s else 0.0
 
     @property
@@ -88,7 +89,7 @@ class Lane(ThreadingHTTPServer):
         self.visit = Visit("127.0.0.1")
 
     def begin(self, address: str) -> Visit:
-        """Let the next visitor come; what comes late of the one before counts for nobody."""
+        """Begin the next visit. Late requests of the previous visitor are not counted."""
         self.visit = Visit(address)
         return self.visit
 
@@ -102,7 +103,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def setup(self) -> None:
         super().setup()
-        # A connection belongs to the visitor who opened it, also when the next one has come meanwhile.
+        # A connection belongs to the visitor who opened it, even if the next visit has begun.
         self.visit = self.server.visit
 
     def do_GET(self) -> None:
@@ -145,7 +146,7 @@ class _Handler(BaseHTTPRequestHandler):
         assert parts.hostname is not None
         connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=60)
         connection.putrequest(self.command, self.path.removeprefix(GATE), skip_host=True, skip_accept_encoding=True)
-        # The order is the client's: it is part of what the service looks at.
+        # Keep the client's order: the service inspects it.
         for name, value in self.headers.items():
             if name.lower() == "host":
                 connection.putheader(name, parts.netloc)

@@ -2,7 +2,7 @@
 
 Pointer: minimum-jerk speed along a curve with a bow, tremor that is correlated in time, an overshoot with a correction
 on longer ways, and a duration after Fitts's law. Keys: hold times and gaps are lognormal, pairs typed with two hands
-are quicker, quick typists press the next key before they have let go of the last, and everybody now and then mistypes.
+are quicker, quick typists press the next key before they have let go of the last, and all people mistype occasionally.
 """
 
 import math
@@ -20,7 +20,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Hand:
-    """How somebody moves and types."""
+    """How a person moves and types."""
 
     # Seconds for a way of one target's width, and for each doubling of it (Fitts's law).
     reach_s: float = 0.12
@@ -61,7 +61,7 @@ def _stroke(
     nx, ny = -dy / length, dx / length
     one = (start[0] + dx * skew + nx * side, start[1] + dy * skew + ny * side)
     two = (start[0] + dx * 0.8 + nx * side * 0.35, start[1] + dy * 0.8 + ny * side * 0.35)
-    # The peak of the speed is not in the middle for everybody.
+    # People differ in how early their speed peaks.
     lean = rng.uniform(0.85, 1.2)
     shake_x = shake_y = 0.0
     passed = 0.0
@@ -107,7 +107,7 @@ def press_s(rng: random.Random) -> float:
 
 @dataclass(frozen=True)
 class Key:
-    """A key that goes down or up after a pause. The names are those of X11."""
+    """A key that goes down or up after a pause. The names are X11 key names."""
 
     pause: float
     name: str

@@ -1,4 +1,4 @@
-"""What the drivers need: an own environment for Python and one for Node.js, apart from the service's."""
+"""The dependencies of the drivers: separate environments for Python and Node.js, apart from the service's."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ WITHOUT_BROWSER = frozenset(["http_clients", "documents.mjs", "solver.mjs"])
 
 @dataclass(frozen=True)
 class Tools:
-    """Where things are; empty where they are not."""
+    """Paths of the installed tools. Empty: not installed."""
 
     python: str
     node: str
@@ -41,7 +41,7 @@ def install() -> None:
 
 
 def find_tools() -> Tools:
-    """Look for what is there."""
+    """Find the installed tools."""
     python = HOME / "venv/bin/python"
     modules = HOME / "node"
     return Tools(

@@ -1,4 +1,4 @@
-"""Who comes as a person: stock browsers, X11 events only. Half of them are held out while detectors are tuned."""
+"""The people of the bench: stock browsers, X11 events only. Half of them are held out while detectors are tuned."""
 
 from dataclasses import dataclass, field
 
@@ -33,12 +33,12 @@ class Persona:
     half: str
     setup: Setup = field(default_factory=Setup)
     hand: Hand = CURVED
-    # pointer: clicks into each field; tabs: clicks the first and goes on by Tab; keyboard: no pointer at all;
+    # pointer: clicks into each field; tabs: clicks the first and uses Tab for the others; keyboard: no pointer at all;
     # paste: pastes the text; short: sends with little more than a click.
     way: str = "pointer"
     screen: tuple[int, int] = (1366, 768)
     dpi: int = 96
-    # The check runs when the form is sent, or as soon as the page is there.
+    # The check runs when the form is sent, or as soon as the page has loaded.
     check: str = "submit"
 
 

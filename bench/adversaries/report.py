@@ -10,7 +10,7 @@ USUAL = {"browser.evidence", "ua.browser"}
 
 
 def counts(results: Iterable[Result]) -> dict[str, int]:
-    """Count sessions, tokens, and sessions that were asked."""
+    """Count sessions, tokens, and sessions with an interactive challenge."""
     ran = [result for result in results if not result.skipped]
     return {
         "sessions": sum(result.sessions for result in ran),

@@ -1,4 +1,4 @@
-"""Runs sessions: one program for each, two at a time, and looks at what the service made of them."""
+"""Runs sessions: one program for each, two at a time, and reads the service's decisions about them."""
 
 import contextlib
 import json
@@ -55,16 +55,16 @@ class Result:
     sessions: int = 1
     tokens: int = 0
     asked: bool = False
-    # Seconds from the first sight of the shown check to the token.
+    # Seconds from the first sight of the interactive challenge to the token.
     answered_s: float = 0.0
-    # Of the shown check: what happened when in the page, in milliseconds.
+    # Interactive challenge: when each step happened in the page, in milliseconds.
     steps: list[list[Any]] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     scores: dict[str, float] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
     decisions: list[str] = field(default_factory=list)
-    # Why there was no session: a tool that is missing or broke. Such a session counts as nobody's.
+    # Why there was no session: a tool that is missing or broke. Such a session is not counted.
     skipped: str = ""
     error: str = ""
 
@@ -141,7 +141,7 @@ class Runner:
         with tempfile.TemporaryDirectory(dir=self._folder, ignore_cleanup_errors=True) as folder:
             result.error = self._start(plan, lane, Path(folder))
         if not visit.issued:
-            # Nothing ever reached the service: the tool is broken, and this says nothing about detection.
+            # No request reached the service: the tool is broken, so this is not evidence about detection.
             result.skipped = result.error or "it never reached the service"
             return result
         self._judge(plan, visit, result)

@@ -29,7 +29,7 @@ class Laboratory:
         self._numbers = itertools.count(1)
 
     def new_address(self) -> str:
-        """Return an address that nobody came from before, in a network of its own."""
+        """Return an address that was never used before, in a separate network."""
         number = next(self._numbers)
         return f"81.{16 + number // 200}.{number % 200 + 1}.{7 + number % 90}"
 
@@ -40,13 +40,13 @@ class Laboratory:
             reply = self.service.public.post("/v1/siteverify", json=body)
             if reply.status_code != UNAVAILABLE:
                 break
-            # A busy machine; a site asks again, as the documentation says.
+            # The machine is busy. A site retries, as the documentation recommends.
             time.sleep(1)
         answer: dict[str, Any] = reply.json()
         return answer
 
     def open_site(self, widget: str, assistants: str) -> None:
-        """Make the site, and a credential for its server."""
+        """Create the site, and a credential for its server."""
         operator = self.service.operator
         body = {
             "siteKey": SITE_KEY,
@@ -83,7 +83,8 @@ def laboratory(
 ) -> Iterator[Laboratory]:
     """Start the service and its site; stop it afterwards.
 
-    An `interactive` widget shows everybody the check; `probes` is a folder with the installation's own pools.
+    With an `interactive` widget every visitor gets an interactive challenge; `probes` is a folder with the
+    installation's own pools.
     """
     settings = read_settings(
         {

@@ -1,4 +1,4 @@
-"""Steps of the shown check, by the page's own clock: where the seconds between its first sight and the token go."""
+"""Steps of the interactive challenge by the page's own clock: durations between its first sight and the token."""
 
 from collections.abc import Sequence
 

@@ -31,7 +31,7 @@ from tests.population.sent import Sent, Should
 from tests.population.unwanted import unwanted_requests
 
 SESSIONS = Path(__file__).with_name("sessions.ndjson")
-# A page has dozens of parts that look alike: one in so many is enough.
+# A page has dozens of similar subresources: one of every 25 is enough.
 PARTS_ONE_IN = 25
 # Made by one change to a person's page load that people show too; nothing can be learned from it.
 LEFT_OUT = ("seen of people too",)
@@ -50,7 +50,7 @@ MORE_OF_PEOPLE = ("http.accept_encoding_missing", "http.fetch_metadata_missing",
 class Row:
     """A decision, who was behind it, and what the rules did without a model."""
 
-    # Where it comes from, by which halves are split: a kind of traffic, or a tool of the lab.
+    # The source by which halves are split: a kind of traffic, or a tool of the lab.
     source: str
     # Browser or program.
     family: str
@@ -85,7 +85,7 @@ def hash_of(text: str) -> int:
 
 
 def gateway_rows(seed: int, *, views: int, changed: int, unwanted: int) -> list[Row]:
-    """Return what the gateway made of the population of a seed."""
+    """Return the gateway's decisions about the population of a seed."""
     logs.configure("json", "error")
     with tempfile.TemporaryDirectory(prefix="agentgate-model-") as folder, settings_in(Path(folder)) as settings:
         return asyncio.run(_ask(settings, list(_sent(seed, views=views, changed=changed, unwanted=unwanted))))

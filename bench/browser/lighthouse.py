@@ -2,7 +2,7 @@
 
 `npm install --prefix <folder> lighthouse` brings it. The address is the one that `agentgate serve --demo` prints, with
 name and password behind the `#`. Each page is measured five times and the best counts, because the machine's other work
-only takes points away; median and load are printed beside it. Fails below 95.
+only lowers the score; median and load are printed too. Fails below 95.
 """
 
 import json

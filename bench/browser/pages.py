@@ -40,13 +40,13 @@ VISITS_EACH = 50
 ROUNDS = 3
 WANTED_MS = 1_000
 WAIT_MS = 30_000
-# A list of the longest range, and lists that most of the events are no part of.
+# A list of the longest range, and lists that exclude most of the events.
 WIDE_PAGES = {
     f"/console/sites/{DEMO_SITE_KEY}/overview?range=30d": ".chart polyline",
     f"/console/sites/{DEMO_SITE_KEY}/decisions?range=30d&label=ua.http_library": "tbody .out",
     f"/console/sites/{DEMO_SITE_KEY}/visitors?range=30d": "tbody code",
 }
-# What a page is about, or that there is nothing of it: nobody is invited, no webhook is made here.
+# The page's content, or its empty state: the bench does not invite users or create webhooks.
 NOTHING = "main .empty"
 
 
@@ -73,7 +73,7 @@ async def fill(folder: Path, total: int) -> None:
 
 
 def repeated(events: list[Event], total: int, *, until_ms: int) -> Iterator[list[Repeated]]:
-    """Yield batches of so many events, each of one day, in the order of time."""
+    """Yield batches of events in the order of time. Each batch is of one day."""
     chance = random.Random(7)
     patterns = [Pattern(event) for event in events]
     visitors = [chance.getrandbits(64) for _ in range(max(total // VISITS_EACH, 50))]
@@ -93,7 +93,7 @@ def repeated(events: list[Event], total: int, *, until_ms: int) -> Iterator[list
 
 
 def connect(public_url: str, admin_url: str) -> Console:
-    """Return what the tests' steps need of a service that runs in a process of its own."""
+    """Return the parts that the tests' steps need of a service in a separate process."""
     service: Any = SimpleNamespace(
         public_url=public_url,
         admin_url=admin_url,

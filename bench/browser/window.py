@@ -1,6 +1,6 @@
-"""Chromium in a window on a screen of its own, started as a person starts it, and read over its debugging protocol.
+"""Chromium in a window on a separate screen, started as a person starts it, and read over its debugging protocol.
 
-No driver and no flag of automation. `Runtime` and `Console` stay off, which a page could notice: what is asked for is
+No driver and no automation flag. `Runtime` and `Console` remain off, because a page could notice them. Expressions are
 evaluated without them.
 """
 
@@ -88,7 +88,7 @@ class Tab:
 
 
 class Profile:
-    """A fresh profile: cookies, storage and cache of its own."""
+    """A fresh profile: separate cookies, storage and cache."""
 
     def __init__(self, protocol: Protocol) -> None:
         self._protocol = protocol

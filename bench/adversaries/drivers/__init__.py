@@ -1,1 +1,1 @@
-"""What visits the lab's page. Each driver is a program of its own, started by `bench.adversaries.runner`."""
+"""Visitors of the lab's page. Each driver is a separate program that `bench.adversaries.runner` starts."""

@@ -17,7 +17,7 @@ def fields(job: Job) -> tuple[tuple[str, str], ...]:
 
 
 def unsent(job: Job) -> Any:
-    """Yield the place of the shown check, or None, until the form was sent."""
+    """Yield the position of the interactive challenge, or None, until the form was sent."""
     until_s = time.monotonic() + job.seconds / 2
     while time.monotonic() < until_s:
         now = state(job)

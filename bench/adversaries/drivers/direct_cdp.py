@@ -27,7 +27,7 @@ class Tab:
         self._number = 0
 
     async def call(self, method: str, **fields: Any) -> dict[str, Any]:
-        """Call a method and wait for its answer."""
+        """Call a method and wait for its result."""
         self._number += 1
         await self._socket.send(json.dumps({"id": self._number, "method": method, "params": fields}))
         while True:
@@ -71,7 +71,7 @@ def page_socket(port: int) -> str:
 
 
 def free_port() -> int:
-    """Return a port that nobody has. Chromium calls itself driven where it may choose one by itself."""
+    """Return a free port. Chromium reports automation if it may choose a port by itself."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])

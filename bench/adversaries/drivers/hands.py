@@ -1,4 +1,4 @@
-"""The hands: events by XTest, which no browser can tell from those of a mouse and a keyboard."""
+"""The hands: events by XTest, which browsers cannot distinguish from real mouse and keyboard events."""
 
 import random
 import time

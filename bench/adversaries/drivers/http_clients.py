@@ -137,7 +137,7 @@ CLIENTS = {
 
 
 def run(job: Job, post: Post, headers: dict[str, str], evidence: dict[str, Any]) -> None:
-    """Get a challenge, answer it, and answer the shown check too where there is one."""
+    """Get a challenge and solve it, including the interactive challenge if there is one."""
     known = {"schema": 1, "siteKey": job.site_key, "action": job.action}
     headers = {**headers, "Origin": job.origin}
 
@@ -160,7 +160,7 @@ def run(job: Job, post: Post, headers: dict[str, str], evidence: dict[str, Any])
 
 
 def answer_shown(step_up: dict[str, Any]) -> dict[str, Any]:
-    """Answer the shown check without anybody who sees it."""
+    """Solve the interactive challenge without a person who sees it."""
     wait_ms = int(step_up.get("waitMs", 900))
     time.sleep(wait_ms / 1000 + 1.2)
     press = {

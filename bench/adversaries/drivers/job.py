@@ -1,4 +1,4 @@
-"""What a driver is told, and how it learns from its own page what is on it."""
+"""The job of a driver, and how the driver reads the state of its page."""
 
 import json
 import signal
@@ -35,14 +35,14 @@ class Job:
     chromium: str = ""
     firefox: str = ""
     modules: str = ""
-    # What a person's browser sent before, for those who copy it.
+    # The data that a person's browser sent earlier, for copying drivers.
     recorded: dict[str, Any] = field(default_factory=dict)
     tries: int = 1
     seconds: float = 90
 
     @property
     def name(self) -> str:
-        """Who writes."""
+        """The name of the sender."""
         return NAMES[self.seed % len(NAMES)]
 
     @property
@@ -59,20 +59,20 @@ class Job:
 def read_job() -> Job:
     """Read the job from standard input."""
     given = json.load(sys.stdin)
-    # Whoever is told to end takes the browser along.
+    # When the driver is terminated, it ends the browser too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     return Job(**{**given, "folder": Path(given["folder"])})
 
 
 def state(job: Job) -> dict[str, Any]:
-    """Return what the page last said of itself, and what became of the session."""
+    """Return the last state that the page reported, and the outcome of the session."""
     with urllib.request.urlopen(f"{job.origin}/lab/state", timeout=30) as reply:
         found: dict[str, Any] = json.load(reply)
         return found
 
 
 def wait_for(job: Job, look: Callable[[dict[str, Any]], Any], seconds: float = 30) -> Any:
-    """Wait until the page says something; None when it does not."""
+    """Wait until `look` finds something in the page's state, and return it. Return None after the timeout."""
     until_s = time.monotonic() + seconds
     while time.monotonic() < until_s:
         found = look(state(job))

@@ -1,4 +1,4 @@
-"""Runs a program that needs a screen on one of its own; standard input and output are the program's."""
+"""Runs a program on a separate screen. Standard input and output are the program's."""
 
 import os
 import subprocess

@@ -15,7 +15,7 @@ MOST_TABS = 25
 
 
 class Visitor:
-    """Somebody in front of a screen."""
+    """A person in front of a screen."""
 
     def __init__(self, job: Job, persona: Persona, screen: str) -> None:
         self.job = job
@@ -49,12 +49,12 @@ class Visitor:
             self.hands.follow(move(self.hands.at, box, self.hand, self.rng))
             time.sleep(0.3)
         pointer = self.settled_pointer()
-        # What a page says of its pixels is not to be relied on: some privacy settings make it up.
+        # The page's pixels are not reliable: some privacy settings randomize them.
         self.scale = self.persona.setup.scale
         self.origin = (self.hands.at[0] - pointer[0] * self.scale, self.hands.at[1] - pointer[1] * self.scale)
 
     def settled_pointer(self) -> list[float]:
-        """Return where the page says the pointer is, once it says so twice: on a busy machine it lags behind."""
+        """Return the pointer position that the page reports, after two equal reports: a busy machine lags behind."""
         before: list[float] | None = None
         for _ in range(20):
             time.sleep(0.5)
@@ -94,7 +94,7 @@ class Visitor:
             self.go(self.report()["places"][name])
 
     def tab_to(self, name: str) -> None:
-        """Press Tab until the focus is there."""
+        """Press Tab until the element has the focus."""
         if not self.report().get("focused"):
             # Another window has the focus: Alt and Tab lead to this one.
             self.hands.tap("Tab", self.rng.uniform(0.06, 0.12), with_key="Alt_L")

@@ -1,4 +1,4 @@
-"""Playwright and what was made of it: as it is, patched, and as the engine behind forged evidence."""
+"""Playwright and its variants: as it is, patched, and as the engine behind forged evidence."""
 
 import copy
 import importlib
@@ -62,7 +62,7 @@ def click_by_hand(page: Any, selector: str, rng: random.Random) -> None:
 
 
 def finish(job: Job, page: Any) -> None:
-    """Wait until the form was sent, and click the shown check."""
+    """Wait until the form was sent, and click the interactive challenge."""
     until_s = time.monotonic() + job.seconds / 2
     while time.monotonic() < until_s:
         now = state(job)
@@ -76,10 +76,10 @@ def finish(job: Job, page: Any) -> None:
 
 
 def forge(job: Job, page: Any, words: list[str]) -> None:
-    """Let the engine run the SDK, and replace what it says of itself by what a person's browser said before.
+    """Let the engine run the SDK, and replace the evidence that it sends by evidence from a person's browser.
 
-    `noisy`: with sums that are nobody's copy, and a hand's presses. `guessed`, `silent`: as a solver without an engine
-    answers the probes, with all else right: zeros, or not at all.
+    `noisy`: with input statistics that are not exact copies, and with human-like presses. `guessed`, `silent`: with
+    everything else right, but probe results as from a solver without an engine: zeros, or none at all.
     """
     rng = random.Random(job.seed)
 
@@ -101,7 +101,7 @@ def forge(job: Job, page: Any, words: list[str]) -> None:
 
 
 def blur(body: dict[str, Any], rng: random.Random) -> None:
-    """Change the copied sums a little, and let the presses be a hand's."""
+    """Change the copied input statistics a little, and make the presses human-like."""
     sums = body.get("interaction") or {}
     for name in ("durationMs", "pointerMoves", "straightness", "variation"):
         if sums.get(name):
@@ -133,7 +133,7 @@ def launch_options(job: Job, words: list[str], screen: str) -> dict[str, Any]:
 
 
 def visit(job: Job, module: str, words: list[str], screen: str) -> None:
-    """Start the browser and visit the page, in as many tabs as the job says."""
+    """Start the browser and visit the page, in the job's number of tabs."""
     playwright = importlib.import_module(f"{module}.sync_api")
     with playwright.sync_playwright() as tool:
         browser = tool.chromium.launch(**launch_options(job, words, screen))

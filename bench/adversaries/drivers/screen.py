@@ -1,4 +1,4 @@
-"""A screen of its own for a browser: an X server without a monitor, with a window manager."""
+"""A separate screen for a browser: an X server without a monitor, with a window manager."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ from typing import Any
 
 @contextmanager
 def virtual_screen(width: int = 1366, height: int = 768, dpi: int = 96) -> Iterator[str]:
-    """Start an X server of its own with a window manager; yield its name."""
+    """Start a separate X server with a window manager; yield its name."""
     read, write = os.pipe()
     command = [
         "Xvfb",

@@ -52,7 +52,7 @@ class Setup:
     density: float = 1.0
     private: bool = False
     timezone: str = ""
-    # Share of a processor, in per cent; 0 is all of it.
+    # CPU limit in percent of one core. 0: no limit.
     processor: int = 0
 
     @property
@@ -153,7 +153,7 @@ def _webkit(setup: Setup, path: str, _folder: Path) -> list[str]:
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """End a browser and what it started; they are a session of their own."""
+    """End a browser and the processes that it started; they form a separate session."""
 
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:

@@ -57,7 +57,7 @@ def undetected(job: Job, words: list[str]) -> Any:
 
 
 def fill(job: Job, driver: Any) -> None:
-    """Fill in the form as the tool's users do; answer the shown check."""
+    """Fill in the form as the tool's users do, and solve the interactive challenge."""
     driver.get(job.page)
     for name, text in (("name", job.name), ("email", job.email), ("message", job.text)):
         driver.find_element("id", name).send_keys(text)
