@@ -26,6 +26,6 @@ def load_axe(page: Page) -> None:
 
 
 def run_axe(page: Page) -> dict[str, Any]:
-    """Look at the page as it is now; `inside` counts what was looked at within shadow roots."""
+    """Check the page in its present state; `inside` is the number of elements checked within shadow roots."""
     found: dict[str, Any] = page.evaluate(RUN, TAGS)
     return found

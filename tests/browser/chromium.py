@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Playwright, sync_playwright
 
-# Replaces Playwright's own list, of which those of Windows and Edge are left out. The last one is ours: a process made
-# ready for the next page is a tenth of what a page costs, and most tests open one page.
+# Replaces Playwright's own list, without the features of Windows and Edge. The last one is our addition: preparing a
+# process for the next page takes 10% of the time of a page, and most tests open one page.
 WITHOUT = (
     *("AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades"),
     *("HttpsFirstBalancedModeAutoEnable", "LensOverlay", "MediaRouter", "PaintHolding"),
@@ -33,7 +33,7 @@ UNMARKED = "--disable-blink-features=AutomationControlled"
 
 
 def chromium_path() -> str:
-    """Return where Chromium is; skip the test without one, or fail it where a browser has to be there."""
+    """Return the path of Chromium; if there is none, skip the test, or fail it where a browser is required."""
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     return found or absent("Chromium: there is no chromium on the PATH")
 
@@ -62,8 +62,8 @@ def absent(reason: str) -> Any:
 class Chromium:
     """One browser for a whole run of tests.
 
-    The sync API leaves its event loop marked as running in this thread, so that nothing else there could start a loop
-    of its own. The mark is set for the time of a test that uses the browser, and taken away in between.
+    The sync API leaves its event loop marked as running in this thread, so that other code could not start a loop
+    there. The mark is therefore set only while a test uses the browser.
     """
 
     def __init__(self, playwright: Playwright, **options: Any) -> None:
@@ -72,7 +72,7 @@ class Chromium:
         self.browser = self.launch(**options)
 
     def launch(self, *arguments: str, **options: Any) -> Browser:
-        """Start a browser that says nothing of being driven; `marked=True` lets it say so."""
+        """Start a browser that does not reveal that it is automated; `marked=True` makes it reveal that."""
         marked = options.pop("marked", False)
         return self._playwright.chromium.launch(
             executable_path=chromium_path(),

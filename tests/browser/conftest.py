@@ -1,4 +1,4 @@
-"""Real browsers for tests: `page` is a tab of its own profile in one Chromium per process, `site` what it visits."""
+"""Real browsers for tests: `page` is a tab with a separate profile in one Chromium per process, `site` its site."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,14 +36,14 @@ def chromium() -> Iterator[Chromium]:
 
 @pytest.fixture
 def browser(chromium: Chromium) -> Iterator[Browser]:
-    """The browser, for tests that make contexts of their own."""
+    """The browser, for tests that create contexts themselves."""
     with chromium.in_use() as running:
         yield running
 
 
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
-    """A profile of its own, with the name of a browser that has a window."""
+    """Create a separate profile, with the User-Agent of a browser that has a window."""
     # No `locale`: it would move Accept-Language to where no browser sends it.
     made = browser.new_context(user_agent=plain_user_agent(browser))
     try:
@@ -62,6 +62,6 @@ def page(context: BrowserContext) -> Page:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[ProtectedSite]:
-    """A site in enforce mode at a service of its own, so that no test uses up the limits of another."""
+    """Run a site in enforce mode on a separate service, so that no test uses up the limits of another."""
     with protected_site(tmp_path) as protected:
         yield protected

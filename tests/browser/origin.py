@@ -1,4 +1,4 @@
-"""The site owner's own web server: any page with any headers, on a port of its own, reached under several names.
+"""The site owner's own web server: any page with any headers, on a separate port, reached under several names.
 
 Below `/gate` it hands requests on to the service, which makes the check same-origin for a page that loads it there.
 """
@@ -21,7 +21,7 @@ HOP_BY_HOP = frozenset(["connection", "keep-alive", "transfer-encoding", "conten
 
 @dataclass
 class Document:
-    """What a path answers with."""
+    """The response for a path."""
 
     body: bytes
     headers: dict[str, str] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class PageServer(ThreadingHTTPServer):
         return [self.url("", host) for host in HOSTS]
 
     def serve(self, path: str, body: str | bytes, **headers: str) -> str:
-        """Answer this path with a body; underscores in the headers' names stand for hyphens. Returns its address."""
+        """Serve this body at a path; underscores in the headers' names become hyphens. Return its URL."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         named.setdefault("Content-Type", "text/html; charset=utf-8")
         self.documents[path] = Document(body.encode() if isinstance(body, str) else body, named)

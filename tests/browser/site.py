@@ -15,7 +15,7 @@ ACTION = "signup"
 
 
 class ProtectedSite:
-    """Where pages are served and what the service thinks of them."""
+    """A protected site: its web server, and the service with its settings."""
 
     def __init__(self, service: RunningService, pages: PageServer) -> None:
         self.service = service
@@ -58,14 +58,14 @@ class ProtectedSite:
         assert reply.status_code == 200, reply.text
 
     def redeem(self, token: str, action: str = ACTION, **fields: str) -> Any:
-        """Validate a token as the site's server does; return the answer."""
+        """Validate a token as the site's server does; return the response."""
         body = {"token": token, "expectedAction": action, "secret": self.secret, **fields}
         return self.service.public.post("/v1/siteverify", json=body)
 
 
 @contextmanager
 def protected_site(folder: Path, **fields: Any) -> Iterator[ProtectedSite]:
-    """Start the service and the web server, with a site in enforce mode unless `fields` say otherwise."""
+    """Start the service and the web server. The site is in enforce mode by default; `fields` override its settings."""
     settings = read_settings(
         {
             "AGENTGATE_DATA_DIR": str(folder / "data"),

@@ -33,7 +33,7 @@ def execute(page: Page, site: ProtectedSite, **options: Any) -> dict[str, Any]:
 
 
 def begin(page: Page, site: ProtectedSite, **options: Any) -> None:
-    """Begin the check and go on; `finished` gives its result."""
+    """Begin the check without waiting for it; `finished` gives its result."""
     script = (
         f"(options) => {{ window.result = undefined; ({EXECUTE})(options).then((found) => window.result = found) }}"
     )
@@ -55,7 +55,7 @@ def wait_for(page: Page, look: Callable[[], Any], timeout_s: float = WAIT_S) -> 
 
 
 def press_by_hand(page: Page, button: Locator) -> None:
-    """Move the pointer to a button on a bent way, press it beside its center and hold it as a finger does."""
+    """Move the pointer to a button along a curve, press it off its center and hold it as a finger does."""
     box = button.bounding_box()
     assert box is not None
     x, y = box["x"] + box["width"] * 0.4, box["y"] + box["height"] * 0.6
@@ -85,7 +85,7 @@ def check_token(site: ProtectedSite, result: dict[str, Any], **expected: str) ->
 
 
 def challenge_all(site: ProtectedSite) -> None:
-    """Let the site's rules ask everybody for the check that is shown."""
+    """Let the site's rules require the interactive challenge of every visitor."""
     decide_all(site, "challenge")
 
 

@@ -1,6 +1,6 @@
 """Every state of the widget: axe finds nothing, and each state has its words for a screen reader.
 
-Each is looked at in half of the looks, two in one half and two in the other; `make soak` has all.
+Each state is checked in half of the looks, two states in one half and two in the other; `make soak` checks all.
 """
 
 import json
@@ -72,7 +72,7 @@ def _options(site, look):
 
 
 def render(page, **more):
-    """Render the widget anew."""
+    """Render the widget again."""
     page.evaluate("(more) => (" + RENDER + ")({...window.options, ...more})", more)
 
 
@@ -90,7 +90,7 @@ def check(page, *, inside=True):
 
 
 def status(page):
-    """Return what a screen reader is told."""
+    """Return the text for screen readers."""
     return page.get_by_role("status").first.text_content()
 
 
@@ -118,7 +118,7 @@ def test_axe_finds_nothing_in_idle_checking_verified_and_expired(widget_page, si
 
 
 def _expire_soon(route):
-    """Let the token be one of two seconds, so that nobody waits two minutes."""
+    """Let the token expire in two seconds, so that the test does not wait two minutes."""
     answer = route.fetch()
     said = answer.json()
     moment = said["expiresAt"]
@@ -140,7 +140,7 @@ def test_axe_finds_nothing_when_it_failed(widget_page, site):
     until(page, "failed")
     check(page)
     assert status(page)
-    # The help is folded away until somebody asks for it.
+    # The help is collapsed until the visitor opens it.
     page.locator("summary").click()
     check(page)
 

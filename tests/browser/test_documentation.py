@@ -1,4 +1,4 @@
-"""The documentation in a real browser: search, theme, feedback, narrow screens; nothing is asked of another host."""
+"""The documentation in a real browser: search, theme, feedback, narrow screens; no request goes to another host."""
 
 from collections.abc import Iterator
 from urllib.parse import urlsplit

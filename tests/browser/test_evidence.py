@@ -1,4 +1,4 @@
-"""What a real browser tells about itself, and what the default rules make of it."""
+"""The evidence of a real browser, and the default rules' outcome for it."""
 
 import pytest
 
@@ -6,8 +6,8 @@ from tests.browser.chromium import plain_user_agent
 from tests.browser.steps import execute, read_decision
 
 PLAIN = "<!doctype html><html lang=en><title>Plain</title>{script}"
-# What a person's browser gets here: it draws by software for want of a graphics card, comes from the loopback, and
-# nobody has touched the page.
+# Labels that a person's browser gets in this test: it renders in software because it has no graphics card, connects
+# from the loopback, and the page got no input.
 EXPECTED = {
     "browser.evidence",
     "probes.right",
@@ -16,7 +16,7 @@ EXPECTED = {
     "net.private",
     "behavior.none",
 }
-# What its driver leaves beside that.
+# Additional labels because the browser is automated.
 DRIVEN = {"browser.debugger", "browser.injected", "browser.window_mismatch"}
 
 
@@ -28,7 +28,7 @@ def address(site):
 
 @pytest.fixture
 def driven(chromium, browser):
-    """A browser that says it is driven and has no window."""
+    """A browser that reveals its automation and has no window."""
     started = chromium.launch(marked=True)
     try:
         yield started
@@ -106,7 +106,7 @@ def test_a_driver_that_hides_is_blocked_by_the_default_rules(doubted, page, site
 
 def test_a_pointer_that_a_script_moves_is_seen(page, site, address):
     page.goto(address)
-    # Pages make clicks of their own; a pointer that moves by script is somebody who pretends to have one.
+    # Pages also create clicks themselves, but a pointer that moves by script imitates a visitor's input.
     page.evaluate("for (let x = 0; x < 12; x++) document.dispatchEvent(new PointerEvent('pointermove', {clientX: x}))")
     result = execute(page, site)
 

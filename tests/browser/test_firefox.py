@@ -1,6 +1,6 @@
 """The second engine: the check in a real Firefox, driven over WebDriver BiDi by a Node script.
 
-It says that it is driven and cannot be kept from it, so the site's own rules let driven browsers in.
+Firefox always reveals that it is automated, so the site's own rules allow automated browsers.
 """
 
 import json
@@ -65,7 +65,7 @@ def visits(tmp_path_factory):
 
 
 def _run(node, given, home):
-    # A home of its own: Firefox writes there, and refuses one that belongs to somebody else.
+    # Use a separate home: Firefox writes there, and rejects a home that belongs to another user.
     environment = {**os.environ, "HOME": str(home)}
     done = subprocess.run(
         [node, str(SCRIPT)],

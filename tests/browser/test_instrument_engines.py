@@ -1,4 +1,4 @@
-"""The instrument in real engines, which all find the answer, and in documents written in JavaScript, which do not."""
+"""The instrument in real engines, which all find the solution, and in documents written in JavaScript, which do not."""
 
 import os
 from pathlib import Path
@@ -94,7 +94,7 @@ def seed(number):
 
 
 def made(count):
-    """Programs, each for a challenge of its own."""
+    """Return programs, each for a separate challenge."""
     return [{"id": f"ch_{number}", "script": make_program(seed(number), f"ch_{number}")} for number in range(count)]
 
 
@@ -111,12 +111,12 @@ def pages():
 
 @pytest.fixture(scope="module")
 def elsewhere():
-    """What every engine that is no browser answers."""
+    """The solutions of every engine that is not a browser."""
     return run_node("documents.mjs", {"programs": made(PROGRAMS), "counts": NOT_BROWSERS})
 
 
 def answers_of_a_page(page, pages, html, *, before="", after=""):
-    """Run programs as scripts of the page itself; the answers are read from the console, which nothing replaces."""
+    """Run programs as scripts of the page itself, and read the solutions from the console, which cannot be replaced."""
     scripts = []
     for program in made(HARD_PROGRAMS):
         pages.serve(f"/{program['id']}.js", program["script"], Content_Type="text/javascript")
@@ -162,7 +162,7 @@ def test_what_is_not_a_browser_never_finds_the_result(elsewhere, engine):
 
 
 def test_documents_written_in_javascript_run_the_programs_to_their_end(elsewhere):
-    # They are refused for what they found, not for a program that could not run.
+    # The documents fail because of the environment that the programs find, not because a program cannot run.
     for engine in ("jsdom", "jsdom styled", "happy-dom", "happy-dom styled"):
         assert sum(len(answer or "") == 32 for answer in elsewhere[engine]) > NOT_BROWSERS[engine] * 0.9
 
@@ -218,7 +218,7 @@ def test_a_strict_page_sees_no_violation_and_is_left_as_it_was(page, pages):
         return document.documentElement.cloneNode(false).outerHTML + document.documentElement.children.length; };
       var start = html(), errors = 0, own = Reflect.ownKeys(globalThis).length;
       addEventListener("error", function () { errors++; });"""
-    # The answers' own global functions were there before.
+    # The global functions for the solutions exist before the count begins.
     after = """
       answers += violations + " " + errors + " " + (start === html());
       answers += " " + (Reflect.ownKeys(globalThis).length - own);"""

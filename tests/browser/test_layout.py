@@ -1,4 +1,4 @@
-"""What a person is about to press stays where it is while the widget opens its check."""
+"""An element that a person is about to press keeps its position while the widget opens its check."""
 
 import re
 

@@ -8,7 +8,7 @@ from tests.browser.steps import execute, wait_for
 
 PLAIN = "<!doctype html><html lang=en><title>Plain</title>{script}<body><main></main>"
 SEEDS = 30
-# What is left behind stays for ever; a busy machine only takes its time.
+# Leaked objects remain permanently. A busy machine only needs more time to collect the others.
 SETTLED_S = 60
 VISITS = 50
 
@@ -48,7 +48,7 @@ def test_a_check_that_is_stopped_at_any_moment_settles_as_aborted(plain_page, si
         usual_ms = [row["tookMs"] for row in found if row["lateMs"] is None][-1]
         found.append(plain_page.evaluate(ABORT, [options, random.Random(seed).uniform(0, usual_ms)]))
 
-    # A check that was quicker than its stop has its token; nothing else may come of it.
+    # A check that finished before its stop has a token; no other result is allowed.
     stopped = [row for row in found if row["lateMs"] is not None]
     assert {row["settled"] for row in stopped} == {"aborted"}
     assert {row["settled"] for row in found if row["lateMs"] is None} <= {"token"}

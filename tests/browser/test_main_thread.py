@@ -1,6 +1,6 @@
 """A check never holds the page's own thread for longer than 50 ms, with a worker and without.
 
-Judged by the processor time of each task: other programs on a busy machine can stretch its wall time, but not that.
+The test measures the CPU time of each task: other programs on a busy machine can increase its wall time, but not that.
 """
 
 import json
@@ -11,7 +11,7 @@ from tests.browser.steps import check_token, execute
 
 PLAIN = "<!doctype html><html lang=en><title>Plain</title>{script}<body>{body}"
 MOST_MS = 50.0
-# Besides tasks of our own, each rAF and timer gap is looked at while the check runs.
+# In addition to our own tasks, record each rAF and timer gap during the check.
 WATCH = """() => {
   window.gaps = []; window.long = [];
   new PerformanceObserver((list) => list.getEntries().forEach((entry) => window.long.push(entry.duration)))
@@ -23,7 +23,7 @@ WATCH = """() => {
 
 
 def longest_task_ms(chromium, page, run):
-    """Run something under the browser's tracing; return the most processor time of one task of the page's thread."""
+    """Run a function under the browser's tracing; return the longest CPU time of a task in the page's thread."""
     browser = chromium.browser
     browser.start_tracing(
         page=page, categories=["toplevel", "devtools.timeline", "disabled-by-default-devtools.timeline"]
@@ -66,7 +66,7 @@ def test_no_task_of_a_check_is_longer_than_fifty_milliseconds(chromium, page, si
     page.goto(site.serve(PLAIN.format(script=site.script(), body="")))
     results, longest_ms = [], []
 
-    # A busy machine only ever adds time, so the quietest of three counts, each with the page opened anew.
+    # A busy machine only ever adds time, so the shortest of three runs counts. Reload the page for each run.
     for _ in range(3):
         longest_ms.append(longest_task_ms(chromium, page, lambda: results.append(execute(page, site))))
         if longest_ms[-1] <= MOST_MS:

@@ -1,4 +1,4 @@
-"""Documents that are no browser, jsdom and happy-dom, with the real SDK and the real service: no token for them."""
+"""Documents outside a browser, jsdom and happy-dom, with the real SDK and the real service: they get no token."""
 
 import json
 import subprocess
@@ -18,12 +18,12 @@ RUN_S = 60
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """Run the check in each of them; the results by name, and the site, whose rules let everybody in."""
+    """Run the check in each of them; return the results by name, and the site, whose rules allow every visitor."""
     node = node_path()
     if not (SCRIPT.parents[3] / "node_modules" / "jsdom").exists():
         absent("jsdom: node_modules is not installed (npm ci)")
     with protected_site(tmp_path_factory.mktemp("documents")) as site:
-        # What refuses them is then the program they cannot answer, and no rule about their looks.
+        # The check then fails because of the program that they cannot solve, not because of a rule.
         decide_all(site, "allow")
         given = {
             "gate": site.gate,

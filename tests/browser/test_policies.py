@@ -1,4 +1,4 @@
-"""Pages with strict content security policies: a token without a single violation, or a clear refusal."""
+"""Pages with strict content security policies: a token without a single violation, or a clear error."""
 
 import json
 
@@ -147,7 +147,7 @@ def test_a_policy_that_allows_no_trusted_type_settles_anyway(open_page, site):
 
 
 def test_nothing_of_the_check_needs_eval_or_inline_code(open_page, site):
-    # The policy above would have reported both; here the served files themselves are looked at.
+    # The policy above would have reported both; this test inspects the served files.
     for name in ("agentgate.js", "evidence.js", "worker.js", "plain.js", "check.js"):
         text = site.service.public.get(f"/sdk/v1/{name}").text
         assert "eval(" not in text, name

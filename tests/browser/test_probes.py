@@ -1,4 +1,4 @@
-"""Probes in real browsers: every answer right, and nothing left behind; and in documents without layout."""
+"""Probes in real browsers: every result is right, and nothing is left behind; and in documents without layout."""
 
 import json
 from pathlib import Path

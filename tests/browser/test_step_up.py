@@ -1,4 +1,4 @@
-"""The check that is shown: passed by mouse, touch or keyboard alone, given up with Escape, never passed by a script."""
+"""The interactive challenge: passed by mouse, touch or keyboard alone, canceled with Escape, never passed by script."""
 
 import pytest
 
@@ -12,20 +12,20 @@ CONFIRM, CONTINUE = "Confirm you are human", "Continue"
 
 @pytest.fixture
 def address(site):
-    """A page of a site whose rules challenge everybody."""
+    """A page of a site whose rules challenge every visitor."""
     challenge_all(site)
     return site.serve(PLAIN.format(script=site.script()))
 
 
 def button(page, name=CONFIRM):
-    """Return the check's button, waiting until it is there."""
+    """Wait for the check's button and return it."""
     found = page.get_by_role("button", name=name, exact=True)
     found.wait_for()
     return found
 
 
 def tap_by_hand(page, shown):
-    """Touch a button as a finger does: beside its center, with some width, for a while."""
+    """Touch a button as a finger does: off its center, with some width, for a while."""
     box = shown.bounding_box()
     at = {"x": box["x"] + box["width"] * 0.4, "y": box["y"] + box["height"] * 0.6, "radiusX": 11, "radiusY": 9}
     session = page.context.new_cdp_session(page)
@@ -35,7 +35,7 @@ def tap_by_hand(page, shown):
 
 
 def sent_answers(page):
-    """Collect the answers that the page sends."""
+    """Collect the `answer` values that the page sends."""
     answers = []
 
     def note(request):

@@ -1,4 +1,4 @@
-"""Where a check may run: without workers, without a secure context, behind the site's own origin, offline, hidden."""
+"""Checks in difficult environments: no workers, an insecure context, behind the site's own origin, offline, hidden."""
 
 import time
 from urllib.parse import parse_qs
@@ -19,7 +19,7 @@ NO_WORKERS = {
     " postMessage() {} terminate() {} };",
     "silent": "window.Worker = class extends EventTarget { postMessage() {} terminate() {} };",
 }
-# What a tab in the background has: no frames, timers once a second, and it says so.
+# Imitates a background tab: no animation frames, timers once a second, and `hidden` is set.
 HIDDEN = """
 Object.defineProperty(Document.prototype, 'visibilityState', {get: () => 'hidden'});
 Object.defineProperty(Document.prototype, 'hidden', {get: () => true});

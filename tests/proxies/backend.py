@@ -1,6 +1,7 @@
-"""The site behind a proxy: it answers with what it was asked, byte for byte, and remembers it.
+"""The site behind a proxy: it returns the request it received, byte for byte, and records it.
 
-Also the tap between a proxy and the service: it hears what the service is asked, and can hang, refuse or answer itself.
+Also a tap between a proxy and the service: it records the requests to the service, and can delay, drop or replace the
+responses.
 """
 
 import contextlib
@@ -75,7 +76,7 @@ class _Listening:
         threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
 
     def close(self) -> None:
-        """Refuse connections, and end those that are there."""
+        """Stop listening, and close the open connections."""
         if self._listener is not None:
             # A thread that waits in accept would keep it open.
             with contextlib.suppress(OSError):
@@ -110,9 +111,9 @@ class EchoSite(_Listening):
         super().__init__()
         self.asked: list[Asked] = []
         self.status = b"200 OK"
-        # Header lines that go along with each answer.
+        # Header lines added to each response.
         self.more_headers = b""
-        # How many connections it has taken for HTTP/2, over which it would answer whatever comes.
+        # Number of connections upgraded to HTTP/2, on which any further request would get a response.
         self.tunnels = 0
 
     def _serve(self, connection: socket.socket) -> None:
@@ -140,7 +141,7 @@ class EchoSite(_Listening):
 
 
 class Tap(_Listening):
-    """Stands between a proxy and the service."""
+    """A tap between a proxy and the service."""
 
     def __init__(self, service_port: int) -> None:
         super().__init__()
@@ -149,7 +150,8 @@ class Tap(_Listening):
         self.hangs = False
         # How long a check takes to reach the service.
         self.delay_s = 0.0
-        # What it answers in place of the service, to all or only to checks; then other connections are lost.
+        # If set, sent instead of the service's response. With `only_checks`, only checks get it, and connections with
+        # other requests are closed.
         self.answer: bytes | None = None
         self.only_checks = False
 
@@ -182,7 +184,7 @@ class Tap(_Listening):
 
 
 def _switched(key: str) -> bytes:
-    # HAProxy holds the answer to what the key asks for (RFC 6455 4.2.2).
+    # HAProxy waits for the accept value that belongs to the key (RFC 6455 4.2.2).
     accepted = hashlib.sha1(f"{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11".encode(), usedforsecurity=False).digest()
     lines = ["HTTP/1.1 101 Switching Protocols", "Connection: Upgrade", "Upgrade: websocket"]
     return "\r\n".join([*lines, f"Sec-WebSocket-Accept: {b64encode(accepted).decode()}", "", ""]).encode()

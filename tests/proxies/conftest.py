@@ -77,7 +77,7 @@ def limited(site: Installed) -> str:
 
 @pytest.fixture(scope="session")
 def ruled(site: Installed) -> None:
-    """Rules of the site's own: one with an answer, one that drops, one about the order of headers."""
+    """Install rules for the site: one with a custom response, one that drops, one on the order of headers."""
     scanner = {"all_labels": ["ua.scanner"]}
     response = {"status": 451, "message": "Not here.", "retry_after": 77}
     rules = [

@@ -10,7 +10,7 @@ BEGIN, PARAMS, STDIN, STDOUT, END = 1, 4, 5, 6, 3
 
 
 class FastCgi(threading.Thread):
-    """What PHP-FPM is to nginx: answers each request with the parameters that it was given."""
+    """A FastCGI server, like PHP-FPM behind nginx. It returns the parameters of each request."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -18,7 +18,7 @@ class FastCgi(threading.Thread):
         self.port = self.listener.getsockname()[1]
 
     def run(self) -> None:
-        """Answer until the socket is closed."""
+        """Serve requests until the socket is closed."""
         with contextlib.suppress(OSError):
             while True:
                 connection, _ = self.listener.accept()

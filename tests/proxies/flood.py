@@ -28,7 +28,7 @@ class Ran:
     message: bytes = b""
 
 
-# What a visitor sends along with a request, given the address it comes from.
+# Returns the headers that a visitor adds to a request, given the visitor's address.
 ClientHeaders = Callable[[Request, str], Sequence[tuple[bytes, bytes]]]
 USUAL = ((b"User-Agent", b"Mozilla/5.0"), (b"Accept", b"*/*"))
 
@@ -39,7 +39,7 @@ def usual_headers(request: Request, address: str) -> Sequence[tuple[bytes, bytes
 
 
 class Backend:
-    """Answers every request, and keeps what it was."""
+    """Responds to every request, and records it."""
 
     def __init__(self) -> None:
         self.port = 0
@@ -106,18 +106,18 @@ async def _read_body(reader: asyncio.StreamReader, headers: dict[bytes, bytes]) 
 
 @dataclass
 class Flood:
-    """What came of it."""
+    """The responses to a set of requests."""
 
-    # By status; 0 where the proxy closed the connection without an answer.
+    # Responses per status; 0 if the proxy closed the connection without a response.
     statuses: dict[int, int] = field(default_factory=dict)
 
     def count(self, status: int) -> None:
-        """Count an answer."""
+        """Count a response."""
         self.statuses[status] = self.statuses.get(status, 0) + 1
 
 
 def send_all(port: int, requests: Sequence[Request], *, network: int, client: ClientHeaders = usual_headers) -> Flood:
-    """Send every request to a proxy and return how they were answered; `network` keeps proxies' visitors apart."""
+    """Send every request to a proxy and count the responses; `network` gives each proxy different visitors."""
     return asyncio.run(_send_all(port, requests, network=network, client=client))
 
 
@@ -188,7 +188,7 @@ async def _exchange(
             if method.upper() != "HEAD" and status not in {204, 304}:
                 await _read_body(reader, ran.headers)
             is_open = ran.headers.get(b"connection", b"").lower() != b"close" and status not in {101, 400}
-            # Of a server that does not say where the answer ends, the connection is not used again.
+            # If a response does not declare where it ends, do not reuse the connection.
             return status, is_open and (b"content-length" in ran.headers or b"transfer-encoding" in ran.headers)
     except (OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
         return 0, False

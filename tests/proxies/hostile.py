@@ -57,7 +57,7 @@ class Hostile(NamedTuple):
     """A request as it is sent, and what the visitor does after it."""
 
     sent: bytes
-    # The rest of the body stays away, for as long as the visitor waits.
+    # The visitor never sends the rest of the body, and keeps the connection open.
     stalls: bool = False
     # The visitor closes the sending side at once.
     half_closes: bool = False
@@ -101,7 +101,7 @@ def make_hostile(number: int, seed: int = 1) -> Hostile:
 
 
 def send_hostile(port: int, request: Hostile, address: str, wait_s: float = 5.0) -> int:
-    """Send a request over a connection of its own; return the status of the first response, 0 without one."""
+    """Send a request over a new connection; return the status of the first response, 0 if there is none."""
     with socket.create_connection(("127.0.0.1", port), timeout=wait_s, source_address=(address, 0)) as connection:
         connection.settimeout(0.05 if request.stalls else wait_s)
         with contextlib.suppress(OSError):

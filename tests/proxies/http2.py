@@ -11,7 +11,7 @@ STREAM = 1
 
 
 def visit(connection: socket.socket, headers: Sequence[tuple[str, str]]) -> bool:
-    """Send a request without a body and wait for its end; return whether it was answered, in whatever way."""
+    """Send a request without a body and wait for its end; return whether any response arrived."""
     block = b"".join(b"\0" + _text(name) + _text(value) for name, value in headers)
     connection.sendall(PREFACE + _frame(SETTINGS, 0, 0) + _frame(HEADERS, END_STREAM | END_HEADERS, STREAM, block))
     stream = connection.makefile("rb")

@@ -1,13 +1,13 @@
 """Requests for the same few pages, written in every way that some server might read as them. Made from a seed.
 
-Half of them start from a protected route, half from an open page beside one; each is changed a few times.
+Half of them start from a protected route, half from a similar open page; each is changed a few times.
 """
 
 import random
 from collections.abc import Callable
 from typing import NamedTuple
 
-# What the site protects, as its settings say it; `readings.py` knows the same.
+# The protected routes in the site's settings; `readings.py` has the same list.
 ROUTES = [
     {"method": "GET", "path": "/admin", "action": "login"},
     {"method": "GET", "pathPrefix": "/members/", "action": "login"},

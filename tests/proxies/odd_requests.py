@@ -29,13 +29,13 @@ FORM_TYPES = (
     *(b"application/x-www-form-urlencoded", b"application/x-www-form-urlencoded; charset=utf-8", b"", b"text/plain"),
     b"Application/X-WWW-Form-UrlEncoded",
 )
-# Forms of which a part or a type is odd; a boundary stands in its type.
+# Forms with an unusual part or media type. The type contains a boundary.
 BOUNDARY = b"multipart/form-data; boundary=x"
 PARTS = (
     b'--x\r\nContent-Disposition: form-data; name="_method"\r\n\r\nDELETE\r\n--x--\r\n',
     b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\nb\r\n--x--\r\n',
 )
-# What a visitor may claim about the target; frameworks that read one of these run what it names.
+# Headers in which a visitor can claim a different target. Some frameworks run the claimed target.
 TARGET_HEADERS = (
     *(b"X-Original-URL", b"X-Rewrite-URL", b"X-Original-Uri", b"X-Forwarded-Uri", b"X-Forwarded-Prefix"),
     *(b"X_Original_URL", b"x-rewrite-url", b"X-Forwarded-Path"),

@@ -11,7 +11,7 @@ from urllib.parse import unquote_to_bytes
 Readings = dict[str, bytes]
 
 _OVERRIDES = (b"x-http-method-override", b"x-http-method", b"x-method-override")
-# Frameworks that take the path from a header in place of the request line.
+# Headers from which some frameworks take the path instead of the request line.
 _REWRITES = (b"x-original-url", b"x-rewrite-url")
 
 

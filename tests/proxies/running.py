@@ -1,4 +1,4 @@
-"""Real proxies with the configuration that we ship: started in a folder of their own, ended by their process ID."""
+"""Real proxies with the configuration that we ship: each starts in a separate folder and is ended by its process ID."""
 
 import contextlib
 import http.client
@@ -39,12 +39,12 @@ class Started:
     program: str
     folder: Path
     port: int
-    # HTTP/2 without TLS: in place of HTTP/1 on nginx, beside it on all others.
+    # HTTP/2 without TLS: instead of HTTP/1 on nginx, in addition to it on all others.
     speaks_http2: bool = False
 
     @property
     def log(self) -> Path:
-        """Where it writes what it says."""
+        """The proxy's log file."""
         return self.folder / "log"
 
     def write(self, name: str, text: str) -> Path:
@@ -104,14 +104,15 @@ def _apache(started: Started, texts: dict[str, str]) -> list[str]:
         f"ServerName localhost\nErrorLog /dev/stderr\nLogLevel warn\n{modules}\n{user}\n"
         f"<Directory />\nRequire all denied\n</Directory>\nInclude {path}\n",
     )
-    # Over HTTP/2 a child of Debian's Apache 2.4.68 crashes now and then when a stream is refused; its parent goes on.
+    # With HTTP/2, a child of Debian's Apache 2.4.68 occasionally crashes when a stream is rejected; its parent
+    # continues.
     return [started.program, "-DFOREGROUND" if started.speaks_http2 else "-X", "-f", str(main)]
 
 
 def _traefik(started: Started, texts: dict[str, str]) -> list[str]:
     question = f"127.0.0.1:{free_port()}"
     path = started.write("agentgate.yml", texts["agentgate.yml"].replace(TRAEFIK_QUESTION, question))
-    # What the head of the shipped file asks for, and a quick end.
+    # The settings that the first comment of the shipped file requires, and a quick shutdown.
     ends = {"transport": {"lifeCycle": {"graceTimeOut": "100ms"}}}
     entry_points = {
         "web": {"address": f"127.0.0.1:{started.port}", "http": {"aliasHeadersStrategy": "delete"}, **ends},
@@ -225,7 +226,7 @@ def _wait_for(process: subprocess.Popen[bytes], started: Started) -> None:
 
 
 def _is_ready(started: Started) -> bool:
-    """Say whether there is an answer for the site: Traefik listens before it knows its routes, and says 404."""
+    """Return whether the site responds: Traefik listens before it has loaded its routes, and returns 404 until then."""
     if started.speaks_http2 and started.program.endswith("nginx"):
         with socket.create_connection(("127.0.0.1", started.port), timeout=5):
             return True

@@ -8,9 +8,9 @@ from tests.proxies.visiting import BROWSER, ORIGIN, STATUSES, Installed, new_add
 from tests.support.browser_client import get_token
 
 TOKEN = "X-AgentGate-Token"
-# They cannot close a connection without an answer.
+# These proxies cannot close a connection without a response.
 ANSWERS_WHOM_IT_DROPS = {"apache", "traefik", "envoy"}
-# They send the headers in an order of their own.
+# These proxies change the order of the headers.
 ORDERS_HEADERS = {"caddy", "traefik", "apache", "envoy"}
 # Proxies that get the final response from the check, where a 5xx is a failed check.
 ONE_STEP = {"caddy", "traefik", "envoy"}

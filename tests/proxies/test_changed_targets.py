@@ -4,7 +4,7 @@ import pytest
 
 from tests.proxies.visiting import ORIGIN, Installed
 
-# Before AgentGate is asked: the site gets the same.
+# Changed before the proxy queries AgentGate: AgentGate and the site get the same target.
 CHANGED_FOR_BOTH = {
     "traefik": {
         "//a": "/a",
@@ -28,7 +28,7 @@ CHANGED_FOR_BOTH = {
         "/a?b;c": "/a?b&c",
     },
 }
-# After AgentGate was asked about the target as it came.
+# Changed after the proxy queried AgentGate: AgentGate gets the original target.
 CHANGED_FOR_THE_SITE = {
     "caddy": {
         "/a|b": "/a%7Cb",

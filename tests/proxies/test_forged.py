@@ -1,4 +1,4 @@
-"""What a visitor may not say: the adapter's own headers, in every disguise, never reach the service or the site."""
+"""A visitor cannot forge the adapter's own headers: in no spelling do they reach the service or the site."""
 
 import re
 from urllib.parse import unquote
@@ -183,7 +183,7 @@ def test_the_site_gets_what_was_challenged_about(installed: Installed, target: s
     got = installed.site.asked[asked_before:]
     checked = installed.tap.checks()[checked_before:]
     assert told.status in {200, 400, 401, 403, 404, 503}
-    # It may be refused; but where the site was asked, it was asked for what the service had let through.
+    # The request may be blocked. If it reached the site, the target must be the one that the service allowed.
     for asked in got:
         originals = [check.original[1] for check in checked]
         assert [_as_passed_on(installed.proxy, url) for url in originals] == [

@@ -1,8 +1,8 @@
 """No input of a visitor opens an open adapter: the check never returns a 5xx, times out or loses its connection.
 
-The site enforces a clearance on all its pages, and its adapter is still printed as open. Nobody has a clearance, so any
-request that reaches the site was let in by a check that failed. Some hundred requests for each proxy here, and each
-proxy for two minutes in the soak.
+The site requires a clearance for all its pages in enforce mode, and its adapter fails open. No visitor has a clearance,
+so a request can reach the site only if its check failed. Each proxy gets a few hundred requests here, and two minutes
+of requests in the soak.
 """
 
 import contextlib
@@ -55,7 +55,7 @@ def door() -> Iterator[Door]:
 
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory: pytest.TempPathFactory, door: Door) -> Iterator[Installation]:
-    """A service of its own process: a busy test must not delay its checks."""
+    """Run the service in a separate process, so that a busy test does not delay its checks."""
     with serving(Path(tmp_path_factory.mktemp("hostile"))) as process, process.admin() as admin:
         site = {
             "name": "Shop",

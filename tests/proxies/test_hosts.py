@@ -1,4 +1,4 @@
-"""A Host that is none is refused by every proxy, over HTTP/1 and HTTP/2: some sites would read a path in it."""
+"""Every proxy rejects an invalid Host, over HTTP/1 and HTTP/2: some sites would read a path in it."""
 
 import dataclasses
 import re

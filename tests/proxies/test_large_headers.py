@@ -1,6 +1,6 @@
-"""Up to 32 KiB of request headers reach a decision behind every proxy; beyond, the visitor is told that it is too much.
+"""Up to 32 KiB of request headers reach a decision behind every proxy; beyond, the response reports the excess.
 
-Behind an open adapter as well: a request that is too large is no failed check.
+Behind an open adapter as well: a request that is too large is not a failed check.
 """
 
 import pytest

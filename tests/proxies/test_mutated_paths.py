@@ -1,8 +1,8 @@
-"""Mutated request lines and headers through real proxies: no protected route runs that was not evaluated as protected.
+"""Mutated request lines and headers through real proxies: no protected route runs without evaluation as protected.
 
-The visitor has neither token nor clearance, so whatever was evaluated as protected is refused. What reaches the site
-must therefore run nothing that is protected, however the site reads it. Five thousand for each proxy here, a hundred
-thousand for each in the soak.
+The visitor has neither token nor clearance, so the service blocks every request that it evaluates as protected. A
+request that reaches the site must therefore run no protected route, however the site reads it. Each proxy gets five
+thousand requests here, a hundred thousand in the soak.
 """
 
 from collections import Counter
@@ -34,7 +34,7 @@ def backend() -> Iterator[Backend]:
 
 
 def install(gateway: RunningService, backend: Backend) -> Installation:
-    """Make a site in the service, without rules of its own: only protection decides."""
+    """Create a site without rules in the service: only route protection decides."""
     site_key = create_site(
         gateway, mode="enforce", actions={"login": {"browserRequired": True, "clearance": True}}, routes=ROUTES
     )
@@ -65,7 +65,7 @@ def proxy(request: pytest.FixtureRequest, installation: Installation) -> Iterato
 
 
 def run(proxy: tuple[str, int], backend: Backend, numbers: range) -> tuple[Flood, list[Ran]]:
-    """Send the requests of these numbers; return the answers, and what the site ran meanwhile."""
+    """Send the requests of these numbers; return the responses, and the requests that reached the site."""
     backend.ran.clear()
     flood = send_all(proxy[1], [make_request(number) for number in numbers], network=10 + PROXIES.index(proxy[0]))
     return flood, list(backend.ran)
@@ -88,7 +88,8 @@ def judge(proxy: tuple[str, int], backend: Backend, numbers: range) -> None:
     flood, ran = run(proxy, backend, numbers)
 
     assert violations(ran) == []
-    # What the proxies refuse by themselves, or all refuse together, shows nothing: both answers must be frequent.
+    # Requests that the proxy rejects itself, or a run that blocks everything, would prove nothing: both 200 and 401
+    # must be frequent.
     assert sum(flood.statuses.values()) == len(numbers)
     assert flood.statuses.get(200, 0) > len(numbers) // 20, flood.statuses
     assert flood.statuses.get(401, 0) > len(numbers) // 10, flood.statuses
@@ -119,7 +120,7 @@ def test_matching_the_path_only_as_it_came_would_be_found(
     monkeypatch.setattr(route_table, "is_plain", lambda _: True)
     monkeypatch.setattr(route_table, "folded_path", lambda path: path.decode("latin-1"))
 
-    # A site of its own: what was found out about a path is remembered.
+    # Create a separate site, because results for paths are cached.
     with running_proxy("nginx", install(gateway, backend)) as port:
         _, ran = run(("nginx", port), backend, range(400))
 

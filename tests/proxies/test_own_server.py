@@ -26,7 +26,7 @@ from tests.support.http_receiver import Answering, Received, make_certificate, r
 
 @pytest.fixture(scope="module")
 def own(site: Installed) -> Iterator[Installed]:
-    """A server of files and of a program behind FastCGI, both protected, beside a folder that is not."""
+    """A proxy that serves files and a FastCGI program itself, both protected, and a folder that is not protected."""
     folder = Path(tempfile.mkdtemp(prefix="agentgate-own-"))
     folder.chmod(0o755)
     for name in ("www/page.html", "www/open/free.html", "www/login"):
@@ -65,7 +65,7 @@ def own(site: Installed) -> Iterator[Installed]:
             [started.program, "-p", str(folder), "-c", str(main), "-e", "stderr"], stdout=log, stderr=log
         )
     try:
-        # Ready is an answer that is not 404, and `/` has none.
+        # The proxy is ready when `/` does not return 404, so `/` needs a file.
         (folder / "www" / "index.html").write_text("home")
         wait_for(process, started)
         yield dataclasses.replace(site, proxy="nginx", port=started.port)

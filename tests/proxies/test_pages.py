@@ -1,4 +1,4 @@
-"""The hosted page through real proxies: in place of what was asked for, to people only, and the way through it."""
+"""The hosted page through real proxies: shown instead of the requested page, to people only, and how they pass it."""
 
 import json
 

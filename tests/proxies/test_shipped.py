@@ -36,7 +36,7 @@ VALUES = ("--service", "http://10.0.0.5:9000", "--origin", "https://a.example:84
 
 @pytest.mark.parametrize(("proxy", "file"), SHIPPED)
 def test_each_file_in_deploy_is_what_the_command_prints(proxy: str, file: str) -> None:
-    # To write it anew: agentgate adapter <proxy> --file <file> > deploy/<proxy>/<file>
+    # To update the file: agentgate adapter <proxy> --file <file> > deploy/<proxy>/<file>
     assert (ROOT / "deploy" / proxy / file).read_text() == render(proxy, EXAMPLE, file)
 
 
@@ -142,7 +142,7 @@ def test_every_file_that_is_no_module_is_in_the_wheel() -> None:
         for pattern in patterns
         for file in (ROOT / "src" / name).glob(pattern)
     }
-    # What is compiled is in the wheel as a library.
+    # The wheel contains compiled modules as libraries.
     sources = (".py", ".pyx")
     files = {ROOT / path for path in listed_paths() if path.startswith("src/") and not path.endswith(sources)}
 

@@ -1,4 +1,4 @@
-"""AgentGate stopped, frozen, failing or with a wrong secret: `open` lets requests through, `closed` blocks them all."""
+"""AgentGate stopped, frozen, failing or with a wrong secret: `open` allows requests, `closed` blocks them all."""
 
 import contextlib
 import dataclasses

@@ -79,7 +79,7 @@ REQUESTS = [
 ]
 
 
-# nginx answers `return` and asks for a password before it asks AgentGate.
+# nginx handles `return` and asks for a password before it queries AgentGate.
 BEFORE_THE_CHECK = {"/old", "/teapot", "/down", "/private/secret.html"}
 
 

@@ -1,4 +1,4 @@
-"""Upgrades through real proxies: a WebSocket passes, and no visitor gets a tunnel of HTTP/2 that nobody judges."""
+"""Upgrades through real proxies: a WebSocket passes, and no visitor gets an HTTP/2 tunnel that bypasses the checks."""
 
 import http.client
 

@@ -1,8 +1,8 @@
 """Odd requests through each proxy to real frameworks: none reaches a handler that the client may not reach plainly.
 
-The site behind the proxy keeps what comes through, byte for byte, and the upstreams are asked the same. Which handlers
-a client may not reach is found out with a plain request for each. Some hundred requests for each proxy here, twenty
-thousand for each in the soak.
+The site behind the proxy records each request that arrives, byte for byte, and the test sends the same bytes to the
+upstreams. A plain request for each handler shows which handlers the client may not reach. Each proxy gets a few hundred
+requests here, twenty thousand in the soak.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ from tests.upstreams.running import Upstreams, running_upstreams
 PROXIES = list(STARTERS)
 # For each proxy and shape.
 QUICK, SOAK = 40, 5_000
-# How many of the upstreams are asked about a request, in turn.
+# Number of upstreams that get each request, in rotation.
 QUICK_UPSTREAMS, SOAK_UPSTREAMS = 2, 6
 NETWORK = 40
 # Written as people and programs write them. Some are odd; none names a route that is protected.
@@ -32,7 +32,7 @@ ORDINARY = [
     *("/img;v=2/logo.png", "/files//x", "/wiki/Caf%C3%A9_(Paris)", "/search?q=a%26b%20c", "/a'b", "/~user/", "/@me"),
     *("/items", "/item/7", "/payments", "/administration", "/a%2Fb", "/x?next=%2Fhome&ok=200", "/%E6%97%A5%E6%9C%AC"),
 ]
-# For each a plain request is refused: a method, an override or an escape that nobody understands opens nothing.
+# The service blocks a plain request for each of these. An unknown method, override or escape must not change that.
 NOT_UNDERSTOOD = [
     *(Request("GET", b"/tasks", ((name, value),)) for name in OVERRIDES for value in (b"FOO", b"", b"GET, FOO")),
     *(Request("POST", b"/tasks", ((name, b"FOO"),), b"{}") for name in OVERRIDES),
@@ -53,7 +53,7 @@ NOT_UNDERSTOOD = [
 
 @pytest.fixture(scope="module")
 def backend() -> Iterator[Backend]:
-    """What the proxies pass requests on to."""
+    """The site to which the proxies pass requests."""
     made = Backend()
     made.start()
     yield made
@@ -77,7 +77,7 @@ class Trial:
     client: ClientHeaders
 
     def send(self, requests: Sequence[Request]) -> tuple[Flood, list[bytes]]:
-        """Send requests; return the answers, and what came through to the site."""
+        """Send requests; return the responses, and the messages that reached the site."""
         self.backend.ran.clear()
         flood = send_all(self.port, requests, network=self.network, client=self.client)
         return flood, [ran.message for ran in self.backend.ran]
@@ -88,16 +88,16 @@ class Trial:
 
 
 def plain(handler: Handler) -> Request:
-    """Return a request that nobody can misread; it carries neither a form nor JSON, which could name a method."""
+    """Return an unambiguous request; it carries neither a form nor JSON, which could name a method."""
     if handler.method == "POST":
         return Request("POST", handler.path.encode(), ((b"Content-Type", b"text/plain"),), b"{}")
     return Request(handler.method, handler.path.encode())
 
 
 def around(messages: Sequence[bytes], upstreams: Upstreams, *, refused: set[str], asked: int) -> tuple[list[str], int]:
-    """Return what reached a handler that the client is refused, and how many requests ran some handler.
+    """Return the messages that reached a handler denied to the client, and how many requests ran some handler.
 
-    So many of the upstreams are asked about each message.
+    Each message is sent to `asked` of the upstreams.
     """
     names = sorted(upstreams.ports)
     asked = min(asked, len(names))
@@ -134,7 +134,7 @@ def judge(trial: Trial, upstreams: Upstreams, *, count: int, asked: int) -> tupl
 
     assert {"pay", "users", "add_user", "tasks", "delete_item"} <= refused, refused
     assert {"home", "page", "members", "item"} & refused == set()
-    # Enough came through to be tried, and enough was refused.
+    # Enough requests reached the site, and enough were blocked.
     assert len(messages) > count // 10, flood.statuses
     assert sum(flood.statuses.get(status, 0) for status in (401, 402, 403)) > count // 10, flood.statuses
     found, ran = around(messages, upstreams, refused=refused, asked=asked)

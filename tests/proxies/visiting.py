@@ -1,4 +1,4 @@
-"""A visitor of a site behind a proxy: sends what it is given, byte for byte, from an address of its own."""
+"""A visitor of a site behind a proxy: sends the given bytes unchanged, from an address that no other visitor has."""
 
 import contextlib
 import http.client
@@ -57,14 +57,14 @@ _numbers = itertools.count(1)
 
 
 def new_address() -> str:
-    """Return an address that nobody has come from."""
+    """Return an address that no visitor has used."""
     number = next(_numbers)
     return f"127.1.{number // 250}.{number % 250 + 1}"
 
 
 @dataclass
 class Told:
-    """What a visitor got."""
+    """The response that a visitor got."""
 
     status: int
     headers: http.client.HTTPMessage
@@ -77,7 +77,7 @@ class Told:
 
     @property
     def asked(self) -> Asked:
-        """What the site behind says that it was asked."""
+        """The request as the site behind the proxy received it."""
         assert self.status == 200, (self.status, self.body)
         method, target, headers, body = self.json
         return Asked(method, target, [(name, value) for name, value in headers], body.encode("latin-1"))
@@ -99,7 +99,7 @@ class Installed:
 
     @property
     def installation(self) -> Installation:
-        """What the proxy's configuration is filled in with."""
+        """The values for the proxy's configuration."""
         return Installation(
             site=self.site_key,
             service=f"http://127.0.0.1:{self.tap.port}",
@@ -111,13 +111,13 @@ class Installed:
 
     @property
     def service_port(self) -> int:
-        """Where the service itself listens."""
+        """The port on which the service itself listens."""
         port = urlsplit(self.service.public_url).port
         assert port is not None
         return port
 
     def visit(self, method: str = "GET", target: str = "/", *, address: str | None = None, **sent: Any) -> Told:
-        """Send a request over a connection of its own and read the answer to the end."""
+        """Send a request over a new connection and read the response to the end."""
         with self.connect(address) as connection:
             self.send(connection, method, target, **sent)
             return read_answer(connection, method)
@@ -153,7 +153,7 @@ class Installed:
     def answering(
         self, answer: bytes | None = None, *, hangs: bool = False, only_checks: bool = False
     ) -> Iterator[None]:
-        """Let the tap answer in place of the service, or not at all, for as long as the block runs."""
+        """While the block runs, let the tap respond instead of the service, or not at all."""
         self.tap.answer, self.tap.hangs, self.tap.only_checks = answer, hangs, only_checks
         try:
             yield
@@ -177,7 +177,7 @@ class BrowserBehindProxy(BrowserClient):
 
 
 def read_answer(connection: socket.socket, method: str) -> Told:
-    """Read one answer."""
+    """Read one response."""
     response = http.client.HTTPResponse(connection, method=method)
     response.begin()
     return Told(response.status, response.headers, response.read())

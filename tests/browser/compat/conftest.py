@@ -17,13 +17,13 @@ ROOT = Path(__file__).parents[3]
 APPS = Path(__file__).parent / "apps"
 ESBUILD = ROOT / "node_modules" / ".bin" / "esbuild"
 
-# What a page is told, in order: [["success", token], ...].
+# Records the callbacks of a page, in order: [["success", token], ...].
 TOLD = "window.heard = []; window.told = (...what) => { window.heard.push(what); };"
 
 Bundle = Callable[[str], str]
 
 
-# Where our own packages are; nobody has installed them here.
+# The source files of our packages, which are not installed here.
 OWN_PACKAGES = {
     "@agentgate/sdk": "sdk/loader.js",
     "@agentgate/react": "packages/react/index.js",
@@ -75,7 +75,7 @@ def open_application(page: Page, shop: ProtectedSite, script: str, head: str = "
 
 
 def stand_in(page: Page, shop: ProtectedSite, service: str, address: str) -> list[str]:
-    """Answer for another service's script, at its own address, with what loads ours; return what was asked for."""
+    """Serve a script that loads ours at the URL of another service's script; return the requested URLs."""
     asked: list[str] = []
 
     def answer(route: Route) -> None:
@@ -89,7 +89,7 @@ def stand_in(page: Page, shop: ProtectedSite, service: str, address: str) -> lis
 
 
 def first(page: Page, event: str) -> Any:
-    """Wait until the page was told something, and return what came with it."""
+    """Wait for the first callback of this name, and return its value."""
     page.wait_for_function("event => window.heard.some(([name]) => name === event)", arg=event)
     return page.evaluate("event => window.heard.find(([name]) => name === event)[1]", event)
 

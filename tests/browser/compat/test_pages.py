@@ -28,7 +28,7 @@ TEST_KEYS = {
 
 @pytest.fixture
 def visit(page: Page, shop: ProtectedSite) -> Any:
-    """Return what opens a page with a body of its own and the script as it is asked for."""
+    """Return a function that opens a page with the given body and loads the script with the given query."""
 
     def open_it(query: str, body: str, script: str = "", **headers: str) -> None:
         own = f"{TOLD} window.sitekey = '{shop.site_key}'; {script}"
@@ -59,7 +59,7 @@ def test_a_declared_widget_fills_its_field_and_calls_back_by_name(
     answer = redeem(shop, path, token)
     assert parse_qs(shop.pages.posted[-1]) == {field: [token] for field in fields}
     assert answer["action"] == "sign_up"
-    # A widget that people see is of version 2 of reCAPTCHA, whose answers have neither.
+    # A visible widget corresponds to version 2 of reCAPTCHA, whose responses contain neither field.
     assert not {"score", "cdata"} & set(answer)
 
 

@@ -46,7 +46,7 @@ def signed_in(page: Page, console: Console) -> Page:
 
 @pytest.fixture(params=list(HANDS))
 def hand(request: pytest.FixtureRequest, page: Page) -> Iterator[Hand]:
-    """The tab in somebody's hand: every journey is made by mouse, and by keyboard alone, and breaks nothing."""
+    """Operate the tab: every journey runs with the mouse and with the keyboard alone, and must cause no errors."""
     made: Hand = HANDS[request.param](page)
     thrown = watch(page)
     yield made

@@ -10,8 +10,8 @@ from playwright.sync_api import Locator, Page
 
 from tests.browser.steps import wait_for
 
-# Where the focus has to go from here: `here`, `group` (a radio button's group, where arrows choose), or a direction;
-# `gone` when the target was drawn anew.
+# Direction in which the focus must move from here: `here`, `group` (a radio button's group, where arrows choose), or a
+# direction; `gone` when the page has rendered the target again.
 WAY = """(target) => {
   if (!target.isConnected) return 'gone';
   const active = document.activeElement;
@@ -37,7 +37,7 @@ class Hand(Protocol):
         """Press a button, a link or a switch, or choose a radio button."""
 
     def fill(self, target: Locator, text: str) -> None:
-        """Write a text into a field, in place of what stands there."""
+        """Write a text into a field, and replace its content."""
 
     def send(self, target: Locator) -> None:
         """Send the form of a field that was filled: by its button, or by Enter."""
@@ -78,7 +78,7 @@ class Mouse:
         target.fill(text)
 
     def send(self, target: Locator) -> None:
-        """Click the button that sends the field's form, also one that says it would do nothing."""
+        """Click the form's submit button, even if it is marked as having no effect."""
         target.locator("xpath=ancestor::form[1]").locator("button:not([type=button])").last.click(force=True)
 
     def choose(self, target: Locator, option: str) -> None:
@@ -122,7 +122,7 @@ class Keyboard:
         self.page.keyboard.press("Space" if target.evaluate(IS_TICKED) else "Enter")
 
     def fill(self, target: Locator, text: str) -> None:
-        """Reach the field, mark what stands there, and write over it."""
+        """Reach the field, select its content, and overwrite it."""
         self._reach(target)
         self.page.keyboard.press("Control+a")
         if len(text) > LONG:
@@ -176,7 +176,7 @@ class Keyboard:
             self.page.keyboard.press("Tab")
 
     def _reach(self, target: Locator) -> None:
-        # Found once: to find it anew for each key would take three calls instead of one.
+        # Find the element once: to find it again for each key would take three calls instead of one.
         element = target.element_handle()
         turns, before = 0, ""
         for _ in range(MOST_KEYS):

@@ -2,7 +2,7 @@
 
 from tests.browser.console.steps import SITE
 
-# Path below the service, and what must stand on the page before it is looked at.
+# Path relative to the service's URL, and an element that must be on the page before it is checked.
 ACCOUNT_PAGES = {
     "/": "main h1",
     "/console/sign-in": "#password",

@@ -23,7 +23,7 @@ class Console:
         self.admin_url = service.admin_url
 
     def invite(self, email: str, role: str = "owner") -> str:
-        """Invite somebody into the demo's account; return the secret of the link."""
+        """Invite a user into the demo's account; return the secret of the link."""
         account_id = self.service.operator.get(f"/v1/admin/sites/{SITE}").json()["customerId"]
         body = {"email": email, "customerId": account_id, "role": role}
         made = self.service.operator.post("/v1/admin/accounts", json=body)
@@ -43,7 +43,7 @@ class Console:
 
 
 class OpenRequests:
-    """The requests of a tab that are not answered yet. Playwright's "networkidle" would wait half a second longer."""
+    """The open requests of a tab. Playwright's "networkidle" would wait half a second longer."""
 
     def __init__(self, page: Page) -> None:
         self._page = page
@@ -53,7 +53,7 @@ class OpenRequests:
         page.on("requestfailed", self._drop)
 
     def clear(self) -> None:
-        """Forget those of the page before."""
+        """Discard the requests of the previous page."""
         self._open.clear()
 
     def are_answered(self) -> bool:
@@ -61,7 +61,7 @@ class OpenRequests:
         return not self._open and not self._page.locator("main [aria-busy=true], main .skel").count()
 
     def wait_until_answered(self) -> None:
-        """Wait until all is there, and asks for nothing more."""
+        """Wait until the page has loaded everything and sends no more requests."""
 
         def is_still() -> bool:
             if not self.are_answered():
@@ -94,7 +94,7 @@ def watch(page: Page) -> list[str]:
 
 
 def open_page(page: Page, url: str, heading: str) -> None:
-    """Open a page of the console and wait until it is there."""
+    """Open a page of the console and wait until it shows its heading."""
     page.goto(url)
     wait_for(page, lambda: page.locator("main h1").count() and heading in page.locator("main h1").inner_text())
 

@@ -1,7 +1,7 @@
-"""Stored cross-site scripting: a canary in every text that somebody can write, and every page of both consoles opened.
+"""Stored cross-site scripting: a canary in every text that a user can write, and every page of both consoles opened.
 
-A canary that ran, or that the page's policy had to stop, fails the test; so does one that no page shows, because then
-nothing was tried.
+A canary that ran, or that the page's policy had to stop, fails the test; so does a canary that no page shows, because
+then it tested nothing.
 """
 
 import time
@@ -24,7 +24,7 @@ from tests.browser.steps import wait_for
 EMAIL = "canary@example.com"
 LONG_S = 300
 COLLECT = "window.ran = (field) => { window.hits = [...(window.hits ?? []), String(field)]; };"
-# All that a person can read, what stands in fields, and what is folded up.
+# All text that a person can read, including field values and collapsed content.
 READ = """() => [
   document.body.textContent,
   document.title,
@@ -34,13 +34,13 @@ READ = """() => [
 
 
 def canary(field: str) -> str:
-    """Return a text that calls `ran` with the field's name when it becomes markup, wherever it stands."""
+    """Return a text that calls `ran` with the field's name when it becomes markup, in any context."""
     return f"'\"><svg/onload=ran(/{field}/)>"
 
 
 @dataclass
 class Planted:
-    """A site of a customer's own, and the fields in which a canary stands."""
+    """A site of a new customer, and the fields that contain a canary."""
 
     site_key: str
     customer_id: str
@@ -49,14 +49,14 @@ class Planted:
 
 
 class Gardener:
-    """Writes canaries through the API, and notes where one stands."""
+    """Writes canaries through the API, and records their fields."""
 
     def __init__(self, console: Console) -> None:
         self.service = console.service
         self.fields: set[str] = set()
 
     def send(self, method: str, path: str, body: Any, *fields: str, public: bool = False) -> Any:
-        """Send a body that holds the canaries of `fields`; return the answer."""
+        """Send a body that holds the canaries of `fields`; return the response."""
         client = self.service.public if public else self.service.operator
         answer = client.request(method, path, json=body)
         assert answer.is_success, (path, answer.text)
@@ -86,7 +86,7 @@ def plant(console: Console) -> Planted:
 
 
 def _plant_site(garden: Gardener, customer_id: str) -> str:
-    """Make the site; return its key."""
+    """Create the site; return its key."""
     site = {
         "name": canary("site"),
         "allowedOrigins": ["https://canary.example"],
@@ -130,7 +130,7 @@ def _plant_decision(garden: Gardener, site_key: str, secret: str) -> str:
     while not (found := garden.service.operator.get(at, params={"siteKey": site_key})).is_success:
         assert time.monotonic() < deadline, found.text
         time.sleep(0.1)
-    # A label's note is for those who train models: no page shows it.
+    # A label's note is intended for training models: no page shows it.
     garden.send("PUT", f"{at}/label?siteKey={site_key}", {"label": "bot", "note": canary("label")})
     decision = found.json()["decision"]
     appeal = StoredAppeal(
@@ -191,9 +191,9 @@ def plant_as_owner(page: Page, console: Console, planted: Planted) -> None:
 
 
 def addresses(planted: Planted, console: Console) -> list[str]:
-    """Return every page of both consoles, those of a site for the planted one."""
+    """Return every page of both consoles; the pages of a site are opened for the planted one."""
     customer = [*ACCOUNT_PAGES, *CONSOLE_PAGES, *MANAGEMENT_PAGES, f"/console/sites/{SITE}/decisions?open=OPEN"]
-    # What somebody put into a link that a customer opens.
+    # Links with a canary that an attacker could send to a customer.
     customer += [
         f"/console/sites/{SITE}/decisions?label={canary('address')}",
         f"/console/sign-in?next={canary('next')}",

@@ -1,4 +1,4 @@
-"""Letting somebody in from a decision, exceptions, appeals, rules and settings, by mouse and by keyboard alone."""
+"""Allowing a visitor from a decision, exceptions, appeals, rules and settings, by mouse and by keyboard alone."""
 
 import re
 import time
@@ -19,7 +19,7 @@ CANARY = '<img src=x onerror="window.ran=1"><script>window.ran=1</script>\'"{{7*
 
 @pytest.fixture
 def refused(console: Console) -> list[dict[str, Any]]:
-    """Decisions that enforce would have refused, each of another visitor."""
+    """Return decisions that enforce mode would have challenged, each of another visitor."""
     query = {"siteKey": SITE, "limit": 200, "wouldDecision": "challenge"}
     found = console.service.operator.get("/v1/admin/decisions", params=query).json()["items"]
     return list({each["visitorId"]: each for each in found if "visitorId" in each}.values())
@@ -172,7 +172,7 @@ RULES = f"/v1/admin/sites/{SITE}/rules"
 
 
 def in_editor(hand: Hand, before: str, after: str) -> None:
-    """Replace a part of the editor's text, as somebody who types does."""
+    """Replace a part of the editor's text, as typing does."""
     editor = hand.page.get_by_role("textbox", name="Rule set")
     text = editor.input_value()
     assert before in text
@@ -208,7 +208,7 @@ def test_a_wrong_rule_is_shown_at_its_line_tried_and_blocked_before_it_hurts(own
     page.locator(".dock .dot[data-o=allow]").wait_for()
     save_reviewed(owner)
     page.get_by_text("labeled human").first.wait_for()
-    # The person confirms that; the share of all requests is a question of its own.
+    # After this confirmation, the share of all requests needs a second one.
     owner.press(page.get_by_role("button", name="Save anyway"))
     page.get_by_text("of the last 24 hours").wait_for()
     assert console.service.operator.get(RULES).json()["revision"] == before
@@ -301,7 +301,7 @@ def test_settings_are_changed_with_a_diff_and_their_history_shows_it(owner: Hand
     owner.fill(page.get_by_label(f"Allowed paths: Sender {row}"), "203.0.113.0/24")
     owner.fill(page.get_by_label(f"Allowed paths: Note {row}"), CANARY)
     owner.fill(page.locator("#site-wanted"), "monitors")
-    # What was typed is kept.
+    # The page keeps the entered values after a reload.
     page.reload()
     save_reviewed(owner)
     page.get_by_text("Saved", exact=True).wait_for()

@@ -60,7 +60,7 @@ def used() -> set[str]:
 
 def used_by_operators() -> set[str]:
     """Return the calls of pages that operators have alone, or share with customers."""
-    # The role stands in the path as a word, and the trail of a customer is handed to the list as its path.
+    # The page inserts the role into the path, and passes the path of a customer's audit trail to the list.
     chosen = {
         "GET /v1/admin/audit",
         "GET /v1/admin/customers/{}/audit",
@@ -83,7 +83,7 @@ def test_every_row_is_used_by_a_page_or_named_with_the_reason() -> None:
 
 
 def test_every_admin_row_is_used_by_a_page_or_named_with_the_reason() -> None:
-    # What customers have too is on pages that both have, and is held against those above.
+    # Shared pages use the rows that customers have too; the test above checks those.
     shared = {f"{row.method} {row.path.replace('/v1/console', '/v1/admin')}" for row in CONSOLE.rows}
     found = [name for name in unused((ADMIN,), used_by_operators()) if name not in shared]
 

@@ -126,7 +126,7 @@ def test_four_journeys_in_firefox(console: Console, tmp_path: Path, hand: Pointe
 
 
 def _run(node: str, given: dict[str, Any], home: Path) -> dict[str, Any]:
-    # A home of its own: Firefox writes there, and refuses one that belongs to somebody else.
+    # Use a separate home: Firefox writes there, and rejects a home that belongs to another user.
     done = subprocess.run(
         [node, str(SCRIPT)],
         input=json.dumps(given),

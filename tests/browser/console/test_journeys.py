@@ -123,7 +123,7 @@ def test_decisions_are_filtered_read_and_found_by_their_number(owner: Hand, cons
     owner.fill(page.locator("#find"), "label:ua.http_library")
     page.keyboard.press("Enter")
     wait_for(page, lambda: "label=ua.http_library" in page.url and page.locator(".chip b").count() == 1)
-    # The list is that of the filter.
+    # Wait until the list shows the filtered decisions.
     page.wait_for_load_state("networkidle")
     owner.use("j", page.locator("tbody a").first)
     page.locator("aside .path").wait_for()

@@ -1,6 +1,6 @@
 """Every page: axe finds nothing, in both themes, widths and languages; nothing scrolls sideways.
 
-Each page is looked at once, in another look than the page before it; `make soak` looks at every page in every look.
+Each page is checked once, with other settings than the page before it; `make soak` checks every page with all settings.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,12 +17,12 @@ from tests.browser.steps import wait_for
 
 # Theme, width, language: all that there are.
 LOOKS = tuple(product(("light", "dark"), (1280, 360), ("en", "de")))
-# axe looks at fifteen pages in one go, beside everything else that a busy machine does.
+# axe checks fifteen pages in one run, while a busy machine runs other programs.
 LONG_S = 400
 
 
 class Onlooker:
-    """A tab that looks at one page after the other, each in the next of its looks."""
+    """A tab that checks one page after the other, each with the next theme, width and language."""
 
     def __init__(self, page: Page, looks: Sequence[Any]) -> None:
         self.page = page
@@ -64,7 +64,7 @@ def tab(browser: Browser) -> Iterator[Page]:
 
 
 def look_at_customers_pages(onlooker: Onlooker, console: Console) -> None:
-    """Look at the pages of everybody, then at those of the owner."""
+    """Check the public pages, then the pages of the owner."""
     for path, there in ACCOUNT_PAGES.items():
         onlooker.look(console.url + path, there)
     sign_in(onlooker.page, console)

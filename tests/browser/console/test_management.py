@@ -20,7 +20,7 @@ def operating(hand: Hand, console: Console, path: str, heading: str) -> None:
 
 
 def join_by(hand: Hand, browser: Browser, link: str, heading: str) -> None:
-    """Accept an invitation in a browser of its own, with the same kind of hand."""
+    """Accept an invitation in a separate browser profile, with the same input device."""
     context = browser.new_context()
     try:
         person = hand_like(hand, context.new_page())

@@ -1,7 +1,7 @@
 """A small reverse proxy that behaves as the adapters for nginx and others do, and the site behind it.
 
-It asks the gateway about each request, shows the challenge page in place of what is denied, and passes `/.agentgate/`
-on to the service. The site answers with what it was sent.
+It queries the gateway about each request, shows the challenge page instead of a denied page, and passes `/.agentgate/`
+on to the service. The site returns the request it received.
 """
 
 import http.client
@@ -31,7 +31,7 @@ self.addEventListener('fetch', (event) => event.respondWith(fetch(event.request)
 
 
 class Adapter(ThreadingHTTPServer):
-    """The proxy; `reached` is what the site behind it was asked for, `asked` how often the page was shown."""
+    """The proxy. `reached` lists the requests that the site behind it received, `asked` counts the challenge pages."""
 
     daemon_threads = True
 
@@ -43,7 +43,7 @@ class Adapter(ThreadingHTTPServer):
         self.reset("203.0.113.1")
 
     def reset(self, address: str) -> None:
-        """Let everybody come from an address, and forget what there was."""
+        """Send all further requests from an address, and clear the records."""
         # Addresses of the next requests for pages of the site, from the last on; then `address` again.
         self.roaming: list[str] = []
         self.address = address

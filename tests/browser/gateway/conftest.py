@@ -48,7 +48,7 @@ def shared_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatedSite]
             "AGENTGATE_ADMIN_KEY": ADMIN_KEY,
             "AGENTGATE_DRAIN_SECONDS": "0",
             "AGENTGATE_CONFIRM_CRAWLERS": "off",
-            # What comes from the adapter is believed because of the secret it shows, and for nothing else.
+            # The service trusts the adapter only because of its secret, not because of its address.
             "AGENTGATE_TRUSTED_PROXIES": "192.0.2.1/32",
         }
     )
@@ -73,7 +73,7 @@ def shared_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatedSite]
 
 @pytest.fixture
 def gated(shared_site: GatedSite) -> GatedSite:
-    """The site as it is at first, visited from an address that nobody came from before."""
+    """Reset the site to its first state, and visit it from an unused address."""
     shared_site.adapter.reset(f"203.0.113.{next(_addresses)}")
     shared_site.rules()
     return shared_site

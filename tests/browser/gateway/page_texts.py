@@ -1,4 +1,4 @@
-"""What a visitor reads on the hosted page."""
+"""The texts of the hosted page."""
 
 import json
 
@@ -6,7 +6,7 @@ from playwright.sync_api import Page
 
 BLOCKED = "This page cannot be opened"
 
-# What a clearance, of whatever level, satisfies.
+# A rule that any clearance satisfies, of whatever level.
 UNCLEARED = {"name": "uncleared", "action": "challenge", "match": {"none_labels": ["receipt.clearance"]}}
 
 

@@ -1,4 +1,4 @@
-"""Appeals on the hosted page, behind an adapter: with and without JavaScript, to the owners' answer and back."""
+"""Appeals on the hosted page, behind an adapter, with and without JavaScript: to the owners' reply and back."""
 
 import pytest
 from playwright.sync_api import Browser, Page

@@ -1,4 +1,4 @@
-"""The challenge page in Chromium, behind an adapter: people get on, forms survive, and nobody goes round in circles."""
+"""The challenge page in Chromium, behind an adapter: people get on, forms survive, and no visitor is sent in a loop."""
 
 import json
 from pathlib import Path
@@ -112,7 +112,7 @@ def test_a_rule_that_no_check_satisfies_is_notified_and_not_sent_round(gated: Ga
 
 
 def step_up(page: Page) -> None:
-    """Press the widget's button twice, as it says."""
+    """Press the widget's button twice, as the widget requests."""
     button = page.locator("button.press")
     button.wait_for()
     press_by_hand(page, button)
@@ -153,7 +153,7 @@ def test_who_has_no_javascript_waits_and_gets_on(gated: GatedSite, browser: Brow
         assert "Wait ten seconds" in page.inner_text("main")
         page.wait_for_selector("text=Site GET /look", timeout=20_000)
         assert gated.adapter.asked == 1
-        # It is not enough for a route that needs a browser, and says so without trying for ever.
+        # It is not enough for a route that needs a browser. The page explains that and does not try again endlessly.
         page.goto(gated.url("/members"))
         assert "Turn on JavaScript" in page.inner_text("main")
     finally:

@@ -1,6 +1,6 @@
 """The challenge page in a real Firefox: a photo, a service worker, a fragment.
 
-Firefox says that it is driven, so the site's rules let driven browsers in; the route asks for the check all the same.
+Firefox reveals that it is automated, so the site's rules allow automated browsers. The route still requires the check.
 """
 
 import json
@@ -32,7 +32,7 @@ def found(shared_site: GatedSite, tmp_path_factory: pytest.TempPathFactory) -> d
         text=True,
         timeout=RUN_S,
         check=False,
-        # A home of its own: Firefox writes there, and refuses one that belongs to somebody else.
+        # Use a separate home: Firefox writes there, and rejects a home that belongs to another user.
         env={**os.environ, "HOME": str(tmp_path_factory.mktemp("firefox"))},
     )
     assert done.returncode == 0, done.stderr

@@ -13,7 +13,7 @@ PHOTO_BYTES = 100_000
 
 
 def visible_text(page: Page) -> str:
-    """Return what stands on the page, and in the widget."""
+    """Return the visible text of the page and of the widget."""
     return page.evaluate(
         "() => document.body.innerText + [...document.querySelectorAll('*')].flatMap((each) => each.shadowRoot ? "
         "[...each.shadowRoot.querySelectorAll('.box')].map((box) => box.innerText) : []).join(' ')"
@@ -35,7 +35,7 @@ def test_a_form_with_a_photo_is_sent_again_by_hand_and_nothing_is_lost(gated: Ga
 
     page.click("button:text-is('Continue')")
     heading(page, "Site GET /photo")
-    # What was typed is still there.
+    # The form still contains the entered text.
     assert page.input_value("[name=title]") == "Evening by the lake"
     page.set_input_files("[name=photo]", {"name": "a.jpg", "mimeType": "image/jpeg", "buffer": b"\xff" * PHOTO_BYTES})
     page.click("#send")
@@ -74,7 +74,7 @@ def test_two_people_behind_one_address_send_the_same_form(gated: GatedSite, brow
 
 
 def refuse_verify(route: Route) -> None:
-    """Answer as the service does to a browser that does not pass."""
+    """Respond as the service does to a browser that does not pass."""
     body = {"error": {"code": "challenge_failed", "message": "Not passed.", "decisionId": "dec_0123456789abc"}}
     route.fulfill(status=403, content_type="application/json", body=json.dumps(body))
 
@@ -111,7 +111,7 @@ def test_without_javascript_one_true_thing_is_shown(gated: GatedSite, browser: B
         assert "opens automatically" not in said
         assert "Checking" not in said
         assert page.locator("button:visible, a:visible").count() == 0
-        # And where the site allows it, there is a way on, with a button for browsers that do not go on by themselves.
+        # If the site allows it, the page has a button for browsers that do not continue automatically.
         gated.rules(UNCLEARED)
         page.goto(gated.url("/look"))
         assert page.locator("button:visible").count() == 1

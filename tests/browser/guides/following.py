@@ -1,7 +1,7 @@
-"""Follows a page of the documentation to the letter: its files are written, its commands are run, in their order.
+"""Follows a page of the documentation to the letter: writes its files and runs its commands, in their order.
 
-Two things differ from a reader's machine: ports are free ones, and what is installed is there already (`pip` only
-checks that the names are those of packages we know).
+Two things differ from a reader's machine: ports are free ones, and the packages are installed already (`pip` only
+checks that the names belong to packages we know).
 """
 
 import contextlib
@@ -29,7 +29,7 @@ sys.exit(0 if sys.argv[1] == "install" and names <= {INSTALLED!r} else f"pip: no
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports that nobody listens on."""
+    """Return ports on which no program listens."""
     with contextlib.ExitStack() as held:
         sockets = [held.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:
@@ -38,7 +38,7 @@ def free_ports(count: int) -> list[int]:
 
 
 class Guide:
-    """A page that is followed in a folder of its own."""
+    """Follows a page in a separate folder."""
 
     def __init__(self, name: str, folder: Path, ports: dict[int, int]) -> None:
         self._text = (ROOT / "docs" / name).read_text(encoding="utf-8")
@@ -65,7 +65,7 @@ class Guide:
     def follow(self, until: str = "") -> str:
         """Write the files and run the commands; return what was printed. A command that fails fails the test.
 
-        With `until`, stop before the heading that begins so; the next call goes on there.
+        With `until`, stop before the heading that begins with it; the next call continues from there.
         """
         script = ["set -e", "trap 'echo \"failed at: $BASH_COMMAND\" >&2' ERR"]
         start, self._done = self._done, self._text.index(f"\n## {until}") + 1 if until else len(self._text)
@@ -105,7 +105,7 @@ class Guide:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-            # What the page leaves running is in the same group, and is ended with it.
+            # Processes that the page leaves running are in the same group, and end with it.
             self.groups.append(process.pid)
             code = process.wait(LONGEST_S)
         told = printed.read_text()

@@ -40,7 +40,7 @@ def test_a_site_behind_a_proxy(tmp_path: Path) -> None:
         absent("Xvfb: there is none on the PATH")
     with guide("start-proxy.md", tmp_path, 3000, 8000) as start:
         told = start.follow()
-        # The gate lets nobody through unasked any more: the next visit is that of a browser which has passed.
+        # The gate now challenges every new visitor, so the next visit comes from a browser that has passed.
         before = visits(tmp_path / "shop.log")
         with reader(start.url(8000), tmp_path / "reader"):
             deadline = time.monotonic() + PATIENCE_S

@@ -41,7 +41,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HandoffScene]:
 
 
 def open_page(page: Page, scene: HandoffScene, handoff_id: str) -> list[str]:
-    """Open the page of a handoff; return the list in which every request to another origin will stand."""
+    """Open the page of a handoff; return a list to which every request to another origin is added."""
     foreign: list[str] = []
     page.on(
         "request",

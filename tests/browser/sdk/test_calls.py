@@ -127,7 +127,7 @@ def test_a_worker_that_never_responds_is_given_up(page, site):
 
 
 def protect(site, answers):
-    """Let a path of the page's own server refuse until it gets a token."""
+    """Let a path of the page's own server reject requests until it gets a token."""
 
     def handle(route):
         token = route.request.headers.get("x-agentgate-token")

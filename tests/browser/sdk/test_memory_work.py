@@ -1,4 +1,4 @@
-"""The SDK's memory-hard work: the built worker answers as hashlib does, and native code has no great advantage."""
+"""The SDK's memory-hard proof of work: the worker agrees with hashlib, and native code has no great advantage."""
 
 import json
 import os

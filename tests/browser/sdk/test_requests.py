@@ -26,7 +26,7 @@ def opening(context, site):
         tab.goto(url)
         check_token(site, execute(tab, site))
         tab.wait_for_timeout(50)
-        # What comes from the browser's own cache has no length on the wire.
+        # Responses from the browser's own cache have no transfer size.
         sent = [names[name] for name, size in sizes.items() if size and names[name]["url"] != url]
         return sorted(f"{one['method']} {one['url'].partition('?')[0].rpartition('/')[2]}" for one in sent), tab
 

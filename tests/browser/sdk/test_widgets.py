@@ -260,7 +260,7 @@ def test_a_widget_that_the_person_closed_shows_it_without_warning_and_can_be_sta
 
 
 def token_is_empty(page):
-    """Say whether the form's field is there and empty."""
+    """Return whether the form's field exists and is empty."""
     return page.evaluate("document.querySelector('[name=agentgate-token]').value") == ""
 
 

@@ -33,7 +33,7 @@ $table_prefix = 'wp_';
 if (!defined('ABSPATH')) {{ define('ABSPATH', __DIR__ . '/'); }}
 require_once ABSPATH . 'wp-settings.php';
 """
-# A theme of one file: Debian keeps the real ones in packages of their own.
+# A theme of one file, because Debian has the real themes in separate packages.
 THEME = """<?php ?><!doctype html><html><head><title>Blog</title><?php wp_head(); ?></head><body>
 <?php while (have_posts()) { the_post(); the_title('<h1>', '</h1>'); wp_list_comments(); comment_form(); } ?>
 <?php wp_footer(); ?>
@@ -158,7 +158,7 @@ def process(command: list[str], log: Path) -> Iterator[None]:
 
 
 def wait(is_there, what: str) -> None:
-    """Wait until something is there."""
+    """Wait until a server is ready."""
     deadline_s = time.monotonic() + START_S
     while not is_there():
         assert time.monotonic() < deadline_s, f"{what} did not start"
@@ -166,7 +166,7 @@ def wait(is_there, what: str) -> None:
 
 
 def port_answers(port: int) -> bool:
-    """Return whether somebody listens."""
+    """Return whether a server listens on the port."""
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
         return True
     return False
@@ -197,7 +197,7 @@ def blog(folder: Path, port: int, **gate: str) -> Iterator[Blog]:
     data = folder / "db"
     user = f"--user={os.environ.get('USER') or 'root'}"
     data.mkdir()
-    # Without its tables of users, which only a full installation of the server can make; nobody else can reach it.
+    # Run without user tables, which only a full installation of the server can create. Only this test can reach it.
     database = ["mariadbd", "--no-defaults", f"--datadir={data}", user, f"--socket={listening}"]
     database += ["--skip-networking", "--skip-grant-tables"]
     pid = f"--pid-file={folder / 'db.pid'}"

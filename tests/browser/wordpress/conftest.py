@@ -49,7 +49,7 @@ def wordpress(tmp_path_factory: pytest.TempPathFactory, gate: tuple[ProtectedSit
 
 @pytest.fixture
 def token(gate: tuple[ProtectedSite, int]) -> Callable[[str], str]:
-    """Make a token, as a browser gets one for an action."""
+    """Return a function that creates a token for an action, as a browser gets one."""
     site, port = gate
     service = site.service
 

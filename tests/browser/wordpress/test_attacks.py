@@ -106,7 +106,7 @@ def test_fail_open_opens_only_if_this_server_cannot_reach_the_service(
     wordpress: Blog, client: httpx.Client, token: Mint
 ) -> None:
     with wordpress.settings(AGENTGATE_FAIL_OPEN=True):
-        # The service answers: a client opens nothing by what it sends or omits.
+        # The service is available, so no input and no omission of a client opens the form.
         for fields in ({}, {FIELD: "none.none.none"}, {FIELD: "x"}, {FIELD: token("register")}):
             assert send_sign_in(client, "ann", PASSWORD, **fields)[0] is False
         assert send_sign_in(client, "ann", PASSWORD, **{FIELD: token("login")})[0] is True
@@ -232,7 +232,7 @@ def test_the_store_api_places_no_order_without_a_token(client: httpx.Client, tok
     good = {"X-AgentGate-Token": token("checkout")}
     assert ask("POST", "/wc/store/v1/checkout", **good) == 200
     assert ask("POST", "/wc/store/v1/checkout", **good) == 403
-    # The cart is nobody's order.
+    # A request for the cart is not an order, so it needs no token.
     assert {ask("GET", "/wc/store/v1/cart"), ask("POST", "/wc/store/v1/cart")} == {200}
 
 
