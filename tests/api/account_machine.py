@@ -1,4 +1,4 @@
-"""Steps that people and operators take in any order, each held against the model. Run by `test_state_machine`."""
+"""Steps of users and operators in any order, each compared with the model. Run by `test_state_machine`."""
 
 import itertools
 
@@ -238,7 +238,7 @@ class AccountMachine(RuleBasedStateMachine):
             self.drop_session(person)
 
     def drop_session(self, person: Person) -> None:
-        """Hold it against the service that a session is over, then forget it."""
+        """Check that the service no longer accepts the person's session, then drop it."""
         if person.session is not None:
             assert person.session.get("/v1/account/session").status_code == 401
         person.session = None
@@ -334,7 +334,7 @@ class AccountMachine(RuleBasedStateMachine):
 
 
 def run_machine(service: RunningService, *, examples: int, steps: int, fixed: bool) -> None:
-    """Take random walks, the same ones each time where they are fixed, each with people of its own."""
+    """Take random walks, each with new people; `fixed` repeats the same walks in every run."""
     run_state_machine_as_test(
         lambda: AccountMachine(service),
         settings=settings(
@@ -343,7 +343,7 @@ def run_machine(service: RunningService, *, examples: int, steps: int, fixed: bo
             deadline=None,
             database=None,
             derandomize=fixed,
-            # Looking for a shorter walk takes minutes, and the long one says where it went wrong, too.
+            # Only generate: shrinking a walk takes minutes, and the long walk shows the failure too.
             phases=(Phase.generate,),
             suppress_health_check=list(HealthCheck),
         ),

@@ -1,4 +1,4 @@
-"""What accounts, members, links and sign-ins should do, in a few lines: the model that the service is held against."""
+"""A small model of accounts, members, links and sign-ins, with which the service is compared."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ MEMBERS = 4
 
 @dataclass
 class Person:
-    """Somebody, as far as anybody knows."""
+    """A person, with everything that the model knows about them."""
 
     email: str
     user_id: str = ""
@@ -36,7 +36,7 @@ class Account:
 
 @dataclass
 class Link:
-    """A one-time link that somebody was sent."""
+    """A one-time link that was sent to a person."""
 
     secret: str
     kind: str
@@ -77,7 +77,7 @@ class Model:
         return sum(account.members[email] == "owner" for account in self.places(email))
 
     def is_last_owner(self, account: Account, email: str) -> bool:
-        """Say whether nobody else owns the account."""
+        """Return whether the person is the only owner of the account."""
         owners = [other for other, role in account.members.items() if role == "owner"]
         return owners == [email]
 

@@ -9,7 +9,7 @@ from tests.support.service import ADMIN_KEY, RunningService
 
 Outcome = tuple[int, str | None]
 
-# What an operator gets who sends no parameters, `{}` where there is a body, and IDs that nothing has.
+# Responses to an operator without parameters, with `{}` as the body, and with unknown IDs.
 EXPECTED: dict[str, Outcome] = {
     "POST /v1/admin/login": (400, "invalid_request"),
     "POST /v1/admin/logout": (204, None),
@@ -124,7 +124,7 @@ EXPECTED: dict[str, Outcome] = {
     "GET /v1/admin/audit": (200, None),
     "GET /v1/admin/probes": (200, None),
 }
-# Whoever signs in is nobody yet.
+# Sign-in is open: the caller has no session yet.
 OPEN = {"POST /v1/admin/login"}
 
 ROUTES = [f"{row.method} {row.path}" for row in ADMIN.rows]
@@ -169,7 +169,7 @@ def test_no_one_without_a_credential_gets_in(service: RunningService) -> None:
 
 def test_no_one_with_a_wrong_key_gets_in(service: RunningService) -> None:
     def act(route: str) -> Outcome:
-        # Wrong keys are counted by source, and a source with many of them is refused otherwise.
+        # Wrong keys are counted by source, and a source with many of them gets another error.
         source = f"192.0.2.{ROUTES.index(route)}"
         return ask(service.anonymous, route, **{"X-Admin-Key": ADMIN_KEY[:-1], "X-Forwarded-For": source})
 

@@ -1,4 +1,4 @@
-"""The control side while ClickHouse does not answer: what needs no events works, the rest states what is missing."""
+"""The control side while ClickHouse is unavailable: routes without events work, the others name the cause."""
 
 import time
 from typing import Any
@@ -16,7 +16,7 @@ pytestmark = [
 ]
 
 
-# Routes whose response is made of events. They answer 503 with a message that names the cause.
+# Routes whose response consists of events. They return 503 with a message that names the cause.
 NEED_EVENTS = {
     *(f"GET /v1/{side}/{what}" for side in ("admin", "console") for what in ("decisions", "metrics", "visitors")),
     *(f"GET /v1/{side}/decisions/export" for side in ("admin", "console")),

@@ -1,4 +1,4 @@
-"""A service whose ClickHouse did not answer from the start: sites can be made, changed and read."""
+"""A service whose ClickHouse is unavailable from the start: sites can be created, changed and read."""
 
 from pathlib import Path
 

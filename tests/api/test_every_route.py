@@ -1,7 +1,7 @@
-"""Every route is called once on PostgreSQL by somebody who may, with IDs of real things: its SQL is understood there.
+"""Every route is called once on PostgreSQL with full permissions and real IDs: PostgreSQL accepts its SQL.
 
-What each route answers to whom is tested on the embedded store (`authorization/test_table.py`), and most of the API's
-tests run there only; `tests/conftest.py` says which run on both.
+The responses of each route to each caller are tested on the embedded store (`authorization/test_table.py`), and most
+tests of the API run on that store only; `tests/conftest.py` lists the tests that run on both.
 """
 
 import pytest
@@ -30,7 +30,7 @@ ANYBODY = (
     *("POST /v1/account/login", "POST /v1/account/invite/accept"),
     *("POST /v1/account/password/forgot", "POST /v1/account/password/reset"),
 )
-# Of those that change something, so many are refused here: forms, what another has used up, what needs a token.
+# At most this many routes that change something may fail here: forms, used-up data, missing tokens.
 MOST_REFUSED = 60
 
 
@@ -49,7 +49,7 @@ def test_every_route_is_handled_on_postgresql(service: RunningService, redis: Re
         caller = "anonymous" if name in ANYBODY else "owner" if name in PUBLIC_ROUTES else "operator key"
         answers[name] = ask(listener_of(service, name), ROUTES[name], scene, scene.callers[caller])
         redis.flush()
-        # Some routes give the caller another session in place of the one that is used here.
+        # Some routes replace the session that is used here.
         service.run(config.run("UPDATE user_session SET ended_ms = NULL, account_id = $1", scene.acme.account))
 
     assert {name: reply.text for name, reply in answers.items() if reply.status_code >= 500} == {}

@@ -1,4 +1,4 @@
-"""Somebody else's things are like things that do not exist, on every route that takes an ID: same bytes, no trace.
+"""Foreign IDs look like unknown IDs, on every route that takes an ID: same bytes, no trace.
 
 The routes come from the route tables, so that a new one is covered, or fails here, from its first day.
 """
@@ -15,11 +15,12 @@ from tests.support.tables import contents
 from tests.support.two_accounts import Scene, set_scene
 
 MALFORMED = ["x", "site_", "usr_ZZZZZZZZZZZZZZZZ", "%00", "a" * 300, "..%2f..", "%F0%9F%92%A9", "1%20OR%201=1"]
-# Whoever has the secret of a link is whom it is for: there is nobody whose it is not. Models are everybody's.
+# A link belongs to any holder of its secret, so it cannot be foreign. Models are shared by all accounts.
 SECRETS = {"token", "kind", "role", "proxy"}
-# Files of the SDK, pages of the documentation and kinds of proxies are everybody's, too: there are only unknown ones.
+# Files of the SDK, pages of the documentation and kinds of proxies are shared, too: an ID can only be unknown.
 PUBLISHED = {"file", "proxy", "folder", "page"}
-# Nor is there with these: a site's tools are for every agent, and the page of a handoff for whoever was given its ID.
+# These cannot be foreign either: a site's tools are for every agent, and the page of a handoff for any holder of its
+# ID.
 EVERYBODYS = {
     "GET /v1/sites/{siteKey}/robots.txt",
     "GET /v1/sites/{siteKey}/license.xml",
@@ -47,14 +48,14 @@ def scene(service: RunningService) -> Scene:
 
 
 def told(reply: httpx.Response) -> tuple[int, bytes, list[tuple[str, str]]]:
-    """Return all that an answer tells, without what is different on every one."""
+    """Return the content of a response without the headers that always differ."""
     own = {"x-request-id", "date"}
     headers = sorted((name, value) for name, value in reply.headers.items() if name not in own)
     return reply.status_code, reply.content, headers
 
 
 def foreign_value(row: Endpoint, scene: Scene, name: str) -> str:
-    """Return what Globex has in place of Acme's."""
+    """Return Globex's value for a parameter of Acme."""
     if row.path.endswith(("mfa/reset", "users/{userId}/reactivate")):
         return scene.globex.member
     return parameters(row, scene, scene.globex)[name]

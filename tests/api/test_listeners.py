@@ -1,4 +1,4 @@
-"""What each listener has, and what it must never have."""
+"""The routes that each listener has, and the routes that it must never have."""
 
 import socket
 from urllib.parse import urlsplit
@@ -142,7 +142,7 @@ def test_a_load_balancer_that_speaks_http_1_0_without_a_host_hears_that_the_proc
         parts = urlsplit(url)
         with socket.create_connection((parts.hostname, parts.port), timeout=10) as probe:
             probe.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
-            # The connection is closed after the answer.
+            # The service closes the connection after the response.
             answer = b"".join(iter(lambda: probe.recv(4096), b""))
 
         assert answer.startswith(b"HTTP/1.1 200 ")

@@ -1,7 +1,7 @@
-"""Many at once: what may happen once happens once, and no limit is passed, on either store.
+"""Parallel requests: one-time actions happen once, and no limit is exceeded, on either store.
 
-Sites, tokens, members and credentials have their races beside their other tests; here are those of limits together
-with the other ways of growing, and those over people.
+Races over sites, tokens, members and credentials are next to their other tests. This file has races over limits, with
+the other ways to grow, and races over people.
 """
 
 from collections.abc import Callable
@@ -114,7 +114,7 @@ def test_two_people_who_create_at_once_do_not_pass_the_accounts_limit(
 
     assert count(service, sql, people.acme) == limit
     assert 1 <= statuses.count(201) <= limit - start
-    # Who waits too long for the others on a busy machine is told to come again, and may have been served all the same.
+    # On a busy machine, a request that waits too long gets 503, although it may have succeeded.
     assert {201, 409} <= set(statuses) <= {201, 409, 503}
 
 
@@ -125,7 +125,7 @@ def test_one_person_with_many_sessions_founds_three_accounts_only(service: Runni
     def found(number: int) -> Any:
         client = twin_of(service, sessions[number % len(sessions)])
         replies = (client.post(f"{ACCOUNT}/accounts", json={"name": f"Account {number}"}) for _ in range(20))
-        # On a busy machine the store may have no connection left for a second, and says so.
+        # On a busy machine the store may have no free connection for a second. The service then returns 503.
         return next(reply for reply in replies if reply.status_code != 503)
 
     statuses = all_at_once([lambda n=n: found(n) for n in range(PARALLEL)])
@@ -176,7 +176,8 @@ def test_a_member_who_is_made_owner_and_removed_at_once_is_one_or_the_other(
     )
 
     owners = count(service, "SELECT count(*) FROM membership WHERE account_id = $1 AND role = 'owner'", people.acme)
-    # Transferred first, the giver is an admin, who may not remove an owner; removed first, there is nobody to give to.
+    # If the transfer is first, the giver is an admin, who may not remove an owner. If the removal is first, the
+    # receiver is no longer a member.
     assert (transferred, removed, owners) in {(200, 403, 1), (404, 204, 1)}
 
 

@@ -1,4 +1,4 @@
-"""Invitations, sign-ins, roles, suspensions and links in any order do what the model says, on either store."""
+"""Invitations, sign-ins, roles, suspensions and links in any order match the model, on either store."""
 
 from tests.api.account_machine import run_machine
 from tests.support.service import RunningService

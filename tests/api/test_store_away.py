@@ -1,4 +1,4 @@
-"""The service while its stores are away: it says so at once, goes on with what it can, and recovers by itself."""
+"""The service while its stores are unavailable: it reports this at once, keeps working where it can, and recovers."""
 
 import json
 import time
@@ -15,7 +15,7 @@ from tests.support.service import ADMIN_KEY, RunningService
 LOGIN = "/v1/admin/login"
 ROUTES = [f"{row.method} {row.path}" for row in ADMIN.rows]
 
-# The stores that can go away are those of the second kind of settings.
+# Only the second kind of settings has stores that can be unavailable.
 pytestmark = pytest.mark.parametrize("settings", ["postgres"], indirect=True)
 
 
@@ -28,7 +28,7 @@ def operator(service: RunningService) -> tuple[ApiClient, dict[str, str]]:
 
 @pytest.fixture
 def without_postgres(service: RunningService, operator: object, postgres: PostgresServer) -> Iterator[PostgresServer]:
-    """PostgreSQL is gone once the service runs and somebody is signed in."""
+    """Stop PostgreSQL after the service has started and an operator has signed in."""
     postgres.stop()
     yield postgres
     postgres.stop()

@@ -115,7 +115,7 @@ def test_what_is_not_an_invite_responds_like_an_unknown_one(
     service: RunningService, people: Cast, ivy_id: str, token: str
 ) -> None:
     reset = make_link(service, LinkKind.RESET, ivy_id)
-    # A link of somebody who has a password, whatever it was made for.
+    # Bob already has a password, so no link for Bob is an invitation, even if it was created as one.
     of_bob = make_link(service, LinkKind.INVITE, people.user_ids["bob"], people.acme)
     elsewhere = make_link(service, LinkKind.INVITE, ivy_id, people.globex)
 

@@ -1,4 +1,4 @@
-"""Who may use the console: the order of the checks, and API tokens in place of sessions."""
+"""Access to the console: the order of the checks, and API tokens instead of sessions."""
 
 import pytest
 from msgspec.structs import replace

@@ -192,7 +192,7 @@ def test_five_wrong_codes_from_one_address_lock_it_and_ten_all_unknown_devices(
     assert client.post(FINISH, json={"code": code_now(service, authenticator)}).status_code == 200
 
 
-# On one store only: a Redis that answers late on a busy machine is replaced by local counting, and then both count.
+# On one store only: on a busy machine Redis may respond late. Local counting then replaces it, and both counters apply.
 @pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
 def test_guesses_sent_all_at_once_get_no_more_attempts_than_one_after_the_other(
     service: RunningService, people: Cast
@@ -213,7 +213,7 @@ def test_guesses_sent_all_at_once_get_no_more_attempts_than_one_after_the_other(
 
 def test_a_pre_session_gets_five_attempts_whatever_the_windows_say(service: RunningService, people: Cast) -> None:
     authenticator, _ = turn_mfa_on(service, people.alice)
-    # Just before the quarter of an hour, so that the windows begin anew while the pre-session lives.
+    # Shortly before the end of a 15-minute window, so that a new window begins while the pre-session is valid.
     service.clock.advance(ms=15 * 60_000 - service.clock.now_ms() % (15 * 60_000) - 60_000)
     client = begin_with_mfa(service, EMAILS["alice"])
     for _ in range(4):

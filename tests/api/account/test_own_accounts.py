@@ -105,7 +105,7 @@ def test_a_new_account_is_owned_by_its_creator_and_active(service: RunningServic
 
 
 def test_a_user_owns_at_most_three_accounts_even_when_asking_at_once(service: RunningService, people: Cast) -> None:
-    # Each creation changes the cookie, so each needs a session of its own.
+    # Each creation changes the cookie, so each request needs a separate session.
     user = service.run(service.application.stores.store.read.users.find_user(people.user_ids["alice"]))
     assert user is not None
     clients = [signed_in_client(service, user, account_id=people.acme) for _ in range(6)]
@@ -117,7 +117,7 @@ def test_a_user_owns_at_most_three_accounts_even_when_asking_at_once(service: Ru
     refused = [reply for reply in replies if reply.status_code == 409]
     assert {refusal(reply) for reply in refused} == {(409, "account_limit")}
     assert len(people.alice.get(f"{ACCOUNT}/session").json()["accounts"]) == 3
-    # What is malformed is told so before the limit is.
+    # A malformed request gets its own error, even if the limit is reached.
     assert refusal(people.alice.post(CREATE, json={"name": ""})) == (400, "invalid_request")
 
 

@@ -1,4 +1,4 @@
-"""Passwords: forgotten, set anew with a link, changed. Nobody learns whether an address is known."""
+"""Passwords: reset with a link, and changed. No response shows whether an address is known."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -227,5 +227,5 @@ def test_changing_the_password_needs_the_present_one_and_a_good_new_one(service:
     assert refusal(weak) == (400, "weak_password")
     assert {refusal(reply) for reply in wrong} == {(403, "invalid_password")}
     assert refusal(locked) == (429, "rate_limited")
-    # What somebody tried in a session of hers is no reason to keep her out elsewhere.
+    # Wrong passwords sent with a user's session do not block sign-ins elsewhere.
     assert log_in(service.public).status_code == 200

@@ -1,4 +1,4 @@
-"""Asking for an account: the same answer for everybody, one pending request for each address."""
+"""Requests for an account: always the same response, and one pending request for each address."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,4 +1,4 @@
-"""The user's own sessions: listed and ended, never anybody else's."""
+"""The user's own sessions: listed and ended, never the sessions of other users."""
 
 import pytest
 

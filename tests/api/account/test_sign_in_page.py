@@ -1,4 +1,4 @@
-"""The account pages during an attack: how long to wait, and the browser check that spares the waiting."""
+"""The account pages during an attack: the waiting time, and the browser check that replaces it."""
 
 import asyncio
 import re
@@ -19,7 +19,7 @@ FORM = {"content-type": "application/x-www-form-urlencoded", "sec-fetch-site": "
 
 @pytest.fixture
 def own(settings: Settings):
-    """A service with a site of its own in front of its forms."""
+    """Start a service that protects its own forms with a site."""
     with running_service(replace(settings, access_site_key=SITE)) as service:
         actions = {"request_access": {"browserRequired": True}, "sign_in": {"browserRequired": True}}
         body = {"name": "Own", "siteKey": SITE, "allowedOrigins": [ORIGIN], "actions": actions}
@@ -35,7 +35,7 @@ def sign_in(service: RunningService, number: int = 0, token: str = "", email: st
 
 
 def attack(service: RunningService) -> None:
-    """Fail from many addresses, until unknown devices have to wait."""
+    """Fail from many addresses, until unknown devices are delayed."""
     for number in range(1, 120):
         if "seconds" in sign_in(service, number).text:
             return
@@ -106,7 +106,7 @@ def test_a_service_with_its_own_site_offers_the_check_and_takes_its_token(own: R
     policy = refused.headers["content-security-policy"]
     assert "trusted-types agentgate; worker-src 'self' blob:" in policy
     assert "unsafe" not in policy
-    # The password is looked at again: the answer is that it is wrong.
+    # With the token, the password is checked again: the response is that it is wrong.
     assert sign_in(own, 201, token_of(own, "sign_in")).status_code == 401
     assert sign_in(own, 202, "nothing").status_code == 429
 

@@ -1,4 +1,4 @@
-"""How long an answer takes does not tell whether an address is known: Welch's t-test over random orders."""
+"""Response times do not reveal whether an address is known: Welch's t-test over random orders."""
 
 import random
 import statistics
@@ -16,7 +16,7 @@ MOST_T = 4.5
 
 
 def t_value(service: RunningService, path: str, bodies: dict[bool, list[dict[str, str]]]) -> float:
-    """Return Welch's t for the answer times of two kinds of request, sent in random order."""
+    """Return Welch's t for the response times of two kinds of request, sent in random order."""
     order = [(kind, body) for kind, group in bodies.items() for body in group]
     random.Random(7).shuffle(order)
     times: dict[bool, list[float]] = {True: [], False: []}
@@ -26,7 +26,7 @@ def t_value(service: RunningService, path: str, bodies: dict[bool, list[dict[str
         started = time.perf_counter()
         service.public.post(path, json=body)
         times[kind].append(time.perf_counter() - started)
-    # The slowest tenth is what else the machine did meanwhile.
+    # The slowest 10% are discarded: they measure other load on the machine.
     kept = [sorted(values)[: len(values) * 9 // 10] for values in times.values()]
     spread = sum(statistics.variance(values) / len(values) for values in kept)
     return (statistics.fmean(kept[0]) - statistics.fmean(kept[1])) / spread**0.5

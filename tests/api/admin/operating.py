@@ -1,4 +1,4 @@
-"""What several tests of the operators' routes do: look at a refusal, a trail, the messages that went out."""
+"""Helpers that several tests of the operators' routes share: read an error, an audit trail, sent messages."""
 
 from typing import Any
 
@@ -32,6 +32,6 @@ def messages(service: RunningService) -> list[tuple[str, str, str]]:
 
 
 def accept(service: RunningService, invite_url: str) -> Any:
-    """Accept an invitation with its link; return the answer."""
+    """Accept an invitation with its link; return the response."""
     body = {"token": invite_url.partition("#")[2], "password": "nine green umbrellas sing"}
     return service.new_public_client().post("/v1/account/invite/accept", json=body)

@@ -1,4 +1,4 @@
-"""Accounts: users with their customers, and inviting somebody into a new customer or an existing one."""
+"""Accounts: users with their customers, and invitations into a new customer or an existing one."""
 
 from typing import Any
 

@@ -88,7 +88,7 @@ def test_a_fourth_live_credential_is_rejected_until_one_is_revoked(service: Runn
 def test_the_limit_holds_under_parallel_creation(service: RunningService) -> None:
     def create_one(_: int) -> int:
         with ApiClient(service.admin_url, headers={"X-Admin-Key": ADMIN_KEY}) as client:
-            # On a busy machine the store may have no connection left for a second, and says so.
+            # On a busy machine the store may have no free connection for a second. The service then returns 503.
             return next(status for _ in range(20) if (status := client.post(CREDENTIALS).status_code) != 503)
 
     with ThreadPoolExecutor(16) as pool:

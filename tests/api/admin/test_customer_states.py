@@ -1,4 +1,4 @@
-"""The states of an account: suspended, reactivated, deleted, brought back, and every step that a state refuses."""
+"""The states of an account: suspended, reactivated, deleted, restored, and every step that a state forbids."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Decisions over HTTP: filters, pages, one decision with what explains it, and what is refused."""
+"""Decisions over HTTP: filters, pages, the explanation of one decision, and rejected requests."""
 
 from typing import Any
 

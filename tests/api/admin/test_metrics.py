@@ -1,4 +1,4 @@
-"""Metrics over HTTP: the counting rule, the buckets, and what is refused."""
+"""Metrics over HTTP: the counting rule, the buckets, and rejected requests."""
 
 from typing import Any
 

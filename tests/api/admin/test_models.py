@@ -267,7 +267,7 @@ def add_events(service: RunningService, site: int, active: str, pairs: list[tupl
 
 
 def guard_by_score(service: RunningService) -> None:
-    """Give the site a rule that blocks what the bot model says yes to, and let it be in force."""
+    """Give the site a rule that blocks requests with a bot score of 0.5 and more, and activate it."""
     rule = {"name": "bots", "match": {"score": "bot", "min_score": 0.5}, "action": "block"}
     rule_set = {"version": "1", "rules": [rule], "default_action": "allow"}
     reply = service.operator.put("/v1/admin/sites/site_shop/rules", json={"ruleSet": rule_set, "revision": 0})

@@ -1,4 +1,4 @@
-"""Text that a database cannot keep or a person cannot see: refused as the caller's mistake, never a failure of ours."""
+"""Text that a database cannot store or a person cannot see: rejected as a mistake of the caller, never an error 500."""
 
 import json
 from typing import Any

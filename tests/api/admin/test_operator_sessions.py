@@ -96,7 +96,7 @@ def test_a_changed_operator_key_ends_every_session(settings: Settings) -> None:
             operator.close()
             return found
 
-    # The same key after a restart: the session goes on.
+    # The same key after a restart: the session remains valid.
     assert statuses(settings.admin_key) == [200, 1]
     assert statuses(NEW_KEY) == [401, 0]
 

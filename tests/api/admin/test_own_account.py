@@ -39,7 +39,7 @@ def test_the_services_own_account_is_protected_as_soon_as_it_has_the_site(settin
         assert service.operator.get(f"{CUSTOMERS}/{account}").json()["protected"] is True
         protected = {each["id"]: each["protected"] for each in service.operator.get(CUSTOMERS).json()["items"]}
         assert protected == {account: True, people.acme: False, people.globex: False}
-        # A site of somebody else goes nowhere near it either.
+        # A site of another customer cannot be moved into the protected account either.
         make_site(service, "site_other_one")
         moved = service.operator.post("/v1/admin/sites/site_other_one/move", json={"customerId": account})
         assert refusal(moved) == PROTECTED

@@ -251,7 +251,7 @@ def record(service: RunningService, site: dict[str, Any]) -> list[int]:
             duration_us=20,
             labels=("net.tor", "ua.browser") if each % 2 or each == 0 else ("ua.browser",),
             scores={"bot": 0.25},
-            # What a missing token decided cannot be decided again by rules.
+            # Rules cannot repeat a decision that was made because of a missing token.
             ruled=each != 7,
         )
         for each in range(10)

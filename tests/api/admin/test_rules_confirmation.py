@@ -1,4 +1,4 @@
-"""Saving rules with `guard`: unknown conditions, and rules that would refuse many more requests than before."""
+"""Saving rules with `guard`: unknown conditions, and rules that would block many more requests than before."""
 
 import socket
 from pathlib import Path
@@ -206,7 +206,7 @@ def test_a_stored_rule_with_an_unknown_condition_is_logged_with_its_site(service
 
 def test_while_events_are_unavailable_rules_are_saved_only_if_acknowledged(tmp_path: Path) -> None:
     with socket.socket() as closed:
-        # Bound and not listening: every connection is refused.
+        # Bound but not listening: every connection fails.
         closed.bind(("127.0.0.1", 0))
         environ = {
             "AGENTGATE_DATA_DIR": str(tmp_path / "data"),

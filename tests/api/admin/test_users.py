@@ -143,7 +143,7 @@ def test_a_reset_link_is_for_users_who_have_a_password_and_may_use_it(service: R
     assert refusal(service.operator.post(f"{USERS}/{invited.id}/reset-link")) == (409, "invalid_state")
 
     service.operator.post(f"{bob}/reactivate")
-    # Whoever held it when the user was suspended must not get in afterwards.
+    # A reset link from before the suspension must not work afterwards.
     assert refusal(reset(service, earlier)) == (404, "invalid_link")
     assert len(messages(service)) == 1
 

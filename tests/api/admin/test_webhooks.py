@@ -1,4 +1,4 @@
-"""Webhooks for operators: the customers' handlers, on any site; and what becomes of them when a site moves."""
+"""Webhooks for operators: the customers' handlers, on any site, and webhooks of a site that moves."""
 
 from tests.api.admin.operating import refusal
 from tests.api.admin.webhook_body import HOOK

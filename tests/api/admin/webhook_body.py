@@ -1,3 +1,3 @@
-"""The body that makes a webhook."""
+"""The request body that creates a webhook."""
 
 HOOK = {"url": "https://hooks.invalid/gate", "events": ["decisions"]}

@@ -1,4 +1,4 @@
-"""Write the table anew: `python -m tests.api.authorization.regenerate`. Read the difference before keeping it."""
+"""Rewrite the table: `python -m tests.api.authorization.regenerate`. Review the difference before you commit it."""
 
 import tempfile
 

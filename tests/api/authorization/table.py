@@ -41,7 +41,8 @@ def _outcomes(service: RunningService, client: ApiClient, scene: Scene, name: st
     for caller, headers in scene.callers.items():
         reply = ask(client, row, scene, headers)
         found.setdefault(_told(reply), []).append(caller)
-        # What one caller changed, or used up, is not what the next one finds. Failed sign-ins leave something, too.
+        # Restore the state, so that the next caller does not find what this one changed or used up. Failed sign-ins
+        # leave traces, too.
         if row.method in CHANGING and (reply.is_success or row.path.startswith("/v1/account/")):
             restore(service, saved)
         forget_counts(service)
@@ -64,5 +65,5 @@ def _told(reply: httpx.Response) -> str:
     if reply.headers["content-type"].startswith("text/html"):
         return f"{reply.status_code} as a page"
     told = reply.json()
-    # The gateway speaks to proxies: it gives a reason.
+    # Responses of the gateway have a reason for proxies instead of an error code.
     return f"{reply.status_code} `{told.get('error') or told['reason']}`"

@@ -1,4 +1,5 @@
-"""Who gets what on which route is as the table says, which people have read. A route without a line fails."""
+"""The response of every route to every caller matches the table, which is reviewed by hand. A route without a line
+fails."""
 
 import difflib
 
@@ -28,5 +29,5 @@ def test_every_route_has_a_place_in_the_table() -> None:
 
 
 def test_no_one_gets_an_error_of_the_service_itself() -> None:
-    # Whoever writes the table anew must not write a defect down as what is right.
+    # Rewriting the table must not record a defect as correct.
     assert [line for line in PATH.read_text(encoding="utf-8").splitlines() if line.startswith("- 5")] == []

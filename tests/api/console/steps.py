@@ -34,7 +34,7 @@ def trail(people: Cast, action: str | None = None) -> list[dict[str, Any]]:
 
 
 def told(event: dict[str, Any]) -> tuple[str, str, str, Any]:
-    """Return the part of an event that says who did what to what."""
+    """Return an event's actor, action, target and detail."""
     return event["actor"], event["action"], event["target"], event["detail"]
 
 
@@ -77,7 +77,7 @@ def at_once(service: RunningService, client: ApiClient, act: Callable[[ApiClient
 
     def act_once(number: int) -> int:
         with same_person(service, client) as twin:
-            # A busy machine may run out of database connections for a second; the answer says to come back.
+            # A busy machine may run out of database connections for a second. The response then asks to retry.
             for _ in range(TRIES):
                 status: int = act(twin, number).status_code
                 if status != UNAVAILABLE:

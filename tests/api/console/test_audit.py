@@ -1,4 +1,4 @@
-"""An account's trail: filtered by dotted names, paged by cursors that nobody can make up, and without addresses."""
+"""An account's audit trail: filtered by dotted names, paged by cursors that cannot be forged, and without addresses."""
 
 import re
 from typing import Any
@@ -113,7 +113,7 @@ def test_pages_show_each_entry_once_newest_first(service: RunningService, people
         found = pages(people.alice, action="site", limit=3)
         assert [entry for page in found for entry in page] == [event["id"] for event in trail(people, "site")]
         assert [len(page) for page in found] == [3] * (count // 3) + [count % 3] * (count % 3 > 0 or count == 0)
-        # What is filtered out lies between, so that a page never ends by counting rows.
+        # Entries that do not match the filter are in between, so that pages cannot be cut by counting rows.
         add_entries(service, people.acme, "token.create", "site.update")
 
 

@@ -1,4 +1,4 @@
-"""Invitations of customers: nothing shows whether an address is known, and nobody joins unasked."""
+"""Invitations of customers: no response shows whether an address is known, and no user joins without consent."""
 
 import re
 from typing import Any
@@ -114,7 +114,7 @@ def test_no_one_belongs_to_an_account_before_they_accept(service: RunningService
     assert [account["id"] for account in session["accounts"]] == [people.globex]
     switched = people.carol.post(f"{ACCOUNT}/switch", json={"accountId": people.acme})
     assert refusal(switched) == (404, "not_member")
-    # An invited owner is no owner: the last one stays.
+    # An invited user is not an owner yet, so the last owner cannot be removed.
     alice = people.user_ids["alice"]
     assert refusal(people.alice.delete(f"{MEMBERS}/{alice}")) == (409, "last_owner")
 

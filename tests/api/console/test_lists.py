@@ -1,4 +1,4 @@
-"""Lists in the console: who may read and change them, what is refused, what the trail says, and backtests."""
+"""Lists in the console: permissions to read and change them, rejected input, audit entries, and backtests."""
 
 import json
 import re

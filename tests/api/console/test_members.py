@@ -307,7 +307,7 @@ def test_two_owners_who_demote_each_other_leave_one(service: RunningService, peo
 def test_who_lost_the_permission_after_the_guard_looked_is_rejected(
     service: RunningService, people: Cast, name: str
 ) -> None:
-    """The guard let both in; meanwhile the one is a reader, and the other was removed."""
+    """The guard has accepted both users. Since then, Rita became a reader, and Bob was removed."""
     acme, user_id = people.acme, people.user_ids[name]
     if name == "bob":
         assert people.alice.delete(f"{MEMBERS}/{user_id}").status_code == 204

@@ -1,4 +1,4 @@
-"""Who may reach which route: every row of the table, for everybody."""
+"""Permissions of every route: every row of the table, for every kind of caller."""
 
 from collections.abc import Collection
 
@@ -105,13 +105,14 @@ def test_the_table_here_names_every_route() -> None:
 
 
 def check_reach(client: ApiClient, permissions: Collection[str]) -> None:
-    """Hold every answer against the table: let in with the permission, else told which one is missing."""
+    """Compare every response with the table: accepted with the permission, else an error that names the missing one."""
     for route, (status, code, message) in answers(client).items():
         if NEEDS[route] in permissions:
             assert status not in {401, 403, 500}, (route, status, code)
             continue
         assert (status, code) == (403, "forbidden"), route
-        # Who may not even see the members is told that first: leaving takes no more, removing others does.
+        # A caller without permission to read members gets that as the first error. Leaving needs no other permission;
+        # removing others does.
         least = "members:read" if route.startswith("DELETE /v1/console/members/") else NEEDS[route]
         assert (NEEDS[route] if least in permissions else least) in message, route
 

@@ -42,7 +42,7 @@ def site_key(people: Cast) -> str:
 
 @pytest.fixture
 def path(site_key: str) -> str:
-    """Where that site's webhooks are."""
+    """Return the path of the site's webhooks."""
     return f"{SITES}/{site_key}/webhooks"
 
 

@@ -75,14 +75,14 @@ def models_of(*kinds: str) -> ModelDirectory:
 
 
 class Sent(NamedTuple):
-    """What a proxy sends, and whose address is in it."""
+    """Bytes that a proxy sends, and the address of the visitor in them."""
 
     data: bytes
     address: str
 
 
 class Side:
-    """A gate with counters and a queue of events of its own, over the sites, keys and models of the service."""
+    """A gate with its own counters and event queue, over the sites, keys and models of the service."""
 
     def __init__(
         self, application: Application, models: ModelDirectory, policy_checker: AgentPolicyChecker | None = None
@@ -116,11 +116,11 @@ class Side:
         self.cached = 0
 
     async def ask(self, data: bytes, *, cached: bool = True) -> tuple[bytes | None, list[Event]]:
-        """Return the bytes of the answer, and what was recorded: from the caches, or parsed and with nothing cached."""
+        """Return the bytes of the response and the recorded events: from the caches, or parsed and without caches."""
         gate = self.gate
         decisions = gate._snapshot.decisions
         known = len(decisions)
-        # Each request has a turn of the loop to itself.
+        # Each request has an event-loop iteration to itself.
         gate.budget.is_refreshed = False
         if cached:
             answer: Any = gate.take(data)

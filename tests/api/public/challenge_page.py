@@ -31,7 +31,7 @@ ROUTES = [
 
 
 class Visitor:
-    """Somebody at an address, in front of a site."""
+    """A visitor of a site, with an address."""
 
     def __init__(self, service: RunningService, **fields: Any) -> None:
         self.service = service
@@ -41,7 +41,7 @@ class Visitor:
         self.address = new_address()
 
     def adapter(self, method: str, path: str) -> dict[str, str]:
-        """What the adapter says."""
+        """Return the headers that the adapter adds."""
         return {
             "X-AgentGate-Secret": self.secret,
             "X-Original-Method": method,
@@ -62,7 +62,7 @@ class Visitor:
         )
 
     def page(self, path: str = "/members", query: str = "", **headers: Any) -> httpx.Response:
-        """Be shown the page in place of a path."""
+        """Request a path and get the challenge page instead."""
         return self.call("GET", f"challenge{query}", path=path, headers=_named(NAVIGATION, headers))
 
     def post_form(self, content: bytes, path: str = "/members", **headers: Any) -> httpx.Response:
@@ -96,7 +96,7 @@ def _named(usual: dict[str, str], changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def facts_of(reply: httpx.Response) -> dict[str, Any]:
-    """Return what the page's script is told; empty when the page runs none."""
+    """Return the data for the page's script; empty if the page runs none."""
     found = re.search(r'<script type="application/json" id="page">(.*?)</script>', reply.text, re.DOTALL)
     facts: dict[str, Any] = json.loads(found[1]) if found else {}
     return facts

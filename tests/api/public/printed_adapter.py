@@ -27,7 +27,7 @@ class Adapter:
         own = [] if line is None else [("X-AgentGate-Request", line)]
         own += [] if secret is None else [("X-AgentGate-Secret", str(secret))]
         request = httpx.Request(method, self.service.public_url + target, headers=[*own, *headers], **options)
-        # Not the client that holds answers against the specification: these have further statuses.
+        # Not the client that compares responses with the specification: adapters return further statuses.
         with httpx.Client(verify=PLAIN) as client:
             return client.send(request)
 

@@ -63,12 +63,12 @@ def open_shop(service: RunningService, site_key: str = "site_shop") -> Shop:
 
 
 def code(response: httpx.Response) -> tuple[int, str | None]:
-    """Return status and error code of an answer."""
+    """Return status and error code of a response."""
     return response.status_code, response.json().get("error")
 
 
 def ask_whole(service: RunningService, *requests: bytes) -> tuple[bytes, bytes]:
-    """Send requests, each in one piece on a connection that stays open; return the answer to the last."""
+    """Send requests, each in one piece on a connection that stays open; return the last response."""
     parts = urlsplit(service.public_url)
     with socket.create_connection((parts.hostname, parts.port), timeout=10) as connection:
         head = body = b""

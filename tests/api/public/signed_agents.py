@@ -16,7 +16,7 @@ def set_policy(gate: Gate, **policy: Any) -> None:
 
 
 def signed(gate: Gate, method: str = "POST", path: str = "/login", **headers: str) -> dict[str, str | None]:
-    """Return the headers of an agent's request, as `Gate.check` takes them; without those of a browser."""
+    """Return the headers of an agent's request, as `Gate.check` takes them; browser headers are removed."""
     created = gate.service.clock.now_ms() // 1000
     made = AGENT.headers(method, ORIGIN + path, headers=headers, created=created)
     browser = {"User_Agent": "agent/1.0", "Accept_Language": None, "Sec_Fetch_Site": None, "Sec_Fetch_Mode": None}

@@ -10,7 +10,7 @@ from tests.support.agent_client import SigningAgent
 from tests.support.handoff import OTHER_SEED, HandoffScene
 from tests.support.service import RunningService
 
-# Each test has a site of its own: a grant of one would be used up by another.
+# Each test has a separate site: another test would use up its grants.
 _numbers = itertools.count()
 
 

@@ -172,6 +172,6 @@ def test_a_policy_that_was_damaged_in_the_store_breaks_only_itself(shop: AgentSh
 
     assert shop.service.operator.get(path(shop)).json()["default"] == "allow"
     shop.service.operator.patch(f"/v1/admin/sites/{shop.site_key}", json={"name": "Changed"})
-    # The site's last good policy goes on.
+    # The site's last valid policy remains active.
     assert shop.service.application.refresher.sites.find(shop.site_key).agent_policy.default == "block"
     assert shop.set_policy(default="challenge").json()["default"] == "challenge"

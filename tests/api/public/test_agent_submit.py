@@ -1,4 +1,4 @@
-"""`POST /agent/submit`: who is let in, what it costs, what is answered again, and what the site's server gets of it."""
+"""`POST /agent/submit`: accepted agents, costs, repeated responses, and the data that the site's server gets."""
 
 import asyncio
 import json
@@ -302,7 +302,7 @@ def test_monitor_mode_allows_what_enforce_mode_would_reject(shared_service: Runn
     assert shop.statement()["totals"] == []
     decision = decision_of(shop.service, shop.site_key, denied.json()["decisionId"])
     assert (decision["outcome"], decision["wouldDecision"], decision["reasons"]) == ("allow", "block", ["agent_denied"])
-    # Who somebody is, is no question of policy.
+    # The policy does not replace verification: an unknown agent is still rejected.
     assert refused(shop.submit(agent=STRANGER)) == (401, "agent_unverified")
 
 

@@ -1,4 +1,4 @@
-"""The examples of docs/agent-actions.md do what the page says."""
+"""The examples of docs/agent-actions.md work as described."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Appeals from the person's side to the owner's and back: who can file one, what is kept, what an answer does."""
+"""Appeals from the visitor to the owner and back: who can file one, stored data, and the effect of a resolution."""
 
 import html
 import re
@@ -23,7 +23,7 @@ RULES = {"version": "1", "rules": [{"name": "all", "match": {}, "action": "block
 
 
 class Refused(Visitor):
-    """Somebody whom a site's rules refuse."""
+    """A visitor whom a site's rules block."""
 
     def __init__(self, service: RunningService, **fields: Any) -> None:
         super().__init__(service, **fields)
@@ -54,7 +54,7 @@ class Refused(Visitor):
         return self.call("POST", "appeal", path=HERE, headers=sent, content=urlencode(fields).encode())
 
     def appeal(self, text: str = "I only want to pay.", **more: str) -> httpx.Response:
-        """Be refused, wait as long as a person takes to write, and send the form."""
+        """Get blocked, wait as long as a person takes to write, and send the form."""
         _, shown = self.refused()
         self.service.clock.advance(seconds=3)
         return self.file({"ticket": ticket_of(shown), "text": text, **more})
@@ -173,7 +173,7 @@ def test_a_decision_is_appealed_against_once_and_by_no_one_else(person: Refused)
     again = person.file({"ticket": ticket_of(shown), "text": "me"})
     assert (again.status_code, "was sent" in again.text) == (403, True)
     person.address = new_address()
-    # Somebody else opens the page by hand with the number of a decision about another visitor.
+    # Another visitor opens the page by hand with the ID of a decision about the first visitor.
     spoofed = person.page("/look", f"?reason=policy&decision=block&decisionId={decision}")
     person.service.clock.advance(seconds=3)
     refused = person.file({"ticket": ticket_of(spoofed), "text": "<b>kept</b>"})
@@ -328,7 +328,8 @@ def test_allowing_adds_one_entry_to_the_lists(people: Cast, shop: Refused, appea
     again = people.bob.post(at(shop, f"/{second['id']}/answer"), json={"answer": "let_in", "hours": 48}).json()
     entries = [each for each in people.bob.get(lists).json()["items"] if each["value"] == appeal["visitorId"]]
     assert [each["id"] for each in entries] == [again["listEntryId"]]
-    # The first answer's entry is gone already; taking it back leaves the second one's alone.
+    # The list entry of the first resolution no longer exists. Withdrawing the resolution does not delete the second
+    # entry.
     people.bob.delete(at(shop, f"/{appeal['id']}/answer"))
     assert len([each for each in people.bob.get(lists).json()["items"] if not each["expired"]]) >= 1
 

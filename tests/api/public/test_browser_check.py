@@ -1,4 +1,4 @@
-"""The browser check from challenge to token: what is asked, what is given, and whose it is."""
+"""The browser check from challenge to token: required data, issued tokens, and what they are bound to."""
 
 import re
 from itertools import product
@@ -288,7 +288,7 @@ def test_anyone_who_asks_for_very_many_challenges_gets_the_most_proof_of_work(pa
     challenges = [page.challenge().json() for _ in range(60)]
 
     assert challenges[0]["work"]["bits"] == 10
-    # Not the last: a minute may begin meanwhile.
+    # Not the last challenge: a new minute may begin during the loop.
     assert max(challenge["work"]["count"] for challenge in challenges) == 448
     assert [challenge["work"]["bits"] for challenge in challenges[:29]] == [10] * 29
 

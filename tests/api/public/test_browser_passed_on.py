@@ -1,4 +1,4 @@
-"""The browser check below `/.agentgate/`: a site's adapter says who its visitors are, and nobody else's."""
+"""The browser check below `/.agentgate/`: only a site's adapter can name the addresses of its visitors."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def visitor(shared_service: RunningService) -> Visitor:
 
 
 def token_through(visitor: Visitor, adapter: dict[str, str], *, forwarded: str = "198.51.100.1") -> str:
-    """Pass the check through an adapter; the peer says another address."""
+    """Pass the check through an adapter; the connection itself has another address."""
     browser = BrowserClient(visitor.service, visitor.site_key, action="read", address=forwarded)
     challenge = browser.post("challenge", {"schema": 1, "siteKey": visitor.site_key, "action": "read"}, **adapter)
     assert challenge.status_code == 200, challenge.text

@@ -1,4 +1,4 @@
-"""Many at once on either store: one challenge gives one token, and no more than four attempts are looked at."""
+"""Parallel requests on either store: one challenge gives one token, and at most four attempts are checked."""
 
 import asyncio
 import ssl
@@ -22,7 +22,7 @@ def page(service: RunningService) -> BrowserClient:
 
 
 def all_at_once(page: BrowserClient, bodies: list[Any], route: str = "verify") -> list[tuple[int, Any]]:
-    """Send all of it at once, each on a connection of its own."""
+    """Send all requests at once, each on a separate connection."""
 
     async def send() -> list[tuple[int, Any]]:
         # Nothing here speaks TLS, and reading the machine's certificates takes longer than the test.
@@ -55,7 +55,7 @@ def test_of_100_wrong_responses_at_once_four_are_inspected(page: BrowserClient) 
     assert Counter(body["error"] for _, body in replies) == {"challenge_failed": 4, "too_many_attempts": 96}
 
 
-# While Redis does not answer in time, as on a busy machine, each worker counts by itself; so without it here.
+# On one store only: on a busy machine Redis may respond late, and each worker then counts separately.
 @pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
 def test_no_more_than_60_of_100_challenges_at_once_are_issued(page: BrowserClient) -> None:
     body = {"schema": 1, "siteKey": page.site_key, "action": page.action}

@@ -1,4 +1,4 @@
-"""What the check leaves behind: events, counters, features; and of test keys nothing at all."""
+"""Records of the browser check: events, counters and features. Test keys leave no records."""
 
 import time
 from typing import Any

@@ -230,7 +230,7 @@ def test_an_address_gets_60_challenges_a_minute(page: BrowserClient) -> None:
 
     assert (reply.status_code, reply.json()["error"]) == (429, "rate_limited")
     assert reply.headers["retry-after"] == "60"
-    # Other sites are no way around, other addresses are somebody else, and the next minute is new.
+    # Another site does not lift the limit; another address has a separate limit; the next minute resets it.
     assert BrowserClient(page.service, ALWAYS_PASS, address=page.address).challenge().status_code == 429
     assert BrowserClient(page.service, page.site_key).challenge().status_code == 200
     page.service.clock.advance(seconds=60)

@@ -1,4 +1,4 @@
-"""The check that a person is shown: when it is asked for, what answers it, and monitor mode, which never asks."""
+"""The interactive challenge: when it is required, how it is solved, and monitor mode, which never requires it."""
 
 from typing import Any
 
@@ -68,7 +68,7 @@ def challenge_of(page: BrowserClient, **fields: Any) -> dict[str, Any]:
 
 
 def asked(page: BrowserClient) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a challenge whose step-up was asked for, and the step-up, with the wait behind it."""
+    """Return a challenge that led to a step-up, and the step-up, after the required delay."""
     challenge = challenge_of(page)
     step_up = page.verify(challenge, signals=ODD).json()["stepUp"]
     page.service.clock.advance(ms=WAIT_MS)

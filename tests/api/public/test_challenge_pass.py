@@ -1,4 +1,4 @@
-"""What the challenge page brings back: a token for a clearance, a capsule for its form, a ticket for having waited."""
+"""Results of the challenge page: a token becomes a clearance, a capsule a form, and a wait a ticket."""
 
 import pytest
 
@@ -133,7 +133,7 @@ def test_the_page_asked_for_again_at_once_explains_and_does_not_run_again(visito
 
     assert facts_of(visitor.page(**again))["stuck"] is True
     assert facts_of(visitor.page("/members?other", Sec_Fetch_Site="same-origin"))["stuck"] is False
-    # Somebody else behind the same address, who comes from elsewhere or with another browser.
+    # Another visitor behind the same address: they come from another site or use another browser.
     assert facts_of(visitor.page("/members?again", Sec_Fetch_Site="cross-site"))["stuck"] is False
     assert facts_of(visitor.page(**again, User_Agent="Mozilla/5.0 Firefox/140.0"))["stuck"] is False
 

@@ -1,7 +1,7 @@
-"""Claims against the default rules in enforce mode: clients that know the source, without any proof.
+"""Claims against the default rules in enforce mode: clients that know the source code, without any proof.
 
 No header, name, path or class is worth more than plain browser headers; under `wholeSite` and a route for all paths
-none is worth anything. Time stands still, so each test is one minute.
+none is worth anything. The clock is fixed, so each test is one minute.
 """
 
 from collections.abc import Callable
@@ -191,7 +191,7 @@ def test_a_clearance_opens_600_pages_a_minute_with_files_and_as_many_calls(site:
 
 
 def test_asking_twice_opens_no_page_more(site: Site) -> None:
-    """Repetitions of a loaded target are free; those of a blocked one are not."""
+    """Repeated requests for a loaded target are free; repeated requests for a blocked target are not."""
     clients = [Client(site, f"81.2.83.{number}") for number in range(1, 11)]
     opened = set()
     for client in clients:
@@ -288,7 +288,7 @@ def test_a_name_has_one_budget_for_all_its_clients_on_a_site(site: Site) -> None
 
 
 def test_parts_belong_to_the_browser_that_opened_the_page(site: Site) -> None:
-    """Another browser at the address gets no part of a page that only a clearance may open."""
+    """Another browser at the same address gets no subresource of a page that needs a clearance."""
     site.change(wholeSite=True)
     client = Client(site, "81.2.82.7")
     opened = client.visitor.navigation(1, site.clearance(client.visitor))

@@ -59,7 +59,7 @@ class Shop:
         return issuer.issue(Grant(**grant), now_ms=self.service.clock.now_ms()).receipt
 
     def verify(self, route: str, **fields: Any) -> Any:
-        """Call a route with a form that is right but for the fields given; None leaves one out."""
+        """Call a route with a valid form that `fields` changes; None omits a field."""
         form = {"secret": self.secret, "response": self.token(), **fields}
         reply = self.service.public.post(route, data={name: value for name, value in form.items() if value is not None})
         assert reply.status_code == 200, reply.text
@@ -271,7 +271,7 @@ def test_the_services_own_test_secrets_work_for_test_tokens_only(shop: Shop, rou
 
     assert tried.get("error-codes", []) == codes
     assert tried["success"] is (not codes)
-    # A secret that refuses every token names no other reason.
+    # A secret that rejects every token gives no other reason.
     always = secret.startswith("2x")
     expected = "invalid-input-response" if always else NAMES[route].get("test", "invalid-input-response")
     assert real["error-codes"] == [expected]
@@ -290,7 +290,7 @@ def test_the_calls_are_counted_like_the_ones_of_siteverify(shop: Shop):
         assert analytics.status_code == 200, analytics.text
         return analytics.json()["siteverify"]
 
-    # What other tests counted lies in the hour before; analytics end with that.
+    # Counts of other tests are in the previous hour, which the analytics exclude.
     shop.service.clock.advance(hours=1)
     before = settled(counted)
     shop.verify(TURNSTILE)

@@ -1,4 +1,4 @@
-"""What many visitors together say about one: failed verifications raise the work, a farm is told from people."""
+"""Signals from many visitors together: failed verifications raise the difficulty, and bot farms differ from people."""
 
 import random
 
@@ -8,7 +8,7 @@ from tests.support.browser_client import INTERACTION, SIGNALS, BrowserClient, cr
 from tests.support.service import RunningService
 
 FAILED = "challenge_failed"
-# A server's browser: nobody is there, and nothing differs from one address to the next.
+# A browser on a server: without a user, and with the same signals from every address.
 FARM = {**SIGNALS, "renderer": "ANGLE (Mesa, llvmpipe (LLVM 15.0.7 256 bits), OpenGL 4.5)", "hardwareConcurrency": 2}
 NOTHING = {"pointerMoves": 0, "touches": 0, "keys": 0, "scrolls": 0, "clicks": 0, "untrusted": 0, "durationMs": 0}
 
@@ -96,7 +96,7 @@ def test_a_farm_with_a_real_engine_is_a_cluster_before_its_hundredth_token(servi
     seen: list[set[str]] = []
     for address in addresses(60):
         page = BrowserClient(service, site, address=address)
-        # Solving the raised work is the farm's business.
+        # The test does not solve challenges of raised difficulty: that is the farm's cost.
         challenge = page.challenge().json()
         seen.append({"raised"} if challenge["work"]["count"] > 16 else set())
         if not seen[-1]:
@@ -116,8 +116,8 @@ def test_input_that_is_replayed_is_challenged_from_the_third_network_on(service:
         signals = {**SIGNALS, "hardwareConcurrency": number + 1}
         answers.append(page.verify(page.challenge().json(), signals=signals, interaction=INTERACTION).json()["status"])
 
-    # Two are somebody who moved, or who has IPv4 and IPv6.
-    # A bitmap counts networks, in which two of the first three share a bit once in eighty days.
+    # Two networks may be one person who moved, or who has IPv4 and IPv6. A bitmap counts networks, in which two of the
+    # first three share a bit once in eighty days.
     assert answers in [["passed"] * passed + ["step_up"] * (5 - passed) for passed in (2, 3)]
 
 
@@ -126,7 +126,7 @@ def test_the_same_visitor_may_be_checked_as_often_as_it_likes(service: RunningSe
         assert get_token(service, site, address="203.0.113.77")
 
 
-# Somebody who typed with a keyboard and pressed a mouse, recorded once.
+# One recording of a person who typed with a keyboard and pressed a mouse.
 RECORDED = {
     **INTERACTION,
     "typed": {"presses": 12, "gapMs": 171, "gapSpread": 0.4211, "holdMs": 88, "holdSpread": 0.2841},
@@ -140,7 +140,7 @@ def noisy(number: int, **more: float) -> dict[str, object]:
 
 
 def answered(page: BrowserClient, challenge: dict, number: int):
-    """Be asked for the shown check and answer it by hand, with the same recording."""
+    """Get an interactive challenge and solve it by hand, with the same recording."""
     known = {"signals": {**SIGNALS, "hardwareConcurrency": number + 1}}
     asked = page.verify(challenge, **known, interaction=noisy(number)).json()
     assert asked["status"] == "step_up"

@@ -1,4 +1,4 @@
-"""The documentation on both listeners: every link of every page leads somewhere, and nothing is asked of others."""
+"""The documentation on both listeners: every link of every page works, and pages load nothing from other hosts."""
 
 import asyncio
 import re
@@ -14,7 +14,7 @@ from agentgate.pages.documentation.search import Section, find
 from tests.support.service import RunningService
 from tools.documentation.library import Library
 
-# What a page may load by itself.
+# Resources that a page may load by itself.
 LOADED = {("link", "/docs/docs.css"), ("link", "/docs/icon.svg"), ("script", "/docs/docs.js")}
 
 

@@ -1,4 +1,4 @@
-"""Was this page helpful? Readers answer, operators see the counts."""
+"""The question "Was this page helpful?": readers vote, and operators see the counts."""
 
 from typing import Any
 

@@ -39,7 +39,7 @@ def test_a_browser_route_needs_a_token_or_a_clearance(gate: Gate) -> None:
     ],
 )
 def test_no_user_agent_is_exempt(gate: Gate, agent: str) -> None:
-    """Whoever says that it looks whether the site is well gets into no route that asks for a token."""
+    """A User-Agent of a health check gets no access to a route that requires a token."""
     # Without rules: what is left is that the route asks for a token.
     rule_set = {"version": "1", "rules": [], "default_action": "allow"}
     saved = gate.service.operator.put(

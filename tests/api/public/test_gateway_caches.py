@@ -1,4 +1,4 @@
-"""Cached or not, as it arrived or parsed: a check is answered and recorded the same, whatever changed meanwhile."""
+"""Cached or not, as it arrived or parsed: a check gets the same response and record, whatever changed before it."""
 
 import random
 from pathlib import Path
@@ -141,7 +141,7 @@ def test_nothing_that_was_cached_outlives_a_rotated_key(service: RunningService,
 
     for _ in range(4):
         assert b"x-service-decision: allow" in service.run(ask())
-    # The same keys, read anew.
+    # The same keys, loaded again.
     service.run(read_keys())
     assert b"x-service-decision: allow" in service.run(ask())
     seen = side.cached

@@ -1,4 +1,4 @@
-"""The IDs that a request has elsewhere: on its decision in the API, and nothing else changed by them."""
+"""External IDs of a request: shown on its decision in the API, without any other effect."""
 
 import re
 import socket

@@ -1,4 +1,4 @@
-"""Tokens that were made for somebody else open nothing at the gateway, and are not used up there."""
+"""Tokens of other sites or visitors get no access at the gateway, and are not redeemed there."""
 
 from typing import Any
 

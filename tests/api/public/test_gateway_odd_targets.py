@@ -1,4 +1,4 @@
-"""Requests written oddly: each is held against every route that it could be, and each route must let it pass."""
+"""Requests with unusual targets: each is compared with every route that it could mean, and each route must allow it."""
 
 from typing import Any
 

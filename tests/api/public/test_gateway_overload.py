@@ -1,4 +1,4 @@
-"""More than can be answered in time: what waited too long is refused unseen; enforce mode never lets it through."""
+"""Overload: the gateway sheds requests that waited too long. Enforce mode never allows them."""
 
 import socket
 import threading
@@ -13,7 +13,7 @@ from tests.support.gateway import ORIGIN, Gate, said
 from tests.support.service import RunningService
 from tests.support.tokens import mint
 
-# So many at once take longer than anybody should wait.
+# This many at once take longer than the deadline.
 AT_ONCE = 900
 
 
@@ -38,7 +38,7 @@ async def _stand_still(asked: threading.Event) -> None:
 
 
 def ask_all_at_once(gate: Gate) -> Counter[tuple[int, str]]:
-    """Let so many questions wait at the door while nobody opens; count the answers by status and reason."""
+    """Queue this many requests while the service is blocked; count the responses by status and reason."""
     parts = urlsplit(gate.service.public_url)
     doors = [socket.create_connection((parts.hostname, parts.port), timeout=20) for _ in range(AT_ONCE)]
     asked = threading.Event()
@@ -76,14 +76,14 @@ def test_anyone_who_has_waited_too_long_is_shown_so_unseen(
     service: RunningService, mode: str, decided: tuple[int, str], shed: tuple[int, str]
 ) -> None:
     gate = Gate(service, mode=mode)
-    # As if everybody who finds no time at once had waited for as long as anybody may.
+    # A deadline of zero, so that every queued request has already waited too long.
     service.application.gateway.check.budget._deadline_s = 0.0
 
     answers = ask_all_at_once(gate)
 
     assert set(answers) == {decided, shed}
     assert service.application.gateway.check.shed == answers[shed]
-    # And when the flood is over, so is the shedding.
+    # After the flood, the shedding ends too.
     assert said(gate.check("POST", "/login"))[0] == decided[0]
 
 

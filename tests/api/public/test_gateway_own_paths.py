@@ -72,7 +72,7 @@ def test_own_paths_take_the_adapters_address(adapter: Adapter) -> None:
     traefik = (("X-Forwarded-Proto", "https"), ("X-Forwarded-Host", "shop.example"))
     own = ("X-Forwarded-For", f"192.0.2.9, {adapter.visitor.address}")
     assert seen(adapter, None, *traefik, own)["visitor"] == expected["visitor"]
-    # A proxy that says nothing is no adapter.
+    # A proxy without a secret is not an adapter.
     assert adapter.send("/.agentgate/v1/gateway/challenge?seen=1", None, *CURL.items()).status_code == 403
 
 

@@ -1,4 +1,4 @@
-"""The gateway's caches: each is bounded, and a change of one site leaves those of the others alone."""
+"""The gateway's caches: each is bounded, and a change of one site keeps the cache entries of other sites."""
 
 import pytest
 

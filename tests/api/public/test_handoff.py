@@ -1,4 +1,4 @@
-"""Handoffs over HTTP: what the agent is told in each state, what strangers are told, and what a person decides."""
+"""Handoffs over HTTP: the responses to the agent in each state and to strangers, and a person's decisions."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +22,7 @@ def scene(shared_service: RunningService) -> HandoffScene:
 
 
 def answered(response: Any) -> tuple[Any, ...]:
-    """Return everything about an answer but its request ID and its date."""
+    """Return everything in a response except its request ID and its date."""
     headers = sorted((name, value) for name, value in response.headers.items() if name not in {"x-request-id", "date"})
     return response.status_code, headers, response.content
 
@@ -143,7 +143,7 @@ def test_a_declined_handoff_shows_it_and_leads_to_nothing(scene: HandoffScene) -
     answer = scene.poll(handoff.id)
     assert (answer.json()["status"], "receipt" in answer.json()) == ("declined", False)
     assert "retry-after" not in answer.headers
-    # Whoever asks again at once does not get to ask the person again.
+    # An agent that tries again at once gets the declined handoff, not a new one.
     assert scene.open(submission_id="declined").id == handoff.id
 
 
@@ -248,7 +248,7 @@ def test_a_submission_redeems_the_handoff_that_was_approved_for_it(scene: Handof
     assert redeem(scene, handoff.id, **mine, action="order") is HandoffRedemption.UNKNOWN
     receipt = scene.poll(handoff.id).json()["receipt"]
     assert redeem(scene, handoff.id, **mine) is HandoffRedemption.REDEEMED
-    # Whoever is not sure that the first time was heard may ask again; nobody else gets anything for the receipt.
+    # A caller that missed the first response may repeat the call; no other caller can use the receipt.
     assert redeem(scene, handoff.id, **mine) is HandoffRedemption.REDEEMED
     assert scene.redeem(receipt).json()["error"] == "token_used"
     assert scene.poll(handoff.id).json()["error"] == "handoff_redeemed"

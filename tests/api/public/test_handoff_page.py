@@ -1,4 +1,4 @@
-"""The page of a handoff: what a person sees and decides there, what its check is good for, who is kept out."""
+"""The page of a handoff: its content and decisions, the scope of its check, and visitors without access."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor

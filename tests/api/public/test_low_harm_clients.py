@@ -237,12 +237,12 @@ def site(tmp_path_factory: pytest.TempPathFactory, names: DnsServer) -> Iterator
 
 
 def settled(site: Site, wanted: tuple[int, str], *request: str, **headers: str) -> tuple[int, str]:
-    """Ask until the answer is the wanted one: the first may come before DNS has answered."""
+    """Repeat a request until its result is the wanted one: the first may arrive before DNS has responded."""
     until_s = time.monotonic() + 20
     said = site.said(*request, **headers)
     while said != wanted and time.monotonic() < until_s:
         time.sleep(0.05)
-        # Asking often is no offence here, and a question that was lost is asked again.
+        # Frequent requests cost nothing here, and a lost DNS query is sent again.
         site.service.clock.advance(ms=MINUTE_MS)
         said = site.said(*request, **headers)
     return said
@@ -272,7 +272,7 @@ def test_a_confirmed_crawler_may_come_more_often_than_an_unconfirmed_one(site: S
     until_s = time.monotonic() + 20
     while names.asked.count("crawl-192-178-5-5.googlebot.com") < 1 and time.monotonic() < until_s:
         time.sleep(0.01)
-    # The last answer is on its way.
+    # Wait for the last DNS response.
     time.sleep(0.1)
 
     assert {site.said("192.178.5.5", f"/article/{number}", GOOGLEBOT, **PAGE) for number in range(100)} == {PASSES}

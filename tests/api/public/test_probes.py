@@ -1,4 +1,4 @@
-"""Probes over HTTP: who gets them, what answers become, and who pays for wrong ones."""
+"""Probes over HTTP: which clients get them, what their results mean, and the cost of wrong results."""
 
 import itertools
 from typing import Any
@@ -31,7 +31,7 @@ _networks = itertools.count(1)
 
 
 def new_network() -> str:
-    """Return the first three parts of addresses of which nobody came before."""
+    """Return the first three parts of the addresses in an unused network."""
     number = next(_networks)
     return f"82.{number >> 8}.{number & 255}"
 
@@ -71,7 +71,7 @@ def page(shared_service: RunningService, site_key: str) -> Page:
 
 
 def zeros(probes: dict[str, Any]) -> dict[str, Any]:
-    """Answer as a document without layout does."""
+    """Return the probe results of a document without layout."""
     return {**probes, "answers": [[0] * len(answer) for answer in probes["answers"]]}
 
 
@@ -89,7 +89,7 @@ def test_right_results_are_recorded_and_give_a_token(page: Page) -> None:
 
 
 def asked(page: Page, **fields: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a challenge whose probes nobody laid out, and what is asked for then, with the wait behind it."""
+    """Return a challenge with probe results from a page without layout, and its step-up, after the required delay."""
     challenge = page.challenge().json()
     reply = page.verify(challenge, probes=zeros(page.probes(challenge)["probes"]), **fields).json()
     assert reply["status"] == "step_up"
@@ -162,7 +162,7 @@ def test_with_another_sign_no_one_passes(page: Page, sent: str) -> None:
         body["probes"] = zeros(body["probes"])
 
     assert page.post("verify", body).json()["error"] == "challenge_failed"
-    # The same sign alone asks nobody.
+    # The same signal alone leads to no step-up.
     other = page.challenge().json()
     assert page.verify(other, signals=ELSEWHERE).json()["status"] == "passed"
 
@@ -192,7 +192,7 @@ def test_where_no_program_could_run_the_interactive_challenge_and_its_own_progra
     challenge, step_up = asked_without_evidence(page, first)
     right = page.probes_again(step_up, challenge["challengeId"])
 
-    # Of several verifications of a challenge the first one's answers count.
+    # If a challenge is verified several times, the probe results of the first verification apply.
     reply = page.verify(challenge, answer=page.answer(step_up, probes=right)).json()
 
     assert reply["status"] == "passed"
@@ -217,7 +217,7 @@ def without(page: Page, challenge: dict[str, Any], said: str) -> dict[str, Any]:
     probes = {"probes": {**page.probes(challenge)["probes"], "answers": said}}
     if said == "error":
         return probes
-    # A frame that is not displayed, which nobody has pointed at.
+    # A frame that is not displayed and got no pointer input.
     return {**probes, "interaction": {**some_interaction(), "pointerMoves": 0, "clicks": 0}}
 
 
@@ -261,7 +261,7 @@ def test_a_version_that_no_one_has_seen_is_challenged_and_not_wrong(page: Page, 
     page.agent = CHROME.replace("156", version)
     challenge = page.challenge().json()
     right = page.probes(challenge)["probes"]
-    # The fresh program has no answer yet.
+    # The new program has no known result yet.
     known = next(at for at, answer in enumerate(right["answers"]) if answer)
     answers = [answer if at == known else [0] * len(answer) for at, answer in enumerate(right["answers"])]
 

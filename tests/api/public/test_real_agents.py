@@ -16,7 +16,7 @@ PAGES = 20
 
 
 def browse(agent: CapturedAgent, gate: Gate) -> Counter[tuple[int, str, str]]:
-    """Load 20 pages in a minute, each with its 60 parts; return the answers."""
+    """Load 20 pages in a minute, each with its 60 subresources; return the responses."""
     answers: Counter[tuple[int, str, str]] = Counter()
     for page in range(PAGES):
         answers[said(agent.load(gate, f"/page/{page}"))] += 1

@@ -1,6 +1,6 @@
-"""What an ordinary site sees, with the server's default rules in enforce mode: nobody's page is broken.
+"""Traffic of an ordinary site, with the server's default rules in enforce mode: every visitor's page works.
 
-Each test is something that was seen to go wrong: pictures that count, people behind one address, certificate renewal,
+Each test covers a failure that was observed: images that count, people behind one address, certificate renewal,
 robots.txt, calendars.
 """
 
@@ -73,12 +73,12 @@ def test_saying_that_a_page_is_a_picture_buys_no_pages(site: Site) -> None:
     visitor = visitor_of("81.2.73.1")
     found = [site.status(part(visitor, "image", f"/products/{number}"), visitor.address) for number in range(250)]
 
-    # A picture cannot answer a challenge: past the budget it is blocked.
+    # An image request cannot solve a challenge: past the budget it is blocked.
     assert found == [204] * 12 + [403] * 238
 
 
 def test_where_a_page_must_give_proof_a_picture_without_a_page_is_rejected(site: Site) -> None:
-    """A picture cannot answer a challenge. With a page that was allowed it is let through, without one it is not."""
+    """An image request cannot solve a challenge: AgentGate allows it after an allowed page, and blocks it otherwise."""
     rules = {"version": "1", "rules": [], "default_action": "challenge"}
     saved = site.service.operator.put(f"/v1/admin/sites/{site.key}/rules", json={"ruleSet": rules, "revision": 0})
     assert saved.status_code == 200, saved.text

@@ -1,4 +1,4 @@
-"""Receipts for anybody: looked at without being spent, and verified offline with the published keys."""
+"""Receipts for any holder: inspected without being redeemed, and verified offline with the published keys."""
 
 import base64
 import json
@@ -139,7 +139,7 @@ def test_a_rotated_key_is_published_a_cache_life_before_it_signs_and_the_old_one
     [new] = set(announced) - {old}
     assert signs() == old
 
-    # Whoever fetched the set just before the rotation fetches it again before the new key signs.
+    # Caches of the key set expire before the new key signs, even if they were filled just before the rotation.
     service.clock.advance(seconds=PUBLISHED_KEYS_MAX_AGE_S)
     assert set(now_published()) == {old, new}
     assert signs() == old
@@ -150,7 +150,7 @@ def test_a_rotated_key_is_published_a_cache_life_before_it_signs_and_the_old_one
     assert set(now_published()) == {old, new}
     assert signs() == new
 
-    # Its last receipt is over, but a call that redeemed one may be repeated for a day.
+    # The last receipt has expired, but a call that redeemed one may be repeated for a day.
     service.clock.advance(hours=23.9)
     assert set(now_published()) == {old, new}
     assert code(shop.verify(last_of_old, requestId="r")) == (200, None)

@@ -1,4 +1,4 @@
-"""Siteverify: what is answered in which order, what is spent, and what is answered again."""
+"""Siteverify: the order of the checks, redemption of tokens, and repeated responses."""
 
 import itertools
 from concurrent.futures import ThreadPoolExecutor
@@ -81,7 +81,7 @@ def spend(shop, token, redemption):
 
 @pytest.mark.parametrize("kind", ReceiptKind)
 def test_a_response_that_the_store_has_is_given_as_it_is(shop, kind):
-    # The release before kept the answers about browser tokens too.
+    # The previous release also stored the responses about browser tokens.
     kept = shop.verify(shop.token(c_data="another"), requestId="order-1").content
     token = shop.token(kind=kind)
 
@@ -104,7 +104,7 @@ def test_the_same_response_comes_for_24_hours_whatever_else_the_repeated_call_sh
     first = shop.verify(token, requestId="order-1", expectedOrigin=ORIGIN)
 
     service.clock.advance(hours=23.99)
-    # What the job does that forgets redemptions.
+    # Run the cleanup job for expired redemptions.
     service.run(service.application.stores.redemptions.forget_redemptions(service.clock.now_ms(), most=100))
     other = {"expectedAction": "other", "expectedOrigin": "https://other.example", "remoteAddress": "192.0.2.1"}
     assert shop.verify(token, requestId="order-1").content == first.content
@@ -132,7 +132,7 @@ def test_a_rejected_token_is_not_spent(shop):
     assert code(shop.verify(token, requestId="a")) == OK
 
 
-# In the order in which they are looked at: each with what makes it fail, and its answer.
+# The checks in their order: each with the change that makes it fail, and its response.
 STEPS = (
     ("parse", {"requestId": "not allowed!"}, (400, "invalid_request")),
     ("credential", {"secret": "ags_" + "x" * 43}, (401, "invalid_credential")),

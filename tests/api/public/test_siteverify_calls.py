@@ -75,7 +75,7 @@ def test_a_query_and_another_method_are_rejected(service):
 
 
 def exchange(service, head, *pieces):
-    """Send bytes as they are and return the head and the body of the answer."""
+    """Send bytes as they are and return the headers and the body of the response."""
     parts = urlsplit(service.public_url)
     with socket.create_connection((parts.hostname, parts.port), timeout=10) as connection:
         connection.sendall(head)
@@ -88,7 +88,7 @@ def exchange(service, head, *pieces):
 
 
 def all_ways(service, payload, secret):
-    """Return the answers to a body as one piece with a head that came before, in pieces, and in chunks."""
+    """Return the responses to a body: in one piece with known headers, in pieces, and in chunks."""
     head = f"POST {SITEVERIFY} HTTP/1.1\r\nHost: gate.example\r\nAuthorization: Bearer {secret}\r\n".encode()
     length, closing = b"Content-Length: %d\r\n" % len(payload), b"Connection: close\r\n"
     whole = head + length + b"\r\n" + payload
@@ -101,7 +101,7 @@ def all_ways(service, payload, secret):
 
 
 def shown(head):
-    """Return the lines of a head without what differs from answer to answer."""
+    """Return the header lines without those that differ from response to response."""
     lines = head.decode().split("\r\n")
     return sorted(line for line in lines if not line.startswith(("date:", "x-request-id:", "connection:")))
 
@@ -183,7 +183,7 @@ def test_a_redeemed_token_is_rejected_as_fast_as_another_is_taken(shop, service)
         assert code(send(service, body)) == (409, "token_used")
         took_s.append(time.perf_counter() - started_s)
 
-    # A few milliseconds; whoever waits for his answer is no work for later.
+    # A few milliseconds: calls with a waiting caller are not deferred.
     assert statistics.median(took_s) < 0.1
 
 

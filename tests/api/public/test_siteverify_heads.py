@@ -1,4 +1,4 @@
-"""Calls that are not parsed: a head is judged once, and opens nothing that it would not open when read anew."""
+"""Calls that are not parsed: headers are checked once, and give no access that they would not give when parsed."""
 
 import gc
 import json
@@ -53,7 +53,7 @@ def ask(service, *requests):
 
 
 def read(head, body):
-    """Return status and error of an answer, whatever follows it."""
+    """Return status and error of a response, whatever follows it."""
     fields, _ = json.JSONDecoder().raw_decode(body.decode())
     return int(head.split(b" ")[1]), fields.get("error")
 
@@ -118,7 +118,7 @@ def odd_call(shop, rng):
         place = rng.randrange(len(whole) - len(body) - 4)
         whole = whole[:place] + rng.choice([b"\r", b"\n", b" ", b"\0", b"\xff", b":"]) + whole[place:]
     cuts = sorted({whole.find(b"\r\n\r\n") + 4, *rng.sample(range(1, len(whole)), rng.randint(0, 3))})
-    # Nobody reads this line, and only the parser takes it.
+    # This header has no meaning, and only the parser accepts it.
     parsed = whole.replace(b"\r\n", b"\r\nX-Empty:\r\n", 1)
     pieces = [whole[start:end] for start, end in zip((0, *cuts), (*cuts, len(whole)), strict=True)]
     return [each for each in pieces if each], parsed

@@ -1,4 +1,4 @@
-"""Who may redeem: which secrets open which site, from when to when, and what the test secrets do."""
+"""Permission to redeem: which secrets work for which site, their validity period, and the test secrets."""
 
 import pytest
 
@@ -179,7 +179,7 @@ def test_a_token_signed_with_keys_of_another_installation_is_rejected(shop):
 
 
 def test_the_directory_knows_secrets_by_their_digest_only(shop, service):
-    """One that was shown and accepted is not kept beside it."""
+    """The directory does not store an accepted secret next to its digest."""
     directory = service.application.refresher.sites
     for _ in range(2):
         assert code(shop.verify(shop.token())) == OK

@@ -1,4 +1,4 @@
-"""Suggestions from the refused request to the allowed path and back: what is listed, and what accepting opens."""
+"""Suggestions from the blocked request to the allowed path and back: what is listed, and what accepting allows."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -203,7 +203,7 @@ def test_a_site_keeps_at_most_a_hundred_suggestions_and_the_proven_ones_first(ow
     letters = "abcdefghijklmnopqrstuvwxyz"
     owner.ask("/hooks/pay", STRIPE * 3, "Stripe/1.0", JSON, method="POST")
     for number in range(MOST_STORED + 10):
-        # Each group from networks of its own, as a botnet would.
+        # Each group has its own networks, as a botnet would.
         addresses = [f"10.{number}.{each}.1" for each in range(5)]
         owner.ask(f"/{letters[number // 26]}/{letters[number % 26]}", addresses, "Noise/1.0")
         if number % 20 == 0:

@@ -1,4 +1,5 @@
-"""A token is spent by whoever earned it: at the gateway by address, browser and clearance, at siteverify by address."""
+"""Only the visitor who earned a token can redeem it: the gateway checks address, browser and clearance, siteverify
+the address."""
 
 import base64
 import json

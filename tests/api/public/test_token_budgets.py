@@ -1,4 +1,5 @@
-"""Tokens within an hour: an address or a network that collects them gets more work, then the visible challenge."""
+"""Token budgets per hour: beyond them, an address or network gets a higher difficulty, then the interactive
+challenge."""
 
 import pytest
 
@@ -65,7 +66,7 @@ def test_one_untouched_browser_on_six_addresses_of_a_network_gets_at_most_500_to
 ) -> None:
     """The network's budget holds however the addresses are rotated. The browser solves whatever work it gets."""
     pages = [BrowserClient(service, site_key, address=f"198.18.9.{number}") for number in range(1, 7)]
-    # Tokens of the same browser until here, so that the raised work is solved a few times only.
+    # The first tokens are counted for the same browser, so that the test solves the raised difficulty only a few times.
     use(service, site_key, SILENT_OF_NETWORK, "198.18.9.0/24", 2 * NETWORK_TOKENS_PER_HOUR - 6)
     passed = [outcome(page)[1] for _ in range(3) for page in pages].count("passed")
 

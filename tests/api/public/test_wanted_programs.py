@@ -1,4 +1,4 @@
-"""wantedPrograms at the gateway: one line lets a program in from where it lives, and decisions name who was refused."""
+"""wantedPrograms at the gateway: one line allows a program from its networks, and decisions name blocked programs."""
 
 from tests.support.browser_client import decision_of
 from tests.support.gateway import Gate, said
