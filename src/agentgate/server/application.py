@@ -74,11 +74,12 @@ from agentgate_tools.doctor.examiner import DoctorExaminer
 
 # Long enough for a proxy's next readiness probe to see that this one is going away.
 NOTICE_S = 1.0
-# A slow client is gone within 10 s: deadlines are checked once a second, and a refusal lingers for a second more.
+# A slow client is disconnected within 10 s: deadlines are checked once a second, and the connection is kept open for
+# one more second after the error response.
 READ_DEADLINE_S = 8.0
 # How often events that wait on disk are delivered.
 SPOOL_S = 1.0
-# Threads for work that needs the processor for more than a moment. Each that runs delays the event loop by a switch.
+# Threads for CPU-bound work. Each running thread delays the event loop by a thread switch.
 THREADS = 4
 
 _ALIVE = HotReply(200, [(b"content-type", b"application/json"), (b"cache-control", b"no-store")], b'{"status":"ok"}')

@@ -71,7 +71,7 @@ class InstallationReport:
         )
 
     def settings(self) -> InstallationSettings:
-        """Return the settings in force, secrets hidden."""
+        """Return the active settings, with secrets hidden."""
         rows = describe(self.in_force)
         return InstallationSettings(
             items=[

@@ -1,4 +1,4 @@
-"""What a worker must reach to be ready, and what it can do without for a while."""
+"""Dependencies of a worker: those it must reach to be ready, and those that may be unavailable for a while."""
 
 import apsw
 

@@ -12,7 +12,8 @@ from agentgate.lib.settings.schema import Settings
 from agentgate.server.stores.files import sync
 
 ROOT_SECRET_BYTES = 32
-# Characters that a header can hold. A file of zeros, as a crash may leave, must not become a key that anybody guesses.
+# Characters that a header can hold. A file of zeros, which a crash can leave, must not become a key that is easy to
+# guess.
 _VISIBLE = re.compile(r"[!-~]+\Z", re.ASCII)
 
 
@@ -48,7 +49,7 @@ def root_secret(settings: Settings) -> bytes:
     except ValueError:
         secret = b""
     if len(secret) < ROOT_SECRET_BYTES:
-        # Making a new one would lock the service out of its own keys, so this is never repaired silently.
+        # A new secret would lock the service out of the keys that it sealed, so this is never repaired silently.
         raise SecretFileRefused(
             f"{settings.root_secret_path} does not hold {ROOT_SECRET_BYTES} bytes in hex;"
             " restore the file from a backup"
@@ -57,7 +58,7 @@ def root_secret(settings: Settings) -> bytes:
 
 
 def replace_root_secret(settings: Settings, new: str) -> None:
-    """Put another root secret in place of the one that the first start made, once everything is sealed with it."""
+    """Replace the root secret that the first start generated, once everything is sealed with the new one."""
     path = settings.root_secret_path
     beside = path.with_name(f"{path.name}.replacing")
     beside.unlink(missing_ok=True)
@@ -78,7 +79,8 @@ def _read_or_make(path: Path, new: str) -> str:
 
 def _make(path: Path, new: str) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # Written beside and linked into place: of several workers that start together one wins, and none reads half a file.
+    # Written to a temporary file in the same folder and linked to its name: of several workers that start together one
+    # wins, and none reads half a file.
     beside = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:

@@ -28,12 +28,12 @@ class SharedMemory:
         return memoryview(mmap.mmap(self._file, 0))
 
     def __reduce__(self) -> tuple[Callable[..., "SharedMemory"], tuple[Any, bytes, int]]:
-        """Write it for a process that is being started, which gets a descriptor of its own."""
+        """Serialize it for a process that is being started, which gets its own descriptor."""
         return _receive, (DupFd(self._file), self.secret, self.own)
 
 
 def share_memory(size: int) -> SharedMemory:
-    """Return new memory of so many bytes, all 0."""
+    """Return `size` bytes of new memory, all 0."""
     return SharedMemory(_open_file(size), secrets.token_bytes(32))
 
 
@@ -42,8 +42,8 @@ def _open_file(size: int) -> int:
         file = os.memfd_create("agentgate-workers")
         os.ftruncate(file, size)
         return file
-    # Where the system has no file without a name: one that is removed at once. It is filled, since a process that
-    # touches what a full disk has no room for is killed.
+    # If the system has no memory files, use a temporary file that is removed at once. Fill it, because a process that
+    # touches a page for which a full disk has no room is killed.
     with tempfile.TemporaryFile() as temporary:
         temporary.write(bytes(size))
         temporary.flush()

@@ -1,9 +1,8 @@
-"""The configuration version that each worker of this machine serves: a change is answered once all workers have it.
+"""The configuration version that each worker of this machine serves: a change returns once all workers have it.
 
-Each worker has files in the data folder: a FIFO through which the others wake it, the version that it serves, and its
-figures as of the last scrape (`worker_figures.py`).
-A FIFO without a living reader cannot be opened for writing, so nobody waits for a dead worker. A hung worker is waited
-for until the timeout; the supervisor replaces it.
+Each worker has files in the data directory: a FIFO through which the others wake it, the version that it serves, and
+its metrics as of the last scrape (`worker_figures.py`). A FIFO without a living reader cannot be opened for writing, so
+workers do not wait for a dead worker. They wait for a hung worker until the timeout; the supervisor replaces it.
 """
 
 import asyncio
@@ -30,16 +29,16 @@ POLL_S = 0.005
 # The version of a worker that serves nothing yet.
 NO_VERSION = -1
 _WIDTH = 20
-# Messages through a FIFO: read the configuration; write your figures.
+# Messages through a FIFO: read the configuration; write your metrics.
 _CONFIGURATION, _FIGURES = b".", b"f"
 
 
 def open_board(
     folder: Path, refresher: SnapshotRefresher, store: SqlStore, metrics: MetricRegistry
 ) -> "WorkerBoard | None":
-    """Let changes of the configuration be answered when every worker of this machine has them.
+    """Make configuration changes return only when every worker of this machine has them.
 
-    None if the data folder cannot hold such files: the others then have a change at their next poll.
+    Return None if the data directory cannot hold such files: the other workers then get a change at their next poll.
     """
     board = WorkerBoard(folder, multiprocessing.current_process().name, wake=refresher.poll, metrics=metrics)
     try:
@@ -59,7 +58,7 @@ def open_board(
 
 
 def clear_board(folder: Path) -> None:
-    """Remove the files of an earlier start, whose figures would be counted. Called before the first worker starts."""
+    """Remove the files of an earlier start, whose metrics would be counted. Called before the first worker starts."""
     for path in (folder / FOLDER).glob("*"):
         path.unlink(missing_ok=True)
 
@@ -98,7 +97,7 @@ class WorkerBoard:
             asyncio.get_running_loop().remove_reader(self._reader)
             os.close(self._reader)
             self._reader = None
-            # The figures of a worker that has ended still count.
+            # The metrics of a worker that has ended still count.
             self._write_figures()
             self._remove(self._own)
 
@@ -120,7 +119,7 @@ class WorkerBoard:
         self._is_slow = bool(behind)
 
     async def gather_figures(self) -> Gathered:
-        """Return the figures of all workers as of now, of one that hangs as of its last answer."""
+        """Return the current metrics of all workers; for a hung worker, the metrics that it wrote last."""
         # Written before they are shown: no sum may be less in the next scrape, even if this worker dies.
         own = self._write_figures()
         before = {name: self._figures.stamp(name) for name in self._others()}
@@ -133,7 +132,7 @@ class WorkerBoard:
         return [*own, *self._figures.read_living(living)], self._figures.read_ended()
 
     def _write_figures(self) -> list[WorkerFigures]:
-        """Write the figures of this worker and return them; none without metrics."""
+        """Write the metrics of this worker and return them; return an empty list if metrics are disabled."""
         if self._metrics is None:
             return []
         figures = self._metrics.figures()
@@ -186,7 +185,7 @@ class WorkerBoard:
             return NO_VERSION
 
     def _write(self, version: int) -> None:
-        # Of fixed length and in one write over the version before: nobody reads half a version.
+        # The text has a fixed length and one write replaces the previous version, so readers never get half a version.
         file = os.open(self._path(self._own, VERSION), os.O_WRONLY | os.O_CREAT, 0o600)
         try:
             os.pwrite(file, b"%*d" % (_WIDTH, version), 0)

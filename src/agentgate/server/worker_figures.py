@@ -1,7 +1,7 @@
-"""The figures of the workers of one machine, as files: each worker writes its own when it is asked to.
+"""The metrics of the workers of one machine, as files: each worker writes its own on request.
 
-The counts of a worker that has ended are added to a sum of all ended workers. A killed worker leaves its figures of
-the last scrape, which Prometheus knows, so that no sum ever falls.
+The counts of a worker that has ended are added to the totals of all ended workers. A killed worker leaves its metrics
+of the last scrape, which Prometheus knows, so that no total ever falls.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from msgspec import Struct
 from agentgate.lib.telemetry.merging import WorkerFigures, add_up_ended
 
 FIGURES, ENDED, LOCK = ".figures", "ended.sums", "ended.lock"
-# Names of workers whose figures are in the sums already although their file may still exist. One for each death.
+# Names of workers whose metrics are already in the totals although their file may still exist. One for each death.
 MOST_NAMES = 1_000
 
 _encode = msgspec.msgpack.encode
@@ -39,7 +39,7 @@ class FiguresFolder:
         self._folder = folder
 
     def write(self, name: str, figures: WorkerFigures) -> None:
-        """Write the figures of a worker. Nobody reads half of them."""
+        """Write the metrics of a worker in one step, so that readers never get half of them."""
         _replace(self._folder / f"{name}{FIGURES}", _encode(figures))
 
     def stamp(self, name: str) -> tuple[int, int]:
@@ -51,7 +51,7 @@ class FiguresFolder:
         return found.st_ino, found.st_mtime_ns
 
     def read_living(self, names: Iterable[str]) -> list[WorkerFigures]:
-        """Return the figures of these workers, of those that have written some."""
+        """Return the metrics of these workers; skip workers that have written none."""
         found = (_read(self._folder / f"{name}{FIGURES}") for name in names)
         return [_decode_worker(data) for data in found if data is not None]
 
@@ -61,7 +61,8 @@ class FiguresFolder:
         return None if data is None else _decode_ended(data).figures
 
     def keep_ended(self, living: Collection[str]) -> None:
-        """Add the figures of all others to those of the ended workers, unless somebody does so already."""
+        """Add the metrics of all other workers to the totals of ended workers, unless another process does so
+        already."""
         gone = [path for path in self._folder.glob(f"*{FIGURES}") if path.name.removesuffix(FIGURES) not in living]
         if not gone:
             return
@@ -69,7 +70,8 @@ class FiguresFolder:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             data = _read(self._folder / ENDED)
             known = _NOBODY if data is None else _decode_ended(data)
-            # A file of a worker that is in the sums already: the process that added it ended before removing it.
+            # A worker's file can remain after its metrics were added to the totals: the process that added them ended
+            # before removing it.
             added = {path: _read(path) for path in gone if path.name not in known.names}
             figures = [_decode_worker(data) for data in added.values() if data is not None]
             if figures:

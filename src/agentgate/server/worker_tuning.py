@@ -3,19 +3,19 @@
 import gc
 import sys
 
-# Garbage collection thresholds: new containers per collection of the young generation. Requests drop most containers
-# at once. A collection takes one or two milliseconds, in which no request is answered; one of the middle generation
-# takes four times as long if all are kept, as when a long list is read.
+# Garbage collection thresholds: new containers per collection of the young generation. Requests drop most containers at
+# once. A collection takes one or two milliseconds, which delays all requests; a collection of the middle generation
+# takes four times as long if all containers are kept, as when a long list is read.
 YOUNG, MIDDLE, OLD = 5_000, 4, 250
-# After each answer the event loop may wait this long for a thread that writes events, and that thread as long for the
-# loop. The interpreter's default of 5 ms is the time of fifty checks.
+# After each response the event loop may wait this long for a thread that writes events, and that thread as long for the
+# loop. The interpreter's default of 5 ms is the duration of fifty checks.
 SWITCH_S = 0.0002
 
 
 def tune_worker() -> None:
     """Freeze loaded objects and set the thresholds; called once, when all is loaded.
 
-    Frozen objects are left out of later collections: collecting everything stops a worker for tens of milliseconds.
+    Later collections skip frozen objects: collecting everything stops a worker for tens of milliseconds.
     """
     gc.collect()
     gc.freeze()

@@ -1,7 +1,7 @@
 """Supervisor of the worker processes: starts, watches, replaces and stops them. They share the listening sockets.
 
-With one worker everything runs in this process. With more and without Redis, one process besides owns the shared cache.
-The caller says what a worker does; nothing here knows HTTP.
+With one worker everything runs in this process. With several workers and without Redis, one additional process owns the
+shared cache. The caller defines what a worker does; nothing here knows HTTP.
 """
 
 import contextlib
@@ -59,7 +59,7 @@ class Sockets(NamedTuple):
 
 
 # The body of a worker: it serves until SIGTERM or SIGINT, drains and returns. Once it serves, it calls `heartbeat`
-# every second from the event loop that answers requests, so that a blocked loop is noticed. Ctrl-C reaches the workers
+# every second from the event loop that handles requests, so that a blocked loop is noticed. Ctrl-C reaches the workers
 # twice: from the terminal as SIGINT, and from the supervisor as SIGTERM.
 RunWorker = Callable[[Settings, Sockets, Heartbeat], None]
 OnReady = Callable[[Sockets], None]
@@ -160,7 +160,7 @@ def _listen(address: ListenAddress, variable: str) -> socket.socket:
     except OSError as error:
         raise ListenRefused(f"cannot listen on {address}: {error.strerror}; set {variable}") from error
     try:
-        # Without it, a restart would have to wait until old connections are forgotten by the kernel.
+        # Otherwise, a restart would have to wait until the kernel has dropped old connections.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(place)
         listener.listen(BACKLOG)
@@ -438,12 +438,14 @@ class _Supervisor:
         return min(self._timings.first_delay_s * 2.0 ** min(early_deaths - 2, 16), self._timings.longest_delay_s)
 
     def _is_crash_loop(self) -> bool:
-        # Only at the start: once it has served, it keeps trying, because the cause may pass (a store that is away).
+        # Only at the start: once it has served, it keeps trying, because the cause may be temporary (an unavailable
+        # store).
         return not self._has_served and self._deaths >= self._timings.crash_loop_deaths
 
     def _stop(self, wakeup: socket.socket) -> None:
         """Let the workers drain; kill what is left after the deadline, or at once when told to stop a second time."""
-        # The workers close their copies when they stop accepting; this one would keep taking connections for nobody.
+        # The workers close their copies when they stop accepting; this copy would keep taking connections that no
+        # worker serves.
         _close(self._sockets)
         workers = [worker for slot, worker in self._living() if slot.number != OWNER]
         for worker in workers:
@@ -459,7 +461,7 @@ class _Supervisor:
                 wakeup.recv(4096)
         for slot, worker in self._living():
             if worker.process.is_alive():
-                # The owner has nothing to finish and served those who drained.
+                # The owner of the shared cache has nothing to finish, and had to serve the draining workers.
                 if slot.number != OWNER:
                     self._log.warning("worker did not drain in time, killing it", worker=slot.number)
                 worker.process.kill()

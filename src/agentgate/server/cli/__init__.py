@@ -1,7 +1,7 @@
 """The `agentgate` command: its list of subcommands, and how errors are printed.
 
-Each subcommand is a function, or a group of them, in a module of its own. That module is imported when its
-command is asked for, and no other: a start takes as long as its imports do.
+Each subcommand is a function, or a group of functions, in its own module. Only the module of the requested subcommand
+is imported, because imports dominate the start time.
 """
 
 import gc
@@ -85,7 +85,7 @@ COMMANDS = (
     Subcommand("labels", "agentgate_tools.commands.remote.decisions"),
     Subcommand("probes", "agentgate_tools.commands.probes"),
 )
-# They run until they are stopped and give no answer that `--json` could print.
+# These commands run until they are stopped and return no result that `--json` could print.
 WITHOUT_ANSWER = ("serve", "mcp")
 
 
@@ -146,7 +146,7 @@ def run(arguments: Sequence[str]) -> int:
     debug = DEBUG_OPTION in arguments
     given = [argument for argument in arguments if argument != DEBUG_OPTION]
     try:
-        # Nothing that an import makes is garbage, and to look for some takes a tenth of a start.
+        # Imports create no garbage, and collecting garbage takes 10% of the start time.
         gc.disable()
         app = command_line(_wanted(given))
         gc.enable()

@@ -50,7 +50,7 @@ def backup(
     people = [
         *files,
         f"{len(files)} databases copied and verified.",
-        # Whoever had both could open every sealed key, so they belong in different places.
+        # A person with both could open every sealed key, so keep them in different places.
         f"Back up the root secret and the admin key in {settings.data_dir} separately. They are not in the backup.",
     ]
     return CommandAnswer({"files": files}, people)
@@ -61,15 +61,16 @@ def _find_databases(settings: Settings) -> dict[str, Path]:
     folder = settings.data_dir
     check_files(folder, "config.db", "stats.db", "hot.db", days=EVENTS)
     days = [] if settings.events_url else sorted((folder / EVENTS).glob("*.db"))
-    # Events first, then the words they are written with, then the sites they belong to: each copy is then at least
-    # as new as what points at it. What was spent comes last: a copy must not forget a token that it could accept.
+    # Copy events first, then the words that encode them, then the sites that they belong to: each copy is then at least
+    # as new as the records that refer to it. Copy redeemed tokens last: without the redemption, a restored service
+    # would accept the token again.
     return {f"{EVENTS}/{day.stem}": day for day in days} | {
         name: folder / f"{name}.db" for name in ("stats", "config", "hot")
     }
 
 
 def check_empty(folder: Path) -> None:
-    """Refuse a folder with anything in it: a mixture of two backups restores to neither."""
+    """Raise CommandRefused if a folder is not empty: a mixture of two backups restores to neither."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise CommandRefused(f"{folder} is not an empty folder; give a new one")
 
@@ -93,7 +94,7 @@ async def _copy(databases: Mapping[str, Path], folder: Path, progress: CopyProgr
 
 
 def _make_unfinished(folder: Path) -> Path:
-    # The copies hold all that the service knows, so nobody else may look in.
+    # The copies hold everything that the service knows, so only the owner may read the folder.
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     unfinished = folder / UNFINISHED
     unfinished.mkdir(mode=0o700)
@@ -101,7 +102,7 @@ def _make_unfinished(folder: Path) -> Path:
 
 
 async def check_copy(path: Path) -> None:
-    """Refuse a copy that is damaged."""
+    """Raise an error if a copy is damaged."""
     copy = SqliteDatabase(path)
     try:
         problems = await copy.integrity()
@@ -113,7 +114,7 @@ async def check_copy(path: Path) -> None:
 
 def _keep(unfinished: Path, name: str, folder: Path) -> Path:
     copy, kept = unfinished / f"{name}.db", folder / f"{name}.db"
-    # Without it, a power cut after the rename could leave a complete name on incomplete content.
+    # Otherwise, a power cut after the rename could leave a complete name on incomplete content.
     sync(copy)
     kept.parent.mkdir(mode=0o700, exist_ok=True)
     return copy.rename(kept)

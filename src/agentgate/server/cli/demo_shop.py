@@ -1,4 +1,4 @@
-"""The demo shop of `agentgate serve --demo`: a process of its own that begins and ends with the service."""
+"""The demo shop of `agentgate serve --demo`: a separate process that starts and stops with the service."""
 
 import contextlib
 import socket
@@ -19,7 +19,7 @@ class DemoShop:
     def __init__(self, port: int) -> None:
         self._listener: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
-        # What is in the way of it, for people; empty when nothing is.
+        # The reason why the shop cannot run, as text for people; empty if it can.
         self.problem = ""
         self.port = port
         if not PROGRAM.is_file():
@@ -34,7 +34,7 @@ class DemoShop:
 
     @property
     def url(self) -> str:
-        """Where it is for a browser on this machine."""
+        """The address of the shop for a browser on this machine."""
         return f"http://127.0.0.1:{self.port}"
 
     @property

@@ -8,7 +8,7 @@ from http.client import HTTPConnection, HTTPException
 
 from agentgate.lib.settings.schema import Settings
 
-# The supervisor watches its workers meanwhile.
+# Short, because the supervisor also has to watch its workers.
 TIMEOUT_S = 3.0
 EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - replaced, not listened on
 

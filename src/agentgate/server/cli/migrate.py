@@ -31,12 +31,12 @@ def migrate(
 
 
 async def _migrate(settings: Settings, *, check: bool) -> list[str]:
-    """Apply what is pending, unless it is only to be told; return its names."""
+    """Apply pending migrations, or only find them if `check` is set; return their names."""
     clock = SystemClock()
     async with opened_stores(settings, clock) as stores:
         pending = {name: await migrations.pending(database, name) for name, database in stores.databases.items()}
         names = [f"{set_name} {migration.name}" for set_name, files in pending.items() for migration in files]
-        # Of events in ClickHouse, which have a schema of their own.
+        # Migrations of events in ClickHouse, which have a separate schema.
         names += [f"clickhouse {name}" for name in await stores.segments.pending()]
         if names and not check:
             with Progress(transient=True) as progress:

@@ -37,5 +37,5 @@ async def opened_stores(settings: Settings, clock: Clock) -> AsyncIterator[Store
 
 
 def continued_clock(settings: Settings) -> Clock:
-    """Return a clock that goes on from the highest time that the service has seen."""
+    """Return a clock that continues from the highest time that the service has recorded."""
     return continue_clock(ClockMark(settings.data_dir))

@@ -43,7 +43,8 @@ def dump(settings: Settings, folder: Path) -> Path:
 
 
 def load(settings: Settings, folder: Path, *, overwrite: bool) -> str:
-    """Put a dump in place of what the database has; return the name under which that is kept, or nothing."""
+    """Replace the content of the database with a dump; return the name under which the old content is kept, or
+    nothing."""
     path = folder / DUMP
     if not path.is_file():
         raise CommandRefused(f"{folder} has no {DUMP}; give a folder created by `agentgate backup`")
@@ -82,7 +83,8 @@ def _stamp() -> str:
 
 
 async def _read_schema(settings: Settings, *, alone: bool = False) -> tuple[str, int]:
-    """Return the schema in use and how many tables it has; `alone`: refuse while anybody else is connected."""
+    """Return the schema in use and its number of tables; with `alone`, raise an error while other clients are
+    connected."""
     database = PostgresDatabase(settings.database_url)
     try:
         row = await database.one(

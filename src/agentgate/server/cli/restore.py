@@ -1,4 +1,4 @@
-"""`agentgate restore`: put a backup in place of the databases, so that no token is accepted a second time."""
+"""`agentgate restore`: replace the databases with a backup, so that no token is accepted a second time."""
 
 import asyncio
 import shutil
@@ -79,7 +79,7 @@ def _check_root_secret(settings: Settings) -> None:
 
 
 def find_copies(folder: Path) -> list[str]:
-    """Return the names of a backup's databases, or refuse a folder that is no whole backup."""
+    """Return the names of a backup's databases; raise CommandRefused if the folder is not a complete backup."""
     if not folder.is_dir():
         raise CommandRefused(f"there is no folder {folder}; give one created by `agentgate backup`")
     missing = [name for name in NEEDED if not (folder / name).is_file()]
@@ -113,10 +113,10 @@ def _databases(data: Path) -> list[Path]:
 
 
 def is_in_use(path: Path) -> bool:
-    """Return whether somebody has a database open."""
+    """Return whether a process has a database open."""
     connection = apsw.Connection(str(path))
     try:
-        # Whoever has it open in WAL mode holds a shared lock all the while.
+        # A process that has it open in WAL mode holds a shared lock the whole time.
         connection.pragma("locking_mode", "EXCLUSIVE")
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
     except (apsw.BusyError, apsw.LockedError):
@@ -130,7 +130,7 @@ def is_in_use(path: Path) -> bool:
 
 
 async def _restore(settings: Settings, folder: Path, names: list[str]) -> tuple[list[Path], Path | None]:
-    """Return the databases that are in place now, and where those are that were there before."""
+    """Return the databases that are in use now, and the folder of the previous ones."""
     data = settings.data_dir
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
     staged = data / RESTORING
@@ -177,7 +177,7 @@ def _move_aside(data: Path, now_ms: int) -> Path | None:
 
 
 def _put(staged: Path, path: Path) -> Path:
-    # Without it, a power cut after the rename could leave a complete name on incomplete content.
+    # Otherwise, a power cut after the rename could leave a complete name on incomplete content.
     sync(staged)
     path.parent.mkdir(mode=0o700, exist_ok=True)
     staged.rename(path)

@@ -1,4 +1,4 @@
-"""`agentgate selftest`: whether functions that security depends on give their known answers on this interpreter."""
+"""`agentgate selftest`: check that security-relevant functions return their known results on this interpreter."""
 
 from agentgate.server.selftest.check import WRONG_EXIT_CODE, FunctionResult, interpreter, run_selftest, summary
 from agentgate_tools.commands.command import CommandAnswer, PrintedTable

@@ -1,4 +1,4 @@
-"""`agentgate serve`: run the service. What it serves is put together in `agentgate.server.application`."""
+"""`agentgate serve`: run the service. The service is assembled in `agentgate.server.application`."""
 
 import asyncio
 import contextlib
@@ -178,7 +178,7 @@ async def _drain(application: Any, stop: _Stop, *, timeout_s: float) -> None:
 
 
 def _configure_logs(settings: Settings) -> None:
-    # On a terminal lines are for people, unless somebody asked for a format.
+    # On a terminal, log lines for people, unless the settings name a format.
     unasked = "log_format" not in dict(settings.sources)
     log_format = "console" if unasked and sys.stderr.isatty() else settings.log_format
     logs.configure(log_format, settings.log_level)
@@ -215,7 +215,7 @@ def _print_setup_link(settings: Settings, sockets: Sockets) -> None:
 
 
 async def _check_redis(settings: Settings) -> None:
-    """Warn when Redis is away: the service starts without it, and takes it when it is there."""
+    """Warn if Redis is unavailable: the service starts anyway, and uses Redis as soon as it responds."""
     if problem := await redis_problem(settings.redis_url):
         structlog.get_logger().warning(
             "Redis is unavailable: until it responds, each worker counts rates separately; check REDIS_URL",
@@ -224,12 +224,12 @@ async def _check_redis(settings: Settings) -> None:
 
 
 def _open_shop(settings: Settings, sockets: Sockets, shop: DemoShop, seeded: _Seeded) -> None:
-    """Start the demo shop, and say where to look."""
+    """Start the demo shop, and print the addresses to open."""
     public, admin = _url(sockets.public), _url(sockets.admin)
     key = _key_lookup(settings)
     call = f'curl -H "X-Admin-Key: {key}" {admin}/v1/admin/sites/{seeded.site_key}'
     print(f"Read the demo site through the API:\n{call}", flush=True)
-    # Behind the `#`, which browsers send to nobody; the page fills its form with it.
+    # The password follows the `#`, which browsers do not send; the page fills its form with it.
     print(f"Open it in the console:\n{public}/console/sign-in#demo:{seeded.password}", flush=True)
     where = "$AGENTGATE_ADMIN_KEY" if settings.admin_key else str(settings.admin_key_path.absolute())
     print(f"Open the operator console with the admin key in {where}:\n{admin}/operator/sign-in", flush=True)

@@ -87,9 +87,9 @@ async def seed(store: Store[SiteStores], clock: Clock, *, origins: Iterable[str]
 
 
 async def seed_credential(store: Store[SiteStores], clock: Clock, path: Path) -> str:
-    """Return the secret of the demo shop's credential: the one in the file while it works, else a new one's.
+    """Return the secret of the demo shop's credential: the one in the file while it works, else a new one.
 
-    It is empty when the site has as many credentials as it may have, all of them somebody's.
+    It is empty if the site has the maximum number of credentials, and none of them was created for the shop.
     """
     kept = _read(path)
     kept_id, secret = kept.get("credentialId", ""), kept.get("secret", "")
@@ -101,7 +101,7 @@ async def seed_credential(store: Store[SiteStores], clock: Clock, path: Path) ->
         earlier = [each for each in await stores.credentials.list_credentials(site.id) if each.is_current()]
         if any(each.id == kept_id for each in earlier):
             return None
-        # Nobody has the secrets of the shop's earlier credentials any more.
+        # The secrets of the shop's earlier credentials are lost.
         for each in earlier:
             if each.name == CREDENTIAL_NAME:
                 await revoke(stores, call, each.id)
@@ -118,9 +118,9 @@ async def seed_credential(store: Store[SiteStores], clock: Clock, path: Path) ->
 
 
 async def seed_owner(store: Store[SiteStores], clock: Clock, path: Path) -> str:
-    """Make the owner of the demo's account unless there is one; return the password, which lies in the file.
+    """Create the owner of the demo's account unless it exists; return the password, which is kept in the file.
 
-    Nobody but a reader of this machine's files knows it.
+    Only users who can read this machine's files know the password.
     """
     password = _read(path).get("password", "")
     if not password:
@@ -180,7 +180,7 @@ async def seed_traffic(application: Application) -> int:
     events = application.stores.events
     if await events.list_days():
         return 0
-    # Not started: nobody is asked about visitors that are made up.
+    # Prepared and not started: made-up visitors must not cause requests that verify crawlers.
     await application.refresher.prepare()
     site = application.refresher.sites.find(DEMO_SITE_KEY)
     worker = application.refresher.ids.worker

@@ -183,7 +183,7 @@ def asks(client: Client, burst: Burst) -> bool:
 
 
 class _PastClock:
-    """A clock that shows what it is told."""
+    """A clock that shows the time it is set to."""
 
     now = 0
 

@@ -1,6 +1,6 @@
 """Runs the timed jobs, in one process only. Each concept lists its own jobs in its `jobs.py`.
 
-What a job deletes for good is guarded against a wrong clock.
+Permanent deletion by a job is guarded against a wrong clock.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ RETRY_MS = MINUTE_MS
 NOTED_MS = MINUTE_MS
 # A clock that moves further than this between two runs may be wrong, and then so is everything that seems old.
 JUMP_MS = 2 * DAY_MS
-# So nothing is deleted for as long: time for somebody to notice, and for the clock to be put right.
+# After such a jump, nothing is deleted for this long: time for an operator to notice and to correct the clock.
 HOLD_MS = 2 * DAY_MS
 
 
@@ -42,7 +42,7 @@ def next_run(name: str, previous: JobRun | None, now_ms: int) -> JobRun:
 
 @dataclass
 class _State:
-    """What the runner knows of a job."""
+    """The runner's state of a job."""
 
     # None: look into the store.
     due_ms: int | None = None

@@ -12,7 +12,7 @@ from agentgate.server.scheduler.repository import JobStores, Lease
 LEASE_MS = 30 * SECOND_MS
 # Renewed as soon as less than this is left, which leaves many attempts while the store is slow.
 RENEW_MS = 20 * SECOND_MS
-# An end further away than this was written by a clock that was wrong, and would keep everybody out until then.
+# A wrong clock wrote any expiry further away than this. Respecting it would block all processes until then.
 BELIEVABLE_MS = HOUR_MS
 
 

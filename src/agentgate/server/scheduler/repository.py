@@ -8,7 +8,7 @@ from agentgate.lib.database import RecordTable, Repository
 
 
 class Lease(Struct, frozen=True):
-    """Who holds a lease, and until when."""
+    """The owner of a lease, and its expiry."""
 
     owner: str
     expires_ms: int
@@ -38,12 +38,12 @@ class JobStore(Repository):
     """Leases, and the times of jobs."""
 
     async def find_lease(self, name: str) -> Lease | None:
-        """Return a lease, whether it has ended or not; None when nobody ever held it."""
+        """Return a lease, expired or not; None if it was never taken."""
         row = await self._session.one("SELECT owner, expires_ms FROM job_lease WHERE name = $1", name)
         return Lease(*row) if row else None
 
     async def take_lease(self, name: str, lease: Lease, *, now_ms: int, believable_ms: int) -> bool:
-        """Take or renew a lease; False when somebody else holds it until a moment that can be believed."""
+        """Take or renew a lease; return False if another process holds it until a plausible time."""
         taken = await self._session.run(
             """INSERT INTO job_lease (name, owner, expires_ms) VALUES ($1, $2, $3)
                 ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, expires_ms = excluded.expires_ms

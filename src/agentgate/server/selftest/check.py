@@ -77,7 +77,8 @@ def main() -> int:
 
 
 def summary(report: SelfTestReport) -> str:
-    """Return one line: how many functions and answers were checked and were wrong, how long it took, and where."""
+    """Return one line: the numbers of functions, checked results and wrong results, the duration, and the
+    interpreter."""
     cases = sum(each.cases for each in report.results)
     wrong = sum(len(each.wrong) for each in report.results)
     checked = len(report.results) - len(report.absent)
@@ -87,7 +88,7 @@ def summary(report: SelfTestReport) -> str:
 
 
 def refuse_wrong_results() -> None:
-    """Raise SelfTestFailed unless every function could be imported and gave every known answer."""
+    """Raise SelfTestFailed unless every function could be imported and returned every known result."""
     report = run_selftest()
     for each in report.absent:
         raise SelfTestFailed(f"self-test failed: {each.name} needs {each.absent}, which {interpreter()} does not have")

@@ -1,7 +1,7 @@
-"""The highest time that the service has seen, kept in a file in the data folder, outside of every database.
+"""The highest time that the service has recorded, kept in a file in the data directory, outside of every database.
 
-After a restart the clock continues from there: if the machine's clock was put back meanwhile, expired tokens stay
-expired. A data folder without this file was made by copying databases.
+After a restart the clock continues from there: if the machine's clock was set back in between, expired tokens remain
+expired. A data directory without this file was created by copying databases.
 """
 
 import os
@@ -23,7 +23,7 @@ MOST_BEHIND_MS = 2 * DAY_MS
 
 
 class ClockRefused(Exception):  # noqa: N818 - told in one line
-    """The machine's clock cannot be believed. The message says what to do."""
+    """The machine's clock is not plausible. The message explains what to do."""
 
 
 class _Seen(Struct, frozen=True):

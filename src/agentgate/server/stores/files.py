@@ -1,4 +1,4 @@
-"""Files of the data folder: whether its databases belong together, and what has reached the disk."""
+"""Files of the data directory: whether its databases belong together, and what has reached the disk."""
 
 import os
 from pathlib import Path
@@ -11,9 +11,9 @@ class StoreRefused(Exception):  # noqa: N818 - told in one line
 
 
 def check_files(folder: Path, main: str, *others: str, days: str) -> None:
-    """Refuse a folder whose main database is missing or empty while others are not.
+    """Raise an error if a folder's main database is missing or empty while other databases are not.
 
-    It would be made anew: ready at once, with every account, site and rule gone.
+    Otherwise the service would create an empty one and be ready at once, with every account, site and rule gone.
     """
     path = folder / main
     if _has_tables(path):
@@ -29,7 +29,7 @@ def check_files(folder: Path, main: str, *others: str, days: str) -> None:
 
 
 def _has_tables(path: Path) -> bool:
-    """Return whether a file is a database with something in it, or is not one: then it is told when it is opened."""
+    """Return whether a file is a database with tables, or is not a database: opening it reports that error."""
     if not path.exists() or path.stat().st_size == 0:
         return False
     try:

@@ -1,7 +1,8 @@
-"""From the embedded databases to PostgreSQL, a transaction for each table and day of events; and events to ClickHouse.
+"""From the embedded databases to PostgreSQL, a transaction for each table and day of events; and events to
+ClickHouse.
 
-What is there already and equal is not copied again, so a copy that was interrupted goes on where it was. The service's
-keys come last: a database that has keys is one that is in use, and nothing is ever copied over it.
+Data that already exists and is equal is not copied again, so an interrupted copy continues where it stopped. The
+service's keys come last: a database that has keys is in use, and nothing is ever copied over it.
 """
 
 import hashlib
@@ -40,11 +41,11 @@ _to_lines = msgspec.json.Encoder().encode_lines
 
 
 class CopyRefused(Exception):  # noqa: N818 - told in one line, not a fault
-    """The copy cannot be made, or is not what it should be. The message says why."""
+    """The copy is impossible, or differs from the source. The message explains why."""
 
 
 class MovedTable(NamedTuple):
-    """A table of either store: its columns, and those of its primary key."""
+    """A table of either store: its columns, and the columns of its primary key."""
 
     name: str
     columns: tuple[str, ...]
@@ -61,7 +62,7 @@ class Sum(NamedTuple):
 EVENTS = MovedTable("event", WIDE_COLUMNS, ("site", "id"))
 _WITHIN = "id >= $1 AND id < $2"
 _SITE, _ID = WIDE_COLUMNS.index("site"), WIDE_COLUMNS.index("id")
-# Daily aggregates become those of the day's first hour: of days without events nobody asks for an hour.
+# Store daily aggregates as the aggregates of the day's first hour: queries by hour do not cover days without events.
 _SITE_DAYS = f"""SELECT site, day * 24, {", ".join(COUNT_COLUMNS)}, last_event_ms FROM site_day
     WHERE day = $1 ORDER BY site"""  # noqa: S608 - names of our own schema
 _VALUE_DAYS = """SELECT site, day * 24, dimension, value, events FROM dimension_day
@@ -103,7 +104,7 @@ async def copy_stores(source: Stores, target: Stores, progress: NoteProgress) ->
 
 
 def _segments(stores: Stores) -> SegmentDays:
-    """Return the days of events that lie beside everything else: `copy` leaves ClickHouse out."""
+    """Return the days of events in the main storage: `copy` does not include ClickHouse."""
     assert isinstance(stores.segments, SqliteSegments | PostgresSegments), "opened without AGENTGATE_EVENTS_URL"
     return stores.segments
 
@@ -160,7 +161,8 @@ async def sum_of(portions: AsyncIterator[list[Row]], keep: Callable[[Row], bool]
 
 
 def _outside(days: Sequence[int]) -> Callable[[Row], bool]:
-    """Say which hours are of none of these days: those of the days come with the days' events."""
+    """Return a function that selects the hours outside of these days: hours of these days come with the days'
+    events."""
     known = frozenset(days)
     return lambda row: row[1] // HOURS_PER_DAY not in known
 
@@ -218,7 +220,7 @@ async def _packs(session: Reader) -> list[Row]:
 
 
 async def _go_on_counting(config: Database) -> None:
-    """Let the audit trail's numbers go on after those that were copied."""
+    """Continue the audit trail's numbers after the copied ones."""
     await config.all(
         "SELECT setval(pg_get_serial_sequence('audit_entry', 'id'), greatest(max(id), 1), max(id) IS NOT NULL)"
         " FROM audit_entry"
@@ -226,7 +228,7 @@ async def _go_on_counting(config: Database) -> None:
 
 
 def agreed(name: str, wanted: Sum, found: Sum) -> Sum:
-    """Return what both have, or refuse the copy."""
+    """Return the sum if source and target agree; otherwise raise CopyRefused."""
     if found != wanted:
         raise CopyRefused(
             f"{name} has {found.rows} rows in the target, which differ from the {wanted.rows} in the source"
@@ -239,8 +241,8 @@ async def copy_events(
 ) -> dict[str, Sum]:
     """Copy all days of events to ClickHouse and compare each, then the aggregates of days without any.
 
-    A day is copied in portions, each under a token that follows from its rows: a portion whose answer was lost is not
-    there twice. Return what was compared.
+    A day is copied in portions, each under a token that is derived from its rows: if the response to a portion is lost,
+    a retry does not insert it twice. Return what was compared.
     """
     compared: dict[str, Sum] = {}
     days = await source.days()
@@ -266,7 +268,7 @@ async def _copy_day_of_events(source: Reader, client: ClickhouseClient, day: int
 
 
 async def _copy_portion(client: ClickhouseClient, bounds: tuple[int, int], rows: Sequence[Row]) -> None:
-    """Insert a portion unless it is there. A portion is one insert, hence there as a whole or not at all."""
+    """Insert a portion unless it exists. A portion is one insert, hence it exists completely or not at all."""
     first, last = rows[0], rows[-1]
     found = await client.one(_IN_TARGET, *bounds, first[_SITE], first[_ID], last[_SITE], last[_ID])
     there = 0 if found is None else int(found[0])
@@ -279,7 +281,7 @@ async def _copy_portion(client: ClickhouseClient, bounds: tuple[int, int], rows:
 
 
 async def _copy_aggregates(stats: Reader, client: ClickhouseClient, day: int) -> Sum:
-    """Copy what is left of a day whose events are gone. Its hours come last: they say that the day is there."""
+    """Copy the aggregates of a day whose events are deleted. Its hours come last: they mark the day as copied."""
     values = await stats.all(_VALUE_DAYS, day)
     visitors = [
         (site, day, [signed(number) for number in struct.unpack(f">{len(smallest) // 8}Q", smallest)])

@@ -43,8 +43,8 @@ from agentgate.storage.shared_cache.memory import MemorySharedCache
 from agentgate.storage.shared_cache.owned import OwnedSharedCache
 from agentgate.storage.sqlite.database import SqliteDatabase
 
-# The sets of migrations. Embedded, each has a file of its own, hence a lock of its own; PostgreSQL holds all of them,
-# and the one for events besides, which embedded is that of each day's file.
+# The sets of migrations. Embedded, each set has its own file, hence its own lock. PostgreSQL holds all of them, and
+# also the set for events, which embedded storage applies to each day's file.
 CONFIG, STATS, HOT = "config", "stats", "hot"
 SETS = (CONFIG, STATS, HOT)
 # Reads of events and statistics take milliseconds. So few at a time leave the event loop its share of the interpreter.
@@ -52,7 +52,7 @@ READING_THREADS, READS_OF_ACCOUNT = 4, 2
 # The folder of events that wait for ClickHouse.
 SPOOL = "events-spool"
 MEGABYTE = 1_000_000
-# How long Redis may take to answer for the first time. Later calls are given less.
+# How long Redis may take for its first response. Later calls have a shorter timeout.
 REDIS_START_S = 2.0
 
 
@@ -151,12 +151,12 @@ async def open_stores(settings: Settings, clock: Clock, cache_end: socket.socket
 
 @dataclass(frozen=True, kw_only=True)
 class _Kept:
-    """Where events lie: beside everything else, or in ClickHouse."""
+    """The storage of events: the same as for everything else, or ClickHouse."""
 
     days: EventDays
     events: SqlEvents | ClickhouseEvents
     traffic: SqlTraffic | ClickhouseTraffic
-    # What has the hours and days of sites, and the days whose hours lie in themselves as long as they are open.
+    # The reader of sites' hours and days, and the days that keep their hours themselves as long as they are open.
     counted: Reader
     open_days: EventDays | None
 
@@ -188,8 +188,8 @@ def _clickhouse(
 
 def open_clickhouse(url: str, cluster: str) -> ClickhouseClient:
     """Return a client of ClickHouse, or of a cluster of it."""
-    # A shard has all events of a visitor, so it answers for itself who comes again; and an insert is answered when all
-    # shards have it.
+    # A shard has all events of a visitor, so it can count returning visitors by itself; and an insert returns only when
+    # all shards have it.
     settings = {"distributed_product_mode": "local", "distributed_foreground_insert": "1"} if cluster else {}
     return ClickhouseClient(url, settings=settings)
 
@@ -213,7 +213,8 @@ def _postgres(settings: Settings) -> tuple[dict[str, MigratedDatabase], SegmentD
 
 
 def _spend_marks(settings: Settings) -> SpendMarks:
-    # Beside PostgreSQL too: a server that was restored, or a standby that took over, does not know what it lacks.
+    # Also used with PostgreSQL: a restored server, or a standby that took over, does not know which redemptions it
+    # lacks.
     with contextlib.suppress(OSError):
         settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     return SpendMarks(settings.data_dir, multiprocessing.current_process().name)
@@ -227,7 +228,7 @@ def _shared_cache(settings: Settings, clock: Clock, cache_end: socket.socket | N
 
 
 def _redis(url: str, timeout_s: float = 0.1) -> SharedCache:
-    # A third of the time of a start.
+    # Imported here because this import takes about 33% of the start time.
     from agentgate.storage.shared_cache.redis import RedisClusterSharedCache, RedisSharedCache, is_cluster  # noqa: PLC0415
 
     return (RedisClusterSharedCache if is_cluster(url) else RedisSharedCache)(url, timeout_s=timeout_s)

@@ -14,7 +14,7 @@ _LEASES = "SELECT count(*) FROM job_lease WHERE expires_ms > $1"
 
 
 class ResealRefused(Exception):  # noqa: N818 - told in one line, not a fault
-    """The root secret cannot be changed now. The message says why."""
+    """The root secret cannot be changed now. The message explains why."""
 
 
 class SealedColumn(NamedTuple):
@@ -37,7 +37,7 @@ SEALED = (
 
 
 async def reseal(config: Database, old: Sealer, new: Sealer, *, now_ms: int) -> int:
-    """Seal everything anew in one transaction; return how many values. 0 when the new secret is in force already."""
+    """Seal all values again in one transaction; return how many. Return 0 if the new secret is already active."""
 
     async def work(transaction: Transaction) -> int:
         running = await transaction.one(_LEASES, now_ms)

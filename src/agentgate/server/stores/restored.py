@@ -10,8 +10,8 @@ from agentgate.server.stores.open import HOT, Stores
 
 async def check_restored(stores: Stores, mark: ClockMark, now_ms: int) -> None:
     """Check whether this store is the one that was used here last; if it lacks spends, accept no older token."""
-    # Embedded databases are in the data folder, where every service that used them left its mark. For PostgreSQL only
-    # existing marks count: a machine without any may be a new one.
+    # Embedded databases are in the data directory, where every service that used them left its mark. For PostgreSQL
+    # only existing marks are compared: a machine without any may be a new one.
     is_embedded = stores.databases[HOT].dialect == "sqlite"
     is_unmarked = is_embedded and mark.read() is None and bool(await stores.store.read.keys.list_keys())
     lost_before = stores.redemptions.lost_ms

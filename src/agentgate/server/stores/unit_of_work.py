@@ -84,7 +84,7 @@ class SqlStore:
         self._read = SqlStores(cast("Transaction", database))
         # Called after a commit that changed the configuration.
         self.on_configuration_change: Callable[[], None] | None = None
-        # Awaited after that: a change is answered once it is in force.
+        # Awaited after that: the response to a change is sent once the change is active.
         self.until_in_force: Callable[[], Awaitable[None]] | None = None
 
     @property
