@@ -43,11 +43,11 @@ class SigningAgent:
         body: bytes | None = None,
         **how: Any,
     ) -> dict[str, str]:
-        """Return the given headers and those of the signature. A body adds a covered Content-Digest.
+        """Return the given headers and the signature's headers. A body adds a covered Content-Digest.
 
-        How it is signed: `created` and `expires` in seconds; `nonce` (True: a new one; False: none; or the text);
-        `cover`, the whole list of what is signed instead of the usual one with digest and price offers; `form`, `tag`,
-        `keyid`, `label` and `agent` as in SignatureTerms.
+        Options of the signature: `created` and `expires` in seconds; `nonce` (True: a new one; False: none; or the
+        text); `cover`, the whole list of signed components instead of the usual one with digest and price offers;
+        `form`, `tag`, `keyid`, `label` and `agent` as in SignatureTerms.
         """
         created_s = how.pop("created", None) or int(time.time())
         expires_s = how.pop("expires", None) or created_s + WINDOW_S

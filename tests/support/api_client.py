@@ -1,4 +1,4 @@
-"""An HTTP client that holds every answer against what the route declares, so that each API test is a contract test."""
+"""An HTTP client that compares each response with the route's declaration: each API test is a contract test."""
 
 import functools
 import ssl
@@ -13,7 +13,7 @@ from agentgate.lib import errors
 from agentgate.lib.records import json_decoder
 from agentgate.routes import ADMIN_LISTENER, PUBLIC_LISTENER
 
-# Answers that any route may give and that no table needs to name.
+# Responses that any route may return and that no table needs to name.
 FINAL = frozenset(("/v1/gateway/denied",))
 _EVERYWHERE = {404, 405, 500}
 # The service closes an idle connection after five seconds, as long as httpx keeps one. A request that is sent at that
@@ -22,7 +22,7 @@ _LIMITS = httpx.Limits(keepalive_expiry=2.0)
 
 
 class ApiClient(httpx.Client):
-    """Checks status, error code and body of each answer."""
+    """Checks status, error code and body of each response."""
 
     def __init__(self, url: str, **options: Any) -> None:
         # Nothing between a test and its service: also no proxy that the machine's environment names.
@@ -38,7 +38,7 @@ class ApiClient(httpx.Client):
         return response
 
 
-# A test makes up to ten clients, and these take longer to make than most answers.
+# A test creates up to ten clients, and creating these takes longer than most responses.
 @functools.cache
 def _routes() -> Routes[Any]:
     return Routes(
@@ -51,7 +51,8 @@ def _routes() -> Routes[Any]:
 
 @functools.cache
 def _without_tls() -> ssl.SSLContext:
-    """Return a context that trusts nobody: reading the machine's certificates takes longer than a whole test."""
+    """Return a context that trusts no certificate: reading the machine's certificates takes longer than a whole
+    test."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 

@@ -1,4 +1,4 @@
-"""The browser check without a browser: the work is solved with hashlib, and the program's answer read from the store.
+"""The browser check without a browser: hashlib solves the proof of work, and the store has the program's result.
 
 `get_token(service, site_key, action, origin)` is the quickest way to a real token.
 """
@@ -40,7 +40,7 @@ HEADERS = {
     "Accept-Encoding": "gzip, deflate, br, zstd",
     "Accept-Language": "en-GB,en;q=0.9",
 }
-# What the SDK finds in an ordinary browser.
+# The values that the SDK finds in an ordinary browser.
 SIGNALS: dict[str, Any] = {
     "webdriver": False,
     "automation": [],
@@ -95,7 +95,7 @@ FIELD = [216.0, 72.0]
 
 
 def some_interaction(*, pressed: bool = False) -> dict[str, Any]:
-    """Return what a person did: no two do the same. Whoever has pressed the check's button has done more."""
+    """Return a person's input statistics, different each time; larger if the person has pressed the check's button."""
     draw = random.SystemRandom()
     own = {"durationMs": draw.randrange(4_000, 60_000), "variation": draw.randrange(4_000, 14_000) / 10_000}
     if pressed:
@@ -106,12 +106,12 @@ def some_interaction(*, pressed: bool = False) -> dict[str, Any]:
 # The rules call it automation: challenge at least.
 DRIVEN = {**SIGNALS, "webdriver": True}
 
-# Everybody comes from an address of their own, so that no test meets the limits of another by accident.
+# Each visitor has a separate address, so that no test reaches the limits of another by accident.
 _addresses = itertools.count(1)
 
 
 def new_address() -> str:
-    """Return an address in a network that nobody came from before."""
+    """Return an address in a network that was never used before."""
     number = next(_addresses)
     return f"81.{number >> 8 & 255}.{number & 255}.7"
 
@@ -136,7 +136,7 @@ class BrowserClient:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What the page's browser sends."""
+        """The headers that the page's browser sends."""
         origin = {} if self.origin is None else {"Origin": self.origin}
         return {**HEADERS, **origin, "X-Forwarded-For": self.address}
 
@@ -169,17 +169,17 @@ class BrowserClient:
         }
 
     def verify(self, challenge: dict[str, Any], **fields: Any) -> httpx.Response:
-        """Send what is right, but for the fields given."""
+        """Send correct values, except for the given fields."""
         return self.post("verify", self.solution(challenge, **fields))
 
     def probes(self, challenge: dict[str, Any]) -> dict[str, Any]:
-        """Return what Chrome answers to the challenge's probes; nothing where it has none."""
+        """Return Chrome's results of the challenge's probes; nothing if it has none."""
         if "probes" not in challenge:
             return {}
         return {"probes": self._probed(challenge["probes"], challenge["challengeId"])}
 
     def probes_again(self, step_up: dict[str, Any], challenge_id: str) -> dict[str, Any]:
-        """Return what Chrome answers to the shown check's own probes."""
+        """Return Chrome's results of the interactive challenge's own probes."""
         return self._probed(step_up["probes"], challenge_id, fresh=True)
 
     def _probed(self, probes: dict[str, Any], challenge_id: str, *, fresh: bool = False) -> dict[str, Any]:
@@ -206,7 +206,7 @@ class BrowserClient:
         return {"page": answer.page, "worker": answer.worker or ""}
 
     def answer(self, step_up: dict[str, Any], **fields: Any) -> dict[str, Any]:
-        """Return a right answer to a step-up; the wait is the caller's."""
+        """Return a right solution of a step-up; the caller has to wait."""
         steps = [
             {"input": "pointer", "afterMs": 1800, "trusted": True, "press": PRESS},
             {"input": "pointer", "afterMs": step_up["waitMs"] + 240, "trusted": True, "press": second_press(step_up)},

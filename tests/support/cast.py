@@ -51,7 +51,7 @@ class Cast:
 
 
 def cast(service: RunningService) -> Cast:
-    """Create both accounts with their people, everybody signed in."""
+    """Create both accounts with their people, and sign in all of them."""
     acme, globex = add_account(service, "Acme"), add_account(service, "Globex")
     people = {
         **{name: add_user(service, EMAILS[name], account_id=acme, role=role) for name, role in ACME.items()},
@@ -155,7 +155,7 @@ def operator_client(service: RunningService, name: str = "Olga") -> ApiClient:
 
 
 def system_call(service: RunningService) -> Call:
-    """Return a call of nobody, for what a test does in the stores itself."""
+    """Return a call without a caller, for a test's direct changes of the stores."""
     return Call(
         request=Request(method="", path="", query_string=b"", headers=[], address="127.0.0.1", secure=False),
         request_id=new_request_id(),

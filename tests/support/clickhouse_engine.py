@@ -1,8 +1,8 @@
 """The newest ClickHouse engine (chdb) behind as much of ClickHouse's HTTP interface as the service uses.
 
 Run where chdb can be imported: `python clickhouse_engine.py FOLDER PORT`. The engine does the work: parsing, types,
-parameters, deduplication, views. Only the transport stands here: the statement from the address and the body, settings
-and parameters from the address, user and password from headers, gzip. Statements run one after the other.
+parameters, deduplication, views. Only the transport is written here: the statement from the address and the body,
+settings and parameters from the address, user and password from headers, gzip. Statements run one after the other.
 """
 
 import gzip
@@ -28,17 +28,17 @@ class Engine:
     def __init__(self, folder: str) -> None:
         self._session: Any = session.Session(folder)
         self._lock = threading.Lock()
-        # What the session was told last: a server reads both from the address, and it costs nothing there.
+        # The session's current values: a server reads both from the address, and it costs nothing there.
         self._told: dict[str, str] = {}
 
     def answer(self, given: dict[str, str], body: bytes) -> bytes:
-        """Run one statement with its settings and return what it says."""
+        """Run one statement with its settings and return the result."""
         settings = {key: value for key, value in given.items() if key not in TRANSPORT and not key.startswith("param_")}
         parameters = {key.removeprefix("param_"): value for key, value in given.items() if key.startswith("param_")}
         with self._lock:
             self._tell("database", given.get("database", "default"), "USE {}")
             if "query" in given and body:
-                # An insert: settings stand before its format, the rows behind it.
+                # An insert: settings precede its format, the rows follow it.
                 format_at = FORMAT.search(given["query"])
                 assert format_at is not None, "an insert names its format"
                 head = given["query"][: format_at.start()]
@@ -74,7 +74,7 @@ class Handler(BaseHTTPRequestHandler):
     engine: Engine
 
     def do_POST(self) -> None:
-        """Answer a statement."""
+        """Respond to a statement."""
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if self.headers.get("Content-Encoding") == "gzip":
             body = gzip.decompress(body)

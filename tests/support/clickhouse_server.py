@@ -1,4 +1,4 @@
-"""A ClickHouse for tests: the newest engine in a process of its own, which can be killed, frozen and started again."""
+"""A ClickHouse for tests: the newest engine in a separate process, which can be killed, frozen and restarted."""
 
 import contextlib
 import http.client
@@ -18,7 +18,7 @@ import pytest
 from tests.support.servers import absent
 
 ROOT = Path(__file__).parents[1].parent
-# Where `scripts/servers` puts chdb.
+# `scripts/servers` installs chdb here.
 PACKAGES = ROOT / ".servers" / "clickhouse"
 ENGINE = Path(__file__).with_name("clickhouse_engine.py")
 USER, PASSWORD = "gate", "p@ss/word"
@@ -26,7 +26,7 @@ START_S = 30.0
 
 
 class ClickhouseServer:
-    """One engine. A killed one loses nothing that it has answered."""
+    """One engine. A killed one loses nothing that it has acknowledged."""
 
     def __init__(self, folder: Path, port: int) -> None:
         self._folder = folder
@@ -35,13 +35,13 @@ class ClickhouseServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def cpu_s(self) -> float:
-        """Return how much processor time it has used."""
+        """Return the CPU time that it has used."""
         assert self._process is not None
         fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def start(self) -> None:
-        """Start it and wait until it answers."""
+        """Start it and wait until it responds."""
         environ = {**os.environ, "PYTHONPATH": str(PACKAGES)}
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
@@ -71,7 +71,7 @@ class ClickhouseServer:
 
     @contextlib.contextmanager
     def frozen(self) -> Iterator[None]:
-        """Let it hang for as long as the block runs: connections are taken, and nothing is answered."""
+        """Let it hang for as long as the block runs: it accepts connections and does not respond."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
         try:

@@ -20,11 +20,11 @@ class DnsServer:
         self.port = int(self._socket.getsockname()[1])
         self.records: dict[tuple[str, int], list[str]] = {}
         self.asked: list[str] = []
-        # The response code for everything, when it is set; and whether to say nothing at all.
+        # The response code for everything, if it is set; and whether to send no response.
         self.code: int | None = None
         self.silent = False
         self.delay_s = 0.0
-        # Bytes that are sent before the answer, as somebody else might.
+        # Bytes that are sent before the response, as if from another sender.
         self.noise: list[bytes] = []
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
@@ -69,7 +69,7 @@ class DnsServer:
 
 
 def _record(kind: int, value: str) -> bytes:
-    # 0xC00C points back to the name that was asked for.
+    # 0xC00C points back to the name in the question.
     content = b"".join(bytes([len(label)]) + label.encode() for label in value.split(".")) + b"\0"
     if kind != PTR:
         content = ip_address(value).packed

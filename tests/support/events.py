@@ -38,7 +38,7 @@ LABELS = tuple(f"http.shape.{number}" for number in range(40)) + tuple(f"net.asn
 
 @dataclass(frozen=True, kw_only=True)
 class EventPlace:
-    """Where events are kept: the store, and what lies under it."""
+    """A place for events: the store, and its databases."""
 
     stats: MigratedDatabase
     segments: EventDays
@@ -149,9 +149,9 @@ def new_event(number: int = 0, *, time_ms: int = NOON_MS, **changes: Any) -> Eve
 
 
 def many_events(count: int, *, seed: int = 1, day: int = DAY, span_ms: int = DAY_MS) -> list[Event]:
-    """Return events like those of real traffic, oldest first, spread over the first part of a day.
+    """Return events like real traffic, oldest first, spread over the first part of a day.
 
-    Visitors keep their browser and network, so their labels come in a few hundred combinations.
+    Visitors keep their browser and network, so their labels occur in a few hundred combinations.
     """
     chance = random.Random(seed)
     profiles = [tuple(sorted({chance.choice(LABELS) for _ in range(6)})) for _ in range(500)]

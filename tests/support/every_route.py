@@ -47,7 +47,7 @@ def name_of(row: Endpoint) -> str:
     return f"{row.method} {row.path}"
 
 
-# The public listener's and the admin listener's routes. The few that both have are asked on each.
+# The routes of both listeners. The few routes that both have are called on each.
 PUBLIC_ROUTES = {name_of(row): row for surface in PUBLIC_LISTENER for row in surface.rows}
 ADMIN_ROUTES = {name_of(row): row for surface in ADMIN_LISTENER for row in surface.rows}
 
@@ -68,7 +68,7 @@ def parameters(row: Endpoint, scene: Scene, things: Things) -> dict[str, str]:
         "/v1/account/sessions/{id}": things.session,
         "/v1/account/invitations/{id}": things.invitation,
         "/v1/console/tokens/{id}": things.token,
-        # Nobody's: ending a caller's own session would leave the next request without one.
+        # A session of no caller: ending a caller's own session would leave the next request without one.
         "/v1/admin/sessions/{id}": "ses_1111111111111111",
         "/v1/admin/customers/{id}": things.account,
         "/v1/admin/access-requests/{id}": things.request,
@@ -83,7 +83,7 @@ def parameters(row: Endpoint, scene: Scene, things: Things) -> dict[str, str]:
     known["token"] = scene.invite
     known["file"] = "check.js" if "i18n" not in path else "de.json"
     known["proxy"] = "nginx"
-    # The pages of the consoles: the same shell whatever the address says.
+    # The pages of the consoles: the same shell for every address.
     known |= {"page": "sites", "name": things.site, "part": "overview"}
     if path.startswith("/docs/"):
         known |= {"page": "webhooks"} if "{folder}" not in path else {"folder": "decisions", "page": "0041-appeals"}
@@ -91,7 +91,7 @@ def parameters(row: Endpoint, scene: Scene, things: Things) -> dict[str, str]:
         known["file"] = "icon.svg"
     known |= {"decisionId": things.decision, "visitorId": things.visitor}
     known |= {"webhookId": things.webhook, "grantId": things.grant, "entryId": things.list_entry}
-    # Only an answer that was given can be taken back.
+    # DELETE withdraws a reply, so it needs a resolved appeal.
     known["appealId"] = things.answered_appeal if row.method == "DELETE" else things.appeal
     known["suggestionId"] = things.accepted_suggestion if row.method == "DELETE" else things.suggestion
     known |= {"site": things.site, "kind": "bot", "role": "candidate", "purpose": "receipt"}
@@ -129,7 +129,7 @@ def ask(client: ApiClient, row: Endpoint, scene: Scene, headers: Headers, **chan
     try:
         return client.request(row.method, fill(row.path, values), headers=headers, **options)
     finally:
-        # Whatever cookie an answer set is not the next caller's.
+        # Cookies that a response set must not be sent for the next caller.
         client.cookies.clear()
 
 

@@ -42,9 +42,9 @@ class Fuzzed(NamedTuple):
 
 
 def fuzz_admin_routes(process: ServeProcess, *, requests: int, phases: str, seed: int) -> Fuzzed:
-    """Fuzz every admin route but the sign-in, as the operator, on things that exist and that do not.
+    """Fuzz every admin route except the sign-in, as the operator, on existing and missing things.
 
-    About so many requests are made up, however many routes there are to share them; coverage comes on top.
+    About `requests` requests are generated, divided among all routes; coverage is added on top.
     """
     examples = max(LEAST_EXAMPLES, requests // _route_count(process))
     places = process.folder / "places.toml"
@@ -58,7 +58,7 @@ def fuzz_admin_routes(process: ServeProcess, *, requests: int, phases: str, seed
 
 
 def fuzz_sign_in(process: ServeProcess, *, examples: int, seed: int) -> Fuzzed:
-    """Fuzz the sign-in. It locks itself after a few wrong keys, and so stands apart."""
+    """Fuzz the sign-in. It locks itself after a few wrong keys, so it has a separate run."""
     nothing = process.folder / "nothing.toml"
     nothing.write_text("")
     return _fuzz(
@@ -76,7 +76,7 @@ def _route_count(process: ServeProcess) -> int:
 
 
 def _places(process: ServeProcess) -> str:
-    """Make a site with credentials, so that most requests get past the question whether there is such a thing."""
+    """Create a site with credentials, so that most requests get past the check that the site exists."""
     key = "site_fuzzed"
     with process.admin() as operator:
         assert operator.call("POST", SITES, {"name": "Fuzzed", "siteKey": key}).status == 201

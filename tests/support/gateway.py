@@ -1,4 +1,4 @@
-"""A site behind the gateway: what its proxy asks, and what the answer says."""
+"""A site behind the gateway: the checks that its proxy sends, and the decisions in the responses."""
 
 import httpx
 
@@ -57,7 +57,7 @@ class Gate:
             **{name.replace("_", "-"): value for name, value in headers.items()},
         }
         given = {name: value for name, value in sent.items() if value is not None}
-        # In this order, and nothing else: the library's own headers would come first.
+        # Only these headers, in this order: the library's own headers would come first.
         url = f"{self.service.public_url}/v1/gateway/check{query}"
         return self.service.public.send(httpx.Request("GET", url, headers=given))
 

@@ -79,7 +79,7 @@ class HandoffScene:
         return HandoffRequest(**usual | changes)
 
     def open(self, *, action: str = "submit", agent: SigningAgent | None = None, **changes: Any) -> Handoff:
-        """Open a handoff as a refused submission does."""
+        """Open a handoff as a blocked submission does."""
         handoffs = self.service.application.agents.handoffs
         return self.service.run(
             handoffs.open(

@@ -33,7 +33,7 @@ def guesses(known: str, count: int, seed: int) -> Iterator[str]:
 
 
 def guess(scene: HandoffScene, identifiers: Iterable[str]) -> Counter[tuple[str, int, bytes]]:
-    """Try each ID at both doors, each from another address; count what was told, by door, status and body."""
+    """Try each ID at both routes, each from another address; count the responses by route, status and body."""
     return asyncio.run(_guess(scene, identifiers))
 
 
@@ -70,7 +70,7 @@ def _request(scene: HandoffScene, path: str, number: int) -> bytes:
 
 
 def check_guesses(service: RunningService, count: int) -> None:
-    """Guess so many times while a handoff is open: nothing may be found, and all answers of a door are the same."""
+    """Guess many times while a handoff is open: no guess may find it, and all responses of a route are the same."""
     scene = HandoffScene(service)
     handoff = scene.open(submission_id="guessed")
 
@@ -80,7 +80,7 @@ def check_guesses(service: RunningService, count: int) -> None:
         ("/handoff/", 404, count),
         ("/v1/handoff/", 404, count),
     ]
-    # It is there all the time, for those who know it; to another agent it looks like one that is not.
+    # The handoff exists all the time for its own agent. Another agent cannot distinguish it from a missing one.
     assert scene.poll(handoff.id).json()["status"] == "pending"
     stranger = scene.poll(handoff.id, scene.other)
     assert ("/v1/handoff/", stranger.status_code, stranger.content) in told

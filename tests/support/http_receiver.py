@@ -1,4 +1,5 @@
-"""A real HTTP server for tests that keeps what it is sent, with a certificate of its own authority if it speaks TLS."""
+"""A real HTTP server for tests that keeps the requests it receives. Over TLS, its certificate is from a separate
+authority."""
 
 import contextlib
 import datetime as dt
@@ -29,7 +30,8 @@ class Received:
 
 @dataclass(frozen=True)
 class Answering:
-    """What the server says. With `hold_s` it takes its time first; `hang_up` says nothing at all."""
+    """The server's response. With `hold_s` it responds late; with `hang_up` it closes the connection without a
+    response."""
 
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
@@ -40,7 +42,7 @@ class Answering:
 
 @dataclass
 class Receiver:
-    """What the server got, and how it answers; `answer` is called with each request."""
+    """The requests that the server received, and its responses; it calls `answer` with each request."""
 
     received: list[Received] = field(default_factory=list)
     answer: Callable[[Received], Answering] = lambda _request: Answering()
@@ -77,7 +79,7 @@ def receiver(certificate: Path | None = None) -> Iterator[Receiver]:
                 self.send_header(name, value)
             self.send_header("content-length", str(len(answer.body)))
             self.end_headers()
-            # Whoever has read enough may have gone.
+            # A client that has read enough may have closed the connection.
             with contextlib.suppress(OSError):
                 self.wfile.write(answer.body)
 

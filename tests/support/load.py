@@ -1,7 +1,8 @@
-"""More questions than two workers can answer, what became of each of them, and of the events they left.
+"""More checks than two workers can handle, the outcome of each of them, and the events they left.
 
-`python -m tests.support.load PORT RATE SECONDS CONNECTIONS SECRET SECRET` asks at a constant rate, whatever the answers
-do, at a site that enforces and one that monitors, and prints JSON. Rate 0: as fast as the answers come.
+`python -m tests.support.load PORT RATE SECONDS CONNECTIONS SECRET SECRET` sends checks at a constant rate,
+independently of responses, for a site in enforce mode and one in monitor mode, and prints JSON. Rate 0: as fast as
+responses arrive.
 """
 
 import json
@@ -28,7 +29,7 @@ VISITORS = 20_000
 WORKER = re.compile(r'worker="([^"]+)"')
 FIGURE = re.compile(r"^agentgate_event(?:s|_write)_(\w+?)(?:_total)?(?:{[^}]*})? ([\d.e+]+)$", re.MULTILINE)
 ALLOW_ALL = {"version": "1", "rules": [], "default_action": "allow"}
-# Half of the questions are about pages that anybody may see, the others need a token that nobody shows.
+# Half of the checks are for public pages. The others need a token, which no check sends.
 PAGES = (b"/", b"/login")
 QUESTION = (
     b"GET /v1/gateway/check HTTP/1.1\r\nHost: gate.example\r\nAuthorization: Bearer %b\r\n"
@@ -38,7 +39,7 @@ QUESTION = (
 
 
 class Outcome(msgspec.Struct):
-    """What became of the questions: by mode, page and status; how long those took that were decided."""
+    """The outcomes of the checks: by mode, page and status; and the durations of the decided ones."""
 
     answers: dict[str, int]
     decided: int
@@ -63,7 +64,7 @@ class Outcome(msgspec.Struct):
 
 
 def ask(process: ServeProcess, secrets: list[str], *, rate: int, seconds: float, connections: int) -> Outcome:
-    """Ask for so long, from a process of its own."""
+    """Send checks for the given seconds, from a separate process."""
     port = str(urlsplit(process.public_url).port)
     command = [sys.executable, "-m", "tests.support.load", port, str(rate), str(seconds), str(connections), *secrets]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True, timeout=seconds + 60)
@@ -71,7 +72,7 @@ def ask(process: ServeProcess, secrets: list[str], *, rate: int, seconds: float,
 
 
 def open_sites(process: ServeProcess) -> list[str]:
-    """Make a site that enforces and one that monitors, with rules that let everybody in; return their secrets."""
+    """Create a site in enforce mode and one in monitor mode, with rules that allow everything; return their secrets."""
     secrets = []
     with process.admin() as admin:
         for mode in ("enforce", "monitor"):
@@ -107,7 +108,7 @@ def ledgers(process: ServeProcess, workers: int) -> Counter[str]:
 
 
 def settled_ledger(process: ServeProcess, workers: int, *, within_s: float) -> Counter[str]:
-    """Wait until no event waits, and return the ledgers in one."""
+    """Wait until no event is pending, and return the ledgers in one."""
     deadline_s = time.monotonic() + within_s
     while (ledger := ledgers(process, workers))["waiting"]:
         assert time.monotonic() < deadline_s, ledger
@@ -138,7 +139,7 @@ def resident_mb(process: ServeProcess) -> float:
 
 
 def check_answers(outcome: Outcome) -> None:
-    """Nothing may have been let through that enforce mode protects, and nobody turned away in monitor mode."""
+    """Check that enforce mode allowed no protected page without a token, and that monitor mode blocked no visitor."""
     allowed = {
         *("enforce / 204", "enforce / 503", "enforce /login 401", "enforce /login 503"),
         *("monitor / 204", "monitor /login 204"),
@@ -147,9 +148,9 @@ def check_answers(outcome: Outcome) -> None:
 
 
 class _Client:
-    """Sends each question on a free connection as soon as it is due.
+    """Sends each check on a free connection as soon as it is due.
 
-    Connections must be many, as those of proxies are: where none is free, questions wait here instead of over there.
+    It needs many connections, as proxies do: if none is free, checks wait here instead of in the service.
     """
 
     def __init__(self, port: int, secrets: list[bytes], connections: int) -> None:
@@ -209,7 +210,7 @@ class _Client:
 
 
 def main(port: str, rate: str, seconds: str, connections: str, *secrets: str) -> None:
-    """Ask, and print what became of it."""
+    """Send the checks, and print the outcome."""
     client = _Client(int(port), [secret.encode() for secret in secrets], int(connections))
     sys.stdout.write(json.dumps(msgspec.to_builtins(client.run(int(rate), float(seconds)))))
 

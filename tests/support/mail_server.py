@@ -1,4 +1,4 @@
-"""A real SMTP server for tests: keeps what it is given, and can be told to refuse, to be slow, or to go away."""
+"""A real SMTP server for tests: keeps received messages, and can reject, be slow, or close the connection."""
 
 import asyncio
 import email
@@ -29,7 +29,8 @@ class Received:
 
 @dataclass
 class MailServer:
-    """What the server got, and how it answers. `answer` is told the recipient and returns a line, or None to accept."""
+    """The messages that the server received, and its replies. `answer` gets the recipient and returns a line, or
+    None to accept."""
 
     received: list[Received] = field(default_factory=list)
     answer: Callable[[str], str | None] = lambda _recipient: None
@@ -44,7 +45,7 @@ class MailServer:
         return f"smtp://127.0.0.1:{self.port}"
 
     async def handle_RCPT(self, _server: Any, _session: Any, envelope: Any, address: str, options: Any) -> str:  # noqa: N802 - aiosmtpd's name
-        """Accept or refuse a recipient."""
+        """Accept or reject a recipient."""
         if refusal := self.answer(address):
             return refusal
         envelope.rcpt_tos.append(address)
@@ -53,7 +54,7 @@ class MailServer:
 
     async def handle_DATA(self, _server: Any, session: Any, envelope: Any) -> str:  # noqa: N802 - likewise
         """Keep a letter."""
-        # The server has a thread and a loop of its own, with nobody else in it.
+        # The server has a separate thread and event loop.
         assert self.quick.wait(timeout=30)
         letter = email.message_from_bytes(envelope.content, policy=email.policy.default)
         assert isinstance(letter, EmailMessage)
@@ -61,7 +62,7 @@ class MailServer:
         return "250 OK"
 
     def authenticate(self, _server: Any, _session: Any, _envelope: Any, _mechanism: str, data: LoginPassword) -> Any:
-        """Let in whoever knows the password."""
+        """Accept any client that knows the password."""
         login, password = data.login.decode(), data.password.decode()
         self.logins.append((login, password))
         return AuthResult(success=password == PASSWORD, handled=False)

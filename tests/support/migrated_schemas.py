@@ -17,7 +17,7 @@ from agentgate.storage.migrate import apply
 from agentgate.storage.postgres.database import PostgresDatabase
 from tests.support.servers import PostgresServer, run_elsewhere
 
-# What a test may have changed about the tables themselves: which there are, their columns, constraints and triggers.
+# Changes that a test may have made to the tables themselves: their set, columns, constraints and triggers.
 SHAPE = """
 SELECT 'table', c.oid, c.relname, c.relnatts, c.relhastriggers, c.relhasrules FROM pg_class c
 WHERE c.relnamespace = current_schema()::regnamespace
@@ -34,7 +34,7 @@ ORDER BY 1, 2, 3
 TABLES = """
 SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' ORDER BY relname
 """
-# Days of events are tables of their own. Foreign keys are not looked at while all rows go.
+# Days of events are separate tables. Foreign keys are not checked while all rows are deleted.
 EMPTY = """
 SET session_replication_role = replica;
 DO $$ DECLARE name regclass; BEGIN
@@ -70,7 +70,7 @@ class MigratedSchemas:
 
     @contextlib.contextmanager
     def one(self) -> Iterator[str]:
-        """Lend a schema in which every migration was applied and nothing else was done; its URL is the value."""
+        """Lend a schema in which only the migrations were applied; its URL is the value."""
         schema = self._free.pop() if self._free else run_elsewhere(_make(self._server.create_schema()))
         try:
             yield schema.url
@@ -103,7 +103,7 @@ async def _make(url: str) -> MigratedSchema:
 
 
 async def _empty(schema: MigratedSchema) -> bool:
-    """Make the schema as it was, and say whether it is: a test may have changed more than rows."""
+    """Restore the schema, and return whether that worked: a test may have changed more than rows."""
     connection = await asyncpg.connect(schema.url)
     try:
         if not set(schema.tables) <= {row[0] for row in await connection.fetch(TABLES)}:

@@ -1,4 +1,4 @@
-"""One visitor of a site who asks the gateway again and again over several connections: how often was it refused?"""
+"""One visitor of a site, with many gateway checks over several connections: counts how many are over the limit."""
 
 import asyncio
 import re
@@ -18,7 +18,7 @@ CONNECTIONS = 64
 
 
 def passed(reasons: Counter[str]) -> int:
-    """Return how many were not over the limit. What rules say of a visitor who asks so often is another matter."""
+    """Return the number of checks within the limit. Rules may still block a visitor with so many checks."""
     return reasons["allowed"] + reasons["policy"]
 
 
@@ -44,7 +44,8 @@ class OneVisitor:
         self._request = f"GET /v1/gateway/check HTTP/1.1\r\n{lines}\r\n".encode()
 
     def burst(self, shares: list[int]) -> Counter[str]:
-        """Ask over as many connections as there are shares, as fast as answers come; return how often which reason."""
+        """Send checks over one connection for each share, as fast as responses arrive; return the count of each
+        reason."""
         return asyncio.run(self._burst(shares))
 
     def steady(self, *, per_second: int, seconds: float, connections: int) -> Counter[str]:

@@ -1,6 +1,6 @@
-"""A real `agentgate serve` as a program of its own: started in a folder, waited for, ended by its process ID.
+"""A real `agentgate serve` as a separate program: started in a folder, waited for, ended by its process ID.
 
-What it logs goes to a file beside its data. Also here: a small client of the admin API, quick enough to be the load.
+Its log is a file next to its data. This module also has a small client of the admin API, quick enough to be the load.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ POLL_S = 0.003
 
 
 class Answer(NamedTuple):
-    """The status of an answer, its headers, and its body as JSON gives it."""
+    """The status of a response, its headers, and its body as decoded JSON."""
 
     status: int
     headers: http.client.HTTPMessage
@@ -48,11 +48,11 @@ class AdminConnection:
         self._connection.close()
 
     def connect(self) -> None:
-        """Connect now, where a failure to do so must be told from a failure of the first request."""
+        """Connect now, if a failure to connect must be distinguished from a failure of the first request."""
         self._connection.connect()
 
     def call(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
-        """Send a request and read its answer to the end."""
+        """Send a request and read its response to the end."""
         payload = None if body is None else json.dumps(body).encode()
         typed = {} if payload is None else {"Content-Type": "application/json"}
         self._connection.request(method, path, payload, {**self._headers, **typed, **headers})
@@ -63,7 +63,7 @@ class AdminConnection:
 
 
 class ServeProcess:
-    """`agentgate serve` with a data folder of its own and any free ports; `settings` are environment variables."""
+    """`agentgate serve` with a separate data directory and any free ports; `settings` are environment variables."""
 
     def __init__(self, folder: Path, **settings: str) -> None:
         self.folder = folder
@@ -83,7 +83,7 @@ class ServeProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                # A group of its own: what it starts can be found even after it was killed.
+                # A separate process group: its child processes can be found even after it was killed.
                 start_new_session=True,
             )
 
@@ -101,7 +101,7 @@ class ServeProcess:
         return self._process.pid
 
     def wait_until_ready(self, *, within_s: float = START_S, poll_s: float = POLL_S) -> Self:
-        """Wait until `/readyz` says 200, and remember how long that took from the start of the process."""
+        """Wait until `/readyz` returns 200, and store how long that took from the start of the process."""
         deadline_s = self._started_s + within_s
         while not self._is_ready():
             if self._process.poll() is not None or time.monotonic() > deadline_s:
@@ -129,7 +129,7 @@ class ServeProcess:
         return [event for event in map(json.loads, lines) if event.get("event") == name]
 
     def wait_for_events(self, name: str, count: int) -> list[dict[str, Any]]:
-        """Wait until this event was logged so many times."""
+        """Wait until this event was logged `count` times."""
         deadline_s = time.monotonic() + START_S
         while len(events := self.events(name)) < count:
             assert time.monotonic() < deadline_s, f"{name!r} was logged {len(events)} times, not {count}"
@@ -179,7 +179,7 @@ class ServeProcess:
 def environment(folder: Path, settings: dict[str, str]) -> dict[str, str]:
     """Return the environment of a process: nothing of the caller's own settings, then these."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith("AGENTGATE_")}
-    # An installed program has its bytecode; compiling all of it anew would be most of what a start takes.
+    # An installed program has its bytecode; compiling all of it again would be most of the start time.
     for name in ("PUBLIC_BASE_URL", "PYTHONDONTWRITEBYTECODE"):
         kept.pop(name, None)
     return {
@@ -189,7 +189,7 @@ def environment(folder: Path, settings: dict[str, str]) -> dict[str, str]:
         "AGENTGATE_PUBLIC_LISTEN": "127.0.0.1:0",
         "AGENTGATE_ADMIN_LISTEN": "127.0.0.1:0",
         "AGENTGATE_ADMIN_KEY": ADMIN_KEY,
-        # Whatever address a test makes up, nobody outside is asked about it.
+        # Do not query external servers about the addresses that tests invent.
         "AGENTGATE_CONFIRM_CRAWLERS": "off",
         **settings,
     }
@@ -217,6 +217,6 @@ def _processes() -> Iterator[tuple[int, tuple[str, int]]]:
         if folder.name.isdigit():
             # It may have ended since the listing.
             with contextlib.suppress(OSError):
-                # The program's name stands in parentheses and may hold anything: what follows the last one counts.
+                # The program's name is in parentheses and may contain anything: parse after the last one.
                 state, _, group, *_ = (folder / "stat").read_text().rpartition(")")[2].split()
                 yield int(folder.name), (state, int(group))

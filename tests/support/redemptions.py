@@ -1,7 +1,7 @@
-"""Redeems tokens in both ways at once, over HTTP from several workers: by siteverify, and by opening the gateway.
+"""Redeems tokens in both ways at once, over HTTP from several workers: by siteverify, and at the gateway.
 
-Whoever is told 200 or 204 has won the token. A token that two won was spent twice; one that nobody won, though nobody
-was left in doubt, was lost.
+A caller that gets 200 or 204 has won the token. A token with two winners was redeemed twice. A token without a winner
+was lost if no caller was left in doubt.
 """
 
 import asyncio
@@ -79,7 +79,7 @@ def scene(folder: Path, **settings: str) -> Iterator[Scene]:
                 "actions": {"login": {"browserRequired": True}},
                 "routes": [{"method": "GET", "path": "/login", "action": "login"}],
             }
-            # After a crash it is there already.
+            # After a crash the site already exists.
             assert admin.call("POST", "/v1/admin/sites", body).status in {201, 409}
             _revoke_all(admin)
             secret = admin.call("POST", f"/v1/admin/sites/{SITE_KEY}/credentials").body["secret"]
@@ -150,7 +150,7 @@ class Connection:
 
 
 async def race(scene: Scene, tokens: list[str], *, attempts_each: int, seed: int) -> Outcome:
-    """Let everybody try to redeem every token several times, half by siteverify and half at the gateway."""
+    """Try to redeem every token several times, half by siteverify and half at the gateway."""
     attempts = [(token, way % 2 == 0) for token in tokens for way in range(attempts_each)]
     _shuffle_nearby(attempts, random.Random(seed), span=attempts_each * CONNECTIONS)
     outcome = Outcome(attempts=len(attempts))
@@ -193,7 +193,7 @@ async def _open(connection: Connection, token: str, number: int) -> str:
 
 
 def _shuffle_nearby(attempts: list[Any], draw: random.Random, *, span: int) -> None:
-    """Mix neighbors only, so that those who want the same token want it at the same time."""
+    """Mix neighbors only, so that attempts for the same token run at the same time."""
     for start in range(0, len(attempts), span):
         part = attempts[start : start + span]
         draw.shuffle(part)

@@ -59,7 +59,7 @@ class RedisClusterServers:
         process.wait(10)
 
     def restart(self, port: int) -> None:
-        """Start a server that was killed; it becomes a replica of whoever took over."""
+        """Start a server that was killed; it becomes a replica of the server that took over."""
         self._start(port)
         self._wait(lambda: "master_link_status:up" in self.say(port, "INFO", "replication"))
 
@@ -69,7 +69,7 @@ class RedisClusterServers:
             self.kill(port)
 
     def say(self, port: int, *words: str) -> str:
-        """Send a command to one server; nothing while it does not answer."""
+        """Send a command to one server; return nothing while it does not respond."""
         done = subprocess.run(["redis-cli", "-p", str(port), *words], capture_output=True, check=False, timeout=10)
         return done.stdout.decode().strip()
 
@@ -99,7 +99,7 @@ class RedisClusterServers:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Return ports whose neighbors at 10,000 more are free too: there the servers speak with each other."""
+    """Return free ports whose neighbors at 10,000 more are free too: the servers use those for the cluster bus."""
     found: list[int] = []
     with contextlib.ExitStack() as stack:
         while len(found) < count:

@@ -7,7 +7,7 @@ from agentgate.sites.rules.evaluate import NO_TRAITS, CompiledRules, Traits
 
 
 def traits_of(compiled: CompiledRules, request: dict[str, Any]) -> Traits:
-    """Read address, method, host, path and headers as the gateway would; what is absent is nobody's."""
+    """Read address, method, host, path and headers as the gateway would; absent ones have neutral values."""
     if compiled.predicates is None:
         return NO_TRAITS
     matcher = RequestMatcher(compiled.predicates)

@@ -25,7 +25,7 @@ ADMIN_KEY = "agk_test_operator_credential_of_the_suite"
 SECRET = re.compile(r"ag[skt]_[A-Za-z0-9_-]{40}")
 ATTEMPTS = 5
 PATIENCE_S = 2.0
-# The service waits one second for a connection to PostgreSQL. Beside other tests a new connection can take longer.
+# The service waits one second for a connection to PostgreSQL. While other tests run, a new connection can take longer.
 CONNECTION_S = 10.0
 NOON_MS = 1_794_744_000_000  # 2026-11-15T12:00:00Z
 
@@ -79,9 +79,9 @@ class RunningService:
 
 
 def _be_patient(application: Application) -> None:
-    """Wait for Redis longer than the service does, which counts for itself after a tenth of a second.
+    """Wait for Redis longer than the service does, which counts for itself after 100 ms.
 
-    Beside other tests that is soon over, and a limit would come later than a test expects.
+    While other tests run, Redis easily takes longer than that, and a limit would apply later than a test expects.
     """
     if application.settings.redis_url:
         primary: Any = application.stores.shared_cache._primary  # type: ignore[attr-defined]
@@ -91,7 +91,7 @@ def _be_patient(application: Application) -> None:
 
 @contextmanager
 def _patient_pools() -> Iterator[None]:
-    """Give PostgreSQL more time for a connection in every database that is made meanwhile."""
+    """Give PostgreSQL more time for a connection in every database that is created in the block."""
     defaults = PostgresDatabase.__init__.__kwdefaults__
     assert defaults is not None
     before = defaults["acquire_timeout_s"]
@@ -104,7 +104,7 @@ def _patient_pools() -> Iterator[None]:
 
 @contextmanager
 def running_service(settings: Settings, clock: Clock | None = None) -> Iterator[RunningService]:
-    """Start the service, and stop it afterwards. The clock stands still unless another one is handed in."""
+    """Start the service, and stop it afterwards. The clock does not advance unless another one is passed."""
     clock = clock or FixedClock(NOON_MS)
     log = io.StringIO()
     logs.configure("json", "info", log)
@@ -129,6 +129,6 @@ def running_service(settings: Settings, clock: Clock | None = None) -> Iterator[
         loop.call_soon_threadsafe(loop.stop)
         thread.join(timeout=10)
         loop.close()
-    # Whatever a test did, nothing that opens a door may stand in the log.
+    # The log of a test must not contain any secret that grants access.
     assert ADMIN_KEY not in log.getvalue()
     assert SECRET.search(log.getvalue()) is None

@@ -1,4 +1,4 @@
-"""The owner of a shared cache as a process of its own, with ends for as many workers as a test needs."""
+"""The owner of a shared cache as a separate process, with ends for as many workers as a test needs."""
 
 import contextlib
 import multiprocessing
@@ -13,7 +13,7 @@ MOST_WORKERS = 4
 
 
 class StoreOwner:
-    """A process that can be frozen, killed and started anew on the same sockets, as the supervisor does."""
+    """A process that can be frozen, killed and restarted on the same sockets, as the supervisor does."""
 
     def __init__(self) -> None:
         self.pairs: list[Pair] = [open_pair() for _ in range(MOST_WORKERS)]
@@ -39,16 +39,16 @@ class StoreOwner:
         self._process.join()
 
     def freeze(self) -> None:
-        """Let it answer nothing, without ending it."""
+        """Stop it from responding, without ending it."""
         os.kill(self._process.pid or 0, signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let it go on."""
+        """Let it continue."""
         os.kill(self._process.pid or 0, signal.SIGCONT)
 
 
 def _beat() -> None:
-    """Tell nobody."""
+    """Do nothing: no supervisor reads the heartbeat."""
 
 
 @contextlib.contextmanager

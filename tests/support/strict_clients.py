@@ -1,4 +1,4 @@
-"""Clients that count every request without its answer, also on a connection that the server closed just then."""
+"""Clients that count every request without a response, even on a connection that the server just closed."""
 
 import http.client
 import threading

@@ -8,7 +8,7 @@ Rows = dict[str, list[tuple[Any, ...]]]
 
 # What timed work writes by itself, whatever a test does.
 OWN_TIME = frozenset({"job_lease", "job_result", "job_run", "schema_migration"})
-# Where a time of use is kept, and in which column: the one thing that a refused request may leave behind.
+# Table and column of each time of use, the only change that a rejected request may leave behind.
 USE_COLUMNS = {"user_session": "last_used_ms", "operator_session": "last_used_ms", "api_token": "last_used_ms"}
 
 
@@ -37,7 +37,7 @@ def dump(service: RunningService) -> Rows:
 
 
 def contents(service: RunningService) -> Rows:
-    """Copy all tables without the times of use, in an order of their own: for comparing."""
+    """Copy all tables without the times of use, in a fixed order: for comparing."""
     database = service.application.stores.databases["config"]
     found = {}
     for name, rows in dump(service).items():
@@ -49,7 +49,7 @@ def contents(service: RunningService) -> Rows:
 
 
 def restore(service: RunningService, saved: Rows) -> None:
-    """Put all tables back as they were. Only the embedded store allows it, and only the numbers of entries go on."""
+    """Put all tables back as they were. Only the embedded store allows it. The numbers of entries are not reset."""
     service.run(service.application.background.finish())
 
     async def work(transaction: Any) -> None:
@@ -64,7 +64,8 @@ def restore(service: RunningService, saved: Rows) -> None:
 
 
 def forget_counts(service: RunningService) -> None:
-    """Start every rate window anew. Only the store in memory forgets when it is closed, and goes on working."""
+    """Restart every rate window. Only the store in memory discards its counts when it is closed, and continues to
+    work."""
     service.run(service.application.stores.shared_cache.close())
 
 

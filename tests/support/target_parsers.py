@@ -1,6 +1,6 @@
-"""How servers and frameworks read a request target: real ones in this process, node beside it, models of others.
+"""How servers and frameworks read a request target: real ones in this process, a node process, models of others.
 
-A parser says whether it would run the handler of `route` for a target. Those whose name ends in "model" follow the
+A parser returns whether it would run the handler of `route` for a target. Parsers whose name ends in "model" follow the
 documented normalization of a framework that is not installed here.
 """
 
@@ -75,7 +75,7 @@ def flask_dev_server(target: bytes, route: str) -> bool:
     try:
         return _werkzeug(handler.make_environ(), route)
     except ValueError:
-        # A network path with a host that is none: the server answers 500.
+        # A network path with an invalid host: the server returns 500.
         return False
 
 
@@ -339,7 +339,7 @@ def sinatra_model(target: bytes, route: str) -> bool:
 
 
 def go_model(target: bytes, route: str) -> bool:
-    """Go's ServeMux: url.Parse, then path.Clean; a target with a bad escape is refused."""
+    """Go's ServeMux: url.Parse, then path.Clean; a target with a bad escape is rejected."""
     raw = target.partition(b"?")[0]
     if re.search(rb"%(?![0-9A-Fa-f]{2})", raw):
         return False

@@ -1,4 +1,4 @@
-"""A site in enforce mode with the default rules, asked what it answers to the requests of a population."""
+"""A site in enforce mode with the default rules, and its decisions about the requests of a population."""
 
 from collections.abc import Awaitable
 from dataclasses import replace
@@ -16,7 +16,7 @@ CHROMES = (("Chrome", "Windows", 1.0),)
 
 
 class Site:
-    """A site of its own, asked about through its secret. Time moves only when a test says so."""
+    """A separate site with its secret for gateway checks. Time advances only when a test advances it."""
 
     def __init__(self, service: RunningService, **fields: object) -> None:
         self.service = service
@@ -29,7 +29,7 @@ class Site:
     def status(
         self, sent: Sent | tuple[str, str, list[tuple[str, str]]], address: str = "", method: str = "GET"
     ) -> int:
-        """Return what the gateway answers to a request."""
+        """Return the gateway's status for a request."""
         if not isinstance(sent, Sent):
             url, _, headers = sent
             sent = Sent("", "", method, url, headers, address, Should.PASS)
@@ -61,7 +61,7 @@ class Site:
         return 0 if answer is None else status_of(answer)
 
     def statuses(self, visitor: Visitor, pages: range) -> list[int]:
-        """Return the answers to a visitor's navigations, one after the other."""
+        """Return the responses to a visitor's navigations, one after the other."""
         visits = (visitor.first_navigation() if page == 0 else visitor.navigation(page) for page in pages)
         return [self.status((each.url, "", each.headers), visitor.address) for each in visits]
 

@@ -1,6 +1,6 @@
-"""Acme and Globex with one of everything, and everybody who may call: what tests over all routes need.
+"""Acme and Globex with one of everything, and all possible callers: the needs of tests over all routes.
 
-Callers are the headers they send, so that no answer can change who the next request comes from.
+Callers are the headers they send, so that no response can change the caller of the next request.
 """
 
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ class Things:
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """Who may call, and what there is to call for."""
+    """The possible callers, and the things that they may request."""
 
     callers: dict[str, Headers]
     acme: Things
@@ -164,7 +164,7 @@ def _things(service: RunningService, owner: ApiClient, account_id: str, *, domai
 
 
 def _appeal(service: RunningService, site_id: str, decision: int, visitor: int, **answer: Any) -> str:
-    """Return an appeal that waits, unless it is given an answer."""
+    """Return a pending appeal. The given fields can resolve it."""
     waiting = StoredAppeal(
         id=new_appeal_id(),
         site_id=site_id,
@@ -185,7 +185,7 @@ def _appeal(service: RunningService, site_id: str, decision: int, visitor: int, 
 
 
 def _suggestion(service: RunningService, site_id: str, path: str) -> str:
-    """Return a suggestion that nobody has accepted."""
+    """Return a suggestion that no user has accepted."""
     group = SuggestionGroup("POST", path, "", "stripe", "stripe", is_proven=True)
     seen = SeenGroup(site_id, group, 7, ["00" * 8], NOON_MS, NOON_MS)
     service.change(lambda stores: stores.suggestions.add_seen([seen]))
@@ -256,7 +256,7 @@ def _operators(service: RunningService) -> dict[str, Headers]:
 
 
 def _outsiders(service: RunningService, suspended: StoredUser, with_mfa: StoredUser) -> dict[str, Headers]:
-    """Return those who are somebody but have no place to work in now."""
+    """Return signed-in users who have no account to work in now."""
     closed, strict = add_account(service, "Closed"), add_account(service, "Strict", require_mfa=True)
 
     def person(name: str, account_id: str | None) -> Headers:
@@ -279,7 +279,7 @@ def _outsiders(service: RunningService, suspended: StoredUser, with_mfa: StoredU
 
 
 def bodies(scene: Scene) -> dict[str, Any]:
-    """Return what each route that takes a body is sent: something that works for whoever may do it."""
+    """Return a body for each route that takes one: it works for every permitted caller."""
     login = {"email": "alice@acme.example", "password": PASSWORD}
     return {
         "POST /handoff/{id}": {"choice": "decline"},
