@@ -1,1 +1,1 @@
-"""What helps to run the service and is no part of it: doctor, adapters, agent simulator, training, threat lists."""
+"""Tools around the service that are not part of it: doctor, adapters, agent simulator, training, threat lists."""

@@ -1,4 +1,4 @@
-"""Fills in the configuration of a proxy. What is put into it was checked first, and cannot end a line or a quote."""
+"""Fills in the configuration of a proxy. Inserted values are validated first, and cannot end a line or a quote."""
 
 import re
 from importlib import resources
@@ -42,7 +42,7 @@ PLACEHOLDER_SECRET = "ags_PUT_THE_SECRET_OF_THIS_SITE_HERE"  # noqa: S105 - says
 # the Host header of a visitor only chooses the block.
 FLEET_PROXY, FLEET_NAME, SERVERS_OWN = "nginx", "fleet", "$scheme://$server_name:$server_port"
 
-# What the line for an unavailable AgentGate contains: in monitor mode requests pass, in enforce mode they do not.
+# The setting for an unavailable AgentGate: in monitor mode requests pass, in enforce mode they do not.
 UNAVAILABLE = {"monitor": "open", "enforce": "closed"}
 # The words of proxies that have their own.
 _OWN_WORDS = {"traefik": {"open": "200", "closed": "503"}, "envoy": {"open": "true", "closed": "false"}}
@@ -63,7 +63,7 @@ _LISTEN = re.compile(r"(?:(?:[0-9.]+|\[[0-9A-Fa-f:.]+\]|\*)?:)?([0-9]{1,5})\Z", 
 
 
 class AdapterRefused(Exception):  # noqa: N818 - told in one line, not a fault
-    """The values cannot be put into a configuration. The message says which, and what would be right."""
+    """The values cannot be put into a configuration. The message names the value, and a valid one."""
 
 
 class Installation(Struct, frozen=True, kw_only=True):
@@ -76,7 +76,7 @@ class Installation(Struct, frozen=True, kw_only=True):
     origin: str = "https://shop.example"
     upstream: str = "http://127.0.0.1:3000"
     secret: str = PLACEHOLDER_SECRET
-    # Where the proxy listens. Default: its usual address.
+    # The address on which the proxy listens. Default: its usual address.
     listen: str = ""
     # The certificate of the site for visitors. Default: for an https origin without `listen`, the usual place.
     certificate: Certificate | None = None
@@ -90,12 +90,12 @@ class Installation(Struct, frozen=True, kw_only=True):
     robots: bool = False
 
 
-# What the files in deploy/ are filled in with.
+# The values in the files in deploy/.
 EXAMPLE = Installation()
 
 
 def file_name(proxy: str, file: str | None) -> str:
-    """Return the name of a proxy's file: the first one, or the one that is asked for."""
+    """Return the name of a proxy's file: the requested one. Default: the first."""
     files = FILES.get(proxy)
     if files is None:
         raise AdapterRefused(f"there is no adapter for {proxy!r}; give one of {', '.join(FILES)}")

@@ -30,7 +30,7 @@ class AdapterTexts:
         self._settings = settings
 
     def write(self, proxy: str, site: Site, query: AdapterQuery) -> Adapter:
-        """Return the files of a proxy; refuse a proxy that is unknown, and addresses that are none."""
+        """Return the files of a proxy; reject unknown proxies and invalid addresses."""
         if proxy not in FILES:
             raise Refused("not_found", f"There is no adapter for this proxy. Use one of {', '.join(FILES)}.")
         installation = Installation(
@@ -68,10 +68,10 @@ def listener_for_proxies(settings: Settings, proxy: str) -> str:
         return f"{UNIX}{settings.public_listen.path}"
     base = settings.public_base_url.rstrip("/")
     if not base and settings.public_listen.port == 0:
-        # Any free port: nobody can write it down beforehand.
+        # With port 0, the system chooses any free port, so the address is not known beforehand.
         return EXAMPLE.service
     listens = f"http://{settings.public_listen}".replace("//0.0.0.0:", "//127.0.0.1:")
-    # A proxy asks from nearby and without TLS, so an address that people use is of no use to it.
+    # A proxy calls from nearby and without TLS, so it cannot use the https address that is meant for people.
     return base if base.startswith("http://") else listens
 
 

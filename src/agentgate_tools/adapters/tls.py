@@ -1,10 +1,10 @@
-"""TLS on the way from a proxy to the service: the lines that each proxy needs to check who answers."""
+"""TLS between a proxy and the service: the lines that each proxy needs to verify the service's certificate."""
 
-# Where Debian, Alpine and Arch keep the authorities that the system trusts.
+# The file of Debian, Alpine and Arch with the authorities that the system trusts.
 SYSTEM_AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
 
 
-# Apache's Lua speaks no TLS: it asks Apache itself on the loopback, which asks the service.
+# Apache's Lua does not support TLS: it calls Apache itself on the loopback, which calls the service.
 APACHE_TUNNEL = ("127.0.0.1", 9192)
 
 

@@ -30,7 +30,7 @@ INVALID = "agent_signature_invalid"
 UNVERIFIED = "agent_unverified"
 DENIED = "agent_denied"
 CHALLENGED = "challenge_required"
-# The policy lets an unproven agent go on, and then the site's rules may well ask it who it is.
+# The policy allows an unproven agent, and the site's rules may still challenge it.
 LEFT_TO_RULES = "left to the rules"
 REQUIRED = "payment_required"
 OFFER_INVALID = "payment_invalid"
@@ -39,13 +39,13 @@ AWAY = "unavailable"
 
 
 class Policy(Struct, frozen=True, kw_only=True):
-    """What the site is thought to think of the simulator's agent."""
+    """The expected policy of the site for the simulator's agent."""
 
-    # Its key stands in the policy, or in a key set that the service fetches.
+    # Whether its key is listed in the policy, or in a key set that the service fetches.
     is_known: bool = True
     # `allow`, `challenge` or `deny`.
     decision: str = "allow"
-    # What the site does with agents that prove nothing: `allow`, `challenge` or `block`.
+    # The site's decision for unsigned agents: `allow`, `challenge` or `block`.
     unverified: str = "challenge"
     # Such as `USD 0.05`, for the simulator and for strangers; None where the request costs nothing.
     price: str | None = None
@@ -60,7 +60,7 @@ class Policy(Struct, frozen=True, kw_only=True):
         return {"allow": ACCEPTED, "deny": DENIED}.get(self.decision, CHALLENGED)
 
     def of_invalid(self) -> str:
-        """Return what becomes of a signature of which only the key tells that it is wrong."""
+        """Return the expected result for a signature that only its key shows to be wrong."""
         return INVALID if self.is_known else self.of_unproven()
 
     def of_unproven(self) -> str:
@@ -70,12 +70,12 @@ class Policy(Struct, frozen=True, kw_only=True):
         return LEFT_TO_RULES if self.strangers_price is None else REQUIRED
 
     def of_stranger(self) -> str:
-        """Return what becomes of a request that nobody signed and that claims nothing."""
+        """Return the expected result for a request that has no signature and does not claim to be an agent."""
         return ACCEPTED if self.strangers_price is None else REQUIRED
 
 
 class Case(Struct, frozen=True, kw_only=True):
-    """One request, and what must become of it."""
+    """One request and its expected result."""
 
     name: str
     expected: str
@@ -85,7 +85,7 @@ class Case(Struct, frozen=True, kw_only=True):
     body: bytes | None = None
     # The value of Crawler-Error; None where it does not matter.
     error: str | None = None
-    # What the adapter found out about the body itself.
+    # The digest of the body as the adapter computed it.
     body_digest: str | None = None
     # Sent once before, when it must be accepted.
     is_repeated: bool = False
@@ -114,9 +114,9 @@ class Writer(Struct, frozen=True, kw_only=True):
         return replace(usual, **changes)
 
     def case(self, name: str, expected: str, terms: SignatureTerms | None = None, **request: Any) -> Case:
-        """Return a signed request. What is due is offered, unless `headers` say something else.
+        """Return a signed request. It offers the price, unless `headers` contain something else.
 
-        What was signed may be another request: by `key`, `signed_method`, `signed_origin` and `signed_path`.
+        The signature can cover another request: by `key`, `signed_method`, `signed_origin` and `signed_path`.
         """
         key = request.pop("key", self.key)
         method, path = request.get("method", "GET"), request.setdefault("path", self.path)
@@ -210,14 +210,14 @@ def _wrong_signatures(writer: Writer) -> Iterator[Case]:
 
 
 def _not_for_us(writer: Writer) -> Iterator[Case]:
-    """Signatures of another kind are nobody's business here: the request counts as unsigned."""
+    """Yield requests with signatures of another kind, which AgentGate ignores: each request counts as unsigned."""
     expected = writer.policy.of_stranger()
     yield writer.case("another tag", expected, writer.terms(tag="agent-payer-auth"), headers={})
     yield writer.case("no tag", expected, writer.terms(tag=None), headers={})
 
 
 def digest_cases(writer: Writer) -> Iterator[Case]:
-    """Return what only a proxy that looks at bodies can be asked about."""
+    """Yield the requests that need a proxy which inspects bodies."""
     digest, other = content_digest(b""), content_digest(b"another body")
     offer = {} if writer.policy.price is None else {EXACT: writer.policy.price}
     for name, expected, signed in (
@@ -257,7 +257,7 @@ def _offers(writer: Writer, price: str) -> Iterator[Case]:
 
 
 class Form(Struct, frozen=True, kw_only=True):
-    """What is submitted where."""
+    """The site and the action of a submitted form."""
 
     site_key: str
     action: str

@@ -43,7 +43,7 @@ class AgentSigningKey:
 
     @classmethod
     def make(cls) -> "AgentSigningKey":
-        """Return a key that nobody else has."""
+        """Return a new, unique key."""
         return cls(cls.new_seed())
 
     @staticmethod
@@ -73,7 +73,7 @@ class AgentSigningKey:
 
 
 class SignatureTerms(Struct, frozen=True, kw_only=True):
-    """How a request is signed. What is None is left out, right or wrong: this also makes requests to be refused."""
+    """How a request is signed. Values that are None are omitted, even required ones, to create invalid requests."""
 
     created_s: int | None
     expires_s: int | None

@@ -1,6 +1,6 @@
-"""The simulator: sends requests as an agent to a service or to a protected site, and compares what was answered.
+"""The simulator: sends requests as an agent to a service or to a protected site, and checks the responses.
 
-It is a client like any other: of the service it knows the API alone, of the site's policy what it is told.
+It is a client like any other: it knows only the API of the service, and only the given policy of the site.
 """
 
 import http.client
@@ -28,7 +28,7 @@ from agentgate_tools.agent_simulator.cases import (
 
 TIMEOUT_S = 10.0
 MOST_BODY_BYTES = 256 * 1024
-# Of a network that is kept for documentation, so it is nobody's.
+# An address of a network that is reserved for documentation, so it does not belong to a visitor.
 ADDRESS = "203.0.113.77"
 USER_AGENT = "AgentGate-agent-sim/1"
 
@@ -49,11 +49,11 @@ _BY_STATUS = {
 
 
 class SimulationStopped(Exception):  # noqa: N818 - says what happened
-    """Going on would show nothing. The message says what is wrong and what would be right."""
+    """Continuing would show nothing. The message explains what is wrong and how to correct it."""
 
 
 class Answer(Struct, frozen=True):
-    """What came back: headers by lower-case name."""
+    """A response: headers by lower-case name."""
 
     status: int
     headers: Mapping[str, str]
@@ -61,14 +61,14 @@ class Answer(Struct, frozen=True):
 
 
 class Reading(Struct, frozen=True):
-    """What an answer says, for people, and of which expectations it is a fulfilment."""
+    """The meaning of a response, as text for people, and the expectations that it fulfills."""
 
     shown: str
     fulfills: frozenset[str]
 
 
 class Result(Struct, frozen=True, kw_only=True):
-    """One request and what became of it."""
+    """One request and its result."""
 
     name: str
     expected: str
@@ -79,14 +79,14 @@ class Result(Struct, frozen=True, kw_only=True):
 
 
 class Door(Protocol):
-    """A way to send a request and to read what is answered."""
+    """A way to send a request and to interpret the response."""
 
     def send(self, case: Case) -> Answer:
         """Send a request."""
         ...
 
     def read(self, answer: Answer) -> Reading:
-        """Return what the answer says."""
+        """Return the meaning of the response."""
         ...
 
 
@@ -131,7 +131,7 @@ class GatewayDoor:
 
 
 class SiteDoor:
-    """Sends requests to the site itself, through whatever stands before it."""
+    """Sends requests to the site itself, through its proxies."""
 
     def __init__(self, origin: str) -> None:
         self._origin = origin
@@ -141,7 +141,7 @@ class SiteDoor:
         return exchange(case.method, self._origin + case.path, {"user-agent": USER_AGENT, **case.headers}, case.body)
 
     def read(self, answer: Answer) -> Reading:
-        """Return the reason of a denial; without one, the reasons that its status allows."""
+        """Return the reason of a denial. Default: the reasons that its status allows."""
         reason = answer.headers.get("x-service-reason")
         if reason is not None:
             return _read_reason(reason, is_challenge=answer.status == 401)
@@ -160,7 +160,7 @@ class SubmitDoor:
         return exchange(case.method, self._service + case.path, {"user-agent": USER_AGENT, **case.headers}, case.body)
 
     def read(self, answer: Answer) -> Reading:
-        """Return the code of the answer."""
+        """Return the error code of the response, or that the agent was accepted."""
         if answer.status == 200:
             return Reading(ACCEPTED, frozenset((ACCEPTED,)))
         code = _error_code(answer.body)
@@ -182,12 +182,12 @@ def _read_reason(reason: str, *, is_challenge: bool) -> Reading:
 
 
 def simulate(cases: Iterable[Case], door: Door) -> list[Result]:
-    """Send every request and say what became of it."""
+    """Send every request and return the results."""
     return [_try(case, door) for case in cases]
 
 
 def exchange(method: str, url: str, headers: Mapping[str, str], body: bytes | None = None) -> Answer:
-    """Send one request over a connection of its own; no redirect is followed."""
+    """Send one request over a separate connection; follow no redirect."""
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port
     connection = (

@@ -1,4 +1,4 @@
-"""`agentgate agent-sim`: send good and bad requests as an agent would, and compare what is answered."""
+"""`agentgate agent-sim`: send good and bad requests as an agent would, and check the responses."""
 
 import itertools
 import json
@@ -109,7 +109,7 @@ def _own_key() -> AgentSigningKey:
 
 
 def _read_policy(path: Path | None, key: AgentSigningKey, action: str | None) -> tuple[str, Policy]:
-    """Return under which name the policy knows the key, and what it says about it."""
+    """Return the name under which the policy lists the key, and the policy for it."""
     if path is None:
         return AGENT, Policy()
     try:

@@ -1,4 +1,4 @@
-"""The HTTP APIs of a running service, for commands. Every failure becomes one line that says why."""
+"""The HTTP APIs of a running service, for commands. Every failure becomes one line that gives the reason."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ SiteArgument = Annotated[str, Argument(help="Site key, such as site_shop1.")]
 
 
 class NoRedirect(HTTPRedirectHandler):
-    """The credential is sent to the address that was given, and nowhere else."""
+    """Rejects redirects, so that the credential is sent only to the given address."""
 
     def redirect_request(self, *given: Any) -> None:
         del given
@@ -39,7 +39,8 @@ class ConfirmationRequired(CommandRefused):
 class HttpApi:
     """The routes of a running service below one address."""
 
-    # How a refusal is told (status, the service's own words), and what to do when nobody answers, or somebody else.
+    # The message for an error response (status, the service's text), and hints for a missing response and for a
+    # response that is not from AgentGate.
     refused, unreachable, other = "{} {}", "", "is it AgentGate?"
 
     def __init__(self, base: str, headers: Mapping[str, str], *handlers: BaseHandler) -> None:
@@ -48,7 +49,7 @@ class HttpApi:
         self._opener = build_opener(NoRedirect(), *handlers)
 
     def get(self, path: str, **query: Any) -> Any:
-        """Read something. What is None is left out of the query."""
+        """Send a GET request. Parameters that are None are omitted from the query."""
         given = {name: str(value) for name, value in query.items() if value is not None}
         return self.call("GET", f"{path}?{urlencode(given)}" if given else path)
 
@@ -67,7 +68,7 @@ class HttpApi:
                 raise CommandRefused("AgentGate returned the same page twice; the remaining pages were not read")
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
-        """Call a route; None for an answer without a body."""
+        """Call a route; return None for a response without a body."""
         content = None if body is None else json.dumps(body).encode()
         headers = self._headers | ({} if content is None else {"Content-Type": "application/json"})
         request = Request(self._base + path, content, headers, method=method)  # noqa: S310 - whoever makes it checks
@@ -95,7 +96,7 @@ class AdminApi(HttpApi):
     unreachable = "; start it with `agentgate serve`, or give the address of its admin listener with --url"
 
     def __init__(self, address: str, key: str) -> None:
-        # The admin listener is private, so no proxy of the environment stands before it.
+        # The admin listener is private, so the proxy settings of the environment do not apply.
         super().__init__(f"{address}/v1/admin", {"X-Admin-Key": key}, ProxyHandler({}))
 
 
@@ -115,7 +116,7 @@ PROVIDERS[AdminApi] = open_api
 
 
 def _address(settings: Settings, url: str | None) -> str:
-    """Return the address of the admin listener, http or https and no more than a host and a port."""
+    """Return the address of the admin listener: http or https, with only a host and a port."""
     address = (url or f"http://{settings.admin_listen}").rstrip("/")
     parts = urlsplit(address)
     if parts.scheme not in {"http", "https"} or not parts.netloc or parts.path or parts.query:
@@ -142,7 +143,7 @@ def site_path(site: str, *more: str) -> str:
 
 
 def _refusal(error: HTTPError) -> tuple[str, str]:
-    """Return the code of a refusal, empty if the answer has none, and the service's own words."""
+    """Return the code of an error response, empty if it has none, and the service's text."""
     with error:
         try:
             body = json.loads(error.read(64 * 1024))

@@ -1,4 +1,4 @@
-"""How a command is declared and answers: the options it needs, what it prints, how it refuses."""
+"""How a command is declared and how it ends: the options it needs, its output, and its errors."""
 
 import inspect
 import json
@@ -32,11 +32,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class CommandRefused(Exception):  # noqa: N818 - told in one line, not a fault
-    """A command cannot do what it was asked. The message says why and what would be right."""
+    """A command cannot run as requested. The message explains why and how to correct it."""
 
 
 def read_file(path: Path, hint: str = "") -> str:
-    """Return the text of a file that a command was given; a refusal ends with the hint."""
+    """Return the text of a file that a command was given; an error message ends with the hint."""
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -58,7 +58,7 @@ Printed = str | PrintedTable | Sequence[str | PrintedTable]
 
 
 class CommandAnswer(NamedTuple):
-    """What a command found or did: a value for programs, text and tables for people, and the exit code."""
+    """The result of a command: a value for programs, text and tables for people, and the exit code."""
 
     value: Any
     people: Printed
@@ -78,7 +78,8 @@ def _settings(config: ConfigOption = None) -> Settings:
     return read_process_settings(config)
 
 
-# What a command may ask for by type -> the function that makes it. That function's parameters become options.
+# The types of parameters that a command can declare -> the function that creates the value. That function's parameters
+# become options.
 PROVIDERS: dict[Any, Callable[..., Any]] = {Settings: _settings}
 
 
@@ -125,7 +126,7 @@ def _maker(annotation: Any) -> Callable[..., Any] | None:
 
 @contextmanager
 def _logs_on_standard_error() -> Iterator[None]:
-    """Keep standard output for the answer."""
+    """Keep standard output for the result."""
     before = structlog.get_config()
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     try:

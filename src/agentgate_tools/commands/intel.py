@@ -22,7 +22,7 @@ from agentgate_tools.commands.parameters import Argument, Option
 from agentgate_tools.commands.progress import Progress
 from agentgate_tools.threat_lists.imports import import_folder, refused_lines
 
-# Under the data folder, when no folder of threat data is set.
+# Used in the data directory if no folder of threat data is configured.
 DEFAULT_FOLDER = "intel"
 LISTS = "lists"
 # The source that stands for the published lists of all operators.
@@ -99,7 +99,7 @@ def show(settings: Settings) -> CommandAnswer:
 
 
 def find_lists(source: str, folder: Path) -> Path:
-    """Return the folder of lists to import; a single list is put beside those that came before."""
+    """Return the folder of lists to import; a single list is added to the lists that were imported before."""
     is_url = "://" in source
     given = Path(source)
     if not is_url and given.is_dir():
@@ -140,7 +140,7 @@ def fetch_operators(lists: Path, operators: Iterable[SearchOperator]) -> list[st
 
 
 def _check_kept(folder: Path, lists: Path) -> None:
-    """Refuse to lose lists: what is in force must have been made of the kept files."""
+    """Raise CommandRefused if lists would be lost: the active threat data must come from the kept files."""
     if not (folder / FILE_NAME).exists():
         return
     kept = {path.name for path in lists.iterdir()} if lists.is_dir() else set()

@@ -103,7 +103,7 @@ def _push(api: HttpApi, given: dict[str, Any], ask: Ask) -> Any:
         )
     if not answer:
         return _DECLINED
-    # The revision is the one that the question named: what somebody else changed meanwhile is not overwritten.
+    # The revision is the one in the question, so that a change by another user in between is not overwritten.
     body = {"ruleSet": rules, "revision": present["revision"], "guard": True}
     try:
         saved = api.call("PUT", site_path(site, "rules"), body)
@@ -276,7 +276,7 @@ class McpServer:
 
     def _handle(self, message: dict[str, Any]) -> None:
         method, number = message.get("method"), message.get("id")
-        # Notifications want no answer; an answer that nobody waits for has none either.
+        # Notifications get no response, and neither do responses that match no open request.
         if number is None or not isinstance(method, str):
             return
         given, run = message.get("params") or {}, self._methods.get(method)

@@ -63,7 +63,7 @@ def make(
     seed = before.seed if before else secrets.token_bytes(SEED_BYTES)
     numbers = list(before.programs) if before else list(range(programs))
     made = making.programs_of(seed, numbers)
-    # Told on standard error: it takes minutes, and standard output is for the answer.
+    # Progress goes to standard error: the run takes minutes, and standard output is for the result.
     runs = making.run_all(found, making.ZOOMS, made, partial(click.echo, err=True))
     if not runs:
         raise CommandRefused("no browser returned results; nothing was written")

@@ -48,7 +48,7 @@ class CaseRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class RuleCase(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A request and its expected outcome. `labels` are added to those of the request; `at` is a time for schedules."""
+    """A request and its expected outcome. `labels` are added to the request's labels; `at` is a time for schedules."""
 
     name: str
     request: CaseRequest

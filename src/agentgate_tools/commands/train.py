@@ -156,7 +156,7 @@ def _read(name: str) -> str:
 
 
 def _write(path: Path, content: bytes) -> None:
-    # Under another name first: whoever watches the file never sees half of it.
+    # Write under another name first: a program that watches the file never reads half of it.
     unfinished = path.with_name(path.name + UNFINISHED)
     try:
         unfinished.write_bytes(content)

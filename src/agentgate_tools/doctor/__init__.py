@@ -1,1 +1,1 @@
-"""The doctor: looks at a live installation from outside and says what is wrong with it."""
+"""The doctor: checks a live installation from outside and reports problems."""

@@ -15,7 +15,7 @@ from agentgate import __version__
 
 TIMEOUT_S = 10.0
 MOST_BODY_BYTES = 256 * 1024
-# As a browser's script asks: rules refuse most other clients, and would hide what is behind them.
+# The headers of a browser's script: rules block most other clients, which would hide the results behind them.
 USUAL = (
     ("sec-ch-ua-platform", '"Linux"'),
     (
@@ -30,7 +30,7 @@ USUAL = (
     ("Sec-Fetch-Dest", "empty"),
     ("Accept-Encoding", "gzip, deflate, br"),
     ("Accept-Language", "en"),
-    # So that whoever reads the log knows who it was.
+    # Identifies the doctor in logs.
     ("X-AgentGate-Doctor", __version__),
 )
 PORTS = {"http": 80, "https": 443}
@@ -39,11 +39,11 @@ Headers = Sequence[tuple[str, str]]
 
 
 class NoAnswer(Exception):  # noqa: N818 - says what happened
-    """The site did not answer. The message says what happened instead."""
+    """The site did not respond. The message explains what happened instead."""
 
 
 class Asked(Struct, frozen=True, kw_only=True):
-    """What was answered."""
+    """A response."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -51,7 +51,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     # The certificate's first and last moment, as seconds since 1970; 0 without TLS.
     certificate_begins_s: float = 0.0
     certificate_ends_s: float = 0.0
-    # The address that answered.
+    # The address that responded.
     peer: str = ""
 
     def header(self, name: str) -> str:
@@ -60,17 +60,17 @@ class Asked(Struct, frozen=True, kw_only=True):
 
     @property
     def reason(self) -> str:
-        """Why the gateway refused, where it says so."""
+        """The gateway's reason for blocking the request; empty if the response has none."""
         return self.header("x-service-reason")
 
     @property
     def decision_id(self) -> str:
-        """Under which ID the gateway keeps its decision, where it says so."""
+        """The ID of the gateway's decision; empty if the response has none."""
         return self.header("x-service-decision-id")
 
     @property
     def is_script(self) -> bool:
-        """Say whether it is the check's script, as opposed to any page of the site."""
+        """Return whether the response is the script of the challenge, and not a page of the site."""
         return self.status == 200 and "javascript" in self.header("content-type")
 
     @property
@@ -103,7 +103,7 @@ class Site:
     def ask(
         self, method: str, path: str, *, headers: Headers = (), body: bytes = b"", source: str | None = None
     ) -> Asked:
-        """Send a request and read its answer; `source` is the address to ask from."""
+        """Send a request and read its response; `source` is the address to send from."""
         usual = [("Host", self.authority), *USUAL]
         given = {name.lower() for name, _ in headers}
         lines = [f"{name}: {value}" for name, value in usual if name.lower() not in given]
@@ -117,7 +117,7 @@ class Site:
             raise NoAnswer(f"{type(problem).__name__}: {problem}") from None
 
     def try_asking(self, method: str, path: str, *headers: tuple[str, str], source: str | None = None) -> Asked | None:
-        """Return the answer; None without one."""
+        """Return the response; None if there is none."""
         try:
             return self.ask(method, path, headers=headers, source=source)
         except NoAnswer:
@@ -155,7 +155,7 @@ class Site:
 
 
 def ask_port(host: str, port: int, path: str) -> Asked | None:
-    """Return what is answered at a port of the same host; None when nothing is there that speaks HTTP."""
+    """Return the response from a port of the same host; None if no HTTP server listens there."""
     authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
         return Site(f"http://{authority}").ask("GET", path)

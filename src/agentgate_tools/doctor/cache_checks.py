@@ -1,4 +1,4 @@
-"""Checks of caches: neither a decision nor an answer that is for one visitor may be given to another."""
+"""Checks of caches: they must not give a decision or a response for one visitor to another."""
 
 import re
 import secrets
@@ -14,19 +14,19 @@ UNCACHED = (
     "cached pages. A cache belongs between the proxy and the application."
 )
 _SUBRESOURCE = re.compile(r"""(?:src|href)=["']?(/(?!/)[^"'?#\s>]+\.(?:css|js|png|jpe?g|svg|webp))\b""")
-# How caches say that an answer was kept.
+# Headers by which caches show that a response was cached.
 KEPT = ("x-cache", "x-cache-status", "x-proxy-cache", "cf-cache-status", "x-varnish-cache", "cache-status")
 
 
 def check_caches(installation: Installation, home: Asked, refused: Asked) -> Iterator[Finding]:
-    """Look whether decisions or answers are kept and given to others."""
+    """Check whether decisions or responses are cached and given to others."""
     site = installation.site
     yield _decisions(installation)
     yield _answers(site, home, refused)
 
 
 def _decisions(installation: Installation) -> Finding:
-    """Every request has a decision of its own: the same ID twice was kept."""
+    """Check that every request has its own decision: a repeated ID was cached."""
     if installation.protected_path is None:
         method, path, headers = "GET", _new_url(installation.site), [("User-Agent", SCANNER)]
     else:
@@ -96,5 +96,5 @@ def _linked(home: Asked) -> list[str]:
 
 
 def _new_url(site: Site) -> str:
-    """Return an address that nobody has asked for."""
+    """Return a URL that has never been requested."""
     return f"{site.path}?agentgate-doctor={secrets.token_hex(8)}"

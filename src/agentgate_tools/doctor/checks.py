@@ -1,4 +1,4 @@
-"""The checks, one function each: what is asked, and what the answer says about the installation."""
+"""The checks, one function each: the requests that they send, and the meaning of the responses."""
 
 from collections.abc import Iterator
 
@@ -13,22 +13,22 @@ SEEN_PATH = "/.agentgate/v1/gateway/challenge?seen=1"
 # What of the service must not be reachable through the site.
 NOT_PASSED_ON = ("v1/gateway/check", "v1/siteverify", "v1/admin/sites", "v1/account/session", "healthz", "metrics")
 NOT_AT_ALL = ("v1/gateway/check",)
-# Where the admin listener is put by those who want it at hand.
+# Usual public paths of the admin listener, if a proxy forwards to it.
 ADMIN_PATHS = (
     *("v1/admin/sites", "admin/v1/admin/sites", "agentgate/v1/admin/sites"),
     *("openapi/admin", "metrics", "readyz"),
 )
-# A client that the rules of a fresh site refuse.
+# A client that the rules of a fresh site block.
 SCANNER = "sqlmap/1.8"
 TOKEN = "X-AgentGate-Token"  # noqa: S105 - the name of a header
 CERTIFICATE_S = 14 * 24 * 3600.0
 DEFAULT_PORTS = (8080, 8081)
-# Answers of a gateway or a proxy that refuses. A site's own 404 is not among them: there the request went through.
+# Statuses of a gateway or a proxy that blocks. A site's own 404 is not included: it shows that the request passed.
 REFUSED = frozenset((400, 401, 402, 403, 405, 429, 431, 451, 503))
 
 
 class Installation(Struct, frozen=True, kw_only=True):
-    """What is known of the installation. Only the site is needed; the rest allows for more checks."""
+    """The known facts about the installation. Only the site is required; the others allow more checks."""
 
     site: Site
     clock: Clock
@@ -40,9 +40,9 @@ class Installation(Struct, frozen=True, kw_only=True):
     # A fresh token for that route, and one for another action. Both are used up.
     token: str | None = None
     other_token: str | None = None
-    # Where AgentGate itself might listen on the site's host; None for the usual ports.
+    # Ports of the site's host to try for AgentGate itself. Default: the usual ports.
     ports: tuple[int, ...] | None = None
-    # Where the application itself listens, behind proxy and gate; and whether it may be reached from here.
+    # The application itself, behind proxy and gate; and whether it may be reached from here.
     upstream: Site | None = None
     is_inside: bool = False
     # The text of the adapter's file with the line for an unavailable AgentGate.
@@ -149,7 +149,7 @@ def check_listeners(installation: Installation) -> Iterator[Finding]:
 
 
 def check_leaks(home: Asked, refused: Asked | None) -> Finding:
-    """Look whether answers carry what only proxy and service should know."""
+    """Check whether responses contain data that only proxy and service should know."""
     leaked = []
     for answer in (home, refused):
         for name, value in () if answer is None else answer.headers:
@@ -166,7 +166,7 @@ def check_leaks(home: Asked, refused: Asked | None) -> Finding:
 
 
 def _is_ours(answer: Asked | None, *, own: bool) -> bool:
-    """Say whether AgentGate itself answered, as opposed to the site or the adapter; `own`: under its own prefix."""
+    """Return whether AgentGate itself responded, and not the site or the adapter; `own`: under its own prefix."""
     if answer is None or answer.status == 404:
         return False
     if answer.header("x-service-decision") or answer.reason == "invalid_credential":
@@ -176,7 +176,7 @@ def _is_ours(answer: Asked | None, *, own: bool) -> bool:
 
 
 def _is_admin(answer: Asked | None) -> bool:
-    """Say whether AgentGate's admin listener answered, as opposed to the gateway or the site."""
+    """Return whether AgentGate's admin listener responded, and not the gateway or the site."""
     if answer is None or answer.reason or answer.status == 404:
         return False
     if answer.status == 200:

@@ -1,4 +1,4 @@
-"""Examining an installation: every check in order, and nothing after a site that does not answer."""
+"""Examining an installation: every check in order, and no further check if the site does not respond."""
 
 from agentgate_tools.doctor.asking import Asked, NoAnswer, Site
 from agentgate_tools.doctor.cache_checks import check_caches
@@ -64,7 +64,7 @@ def by_cause(findings: list[Finding]) -> list[Finding]:
 
 
 def examine(installation: Installation) -> list[Finding]:
-    """Return what was found, in the order in which it was looked at."""
+    """Return the findings in the order of the checks."""
     site = installation.site
     try:
         home = site.ask("GET", site.path)

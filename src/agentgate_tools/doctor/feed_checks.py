@@ -8,7 +8,7 @@ from agentgate_tools.doctor.checks import REFUSED, Installation
 from agentgate_tools.doctor.feeds import feeds_of
 from agentgate_tools.doctor.findings import Finding, passed, warned
 
-# A reader that no list knows: only an open feed answers it.
+# A reader that is not on any list, so it gets a response only if the feed is open.
 READER = (("User-Agent", "FeedCheck/1.0"), ("Accept", "application/rss+xml, application/atom+xml, */*;q=0.5"))
 
 

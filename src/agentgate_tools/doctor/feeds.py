@@ -1,4 +1,4 @@
-"""Feeds that a page links: exact targets of its own origin, with their query, as `feeds` of a site takes them."""
+"""Feeds that a page links: exact targets on the page's origin, with their query, as `feeds` of a site takes them."""
 
 import contextlib
 from html.parser import HTMLParser

@@ -1,4 +1,4 @@
-"""Findings: what was looked at, how it is, and in one sentence what would mend it."""
+"""Findings: what was checked, the result, and the fix in one sentence."""
 
 from enum import StrEnum
 
@@ -11,17 +11,17 @@ class State(StrEnum):
     PASS = "pass"  # noqa: S105 - no password
     WARN = "warn"
     FAIL = "fail"
-    # It could not be looked at with what was given.
+    # The given options do not allow this check.
     SKIP = "skip"
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     check: str
     state: State
     found: str
-    # What to do about it; empty where all is well.
+    # How to fix it; empty if there is no problem.
     fix: str = ""
 
 

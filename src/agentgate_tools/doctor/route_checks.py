@@ -48,7 +48,7 @@ def spellings(path: str) -> dict[str, str]:
 
 
 def check_forged_headers(installation: Installation) -> Finding:
-    """Look whether what a visitor writes in the adapter's headers changes the answer."""
+    """Check whether a visitor can change the response by sending the adapter's headers."""
     site = installation.site
     if installation.protected_path is None:
         method, path, own = "GET", site.path, [("User-Agent", SCANNER)]
@@ -61,7 +61,7 @@ def check_forged_headers(installation: Installation) -> Finding:
             answer = site.ask(method, path, headers=[*own, *forged])
             if answer.status == usual.status or _is_cautious(name, answer):
                 continue
-            # A limit that was reached meanwhile, or a site that just started again, changes every answer.
+            # A rate limit that was reached in between, or a restart of the site, changes every response.
             again = site.ask(method, path, headers=own)
             answer = site.ask(method, path, headers=[*own, *forged])
             if again.status == usual.status != answer.status:
@@ -77,7 +77,7 @@ def check_forged_headers(installation: Installation) -> Finding:
 
 
 def _is_cautious(name: str, answer: Asked) -> bool:
-    # A server may refuse a header with an underscore or an odd Connection before anybody reads it.
+    # A server may reject a header with an underscore or an unusual Connection before it reaches AgentGate.
     if name == "X-Service-Decision" and answer.reason == "invalid_request":
         # In enforce mode the gate blocks a visitor who sends headers that only AgentGate sends.
         return True
@@ -85,7 +85,7 @@ def _is_cautious(name: str, answer: Asked) -> bool:
 
 
 def check_protected_route(installation: Installation) -> Iterator[Finding]:
-    """Look what a route that needs a token does without one, with a wrong one, and with one that was used."""
+    """Check a route that requires a token: with no token, with a wrong one, and with a used one."""
     if installation.protected_path is None:
         yield skipped("missing-token", "no route was given", GIVE_PATH)
         return
@@ -142,7 +142,7 @@ def _in_other_spellings(installation: Installation) -> Finding:
             answer = installation.site.ask(installation.method, quote(path, safe="/%;=."))
         except NoAnswer:
             continue
-        # A redirect runs nothing, and leads to a spelling that is asked about again.
+        # A redirect runs nothing, and leads to a spelling that is checked again.
         if answer.status not in REFUSED and not 300 <= answer.status < 400:
             opened.append(f"{name} ({path}: {answer.status})")
     if opened:

@@ -11,7 +11,7 @@ from agentgate_tools.doctor.checks import SEEN_PATH, Installation
 from agentgate_tools.doctor.findings import Finding, failed, passed, skipped, warned
 
 MOST_SKEW_S = 30.0
-# Of a network for documentation (RFC 5737): nobody comes from there.
+# An address of a network for documentation (RFC 5737), so no visitor has it.
 FORGED_ADDRESS = "198.51.100.77"
 ADDRESS_HEADERS = (
     *("X-Forwarded-For", "X-Real-IP", "X-Original-Address", "X-Client-IP", "X-Cluster-Client-IP"),
@@ -37,7 +37,7 @@ class Seen(Struct, frozen=True, rename="camel"):
 
 
 class Told(Struct, frozen=True):
-    """What came of asking: the description, or the reason why there is none."""
+    """The result of a request for the description: the description, or the reason why it is missing."""
 
     seen: Seen | None = None
     reason: str = ""
@@ -156,7 +156,7 @@ def _visitor_address(site: Site, home: Asked) -> Finding:
         value = f"for={FORGED_ADDRESS}" if name == "Forwarded" else FORGED_ADDRESS
         told = ask_seen(site, (name, value), source=source)
         if _differs(told, seen):
-            # Asked again without it, the address must be the one of before.
+            # Repeat the request with the header omitted: the address must be unchanged.
             if _differs(ask_seen(site, source=source), seen):
                 found = "the client IP address that AgentGate receives changes from request to request"
                 return failed("visitor-address", found, OWN_ADDRESS)

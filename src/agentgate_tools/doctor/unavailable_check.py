@@ -1,4 +1,4 @@
-"""The check of what the adapter does while AgentGate is unavailable: open lets requests through, closed returns 503."""
+"""The check of the adapter's behavior while AgentGate is unavailable: open passes requests, closed returns 503."""
 
 import re
 

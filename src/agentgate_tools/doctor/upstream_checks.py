@@ -32,7 +32,7 @@ def aliases(path: str) -> list[str]:
 
 
 def check_upstream(installation: Installation, home: Asked) -> Iterator[Finding]:
-    """Look whether the upstream can be reached, and what it answers to."""
+    """Check whether the upstream can be reached directly, and which spellings of a path it serves."""
     upstream = installation.upstream
     if upstream is None:
         yield _around(installation, home)
@@ -111,7 +111,7 @@ def _aliases(installation: Installation, upstream: Site) -> Finding:
     if route is None or unknown is None or _is_alike(route, unknown):
         found = f"the upstream responds to {method} {path} as to an unknown path"
         return skipped("aliases", found, "Give --protected-path with a route that the application has.")
-    # What takes the path from the query answers at `/`, also where the query says nothing to it.
+    # An application that takes the path from the query responds at `/`, even if the query means nothing to it.
     front = upstream.try_asking(method, "/?agentgate-doctor=1") or unknown
     answered = [
         alias
@@ -134,11 +134,11 @@ def _is_same(answer: Asked | None, route: Asked, unknown: Asked) -> bool:
 
 
 def _is_alike(one: Asked, other: Asked) -> bool:
-    """Say whether two answers look alike. Pages carry the time and the like, so their length is compared."""
+    """Return whether two responses are similar. Pages contain the time and the like, so their length is compared."""
     is_of_a_kind = one.status == other.status and one.header("content-type") == other.header("content-type")
     return is_of_a_kind and abs(len(one.body) - len(other.body)) <= max(len(one.body) // 20, SLACK_BYTES)
 
 
 def _is_open(answer: Asked | None) -> bool:
-    # A redirect runs nothing, and leads to a path that is asked about again.
+    # A redirect runs nothing, and leads to a path that is checked again.
     return answer is not None and answer.status not in REFUSED and not 300 <= answer.status < 400

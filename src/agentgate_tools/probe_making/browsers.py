@@ -1,4 +1,4 @@
-"""Browsers on this machine: finding them, and running programs in one on a page of our own, at a zoom. No driver."""
+"""Browsers on this machine: finding them, and running programs on our own page at a zoom. No driver."""
 
 import contextlib
 import http.server
@@ -78,7 +78,7 @@ def browser_at(path: str) -> Browser | None:
 
 @contextlib.contextmanager
 def opened(browser: Browser, url: str, zoom: float) -> Iterator["subprocess.Popen[bytes]"]:
-    """Open a page at a zoom in a browser of its own, and end the browser with all of its processes afterwards."""
+    """Open a page at a zoom in a separate browser, and end the browser with all of its processes afterwards."""
     profile = Path(tempfile.mkdtemp(prefix="agentgate-probes-"))
     try:
         with _display(browser) as display:
@@ -97,7 +97,7 @@ def opened(browser: Browser, url: str, zoom: float) -> Iterator["subprocess.Pope
 
 
 def _programs(names: Sequence[str]) -> list[str]:
-    """Return the first program of these names that is there: the others are mostly other names of it."""
+    """Return the first installed program of these names: the others are mostly aliases of it."""
     return [path for name in names if (path := shutil.which(name))][:1]
 
 
@@ -131,7 +131,7 @@ def _command(browser: Browser, url: str, zoom: float, profile: Path) -> list[str
 
 @contextlib.contextmanager
 def _display(browser: Browser) -> Iterator[list[str]]:
-    """Give WebKitGTK, which has no mode without a window, a display that nobody sees."""
+    """Give WebKitGTK, which has no headless mode, a virtual display."""
     if browser.engine != WEBKIT:
         yield []
         return
@@ -190,7 +190,7 @@ VERSIONS = {BLINK: re.compile(r"Chrome/(\d+)"), GECKO: re.compile(r"Firefox/(\d+
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """What one browser answered at one zoom. WebKitGTK's version is not Safari's, so that it has none here."""
+    """The results of one browser at one zoom. `version` is None for WebKitGTK, because its version is not Safari's."""
 
     engine: str
     zoom: float
@@ -199,7 +199,7 @@ class Run(Struct, frozen=True, kw_only=True):
 
 
 class RunFailed(RuntimeError):  # noqa: N818 - says what happened
-    """A browser did not answer; the text says which, and why."""
+    """A browser returned no results; the text names the browser and the reason."""
 
 
 class _Posted(Struct, rename="camel"):

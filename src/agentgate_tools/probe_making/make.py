@@ -1,7 +1,7 @@
-"""Making a pool: every browser at every zoom runs all programs; what all runs agree on is kept.
+"""Creating a pool: every browser at every zoom runs all programs; programs on which all runs agree are kept.
 
-Every run is compared with all others at once: the kept answer lies in the middle, so that none is further from it than
-half of what judging allows.
+Every run is compared with all others at once: the kept result is in the middle of theirs, so that no run differs from
+it by more than 50% of the tolerance in judging.
 """
 
 import time
@@ -32,7 +32,7 @@ LEAST_NUMBERS = 3
 
 
 def widened(program: Program) -> Program:
-    """Return the program as it is asked while choosing: of bits, the points around each are asked too."""
+    """Return the program for the selection: if its results are bits, it also measures the points around each."""
     tree, measures = program
     kind = measures[0][0]
     if kind == "h":
@@ -44,7 +44,7 @@ def widened(program: Program) -> Program:
 
 
 def narrowed(program: Program, answer: Sequence[int]) -> PoolAnswer | None:
-    """Return the answer to the program itself; None where an edge lies near a point."""
+    """Return the result of the program itself; None if an edge is close to a point."""
     kind = program[1][0][0]
     if kind == "h":
         own = tuple(answer[:HIT_POINTS])
@@ -58,7 +58,7 @@ def narrowed(program: Program, answer: Sequence[int]) -> PoolAnswer | None:
 
 
 def agreed(program: Program, runs: Iterable[Run], place: int) -> PoolAnswer | None:
-    """Return the answer that all runs agree on; None where they do not, or where it would say nothing."""
+    """Return the result on which all runs agree; None if they do not, or if the result proves nothing."""
     answers = []
     for run in runs:
         given = run.answers[place]
@@ -71,7 +71,7 @@ def agreed(program: Program, runs: Iterable[Run], place: int) -> PoolAnswer | No
 
 
 def by_engine(program: Program, runs: Sequence[Run], place: int) -> Mapping[str, PoolAnswer] | None:
-    """Return an answer for each engine, where only the engines differ from each other."""
+    """Return a result for each engine, if only the engines differ from each other."""
     answers = {
         engine: agreed(program, [run for run in runs if run.engine == engine], place)
         for engine in {run.engine for run in runs}
@@ -81,7 +81,7 @@ def by_engine(program: Program, runs: Sequence[Run], place: int) -> Mapping[str,
 
 
 def middle_of(answers: Sequence[PoolAnswer]) -> PoolAnswer | None:
-    """Return the middle of answers that lie within the tolerance of each other."""
+    """Return the middle of results that are within the tolerance of each other."""
     if not answers or len({len(answer) for answer in answers}) != 1:
         return None
     middle = []
@@ -94,7 +94,7 @@ def middle_of(answers: Sequence[PoolAnswer]) -> PoolAnswer | None:
 
 
 def says_something(program: Program, answer: PoolAnswer) -> bool:
-    """Say whether an answer is one that nobody gets who lays out nothing."""
+    """Return whether a client needs a layout engine to get this result."""
     if program[1][0][0] == "h":
         return len(set(answer)) >= LEAST_BOXES_HIT
     told = {number for number in answer if abs(number) > AGREEMENT}
@@ -153,7 +153,7 @@ def choose(seed: bytes, programs: Sequence[Program], runs: Sequence[Run], *, mad
 
 
 def join(pool: Pool, runs: Sequence[Run], numbers: Sequence[int]) -> Pool:
-    """Return the pool without what these runs of other browsers answer otherwise, knowing their versions too."""
+    """Return the pool with only the programs that these other browsers' runs confirm; add the browsers' versions."""
     kept = {}
     for place, number in enumerate(numbers):
         known = pool.programs[number]

@@ -1,6 +1,6 @@
 """Published lists of crawlers -> tokens: crawler-user-agents.json and the merged list of AI agents.
 
-Their patterns are regular expressions. What is plain text becomes a token; the rest is dropped and counted.
+Their patterns are regular expressions. Plain text becomes a token; other patterns are dropped and counted.
 """
 
 import re
@@ -12,7 +12,7 @@ from msgspec import Struct
 from agentgate.decision.threat_data.user_agent_tokens import Boundary, Token, TokenMatcher
 from agentgate_tools.threat_lists.name_evidence import is_build_or_model
 
-# Tag of crawler-user-agents.json -> our kind. The first tag of an entry that stands here counts.
+# Tag of crawler-user-agents.json -> our kind. The first tag of an entry that is listed here counts.
 KIND_OF_TAG = {
     "ai-crawler": "ai_agent",
     "search-engine": "search_engine",
@@ -28,11 +28,11 @@ KIND_OF_TAG = {
     "browser-automation": "automation",
 }
 PURPOSE_OF_CATEGORY = {"ai-training": "training", "ai-search": "search", "user-fetch": "fetch", "dataset": "dataset"}
-# Of these the list itself says that they are too general for a browser's own User-Agent, or are never sent.
+# The list marks all other names as too general for a browser's own User-Agent, or as never sent.
 MATCHED_BY_DEFAULT = "product-token"
 # Known to the list of AI agents, but what they do is show a link's preview or read a feed for people.
 NOT_AGENTS = {"facebookexternalhit", "awariorssbot"}
-# Names that also stand in the User-Agents of ordinary browsers and apps, or are everyday words.
+# Names that also occur in the User-Agents of ordinary browsers and apps, or are everyday words.
 TOO_GENERAL = {
     *("silk/", "code/1.", "fluid", "current", "chirp", "fever", "trove", "ning/", "convera", "mail/", "sonic"),
     # Tools that people work with, in which an agent may work too.
@@ -51,7 +51,7 @@ TOO_GENERAL = {
         "comet",
         "manus",
     ),
-    # Programs of people: mail, documents, players; and hosts whose names stand in many texts.
+    # Programs of people: mail, documents, players; and hosts whose names occur in many texts.
     *(
         "microsoft office",
         "microsoft outlook",
@@ -105,7 +105,7 @@ def read_agents(entries: Iterable[Any]) -> ReadTokens:
 
 
 def guess_purpose(name: str) -> str:
-    """Return what the name itself says of the purpose, by the habit of their operators; else nothing."""
+    """Return the purpose that a name shows by the operators' naming habits; else an empty string."""
     lowered = name.lower()
     if lowered.endswith("-user") or "fetcher" in lowered:
         return "fetch"

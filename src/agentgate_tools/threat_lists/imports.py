@@ -1,6 +1,6 @@
 """Public lists in their published formats -> one set of threat data. A line that cannot be read is reported.
 
-What a file is follows from its name and its content: `kind_of` says which names are known.
+The kind of a file follows from its name and its content: `kind_of` defines the known names.
 """
 
 import gzip
@@ -48,7 +48,7 @@ NAME_KINDS = (
     *("ai_agent", "search_engine", "seo", "archiver", "academic", "advertising", "crawler", "preview", "feed_reader"),
     *("uptime", "webhook", "scanner", "http_library"),
 )
-# What lies beside lists: who published them and on which terms.
+# Files next to lists that are not lists: publishers and license terms.
 NOT_LISTS = (".", "readme", "licence", "license", "notice")
 NO_COUNTRY = {"", "None", "Unknown"}
 # A list that holds a wider network than these is wrong or hostile: it would decide about a good part of the internet.
@@ -70,7 +70,7 @@ class Refusal(Struct, frozen=True):
 
 
 class FileReport(Struct, frozen=True, kw_only=True):
-    """What was made of one file."""
+    """The result of importing one file."""
 
     file: str
     kind: str
@@ -80,7 +80,7 @@ class FileReport(Struct, frozen=True, kw_only=True):
 
 
 class Gathered:
-    """What the files said so far."""
+    """The content of the files read so far."""
 
     def __init__(self) -> None:
         self.flags: tuple[list[Range], list[Range]] = ([], [])
@@ -113,14 +113,14 @@ class Gathered:
         self.count()
 
     def count(self) -> None:
-        """Count what was taken; refuse to go on past the bound."""
+        """Count one entry; raise IntelRefused above the limit."""
         self.taken += 1
         if self.taken > MOST_RANGES:
             raise IntelRefused(f"the file has more than {MOST_RANGES} entries; give a smaller one")
 
 
 def import_folder(folder: Path, *, now_ms: int) -> tuple[ImportedSet, list[FileReport]]:
-    """Read every file of a folder. IntelRefused when there is none, or one is not what its name says."""
+    """Read every file of a folder. Raise IntelRefused if it has none, or if a file does not match its name."""
     files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.lower().startswith(NOT_LISTS))
     if not files:
         raise IntelRefused(f"{folder} has no files; put lists there: {KNOWN_NAMES}")
@@ -291,7 +291,7 @@ def _add_names(read: ReadTokens, gathered: Gathered) -> None:
     gathered.tokens += read.tokens
     gathered.taken += len(read.tokens)
     for index, pattern in enumerate(read.dropped, start=1):
-        # These are no mistakes of the file: an expression that is not plain text has no place in the automaton.
+        # These are not errors in the file: the automaton only takes plain text.
         gathered.refusals.append(Refusal(index, f"pattern {pattern!r} is not plain text, or too general"))
 
 
@@ -341,5 +341,5 @@ def _add_record(network: IPv4Network | IPv6Network, data: Any, gathered: Gathere
 
 
 def refused_lines(reports: Iterable[FileReport]) -> int:
-    """Return how many lines were refused in all."""
+    """Return the total number of rejected lines."""
     return sum(report.refused for report in reports)

@@ -1,7 +1,7 @@
-"""Evidence about names: which of them people's own browsers and devices have too, so that they prove nothing.
+"""Evidence about names: people's own browsers and devices share some of them, so these names prove nothing.
 
-A name that occurs in people's User-Agents is tied to the start of the text where that helps, and refused otherwise. So
-are build numbers and models, whatever list they come from.
+A name that occurs in people's User-Agents is tied to the start of the text if that helps, and rejected otherwise. Build
+numbers and models are always rejected, whatever list they come from.
 """
 
 import re
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from agentgate.decision.threat_data.user_agent_tokens import Boundary, Token, TokenMatcher, searchable
 
-# Android builds (`AP3A.240617.008`, `KOT49H`), Apple's (`15E148`), and what is nothing but a version.
+# Android builds (`AP3A.240617.008`, `KOT49H`), Apple's (`15E148`), and plain versions.
 BUILD_NUMBERS = (
     re.compile(r"[a-z]{2,3}\d[a-z]\.\d{6}(?:\.[a-z0-9.]+)?"),
     re.compile(r"[a-z]{3}\d{2}[a-z]{0,2}"),

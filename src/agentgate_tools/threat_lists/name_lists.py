@@ -20,7 +20,7 @@ from agentgate_tools.threat_lists.crawlers import (
     read_crawlers,
 )
 
-# Category of well-known-bots -> our kind; the first of an entry that stands here counts.
+# Category of well-known-bots -> our kind; the first category of an entry that is listed here counts.
 KIND_OF_CATEGORY = {
     "ai": "ai_agent",
     "monitor": "uptime",
@@ -35,7 +35,7 @@ KIND_OF_CATEGORY = {
     "optimizer": "seo",
     "programmatic": "http_library",
 }
-# What ai.robots.txt says an agent does -> the purpose in our words.
+# Words of ai.robots.txt for an agent's function -> our term for the purpose.
 PURPOSES = (
     ("train", "training"),
     ("search", "search"),
@@ -43,7 +43,7 @@ PURPOSES = (
     ("agent", "fetch"),
     ("scrap", "dataset"),
 )
-# In opawg's list besides podcast clients: browsers and libraries, which are no readers.
+# Opawg's list contains not only podcast clients, but also browsers and libraries, which are not readers.
 NOT_PODCASTS = re.compile(
     r"mozilla|chrome|safari|firefox|webkit|cfnetwork|dalvik|okhttp|curl|wget|python|java|lavf|vlc"
 )

@@ -52,7 +52,7 @@ def choose(margins: Floats, answers: Answers, folds: Integers) -> Calibrated:
 
 
 def apply(calibration: Calibration, margins: Floats) -> Floats:
-    """Turn margins into scores exactly as the model file says."""
+    """Turn margins into scores exactly as the model file defines it."""
     if isinstance(calibration, Platt):
         return sigmoid(calibration.a * margins + calibration.b)
     if isinstance(calibration, Isotonic):
@@ -83,7 +83,7 @@ def sigmoid(margins: Floats) -> Floats:
 
 
 def brier(scores: Floats, answers: Answers) -> float:
-    """Return the mean squared distance between score and answer."""
+    """Return the mean squared distance between score and target."""
     return float(np.average((scores - answers.target) ** 2, weights=answers.weights))
 
 

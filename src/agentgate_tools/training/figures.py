@@ -1,6 +1,6 @@
-"""How good a model is: figures over the folds with intervals, the points of the curves, and features seen alone.
+"""How good a model is: metrics over the folds with intervals, the points of the curves, and each feature alone.
 
-Everything here looks at scores that rows got from a model which had not seen them.
+All metrics use scores of rows by a model which was not trained on them.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ Measure: TypeAlias = Callable[[Floats, Answers], float | None]
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A mean over the folds with its 95 % interval; all None where no fold can say."""
+    """A mean over the folds with its 95 % interval; all None if no fold has a value."""
 
     value: float | None
     low: float | None
@@ -118,7 +118,7 @@ def _over_folds(
     for fold in np.unique(folds):
         inside = folds == fold
         part = Answers(target=answers.target[inside], weights=answers.weights[inside])
-        # Rows of weight zero are no evidence; a fold of nothing else has nothing to say.
+        # Rows of weight zero do not count, so a fold with only such rows has no value.
         value = measure(scores[inside], part) if part.weights.sum() > 0 else None
         if value is not None:
             found.append(value)
@@ -169,7 +169,7 @@ def _at(threshold: float, scores: Floats, answers: Answers, *, folds: Integers) 
 
 
 def _proven(found: AtThreshold, *, others: int) -> AtThreshold:
-    # None among n is no proof of none: by the rule of three, up to 3 / n would still fit.
+    # None among n does not prove a rate of 0: by the rule of three, up to 3 / n would still fit.
     if found.wrong:
         return found
     return replace(found, false_positive_rate=Figure(value=0.0, low=0.0, high=min(1.0, 3 / others)))

@@ -62,7 +62,7 @@ class Learned(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """What each row should have come out as, and how much it counts."""
+    """The target and the weight of each row."""
 
     target: Integers
     weights: Floats
@@ -201,7 +201,7 @@ class LearnedWeights:
 
 
 def _fit_logistic(options: LearnerOptions, names: tuple[str, ...], rows: Weighted) -> LearnedWeights:
-    # The penalty is fair only between features of like size: labels are 0 or 1, figures are brought to that.
+    # The penalty is fair only between features of similar size: labels are 0 or 1, so numbers are scaled to that.
     matrix, weights = rows.matrix.astype(np.float64), rows.answers.weights
     mean = np.average(matrix, axis=0, weights=weights)
     spread = np.sqrt(np.average((matrix - mean) ** 2, axis=0, weights=weights))

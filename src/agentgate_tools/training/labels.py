@@ -1,6 +1,6 @@
-"""Exported decision labels, read for training: from text to examples with a target. No numeric library is needed here.
+"""Exported decision labels, read for training: from text to examples with a target. Needs no numeric library.
 
-`unsure` is never used, and a decision that stands in the export twice counts once, as it was labeled last.
+`unsure` is never used. A decision that occurs in the export twice counts once, with its latest label.
 """
 
 import json
@@ -16,7 +16,7 @@ from agentgate.lib.enums import DecisionLabelValue, LabelSource, ModelKind
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import Record, convert
 
-# What a label means for each kind of model; labels that are not named say nothing about the question.
+# The target of a label for each kind of model; labels that are not named give no target.
 TARGETS: Mapping[ModelKind, Mapping[DecisionLabelValue, int]] = {
     ModelKind.BOT: {DecisionLabelValue.BOT: 1, DecisionLabelValue.HUMAN: 0},
     ModelKind.AGENT: {DecisionLabelValue.AGENT: 1, DecisionLabelValue.HUMAN: 0, DecisionLabelValue.BOT: 0},
@@ -28,11 +28,11 @@ _BLANK = " \t\r\n"
 
 
 class TrainingRefused(Exception):  # noqa: N818 - told in one line, not a fault
-    """No model can be made. The message says why and what would be right."""
+    """Training is not possible. The message explains why and how to correct it."""
 
 
 class LabeledEvidence(Record, frozen=True, kw_only=True):
-    """What training reads of a decision's evidence; the rest of it is left alone."""
+    """The parts of a decision's evidence that training reads; the others are ignored."""
 
     time: Moment
     labels: tuple[str, ...]
@@ -59,7 +59,7 @@ class LabeledDecision(Record, frozen=True, kw_only=True):
 
 
 class Example(Struct, frozen=True, kw_only=True):
-    """One decision with the answer that the model is to learn."""
+    """One decision with the target that the model is to learn."""
 
     decision: LabeledDecision
     target: int
@@ -78,7 +78,7 @@ def read_labels(text: str) -> list[LabeledDecision]:
 
 
 def examples_for(kind: ModelKind, decisions: Sequence[LabeledDecision], *, least: int) -> list[Example]:
-    """Choose the labels that answer the question of a model kind; refuse too few, or only one answer."""
+    """Choose the labels that have a target for a model kind; raise TrainingRefused for too few, or only one target."""
     targets = TARGETS[kind]
     examples = [
         Example(decision=decision, target=targets[decision.label])

@@ -1,4 +1,4 @@
-"""What a trained model file says about itself. Counts and figures only: no visitor, no route, no address."""
+"""The metadata of a trained model file. It contains only counts and metrics: no visitor, no route, no address."""
 
 from collections.abc import Mapping
 from dataclasses import asdict

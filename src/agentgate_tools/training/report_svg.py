@@ -1,4 +1,4 @@
-"""Charts as figures with inline SVG: curves and bars, with a text alternative. Colors come from the page's style."""
+"""Charts in HTML figure elements with inline SVG: curves and bars, with text alternatives. Pages set the colors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, kw_only=True)
 class Frame:
-    """What a chart is called, what it shows in words, and its axes; both begin at 0."""
+    """A chart's title, its text alternative, and its axes; both begin at 0."""
 
     name: str
     title: str

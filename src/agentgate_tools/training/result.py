@@ -12,7 +12,7 @@ from agentgate_tools.training.review import Suspects
 
 @dataclass(frozen=True, kw_only=True)
 class Ground:
-    """What a model was learned from, in counts only: nobody can be found in it."""
+    """The data that a model was trained on, in counts only, so that no visitor can be identified."""
 
     kind: ModelKind
     ones: int
@@ -28,19 +28,19 @@ class Ground:
     figures_used: bool
     # Signal labels of the evidence that the catalog does not have.
     unknown_labels: int
-    # Decision labels whose figures were missing while nearly all others had them.
+    # Decision labels that were dropped, because their numbers were missing while nearly all others had them.
     left_out: int
     folds: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class FeatureFact:
-    """One feature: how much the model makes of it, and what it says alone."""
+    """One feature: its share in the model, and how well it separates alone."""
 
     name: str
     figure: bool
     share: float
-    # The share of rows that have the label, or the mean of the figure, where the answer is yes and where it is no.
+    # The share of rows that have the label, or the mean of the number, among targets of 1 and among targets of 0.
     among_ones: float
     among_zeros: float
     # The ROC AUC of this feature by itself.
@@ -59,7 +59,7 @@ class ByTime:
 
 @dataclass(frozen=True, kw_only=True)
 class Trained:
-    """A model and everything a report says."""
+    """A model and all data for a report."""
 
     model: ModelFile
     ground: Ground

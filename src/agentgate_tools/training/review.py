@@ -10,7 +10,7 @@ Suspects = Review
 
 
 def suspects_of(decisions: Sequence[LabeledDecision], scores: Iterable[float] | None, kind: ModelKind) -> Review:
-    """Return the labels to look at again. The order of the scores is that of the decisions."""
+    """Return the labels to review. Scores and decisions have the same order."""
     targets = TARGETS[kind]
     items = [
         ReviewedLabel(

@@ -18,18 +18,18 @@ from agentgate_tools.training.labels import Example, LabeledDecision, TrainingRe
 Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
 
-# A label that few decisions or visitors have cannot be told from chance.
+# With few decisions or visitors, the effect of a label cannot be distinguished from chance.
 LEAST_DECISIONS = 5
 LEAST_VISITORS = 3
 # More features than this only describe single clients.
 MOST_LEARNED = 256
-# When nearly all labels have figures, the few without are left out; otherwise the figures are.
+# If at least this share of labels has numbers, labels with no numbers are dropped; otherwise the numbers are.
 FIGURES_SHARE = 0.9
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowOptions:
-    """What the caller wants of the table."""
+    """The caller's options for the table."""
 
     excluded: tuple[str, ...]
     weight_synthetic: float
@@ -53,7 +53,7 @@ class TrainingRows:
     examples: tuple[Example, ...]
     # Labels of the evidence that the catalog no longer has.
     unknown_labels: int
-    # Examples that were left out because their figures had not been captured.
+    # Examples that were dropped because their numbers had not been captured.
     left_out: int
 
     @property
@@ -63,7 +63,7 @@ class TrainingRows:
 
 
 def rows_for(examples: Sequence[Example], options: RowOptions) -> TrainingRows:
-    """Build the table; refuse when nothing is left to learn from."""
+    """Build the table; raise TrainingRefused if no feature is left to learn from."""
     kept, numbers = _with_figures(examples)
     labels, unknown = _known_labels(kept, options.excluded)
     names = (*labels, *_varying(kept, [name for name in numbers if not _excluded(name, options.excluded)]))
@@ -136,7 +136,7 @@ def _known_labels(examples: Sequence[Example], excluded: tuple[str, ...]) -> tup
             few = visitors.setdefault(label, set())
             if len(few) < LEAST_VISITORS:
                 few.add(example.decision.group)
-    # Score bands are no features: a model that learned from those of the one before it would only copy it.
+    # Score bands are not features: a model that learned from the bands of its predecessor would only copy it.
     usable = [label for label in decisions if is_feature(label) and label not in NUMBERS and is_learned(label)]
     kept = [
         label

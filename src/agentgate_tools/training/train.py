@@ -1,4 +1,4 @@
-"""`train`: from exported decision labels to a checked model file and all that a report needs to say about it.
+"""`train`: from exported decision labels to a checked model file and all data for a report about it.
 
 Cross-validated by visitor, calibrated on unseen rows, and compared with our own scorer before it is given out.
 """
@@ -42,7 +42,7 @@ Chosen: TypeAlias = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """All that decides what is made of the same labels."""
+    """All settings that influence the result for the same labels."""
 
     kind: ModelKind
     learner: LearnerOptions
@@ -52,8 +52,9 @@ class Plan:
 
 
 def train(decisions: Sequence[LabeledDecision], plan: Plan) -> Trained:
-    """Make a model; refuse with a message that says what is missing."""
-    # Sums come out alike on any number of cores only when one thread adds them up; at this size it is quicker too.
+    """Train a model; raise TrainingRefused with a message that names the missing data."""
+    # Floating-point totals are the same on any number of cores only if one thread adds them up; at this size it is also
+    # faster.
     with threadpool_limits(limits=1):
         return _train(decisions, plan)
 

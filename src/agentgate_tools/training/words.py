@@ -21,7 +21,7 @@ MANY_SUSPECTS = 0.05
 MOST_DOUBTFUL = 0.25
 LEAST_OF_GROUP = 10
 
-# Who is looked for, and who must not be taken for them.
+# The clients that a model looks for, and the clients that it must not confuse with them.
 SOUGHT: Mapping[ModelKind, str] = {ModelKind.BOT: "bots", ModelKind.AGENT: "agents", ModelKind.CONTENT: "bots"}
 OTHERS: Mapping[ModelKind, str] = {
     ModelKind.BOT: "people",

@@ -15,7 +15,7 @@ from agentgate_tools.commands.command import CommandRefused, JsonOption, print_j
 from agentgate_tools.commands.parameters import Argument, Option
 from agentgate_tools.commands.remote.rules import save_rules
 
-# What stands in a file beside the fields of the site itself.
+# Keys of a file in addition to the fields of the site itself.
 RULES, OVERRIDES, POLICY = "rules", "overrides", "agentPolicy"
 
 
@@ -112,7 +112,7 @@ def _value(api: AdminApi, wanted: dict[str, Any], name: str, present: Any) -> An
         return _rules(api, site_key).get(name)
     if name == POLICY:
         policy = api.get(site_path(site_key, "agent-policy"))
-        # What the file leaves out of a policy stays, as with everything else.
+        # Policy fields that the file omits keep their values, as with everything else.
         return {key: policy.get(key) for key in wanted[POLICY]}
     if name in LISTS:
         return _ordered(name, [LISTS[name].of(each) for each in _items(api, site_key, name)])
@@ -163,7 +163,7 @@ def _carry_out(api: AdminApi, site_key: str, plan: dict[str, Any], *, exists: bo
         if not exists:
             api.call("POST", "/sites", {"siteKey": site_key, **fields})
             done.append("the site exists")
-        # What can be refused for most reasons comes first.
+        # The request that can be rejected for most reasons comes first.
         if RULES in plan or OVERRIDES in plan:
             revision = api.get(site_path(site_key, "rules"))["revision"]
             after = _rules(api, site_key) | {name: plan[name]["after"] for name in (RULES, OVERRIDES) if name in plan}
@@ -185,7 +185,7 @@ def _carry_out(api: AdminApi, site_key: str, plan: dict[str, Any], *, exists: bo
 
 
 def _replace_items(api: AdminApi, site_key: str, name: str, wanted: list[Any]) -> None:
-    """Make a list of the site the list in the file. New items come first, so that nothing is unprotected meanwhile."""
+    """Make a list of the site equal to the file's. New items come first, so that nothing is unprotected in between."""
     kind, path = LISTS[name], site_path(site_key, LISTS[name].path)
     present = _items(api, site_key, name)
     for each in wanted:

@@ -38,7 +38,7 @@ from agentgate_tools.doctor.seen_checks import ask_seen
 from agentgate_tools.doctor.suggestion_checks import describe, senders_in, waiting_in
 
 PAUSE_S = 1.0
-# So many decisions say something about what enforce mode would do.
+# The number of decisions that is enough to show the effect of enforce mode.
 ENOUGH = 100
 
 

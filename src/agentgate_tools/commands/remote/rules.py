@@ -116,7 +116,7 @@ def push(
 
 
 def save_rules(api: AdminApi, site_key: str, body: dict[str, Any], *, yes: bool) -> Any:
-    """Save rules. If the service requires a confirmation, ask for it; with `yes`, refuse instead."""
+    """Save rules. If the service requires a confirmation, ask for it; with `yes`, raise CommandRefused instead."""
     path, guarded = site_path(site_key, "rules"), {**body, "guard": True}
     try:
         return api.call("PUT", path, guarded)
