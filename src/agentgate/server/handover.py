@@ -1,5 +1,4 @@
-"""Restart without rejected connections: a successor inherits the listening sockets while its predecessor still
-serves.
+"""Restart without rejected connections: a successor inherits the listening sockets of its serving predecessor.
 
 SIGUSR2 starts the successor with this process's own command line. Once it serves, it ends the predecessor, which
 drains. If the successor fails to start, the predecessor continues. systemd learns of both through `NOTIFY_SOCKET`.

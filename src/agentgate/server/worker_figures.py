@@ -61,8 +61,7 @@ class FiguresFolder:
         return None if data is None else _decode_ended(data).figures
 
     def keep_ended(self, living: Collection[str]) -> None:
-        """Add the metrics of all other workers to the totals of ended workers, unless another process does so
-        already."""
+        """Add the metrics of all other workers to the totals of ended workers, unless another process is doing so."""
         gone = [path for path in self._folder.glob(f"*{FIGURES}") if path.name.removesuffix(FIGURES) not in living]
         if not gone:
             return

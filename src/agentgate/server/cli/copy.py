@@ -75,8 +75,7 @@ def _run(
 
 
 async def copy_events_to(settings: Settings, url: str, progress: CopiedRows) -> dict[str, int]:
-    """Copy events to ClickHouse and return the number of rows per day; report the same to `progress` during the
-    copy."""
+    """Copy events to ClickHouse and return the rows per day; report the same to `progress` during the copy."""
     clock = continued_clock(settings)
     async with opened_stores(msgspec.structs.replace(settings, events_url="", redis_url=""), clock) as source:
         client = open_clickhouse(url, settings.events_cluster)
@@ -100,8 +99,7 @@ def _check_source(settings: Settings) -> None:
 
 
 async def copy_to(settings: Settings, url: str, progress: CopiedRows) -> dict[str, int]:
-    """Copy to a database and return the number of rows per table and day; report the same to `progress` during the
-    copy."""
+    """Copy to a database and return the rows per table and day; report the same to `progress` during the copy."""
     clock = continued_clock(settings)
     moved = msgspec.structs.replace(settings, database_url=url, redis_url="", events_url="")
     async with (

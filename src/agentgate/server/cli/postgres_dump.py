@@ -43,8 +43,7 @@ def dump(settings: Settings, folder: Path) -> Path:
 
 
 def load(settings: Settings, folder: Path, *, overwrite: bool) -> str:
-    """Replace the content of the database with a dump; return the name under which the old content is kept, or
-    nothing."""
+    """Replace the content of the database with a dump; return the name of the kept old content, or nothing."""
     path = folder / DUMP
     if not path.is_file():
         raise CommandRefused(f"{folder} has no {DUMP}; give a folder created by `agentgate backup`")
@@ -83,8 +82,7 @@ def _stamp() -> str:
 
 
 async def _read_schema(settings: Settings, *, alone: bool = False) -> tuple[str, int]:
-    """Return the schema in use and its number of tables; with `alone`, raise an error while other clients are
-    connected."""
+    """Return the schema in use and its number of tables; `alone`: raise an error if other clients are connected."""
     database = PostgresDatabase(settings.database_url)
     try:
         row = await database.one(

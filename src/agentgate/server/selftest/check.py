@@ -77,8 +77,7 @@ def main() -> int:
 
 
 def summary(report: SelfTestReport) -> str:
-    """Return one line: the numbers of functions, checked results and wrong results, the duration, and the
-    interpreter."""
+    """Return one line: how many functions and results were checked, how many are wrong, duration, and interpreter."""
     cases = sum(each.cases for each in report.results)
     wrong = sum(len(each.wrong) for each in report.results)
     checked = len(report.results) - len(report.absent)

@@ -1,5 +1,4 @@
-"""From the embedded databases to PostgreSQL, a transaction for each table and day of events; and events to
-ClickHouse.
+"""Copies embedded databases to PostgreSQL, one transaction per table and day of events; and events to ClickHouse.
 
 Data that already exists and is equal is not copied again, so an interrupted copy continues where it stopped. The
 service's keys come last: a database that has keys is in use, and nothing is ever copied over it.
@@ -161,8 +160,7 @@ async def sum_of(portions: AsyncIterator[list[Row]], keep: Callable[[Row], bool]
 
 
 def _outside(days: Sequence[int]) -> Callable[[Row], bool]:
-    """Return a function that selects the hours outside of these days: hours of these days come with the days'
-    events."""
+    """Return a filter for the hours outside of these days: the hours of these days come with the days' events."""
     known = frozenset(days)
     return lambda row: row[1] // HOURS_PER_DAY not in known
 
