@@ -1,6 +1,6 @@
 """URLs of key sets that a visitor may name to do harm, each with what its name resolves to.
 
-`REFUSED` must never lead to a connection; `BEHAVING_BADLY` are public hosts that answer in harmful ways.
+`REFUSED` must never lead to a connection; `BEHAVING_BADLY` are public hosts that respond in harmful ways.
 """
 
 import asyncio
@@ -168,7 +168,7 @@ _OK = "HTTP/1.1 200 OK\r\n"
 _KEYS = json.dumps(AgentSigningKey(b"k" * 32).jwks).encode()
 _CHUNK = b"2000\r\n" + PIECE + b"\r\n"
 
-# Host -> how it answers.
+# The response of each host.
 BEHAVING_BADLY: dict[str, Serve] = {
     "redirect-301.bad.example": _redirect("301 Moved", "https://127.0.0.1/keys"),
     "redirect-302.bad.example": _redirect("302 Found", "http://169.254.169.254/latest/meta-data/"),

@@ -1,6 +1,6 @@
-"""A world for key sets: a real TLS server on loopback, names that lead wherever a test says, and a list of every
-address to which a connection was made. Every such connection reaches the server, also one that should never be made.
-"""
+"""A test world for key sets: a real TLS server on loopback, names that resolve as a test chooses, and a list of
+every address to which a connection was made. Every such connection reaches the server, also one that should never be
+made."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,7 @@ Serve = Callable[["Peer"], Awaitable[None]]
 
 @dataclass
 class Peer:
-    """Who asks: what was asked for, and how to answer."""
+    """A client: its request, and methods that send the response."""
 
     host: str
     path: str
@@ -43,7 +43,7 @@ class Peer:
 
 @dataclass
 class World:
-    """What there is, and what happened."""
+    """The server's hosts and responses, and the requests it got."""
 
     port: int = 0
     is_over: bool = False
@@ -71,7 +71,7 @@ class World:
         return KeyDirectories(self.outbound(), hosts=hosts or ("*",))
 
     def serves(self, host: str, document: object, *, headers: str = "", status: str = "200 OK") -> None:
-        """Let a host answer with a document from now on."""
+        """Let a host return a document from now on."""
         body = document if isinstance(document, bytes) else json.dumps(document).encode()
 
         async def answer(peer: Peer) -> None:
@@ -80,13 +80,13 @@ class World:
         self.serve[host] = answer
 
     def fails(self, host: str) -> None:
-        """Let a host answer that something is wrong from now on."""
+        """Let a host return 503 from now on."""
         self.serves(host, b"", status="503 Service Unavailable")
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.tasks.add(asyncio.current_task())
         writer.transport.set_write_buffer_limits(0)
-        # Canceled when the test is over.
+        # The task is canceled when the test ends.
         with contextlib.suppress(OSError, EOFError, asyncio.IncompleteReadError, asyncio.CancelledError):
             head = await reader.readuntil(b"\r\n\r\n")
             host = head.lower().partition(b"host: ")[2].partition(b"\r\n")[0].decode()
@@ -106,12 +106,12 @@ class World:
 
 @contextlib.asynccontextmanager
 async def world(folder: Path, *names: str) -> AsyncIterator[World]:
-    """Run the server with a certificate for these names, which everything in this process trusts meanwhile."""
+    """Run the server with a certificate for these names; everything in this process trusts it while the server runs."""
     authority, certificate = make_certificate(folder, *names)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     listening = socket.create_server(("127.0.0.1", 0))
-    # What a peer does not read must not count as read only because this machine took it in.
+    # With a small send buffer, data that a peer does not read cannot count as read.
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
     state = World(port=listening.getsockname()[1])
     server = await asyncio.start_server(state.handle, sock=listening, ssl=context)

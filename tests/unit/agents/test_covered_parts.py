@@ -21,7 +21,7 @@ agent = SigningAgent()
 
 
 def by_hand(*lines: str, parameters: str | None = None, url: str = URL, **headers: str) -> Identity:
-    """Sign the given lines, right or wrong as they are, and return what becomes of the request."""
+    """Sign the given lines, right or wrong as they are, and return the identity of the signed request."""
     identifiers = " ".join(line.partition(": ")[0] for line in lines)
     times = f"created={NOW};expires={NOW + 60}" if parameters is None else parameters
     text = f'({identifiers});{times};keyid="{agent.keyid}";tag="web-bot-auth"'

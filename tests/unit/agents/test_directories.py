@@ -276,7 +276,7 @@ async def test_at_most_four_are_fetched_at_once_and_strangers_leave_a_place_for_
     reasons = await asyncio.gather(*waiting)
 
     assert most == STRANGERS_FETCHES == MOST_FETCHES - 1
-    # Who had its time and did not use it has failed; who only waited for others has not.
+    # A fetch that used up its time has failed; a fetch that only waited for others has not.
     assert sum("no response within 0.6 seconds" in reason for reason in reasons) == STRANGERS_FETCHES
     assert reasons.count(BUSY) == len(names) - STRANGERS_FETCHES
     assert len(directories._failures) == STRANGERS_FETCHES
@@ -304,7 +304,7 @@ async def test_what_waits_and_what_is_remembered_is_bounded(place, monkeypatch):
         place.fails(f"f{number}.many.example")
         await look(directories, f"https://g{number}.many.example/keys")
         await look(directories, f"https://f{number}.many.example/keys")
-        # Used all the time, so it stays.
+        # The cache keeps this entry, because it is used all the time.
         assert at_once(directories, "https://g0.many.example/keys") is True
 
     assert len(directories._key_sets) == 3

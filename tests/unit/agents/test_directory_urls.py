@@ -16,9 +16,9 @@ from tests.unit.agents.key_server import PUBLIC, World, world
 
 NOW_MS = 1_790_000_000_000
 KEY = AgentSigningKey(b"k" * 32)
-# A busy machine may wake somebody up late.
+# A task may wake up late on a busy machine.
 GRACE_S = 1.5
-# What lies in the buffers of both sides and of TLS, and was never read.
+# Data in the buffers of both sides and of TLS that was never read.
 BUFFERS_BYTES = 32 * 1024
 
 

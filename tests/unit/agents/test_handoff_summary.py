@@ -1,4 +1,4 @@
-"""What a person is shown of a submission: short, plain, and never more than that, whatever an agent sends."""
+"""The summary of a submission for a person: plain and of bounded length, whatever an agent sends."""
 
 import json
 

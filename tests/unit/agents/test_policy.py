@@ -1,4 +1,4 @@
-"""The agent policy: what may stand in it, and what it says about an agent and an action."""
+"""The agent policy: its valid contents, and its outcome for an agent and an action."""
 
 import msgspec
 import pytest

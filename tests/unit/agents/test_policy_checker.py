@@ -1,4 +1,4 @@
-"""The policy checker: what the gateway is told about signed, claimed and priced requests, in the contract's order."""
+"""The policy checker: its results for signed, claimed and priced requests, in the order of the contract."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
@@ -45,7 +45,7 @@ ACTIONS = {
 
 
 class RequestContext(NamedTuple):
-    """What a request is for, found out before."""
+    """Facts about a request that are known before the policy is checked."""
 
     action: str | None = None
     claimed: str | None = None
@@ -197,7 +197,7 @@ async def test_a_request_that_is_repeated_is_rejected(checked: CheckedSite) -> N
 
     assert against(first) is None
     assert against(second) == ("agent_signature_invalid", Outcome.BLOCK)
-    # In monitor mode the rules go on: to them it is nobody's.
+    # In monitor mode the rules are still evaluated. To them, the request has no agent.
     assert second.facts is not None
     assert (second.facts.verdict, second.facts.agent) == (AgentVerdict.INVALID, None)
 

@@ -25,7 +25,7 @@ POLICY = policy_with(AGENT.jwks)
 HEADERS = {"accept": "text/html", "content-digest": "sha-256=:AAAA:", "crawler-max-price": "USD 0.05"}
 VERIFIER = AgentVerifier(KnownKeys({DIRECTORY: AGENT.jwks["keys"]}))
 
-# What a signature may cover, and the parts of the request that a change of it touches.
+# Components that a signature may cover, and the parts of the request that change with each.
 PARTS = {
     "@method": {"method"},
     "@authority": {"authority"},
@@ -210,5 +210,5 @@ def test_members_and_parameters_that_many_components_name_are_read_once() -> Non
         message = message_of("GET", url, headers)
         before_s = time.process_time()
         assert verdict_of(message) is AgentVerdict.INVALID
-        # Reading them for each component anew takes 25 times as long.
+        # Reading the members or parameters again for each component takes 25 times as long.
         assert time.process_time() - before_s < 0.05

@@ -1,4 +1,4 @@
-"""What the profile asks of a signature, and what follows when something is missing."""
+"""The profile's requirements for a signature, and the result when something is missing."""
 
 import base64
 from typing import Any
@@ -229,7 +229,7 @@ def test_the_nonce_makes_a_signature_one_of_its_kind() -> None:
 
 
 def test_a_nonce_belongs_to_its_agent_and_key() -> None:
-    """What one agent has sent must not keep another from using the same nonce, nor a new key of its own."""
+    """A nonce of one agent must not keep another agent, or another key of the same agent, from using the same nonce."""
     ours = identify(signed(nonce="a"))
     second_key = SigningAgent(seed=bytes(range(1, 33)))
     other_agent = SigningAgent(url="https://other.example")

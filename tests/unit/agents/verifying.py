@@ -16,7 +16,7 @@ LONGEST_S = 24 * 3600
 
 
 class KnownKeys:
-    """A key source that knows its keys from the start, and notes what it was asked for."""
+    """A key source that knows its keys from the start, and records the keys that were requested."""
 
     def __init__(self, keys: Mapping[str, Iterable[Mapping[str, Any]]], *, late: bool = False) -> None:
         self._keys = {

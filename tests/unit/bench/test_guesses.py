@@ -1,4 +1,4 @@
-"""Guesses at memory-hard work pass less often than with one attempt, although a challenge has four."""
+"""Guesses at memory-hard proof of work pass less often than with one attempt, although a challenge has four."""
 
 from bench.guesses import measure
 

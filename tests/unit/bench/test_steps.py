@@ -1,4 +1,4 @@
-"""The steps of the shown check: where the time goes."""
+"""The steps of the interactive challenge: where the time goes."""
 
 from bench.adversaries.steps import durations, line
 

@@ -1,4 +1,4 @@
-"""Where a request comes from: the Origin header, and what stands in for it within one origin."""
+"""The origin of a request: the Origin header, and what replaces it within one origin."""
 
 import pytest
 
@@ -87,7 +87,7 @@ def test_an_origin_that_only_looks_like_it_is_another(sent):
         ({"origin": SHOP}, True),
         ({"origin": "https://evil.example"}, False),
         ({"origin": "null"}, False),
-        # What the Origin says counts, whatever else is said.
+        # The Origin header takes precedence over all others.
         ({"origin": "https://evil.example", "sec_fetch_site": "same-origin", "referer": f"{SHOP}/"}, False),
         ({"origin": "null", "sec_fetch_site": "same-origin"}, False),
         ({"sec_fetch_site": "same-origin"}, True),

@@ -43,7 +43,7 @@ def quartiles(values: list[float]) -> tuple[int, float]:
 
 
 def rhythm(draw: random.Random) -> dict[str, Any]:
-    """Return the input of somebody who types a few words and presses four times; times are whole milliseconds."""
+    """Return the input of a visitor who types a few words and presses four times; times are whole milliseconds."""
     gap, hold = draw.lognormvariate(5.1, 0.3), draw.lognormvariate(4.5, 0.22)
     keys = draw.randrange(10, 30)
     gaps = quartiles([float(round(gap * draw.lognormvariate(0, 0.35))) for _ in range(keys)])
@@ -162,7 +162,7 @@ async def test_one_handshake_under_the_names_of_two_engines_is_a_cluster() -> No
         seen.append((await clusters.observe(1, sent, computer(draw), NOTHING, NOON_MS)).labels)
 
     assert next(number for number, labels in enumerate(seen) if "cluster.ja4" in labels) < 60
-    # Behind a proxy that ends TLS for everybody, everybody has one handshake, and many have done nothing yet.
+    # Behind a proxy that terminates TLS, all visitors have one fingerprint, and many have no input yet.
     assert "cluster.farm" not in seen[-1]
     assert clusters.is_suspected(1, request("203.0.113.1", FIREFOX))
 

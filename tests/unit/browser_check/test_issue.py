@@ -1,4 +1,4 @@
-"""IDs and seeds: nobody sees one twice, and nobody can tell the next one."""
+"""IDs and seeds: each is issued once, and the next one cannot be predicted."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The verdict: every combination of proof, rules and answer."""
+"""The verdict: every combination of proof, rules and solution."""
 
 from itertools import product
 
@@ -32,7 +32,7 @@ def proof(*, work=True, instrument=True, asked=False, answer=None, **fields):
         (ALLOW, proof(asked=True), (), STEP_UP),
         (ALLOW, proof(answer=True), (), PASSED),
         (ALLOW, proof(answer=False), (), FAILED),
-        # The rules were asked and have nothing against a driven browser.
+        # The rules were evaluated and allow an automated browser.
         (ALLOW, proof(), ("browser.webdriver",), PASSED),
         (ALLOW, proof(answer=True), ("browser.webdriver",), PASSED),
         (CHALLENGE, proof(), (), STEP_UP),

@@ -1,4 +1,4 @@
-"""Ordinary browsers under the rules and models that the service comes with: nobody who is one is asked for more.
+"""Ordinary browsers under the rules and models that the service comes with: none gets another challenge.
 
 The headers are those that Chromium and Firefox really send with the SDK's calls: `tests/cases/signals/sdk.json`.
 """
@@ -36,7 +36,7 @@ def intel():
 
 @pytest.fixture(scope="module")
 def shop():
-    """A site in enforce mode that has no rules of its own."""
+    """Return a site in enforce mode with the default rules."""
     return msgspec.structs.replace(site(mode=Mode.ENFORCE), rules=compile_rules(effective_of(None)))
 
 

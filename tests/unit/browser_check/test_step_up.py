@@ -1,4 +1,4 @@
-"""The answer to a step-up: what a person's looks like, and everything that is not one."""
+"""The result of a step-up: examples of human input, and everything that is not human."""
 
 import math
 
@@ -131,7 +131,7 @@ def test_the_response_to_another_challenge_is_wrong(work):
 @pytest.mark.parametrize(
     ("means", "press"),
     [
-        # What the usual drivers send: one move to the very center, pressed and released at once.
+        # The input of common drivers: one move to the very center, pressed and released at once.
         ("pointer", change(HAND, moves=1, way_px=REACH, travel_ms=0, hold_ms=0.2, off_x=0.3, off_y=0)),
         # Twenty steps on a line, at once.
         ("pointer", change(HAND, moves=20, way_px=REACH, travel_ms=20, hold_ms=0.2)),

@@ -22,7 +22,7 @@ from agentgate.lib.records import to_builtins
 from tests.support.browser_client import solve
 
 SEED = bytes(range(16))
-# What a phone of ten years ago does in plain JavaScript.
+# Hash rate of a ten-year-old phone in plain JavaScript.
 SLOW_PHONE_HASHES_PER_S = 250_000
 # Likewise, where the page allows no WebAssembly: 2 ms each on a machine that makes 900,000 hashes a second.
 SLOW_PHONE_PUZZLES_PER_S = 138
@@ -93,7 +93,7 @@ def test_more_is_challenged_at_each_level():
 
 
 def test_a_slow_phone_does_the_most_there_is_in_five_seconds():
-    # What the contract allows for all of the work.
+    # The contract allows five seconds for all proof of work.
     assert _slow_phone_s(AMOUNTS[WorkLevel.HIGH]) + _slow_phone_s(STEP_UP_AMOUNT) <= 5
 
 
@@ -131,7 +131,7 @@ def test_unsolved_puzzles_do_not_pay(hard, share):
     for number in range(tries):
         solved = int(work.count * share)
         guess, seed = [*answers[:solved], *[0] * (work.count - solved)], number.to_bytes(16, "big")
-        # All four attempts with the same answers.
+        # All four attempts use the same solutions.
         passed += any(is_solved(work, guess, seed, attempt=attempt) for attempt in range(1, 5))
 
     expected = share**4

@@ -1,4 +1,4 @@
-"""Sums of what leaves no event: added up, bounded, and put back when they could not be written."""
+"""Totals of decisions without events: added up, bounded, and put back when they could not be written."""
 
 from agentgate.events.count_buffer import LONGEST_VALUE, MOST_KEYS, VALUES_PER_HOUR, CountBuffer
 from agentgate.events.records import Count, CounterName
@@ -20,7 +20,7 @@ def test_past_a_hundred_origins_an_hour_they_are_other():
     buffer = CountBuffer()
     for number in range(VALUES_PER_HOUR + 20):
         buffer.add((1, 5, REFUSED, f"https://{number}.example"), 1)
-    # Another site has a hundred of its own, and so has the next hour.
+    # Another site has a separate limit of a hundred, and so has the next hour.
     buffer.add((2, 5, REFUSED, "https://a.example"), 1)
     buffer.add((1, 6, REFUSED, "https://b.example"), 1)
 

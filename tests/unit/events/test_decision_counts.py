@@ -1,4 +1,4 @@
-"""What the metrics say of decisions."""
+"""The decision counts in the metrics."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""A log line for one of so many decisions."""
+"""A log line for one of every N decisions."""
 
 import structlog
 from structlog.testing import capture_logs

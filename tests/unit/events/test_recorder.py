@@ -1,4 +1,4 @@
-"""The recorder on a real store: it never waits, and its ledger is exact whatever happens to the store."""
+"""The recorder on a real store: it never blocks, and its ledger is exact whatever happens to the store."""
 
 import asyncio
 import contextlib
@@ -250,7 +250,7 @@ async def test_a_busy_event_loop_does_not_keep_events_from_being_stored(place: E
         for event in events:
             assert recorder.put(event)
         while recorder.waiting:
-            # As an event loop does under full load: it computes, and looks for events of the network now and then.
+            # Imitates an event loop under full load: it computes, and occasionally checks for events of the network.
             until_s = time.monotonic() + 5 * switch_s
             while time.monotonic() < until_s:
                 pass

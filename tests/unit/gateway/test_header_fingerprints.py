@@ -150,7 +150,7 @@ class Noting(dict):
 
 
 class Barred:
-    """Facts of which nothing may be asked but what is given."""
+    """Facts that allow only the given attributes to be read."""
 
     def __init__(self, facts, allowed):
         self._facts, self._allowed = facts, allowed
@@ -176,7 +176,7 @@ def test_signals_read_no_value_that_a_key_does_not_hold():
         class_of(facts.method, headers, is_browser=True)
         read |= headers.read
 
-        # What is asked for each request anew looks at no header, and at nothing that a decision is not cached by.
+        # Signals that are computed again for each request read no header, and no value missing in the cache key.
         allowed = {
             "address",
             "rates",
@@ -206,7 +206,7 @@ def test_signals_read_no_value_that_a_key_does_not_hold():
 def test_the_adapters_own_headers_show_nothing_about_the_visitor():
     fingerprint = read(new_fingerprints(), {**ADAPTER, b"user-agent": b"curl/8", b"accept": b"*/*"})
 
-    # The host is that of the service, and adapters send it all the same.
+    # The Host header names the service, and adapters send it in any case.
     assert fingerprint.observed.header_count == 3
 
 
@@ -254,7 +254,7 @@ def test_names_show_what_must_be_waited_for_or_read_again():
 
 
 def is_fit(target, fields):
-    """Return whether a head may be answered without the parser."""
+    """Return whether the fast path may handle a request without the parser."""
     return HeaderLayout(tuple(fields)).is_fit(target, tuple(fields.values()))
 
 

@@ -82,7 +82,7 @@ def test_what_a_visitor_is_known_to_have_shown_is_what_would_be_found_again():
     visitors = {(site.site_key, number): new_visitor(number) for site in SITES for number in (1, 2)}
     sites = {site.site_key: snapshot_of(site) for site in SITES}
     for number in range(3_000):
-        # Every other request shows one of the few that were shown before, alone or beside another.
+        # Every other request shows one of the few receipts that were shown before, alone or with another.
         known = genuine[: 3 if number % 2 else None]
         parts = [b"session=1", *chance.sample(known, chance.choice((0, 1, 1, 1, 2))), b"theme=dark"]
         cookies = chance.choice((b"; ", b"; ", b";")).join(parts)
@@ -111,7 +111,7 @@ def test_what_a_visitor_is_known_to_have_shown_is_what_would_be_found_again():
         )
         found = fit(visitor.shown, protection)
 
-        # What was found expired stays expired though this test's clock goes back.
+        # A receipt found expired remains expired even if this test's clock goes back.
         assert found == anew or visitor.shown is EXPIRED
         shown.add((found.states, found.reason))
     assert len(shown) > 8

@@ -63,7 +63,7 @@ def actions_of(method: str, path: str, **headers: bytes) -> list[str | None]:
         ("GET", "/public/%2e%2e/admin/users", "admin"),
         ("POST", "/login%3fx=1", "login"),
         ("GET", "//admin;a=/..//7", "admin"),
-        # What is not understood could be any route that it names.
+        # A target that AgentGate cannot parse could be any route that it names.
         ("POST", "/login;%ff", "login"),
         ("GET", "/admin/us%u0065rs", "admin"),
         ("GET", "/%e9/../admin/", "admin"),

@@ -16,7 +16,7 @@ from agentgate.lib.telemetry.tracing import open_tracer
 
 
 class Steps(list[str]):
-    """What was reached, in order. A handler that asks for it may add to it."""
+    """The steps that were reached, in order. A handler with this parameter may add to it."""
 
 
 class Kernel:
@@ -80,5 +80,5 @@ class Answered:
 
     @property
     def outcome(self) -> tuple[int, str | None]:
-        """Status, and code if it is a refusal."""
+        """The status, and the error code if the request was rejected."""
         return self.status, json.loads(self.body).get("error")

@@ -43,7 +43,7 @@ NO_SIZE = ThingInput(size=0)
 
 
 async def with_key(call: Call, steps: Steps) -> Call:
-    """Let in who has a key."""
+    """Admit calls with a key."""
     steps.append("guard")
     if call.request.header("x-key") != "right":
         raise Refused("unauthorized")
@@ -95,12 +95,12 @@ async def lose_store(call: Call) -> None:
 
 
 async def refuse_strangely(call: Call) -> None:
-    """Refuse with a code of another surface."""
+    """Raise a code of another surface."""
     raise Refused("challenge_used", SECRET_TEXT)
 
 
 async def wait(call: Call, started: asyncio.Event) -> None:
-    """Wait for ever."""
+    """Wait without end."""
     started.set()
     await asyncio.Event().wait()
 
@@ -236,7 +236,7 @@ async def test_a_store_that_is_unavailable_is_503_with_the_time_to_try_again(ker
     assert reply.outcome == (503, "store_unavailable")
     assert reply.headers["retry-after"] == "5"
     assert "hunter2" not in repr(reply.sent)
-    # How many failed is told once a second, not each of them.
+    # The log reports the number of failures once a second, not each of them.
     (line,) = kernel.lines
     assert (line["event"], line["requests"]) == ("requests failed: a store is unavailable", 1)
 
@@ -375,7 +375,7 @@ def surface_of(row: Callable[..., Endpoint]) -> Surface:
 
 
 async def nobodys(call: Call, missing: io.BytesIO) -> None:
-    """Ask for what nobody made."""
+    """Need a parameter that no provider supplies."""
 
 
 async def test_a_handler_that_needs_a_missing_parameter_stops_the_start() -> None:

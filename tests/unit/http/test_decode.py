@@ -1,4 +1,4 @@
-"""Bytes to typed input: what is ambiguous, unstorable or unknown is refused, in words about what was sent."""
+"""Bytes to typed input: ambiguous, unstorable or unknown input is rejected, with a message about what was sent."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What a handler takes and gives is read from its signature."""
+"""A handler's signature defines its inputs and its output."""
 
 from collections.abc import Awaitable, Callable
 
@@ -83,7 +83,7 @@ def test_summary_and_description_come_from_the_docstring() -> None:
 
 
 async def nobody(call: Call) -> Call:
-    """Let nobody in."""
+    """Admit no call."""
     raise NotImplementedError
 
 

@@ -1,4 +1,4 @@
-"""Whether a browser says that another site's page made the request."""
+"""Whether a browser reports that another site's page made the request."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Replies: records as JSON, text as it is, refusals by the surface's table, cookies hidden from scripts."""
+"""Replies: records as JSON, text as it is, errors by the surface's table, cookies hidden from scripts."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A cache of two generations: bounded, and what is in use stays."""
+"""A cache of two generations: it is bounded, and keeps entries that are in use."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Cursors: read where they were issued, and nowhere else; no bit of them can be changed."""
+"""Cursors: valid only where they were issued; no bit of them can be changed."""
 
 import base64
 import contextlib
@@ -80,7 +80,7 @@ def test_a_second_spelling_of_the_same_bytes_is_rejected(position: Position) -> 
     raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
     last = [cursor[:-1] + other for other in ALPHABET if other != cursor[-1]]
     twins = [each for each in last if base64.urlsafe_b64decode(each + "=" * (-len(each) % 4)) == raw]
-    # With a length that is no multiple of four, base64 has bits that decoders ignore.
+    # If the length is not a multiple of four, base64 has bits that decoders ignore.
     assert bool(twins) == (len(cursor) % 4 != 0)
 
     padded = [cursor + "=", cursor + "==", cursor + "=" * (-len(cursor) % 4 or 4)]

@@ -35,7 +35,7 @@ ROW = ("1", "acc", "enforce", 1, b"\x00\xff", '["ü"]', DAY_MS, None, None)
 
 
 class Session:
-    """Remembers what it was asked, and has one row."""
+    """Records its queries, and has one row."""
 
     def __init__(self):
         self.asked = []
@@ -54,7 +54,7 @@ def test_a_record_is_written_by_its_fields_and_read_again():
     assert TABLE.qualified.startswith("kept.id, kept.account_id, ")
     assert TABLE.values(KEPT) == ROW
     assert TABLE.read(ROW) == KEPT
-    # PostgreSQL gives bytes in a view of their own.
+    # PostgreSQL returns bytes as a memoryview.
     assert TABLE.read((*ROW[:4], memoryview(b"\x00\xff"), *ROW[5:7], DAY_MS + 1, "seen")).ended_at == Moment(DAY_MS + 1)
 
 

@@ -1,4 +1,4 @@
-"""Signatures agree with those of another library, and whatever is not quite one is refused."""
+"""Signatures agree with another library, and a signature with any defect is rejected."""
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey

@@ -1,4 +1,4 @@
-"""Windows: at most so many in so long, shared by whoever shares the shared cache, also while that is away."""
+"""Windows: a limit per time, common to all users of the shared cache, also while that is unavailable."""
 
 import asyncio
 
@@ -126,13 +126,13 @@ async def test_who_waits_is_reported_for_how_long(limiter: Limiter, clock: Fixed
     assert [await wait(), await wait("b")] == [1, MINUTE_MS]
     clock.advance(ms=1)
     assert [await wait(), await wait()] == [0, MINUTE_MS]
-    # Who does not come back begins anew.
+    # A subject that does not come back starts again.
     clock.advance(ms=5 * MINUTE_MS)
     assert await wait() == MINUTE_MS
 
 
 class SlowSharedCache(MemorySharedCache):
-    """One whose answers let others in between, as those of a shared store do."""
+    """A cache that lets other tasks run during each call, as a shared store does."""
 
     async def get(self, key: str) -> bytes | None:
         found = await super().get(key)

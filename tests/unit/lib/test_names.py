@@ -1,4 +1,4 @@
-"""Names: kept as people write them, refused when they could be taken for something else."""
+"""Names: kept as people write them, rejected when they could be taken for something else."""
 
 import pytest
 

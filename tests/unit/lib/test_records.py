@@ -1,4 +1,4 @@
-"""Records: camel case on the wire, unknown properties refused on the way in, absent is not null."""
+"""Records: camel case on the wire, unknown properties rejected on the way in, absent is not null."""
 
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 

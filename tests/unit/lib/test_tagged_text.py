@@ -1,4 +1,4 @@
-"""Tagged text is readable for its own kind and context only."""
+"""Tagged text is readable only for the kind and context it was written for."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A supervisor with tiny workers, run as a program of its own by test_supervisor.py.
+"""A supervisor with tiny workers, run as a separate program by test_supervisor.py.
 
 Arguments: the body's name, the number of workers, the folder in which the workers leave notes, the drain time.
 """
@@ -21,7 +21,7 @@ TIMINGS = Timings(
 
 
 def steady(settings, sockets, beat):
-    """Answer every connection with the process ID, until told to stop."""
+    """Send the process ID on every connection, until a signal stops the worker."""
     stopping = []
     signal.signal(signal.SIGTERM, lambda *_: stopping.append(1))
     while not stopping:

@@ -1,4 +1,4 @@
-"""What the first start makes: once, for its owner only, the same for all who start together, and never over again."""
+"""The files of the first start: created once, owner-only, the same for all that start together, never overwritten."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""The self-test: known answers on every interpreter of this machine, and what it prints about a wrong one."""
+"""The self-test: known results on every interpreter of this machine, and its report of a wrong one."""
 
 import json
 import os

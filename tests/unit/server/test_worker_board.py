@@ -51,7 +51,7 @@ async def test_a_worker_that_is_behind_is_woken_and_waited_for(own: WorkerBoard,
     assert other.woken == 1
     other.board.show(8)
     await own.wait_for_others()
-    # Whoever is further is not woken.
+    # A worker that is ahead is not woken.
     assert other.woken == 1
 
 

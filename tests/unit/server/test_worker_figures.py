@@ -1,4 +1,4 @@
-"""The figures of all workers in one scrape: whoever answers, the same sums, and no counter that falls."""
+"""The metrics of all workers in one scrape: the same totals from any worker, and no counter that falls."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""The supervisor with real processes: who dies is replaced, who is told to stop drains."""
+"""The supervisor with real processes: it replaces workers that die, and workers drain when they are stopped."""
 
 import contextlib
 import os
@@ -61,7 +61,7 @@ class Supervised:
 
 def is_running(pid: int) -> bool:
     try:
-        # A process that nobody has waited for yet still has a number, but it runs no more.
+        # A process that ended but was not waited for still has an ID; its state is Z.
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return False

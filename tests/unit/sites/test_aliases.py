@@ -38,7 +38,7 @@ def test_the_routes_of_the_page_cover_the_names_that_it_lists(path: str) -> None
 
 @pytest.mark.parametrize("path", ["/pay.json", "/index.php/pay", "/en/pay"])
 def test_a_name_that_no_route_has_is_not_seen(path: str) -> None:
-    # As the page says. Were it otherwise, `/pay.json` could not be another page.
+    # As the documentation states. Otherwise `/pay.json` could not be another page.
     assert _actions([SiteRoute(method="POST", action="pay", path="/pay")], path) == set()
 
 

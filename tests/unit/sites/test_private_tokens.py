@@ -1,4 +1,4 @@
-"""Private tokens: challenges and tokens are those of the RFCs' vectors, and nothing else passes for one."""
+"""Private tokens: challenges and tokens equal the RFCs' vectors, and anything else is rejected."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""What the most expensive targets cost."""
+"""The cost of the most expensive targets."""
 
 import time
 
@@ -42,8 +42,8 @@ def test_no_target_of_eight_kilobytes_takes_long(name: str):
         + [SiteRoute(method="*", action="x", path_prefix="/" + "re" * number) for number in range(1, 30)]
     )
     least_s = MOST_S
-    # The processor time of a busy virtual machine includes what other machines take, for tenths of a second. Five
-    # measurements in a row were over within one such pause, so the quietest moment of two seconds counts.
+    # The CPU time of a busy virtual machine includes pauses of tenths of a second in which other machines run. One such
+    # pause can affect five measurements in a row, so the test measures for up to two seconds and uses the minimum.
     for _ in range(TRIES):
         start_s = time.process_time()
         table.matches(methods_of("GET", HOSTILE[name]), HOSTILE[name], b"www.example.org")

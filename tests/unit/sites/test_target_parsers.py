@@ -1,4 +1,4 @@
-"""Whenever a server or framework reads a route in an odd target, the table's answer holds the route."""
+"""If a server or framework reads a route in an odd target, the route table finds this route too."""
 
 from tests.support.route_readings import read_odd_spellings
 from tests.support.target_parsers import MODELS, REAL

@@ -1,4 +1,4 @@
-"""What a site may look like: origins as browsers send them, names that can be seen, routes that fit."""
+"""Valid sites: origins as browsers send them, names with visible characters, routes that fit."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Reading exported decision labels, and choosing those that answer a model's question."""
+"""Reading exported decision labels, and choosing those that can train a model."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The report on a trained model: every part is there, it is sound HTML, and it needs nothing from anywhere."""
+"""The report on a trained model: every part is present, it is sound HTML, and it needs nothing from anywhere."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Training on labels with a known truth: what is learned, what is written down, and what is refused."""
+"""Training on labels with a known truth: what is learned, what is written down, and what is rejected."""
 
 import json
 import random
@@ -210,7 +210,8 @@ def test_scores_of_trees_equal_the_ones_of_the_library(decisions):
 
 
 def test_no_visitor_is_on_both_sides_of_a_fold():
-    # Every visitor has a random habit of its own that says nothing about others: remembered, it would look like skill.
+    # Every visitor has a random habit that does not predict the habits of others. A model that memorizes it would seem
+    # skilled.
     chance = random.Random(3)
     items = made_labels(480, figures=True, visits=8)
     habits = {}

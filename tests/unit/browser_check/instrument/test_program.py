@@ -1,4 +1,4 @@
-"""The instrument's Python side: programs that differ, answers that cannot be moved, bounds."""
+"""The instrument's Python side: programs that differ, solutions that cannot be moved, bounds."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The models of chains against what engines answered, and what a claim of another engine becomes."""
+"""The models of chains against the results of engines, and the check of a claim of another engine."""
 
 import json
 from pathlib import Path

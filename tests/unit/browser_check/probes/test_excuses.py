@@ -1,4 +1,4 @@
-"""Excuses: how many shown checks pass without evidence of an engine. The shown check itself is in test_probes.py."""
+"""Excuses: how many interactive challenges pass without evidence of an engine. The rest: test_probes.py."""
 
 import pytest
 

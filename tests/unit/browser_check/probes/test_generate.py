@@ -1,4 +1,4 @@
-"""Programs: the same seed and number give the same program for ever, or a pool's answers would be of other ones."""
+"""Programs: the same seed and number always give the same program, so that a pool's results remain valid."""
 
 import hashlib
 import re
@@ -10,7 +10,7 @@ from agentgate.browser_check.probes.generate import FAMILIES, GENERATOR, SIMPLE,
 from agentgate.browser_check.probes.layouts import LEAST_BOXES, MOST_BOXES, count_boxes
 
 SEED = bytes(range(32))
-# Of 280 programs. Whoever changes what a number gives counts GENERATOR up, and makes the shipped pool anew.
+# Of 280 programs. A change of the program for a number requires an increased GENERATOR and a new shipped pool.
 GOLDEN = {1: "d2352f09ae301730b35e66c1141f3a8f"}
 # What changed in engines within the last years, or changes with zoom, fonts or language.
 UNSTEADY = re.compile(r"table|columns:|scroll|cq[wh]|round\(|anchor|:has|var\(|color|perspective|writing-mode|column-")

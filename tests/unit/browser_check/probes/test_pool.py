@@ -140,7 +140,7 @@ def test_what_all_runs_agree_on_is_kept_and_its_middle_is_the_result():
     second = [[104, 200, 308], [100, 200, 309], [0, 1, 2]]
     pool = choose(SEED, programs, [run(first), run(second, "gecko", 140)], made="2026-11-17")
 
-    # The numbers of the programs are their places; 9/16 px is too much, and an answer without anything says nothing.
+    # A program's number is its index. A difference of 9/16 px is too much, and an empty result shows nothing.
     assert {number: known.answers for number, known in pool.programs.items()} == {0: {"": (102, 200, 304)}}
     assert pool.seen == {"blink": [156], "gecko": [140], "webkit": []}
 

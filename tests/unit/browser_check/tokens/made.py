@@ -1,4 +1,4 @@
-"""Keys, claims and receipts for the tests of tokens, among them such as nobody should be able to make."""
+"""Keys, claims and receipts for the tests of tokens, including some that only an attacker would create."""
 
 import base64
 import json
@@ -67,7 +67,7 @@ def resigned(header: object, claims: object = None, *, test: bool = False) -> st
 
 
 def claims_json(**changes: Any) -> dict[str, Any]:
-    """Return the claims as they stand in the token; None removes one."""
+    """Return the claims as they are in the token; None removes one."""
     text = receipt().split(".")[1]
     claims = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     return {name: value for name, value in (claims | changes).items() if value is not None}

@@ -1,4 +1,4 @@
-"""Texts that are no receipt, each with what is wrong with it. Most are signed by our own key: form alone must do."""
+"""Texts that are not receipts, each with its fault. Our own key signs most of them: the form alone must fail."""
 
 import hashlib
 import hmac

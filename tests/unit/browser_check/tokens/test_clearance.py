@@ -87,7 +87,7 @@ def test_a_renewed_clearance_keeps_its_id():
 
 def test_the_clearance_of_one_site_is_none_of_another():
     assert refusal(GOOD, site_key="site_abcdefgh12345679") == "invalid_clearance"
-    # Over as well, but whether it ever was one is nobody's business who asks for another site.
+    # The clearance has also expired, but a request for another site must not learn whether it ever was valid.
     assert refusal(GOOD, site_key="site_other", now_ms=NOW_MS + 10**9) == "invalid_clearance"
 
 

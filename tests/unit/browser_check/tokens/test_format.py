@@ -1,4 +1,4 @@
-"""Receipts: one spelling, one algorithm, one key each; whatever was touched is refused."""
+"""Receipts: one spelling, one algorithm, one key each; any change is rejected."""
 
 import base64
 

@@ -1,4 +1,4 @@
-"""The keys that sign receipts: published before they sign, and until their last receipt is over."""
+"""The keys that sign receipts: published before they sign, and until their last receipt has expired."""
 
 import base64
 import hashlib

@@ -21,7 +21,7 @@ MEANS = {"rate_visitor": {"bot": 30.0, "human": 3.0, "agent": 8.0}}
 
 
 def made_labels(count, *, seed=7, kinds=("bot", "human"), visits=4, **options):
-    """Return label objects in turn of each kind, several from each visitor; `options` are those of one label."""
+    """Return label objects of alternating kinds, several from each visitor; `options` apply to each label."""
     chance = random.Random(seed)
     return [
         made_label(

@@ -24,7 +24,7 @@ STUMP = {
 
 
 def logistic(**changes: Any) -> dict[str, Any]:
-    """Return a model file that says yes to data centers."""
+    """Return a model file with a high score for data centers."""
     usual = {
         "version": "test-1",
         "kind": "bot",
@@ -49,7 +49,7 @@ def parsed(file: dict[str, Any]) -> ModelFile:
 
 
 numbers = st.floats(-50, 50, allow_nan=False).map(lambda number: round(number, 2))
-# Within the steps that labels know, beyond them on both sides, and where figures lie.
+# Values between 0 and 1, where labels are, values outside, and values of numeric features.
 thresholds = st.sampled_from([-1.0, 0.0, 0.5, 0.999, 1.0, 2.0, 7.5]) | numbers
 
 
@@ -87,7 +87,7 @@ def forests(draw: st.DrawFn) -> ModelFile:
 
 
 def walk(tree: Tree, values: dict[str, float]) -> float:
-    """Follow a tree node by node, as its description says."""
+    """Follow a tree node by node, as the format is specified."""
     node = 0
     while tree.feature[node] != -1:
         value = values.get(FEATURES[tree.feature[node]], 0.0)

@@ -1,4 +1,4 @@
-"""Model files: what is taken, and what is refused with a message that says why."""
+"""Model files: which are accepted, and which are rejected with a message that gives the reason."""
 
 import json
 from typing import Any

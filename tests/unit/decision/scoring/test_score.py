@@ -161,7 +161,7 @@ def test_a_candidate_that_fails_touches_no_decision() -> None:
     view = view_of({"bot": logistic()}, {"bot": forest()})
     broken = Observation(labels=("net.datacenter",), numbers=None)  # type: ignore[arg-type]
 
-    # The logistic model has no figures and never looks at the numbers; the forest asks for them and fails.
+    # The logistic model has no numeric features and never reads the numbers; the forest reads them and fails.
     file = forest(features=[FIGURES[0]], trees=[STUMP])
     failing = view_of({"bot": logistic()}, {"bot": file})
 

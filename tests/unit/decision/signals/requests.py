@@ -1,4 +1,4 @@
-"""Facts for the tests of signals: a plain browser's request, changed where a test says so."""
+"""Facts for the tests of signals: a plain browser's request, which a test can change."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What one worker counted is known to all, for a while, in memory of a fixed size."""
+"""All workers know the counts of each worker for a while, in memory of a fixed size."""
 
 from agentgate.decision.rates.count_board import PART_BYTES, SETS, WAYS, CountBoard
 

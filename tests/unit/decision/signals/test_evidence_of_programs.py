@@ -1,4 +1,4 @@
-"""What speaks for a program beside its name, what a page load looks like, and what the TLS handshake says."""
+"""Evidence of HTTP clients other than the name: the headers of a page load, and the TLS fingerprint."""
 
 import pytest
 
@@ -49,7 +49,7 @@ def page_load(user_agent, *, accept=PAGE, order=("ua", "accept", "encoding", "la
         (page_load(SAFARI, order=("accept", "ua", "language", "encoding")), False),
         (page_load(SAFARI, order=("accept", "language", "encoding", "ua")), True),
         (page_load(SAFARI, order=("language", "accept", "ua", "encoding")), True),
-        # A script of a page may ask for HTML with headers of its own.
+        # A script of a page may request HTML with other headers.
         ([*page_load(CHROME.format(130), accept="text/html"), ("referer", "https://shop.example/")], False),
         ([*page_load(CHROME.format(130), accept="text/html"), ("x-requested-with", "XMLHttpRequest")], False),
     ],
@@ -75,12 +75,12 @@ FIREFOX_TLS = "t13d1717h2_5b57614c22b0_3cbfd9057e0d"
         (CHROME.format(130), "t13d3112h2_e8f1e7e78f70_b26ce05bbdd6", True),
         (CHROME.format(130), "t13d5911h1_a33745022dd6_1f22a2ca17c4", True),
         (SAFARI, "t13d1312h2_f57a46bbacb6_ab7e3b40a677", True),
-        # A release that nobody has seen, and a library that nobody has seen.
+        # An unknown release of a browser, and an unknown TLS library.
         (CHROME.format(199), "t13d1416h2_0123456789ab_0123456789ab", False),
         (CHROME.format(130), "t13d4010h2_0123456789ab_0123456789ab", True),
         (CHROME.format(130), "t12d1516h2_8daaf6152771_02713d6af862", True),
         (CHROME.format(130), "q13d0312h3_55b375c5d22e_06cda9e17597", False),
-        # Too old to tell, no browser, and what is no fingerprint.
+        # A browser too old to judge, a client that is not a browser, an invalid fingerprint, and no fingerprint.
         (CHROME.format(60), "t12d1409h1_0123456789ab_0123456789ab", False),
         ("curl/8.5.0", "t13d3112h2_e8f1e7e78f70_b26ce05bbdd6", False),
         (CHROME.format(130), "nonsense", False),
@@ -109,7 +109,7 @@ def test_a_page_load_with_a_header_left_out_is_unlike(left_out):
 
 
 def changed(user_agent_part, change):
-    """Return the page load of somebody with such a browser, its headers changed."""
+    """Return the labels of a visitor's page load with such a browser, after a change of its headers."""
     everybody = population(5, visitors=200, pages=1)
     visitor = next(each for each in everybody if user_agent_part in each.browser.user_agent)
     headers = [(name.lower(), value) for name, value in visitor.first_navigation().headers]

@@ -86,7 +86,7 @@ INSIDE = {"innerWidth": 1920, "innerHeight": 940, "screenX": 0, "screenY": 0, "i
             True,
         ),
         ({"outerWidth": 2400, "outerHeight": 1400}, True),
-        # The whole screen on purpose; over two screens; maximized over the edges; zoomed; in a frame.
+        # Full screen by choice; over two screens; maximized over the edges; zoomed; in a frame.
         ({"outerHeight": 1080, "innerHeight": 1080, "isWhole": True}, False),
         ({"outerWidth": 3840, "innerWidth": 3840}, False),
         ({"outerWidth": 1936, "outerHeight": 1056}, False),

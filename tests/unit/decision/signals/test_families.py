@@ -1,4 +1,4 @@
-"""Families of evidence: one never counts, two ask, three refuse, and what people have is in none."""
+"""Families of evidence: one never counts, two challenge, three block, and traits of ordinary people are in none."""
 
 from itertools import combinations
 
@@ -15,7 +15,7 @@ from agentgate.decision.signals.families import (
 )
 from agentgate.sites.rules.labels import is_label
 
-# Labels of detectors that are put in place beside these.
+# Labels of detectors that are added separately.
 ELSEWHERE = ("probes.", "cluster.")
 # Never a reason: each is what ordinary people have.
 INNOCENT = (

@@ -1,4 +1,4 @@
-"""Sums of input: what hands and tools of people give no label, what drivers and robots do give one."""
+"""Input statistics: human input and people's tools get no label, drivers and robots do get one."""
 
 import pytest
 

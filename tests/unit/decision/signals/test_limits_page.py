@@ -1,4 +1,4 @@
-"""The limits that docs/signals.md states are those of the code."""
+"""The limits in docs/signals.md are the same as in the code."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def test_the_page_states_every_limit():
     rows = [line.strip("| \n").split(" | ") for line in section.splitlines() if line.startswith("| ")][2:]
     stated = [int(row[1].replace(",", "")) for row in rows]
 
-    # The request that reaches a rate's limit is refused, so one less is allowed.
+    # The request that reaches a rate limit is blocked, so one less is allowed.
     allowed = [each - 1 for each in (VISITOR_HIGH, VISITOR_EXTREME, NETWORK_HIGH)]
     files = [FILES_PER_MINUTE, FREE_FILES_PER_MINUTE]
     parts = [PER_PAGE, CALLS_PER_MINUTE, FREE_PARTS_PER_MINUTE]

@@ -1,4 +1,4 @@
-"""Names of people and of programs: whose word counts, where it may stand, and what the server's rules make of it."""
+"""Names of people and of programs: which are trusted, where they may appear, and the outcome of the server's rules."""
 
 import lzma
 from pathlib import Path

@@ -138,7 +138,7 @@ def test_the_remembered_results_stay_bounded():
 
 
 def seconds(facts):
-    """Return the least processor time of a few looks, each with nothing remembered of the ones before."""
+    """Return the least CPU time of several measurements, each with empty caches."""
     times = []
     for _ in range(7):
         intel = replace(INTEL, user_agents=BoundedCache(1), addresses=BoundedCache(1))

@@ -1,4 +1,4 @@
-"""Workers of one machine that count one visitor keep its limit, however its requests are spread and whoever dies."""
+"""Workers of one machine that count one visitor keep its limit, for any spread of requests and if a worker dies."""
 
 import random
 

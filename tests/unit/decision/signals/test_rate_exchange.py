@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Shared(MemorySharedCache):
-    """A store that several workers share, in one process; it counts how often it was told something."""
+    """A store that several workers share, in one process; it counts the additions it received."""
 
     told = 0
 
@@ -43,7 +43,7 @@ async def allowed(worker, times=1, *, visitor=7, now_ms=START_MS):
     for _ in range(times):
         rates = worker.windows.count(1, visitor, f"192.0.2.{visitor}", now_ms)
         passed += rates.visitor <= GATEWAY_REQUESTS_PER_MINUTE
-        # What is to be told soon is told in another task.
+        # Another task sends the counts that are due soon.
         for _ in range(4):
             await asyncio.sleep(0)
     return passed
@@ -66,7 +66,7 @@ async def test_a_visitor_far_from_every_limit_is_reported_with_the_others():
 
     for visitor in range(50):
         for each in workers:
-            # A network of its own.
+            # Each visitor has a separate network.
             for _ in range(8):
                 each.windows.count(1, visitor, f"192.0.{visitor}.1", START_MS)
     await asyncio.sleep(0)
@@ -109,7 +109,7 @@ async def test_a_flushed_store_discards_no_one():
     await shared.close()
     passed = await allowed(workers[0], 500) + await allowed(workers[1], 500)
 
-    # What one worker had told and the other had not yet learnt is lost with the store.
+    # Counts that one worker has sent and the other has not yet received are lost with the store.
     assert 1_140 <= 1_100 + passed <= 1_260
 
 

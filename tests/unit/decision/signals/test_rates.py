@@ -94,7 +94,7 @@ def test_who_was_observed_before_is_counted_as_everyone():
         again = met.setdefault((site, visitor, address), Counted(site, visitor, address, NO_WINDOW))
 
         if chance.random() < 0.2:
-            # Not everybody was met.
+            # Some requests are counted without the visitor's earlier entry.
             assert one.count(site, visitor, address, now_ms) == other.count(site, visitor, address, now_ms)
         else:
             assert Rates(*one.count_again(again, now_ms)) == other.count(site, visitor, address, now_ms)

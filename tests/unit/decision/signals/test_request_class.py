@@ -1,4 +1,4 @@
-"""What a request is for, which paths are files, and what programs ask for by a standard."""
+"""The purpose of a request, which paths are files, and which requests programs send by a standard."""
 
 import pytest
 

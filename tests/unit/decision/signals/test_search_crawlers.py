@@ -135,7 +135,7 @@ def test_a_response_is_remembered_for_its_time_and_then_asked_for_again(
 
     assert crawler_statuses.find(ADDRESS, GOOGLE, lasts_ms - 1) is crawler_status
     assert claims == []
-    # The old answer stands while the new one is looked up.
+    # The old status remains valid during the new lookup.
     assert crawler_statuses.find(ADDRESS, GOOGLE, lasts_ms) is crawler_status
     assert claims == [CrawlerClaim(ADDRESS, GOOGLE)]
 
@@ -189,7 +189,7 @@ def test_a_network_in_which_the_operator_has_crawlers_has_its_own_budget() -> No
     found = [crawler_statuses.find(f"203.0.113.{n}", GOOGLE, 0) for n in range(2, 40)]
 
     assert found.count(CrawlerStatus.UNCONFIRMED) == FREE_IN_KNOWN_NETWORK
-    # The next hour has a new one, and whoever passed goes on passing until the answer is there.
+    # The next hour has a new budget. A visitor that passed still passes until the result arrives.
     assert crawler_statuses.find("203.0.113.2", GOOGLE, 1) is CrawlerStatus.UNCONFIRMED
     assert crawler_statuses.find("203.0.113.39", GOOGLE, HOUR_MS) is CrawlerStatus.UNCONFIRMED
 
@@ -206,7 +206,7 @@ def test_responses_survive_a_restart_and_an_outage_of_dns(tmp_path) -> None:
 
     assert len(after) == 2
     assert after.find(ADDRESS, GOOGLE, 1) is CrawlerStatus.VERIFIED
-    # Past its time, and nobody answers: what was known goes on.
+    # The status has expired, and DNS does not respond: the known status remains valid.
     assert after.find(ADDRESS, GOOGLE, 10 * VERIFIED_MS) is CrawlerStatus.VERIFIED
     assert after.find("198.51.100.7", GOOGLE, 1) is CrawlerStatus.FORGED
 
@@ -279,11 +279,11 @@ def test_published_networks_confirm_without_a_question(tmp_path) -> None:
     assert searched(intel, DUCKDUCKBOT, "20.191.45.212") == ["agent.search_verified"]
     assert searched(intel, DUCKDUCKBOT, "2001:db8::5") == ["agent.search_verified"]
     assert claims == []
-    # Of an operator without names in DNS the list is all there is to know; elsewhere DNS is asked.
+    # If an operator has no names in DNS, only its list counts; for others, DNS is queried.
     assert searched(intel, DUCKDUCKBOT, "192.0.2.9") == ["agent.search_forged"]
     assert searched(intel, GOOGLEBOT, "192.178.6.9") == ["agent.search_unconfirmed"]
     assert claims == [CrawlerClaim("192.178.6.9", GOOGLE)]
-    # The list says whose crawlers these are and nothing else.
+    # The list shows whose crawlers these are, and adds no network labels.
     assert not any(label.startswith("net.") for label in observe(make_facts(address="192.178.5.9"), intel).labels)
 
 

@@ -93,7 +93,7 @@ def test_a_damaged_set_is_rejected_wherever_the_damage_is(tmp_path, imported):
         except IntelRefused:
             refused += 1
 
-    # A changed byte that nobody reads, such as a time in the archive's index, does no harm.
+    # A changed byte that is never read, such as a time in the archive's index, does no harm.
     assert refused > len(sound) / 7 * 0.5
 
 

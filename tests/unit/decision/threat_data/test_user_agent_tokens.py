@@ -1,4 +1,4 @@
-"""Where a token counts, and how the patterns of published lists become tokens."""
+"""The places where a token counts, and the conversion of patterns of published lists to tokens."""
 
 import pytest
 

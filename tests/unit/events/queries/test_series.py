@@ -1,4 +1,4 @@
-"""Buckets of a range, sums and rates."""
+"""Buckets of a range, totals and rates."""
 
 import pytest
 

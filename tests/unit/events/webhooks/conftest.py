@@ -21,7 +21,7 @@ def server() -> Iterator[Receiver]:
 
 @pytest.fixture
 async def scene(settings: Settings, server: Receiver) -> AsyncIterator[Scene]:
-    """Two accounts with a site each, and nothing else yet."""
+    """Yield a scene with two accounts that have one site each."""
     clock = FixedClock(NOW_MS)
     stores = await open_stores(settings, clock)
     for name in stores.databases:

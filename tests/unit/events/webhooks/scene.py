@@ -57,7 +57,7 @@ class Scene:
         return push
 
     async def create(self, *, tenant: int = 1, **changes: Any) -> tuple[str, str]:
-        """Make a webhook of a tenant; return its ID and its secret."""
+        """Create a webhook of a tenant; return its ID and its secret."""
         body = WebhookInput(**{"url": self.server.url(), "events": [WebhookEvent.DECISIONS], **changes})
         call = self.call(f"acc_{tenant}", f"st_{tenant}")
         made = await self.stores.store.change(lambda stores: editing.create(stores, call, body, SEALER))
@@ -136,6 +136,6 @@ def is_signed(request: Received, secret: str) -> bool:
 
 
 def saying(*statuses: int) -> Any:
-    """Return answers to one request after another; the last one is repeated."""
+    """Return a function that responds with each status in turn, and repeats the last one."""
     left = list(statuses)
     return lambda _request: Answering(status=left.pop(0) if len(left) > 1 else left[0])

@@ -27,7 +27,7 @@ def health(status: str, now_ms: int) -> SiteHealth:
 
 
 async def look(scene: Scene, status: str) -> list[str]:
-    """Look at a site of this health; return the keys of the sites that were looked at."""
+    """Check the health of a site with this status; return the keys of the checked sites."""
     looked = []
 
     async def read_health(site_id: str, site_key: str, now_ms: int) -> SiteHealth:

@@ -1,4 +1,4 @@
-"""Signatures: the published example of Standard Webhooks, and the receiver's code of our own documents."""
+"""Signatures: the published example of Standard Webhooks, and the receiver's code in our documentation."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""The page's languages: those of the SDK, all of their words, and the visitor's choice among them."""
+"""The page's languages: the same as in the SDK, all of their words, and the visitor's choice among them."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Where a visitor goes after the challenge page: never to another origin, never in a circle."""
+"""The return URL of the challenge page: never another origin, never a loop."""
 
 import pytest
 

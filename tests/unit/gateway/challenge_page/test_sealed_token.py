@@ -1,4 +1,4 @@
-"""Sealed tokens and saved forms: nobody but their holder opens them, within their time, once."""
+"""Sealed tokens and saved forms: only their holder can open them, within their time, once."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""Who is shown a page: people's browsers of every age; and who is not: scripts, parts of pages and programs."""
+"""Requests that get a challenge page: page loads of browsers of every age, not scripts, subresources or programs."""
 
 import pytest
 

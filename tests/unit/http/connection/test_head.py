@@ -115,7 +115,7 @@ def test_a_value_that_is_not_read_does_not(name):
 
 
 class _Parsed:
-    """What the parser makes of a message."""
+    """The parser's result for a message."""
 
     def __init__(self, data):
         self.lines, self.ends = [], 0

@@ -1,4 +1,4 @@
-"""A turn is over by its processor time, or by the time on the wall when the one before was long; then others wait."""
+"""An iteration ends by its CPU time, or by its wall time if the previous one was long; other requests are deferred."""
 
 import asyncio
 import time
@@ -31,7 +31,7 @@ def test_after_too_much_work_a_turn_has_ended():
     found = asyncio.run(one_turn())
 
     assert not any(found[: ASKED_FROM + ASKED_EVERY // 2])
-    # The work of sixteen requests is all the time there is; it is looked at once in as many.
+    # The work of 16 requests uses up all the time, and the budget reads the clock once per 16 requests.
     assert found[5 * ASKED_EVERY :] == [True] * (15 * ASKED_EVERY)
 
 
@@ -121,7 +121,7 @@ def test_the_loop_is_not_asked_about_a_turn_with_few_requests():
 
 
 class Door:
-    """A connection that writes down when it goes on, and how."""
+    """A connection that records when and how it continues."""
 
     def __init__(self, budget: LoopBudget, name: str, told: list[str]) -> None:
         self.budget, self.name, self.told = budget, name, told
@@ -210,7 +210,7 @@ def test_anyone_who_was_held_for_too_long_is_rejected_the_oldest_first_and_a_few
 
     assert first == ["0 refused", "1 refused", "2 refused"]
     assert second == ["3 refused", "4 refused"]
-    # In a turn with time for them, who is left is answered after all.
+    # In a turn with enough time, the remaining connections continue.
     assert third[:3] == ["5 refused", "6 refused", "new"]
     assert third[3:] == [str(number) for number in range(2 * REFUSED_PART - 1, 6, -1)]
 

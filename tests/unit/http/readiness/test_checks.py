@@ -61,7 +61,7 @@ async def test_a_service_that_stops_is_unavailable_and_shows_why() -> None:
 
 
 class Counted:
-    """A probe that counts how often it was asked and answers when it is let go."""
+    """A probe that counts its calls and returns when the test allows it."""
 
     def __init__(self) -> None:
         self.asked = 0

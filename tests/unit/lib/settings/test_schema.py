@@ -1,4 +1,4 @@
-"""Settings: where they come from, what is refused, what is shown."""
+"""Settings: their sources, rejected values, and shown values."""
 
 import pickle
 from ipaddress import ip_network

@@ -1,4 +1,4 @@
-"""Work that begins after the answer."""
+"""Work that begins after the response."""
 
 import asyncio
 

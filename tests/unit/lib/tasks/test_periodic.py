@@ -1,4 +1,4 @@
-"""Recurring work goes on after failures, and comes at once when woken."""
+"""Recurring work continues after failures, and runs at once when woken."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What never stands in a log line."""
+"""Values that must never appear in a log line."""
 
 import time
 

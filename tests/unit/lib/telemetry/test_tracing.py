@@ -50,7 +50,7 @@ def test_the_callers_trace_is_taken_over_on_the_admin_listener_only(collector, l
 
 
 def test_a_collector_that_is_unavailable_delays_neither_a_request_nor_the_stop():
-    # Port 1 of loopback refuses at once; the exporter then waits and tries again in its own thread.
+    # Port 1 of loopback rejects connections at once; the exporter then waits and tries again in its own thread.
     tracer = open_tracer("http://127.0.0.1:1")
     began_s = time.monotonic()
 

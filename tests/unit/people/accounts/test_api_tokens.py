@@ -1,4 +1,4 @@
-"""What a new API token may be given: nothing that its maker does not have."""
+"""A new API token can get only permissions that its creator has."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What each role may do: the specification's sentences, one by one."""
+"""The permissions of each role: the specification's sentences, one by one."""
 
 from agentgate.lib.enums import AccountRole, ApiTokenScope, ConsolePermission
 from agentgate.people.accounts.records import PERMISSIONS

@@ -1,4 +1,4 @@
-"""Calls for tests of identity: a request from somewhere, at some time, made by somebody."""
+"""Calls for tests of identity: a request from a given address, at a given time, of a given user."""
 
 from agentgate.http.call import Call
 from agentgate.http.request import Request

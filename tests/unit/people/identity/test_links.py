@@ -206,7 +206,7 @@ async def test_links_can_be_ended_for_one_account(store, issue, ann, kept_bodies
 
 
 class LateStores:
-    """Stores of a unit of work that looked at a link just before somebody else spent it, as on PostgreSQL."""
+    """Stores of a unit of work that read a link just before another one used it, as can happen on PostgreSQL."""
 
     def __init__(self, stores, link):
         self._stores = stores

@@ -1,4 +1,4 @@
-"""Two-factor authentication: set up, turned on, spent once, turned off."""
+"""Two-factor authentication: set up, turned on, used once, turned off."""
 
 import asyncio
 import base64
@@ -17,7 +17,7 @@ STEP = step_at(NOW_MS)
 
 
 class Ann:
-    """A user with the ways to use the second factor, each in a unit of work of its own."""
+    """A user with the ways to use the second factor, each in a separate unit of work."""
 
     def __init__(self, store, user):
         self.store = store

@@ -36,9 +36,9 @@ def passwords():
         "密码一二三四五六七八九十甲",
         "🐙🐙🦑🦀🐡🐠🐟🐬🐳🐋🦈🐊",
         "48!0#7&3%6*1?",
-        # Words of the list beside each other are several words.
+        # Adjacent words of the list are several words.
         "dragonsunshine",
-        # The name before the @ must stand in it as it is.
+        # Only a password that contains the exact name before the @ is rejected.
         "anna bella ciao!",
     ],
 )

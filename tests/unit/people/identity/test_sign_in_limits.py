@@ -1,4 +1,4 @@
-"""How often a sign-in may fail, and that nobody is locked out by somebody else."""
+"""Sign-in limits: how often a sign-in may fail, and that no user can lock out another."""
 
 import pytest
 
@@ -143,7 +143,7 @@ async def test_who_has_waited_gets_one_attempt_and_is_delayed_again(sign_in_limi
 
     assert await refusal(sign_in_limits, make_call()) is None
     assert (await refusal(sign_in_limits, make_call())).headers["retry-after"] == "60"
-    # Another address has not waited for this e-mail.
+    # Another address has not waited for this email address.
     assert (await refusal(sign_in_limits, make_call(address="203.0.113.9"))).headers["retry-after"] == "60"
 
 
@@ -224,7 +224,7 @@ async def test_failures_are_discarded_with_their_window_and_the_response_shows_w
 
 
 async def count_codes(sign_in_limits, call, times, *, is_recovery=False):
-    """Return how many of so many attempts at a code are let through."""
+    """Return how many of `times` attempts at a code are allowed."""
     passed = 0
     for _ in range(times):
         try:
@@ -239,7 +239,7 @@ async def test_codes_are_counted_by_address_device_and_over_all_unknown_devices(
     assert await count_codes(sign_in_limits, make_call(), 9) == 5
     assert await count_codes(sign_in_limits, make_call(address="203.0.113.1"), 9) == 5
     assert await count_codes(sign_in_limits, make_call(address="203.0.113.2"), 9) == 0
-    # Her own browser, and a recovery code that nobody can guess, are served all the same.
+    # The user's own browser, and a recovery code, which cannot be guessed, are still allowed.
     assert await count_codes(sign_in_limits, known(devices), 9) == 5
     assert await count_codes(sign_in_limits, make_call(address="203.0.113.3"), 9, is_recovery=True) == 5
 

@@ -1,4 +1,4 @@
-"""One spelling of each e-mail address, and one user for it."""
+"""One spelling of each email address, and one user for it."""
 
 import asyncio
 
@@ -19,7 +19,7 @@ ACCEPTED = [
     ("ann@example.com", "ann@example.com"),
     ("Ann@Example.COM", "ann@example.com"),
     ("ANN.LEE@EXAMPLE.COM", "ann.lee@example.com"),
-    # Dots and tags mean something to some servers and nothing to others: they stay.
+    # Dots and tags matter to some servers only, so they are kept.
     ("a.n.n@gmail.example", "a.n.n@gmail.example"),
     ("ann+tag@example.com", "ann+tag@example.com"),
     ("o'brien@example.com", "o'brien@example.com"),

@@ -25,7 +25,7 @@ MESSAGES = (
 
 
 class Page(HTMLParser):
-    """What a page holds: links, and whatever would be loaded."""
+    """The links of a page, and the resources that a browser would load for it."""
 
     def __init__(self, html: str) -> None:
         super().__init__()

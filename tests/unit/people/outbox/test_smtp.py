@@ -1,4 +1,4 @@
-"""Handing a letter in: who is let in, what is encrypted, what is told of a refusal."""
+"""Sending mail by SMTP: authentication, encryption, and reports of a failure."""
 
 import ipaddress
 import ssl
@@ -20,7 +20,7 @@ LETTER = Letter(sender="gate@example.com", recipient="ann@example.com", content=
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
-    """A key and a certificate for 127.0.0.1 in one file, signed by nobody."""
+    """Write a key and a self-signed certificate for 127.0.0.1 to one file."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "mail.test")])
     today = datetime.now(UTC)

@@ -32,7 +32,7 @@ async def store(tmp_path: Path, clock: FixedClock) -> AsyncIterator[SqlStore]:
 
 
 class Counted:
-    """Work that counts how often it was done, and can be told to fail or to wait."""
+    """Work that counts its runs, and can be made to fail or to block."""
 
     def __init__(self) -> None:
         self.times = 0
@@ -229,7 +229,8 @@ async def test_the_next_leader_knows_when_a_guarded_job_last_ran(store: SqlStore
         (JobRun(name="a", last_ms=NOON_MS - 2 * DAY_MS), 0),
         (JobRun(name="a", last_ms=NOON_MS - 2 * DAY_MS - 1), NOON_MS + 2 * DAY_MS),
         (JobRun(name="a", last_ms=NOON_MS - HOUR_MS, held_until_ms=NOON_MS + 5), NOON_MS + 5),
-        # A clock that is a little behind another machine's says nothing; one that was put back says that it was wrong.
+        # A clock slightly behind another machine's has no effect; a clock that was set back shows that it was wrong
+        # before.
         (JobRun(name="a", last_ms=NOON_MS + MINUTE_MS, held_until_ms=NOON_MS + 5), NOON_MS + 5),
         (JobRun(name="a", last_ms=NOON_MS + 3650 * DAY_MS, held_until_ms=NOON_MS + 3652 * DAY_MS), 0),
     ],

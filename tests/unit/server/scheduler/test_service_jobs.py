@@ -1,4 +1,4 @@
-"""The jobs of the service: accounts purged in time and never early, messages and links forgotten."""
+"""The jobs of the service: accounts purged in time and never early, messages and links deleted."""
 
 from collections.abc import AsyncIterator
 from functools import partial

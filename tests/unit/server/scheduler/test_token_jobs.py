@@ -1,4 +1,4 @@
-"""The jobs that forget what was spent: never early, whatever the clock does, and not while the store is away."""
+"""The jobs that delete used tokens and nonces: never early, for any clock, and not while the store is unavailable."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -22,7 +22,7 @@ KEPT_MS = DAY_MS + HOUR_MS
 
 
 class Spent:
-    """A receipt and a signature that were used, and the job that forgets them, with its first run behind it."""
+    """A receipt and a signature that were used, and the jobs that delete their records, after a first run."""
 
     def __init__(self, store: SqlStore, clock: FixedClock) -> None:
         self.clock = clock
@@ -36,7 +36,7 @@ class Spent:
         return self
 
     async def use(self) -> tuple[bool, bool]:
-        """Use both; say of which nobody remembers that they were used."""
+        """Use both; return for each whether the store accepts it as unused."""
         until_ms = NOON_MS + KEPT_MS
         return (
             await self.redemptions.spend(SITE, "rcp_a", Redemption(), issued_ms=NOON_MS, kept_until_ms=until_ms),

@@ -1,4 +1,4 @@
-"""Lists: which entry counts, as a slow reference says it, and when entries end."""
+"""Lists: which entry counts, compared with a slow reference, and when entries end."""
 
 from ipaddress import ip_address, ip_network
 from random import Random
@@ -46,7 +46,7 @@ def entry(number: int, kind: ListKind, value: str, outcome: ListOutcome, expires
 
 
 def reference(entries: list[StoredEntry], address: str, visitor: int) -> str | None:
-    """Return the outcome of the entry that says most; at the same rank, block."""
+    """Return the outcome of the most specific entry; at the same rank, block."""
     ranked: list[tuple[int, bool]] = []
     for each in entries:
         is_block = each.outcome is ListOutcome.BLOCK

@@ -1,4 +1,4 @@
-"""The compiled rules beside the reference: what both say about the same requests."""
+"""The compiled rules compared with the reference: the results of both for the same requests."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ def check_agreement(rule_set: dict[str, Any], overrides: dict[str, str], request
     """Decide each request both ways."""
     assert check_rules(rule_set, overrides) == []
     compiled = compile_rules(effective_set(read_set(rule_set), overrides))
-    # Twice, because what was learnt about labels the first time must not change what is said.
+    # Run twice, because what the first run cached about labels must not change the results.
     for request in [*requests, *requests]:
         verdict = compiled.evaluate(
             request["labels"],

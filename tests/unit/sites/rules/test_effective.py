@@ -1,4 +1,4 @@
-"""The effective set: groups expanded, overrides applied, unknown keys kept, and a version that follows what it says."""
+"""The effective set: groups expanded, overrides applied, unknown keys kept, and a version derived from the content."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Globs: the same answer as a slow reference, in time that grows with the text, whatever the pattern."""
+"""Globs: the same result as a slow reference, in time that grows with the text, whatever the pattern."""
 
 import time
 from random import Random

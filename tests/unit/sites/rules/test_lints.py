@@ -1,4 +1,4 @@
-"""Lints: each is true, its witness shows it, and what it says holds for every request that random search finds."""
+"""Lints: each is true, its witness shows it, and its claim holds for every request that random search finds."""
 
 from random import Random
 from typing import Any
@@ -123,7 +123,7 @@ def test_an_allow_and_a_block_that_overlap_are_contradictory() -> None:
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        # An exception that stands before its rule.
+        # An exception before its rule.
         (rule("a", "allow", {"all_labels": ["net.tor", "ua.git"]}), rule("b", "block", TOR)),
         # No request is both.
         (rule("a", "allow", TOR), rule("b", "block", {"none_labels": ["net.tor"], "all_labels": ["ua.git"]})),

@@ -1,4 +1,4 @@
-"""Conditions on the request itself: what is refused, what explanations and backtests say, and the docs' examples."""
+"""Conditions on the request itself: invalid ones, explanations, backtests, and the documentation's examples."""
 
 import re
 from collections.abc import AsyncIterator

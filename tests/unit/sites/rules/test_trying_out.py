@@ -32,7 +32,7 @@ RULES = RuleSet(
 
 
 class Stored:
-    """Events that lie in memory, in batches of three."""
+    """Events in memory, in batches of three."""
 
     def __init__(self, events: list[ReplayedEvent], gate: asyncio.Event | None = None) -> None:
         self.events = events
@@ -129,7 +129,7 @@ async def test_one_account_neither_fills_the_queue_nor_keeps_others_from_saving(
         await backtests.run("st_2", RULES, SPAN, "acc_1")
     others = asyncio.create_task(backtests.run("st_3", RULES, SPAN, "acc_2"))
     saving = asyncio.create_task(backtests.newly_refused("st_3", (RULES, RULES), SPAN, "acc_2"))
-    # While all others wait.
+    # A query for st_3 arrives while all others are blocked.
     await stored.wait_for("st_3")
     gate.set()
 

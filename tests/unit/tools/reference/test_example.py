@@ -1,4 +1,4 @@
-"""Example values are accepted by the schemas they are made from, and the commands can be run as they stand."""
+"""Example values are valid for the schemas they are made from, and the commands can be run unchanged."""
 
 import json
 import re

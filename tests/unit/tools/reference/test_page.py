@@ -1,4 +1,4 @@
-"""The pages for people: complete, well-formed, escaped, readable, and loading nothing but their style sheet."""
+"""The pages for people: complete, well-formed, escaped, readable, and without resources other than the style sheet."""
 
 import json
 import re
