@@ -1,7 +1,7 @@
-"""What a site's own server needs: verifying tokens, with retries, offline, and in web frameworks.
+"""The client for a site's own server: verifying tokens, with retries, offline, and in web frameworks.
 
-It knows AgentGate by its API alone and imports nothing else of this package. The frameworks are in modules of their
-own (`starlette`, `flask`, `django`, and `asgi` and `wsgi` without one), so that none is needed here.
+It uses only AgentGate's API and imports nothing else of this package. Each framework has its own module (`starlette`,
+`flask`, `django`, and `asgi` and `wsgi` for plain applications), so this module imports none.
 """
 
 from agentgate_client.offline import OfflineVerifier

@@ -1,4 +1,4 @@
-"""The time of day, read here and nowhere else in the client."""
+"""The time of day. Only this module of the client reads it."""
 
 import time
 

@@ -21,12 +21,12 @@ ANSWER_BYTES = 256 * 1024
 
 
 class Unreachable(Exception):  # noqa: N818 - says what it is
-    """No answer came. Whether the request did anything is not known."""
+    """No response arrived. It is unknown whether the request had an effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A complete answer."""
+    """A complete response."""
 
     status: int
     headers: Mapping[str, str]
@@ -55,24 +55,24 @@ class Connections:
     def request(
         self, method: str, path: str, *, body: bytes = b"", headers: Mapping[str, str] | None = None, deadline_s: float
     ) -> Answer:
-        """Send a request that may be repeated and return its answer; `deadline_s` is on the monotonic clock."""
+        """Send a request that is safe to repeat and return its response; `deadline_s` is on the monotonic clock."""
         return self.exchange(method, self._message(method, path, body=body, headers=headers or {}), deadline_s)
 
     def forward(
         self, method: str, path: str, *, headers: Sequence[tuple[str, str]], body: bytes, deadline_s: float
     ) -> Answer:
-        """Send a request with these headers and no others beside the host and the length of the body."""
+        """Send a request with only these headers, the host, and the length of the body."""
         length = [("Content-Length", str(len(body)))] if body or method == "POST" else []
         lines = [f"{name}: {value}" for name, value in (("Host", self._host_header), *headers, *length)]
         head = "\r\n".join([f"{method} {self._prefix}{path} HTTP/1.1", *lines, "", ""])
         return self.exchange(method, head.encode("latin-1") + body, deadline_s)
 
     def exchange(self, method: str, message: bytes, deadline_s: float) -> Answer:
-        """Send a whole message, on a kept connection where there is one, and return its answer."""
+        """Send a whole message, on a kept connection if there is one, and return its response."""
         try:
             kept = self._take()
             if kept is not None:
-                # The service closes connections that were idle for long; that is no failure, and a new one is tried.
+                # The service closes connections that were idle for long; that is expected, and a new one is tried.
                 with contextlib.suppress(ConnectionError):
                     return self._exchange(kept, method, message, deadline_s=deadline_s)
             return self._exchange(self._connect(deadline_s), method, message, deadline_s=deadline_s)
@@ -96,7 +96,7 @@ class Connections:
     def _take(self) -> socket.socket | None:
         with self._lock:
             if self._process_id != os.getpid():
-                # Two processes on one connection would read each other's answers.
+                # Two processes on one connection would read each other's responses.
                 self._kept, self._process_id = [], os.getpid()
             return self._kept.pop() if self._kept else None
 
@@ -143,7 +143,7 @@ class Connections:
 
 def _read(response: http.client.HTTPResponse) -> Answer:
     content = response.read(ANSWER_BYTES)
-    # A body that is cut off, or that is too long, is no answer.
+    # A body that is incomplete or too long is not a valid response.
     if not response.isclosed():
         raise http.client.IncompleteRead(content)
     fields = tuple((name.lower(), value) for name, value in response.getheaders())

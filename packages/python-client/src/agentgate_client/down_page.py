@@ -1,4 +1,4 @@
-"""What a person sees while the service is away. Programs get the denial as JSON."""
+"""The page for people while the service is unavailable. Other clients get the denial as JSON."""
 
 from collections.abc import Iterable
 
@@ -18,7 +18,7 @@ _PAGES = ("text/html", "application/xhtml", "vnd.wap.")
 
 
 def is_person(headers: Iterable[tuple[str, str]]) -> bool:
-    """Say whether a browser shows the answer as a page. Names are in lower case."""
+    """Return whether a browser displays the response as a page. Header names are in lower case."""
     found = dict(headers)
     mode, accept = found.get("sec-fetch-mode"), found.get("accept", "").lower()
     if found.get("x-requested-with", "").lower() == "xmlhttprequest":

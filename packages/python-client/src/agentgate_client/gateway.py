@@ -1,7 +1,7 @@
-"""Asking the gateway about a visitor's request, for applications without a proxy that does it.
+"""Calls the gateway for a visitor's request, for applications without a proxy that does it.
 
-The ways in are `gateway_asgi` and `gateway_wsgi`. What they share is here: which headers are believed, what is asked,
-and what a visitor is answered.
+The entry points are `gateway_asgi` and `gateway_wsgi`. Their common parts are here: which headers are trusted, the call
+of the gateway, and the response to the visitor.
 """
 
 import json
@@ -22,8 +22,8 @@ RETRY_AFTER_S = 5
 FORM_BYTES, OWN_BYTES = 64 * 1024, 256 * 1024
 OWN_PREFIX = "/.agentgate/"
 
-# Only the service says these. A visitor's are taken away, also under names that CGI would read as the same.
-# Some frameworks take the path of X-Rewrite-URL in place of the one that was checked.
+# Headers that only the service sets. A visitor's are removed, also under names that CGI would read as the same. Some
+# frameworks use the path of X-Rewrite-URL instead of the one that was checked.
 CLEARED_PREFIXES = ("x-original-", "x-service-", "x-agentgate-secret", "x-agentgate-request", "x-rewrite-url")
 # What belongs to the connection or to a proxy in front, and is not asked about.
 _NOT_ASKED_PREFIXES = ("x-forwarded-", "proxy-")
@@ -33,7 +33,7 @@ _NOT_ASKED = frozenset(
         *("trailer", "transfer-encoding", "upgrade", "x-real-ip", "x-admin-key"),
     )
 )
-# What the visitor is told beside status and body.
+# Headers of the gateway that the visitor gets in addition to status and body.
 _TOLD = ("retry-after", "x-service-reason", "x-service-decision-id", "x-service-message")
 AGENT_HEADERS = ("crawler-price", "crawler-error", "crawler-charged", "accept-signature")
 _STATUS_OF_REASON = {"rate_limited": 429, "payment_required": 402, "payment_invalid": 402}
@@ -60,14 +60,14 @@ class Visit:
 
     @property
     def target(self) -> str:
-        """Path and query as they stand in a request line."""
+        """Path and query as in a request line."""
         query = quote(self.query.encode("latin-1"), safe=_SAFE + "%?/")
         return quote(self.path, safe=_SAFE) + (f"?{query}" if query else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What the visitor is answered in place of the application."""
+    """The response to the visitor instead of the application's."""
 
     status: int
     headers: tuple[Header, ...]
@@ -76,7 +76,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """The application may run: what it is told, and what its answer carries on."""
+    """The application may run: headers to add to its request, and headers to add to its response."""
 
     told: tuple[Header, ...] = ()
     carried: tuple[Header, ...] = ()
@@ -84,7 +84,7 @@ class Passage:
 
 
 class GatewayOptions(TypedDict, total=False):
-    """How long an answer may take, and whether a request passes when there is none."""
+    """How long a response may take, and whether a request passes if there is none."""
 
     timeout_s: float
     fail_open: bool
@@ -106,7 +106,7 @@ class Gateway:
         return time.monotonic() + self._timeout_s
 
     def check(self, visit: Visit, *, deadline_s: float) -> "Passage | Denial":
-        """Ask whether a request may go on. No answer is no, unless this was told to let pass."""
+        """Ask whether a request may continue. Without a response it may not, except with `fail_open`."""
         try:
             answer = self._connections.forward(
                 "GET", "/v1/gateway/check", headers=self._headers(visit), body=b"", deadline_s=deadline_s
@@ -118,7 +118,7 @@ class Gateway:
         return _denial(answer)
 
     def give_up(self, reason: str) -> "Passage | Denial":
-        """Say what happens to a request about which no answer came."""
+        """Return the outcome for a request if the service did not respond."""
         if self._fail_open:
             log.warning("a request passes unchecked: AgentGate is unavailable", extra={"reason": reason})
             return Passage(checked=False)
@@ -126,7 +126,7 @@ class Gateway:
         return Denial(503, "service_unavailable")
 
     def show(self, denial: "Denial", visit: Visit, body: bytes | None, *, deadline_s: float) -> Shown:
-        """Return what a refused visitor sees: the service's page, which is one for people only, or a plain answer."""
+        """Return the response to a blocked visitor: the service's page (only for people) or a plain response."""
         if not denial.has_page:
             return denial.plain(visit)
         query = {"return": visit.target}
@@ -148,7 +148,7 @@ class Gateway:
         return Shown(denial.status, (*_page_headers(answer), *denial.told()), answer.body)
 
     def pass_on(self, visit: Visit, body: bytes, *, deadline_s: float) -> Shown:
-        """Give a request under `/.agentgate/` to the service: what its page and its script need, and nothing else."""
+        """Forward a request under `/.agentgate/` to the service, only for paths that its page and its script need."""
         path = "/" + visit.path.decode("latin-1").removeprefix(OWN_PREFIX)
         if not _OWN_PATHS.match(path) or visit.method not in {"GET", "HEAD", "POST", "OPTIONS"}:
             return Denial(404, "not_found").plain()
@@ -190,7 +190,7 @@ class Denial:
     drop: bool = False
 
     def plain(self, visit: Visit | None = None) -> Shown:
-        """Return the answer for programs, and for people where the service is away."""
+        """Return the response for programs, and for people if the service is unavailable."""
         if self.drop:
             return Shown(self.status, (("Connection", "close"),), b"")
         if visit is not None and self.reason == "service_unavailable" and is_person(visit.headers):
@@ -219,8 +219,9 @@ def _plain(name: str) -> str:
 
 
 def _asked_about(headers: Sequence[Header]) -> Iterable[Header]:
-    """Yield what the service is told of the visitor's headers, each once, as it wants them."""
-    # What `Connection` names belongs to the connection; but nobody may take away a header by naming it there.
+    """Yield the visitor's headers that the service gets, each once, in the form that it expects."""
+    # Headers that `Connection` names belong to the connection; but a visitor must not be able to remove a header by
+    # naming it there.
     joined: dict[str, str] = {}
     for name, value in believed(headers):
         plain = _plain(name)
@@ -248,7 +249,7 @@ def _denial(answer: Answer) -> Denial:
         log.error("AgentGate rejects this server's checks", extra={"reason": headers.get("x-service-message", reason)})
         return Denial(400, reason) if reason == "invalid_request" else Denial(503, "service_unavailable")
     if "x-service-decision" not in headers:
-        # Not the check's own answer: the visitor's headers are too many or malformed, or something else answers there.
+        # Not a response of the check: the visitor's headers are too many or malformed, or another server responded.
         return Denial(answer.status if answer.status in {400, 431} else 503, "service_unavailable")
     wanted = headers.get("x-service-status", "")
     status = int(wanted) if wanted.isdecimal() and 400 <= int(wanted) < 600 else 0

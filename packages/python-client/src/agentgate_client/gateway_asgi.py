@@ -1,6 +1,6 @@
 """The gateway before any ASGI application, for sites without a proxy that asks it. Every request is checked.
 
-The questions run in threads of their own, as those of `AsyncClient` do, so that the loop never waits.
+The calls run in separate threads, as in `AsyncClient`, so that they never block the event loop.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class GatewayMiddleware:
-    """Lets a request through to the application when the service says so; else shows what the service shows."""
+    """Passes a request to the application if the service allows it; otherwise returns the service's response."""
 
     def __init__(
         self,
@@ -165,7 +165,7 @@ async def _body(receive: Receive, most_bytes: int) -> bytes | None:
 
 async def _show(shown: Shown, scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] == "websocket":
-        # Closed before it was accepted, which the server answers with 403.
+        # Closed before it was accepted, which the server turns into a 403 response.
         await receive()
         await send({"type": "websocket.close", "code": 1008})
         return

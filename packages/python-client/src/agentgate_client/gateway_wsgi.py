@@ -24,7 +24,7 @@ from agentgate_client.wsgi import Application, Environ, StartResponse
 
 
 class GatewayMiddleware:
-    """Lets a request through to the application when the service says so; else shows what the service shows."""
+    """Passes a request to the application if the service allows it; otherwise returns the service's response."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ def _headers(environ: Environ) -> Iterable[Header]:
 
 
 def _tell(environ: Environ, passage: Passage) -> None:
-    """Take away what the visitor may not say, and say what the service said."""
+    """Remove headers that a visitor must not set, and add the headers from the service."""
     cleared = tuple(_key(prefix) for prefix in CLEARED_PREFIXES)
     for key in [key for key in environ if key.startswith(cleared)]:
         del environ[key]

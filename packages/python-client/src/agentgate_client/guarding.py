@@ -1,4 +1,4 @@
-"""What every framework's guard does the same way: where the token is, and how a refusal is answered."""
+"""Common parts of every framework's guard: finding the token, and the response to a rejected request."""
 
 import json
 import re
@@ -22,7 +22,7 @@ _FORM_TYPES = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """How a request is turned away."""
+    """The response to a rejected request."""
 
     status: int
     error: str
@@ -50,13 +50,13 @@ UNAVAILABLE = Refusal(503, "unavailable", "The browser check cannot be verified 
 
 
 def refusal_of(problem: AgentGateError) -> Refusal:
-    """Return how an error of the client is answered."""
+    """Return the response for an error of the client."""
     if isinstance(problem, VerificationFailed) and not problem.is_misconfiguration:
         return Refusal(403, problem.code, problem.visitor_message)
     if isinstance(problem, Unavailable):
         log.warning("a token could not be verified", extra={"reason": problem.message})
     else:
-        # The visitor can do nothing about a wrong secret and is told nothing about it.
+        # The visitor can do nothing about a wrong secret, so the response does not mention it.
         log.error("AgentGate rejects this server's calls", extra={"reason": str(problem)})
     return UNAVAILABLE
 

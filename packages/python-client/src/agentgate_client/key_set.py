@@ -1,4 +1,4 @@
-"""The service's published keys, kept for as long as they are good for and a while longer when the service is away."""
+"""The service's published keys, kept for their lifetime and a while longer if the service is unavailable."""
 
 import json
 import re
@@ -18,7 +18,7 @@ FETCH_S = 2.0
 LEAST_BETWEEN_S = 60.0
 DEFAULT_LIFE_S = 300.0
 LONGEST_LIFE_S = 86_400.0
-# A key that was withdrawn must not be good for ever with somebody who cannot hear of it.
+# A withdrawn key must not be valid forever for a client that cannot reach the service.
 STALE_S = 86_400.0
 
 _MAX_AGE = re.compile(r"(?:^|[,\s])max-age=(\d{1,9})", re.IGNORECASE)
@@ -70,7 +70,7 @@ class GivenKeys:
 
 
 class FetchedKeys:
-    """The key set of a service, fetched when needed. Thread-safe; one thread fetches, the others go on."""
+    """The key set of a service, fetched when needed. Thread-safe; one thread fetches, the others continue."""
 
     def __init__(self, base_url: str, *, monotonic_s: Callable[[], float] = time.monotonic) -> None:
         self._connections = Connections(base_url)
@@ -104,7 +104,7 @@ class FetchedKeys:
         return self.is_known
 
     def refresh_soon(self) -> None:
-        """Fetch the keys in the background if they are due, so that they are there when the service is not."""
+        """Fetch the keys in the background if they are due, so that they are cached when the service is unavailable."""
         now_s = self._monotonic_s()
         if now_s >= self._due_s and now_s >= self._tried_s + LEAST_BETWEEN_S:
             threading.Thread(target=self.refresh, name="agentgate-keys", daemon=True).start()
@@ -119,7 +119,7 @@ class FetchedKeys:
             self._connections.close()
         keys = read_keys(document) if answer.status == 200 else {}
         if not keys:
-            # What is no key set does not replace one.
+            # A response without keys does not replace the key set.
             return
         now_s = self._monotonic_s()
         self._keys, self._fetched_s = keys, now_s

@@ -1,6 +1,6 @@
-"""Verifying tokens by their signature alone, for as long as the service cannot be asked.
+"""Verifying tokens by their signature alone, while the service is unavailable.
 
-That a token was not used elsewhere cannot be known offline; `reconcile` finds it out afterwards.
+Offline, the client cannot know whether a token was used elsewhere; `reconcile` finds out afterwards.
 """
 
 import contextlib
@@ -76,18 +76,19 @@ class OfflineVerifier:
         return self._spend(claims, question)
 
     def recall(self, question: Question) -> Verified | None:
-        """Return the answer that this very question got offline before; refuse a token that another one used up."""
+        """Return the earlier offline result of the same question; reject a token that another question redeemed."""
         spent = self._find(question.token)
         if spent is None or spent.verified.source != "offline":
             return None
         return _same(spent, question)
 
     def note(self, question: Question, verified: Verified) -> None:
-        """Remember a token that the service accepted, and keep the keys fresh for when it is away."""
+        """Record a token that the service accepted, and keep the keys fresh in case the service becomes unavailable."""
         receipt_id = read_receipt_id(question.token)
         if receipt_id is not None and verified.expires_at is not None and not verified.test:
             spent = Spent(verified.expires_at.timestamp(), verified)
-            # When full: the service remembers it. Only a second use while it is away is missed here, and found later.
+            # When full, the service still has the record. The client misses only a second use during an outage, and
+            # `reconcile` finds it later.
             with contextlib.suppress(SpentFull):
                 self._spent.add(receipt_id, spent, now_s=self._now_s())
         self._keys.refresh_soon()

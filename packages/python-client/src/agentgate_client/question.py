@@ -1,4 +1,4 @@
-"""One call of siteverify without the network: the body that is sent, and what an answer to it means."""
+"""One call of siteverify without the network: the body that is sent, and the meaning of the response."""
 
 import json
 import re
@@ -14,7 +14,7 @@ TOKEN_CHARACTERS = 2048
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\Z", re.ASCII)
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}\Z", re.ASCII)
 
-# The service refuses with these; any other status says nothing about the token.
+# The service rejects tokens with these; any other status has no meaning for the token.
 _REFUSALS = frozenset((400, 401, 409, 422))
 
 
@@ -30,7 +30,7 @@ class Question:
     content_digest: str | None = None
 
     def __post_init__(self) -> None:
-        # What comes from a visitor is looked at first: a text that cannot be a token is refused without a call.
+        # Visitor input is checked first: a text that cannot be a token is rejected without a call.
         if len(self.token) > TOKEN_CHARACTERS or not _TOKEN.match(self.token):
             raise VerificationFailed("invalid_token", "It is not in token format.")
         if not _REQUEST_ID.match(self.request_id):
@@ -50,12 +50,12 @@ class Question:
 
 
 def new_request_id() -> str:
-    """Return a request ID that nobody else has."""
+    """Return a new, unique request ID."""
     return f"py:{secrets.token_hex(16)}"
 
 
 def read_answer(question: Question, status: int, body: bytes) -> Verified:
-    """Return the result, or raise what the answer says. Only `Unavailable` is worth a retry."""
+    """Return the result, or raise the error in the response. Only `Unavailable` is worth a retry."""
     try:
         answer = json.loads(body)
     except ValueError:
@@ -69,7 +69,7 @@ def read_answer(question: Question, status: int, body: bytes) -> Verified:
 
 
 def _verified(question: Question, answer: Mapping[str, Any]) -> Verified:
-    # The answer to another call must never count for this one, whatever mixed them up on the way.
+    # The response to another call must never count for this one, whatever mixed them up on the way.
     if answer.get("requestId") != question.request_id or answer.get("action") != question.expected_action:
         raise Unavailable("AgentGate returned a response for another request", request_id=question.request_id)
     return Verified(

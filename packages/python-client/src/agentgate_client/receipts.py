@@ -26,12 +26,12 @@ FindKey = Callable[[str], Ed25519PublicKey | None]
 
 
 class NotAReceipt(Exception):  # noqa: N818 - says what it is
-    """The text is no receipt that the service signed. It carries why, for people."""
+    """The text is not a receipt that the service signed. The message gives the reason, for people."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claims:
-    """What a receipt with a right signature says. Times are whole seconds."""
+    """The claims of a receipt with a valid signature. Times are whole seconds."""
 
     site_key: str
     receipt_id: str
@@ -53,7 +53,7 @@ def read_receipt(text: str, find_key: FindKey) -> Claims:
     signed, _, signature = text.rpartition(".")
     header_text, _, claims_text = signed.partition(".")
     header = _read_json(header_text)
-    # The algorithm is fixed here and never chosen by the token; a header with anything else in it is refused.
+    # The algorithm is fixed here and never chosen by the token; a header with any other field is rejected.
     if set(header) != {"alg", "kid", "typ"} or header["alg"] not in ALGORITHMS or header["typ"] != TYPE:
         raise NotAReceipt("It does not have a token's header.")
     key = find_key(header["kid"]) if isinstance(header["kid"], str) else None
@@ -125,7 +125,7 @@ def _claims(found: Mapping[str, Any]) -> Claims:
     times = [found.get("iat"), found.get("exp")]
     if not all(isinstance(text, str) for text in texts) or not all(type(time) is int for time in times):
         raise NotAReceipt("It does not have a token's claims.")
-    # Test tokens are signed by keys that are not published; one that says it is a test is refused all the same.
+    # Test tokens are signed by keys that are not published; a token that claims to be a test token is still rejected.
     if found["kind"] not in KINDS or "test" in found:
         raise NotAReceipt("It does not have a token's claims.")
     return Claims(

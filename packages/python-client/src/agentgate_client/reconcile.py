@@ -29,11 +29,11 @@ class Reconciled:
     redeemed: tuple[Verified, ...] = ()
     # Never redeemed anywhere, and too old to be redeemed now: accepted once as well.
     expired: tuple[str, ...] = ()
-    # Redeemed elsewhere: used twice. What was done for it here can be undone.
+    # Redeemed elsewhere: used twice. The application can undo the actions that it allowed for it.
     double_spent: tuple[str, ...] = ()
-    # Refused for another reason, with the code.
+    # Rejected for another reason, with the code.
     refused: tuple[tuple[str, str], ...] = ()
-    # Still waiting, because the service is away.
+    # Still queued, because the service is unavailable.
     waiting: int = 0
 
 
@@ -77,7 +77,7 @@ class Reconciler:
             self._queue.append(question)
 
     def reconcile(self) -> Reconciled:
-        """Redeem what waits, until the queue is empty or the service is away, and say what came of it."""
+        """Redeem queued tokens until the queue is empty or the service is unavailable, and return the results."""
         tally = _Tally()
         with self._working:
             try:
@@ -111,7 +111,7 @@ class Reconciler:
             tally.redeemed.append(self._client.redeem(question, deadline_s=self._client.new_deadline_s()))
         except VerificationFailed as refusal:
             if refusal.is_misconfiguration:
-                # A secret that was just replaced says nothing about the token; it is asked about again.
+                # A secret that was just replaced has no meaning for the token; the token is verified again later.
                 raise Unavailable(refusal.message, request_id=question.request_id) from None
             if refusal.code == "token_used":
                 tally.double_spent.append(question.request_id)

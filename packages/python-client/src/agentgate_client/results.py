@@ -1,10 +1,10 @@
-"""What verifying a token ends with: a result, a refusal, or nobody who could tell."""
+"""Outcomes of verifying a token: a result, a rejection, or no verification in time."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-# Who said so: the service, the signature alone while the service was away, or nobody (`fail_open`).
+# The source of the result: the service, the signature alone while the service was unavailable, or none (`fail_open`).
 Source = Literal["service", "offline", "unchecked"]
 
 # These codes are about the caller's own settings, never about the visitor.
@@ -66,7 +66,7 @@ class VerificationFailed(AgentGateError):  # noqa: N818 - an answer, not a fault
 
 
 class Unavailable(AgentGateError):  # noqa: N818 - likewise
-    """Nobody could tell in time. Trying again with the same `request_id` is safe."""
+    """The token could not be verified in time. Trying again with the same `request_id` is safe."""
 
     def __init__(self, message: str, *, request_id: str = "") -> None:
         super().__init__(message)

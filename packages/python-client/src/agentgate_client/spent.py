@@ -1,4 +1,4 @@
-"""Which receipts this process has accepted, until they expire. Bounded: when it is full it says so."""
+"""The receipts that this process has accepted, until they expire. Bounded: raises an error when it is full."""
 
 import heapq
 import threading
@@ -36,7 +36,7 @@ class SpentReceipts:
         return self._by_id.get(receipt_id)
 
     def add(self, receipt_id: str, spent: Spent, *, now_s: float) -> Spent:
-        """Remember a receipt and return what counts: this, or what was there before. Of many at once, one wins."""
+        """Record a receipt and return the valid record: this one, or an earlier one. Of concurrent calls, one wins."""
         with self._lock:
             while self._by_expiry and self._by_expiry[0][0] <= now_s:
                 self._by_id.pop(heapq.heappop(self._by_expiry)[1], None)

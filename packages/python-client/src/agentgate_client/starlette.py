@@ -28,7 +28,7 @@ __all__ = ["AgentGateMiddleware", "TokenRefused", "install", "require_token"]
 
 
 class TokenRefused(HTTPException):
-    """A request is turned away; `install` makes its answer the same as the middleware's."""
+    """A request is rejected; `install` makes its response the same as the middleware's."""
 
     def __init__(self, refusal: Refusal) -> None:
         super().__init__(refusal.status, detail=refusal.message, headers=refusal.headers())
@@ -36,7 +36,7 @@ class TokenRefused(HTTPException):
 
 
 def install(app: Starlette, client: AsyncClient | Client) -> None:
-    """Give an application its client, and answer refusals of `require_token`."""
+    """Give an application its client, and handle rejections of `require_token`."""
     app.state.agentgate = AsyncClient.around(client) if isinstance(client, Client) else client
     app.add_exception_handler(TokenRefused, _answer)
 
@@ -70,7 +70,7 @@ async def _token(request: Request) -> str:
     if int(request.headers.get("content-length", FORM_BYTES + 1)) > FORM_BYTES:
         raise TokenRefused(TOO_LARGE)
     try:
-        # Reading it as bytes first keeps it for whoever reads the form afterwards.
+        # Reading it as bytes first keeps it for code that reads the form afterwards.
         token = find_field(await request.body(), content_type)
     except RuntimeError:
         # FastAPI has read the form for the route's parameters; it is kept with the request.

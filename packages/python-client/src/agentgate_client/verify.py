@@ -1,4 +1,4 @@
-"""Verifying tokens with the service: retries under one request ID, and what happens when the service is away."""
+"""Verifying tokens with the service: retries under one request ID, and the fallback if the service is unavailable."""
 
 import logging
 import random
@@ -51,7 +51,7 @@ class Client:
         remote_address: str | None = None,
         content_digest: str | None = None,
     ) -> Verified:
-        """Redeem a token; raise `VerificationFailed` when it is not accepted, `Unavailable` when nobody can tell."""
+        """Redeem a token; raise `VerificationFailed` if it is rejected, `Unavailable` if it cannot be verified."""
         question = Question(
             token=token,
             expected_action=expected_action,
@@ -67,7 +67,7 @@ class Client:
         return time.monotonic() + self._timeout_s * (self._retries + 1)
 
     def ask(self, question: Question, *, deadline_s: float) -> Verified:
-        """Answer a question: by the service, or without it as far as this client was told to."""
+        """Verify with the service, or without it as far as the options of this client allow."""
         if self._offline is not None and (earlier := self._offline.recall(question)) is not None:
             return earlier
         try:
@@ -79,7 +79,7 @@ class Client:
         return verified
 
     def redeem(self, question: Question, *, deadline_s: float) -> Verified:
-        """Ask the service and nobody else, as often as time and retries allow."""
+        """Verify only with the service, as often as time and retries allow."""
         pause_s = FIRST_PAUSE_S
         for attempt in range(self._retries + 1):
             try:

@@ -1,6 +1,6 @@
-"""The same client for asyncio. The calls run in a few threads of its own, so that the loop never waits.
+"""The same client for asyncio. The calls run in the client's own threads, so they never block the event loop.
 
-Threads and not asyncio streams: retries, deadlines, connections and the offline way exist once, and need no
+Threads and not asyncio streams: retries, deadlines, connections and offline verification exist once, and need no
 dependency. A canceled call is finished by its thread within its deadline.
 """
 
@@ -51,7 +51,7 @@ class AsyncClient:
         remote_address: str | None = None,
         content_digest: str | None = None,
     ) -> Verified:
-        """Redeem a token; raise `VerificationFailed` when it is not accepted, `Unavailable` when nobody can tell."""
+        """Redeem a token; raise `VerificationFailed` if it is rejected, `Unavailable` if it cannot be verified."""
         question = Question(
             token=token,
             expected_action=expected_action,

@@ -1,3 +1,3 @@
-"""The version, which is that of the service and of every package beside it."""
+"""The version, which is the same for the service and all of its packages."""
 
 __version__ = "0.1.0"
