@@ -3,7 +3,7 @@
 `agentgate serve --demo` starts it. It is a plain ASGI application, so that nothing hides how the client is used.
 """
 
-# ruff: noqa: INP001 - a program beside its pages, not a package
+# ruff: noqa: INP001 - a program with its pages, not a package
 
 import argparse
 import os
@@ -29,7 +29,7 @@ Form = dict[str, str]
 Handler = Callable[["Shop", Form], Awaitable[tuple[str, Verified]]]
 
 
-# The three forms. Each redeems the token that the page's check left in the field, for its own action.
+# The three forms. Each redeems the token from the page's form field, for the form's action.
 
 
 async def sign_up(shop: "Shop", form: Form) -> tuple[str, Verified]:
@@ -50,8 +50,8 @@ async def comment(shop: "Shop", form: Form) -> tuple[str, Verified]:
     return "Thank you. Your comment was posted.", verified
 
 
-# The API has no form. A guard stands before it: without a token it answers 401 `receipt_required`, and
-# `agentgate.fetch()` in the page runs the check and repeats the request by itself.
+# The API has no form. A guard protects it: without a token it returns 401 `receipt_required`, and `agentgate.fetch()`
+# in the page runs the challenge and repeats the request by itself.
 
 
 def guarded(shop: "Shop") -> AgentGateMiddleware:

@@ -1,6 +1,6 @@
 """The shop's pages: templates filled with text, the code that protects each, and what the server saw."""
 
-# ruff: noqa: INP001 - beside its program, not a package
+# ruff: noqa: INP001 - a module of the demo program, not a package
 
 import html
 import inspect
@@ -19,13 +19,13 @@ from agentgate_client import AgentGateError, VerificationFailed, Verified
 HERE = Path(__file__).parent
 TITLES = {"home": "Welcome", "signup": "Sign up", "login": "Log in", "comment": "Comment", "api": "Stock"}
 PATHS = {"home": "/", "signup": "/signup", "login": "/login", "comment": "/comment", "api": "/api"}
-# The part of a template that is worth reading stands between these.
+# These comments enclose the part of a template that is worth reading.
 SNIPPET = re.compile(r"<!-- snippet -->\n(.*?)<!-- /snippet -->\n", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where everything is: AgentGate for this server, for browsers, and for operators."""
+    """The addresses of AgentGate: for this server, for browsers, and for operators."""
 
     gate_url: str
     gate_public_url: str
@@ -140,7 +140,7 @@ def _proof(
     template: str, values: Mapping[str, str], handler: Callable[..., Any], *, now: Seen | None, place: Place
 ) -> str:
     found = SNIPPET.search(template)
-    # What is only shown must not run; in a real page it would.
+    # The displayed code must not run here; in a real page it would.
     shown = found[1].replace('"text/plain"', '"module"') if found else ""
     snippet = Template(inspect.cleandoc(shown)).substitute(values)
     parts = (HERE / "pages" / "proof.html").read_text(encoding="utf-8")

@@ -23,7 +23,7 @@ settings.configure(
 
 
 def sign_up(request: HttpRequest) -> JsonResponse:
-    """Sign somebody up who has passed the check."""
+    """Sign up a visitor with a valid token."""
     return JsonResponse({"welcome": "you", "decision": request.agentgate.decision_id})
 
 

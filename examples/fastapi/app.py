@@ -15,5 +15,5 @@ install(app, AsyncClient(os.environ["GATE_URL"], os.environ["GATE_SECRET"]))
 
 @app.post("/signup")
 async def sign_up(verified: Annotated[Verified, Depends(require_token(action="signup"))]) -> dict[str, str]:
-    """Sign somebody up who has passed the check."""
+    """Sign up a visitor with a valid token."""
     return {"welcome": "you", "decision": verified.decision_id}

@@ -15,5 +15,5 @@ install(app, Client(os.environ["GATE_URL"], os.environ["GATE_SECRET"]))
 @app.post("/signup")
 @agentgate_required(action="signup")
 def sign_up() -> dict[str, str]:
-    """Sign somebody up who has passed the check."""
+    """Sign up a visitor with a valid token."""
     return {"welcome": "you", "decision": g.agentgate.decision_id}
