@@ -1,8 +1,8 @@
-# ruff: noqa: INP001, T201 - a script beside the package and not a part of one
-"""Changes of the APIs that would break a client of the last release. `api_changes.py --release` takes the present ones.
+# ruff: noqa: INP001, T201 - a script outside of the package
+"""API changes that would break a client of the last release. `api_changes.py --release` stores the present APIs.
 
-What counts as breaking: a route, an answer or a field of an answer is gone or has another type; a request must send
-more, or may send less, than before. What is added is no break.
+Breaking changes: a route, a response or a field of a response is removed or has another type; a request must contain
+more, or may contain less, than before. Additions do not break clients.
 """
 
 import gzip
@@ -21,7 +21,7 @@ Schema = dict[str, Any]
 
 
 def breaking_changes(before: Schema, after: Schema) -> list[str]:
-    """Return a line for each change between two documents that breaks somebody."""
+    """Return a line for each change between two documents that breaks a client."""
     return list(_Comparison(before, after).lines())
 
 
@@ -75,7 +75,7 @@ class _Comparison:
         self, before: Schema, after: Schema, place: str, *, answer: bool, above: tuple[str, ...]
     ) -> Iterator[str]:
         name = str(before.get("$ref", ""))
-        # A record that holds itself would be compared for ever.
+        # The comparison of a record that contains itself would never end.
         if name and name in above:
             return
         before, after = _resolve(before, self._before), _resolve(after, self._after)
@@ -123,7 +123,7 @@ def _resolve(schema: Schema, document: Schema) -> Schema:
 
 
 def main(arguments: list[str]) -> int:
-    """Compare, or take the present documents as those of a release."""
+    """Compare, or store the present documents as the documents of a release."""
     if arguments == ["--release"]:
         text = json.dumps(present(), separators=(",", ":"), sort_keys=True)
         RELEASED.write_bytes(gzip.compress(text.encode(), 9, mtime=0))

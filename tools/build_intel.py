@@ -1,9 +1,10 @@
-# ruff: noqa: INP001 - a script beside the package and not a part of one
+# ruff: noqa: INP001 - a script outside of the package
 """Writes the bundled list of user-agent tokens, `decision/threat_data/data/user_agents.json`, from published lists.
 
-Run by hand with the files of new releases, the most telling first; `--help` names the options. Names that people have
-too (`tests/population/people.txt.xz`, made anew with `--people`), builds and models are refused. The names kept by hand
-(`data/clients.json`) are held against the same, and the build fails where one of them is refused.
+Run by hand with the files of new releases, the most informative first; `--help` names the options. Names that people's
+browsers also send (`tests/population/people.txt.xz`, generated again with `--people`), builds and models are rejected.
+The names kept by hand (`data/clients.json`) are compared with the same evidence, and the build fails if one of them is
+rejected.
 """
 
 import argparse
@@ -51,9 +52,9 @@ def write_people(files: Iterable[Path]) -> None:
 
 
 def merged(lists: Iterable[tuple[Token, ...]], by_hand: set[str]) -> list[Token]:
-    """Return every name once: what an earlier list says of it goes before what a later one says.
+    """Return every name once: an earlier list has precedence over a later one.
 
-    A kind that says what the program is good for goes before one that says only that it crawls.
+    A kind that describes the program's purpose has precedence over one that only describes it as a crawler.
     """
     named: dict[str, Token] = {}
     for index, tokens in enumerate(lists):

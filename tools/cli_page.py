@@ -1,4 +1,4 @@
-# ruff: noqa: INP001 - beside the package, for `generate.py`
+# ruff: noqa: INP001 - outside of the package, for `generate.py`
 """The page of the command line, made from the commands."""
 
 from collections.abc import Iterator, Mapping

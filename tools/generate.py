@@ -1,4 +1,4 @@
-# ruff: noqa: INP001 - a script beside the package and not a part of one
+# ruff: noqa: INP001 - a script outside of the package
 """Writes what is generated and committed: `python tools/generate.py`, or `--check` to name what is stale."""
 
 import argparse
@@ -34,7 +34,7 @@ ROOMS = (
     *("server", "routes", "pages", "gateway", "agents", "browser_check", "decision", "sites", "events", "people"),
     *("http", "storage", "lib"),
 )
-# The APIs of the specification. What a listener has beside them is for machines of the house.
+# The APIs of the specification. A listener's other endpoints are for machines of the operator.
 DESCRIBED = ("public", "account", "console", "admin")
 
 
@@ -79,7 +79,7 @@ def document_text(described: Mapping[str, Any]) -> str:
 
 
 def map_page(surfaces: tuple[Surface, ...], package: Path) -> str:
-    """Return the page that says where each endpoint and each concept is."""
+    """Return the page that lists the location of each endpoint and each concept."""
     return "\n".join([f"<!-- {NOTICE} -->", "", "# Map", "", *_endpoints(surfaces), *_packages(package)]) + "\n"
 
 

@@ -1,9 +1,9 @@
-# ruff: noqa: INP001, T201 - a script beside the package and not a part of one
-"""Installs what lock files pin into the environment of this interpreter: `install_locked.py LOCK...`.
+# ruff: noqa: INP001, T201 - a script outside of the package
+"""Installs the packages that lock files pin into the environment of this interpreter: `install_locked.py LOCK...`.
 
-Several pips download at the same time, because one pip spends most of its time on reading index pages. The files stay
-in `.wheels`, so the next set-up downloads only what changed. pip checks the hashes on download and on installation.
-Needs the standard library and pip only: at that point nothing else is installed.
+Several pips download at the same time, because one pip spends most of its time on reading index pages. The files are
+kept in `.wheels`, so the next set-up downloads only changed packages. pip checks the hashes on download and on
+installation. Needs the standard library and pip only: at that point nothing else is installed.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-# ruff: noqa: INP001 - beside the package, for `generate.py`
+# ruff: noqa: INP001 - outside of the package, for `generate.py`
 """The page about monitoring, with tables made from the lists of metrics and alerts."""
 
 import re

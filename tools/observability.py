@@ -1,4 +1,4 @@
-# ruff: noqa: INP001 - beside the package, for `generate.py`
+# ruff: noqa: INP001 - outside of the package, for `generate.py`
 """The Grafana dashboard and alert rules for Prometheus, made from the list of series."""
 
 import json

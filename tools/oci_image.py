@@ -1,4 +1,4 @@
-# ruff: noqa: INP001, T201 - a script beside the package and not a part of one
+# ruff: noqa: INP001, T201 - a script outside of the package
 """Makes a container image of a root file system, without a container engine: `oci_image.py ROOT.tar IMAGE.tar`.
 
 The archive is an OCI image layout and also what `docker save` writes: podman, skopeo and docker load it. Needs the

@@ -1,4 +1,4 @@
-# ruff: noqa: INP001 - beside the package and not a part of one
+# ruff: noqa: INP001 - a module of `tools`, outside of the package
 """Reference pages that are made from the code: error codes and labels."""
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
-# ruff: noqa: INP001, T201 - a script beside the package and not a part of one
-"""What a release needs beside its files: `release.py notes` from the changelog, `release.py sbom` from the lock files.
+# ruff: noqa: INP001, T201 - a script outside of the package
+"""Additional files of a release: `release.py notes` from the changelog, `release.py sbom` from the lock files.
 
-`release.py build FOLDER` builds wheel and sdist twice and says whether both builds are the same to the byte.
+`release.py build FOLDER` builds wheel and sdist twice and checks whether both builds are the same to the byte.
 """
 
 import argparse
@@ -98,7 +98,7 @@ def _build(target: Path) -> dict[str, str]:
             copy = source / name
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, copy)
-        # The time that is written into archives: the last commit's, so that whoever builds it later gets the same.
+        # The time in archives is the last commit's, so that a later build is identical.
         at = _git("log", "-1", "--format=%ct").strip()
         environment = {**os.environ, "SOURCE_DATE_EPOCH": at, "PYTHONHASHSEED": "0"}
         for hook in ("build_sdist", "build_wheel"):

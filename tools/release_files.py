@@ -1,4 +1,4 @@
-# ruff: noqa: INP001, T201, S603, S607 - a script beside the package and not a part of one
+# ruff: noqa: INP001, T201, S603, S607 - a script outside of the package
 """Builds every file of a release into a folder: `release_files.py FOLDER [--key KEY.pem]`.
 
 Wheels of the server for each Python of this machine and the client's, sdists, npm packages, archives of the PHP and Go

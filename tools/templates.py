@@ -1,4 +1,4 @@
-# ruff: noqa: INP001 - beside the package, for `generate.py`
+# ruff: noqa: INP001 - outside of the package, for `generate.py`
 """Fills the templates of generated pages, `tools/pages/*.md.in`: `@name@` is replaced."""
 
 import re

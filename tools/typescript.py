@@ -1,4 +1,4 @@
-# ruff: noqa: INP001 - beside the package and not a part of one
+# ruff: noqa: INP001 - a module of `tools`, outside of the package
 """The schemas of OpenAPI documents as TypeScript types. Operations are not here: the console writes its own calls."""
 
 import json

@@ -1,6 +1,7 @@
-"""The table of seeded defects, read from the TOML files beside this one.
+"""The table of seeded defects, read from the TOML files in this folder.
 
-A mutant names a file, a text that occurs exactly once in it, what takes its place, and the test that must fail then.
+A mutant names a file, a text that occurs exactly once in it, the text that replaces it, and the test that must fail
+then.
 """
 
 import tomllib
@@ -10,7 +11,7 @@ from msgspec import Struct, convert
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-# What a copy has of its own; defects are put nowhere else.
+# The only folder that a temporary copy does not share with this checkout; defects are seeded only there.
 COPIED = "src"
 
 
@@ -23,9 +24,9 @@ class Mutant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     new: str
     # As pytest names it, below `tests/`; several are parted by blanks.
     test: str
-    # What the defect is, where the texts do not say it.
+    # A description of the defect, if the texts do not show it.
     note: str = ""
-    # The TOML file that it stands in, without its ending.
+    # The name of the TOML file that contains it, without the extension.
     area: str = ""
 
     @property

@@ -1,7 +1,8 @@
-"""Seed one defect at a time in a temporary copy, run the test that must fail, and say which defects survived.
+"""Seed one defect at a time in a temporary copy, run the test that must fail, and report which defects survived.
 
-`python tools/mutants/run.py` runs all, `--area people` those of a table, `--match text` those whose file, text or test
-has it, `--changed` those in files that differ from git's merge base, `--seconds 20` as many as begin within that time.
+`python tools/mutants/run.py` runs all mutants. `--area people` selects a table, `--match text` the mutants whose file,
+text or test contains the text, `--changed` the mutants in files that differ from git's merge base, `--seconds 20` as
+many as begin within that time.
 """
 
 import argparse
@@ -43,7 +44,7 @@ PRELOADED = (
 )
 KILLED, SURVIVED, BROKEN = "killed", "SURVIVED", "BROKEN"
 MAIN_BRANCHES = ("origin/HEAD", "origin/main", "main", "master")
-# What pytest says when tests failed, and when it could not even collect them.
+# pytest's exit codes if tests failed, and if it could not collect them.
 FAILED, NOT_COLLECTED = 1, 4
 
 
@@ -131,7 +132,7 @@ def _outcome(mutant: Mutant, copy: Path) -> str:
 
 
 def _run_tests(tests: list[str], copy: Path, output: Path) -> int | None:
-    """Run tests in a process of their own, with what is imported here; return pytest's code, None without an end."""
+    """Run tests in a separate process that has the imports of this one; return pytest's code, None after a timeout."""
     for name in PRELOADED:
         importlib.import_module(name)
     child = os.fork()
@@ -152,7 +153,7 @@ def _run_tests(tests: list[str], copy: Path, output: Path) -> int | None:
 def _become_pytest(tests: list[str], copy: Path, output: Path) -> None:
     code = FAILED
     try:
-        # A group of its own, so that the processes which tests start end with it.
+        # A separate process group, so that the processes which tests start end with it.
         os.setsid()
         with output.open("wb") as file:
             os.dup2(file.fileno(), 1)
