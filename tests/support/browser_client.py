@@ -206,7 +206,7 @@ class BrowserClient:
         return {"page": answer.page, "worker": answer.worker or ""}
 
     def answer(self, step_up: dict[str, Any], **fields: Any) -> dict[str, Any]:
-        """Return a right solution of a step-up; the caller has to wait."""
+        """Return a right solution of a step-up. The caller must wait before sending it."""
         steps = [
             {"input": "pointer", "afterMs": 1800, "trusted": True, "press": PRESS},
             {"input": "pointer", "afterMs": step_up["waitMs"] + 240, "trusted": True, "press": second_press(step_up)},

@@ -80,7 +80,8 @@ def check_guesses(service: RunningService, count: int) -> None:
         ("/handoff/", 404, count),
         ("/v1/handoff/", 404, count),
     ]
-    # The handoff exists all the time for its own agent. Another agent cannot distinguish it from a missing one.
+    # The handoff exists all the time for the agent that opened it. Another agent cannot distinguish it from a missing
+    # one.
     assert scene.poll(handoff.id).json()["status"] == "pending"
     stranger = scene.poll(handoff.id, scene.other)
     assert ("/v1/handoff/", stranger.status_code, stranger.content) in told
