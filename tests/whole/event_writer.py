@@ -1,6 +1,6 @@
 """A process that records events: `python -m tests.whole.event_writer FOLDER WORKER COUNT`.
 
-It prints the ID of each event when it is put, and the ledger at the end. With COUNT 0 it goes on until it is killed.
+It prints the ID of each event when it is put, and the ledger at the end. With COUNT 0 it continues until it is killed.
 """
 
 import asyncio

@@ -21,7 +21,7 @@ Said = tuple[int, str]
 
 
 class Asked(NamedTuple):
-    """What was said, and under which ID."""
+    """A decision of the gateway, and its ID."""
 
     said: Said
     decision_id: str | None
@@ -74,7 +74,7 @@ class GatewayProcess:
         return tuple(door.ask(self.token(door)) for door in (self.enforcing, self.monitoring))  # type: ignore[return-value]
 
     def ledger(self) -> dict[str, int]:
-        """Return how many events were sent, stored, not stored, and wait."""
+        """Return the numbers of events that are sent, stored, not stored, and pending."""
         with self.process.admin() as admin:
             shown = admin.call("GET", "/metrics").body.decode()
         return {name: int(float(figure)) for name, figure in FIGURE.findall(shown)}
@@ -87,7 +87,7 @@ class GatewayProcess:
         return answer.status, answer.body["status"], failed
 
     def wait_until_settled(self, within_s: float = 10.0) -> dict[str, int]:
-        """Wait until no event waits; return the ledger."""
+        """Wait until no event is pending; return the ledger."""
         wait_until(lambda: self.ledger()["waiting"] == 0, within_s, "events wait")
         return self.ledger()
 
@@ -106,7 +106,7 @@ class GatewayProcess:
             "routes": [{"method": "GET", "path": "/login", "action": "login"}],
         }
         kept = self.process.folder / f"{mode}.secret"
-        # After a restart both are there already.
+        # After a restart both already exist.
         if not kept.exists():
             assert admin.call("POST", "/v1/admin/sites", site).status == 201
             made = admin.call("POST", f"/v1/admin/sites/{site['siteKey']}/credentials", {"name": "gate"})

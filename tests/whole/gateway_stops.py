@@ -1,4 +1,4 @@
-"""Stopping a service again and again while its gateway is asked."""
+"""Stopping a service repeatedly while its gateway receives checks."""
 
 import contextlib
 import http.client
@@ -35,7 +35,7 @@ def stored_events(folder: Path) -> set[int]:
 
 
 class Questions:
-    """Clients that ask until nobody answers any more, and what they were told."""
+    """Clients that send checks until the service no longer responds, and the responses they received."""
 
     def __init__(self, gateway: GatewayProcess) -> None:
         self._gateway = gateway
@@ -55,7 +55,7 @@ class Questions:
                 except ConnectionRefusedError:
                     raise
                 except (ConnectionResetError, BrokenPipeError, http.client.RemoteDisconnected):
-                    # Not one byte of an answer: the connection was closed before the question was looked at.
+                    # Not one byte of a response: the connection was closed before the check was read.
                     self.unanswered += 1
                     door.close()
                 except GONE as error:
@@ -65,7 +65,7 @@ class Questions:
 
 
 def stop_under_questions(folder: Path) -> tuple[Questions, int]:
-    """Stop a service while it is asked; return what became of the questions and its exit code."""
+    """Stop a service while it receives checks; return the outcomes of the checks and its exit code."""
     with gateway_process(folder, AGENTGATE_DRAIN_SECONDS="10") as gateway, ThreadPoolExecutor(CLIENTS) as clients:
         questions = Questions(gateway)
         runs = [clients.submit(questions.run, number) for number in range(CLIENTS)]
@@ -77,7 +77,7 @@ def stop_under_questions(folder: Path) -> tuple[Questions, int]:
 
 
 def check_stop(folder: Path, questions: Questions, code: int) -> None:
-    """Every answer must have been whole, and every decision that was told must be there."""
+    """Check that every response was whole, and that every reported decision was stored."""
     assert code == 0
     assert questions.broken == []
     # At most the one question of each client that was on its way when the door closed.
@@ -89,7 +89,7 @@ def check_stop(folder: Path, questions: Questions, code: int) -> None:
 
 
 def stop_often(folder: Path, stops: int) -> None:
-    """Stop so many services while they are asked. Most of a stop is waiting for the notice to be over."""
+    """Stop `stops` services while they receive checks. Most of a stop is waiting for the notice to end."""
     folders = [folder / str(number) for number in range(stops)]
     with ThreadPoolExecutor(STOPS) as running:
         results = list(running.map(stop_under_questions, folders))

@@ -1,4 +1,4 @@
-"""Tokens from before and after a backup, and what a restored service says about them."""
+"""Tokens from before and after a backup, and a restored service's decisions about them."""
 
 import time
 
@@ -14,7 +14,7 @@ def new_tokens(gate: Gate, count: int, *, age_s: float = 0, lifetime_s: int = LI
 
 
 def ask(gate: Gate, tokens: list[str]) -> set[tuple[int, str, str]]:
-    """Return what is said of the tokens, each shown from an address of its own."""
+    """Return the decisions about the tokens, each sent from a different address."""
     return {
         said(gate.check("POST", "/login", X_AgentGate_Token=token, X_Original_Address=f"198.51.100.{number}"))
         for number, token in enumerate(tokens)
@@ -22,7 +22,7 @@ def ask(gate: Gate, tokens: list[str]) -> set[tuple[int, str, str]]:
 
 
 def wait_for_new_tokens(gate: Gate, *, lifetime_s: int = LIFETIME_S) -> None:
-    # A token names its second only: one of the second of the restore is refused with those before.
+    # A token's time is in whole seconds: a token from the second of the restore is blocked like earlier ones.
     deadline_s = time.monotonic() + 5
     while ask(gate, new_tokens(gate, 1, lifetime_s=lifetime_s)) != {ALLOWED}:
         assert time.monotonic() < deadline_s, "new tokens are refused"

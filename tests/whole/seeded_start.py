@@ -70,7 +70,7 @@ def serve() -> int:
 
 
 def serve_as_worker() -> int:
-    """Run the body of a worker process. It tests itself before it looks at its sockets."""
+    """Run the body of a worker process. It tests itself before it inspects its sockets."""
     try:
         run_worker(replace(read_process_settings(None), workers=2), None, None)  # type: ignore[arg-type]
     except SelfTestFailed as failed:

@@ -1,6 +1,6 @@
-"""`agentgate copy`: an embedded installation goes on in PostgreSQL with everything it had, and spends nothing twice.
+"""`agentgate copy`: an embedded installation moves to PostgreSQL with all its data, and no token redeems twice.
 
-The drill is that of docs/operations.md: its command is run as it stands there.
+The drill is the one in docs/operations.md: its command is run exactly as printed there.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ USED = (401, "challenge", "token_used")
 
 
 class Interrupted(Exception):  # noqa: N818 - says what happened
-    """As if somebody had pulled the plug."""
+    """Simulate a power failure."""
 
 
 class Shop:
@@ -69,7 +69,7 @@ class Shop:
             pages[page] = reply.json()
             # Bound to the keys and the moment, not to what is shown.
             pages[page].pop("nextCursor", None)
-        # When a secret was used is noted now and then, and at the end.
+        # The time of a secret's last use is saved occasionally, and at the end.
         for credential in pages[site]["credentialList"]:
             credential.pop("lastUsedAt")
         return pages
@@ -99,7 +99,7 @@ def test_the_drill_moves_an_installation(shop: Shop, moved: Settings, tmp_path: 
     with running_service(moved, shop.clock) as service:
         shop.gate.service = service
         assert shop.read() == shop.pages
-        # What was spent stays spent, a new token works, and the audit trail counts on.
+        # Redeemed tokens remain redeemed, a new token works, and the audit trail continues its numbers.
         again = mint(service.application.signing_keys, shop.gate.site_key, now_ms=NOON_MS + DAY_MS)
         assert said(shop.gate.check("POST", "/login", X_AgentGate_Token=again))[0] == 204
         assert said(shop.gate.check("POST", "/login", X_AgentGate_Token=again)) == USED
@@ -138,7 +138,7 @@ def test_a_copy_that_was_interrupted_continues(shop: Shop, moved: Settings, monk
 
     asyncio.run(copy_to(shop.settings, moved.database_url, lambda *_: None))
 
-    # One day was there already, and every table but the keys.
+    # One day was already copied, and every table except the keys.
     days = {id_day(read_id(each)) for each in shop.decisions}
     assert len(days) == 2
     assert len([name for name in loaded if re.match(r"\d{4}-", name)]) == 1
@@ -155,7 +155,7 @@ def test_a_target_that_lost_or_changed_a_row_is_noticed(
 
     async def losing(session: Any, table: Any, *rest: Any) -> Any:
         async for rows in whole(session, table, *rest):
-            # As if the last site had not arrived: seen by whoever reads the target.
+            # Simulate that the last site did not arrive: reads of the target omit it.
             is_target = type(session).__name__ == "PostgresDatabase"
             yield rows[:-1] if table.name == "site" and is_target else rows
 
@@ -184,7 +184,7 @@ def test_events_move_to_clickhouse_and_the_pages_stay_the_same(shop: Shop, click
     again = agentgate(tmp_path, "copy", "--to-file", "events_url", **settings)
 
     assert copied.returncode == 0, copied.stderr
-    # 30 and 10 decisions, and the token that was spent.
+    # 30 and 10 decisions, and the redeemed token.
     assert "41 rows of 2 days copied and verified" in copied.stdout
     assert (again.returncode, again.stdout) == (0, copied.stdout)
     moved = replace(shop.settings, data_dir=tmp_path / "data", events_url=clickhouse_url)

@@ -80,7 +80,7 @@ def test_what_is_listed_is_what_was_recorded(service: RunningService, events: in
             break
         query["cursor"] = page["nextCursor"]
 
-    # Some of the 36 hours lie on the day before the range.
+    # Some of the 36 hours are on the day before the range.
     assert seen == sorted(set(seen), reverse=True)
     totals = service.operator.get("/v1/admin/metrics", params={"siteKey": DEMO_SITE_KEY, **HOURS_36}).json()
     challenges = totals["challenges"]

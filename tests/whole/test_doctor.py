@@ -1,4 +1,4 @@
-"""The doctor before right installations and before wrong ones: each defect is named, and nothing else is.
+"""The doctor with correct and with broken installations: it names exactly the existing defects.
 
 The sites are real: the gateway middleware, and a proxy with the adapter, before a small application.
 """
@@ -53,7 +53,7 @@ class Shop:
 
 @pytest.fixture
 def shop(service: RunningService) -> Shop:
-    """A site of its own for each test: the doctor asks often, and the rules count."""
+    """A separate site for each test: the doctor sends many requests, and the rules count them."""
     return Shop(service)
 
 
@@ -76,7 +76,7 @@ def test_a_right_installation_has_no_defect(shop: Shop) -> None:
 
     assert in_state(findings, State.FAIL) == set(), findings
     assert in_state(findings, State.WARN) == set(), findings
-    # The site is asked on this machine, and the addresses of the upstream and of the terms were not given.
+    # The doctor reaches the site on this machine, and the addresses of the upstream and of the terms were not given.
     assert in_state(findings, State.SKIP) == {"tls", "upstream", "aliases", "unavailable", "unseen", "robots-agree"}
     assert "token_used" in findings["replay"].found
     assert "action_mismatch" in findings["wrong-action"].found
@@ -138,7 +138,7 @@ def test_a_gate_that_fails_closed_is_distinguished(shop: Shop) -> None:
 
 
 class Gullible:
-    """An adapter that believes what a visitor says of the request, before the true middleware."""
+    """An adapter that trusts a visitor's claims about the request, before the true middleware."""
 
     def __init__(self, app: Any) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""The doctor before installations that were broken on purpose: real proxies, and one defect in each."""
+"""The doctor with intentionally broken installations: real proxies, and one defect in each."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -185,7 +185,7 @@ def test_responses_that_a_cache_before_the_gate_keeps_are_found(broken: Broken) 
         with broken.behind("nginx", front) as (port, _):
             findings = seen(port)
 
-    # It also stands between the gate and its visitors, whose address it does not tell.
+    # The cache is also between the gate and its visitors, and does not forward their addresses.
     assert {"cached-answers", "visitors-apart"} <= failing(findings), findings
 
 

@@ -1,4 +1,4 @@
-"""Events in the whole service: recorded while it runs, there after a restart, rolled up and forgotten by its jobs."""
+"""Events in the whole service: recorded while it runs, kept after a restart, rolled up and deleted by its jobs."""
 
 import asyncio
 import re

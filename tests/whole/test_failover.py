@@ -29,7 +29,7 @@ class Standby(PostgresServer):
     """A server that follows another one until it is promoted."""
 
     def initialize_from(self, primary: PostgresServer) -> None:
-        """Copy the other one's data folder, and follow it."""
+        """Copy the other server's data directory, and follow that server."""
         command = [self._programs / "pg_basebackup", "--pgdata", self._folder / "data", "--write-recovery-conf"]
         options = ["--dbname", primary.url, "--checkpoint", "fast", "--no-sync"]
         subprocess.run([*command, *options], check=True, capture_output=True, timeout=60, **_unprivileged())
@@ -79,7 +79,7 @@ def ask(gate: Gate, token: str) -> Any:
 
 
 def wait_until_back(gate: Gate) -> None:
-    """Wait until new tokens open; meanwhile they are refused, or taken for spent ones."""
+    """Wait until new tokens open. Until then they are blocked, or treated as redeemed ones."""
     deadline_s = time.monotonic() + BACK_S
     while (answer := ask(gate, new_tokens(gate, 1)[0])) != ALLOWED:
         assert answer in {REFUSED, USED}

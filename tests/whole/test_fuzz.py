@@ -1,4 +1,4 @@
-"""Requests made up from the OpenAPI document: no fault, no undocumented status, no answer outside its schema."""
+"""Requests generated from the OpenAPI document: no fault, no undocumented status, no response outside its schema."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from tests.support.processes import serving
 
 SEED = 20_261_115
 SITE = "/v1/admin/sites/{siteKey}"
-# Without these the run would have tried little more than how absent things are told.
+# Without these the run would mostly test the responses about missing things.
 WITHIN_REACH = {
     ("GET", "/v1/admin/session", 200),
     ("GET", "/v1/admin/sites", 200),

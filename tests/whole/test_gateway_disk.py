@@ -1,4 +1,7 @@
-"""A disk that is full, or fails: decisions go on, what cannot be spent opens nothing, and nothing is spent twice."""
+"""A disk that is full, or fails: decisions continue, and no token opens anything unless its redemption is stored.
+
+No token is redeemed twice.
+"""
 
 import contextlib
 import os
@@ -38,7 +41,7 @@ MOST_ATTEMPTS = 30
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own, which can be filled."""
+    """A separate file system, which can be filled."""
     folder = tmp_path / "disk"
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m", "none", str(folder)]
@@ -131,11 +134,11 @@ def failing(gateway: GatewayProcess, path: Path, inject: str) -> Iterator[None]:
 
 
 def count_openings(gateway: GatewayProcess, tokens: list[str]) -> Counter[str]:
-    """Show each token again until the answer is clear, and then once more; return how often each opened the door."""
+    """Send each token until the response is clear, and then once more; return how often each was allowed."""
     opened: Counter[str] = Counter()
     for token in tokens:
         for attempt in range(MOST_ATTEMPTS):
-            # Visitors of their own: one alone would soon be too quick for the rules.
+            # Different visitors: a single visitor would soon be too quick for the rules.
             said = gateway.enforcing.ask(token, address=f"198.51.100.{attempt}")
             assert said in {DECIDED, REFUSED, USED}
             opened[token] += said == DECIDED
@@ -181,7 +184,7 @@ def test_after_a_damaged_journal_no_token_opens_again_and_new_ones_do(tmp_path: 
         tokens = [mint(service.application.signing_keys, enforcing.site_key, now_ms=now_ms) for _ in range(TOKENS)]
         opened = [enforcing.check("POST", "/login", X_AgentGate_Token=token).status_code for token in tokens]
         assert opened == [204] * TOKENS
-        # What a crash would leave, but for one bit of the journal.
+        # The files as a crash leaves them, except that one bit of the journal is flipped.
         image = Path(shutil.copytree(tmp_path / "data", tmp_path / "image" / "data")).parent
     journal = image / "data" / "hot.db-wal"
     content = bytearray(journal.read_bytes())

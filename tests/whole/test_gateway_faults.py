@@ -1,4 +1,7 @@
-"""Stores that are away, hung, slow or locked: the gateway decides what it can by memory, and nothing fails open."""
+"""Stores that are unavailable, hung, slow or locked: the gateway decides from memory where it can.
+
+Nothing fails open.
+"""
 
 import asyncio
 import contextlib
@@ -20,7 +23,7 @@ from tests.support.service import RunningService, running_service
 from tests.support.tokens import mint
 from tests.whole.gateway_process import environ
 
-# How long an answer may take that needs no store, and one that waits for a store which says nothing.
+# Limits for responses: one without a store, and one that waits for a store that does not respond.
 AT_ONCE_S, HUNG_S, BACK_S = 0.5, 2.5, 5.0
 
 
@@ -34,7 +37,7 @@ class Place:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """Servers of our own: they are stopped here."""
+    """Separate servers, because these tests stop them."""
     folder = tmp_path_factory.mktemp("faults")
     with postgres_server() as postgres, redis_server() as redis:
         urls = {"AGENTGATE_DATABASE_URL": postgres.url, "AGENTGATE_REDIS_URL": redis.url}
@@ -43,14 +46,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 
 def with_token(gate: Gate) -> tuple[tuple[int, str, str], float]:
-    """Ask with a good token; return what was said and how long it took."""
+    """Send a check with a good token; return the decision and how long it took."""
     token = mint(gate.service.application.signing_keys, gate.site_key, now_ms=gate.service.clock.now_ms())
     began_s = time.monotonic()
     return said(gate.check("POST", "/login", X_AgentGate_Token=token)), time.monotonic() - began_s
 
 
 def check_memory_decides(place: Place) -> None:
-    """What needs no store is answered as ever, and at once."""
+    """Check that decisions without a store are unchanged and immediate."""
     began_s = time.monotonic()
     assert said(place.enforcing.check()) == (204, "allow", "allowed")
     assert said(place.enforcing.check("POST", "/login")) == (401, "challenge", "receipt_required")
@@ -60,7 +63,8 @@ def check_memory_decides(place: Place) -> None:
 
 
 def check_tokens_fail_closed(place: Place, within_s: float) -> None:
-    """A token that cannot be spent opens nothing in enforce mode, and hinders nobody in monitor mode."""
+    """Check that a token that cannot be redeemed opens nothing in enforce mode, and blocks no visitor in monitor
+    mode."""
     refused, refused_s = with_token(place.enforcing)
     let_through, let_through_s = with_token(place.monitoring)
     assert (refused, let_through) == ((503, "block", "service_unavailable"), (204, "allow", "service_unavailable"))
@@ -115,7 +119,7 @@ def test_redemptions_that_the_database_undid_because_of_others_are_tried_again(p
     with sometimes_undone(place, one_in=4):
         assert [with_token(place.enforcing)[0] for _ in range(3)] == [(204, "allow", "allowed")] * 3
         assert [with_token(place.monitoring)[0] for _ in range(3)] == [(204, "allow", "monitor")] * 3
-    # More often than four times nobody tries, and then nothing opens.
+    # The gateway tries at most four times. Then nothing opens.
     with sometimes_undone(place, one_in=1_000):
         check_tokens_fail_closed(place, HUNG_S)
     wait_until_back(place)
@@ -130,7 +134,7 @@ def test_a_slow_database_makes_tokens_fail_closed_in_time_and_no_one_else_are_de
 
 @contextlib.contextmanager
 def locked_redemptions(server: PostgresServer) -> Iterator[None]:
-    """Hold what every redemption needs, as a long transaction of somebody else does."""
+    """Hold the locks that every redemption needs, as another client's long transaction does."""
     with ThreadPoolExecutor(1) as thread:
         held, release = threading.Event(), threading.Event()
         holding = thread.submit(asyncio.run, _hold_redemptions(server, held, release))

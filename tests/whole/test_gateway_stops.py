@@ -1,6 +1,4 @@
-"""Stopped, out of descriptors, or unable to store events: what the gateway answered holds, and no event is lost
-that is not counted.
-"""
+"""Stopped, out of descriptors, or unable to store events: the gateway's decisions hold, and lost events are counted."""
 
 import contextlib
 import resource

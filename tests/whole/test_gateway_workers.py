@@ -74,7 +74,8 @@ class Site:
         self.servers.call("PUT", f"{self.path}/agent-policy", 200, policy)
 
     def wait_until(self, expected: Callable[[Answer], bool], *, sign: dict[str, str] | None = None) -> None:
-        """Every worker must answer so within the time that a change may take; `sign`: to an agent that sends this."""
+        """Wait until every worker responds so, at most the time of a change; `sign`: for an agent with this
+        signature."""
         changed_s = time.monotonic()
         for gate in self.servers.gates:
             while not expected(answer := self._ask(gate, sign)):
@@ -83,7 +84,7 @@ class Site:
                 time.sleep(0.02)
 
     def statuses(self, address: str, request: Request, times: int) -> list[int]:
-        """Return what a visitor's request is answered over one connection after the other."""
+        """Return the statuses for a visitor's request over one connection after the other."""
         left_out = {"host", "connection", "te", "content-length"}
         sent = {name: value for name, value in request.headers if name.lower() not in left_out}
         own = {**self._headers, "X-Original-URL": request.url, "X-Original-Address": address}
@@ -131,7 +132,7 @@ def test_every_worker_obeys_a_change_within_a_second(servers: Servers) -> None:
     servers.call("PATCH", site.path, 200, {"mode": "monitor"})
     site.wait_until(lambda answer: _said(answer) == (204, "monitor"))
     servers.call("PATCH", site.path, 200, {"mode": "enforce", "routes": []})
-    # Enforcing again, the rules decide about a client without headers of its own.
+    # Enforcing again, the rules decide about a client that sends no headers itself.
     site.wait_until(lambda answer: _said(answer)[1] not in {"monitor", "receipt_required"})
     servers.call("PUT", f"{site.path}/rules", 200, {"ruleSet": BLOCK_ALL, "revision": 0})
     site.wait_until(lambda answer: _said(answer) == (403, "policy"))
@@ -168,7 +169,7 @@ REVOCATIONS = 15
 
 
 def revoke_and_ask(site: Site, servers: Servers) -> tuple[float, list[tuple[int, str]]]:
-    """Revoke a secret; return how long that took, and what every connection is told right after it."""
+    """Revoke a secret; return how long that took, and the result on every connection right after it."""
     made = servers.call("POST", f"{site.path}/credentials", 201, {"name": "other"})
     # Both workers know it.
     site._headers["Authorization"] = f"Bearer {made['secret']}"

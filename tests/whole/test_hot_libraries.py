@@ -1,4 +1,4 @@
-"""The libraries that answer a check lie side by side in each worker, near the C library."""
+"""The libraries that handle a check are adjacent in each worker's memory, near the C library."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,8 +8,8 @@ import pytest
 from agentgate.server.hot_libraries import LIBRARIES, library_paths
 from tests.support.processes import ServeProcess, members, serving
 
-# They take 2 MB, and a fork server has loaded some others before. Where each is imported in its turn they lie over
-# 60 MB apart.
+# They take 2 MB, and a fork server has loaded some others before. If each is loaded only when it is imported, they are
+# over 60 MB apart.
 NEAR_BYTES, NEAR_LIBC_BYTES = 4 << 20, 16 << 20
 
 

@@ -1,4 +1,4 @@
-"""The life of a process: ready soon, stopped without breaking a promise, refused with one clear line."""
+"""The life of a process: ready soon, stopped without breaking a promise, and one clear line if it cannot start."""
 
 import contextlib
 import http.client
@@ -21,13 +21,13 @@ import pytest
 from tests.support.processes import ADMIN_KEY, AdminConnection, ServeProcess, members, serving
 
 SITES = "/v1/admin/sites"
-# The bar is 2 s on a machine of one's own; tests share theirs.
+# The bar is 2 s on a dedicated machine; tests share theirs.
 READY_S = 4.0
 SEED = 20_261_115
 
 
 class OpenRequest:
-    """A request whose body has been sent but for its last byte."""
+    """A request whose body has been sent except for its last byte."""
 
     def __init__(self, process: ServeProcess, name: str) -> None:
         parts = urlsplit(process.admin_url)
@@ -41,12 +41,12 @@ class OpenRequest:
         self._socket.sendall(head + body[:-1])
 
     def finish(self) -> http.client.HTTPResponse:
-        """Send what is missing and read the answer."""
+        """Send the rest and read the response."""
         self._socket.sendall(self._last)
         return self.read()
 
     def read(self) -> http.client.HTTPResponse:
-        """Read the answer."""
+        """Read the response."""
         reply = http.client.HTTPResponse(self._socket)
         reply.begin()
         return reply
@@ -202,7 +202,7 @@ class Load:
         try:
             answer = connection.call("POST", SITES, {"name": name})
         except (ConnectionResetError, BrokenPipeError, http.client.RemoteDisconnected):
-            # Not one byte of an answer: the connection was closed before the request was looked at.
+            # Not one byte of a response: the connection was closed before the request was read.
             self._note(unanswered=1)
             return False
         except (OSError, http.client.HTTPException, ValueError) as error:
@@ -222,7 +222,7 @@ class Load:
 
 
 def stop_under_load(folder: Path, delay_s: float) -> tuple[Load, int]:
-    """Stop a process at a moment when two clients write; return what became of it and its exit code."""
+    """Stop a process at a moment when two clients write; return the outcome and its exit code."""
     with serving(folder) as process, ThreadPoolExecutor(2) as clients:
         load = Load(process)
         runs = [clients.submit(load.run, number, keep_alive=bool(number)) for number in range(2)]
@@ -240,7 +240,7 @@ def test_stopping_under_load_breaks_no_response_and_discards_nothing_acknowledge
     chance = random.Random(SEED)
     folders = [tmp_path / f"run-{number}" for number in range(stops)]
     delays_s = [chance.uniform(0.05, 0.3) for _ in folders]
-    # Most of a run is waiting for the notice to be over, so several go on at once.
+    # Most of a run is waiting for the notice to end, so several run at once.
     with ThreadPoolExecutor(4) as runs:
         results = list(runs.map(stop_under_load, folders, delays_s))
 
@@ -259,7 +259,7 @@ def test_stopping_under_load_breaks_no_response_and_discards_nothing_acknowledge
 
 
 def names_in(path: Path) -> set[str]:
-    """Return the names of the sites in a database that nobody has open."""
+    """Return the names of the sites in a database that no process has open."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         return {row[0] for row in connection.execute("SELECT name FROM site")}
@@ -311,7 +311,7 @@ def test_a_damaged_root_secret_is_rejected_in_one_line_and_never_replaced(tmp_pa
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_data_directory_that_cannot_be_written_is_shown_in_one_line(tmp_path: Path, workers: str) -> None:
-    # Permissions do not bind the superuser; that a file is no folder binds everybody.
+    # Permissions do not bind the superuser. A file instead of a folder stops every user.
     (tmp_path / "file").write_text("")
     if os.geteuid() == 0:
         folder = tmp_path / "file" / "data"

@@ -1,4 +1,4 @@
-"""The load generator of `bench/`: it sends what it was given in order, reads answers of every form, and counts them."""
+"""The load generator of `bench/`: it sends its requests in order, reads responses of every form, and counts them."""
 
 import shutil
 import socket
@@ -26,7 +26,7 @@ ANSWERS = {
 
 @contextmanager
 def answering(*, pieces: int = 0, delay_s: float = 0.0) -> Iterator[tuple[int, list[bytes]]]:
-    """Answer by path, whole or in pieces; yields the port and the paths in the order in which they came."""
+    """Respond by path, whole or in pieces; yield the port and the paths in the order in which they arrived."""
     asked: list[bytes] = []
 
     def serve(connection: socket.socket) -> None:

@@ -12,18 +12,18 @@ import pytest
 from tests.http.corpus import CASES, Case
 from tests.support.processes import ADMIN_KEY, ServeProcess, serving
 
-# 401 where the answer to a good head comes before the fault in its body.
+# 401 if the response to valid request headers precedes the fault in the body.
 MAY_BE_ANSWERED = frozenset({400, 401, 404, 405, 414, 431})
 CLOSED_WITHIN_S = 10.0
 STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
-# The name of a site: it stands in every answer of the admin API that gives anything away.
+# The name of a site: every response of the admin API that leaks data contains it.
 CANARY = "Canary shop 7f3a"
 HOST = b"Host: gate.example\r\n"
 KEY_LINE = b"X-Admin-Key: " + ADMIN_KEY.encode() + b"\r\n"
 
 
 class Outcome(NamedTuple):
-    """What one connection got to read, and how long until the other side closed it."""
+    """The bytes that one connection received, and how long until the other side closed it."""
 
     name: str
     received: bytes
@@ -74,7 +74,7 @@ async def read_all(reader: asyncio.StreamReader) -> bytes:
 
 
 def aimed(case: Case, *, host: bytes, with_key: bool) -> bytes:
-    """Return the case with a target that gives something away, a host that is answered to, and maybe the key."""
+    """Return the case with a target that could leak data, a served host, and optionally the key."""
     lines = HOST.replace(b"gate.example", host) + (KEY_LINE if with_key else b"")
     raw = case.raw.replace(HOST, lines, 1)
     return raw.replace(b"/echo", b"/v1/admin/sites", 1)
@@ -100,7 +100,7 @@ def test_every_malformed_request_is_rejected_or_closed_and_gives_nothing_away(
     assert {name: statuses for name, statuses in answered.items() if not statuses <= MAY_BE_ANSWERED} == {}
     assert [outcome.name for outcome in outcomes if CANARY.encode() in outcome.received] == []
     assert [outcome for outcome in outcomes if outcome.closed_s > CLOSED_WITHIN_S] == []
-    # Most are answered and not just closed, or the clients would not know what was wrong.
+    # Most get a response and are not just closed. Otherwise clients would not know what was wrong.
     assert sum(bool(statuses) for statuses in answered.values()) > 0.9 * len(outcomes)
     assert process.readiness() == 200
 

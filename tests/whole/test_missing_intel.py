@@ -1,4 +1,4 @@
-"""Threat data that an operator named and that is not there: the service decides all the same, and says so."""
+"""Threat data that an operator configured and that is missing: the service still decides, and reports it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Two workers that get twice as much as they can answer, for a moment: without figures, which the soak has."""
+"""Two workers with twice their maximum throughput, for a moment. The soak test has the measurements."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Listening sockets that systemd passes: the service takes them, and a restart refuses no connection."""
+"""Listening sockets that systemd passes: the service takes them, and no connection fails during a restart."""
 
 import os
 import socket
@@ -15,7 +15,7 @@ from tests.whole.gateway_process import wait_until
 
 pytestmark = pytest.mark.timeout(120)
 
-# What systemd does before it starts a service: the sockets become 3 and 4, and the process ID is that of the service.
+# The steps of systemd before it starts a service: the sockets become 3 and 4, and the process ID is the service's.
 START = """
 import os, sys
 count = int(sys.argv[1])
@@ -64,7 +64,7 @@ class Started:
 
 
 def ask(listener: socket.socket, path: str = "/healthz") -> socket.socket:
-    """Send a request, whether or not anybody is there to answer."""
+    """Send a request, whether or not a process is ready to respond."""
     client = socket.create_connection(listener.getsockname(), timeout=60)
     client.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     return client
@@ -79,7 +79,7 @@ def status(client: socket.socket) -> int:
 def test_a_restart_rejects_no_connection(tmp_path: Path, workers: str) -> None:
     settings = {"AGENTGATE_WORKERS": workers, "AGENTGATE_DRAIN_SECONDS": "0", "LISTEN_FDNAMES": "admin:public"}
     with listening() as admin, listening() as public, ExitStack() as ends:
-        # Before anybody serves.
+        # Before any process serves.
         waiting = ask(public)
         one = Started(tmp_path, [admin, public], **settings)
         ends.callback(one.end)

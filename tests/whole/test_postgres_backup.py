@@ -1,6 +1,6 @@
 """Backup and restore of an installation on PostgreSQL, by the commands that docs/operations.md prints.
 
-What was spent since the backup opens nothing afterwards, and what the backup has is there again.
+Tokens that were redeemed since the backup open nothing afterwards, and the data of the backup is restored.
 """
 
 import re
@@ -26,14 +26,14 @@ PASSWORD = "a:b\\c d"
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[PostgresServer]:
-    """A server of our own: that nobody else is connected is looked at."""
+    """A separate server, because a restore checks that no other client is connected."""
     with postgres_server() as started:
         yield started
 
 
 @pytest.fixture
 def url(server: PostgresServer) -> Iterator[str]:
-    """A schema of its own, and a password that has to be written with care."""
+    """A separate schema, and a password that has to be written with care."""
     made = server.create_schema()
     yield made.replace("postgres@", "postgres:a%3Ab%5Cc%20d@")
     server.drop_schema(made)

@@ -1,4 +1,4 @@
-"""Tokens are spent once, by many at once on two workers. Across faults: tests/faults."""
+"""Each token is redeemed once, with many attempts at once on two workers. Across faults: tests/faults."""
 
 import asyncio
 import sys
@@ -27,6 +27,6 @@ def test_of_all_who_redeem_a_token_on_two_workers_and_at_the_gateway_one_succeed
     with capsys.disabled():
         sys.stdout.write(f"\nredemptions: {outcome}\n")
     assert outcome.double() == []
-    # Whoever was left in doubt may have been the one; of all other tokens somebody was.
+    # A caller in doubt may have won its token. All other tokens have a known winner.
     assert [token for token in tokens if not outcome.wins[token] and token not in outcome.doubtful] == []
     assert len(outcome.doubtful) < TOKENS / 20

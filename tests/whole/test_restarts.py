@@ -61,7 +61,7 @@ def test_restarts_lose_no_check(
 
     assert clients.lost == []
     assert set(clients.statuses) == {204}
-    # Clients with a kept connection moved because they were asked to.
+    # Clients with a kept connection moved because the service requested it.
     assert clients.closed_with_notice >= restarts
     assert clients.slowest_s < LONGEST_S
 

@@ -1,6 +1,6 @@
 """No token is accepted twice over a backup, a restore and a clock that is put forward or back (F12, F13, F30).
 
-The drill is that of docs/operations.md: its command is run as it stands there.
+The drill is the one in docs/operations.md: its command is run exactly as printed there.
 """
 
 import contextlib
@@ -94,7 +94,7 @@ def test_after_a_restore_no_token_that_was_redeemed_since_the_backup_opens_again
     with shop.open() as gate:
         assert ask(gate, tokens) == {USED}
         wait_for_new_tokens(gate)
-    # It stays so, though the next start finds marks of its own.
+    # The result is the same after the next start, which finds its own marks.
     with shop.open() as gate:
         assert ask(gate, tokens) == {USED}
         assert "redeemed tokens were lost" not in gate.service.log.getvalue()
@@ -223,7 +223,7 @@ def test_forward_and_back_again_no_spent_and_no_expired_token_opens(
         move(moved, HOUR_S)
         with shop.open(continue_clock(mark)) as gate:
             assert ask(gate, [*spent, *unspent]) == {EXPIRED}
-            # What the timed work forgets by then, it forgets.
+            # Run the deletion that the timed work would have run by then.
             application = gate.service.application
             gate.service.run(application.stores.redemptions.forget_redemptions(gate.service.clock.now_ms(), most=99))
     with shop.open(continue_clock(mark)) as gate:

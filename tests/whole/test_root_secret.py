@@ -1,6 +1,6 @@
-"""Another root secret: all that is sealed opens with it, and nothing with the old one; half a rotation is finished.
+"""A new root secret: it opens all sealed values, the old one opens none, and half a rotation is finished.
 
-The drill is that of docs/operations.md: its command is run as it stands there.
+The drill is the one in docs/operations.md: its command is run exactly as printed there.
 """
 
 import re
@@ -29,7 +29,7 @@ from tests.whole.gateway_process import environ
 
 DOCS = ROOT / "docs" / "operations.md"
 CONFIG = ROOT / "src" / "agentgate" / "storage" / "migrations" / "config"
-# Bytes that are no secrets: hashes of secrets, and what was delivered last.
+# Bytes that are not secret: hashes of secrets, and the last delivered body.
 NOT_SEALED = {"secret_digest", "code_digest", "link_digest", "key_tag", "health_body"}
 
 

@@ -18,7 +18,7 @@ from tests.whole.two_workers import MOST_CONNECTIONS, one_connection_each
 LOGIN, SESSION = "/v1/account/login", "/v1/account/session"
 ANSWERED = re.compile(r'agentgate_http_requests_total{[^}]*route="/v1/account/session"[^}]*} ([\d.]+)')
 OWNER_STARTED = "owner of the shared cache started"
-# Five hundredths more or less.
+# Plus or minus 5%.
 LIMIT = 1_200
 LEAST, MOST = 1_140, 1_260
 
@@ -39,7 +39,7 @@ def test_one_visitor_is_allowed_its_limit_anyone_who_serves(process: ServeProces
     reasons = visitor.burst(shares)
     took_s = time.monotonic() - began_s
 
-    # What slides out of the minute while the requests last may be asked for again.
+    # Checks that leave the sliding minute during the burst make room for more.
     assert LEAST <= passed(reasons) <= MOST + LIMIT * took_s / 60, (reasons, took_s)
     assert passed(reasons) + reasons[LIMITED] == sum(shares)
 
@@ -104,7 +104,7 @@ def test_nothing_opens_when_the_owner_is_killed_and_it_comes_back(tmp_path: Path
         # So much that the sliding minute stays over the limit until the end, 40 seconds later at least. Last, because
         # guesses take many seconds on a busy machine.
         assert visitor.burst([60] * CONNECTIONS)[LIMITED] > 0
-        # A worker learns of the others' requests when it has some of its own.
+        # A worker learns of the others' requests when it receives requests itself.
         wait_until(lambda: visitor.burst([1] * CONNECTIONS) == {LIMITED: CONNECTIONS})
         answers = []
         load = threading.Thread(target=lambda: answers.append(other.burst([60] * CONNECTIONS)))
@@ -119,7 +119,8 @@ def test_nothing_opens_when_the_owner_is_killed_and_it_comes_back(tmp_path: Path
         with one_public_connection_each(process) as workers:
             guesses = guess_at(workers, (0, 1), "victim@shop.example", "203.0.113.9")
 
-        # Who had used up its limit is refused all the time, and what others asked meanwhile was decided.
+        # The visitor over its limit is blocked all the time. The other visitor's checks during that time were all
+        # decided.
         assert away == back == {LIMITED: 4 * CONNECTIONS}
         assert passed(answers[0]) + answers[0][LIMITED] == 60 * CONNECTIONS
         assert guesses == [429, 429]
@@ -127,7 +128,7 @@ def test_nothing_opens_when_the_owner_is_killed_and_it_comes_back(tmp_path: Path
 
 
 def wait_until_ready(process: ServeProcess) -> None:
-    """Wait until both workers have an answer of the owner again, and have told it what they had counted."""
+    """Wait until both workers have a response of the owner again, and have sent it their counts."""
     with one_connection_each(process) as operators:
         wait_until(lambda: all(each.call("GET", "/readyz").body["status"] == "ready" for each in operators))
 

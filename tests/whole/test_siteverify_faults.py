@@ -1,4 +1,4 @@
-"""A store that hangs: siteverify says in time that nobody knows, and the same call tells later what became of it."""
+"""A store that hangs: siteverify reports in time that the result is unknown, and a repeated call returns it later."""
 
 import time
 from collections.abc import Iterator
@@ -12,16 +12,16 @@ from tests.api.public.shop import SITES, SITEVERIFY, Shop, code, open_shop
 from tests.support.servers import PostgresServer, postgres_server
 from tests.support.service import ADMIN_KEY, running_service
 
-# The second that an answer may take, and what a busy machine adds.
+# The second that a response may take, and the delay that a busy machine adds.
 LEAST_S, MOST_S, BACK_S = 0.9, 2.5, 10.0
 UNKNOWN = (503, "unavailable")
-# One takes the hot way, the other the cold one.
+# One takes the fast path, the other the slow one.
 WAYS = {"hot": {}, "cold": {"traceparent": f"00-{'1' * 32}-{'2' * 16}-01"}}
 
 
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[PostgresServer]:
-    """A server of our own: it is stopped here."""
+    """A separate server, because these tests stop it."""
     with postgres_server() as server:
         yield server
 
@@ -42,7 +42,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory, postgres: PostgresServer) -> 
 
 
 def ask(shop: Shop, token: str, request_id: str, way: str = "hot") -> tuple[httpx.Response, float]:
-    """Redeem a token on a connection of its own; return the answer and how long it took."""
+    """Redeem a token on a separate connection; return the response and how long it took."""
     body = {"token": token, "expectedAction": "login", "requestId": request_id, "secret": shop.secret}
     began_s = time.monotonic()
     with shop.service.new_public_client() as client:
@@ -96,7 +96,7 @@ def test_a_hung_store_is_shown_in_the_form_of_another_service(shop: Shop, postgr
 
 
 def counted(shop: Shop) -> dict[str, int]:
-    """Return what became of the calls so far. The moment that begins now is not in a range that ends now."""
+    """Return the results of the calls so far. A range that ends now excludes the moment that begins now."""
     shop.service.clock.advance(seconds=1)
     found = shop.service.operator.get(f"{SITES}/{shop.site_key}/analytics").json()["siteverify"]
     return {

@@ -1,4 +1,4 @@
-"""The product's bar for a cold admin read. All other figures are measured by `make bench` and asserted nowhere."""
+"""The product's bar for a cold admin read. `make bench` measures everything else, without assertions."""
 
 import sys
 from pathlib import Path
@@ -20,7 +20,7 @@ def test_half_of_all_admin_reads_on_the_embedded_store_take_less_than_five_milli
         fill(process)
         with connected(process.admin_url) as wire:
             best = summarize(time_requests(wire, READ, REQUESTS))
-            # The best of several rounds, because other tests use the machine meanwhile.
+            # The best of several rounds, because other tests use the machine at the same time.
             for _ in range(MOST_ROUNDS - 1):
                 best = min(best, summarize(time_requests(wire, READ, REQUESTS)))
     with capsys.disabled():

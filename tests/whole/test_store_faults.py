@@ -40,7 +40,7 @@ class ShiftedClock:
 
 @contextlib.contextmanager
 def two_services(folder: Path, second: Clock) -> Iterator[tuple[Gate, RunningService]]:
-    """Two services on one data folder, as when the second is started before the first has ended."""
+    """Start two services on one data directory, as when the second is started before the first has ended."""
     settings = read_settings(environ(folder))
     with running_service(settings, SystemClock()) as one, running_service(settings, second) as other:
         yield Gate(one), other
@@ -107,7 +107,7 @@ async def test_after_a_power_cut_at_any_byte_what_was_acknowledged_is_spent(tmp_
     draw, whole = random.Random(SEED), journal(image).read_bytes()
 
     for number in range(IMAGES):
-        # What was synchronized is there; of what came after it, any part.
+        # The synchronized part is kept, and any part of the bytes after it.
         cut = Path(shutil.copytree(image, tmp_path / f"cut-{number}"))
         safe = draw.randrange(TOKENS)
         journal(cut).write_bytes(whole[: draw.randint(acknowledged[safe], len(whole))])

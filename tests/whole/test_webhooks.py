@@ -1,4 +1,4 @@
-"""From a recorded decision to a receiver over TLS, through the running jobs; and what the log says about it."""
+"""From a recorded decision to a receiver over TLS, through the running jobs; and the log lines about it."""
 
 from pathlib import Path
 

@@ -31,7 +31,7 @@ def two_servers(folder: Path, **settings: str) -> Iterator[Deployment]:
 
 @pytest.fixture
 def server_settings(request: pytest.FixtureRequest) -> dict[str, str]:
-    """Where PostgreSQL and Redis are."""
+    """The addresses of PostgreSQL and Redis."""
     return {
         "AGENTGATE_DATABASE_URL": request.getfixturevalue("postgres_url"),
         "AGENTGATE_REDIS_URL": request.getfixturevalue("redis_url"),
@@ -51,7 +51,7 @@ def deployment(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Deplo
 
 
 def in_parallel(deployment: Deployment, count: int, call: Callable[[AdminConnection, int], Any]) -> list[Any]:
-    """Make so many calls at once, each on a connection of its own, spread over all processes."""
+    """Make `count` calls at once, each on a separate connection, spread over all processes."""
 
     def one(number: int) -> Any:
         with deployment[number % len(deployment)].admin() as connection:
@@ -171,7 +171,7 @@ SITES_ANSWERED = re.compile(
 
 
 def sites_answered(connection: AdminConnection) -> float:
-    """Return how often the list of sites was answered, by all workers together."""
+    """Return how many requests for the list of sites were served, by all workers together."""
     match = SITES_ANSWERED.search(connection.call("GET", "/metrics").body.decode())
     return 0.0 if match is None else float(match[1])
 
