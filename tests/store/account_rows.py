@@ -1,4 +1,4 @@
-"""Rows for the store tests of accounts: short ways to make an account, a user, a membership, a site."""
+"""Rows for the store tests of accounts: short ways to create an account, a user, a membership, a site."""
 
 from typing import Any
 

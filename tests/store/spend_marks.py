@@ -1,4 +1,4 @@
-"""Spent tokens in a file of marks."""
+"""Redemptions in a file of marks."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Challenges on both databases: bound, counted, used once, forgotten in time."""
+"""Challenges on both databases: bound, counted, used once, deleted in time."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -145,7 +145,7 @@ async def test_an_expired_challenge_is_remembered_a_while(challenges: ChallengeS
 
 
 async def test_a_flood_takes_no_more_room_from_one_hour_to_the_next(tmp_path: Path) -> None:
-    """A site's limit of challenges each minute, a hundredth of it for speed, with the job once a minute."""
+    """A site's limit of challenges each minute, at 1% for speed, with the job once a minute."""
     database = SqliteDatabase(tmp_path / "hot.db", synchronous="OFF")
     clock = FixedClock(NOW_MS)
     await apply(database, HOT, clock=clock)

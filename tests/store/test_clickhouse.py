@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def counted(place: EventPlace) -> list[int]:
-    """Return how many events there are, by each of those who count them."""
+    """Return the number of events by each of the ways to count them."""
     session = place.segments.session(DAY)
     challenges = "challenges_issued + challenges_passed + challenges_failed"
     routes = f"SELECT sum(events) FROM dimension_hour WHERE dimension = {Dimension.ROUTE:d}"
@@ -55,7 +55,7 @@ async def test_what_was_written_while_it_was_unavailable_arrives_once(
                 await events.deliver()
         assert events.spooled[0] == 100
 
-        # As if the process had been killed between the answer and the removal of the file.
+        # Simulate that the process was killed between the response and the removal of the file.
         kept = {path: path.read_bytes() for path in spool_files(tmp_path / "events")}
         assert await events.deliver() == 100
         for path, data in kept.items():

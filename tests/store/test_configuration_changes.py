@@ -292,7 +292,7 @@ async def test_a_deleted_account_closes_before_any_of_its_sites_is_read(seen: Se
     assert seen.directory.find("site_key_st_1").disabled
     assert seen.is_open("st_39")
 
-    # What was revoked meanwhile stays so when the account opens again: its sites are read before.
+    # A revocation in between remains in effect when the account opens again: the account's sites are read before.
     await seen.revoke("st_1", said=False)
     await seen.opened.database.run("UPDATE account SET status = 'active' WHERE id = 'acc_1'")
     await seen.change(lambda stores: stores.configuration.bump_account("acc_1"))
@@ -341,7 +341,7 @@ async def test_a_lowered_version_reads_everything(seen: Seen) -> None:
 
 
 async def test_no_view_has_half_of_a_change(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A change between the read of a site and that of its rules is read whole."""
+    """A change between the read of a site and the read of its rules is read whole."""
     list_secrets = DirectoryStore.list_secrets
     rules = StoredRules(
         overrides={},

@@ -73,7 +73,7 @@ def test_whatever_differs_from_visitor_to_visitor_is_not_a_part_of_a_shape() -> 
 async def test_repeated_events_become_the_rows_of_whole_ones(place: EventPlace, *, known: bool) -> None:
     patterns = [Pattern(event) for event in many_events(30)]
     chance = random.Random(8)
-    # Over the turn of an hour, among events of their own.
+    # The events span the end of an hour, and include separate events.
     events: list[Event | Repeated] = [
         Repeated(event.id, chance.choice((None, 0, 2**64 - 1)), number, chance.choice(patterns))
         if chance.random() < 0.8
@@ -168,7 +168,7 @@ async def test_the_event_loop_continues_while_a_large_batch_is_encoded(place: Ev
     events = many_events(3 * 4_000, span_ms=HOUR_MS)
     await learn(place, events)
     longest = []
-    # The best of three: what others on the same host take of a processor counts as time of this thread.
+    # The best of three: the CPU time that other programs on the host take counts as time of this thread.
     for start in range(0, len(events), 4_000):
         turns = await turns_while(place.events.write(events[start : start + 4_000]))
         assert len(turns) > 20
@@ -178,8 +178,8 @@ async def test_the_event_loop_continues_while_a_large_batch_is_encoded(place: Ev
 
 
 async def turns_while(work: Coroutine[Any, Any, None]) -> list[float]:
-    """Return how much processor time each turn of the event loop takes while something is done."""
-    # A collection is no part of it.
+    """Return the CPU time of each event-loop iteration while something is done."""
+    # Exclude garbage collections.
     gc.disable()
     try:
         task = asyncio.create_task(work)

@@ -106,7 +106,7 @@ async def test_a_label_is_found_with_and_without_its_index(
     labels = SqlStore(place.stats).read.decision_labels
     decisions = SqlDecisions(place.stats, TrafficDays(place.stats, place.segments), place.words, labels)
     of_site = [event for event in made if event.site == 1]
-    # Among so many, the digits of some numbers begin or end those of others.
+    # With this many numbers, the digits of some begin or end the digits of others.
     for label in sorted({label for event in of_site for label in event.labels})[:80]:
         found = await decisions.list_decisions(SITE, WHOLE_DAY, DecisionFilters(label=label), before=None, limit=400)
         expected = [write_id(event.id) for event in reversed(of_site) if label in event.labels]

@@ -38,7 +38,7 @@ async def count_patterns(place: EventPlace) -> int:
 async def test_a_pattern_is_once_however_many_batches_have_it(place: EventPlace) -> None:
     pattern = Pattern(new_event(route="/a"))
     events: list[Event | Repeated] = [again(pattern, number) for number in range(60)]
-    # Equal, though nobody said so.
+    # Equal patterns, but not marked as repeated.
     events += [new_event(number, route="/a", time_ms=NOON_MS + HOUR_MS) for number in range(60)]
 
     for start in range(0, 120, 20):
@@ -54,7 +54,7 @@ async def test_a_pattern_is_written_again_after_its_site_was_discarded_elsewhere
     await place.events.write([again(mine, 1), again(others, 2)])
 
     await other.forget_site(1)
-    # It gets the number that the forgotten one had.
+    # It gets the number of the deleted pattern.
     await other.write([again(Pattern(new_event(site=3, route="/other")), 3)])
     events: list[Event | Repeated] = [again(mine, 4), again(others, 5)]
     await place.events.write(events)
@@ -102,7 +102,7 @@ async def test_more_patterns_than_are_remembered_are_all_kept(place: EventPlace)
     await place.events.write([new_event(10**6, scores={"bot": 0.0})])
 
     assert await place.read() == [*events, new_event(10**6, scores={"bot": 0.0})]
-    # The last one was forgotten here and stands there twice.
+    # The process has evicted the last event's pattern from its memory, so the table contains it twice.
     assert await count_patterns(place) == len(events) + 1
 
 

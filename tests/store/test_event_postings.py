@@ -60,7 +60,7 @@ class Posted(NamedTuple):
     visitors: list[Row]
 
     def of(self, site: int) -> "Posted":
-        """Return those of one site."""
+        """Return the rows of one site."""
         return Posted(*([row for row in rows if row[0] == site] for rows in self))
 
 
@@ -331,7 +331,7 @@ async def test_a_process_of_the_release_before_continues_writing(place: EventPla
     await assert_found(place, made + many_events(100, seed=9))
 
 
-# What the release before runs for events that come to a day whose words and visitors are all posted.
+# The statements of the previous release for late events of a day whose words and visitors are all posted.
 LATE_POSTINGS = (
     """INSERT OR IGNORE INTO event_word (site, word, id)
         SELECT event.site, listed.value, event.id FROM event CROSS JOIN json_each(labels) AS listed

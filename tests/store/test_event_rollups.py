@@ -209,7 +209,7 @@ async def test_forgetting_events_leaves_their_aggregates(place: EventPlace) -> N
     }
     assert await place.stats.all("SELECT DISTINCT hour / 24 FROM site_hour") == [(DAY,)]
     assert await place.stats.all("SELECT day FROM segment ORDER BY day") == [(DAY - 1,), (DAY,)]
-    # What is closed and gone is not closed again, and so not emptied.
+    # A day that is closed and deleted is not closed again, and so not emptied.
     assert await place.events.close_days(now_ms=CLOSED_MS) == []
 
 

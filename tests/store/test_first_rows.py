@@ -1,4 +1,4 @@
-"""Those who put rows at the same time share commits: how many go together, and that each is told the truth."""
+"""Concurrent inserts share commits: how many go together, and that each caller gets a correct result."""
 
 import asyncio
 from collections.abc import Sequence
@@ -61,7 +61,8 @@ async def test_many_who_come_again_together_are_sent_in_halves_that_take_turns(r
     assert all(await put_all(rows, *names("first", many)))
     assert all(await put_all(rows, *names("second", many)))
 
-    # All of the first were told before any of the second came: nothing was committed while they were answered.
+    # All callers of the first round had their results before any of the second came: nothing was committed while the
+    # results were sent.
     assert recorded.sizes == [many, many // 2, many // 2]
 
 

@@ -1,4 +1,4 @@
-"""Handoffs and grants on both databases: opened once, decided once, given once, forgotten in time."""
+"""Handoffs and grants on both databases: opened once, decided once, given once, deleted in time."""
 
 import asyncio
 from collections.abc import AsyncIterator

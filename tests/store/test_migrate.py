@@ -1,4 +1,4 @@
-"""Migrations: applied once, in order, whole or not at all, and refused when files and database disagree."""
+"""Migrations: applied once, in order, whole or not at all, and rejected when files and database disagree."""
 
 import asyncio
 import shutil

@@ -20,7 +20,7 @@ def schemas(postgres: PostgresServer) -> Iterator[MigratedSchemas]:
     made = MigratedSchemas(postgres)
     yield made
     with made.one() as url:
-        # Whatever is changed about the tables, it is dropped and not kept for anybody.
+        # Drop a table, so that the pool drops the schema instead of lending it again.
         ask(url, "DROP TABLE schema_migration")
 
 

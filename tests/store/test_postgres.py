@@ -1,4 +1,4 @@
-"""What only PostgreSQL has: a server that can deadlock, run out of time and come back."""
+"""Features of PostgreSQL alone: a server that can deadlock, run out of time and come back."""
 
 import asyncio
 import re
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Text(str):
-    """A text of a class of its own."""
+    """A text of a separate class."""
 
     __slots__ = ()
 
@@ -207,7 +207,7 @@ async def test_a_connection_at_hand_that_the_server_ended_is_not_handed_out(data
         assert await other.fetchval("SELECT pg_terminate_backend($1, 5000)", process_id)
     finally:
         await other.close()
-    # The end of the line has arrived, and nobody has used the connection since.
+    # The end of the connection has arrived, and the connection was not used since.
     await asyncio.sleep(0.05)
 
     assert await database.one("SELECT pg_backend_pid()") != (process_id,)

@@ -1,4 +1,4 @@
-"""Spending receipts on either store: once each, together, and with an answer to whoever waits."""
+"""Redeeming receipts on either store: once each, together, and with a result for each pending caller."""
 
 import asyncio
 import random
@@ -102,7 +102,7 @@ async def test_users_who_come_again_and_again_share_two_commits_evenly(opened, r
 
     async def counted(new, rows):
         groups.append(len(rows))
-        # Long enough for those who were told to be here again.
+        # Long enough for the callers with results to come back.
         await asyncio.sleep(0.005)
         return await insert_new(new, rows)
 
@@ -139,7 +139,7 @@ async def test_the_next_commit_is_under_way_while_the_outcomes_of_the_last_are_r
         redemptions.spend_then(SITE, receipt, Redemption(), issued_ms=UNTIL_MS, kept_until_ms=UNTIL_MS, done=done)
 
     spend_then("first")
-    # Sent, and not answered yet.
+    # Sent, and without a response so far.
     await asyncio.sleep(0)
     spend_then("second")
     await asyncio.gather(*ended.values())
@@ -170,7 +170,7 @@ async def test_one_who_goes_away_meanwhile_leaves_the_others_alone(redemptions):
 
     assert [result for number, result in enumerate(results) if number != 3] == [True] * 19
     assert isinstance(results[3], asyncio.CancelledError)
-    # Whether it was spent is not known to the caller, but nobody else can spend it differently now.
+    # The caller does not know whether the receipt was redeemed, but no other caller can redeem it differently now.
     assert (await redemptions.find_redemption(SITE, "rcp_3")).request_id == "r"
 
 

@@ -21,7 +21,7 @@ TAKEN_OVER_S = 30.0
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisClusterServers]:
-    """Servers of our own: one of them is killed here."""
+    """Separate servers, because one of them is killed here."""
     with redis_cluster(tmp_path_factory.mktemp("cluster")) as running:
         yield running
 
@@ -57,7 +57,7 @@ async def test_a_killed_master_costs_seconds_and_no_one_waits_longer_than_the_ti
     killed_s, longest_s, answered = time.monotonic(), 0.0, 0
     while True:
         started_s = time.monotonic()
-        # Limits go on: nobody is refused because counts cannot be had, and nobody waits.
+        # Limits continue: no request is blocked or delayed because counts are unavailable.
         counts = [await fallback.add(key, 1, ttl_ms=60_000) for key in keys]
         answered += len(counts)
         longest_s = max(longest_s, (time.monotonic() - started_s) / len(keys))

@@ -1,4 +1,4 @@
-"""Remembering agents' signatures on either store: each once, whoever comes at the same time, and until it expires."""
+"""Remembering agents' signatures on either store: each once, also with concurrent requests, and until it expires."""
 
 import asyncio
 

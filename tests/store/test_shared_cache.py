@@ -1,4 +1,4 @@
-"""What every SharedCache promises: in memory, owned by one process, on Redis; and what happens while Redis is away."""
+"""Guarantees of every SharedCache: in memory, owned by one process, on Redis; and the behavior without Redis."""
 
 import asyncio
 import time
@@ -191,7 +191,7 @@ async def test_a_frozen_redis_is_unavailable_within_the_timeout(redis, redis_url
         redis.thaw()
 
     assert [type(outcome) for outcome in outcomes] == [StoreUnavailable] * 100
-    # The timeout is a tenth of that; one call after the other would take a hundred times as long.
+    # The timeout is 10% of that; one call after the other would take 100 times as long.
     assert took_s < 5
     await store.close()
 
@@ -257,7 +257,7 @@ async def test_while_redis_is_unavailable_each_process_counts_for_all_workers(re
     finally:
         redis.thaw()
 
-    # It goes on from what this process had counted itself.
+    # It continues from the counts of this process.
     assert counts == [8, 12, 16]
     assert store.degraded is True
 
@@ -312,7 +312,7 @@ async def test_redis_is_used_again_once_it_responds(redis, fallback):
 
     clock.advance(ms=1_001)
 
-    # The one without an answer is counted once, or twice when Redis had done it after all: never not at all.
+    # The call without a response is counted once, or twice if Redis had executed it. It is never lost.
     assert await store.add("key", 1, ttl_ms=60_000) in {7, 8}
     assert store.degraded is False
 
@@ -332,7 +332,7 @@ async def test_a_limit_on_guessing_does_not_begin_again_when_redis_is_back(redis
 
     allowed = [await limiter.count(window, "somebody") for _ in range(20)]
 
-    # One of the five got no answer and may have been counted twice.
+    # One of the five got no response and may have been counted twice.
     assert allowed.count(True) in {14, 15}
 
 
@@ -347,7 +347,7 @@ async def test_a_redis_that_was_ended_is_used_again_when_it_is_back(redis, fallb
 
     clock.advance(ms=1_001)
 
-    # It is told what this process counted meanwhile.
+    # Redis gets the counts that this process made during the failure.
     assert await store.add("key", 1, ttl_ms=60_000) == 2
     assert store.degraded is False
 

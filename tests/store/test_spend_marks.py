@@ -1,6 +1,7 @@
-"""Spends that a damaged journal has lost are noticed at the next start, and nothing is spent a second time.
+"""The next start detects redemptions that a damaged journal has lost, and no token is redeemed a second time.
 
-An image of the files at one moment is what a crash leaves: the journal is in it, and nobody has closed anything.
+An image of the files at one moment is the state after a crash: it contains the journal, and no process has closed
+anything.
 """
 
 import asyncio
@@ -25,7 +26,7 @@ SEED = 20_261_116
 
 @pytest.fixture
 async def image(tmp_path: Path) -> Path:
-    """What a crash leaves after some receipts were spent, a few in the file and the others in the journal."""
+    """The files after a crash that follows some redemptions, a few in the file and the others in the journal."""
     folder = tmp_path / "running"
     folder.mkdir()
     async with opened(folder):
@@ -45,7 +46,7 @@ def flip(folder: Path, draw: random.Random) -> None:
 
 
 async def count_again(folder: Path) -> int:
-    """Start on these files and say how many of the spent receipts can be spent again."""
+    """Start on these files and return how many of the redeemed receipts can be redeemed a second time."""
     async with opened(folder, now_ms=NOW_MS + 1_000) as redemptions:
         return sum([await spend(redemptions, receipt) for receipt in SPENT])
 
@@ -94,7 +95,7 @@ async def test_after_a_loss_what_is_issued_later_counts_and_other_workers_know_o
     async with opened(image) as redemptions:
         assert await spend(redemptions, "rcp_later", issued_ms=NOW_MS + 1)
         assert not await spend(redemptions, SPENT[-1])
-        # What is in doubt is used up, with no answer that could be repeated.
+        # A receipt in doubt is used up, without a response that could be repeated.
         assert await redemptions.find_redemption(SITE, SPENT[-1]) == Redemption()
 
     async with opened(image, "worker-2", now_ms=NOW_MS + 500) as redemptions:

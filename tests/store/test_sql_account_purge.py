@@ -44,7 +44,7 @@ TABLES = {
 }
 # Tables that know no account, site or person of one.
 IMPERSONAL = {"access_request", "docs_feedback", "job_lease", "job_run", "operator_session", "schema_migration"}
-# Of a job that failed, only the kind of failure is kept, never what it says.
+# Of a failed job, only the kind of failure is kept, never its message.
 IMPERSONAL |= {"job_result"}
 # The first owner's link is for an account that does not exist yet. Versions of models are for all sites.
 IMPERSONAL |= {"setup_link", "model_version"}
@@ -54,7 +54,7 @@ IMPERSONAL |= {"model", "service_key", "service_site", "site_number", "worker_nu
 
 @pytest.fixture
 def backend(empty_backend: Backend) -> Backend:
-    """A store that gets no other tables than those of the configuration, so that each of them is looked at."""
+    """A store that contains only the tables of the configuration, so that each of them is checked."""
     return empty_backend
 
 
@@ -241,7 +241,7 @@ async def test_nothing_of_other_accounts_goes(store: SqlStore, acme: str) -> Non
 
     after = await snapshot(store)
     before["site_number"] = after["site_number"]
-    # As many versions as before, and those of others say what they said.
+    # The number of versions is unchanged, and so are the versions of other accounts.
     changes = before["configuration_change"]
     assert len(after["configuration_change"]) == len(changes)
     before["configuration_change"] = after["configuration_change"]
@@ -305,7 +305,7 @@ async def test_purging_again_changes_nothing(store: SqlStore, acme: str) -> None
     [
         {"status": AccountStatus.ACTIVE, "deleted_ms": None},
         {"status": AccountStatus.SUSPENDED, "deleted_ms": None},
-        # Brought back, and deleted once more: the time counts anew.
+        # Restored, and deleted once more: the time starts again.
         {"status": AccountStatus.DELETED, "deleted_ms": BEFORE_MS},
         # A state that should not be: the status decides.
         {"status": AccountStatus.ACTIVE, "deleted_ms": DELETED_MS},

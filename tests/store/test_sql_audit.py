@@ -1,4 +1,4 @@
-"""The audit trail in SQL, on both databases: a site's own entries, newest first, with all that they say."""
+"""The audit trail in SQL, on both databases: a site's own entries, newest first, with all their fields."""
 
 import itertools
 from collections.abc import AsyncIterator

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 
 class CountingSession:
-    """Runs what it is told to and counts the statements."""
+    """Runs the given statements and counts them."""
 
     def __init__(self, session: Any) -> None:
         self._session = session

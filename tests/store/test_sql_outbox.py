@@ -75,7 +75,7 @@ async def test_many_workers_never_claim_the_same_message(store: SqlStore) -> Non
     claimed = [message_id for some in claims for message_id in some]
     assert len(claimed) == len(set(claimed))
     assert max(map(len, claims)) <= 7
-    # A worker that met another may have come away with less; what is left is claimed by whoever comes next.
+    # A worker that collided with another may have claimed fewer; the next claims get the rest.
     while more := await claim(store, limit=7):
         claimed += more
     assert sorted(claimed) == sorted(f"msg_{number:02}" for number in range(40))

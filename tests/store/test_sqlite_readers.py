@@ -1,4 +1,4 @@
-"""Reads of an SQLite file on threads of their own."""
+"""Reads of an SQLite file on separate threads."""
 
 import asyncio
 import threading
@@ -93,7 +93,7 @@ async def test_a_read_in_the_event_loop_that_takes_long_continues_on_a_thread(tm
     reading = asyncio.ensure_future(database.one(SLOW))
     turns = 0
     while not reading.done():
-        # Short reads continue meanwhile.
+        # Short reads continue during the long one.
         assert await database.one("SELECT id FROM item") == (7,)
         await asyncio.sleep(0.001)
         turns += 1

@@ -102,7 +102,7 @@ async def test_a_new_owner_is_shown_what_each_worker_had_counted(owner):
     owner.kill()
     owner.start()
 
-    # The first knows its own four, and is told of the other's by the other.
+    # The first worker knows its own four; the second sends the second's counts.
     assert await workers[0].add("guesses", 0, ttl_ms=HOUR_MS) == 4
     assert await workers[1].add("guesses", 1, ttl_ms=HOUR_MS) == 6
     assert await workers[0].add("guesses", 1, ttl_ms=HOUR_MS) == 7

@@ -100,7 +100,8 @@ async def all_pages(traffic: Traffic, span: TimeRange, filters: DecisionFilters,
         before = page.more_before
 
 
-# Where SQLite walks through events instead of asking patterns: hardly ever, nearly always, and for each reason.
+# Bounds at which SQLite walks through events instead of reading patterns: hardly ever, nearly always, and for each
+# reason.
 BOUNDS = (
     {},
     {"TOGETHER": 1},

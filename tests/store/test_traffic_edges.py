@@ -1,4 +1,4 @@
-"""Ends of a range within an hour, on both databases, while that hour goes on."""
+"""Ends of a range within an hour, on both databases, while that hour continues."""
 
 import asyncio
 from collections.abc import AsyncIterator

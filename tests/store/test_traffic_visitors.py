@@ -1,4 +1,4 @@
-"""Visitors over ranges, on both databases: pages that follow each other show everybody once, with all their sums."""
+"""Visitors over ranges, on both databases: consecutive pages list each visitor once, with all their totals."""
 
 from collections import defaultdict
 from collections.abc import AsyncIterator
@@ -59,7 +59,7 @@ def grouped(events: list[Event]) -> list[VisitorSummary]:
     for event in events:
         if event.visitor is not None:
             found[event.visitor].append(event)
-    # The events come newest first, so whoever is met first was seen last.
+    # The events are newest first, so the visitors are in the order of their last events, newest first.
     return [summary(visitor, of_visitor) for visitor, of_visitor in found.items()]
 
 

@@ -1,6 +1,6 @@
-"""Stores with made-up events in them, and what the read models must say of these, counted the plain way.
+"""Stores with made-up events in them, and the expected results of the read models, counted the plain way.
 
-Each history has days of its own, so that many can follow each other in one store without meeting.
+Each history has separate days, so that many can follow each other in one store without meeting.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ FIRST_DAY = 20_600  # 2026-05-27
 DAYS = 4
 SITE = 1
 
-# Few examples, because each has databases of its own; what they hold is varied enough.
+# Few examples, because each has separate databases; their content is varied enough.
 property_test = examples(
     max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
@@ -129,7 +129,7 @@ histories = st.one_of(
     st.integers(0, 2**32).map(dense_history),
     st.integers(0, 2**32).map(dense_history),
 )
-# How many of the days are rolled up when the questions are asked.
+# How many of the days are rolled up before the reads.
 closed_days = st.integers(0, DAYS)
 
 
