@@ -1,4 +1,4 @@
-"""A flood of sign-ins, and a probe that measures how long others wait meanwhile."""
+"""A flood of sign-ins, and a probe that measures the delay of other requests."""
 
 import asyncio
 import http.client
@@ -16,7 +16,7 @@ _RETRY_AFTER = re.compile(rb"retry-after: (\d+)", re.IGNORECASE)
 
 
 class Flood:
-    """Many connections that sign in as fast as they are answered, each as somebody else from somewhere else.
+    """Many connections that sign in as fast as responses arrive, each as a different user from a different address.
 
     All of them run on one thread, so that they leave the probe its share of this process.
     """
@@ -66,7 +66,7 @@ class Flood:
 
 
 def probe_times(url: str, samples: int) -> list[float]:
-    """Ask `/healthz` many times; return how long the answers took in seconds, quickest first."""
+    """Request `/healthz` many times; return how long the responses took in seconds, quickest first."""
     connection = http.client.HTTPConnection(url.partition("//")[2], timeout=20)
     times = []
     for _ in range(samples):

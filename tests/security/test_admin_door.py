@@ -23,7 +23,7 @@ ENDS += ["/sites/", "/sites?x=/../", "/sites#x"]
 
 
 def raw_status(service: RunningService, target: str, method: str) -> tuple[int, bytes]:
-    """Send a request line exactly as it is; return status and body. Nothing at all is a refusal, too."""
+    """Send a request line exactly as it is; return status and body. An empty response is a rejection, too."""
     host, port = service.application.public_address
     request = (
         f"{method} {target} HTTP/1.1\r\nHost: {host}:{port}\r\nX-Admin-Key: {ADMIN_KEY}\r\n"

@@ -1,7 +1,7 @@
-"""A flood of sign-ins (C14) is turned away with 429 and leaves everybody else their answers in time.
+"""A flood of sign-ins (C14) gets 429, and all other requests get their responses in time.
 
-Here the bound is one that also holds on a machine that other tests keep busy, and that hashing on the event loop passes
-many times over; `soak/test_flood.py` asks for 50 ms of 99 answers in 100.
+The bound used here also holds on a machine that other tests keep busy. Hashing on the event loop would exceed it many
+times over; `soak/test_flood.py` requires 50 ms for 99 of 100 responses.
 """
 
 from pathlib import Path
@@ -20,6 +20,6 @@ def test_a_flood_of_sign_ins_is_blocked_and_delays_no_one_else(tmp_path: Path) -
 
     assert set(flood.statuses) == {401, 429}
     assert min(flood.retry_after_s) >= 1
-    # The first to be turned away are those for whom there was no place in the queue, long before a window is full.
+    # The first 429 responses are for sign-ins that found no place in the queue, long before a window is full.
     assert flood.retry_after_s[0] == RETRY_AFTER_S
     assert times[SAMPLES // 2] < MOST_S

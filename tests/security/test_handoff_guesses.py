@@ -1,4 +1,4 @@
-"""Whoever guesses at handoffs learns nothing: not from the answer, and not from how near the guess was."""
+"""Guessing at handoffs reveals nothing: responses do not depend on how near the guess was."""
 
 from agentgate.lib.settings.schema import Settings
 from tests.support.handoff_guesses import check_guesses

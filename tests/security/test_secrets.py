@@ -91,7 +91,7 @@ def test_a_message_loses_its_body_when_its_link_is_used(service: RunningService,
     assert service.new_public_client().post(f"{ACCOUNT}/invite/accept", json=body).status_code == 200
 
     assert bodies_of(service, "ines@acme.example") == [False]
-    # Somebody has it, or nobody could have used it.
+    # The message was delivered: otherwise its link could not have been used.
     assert [each["status"] for each in messages(service) if each["to"] == "ines@acme.example"] == ["sent"]
 
 
@@ -122,13 +122,13 @@ def secrets_of_a_busy_day(service: RunningService, people: Cast) -> dict[str, st
     client = begin_with_mfa(service, EMAILS["adam"])
     client.post(f"{ACCOUNT}/login/mfa", json={"code": next_code(service, authenticator)})
     found["full session"] = client.cookies[ACCOUNT_COOKIE]
-    # A request that fails on the way must not tell more than one that is refused.
+    # A request that fails on the way must not reveal more than one that is rejected.
     service.public.post(f"{ACCOUNT}/login", content=f'{{"password": "{PASSWORD}", "x": '.encode())
     return found
 
 
 def spellings(secret: str) -> list[bytes]:
-    """Return how a secret could stand somewhere: as it is, without separators, its bytes, in other codings."""
+    """Return the forms of a secret to search for: as it is, without separators, its bytes, in other codings."""
     plain = secret.encode()
     found = {plain, base64.b64encode(plain), plain.hex().encode(), quote(secret).encode()}
     found.add(re.sub(rb"[-_ ]", b"", plain))
@@ -158,7 +158,7 @@ def test_no_secret_lies_anywhere_in_plain(service: RunningService, people: Cast)
         cells = [cell for row in service.run(database.all(f"SELECT * FROM {name}")) for cell in row]
         places[name] = b"\n".join(cell if isinstance(cell, bytes) else str(cell).encode() for cell in cells)
 
-    # The search finds what is there: the addresses lie in the store, and the log tells of the requests.
+    # The search works: it finds the addresses in the store, and the requests in the log.
     assert EMAILS["bob"].encode() in places["users"]
     assert b'"route":"/v1/account/invite/' in places["log"]
     hits = [

@@ -1,4 +1,4 @@
-"""Attacks on sign-in from outside: guesses stay few, and nobody can lock out somebody else (contract, section 4)."""
+"""Attacks on sign-in from outside: guesses remain few, and no one can lock out another user (contract, section 4)."""
 
 import asyncio
 import time
@@ -52,7 +52,7 @@ def test_many_addresses_on_one_victim_stop_neither_her_device_nor_her_session(
 
     assert [reply.status_code for reply in told] == [401] * 20 + [429] * 4
     assert {reply.headers["retry-after"] for reply in told[20:]} == {"60"}
-    # An unknown device waits, and is then served, from the same address and with the right password.
+    # An unknown device with the right password gets 429, and is served from the same address a minute later.
     stranger = service.new_public_client()
     assert refusal(log_in(stranger)) == (429, "rate_limited")
     assert log_in(known).status_code == 200

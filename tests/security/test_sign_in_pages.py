@@ -23,7 +23,7 @@ from tests.support.two_accounts import headers_of
 
 ACCOUNT, CONSOLE = "/v1/account", "/v1/console"
 EVIL = "evil.example"
-# C4: what a proxy, a cache or an attacker may say about where the service is.
+# C4: headers by which a proxy, a cache or an attacker may claim a different location of the service.
 POISON = [
     {"Host": EVIL},
     {"Host": f"{EVIL}:443"},
@@ -159,7 +159,7 @@ def test_another_sites_page_changes_nothing_and_reads_nothing(
             headers["Sec-Fetch-Site"] = site
         if origin is not None:
             headers["Origin"] = own if origin == "own" else origin
-        # What the browser says of the relation decides; only without it does the origin.
+        # The relation that the browser reports decides; the origin decides only if the browser reports none.
         is_own = SITES[site] if site is not None else ORIGINS[origin] is not False
         body = {"json": {}} if method != "GET" else {}
         reply = service.public.request(method, path, headers=headers, **body)

@@ -15,14 +15,14 @@ from tests.support.two_accounts import Scene, bodies
 pytestmark = pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
 
 ROUTES = {name: row for name, row in {**PUBLIC_ROUTES, **ADMIN_ROUTES}.items() if row.method in CHANGING}
-# Who may do it, where that is not the owner or the operator's key.
+# The permitted caller, if that is not the owner or the operator's key.
 OTHER_CALLERS = {
     "POST /v1/account/login": "anonymous",
     "POST /v1/account/invite/accept": "anonymous",
     "POST /v1/account/password/forgot": "anonymous",
     "POST /v1/account/password/reset": "anonymous",
 }
-# What leaves no entry because no account is changed by it, or because the example request is refused.
+# Routes that leave no entry because they change no account, or because the example request is rejected.
 SILENT = {
     "POST /v1/docs/feedback",
     # The check and its tokens: what is decided there are events, not changes.
@@ -32,7 +32,7 @@ SILENT = {
     "POST /v1/receipts/verify",
     "POST /v1/content/score",
     "POST /agent/submit",
-    # What stands in for an answer of a site, and what a person says to an agent, who has no account.
+    # Responses on behalf of a site, and a person's decision for an agent, who has no account.
     "POST /v1/gateway/check",
     "POST /v1/gateway/denied",
     *(f"{method} /v1/gateway/challenge" for method in ("POST", "PUT", "PATCH", "DELETE")),
@@ -95,7 +95,7 @@ SILENT = {
         )
     ),
 }
-# What only looks, though it takes a body: open to whoever may read.
+# Routes that only read, although they take a body: every caller who may read may use them.
 _LOOKS = ("rules/validate", "rules/test", "rules/backtest", "list-entries/backtest")
 LOOKS = {f"POST /v1/console/sites/{{siteKey}}/{what}" for what in _LOOKS}
 # Forms and the routes whose work they do, of those that leave an entry.
@@ -105,7 +105,7 @@ FORMS = {
     "/v1/pages/reset": "/v1/account/password/reset",
     "/v1/pages/invite": "/v1/account/invite/accept",
 }
-# What does two things, each with an entry of its own.
+# Routes that do two things, each with a separate entry.
 SEVERAL = {
     "POST /v1/admin/sites": ["account.create", "site.create"],
     "POST /v1/admin/accounts": ["account.create", "member.invite"],

@@ -17,7 +17,7 @@ HSTS = "max-age=31536000"
 
 @pytest.fixture
 def https_service(settings: Settings) -> Iterator[RunningService]:
-    # Nobody's forwarding headers are believed, as in a container whose proxy is not listed.
+    # No sender's forwarding headers are trusted, as in a container whose proxy is not listed.
     changed = replace(settings, public_base_url="https://gate.example", trusted_proxies=())
     with running_service(changed) as service:
         cast(service)
