@@ -1,4 +1,4 @@
-"""What the service has beyond the specification, each with the section of the contract that adds it."""
+"""The service's additions to the specification, each with the section of the contract that adds it."""
 
 # Method and path -> section.
 ADDITIONS = {
@@ -12,7 +12,7 @@ ADDITIONS = {
     "GET /v1/admin/settings": 2,
     "POST /v1/admin/keys/{purpose}/rotate": 2,
     "GET /v1/admin/audit": 4,
-    # What an operator installs for a customer, as the customer's own console prints it.
+    # The files that an operator installs for a customer, as the customer's own console prints them.
     "GET /v1/admin/sites/{siteKey}/adapters/{proxy}": 2,
     "POST /v1/admin/sites/{siteKey}/test": 2,
     "POST /v1/console/sites/{siteKey}/test": 2,
@@ -22,7 +22,7 @@ ADDITIONS = {
     "DELETE /v1/admin/customers/{id}/fleet-credentials/{fleetId}": 2,
     # How the questions to real engines are doing.
     "GET /v1/admin/probes": 7,
-    # Pages for people beside the documents.
+    # Pages for people, in addition to the documents.
     "GET /openapi/": 2,
     "GET /openapi/style.css": 2,
     "GET /openapi/public": 2,
@@ -40,7 +40,7 @@ ADDITIONS = {
     "GET /docs/search": 2,
     "GET /docs/{page}": 2,
     "GET /docs/{folder}/{page}": 2,
-    # Challenge and program in one answer.
+    # Challenge and program in one response.
     "GET /v1/browser/challenge": 7,
     "GET /v1/browser/private-token": 7,
     # Models: targets of rollback, contributions to a score, labels to look at again and to set, text to score.
@@ -50,7 +50,7 @@ ADDITIONS = {
     "GET /v1/admin/labels/review": 5,
     "GET /v1/admin/labels/queue": 5,
     "POST /v1/content/score": 5,
-    # Decisions taken out and pushed, beside the read models.
+    # Exported and pushed decisions, in addition to the read models.
     "GET /v1/admin/decisions/export": 6,
     "GET /v1/admin/sites/{siteKey}/webhooks": 6,
     "POST /v1/admin/sites/{siteKey}/webhooks": 6,
@@ -103,7 +103,7 @@ ADDITIONS = {
     "GET /v1/admin/sites/{siteKey}/agent-charges.csv": 10,
     "GET /v1/console/sites/{siteKey}/agent-charges": 10,
     "GET /v1/console/sites/{siteKey}/agent-charges.csv": 10,
-    # The page at which a person answers an agent's request, and what people allowed agents beforehand.
+    # The page at which a person decides on an agent's request, and pre-approvals for agents.
     "GET /handoff/style.css": 10,
     "GET /handoff/{id}": 10,
     "POST /handoff/{id}": 10,
@@ -155,7 +155,7 @@ ADDITIONS = {
     "GET /operator/{page}/{name}/{part}": 2,
     # The proxies' files, filled in for a site.
     "GET /v1/console/sites/{siteKey}/adapters/{proxy}": 9,
-    # Whom a site lets in or keeps out by name.
+    # Appeals, and a site's allowlist and blocklist entries.
     "GET /v1/gateway/appeal": 9,
     "POST /v1/gateway/appeal": 9,
     "GET /v1/admin/sites/{siteKey}/appeals": 9,
@@ -168,7 +168,7 @@ ADDITIONS = {
     "POST /v1/console/sites/{siteKey}/appeals/{appealId}/answer": 9,
     "DELETE /v1/console/sites/{siteKey}/appeals/{appealId}/answer": 9,
     "PUT /v1/console/sites/{siteKey}/appeals/{appealId}/label": 9,
-    # Refused programs, and the allowed paths that would allow them.
+    # Blocked agents, and the allowed paths that would allow them.
     "GET /v1/agent-check": 10,
     "GET /v1/admin/sites/{siteKey}/ai-traffic": 10,
     "GET /v1/console/sites/{siteKey}/ai-traffic": 10,

@@ -1,6 +1,6 @@
 """Reads docs/spec.md: endpoint, error and limit tables, enumerations. Records are read in `spec_records`.
 
-The document is the judge, so nothing here repeats what it says; a table that is no longer found is an error.
+The document is the authority, so nothing here repeats its content; a missing table is an error.
 """
 
 import re
@@ -17,7 +17,7 @@ _STATUS = re.compile(r"\b[2-5]\d\d\b")
 
 @dataclass(frozen=True)
 class Table:
-    """A table, the headings it stands under, and the line before it."""
+    """A table, the headings above it, and the line before it."""
 
     chapter: str
     section: str
@@ -125,7 +125,7 @@ def limits(text: str) -> dict[str, str]:
 
 
 def enumerations(text: str) -> dict[str, tuple[str, ...]]:
-    """Return the shared enumerations; what stands in parentheses explains a value and is none."""
+    """Return the shared enumerations. Text in parentheses explains a value and is not a value itself."""
     table = next(table for table in tables(text) if table.section == "Shared enumerations")
     return {name: code_words(_PARENTHESES.sub("", values)) for name, values in table.rows}
 

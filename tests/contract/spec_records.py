@@ -1,4 +1,4 @@
-"""Reads the records of docs/spec.md: their fields, and which are required where the text says so.
+"""Reads the records of docs/spec.md: their fields, and which of them the text marks as required.
 
 A record is given as a table, as a row of a table of records, or as a sentence such as ``Name: `field` (type), ...``.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tests.contract.spec import Table, code_words, tables
 
-# None: the specification does not say whether the field is required.
+# None: the specification does not specify whether the field is required.
 Fields = dict[str, bool | None]
 
 _NAME = r"(?!Optional|Required)(?P<name>[A-Z]\w+)(?P<note> \([^)]*\))?"
@@ -20,7 +20,7 @@ _RUN = re.compile(r"`[a-z]\w*`|\b(?:all but [^;.]*|all |both )?required\b|\bopti
 
 @dataclass(frozen=True)
 class Statement:
-    """What the text says about one record, and the record that it extends."""
+    """The text about one record, and the record that it extends."""
 
     name: str
     body: str
@@ -85,19 +85,19 @@ def _field_table(table: Table) -> Fields:
 
 
 def fields_of(body: str) -> Fields:
-    """Return the fields a sentence names, nested objects left out, with what it says about their being required."""
+    """Return the fields that a sentence names, without nested objects, and whether it marks them as required."""
     flat = _without_nested(body)
     found: Fields = dict.fromkeys(_FIELD.findall(flat))
     found.update(_marked_runs(flat))
     found.update(_marked_fields(body, found))
-    # Where a sentence marks some fields as required, those it does not mark are optional.
+    # If a sentence marks some fields as required, the other fields are optional.
     if any(found.values()):
         found = {name: bool(required) for name, required in found.items()}
     return found
 
 
 def _without_nested(body: str) -> str:
-    """Cut out what stands in parentheses and braces, however deep."""
+    """Cut out text in parentheses and braces, at any depth."""
     kept, depth = [], 0
     for character in body:
         depth += character in "({"
@@ -129,7 +129,7 @@ def _marked_runs(flat: str) -> Fields:
 
 
 def _marked_fields(body: str, found: Fields) -> Fields:
-    """Apply what stands in the parentheses right behind a field."""
+    """Apply the text in the parentheses right behind a field."""
     marks = re.finditer(r"`([a-z]\w*)` \(([^()]*)\)", body)
     said = {mark[1]: re.search(r"\b(required|optional)\b", mark[2]) for mark in marks if mark[1] in found}
     return {name: word[1] == "required" for name, word in said.items() if word}

@@ -54,7 +54,7 @@ def contract_records() -> dict[str, dict[str, bool]]:
 
 
 def braces(text: str) -> str:
-    """Return what stands between the first brace and the one that closes it."""
+    """Return the text between the first brace and the one that closes it."""
     start, depth = text.index("{"), 0
     for index in range(start, len(text)):
         depth += {"{": 1, "}": -1}.get(text[index], 0)

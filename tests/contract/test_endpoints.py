@@ -1,4 +1,4 @@
-"""The route tables against the specification: what is there, what is not there yet, what is there beyond it."""
+"""The route tables compared with the specification: built endpoints, endpoints that are missing, and additions."""
 
 from collections import Counter
 

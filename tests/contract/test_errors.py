@@ -111,7 +111,7 @@ def test_a_further_field_may_not_hide_the_code():
 
 
 def refused_codes(source):
-    """Return the literal codes that a source refuses with."""
+    """Return the literal error codes of a source."""
     for node in ast.walk(ast.parse(source)):
         name = getattr(node, "func", None)
         called = name.attr if isinstance(name, ast.Attribute) else getattr(name, "id", None)

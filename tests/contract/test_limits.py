@@ -9,7 +9,7 @@ from tests.contract.additions import ADDED_LIMITS
 from tests.contract.spec import limits as limit_rows
 from tests.contract.spec import spec_text
 
-# Row -> where each number of its text stands, in the text's order; `/` divides into the unit the text uses.
+# Row -> the constants of the numbers in its text, in the text's order; `/` divides into the unit the text uses.
 CONSTANTS = {
     "Sites per account (default)": ("SITES_PER_ACCOUNT",),
     "Live backend secrets per site (default)": ("LIVE_SECRETS_PER_SITE",),
@@ -105,7 +105,7 @@ def numbers(text):
 
 
 def valued(place):
-    """Return the number that stands at a place such as `PAGE_SIZE.most` or `SITEVERIFY_BODY_BYTES/1024`."""
+    """Return the number at a place such as `PAGE_SIZE.most` or `SITEVERIFY_BODY_BYTES/1024`."""
     if place.startswith("status "):
         return int(place.removeprefix("status "))
     path, _, divisor = place.partition("/")

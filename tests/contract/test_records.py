@@ -1,4 +1,4 @@
-"""The Structs against the records of the specification: the same fields on the wire, required where it says so."""
+"""The Structs compared with the records of the specification: equal fields on the wire, and equal required fields."""
 
 import ast
 from pathlib import Path
@@ -19,7 +19,7 @@ def wire_fields(struct):
 
 
 def problems(said, struct):
-    """Return what a Struct has differently from what the specification says of the record."""
+    """Return the differences between a Struct and the specification of its record."""
     found = wire_fields(struct)
     missing = [f"{name} is missing" for name in said if name not in found]
     further = [f"{name} is not in the specification" for name in found if name not in said]
