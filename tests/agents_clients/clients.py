@@ -1,7 +1,7 @@
 """Requests signed by the libraries that agents really use, as (method, url, headers, body). Nothing is sent.
 
-`sign_with_every_client` gives one request per client. Those of `WELCOME` are agents, of them `COVERING_BODY` also sign
-what they send; those of `STRANGERS` sign by other protocols, in the same headers.
+`sign_with_every_client` gives one request per client. `WELCOME` names the agents; of them, `COVERING_BODY` also sign
+the body. `STRANGERS` sign by other protocols, in the same headers.
 """
 
 import base64
@@ -59,7 +59,7 @@ class ClientRequest(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What a client is to sign. The further headers are signed too, by those that can."""
+    """A request for a client to sign. The further headers are signed too, if the client supports it."""
 
     method: str
     url: str
@@ -70,7 +70,7 @@ class Wanted(NamedTuple):
 
 
 def sign_with_every_client(wanted: Wanted) -> dict[str, ClientRequest]:
-    """Return a request per client, those of Node.js and those of Python."""
+    """Return a request per client, from Node.js and Python."""
     return sign_with_node(wanted) | sign_with_python(wanted)
 
 

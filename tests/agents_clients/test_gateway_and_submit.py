@@ -54,7 +54,7 @@ def shop(service: RunningService) -> AgentShop:
 
 @pytest.fixture(scope="module")
 def submissions(shop: AgentShop) -> dict[str, ClientRequest]:
-    """One submission, signed by every client; each must be answered like the first."""
+    """One submission, signed by every client; each must get the same response as the first."""
     return sign_with_every_client(Wanted("POST", f"{shop.service.public_url}/agent/submit", body=shop.body()))
 
 

@@ -1,4 +1,4 @@
-"""What an attacker gets, and how the programs print it."""
+"""Gains of an attacker, and how the programs print them."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -10,11 +10,11 @@ class Gain(NamedTuple):
     attack: str
     amount: float
     unit: str
-    # What was asked and how long it took.
+    # Number of requests and duration.
     detail: str
     # The bar: more than this is a defect. None if nothing is promised.
     most: float | None = None
-    # Requests of another client that got no answer meanwhile.
+    # Requests of another client without a response during the attack.
     unanswered: int = 0
 
     @property

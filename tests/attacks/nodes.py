@@ -25,7 +25,7 @@ LONG_S, SHORT_S = 3600, 120
 
 
 def attack_nodes(restarts: int, tokens: int) -> list[Gain]:
-    """Run all of these, each on a service of its own."""
+    """Run all of these, each on a separate service."""
     gains = []
     for act in (lambda folder: _restart(folder, restarts), _keep_idle, lambda folder: _restore(folder, tokens)):
         with tempfile.TemporaryDirectory(prefix="agentgate-attacks-") as folder:

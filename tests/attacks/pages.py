@@ -29,7 +29,7 @@ from tests.support.browser_client import CHROME
 
 FORM = ("Content-Type", "application/x-www-form-urlencoded")
 FIREFOX = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:144.0) Gecko/20100101 Firefox/144.0"
-# Form paths without a route of their own, as a site has them.
+# Form paths for which the site defines no route, as on a typical site.
 FORM_PATHS = ("/payment", "/otp", "/transfer", "/register", "/contact", "/order", "/password", "/comment")
 # User-Agents of a pool of clearances, addresses of a browser that collects tokens, and tokens that it solves itself.
 NAMES, ADDRESSES, COLLECTED = 120, 6, 12
@@ -118,7 +118,7 @@ def scrape(site: Installed, name: str, steps: Steps, *, most: int, addresses: in
 
 
 def pages_in(name: str, got: int, asked: int, took_s: float, most: int) -> Gain:
-    """Return the pages of an attack. What a minute permits is available again as time passes."""
+    """Return the gain of an attack in pages. The limit per minute is scaled to the duration."""
     detail = f"{got} of {asked} in {took_s:.1f} s" + (", no limit reached" if got == asked else "")
     return Gain(name, got, "pages", detail, most=most * (1 + took_s / MINUTE_S))
 
@@ -127,7 +127,7 @@ _networks = itertools.count(1)
 
 
 def as_part(destination: str, mode: str) -> Headers:
-    """Return a browser's headers for a part of a page."""
+    """Return a browser's headers for a subresource."""
     changed = {"Sec-Fetch-Dest": destination, "Sec-Fetch-Mode": mode, "Sec-Fetch-Site": "same-origin"}
     return [(name, changed.get(name, value)) for name, value in BROWSER]
 
@@ -255,7 +255,8 @@ def _open(site: Installed, name: str, steps: list[Step]) -> Gain:
 
 
 def send_denied(site: Installed) -> Gain:
-    """Sign requests as an agent that the policy denies, where a rule for feeds or webhooks would let programs in."""
+    """Sign requests as an agent that the policy denies, on paths where a rule for feeds or webhooks would allow
+    programs."""
     agent = SigningAgent()
     path = f"/v1/admin/sites/{site.site_key}/agent-policy"
     policy = {"agents": {agent.url: {"decision": "deny", "jwks": agent.jwks}}}

@@ -17,7 +17,7 @@ from tests.attacks.gains import Gain
 from tests.support.gateway import ORIGIN, VISITOR
 from tests.support.processes import ServeProcess, serving
 
-# A healthy service answers within this time; the rest is counted as stalled.
+# A healthy service responds within this time; the rest is counted as stalled.
 USUAL_S = 0.05
 # As large as each route reads at all.
 NESTED_BYTES = {"/siteverify": 4_000, "/v1/pages/sign-in": 16_000}
@@ -28,7 +28,7 @@ PARALLEL = 64
 
 
 class Bystander:
-    """Another client, which asks for `/healthz` again and again, and how long it had to wait."""
+    """Another client, which requests `/healthz` repeatedly and records the delays."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -64,7 +64,7 @@ def nested_body(size: int) -> tuple[str, bytes]:
 
 
 def send(port: int, method: str, target: str, body: bytes = b"", **headers: str) -> int:
-    """Send one request and read the answer; return its status, or 0 without an answer."""
+    """Send one request and read the response; return its status, or 0 without a response."""
     client = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     with contextlib.closing(client) as connection, contextlib.suppress(OSError, http.client.HTTPException):
         connection.request(method, target, body or None, headers)
@@ -75,7 +75,7 @@ def send(port: int, method: str, target: str, body: bytes = b"", **headers: str)
 
 
 def pipeline(port: int, requests: int) -> None:
-    """Send so many requests over one connection without waiting for an answer."""
+    """Pipeline this many requests over one connection, without waiting for a response."""
     one = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
     def read(connection: socket.socket) -> None:
@@ -166,7 +166,7 @@ class Stalls:
 
 
 def attack_stalls(few: int) -> list[Gain]:
-    """Run the attacks on a new service in a process of its own, without a proxy."""
+    """Run the attacks on a new service in a separate process, without a proxy."""
     with (
         tempfile.TemporaryDirectory(prefix="agentgate-attacks-") as folder,
         serving(Path(folder), AGENTGATE_DRAIN_SECONDS="0") as process,

@@ -40,7 +40,7 @@ def test_costly_requests_delay_another_client_and_cost_it_no_response(capsys: py
     gains = attack_stalls(2)
     printed("without a proxy", gains, capsys)
 
-    # Each attack may delay another client, and none may cost it an answer.
+    # Each attack may delay another client, but every request of that client must get a response.
     assert [gain.attack for gain in gains if gain.unanswered] == []
 
 

@@ -11,7 +11,7 @@ from agentgate.server.cli import run
 
 
 class Result(NamedTuple):
-    """What a command left behind."""
+    """Exit code and output of a command."""
 
     returncode: int
     stdout: str
@@ -24,7 +24,7 @@ def command(*arguments: str) -> list[str]:
 
 
 def environment(folder: Path, **settings: str) -> dict[str, str]:
-    """Return an environment with a data folder of its own, any free ports, and nothing of the caller's settings."""
+    """Return an environment with a separate data directory, free ports, and none of the caller's settings."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith("AGENTGATE_")}
     kept.pop("PUBLIC_BASE_URL", None)
     return {
@@ -41,7 +41,7 @@ def environment(folder: Path, **settings: str) -> dict[str, str]:
 
 
 def agentgate(folder: Path, *arguments: str, **settings: str) -> Result:
-    """Run a command to its end, in the folder, with an environment of its own."""
+    """Run a command to its end, in the folder, with a separate environment."""
     before = dict(os.environ)
     stdout, stderr = io.StringIO(), io.StringIO()
     with contextlib.chdir(folder), contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):

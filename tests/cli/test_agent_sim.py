@@ -28,7 +28,7 @@ def running(tmp_path_factory):
 
 
 class Site:
-    """A site with a policy, and the simulator in a folder of its own."""
+    """A site with a policy, and the simulator in a separate folder."""
 
     def __init__(self, running, folder, policy, *, mode="enforce", listed=True):
         self.running = running
@@ -42,7 +42,7 @@ class Site:
         admin = running.operator
         made = admin.post(f"/v1/admin/sites/{self.key}/credentials", json={"name": "sim"})
         (folder / "secret").write_text(made.json()["secret"] + "\n")
-        # A first run makes the key and shows what to allow.
+        # A first run generates the key and prints the required policy.
         first = agentgate(folder, "agent-sim", running.public_url, "--submit", f"{self.key}/contact", "--json")
         agents = json.loads(first.stdout)["policy"]["agents"] if listed else {}
         for entry in agents.values():
@@ -126,7 +126,7 @@ def test_another_policy_than_was_reported_is_noticed(running, tmp_path):
 
 @pytest.fixture
 def open_door():
-    """A site that lets everything in, and counts."""
+    """Start a site that allows every request, and record the requests."""
     seen = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -158,7 +158,7 @@ def test_a_site_that_allows_everything_fails_every_bad_request(tmp_path, open_do
 
     assert result.returncode == 1
     rows = [line.split()[0] for line in result.stdout.splitlines() if line.split()[:1] in (["right"], ["WRONG"])]
-    # What is fit to be let in, and nothing else, is right: five good signatures and two of another kind.
+    # Only the cases that should be allowed are right: five good signatures and two of another kind.
     assert rows.count("right") == 7
     assert rows.count("WRONG") == len(rows) - 7 >= 15
     assert {path for _, path, _ in seen} == {"/page?a=b"}

@@ -1,4 +1,4 @@
-"""The commands that need no store: help, version, check-config, and how errors are told."""
+"""The commands that need no store: help, version, check-config, and their error messages."""
 
 import json
 import subprocess

@@ -24,7 +24,7 @@ RULES = {
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    """On one store: what the console API answers is tested on both where the API is."""
+    """Return settings for one store: the tests of the console API run on both."""
     return read_settings(
         {
             "AGENTGATE_DATA_DIR": str(tmp_path / "data"),

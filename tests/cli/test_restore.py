@@ -1,6 +1,7 @@
-"""`agentgate restore` on real files: what it refuses, what it leaves, and what it puts in place.
+"""`agentgate restore` on real files: rejected backups, files that remain, and files that are replaced.
 
-That no token is accepted twice is tests/whole/test_restore.py. Also here: files of a store that do not belong together.
+tests/whole/test_restore.py tests that no token is accepted twice. Also here: files of a store that do not belong
+together.
 """
 
 import json
@@ -15,14 +16,14 @@ from tests.cli.commands import agentgate
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A data folder that was used, with a backup beside it."""
+    """Create a used data directory, with a backup in it."""
     assert agentgate(tmp_path, "keys", "list").returncode == 0
     assert agentgate(tmp_path, "backup", "copy").returncode == 0
     return tmp_path
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Return what lies in a folder, but for journals, which are empty when nobody has the databases open."""
+    """Return the files of a folder without journals, which are empty while the databases are closed."""
     files = (path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(("-wal", "-shm")))
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
@@ -96,7 +97,7 @@ def add_damaged_day(copy: Path) -> None:
     [
         (lambda copy: (copy / "hot.db").unlink(), "not a complete backup: hot.db is missing"),
         (lambda copy: (copy / "stats.db").write_bytes(b"not a database" * 1000), "stats.db"),
-        # A day of events: nothing but the look at each copy opens it before it is in place.
+        # A day of events: only the check of each copy opens it before the copy is in place.
         (add_damaged_day, "2026-11-17.db"),
         (shutil.rmtree, "there is no folder copy"),
     ],

@@ -202,7 +202,7 @@ def service(tmp_path):
 
 
 def store_labels(service, items):
-    """Keep label objects in the service as those of a new site; return the site's key."""
+    """Store label objects in the service for a new site; return the site's key."""
     site = service.operator.post("/v1/admin/sites", json={"name": "Shop"}).json()
     site_id, site_key = site["id"], site["siteKey"]
 

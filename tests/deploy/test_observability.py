@@ -93,7 +93,7 @@ def test_metrics_that_are_not_of_processes_have_a_rule_to_merge_them() -> None:
     }
 
 
-# What makes each alert fire, after so long, and with which labels beside the severity.
+# For each alert: series that make it fire, the time until it fires, and its labels in addition to the severity.
 _ONE = {"instance": "a:1"}
 FIRING: dict[str, tuple[list[tuple[str, str]], str, dict[str, str]]] = {
     "AgentGateDown": ([('up{job="agentgate",instance="a:1"}', "0x300")], "10m", {**_ONE, "job": "agentgate"}),
@@ -189,7 +189,7 @@ FIRING: dict[str, tuple[list[tuple[str, str]], str, dict[str, str]]] = {
         {**_ONE, "worker": "worker-1"},
     ),
 }
-# A service that is well: none of the alerts.
+# A healthy service: none of the alerts.
 WELL = [
     ('up{job="agentgate",instance="a:1"}', "1x600"),
     ('agentgate_decisions_total{kind="request",reason="allowed",instance="a:1"}', "0+9000x600"),

@@ -1,4 +1,4 @@
-"""What a release is made of: notes, the list of components, and builds that are the same to the byte."""
+"""The contents of a release: notes, the list of components, and builds that are the same to the byte."""
 
 import json
 import re

@@ -1,7 +1,7 @@
 """docs/databases.md, followed to the letter: real PostgreSQL, Redis, nginx, Prometheus and two nodes.
 
-Files lie under a temporary folder in place of `/`, ports are free ones, and systemd does not run: `sudo`, `apt-get` and
-`systemctl` are stand-ins, the last of which starts what the unit files say.
+A temporary folder replaces `/`, ports are free ones, and systemd does not run: `sudo`, `apt-get` and `systemctl` are
+replaced by scripts. The script for `systemctl` starts the commands of the unit files.
 """
 
 import json
@@ -28,7 +28,7 @@ SUDO = """#!/bin/sh
 [ "$1" = -u ] && shift 2
 exec "$@"
 """
-# What the page installs has to be here already; our own package is a link to the code under test.
+# Packages that the page installs must be present already; our own package is a link to the code under test.
 APT_GET = "#!/bin/sh\n"
 AGENTGATE = '#!/bin/sh\nexec {python} -m agentgate "$@"\n'
 SYSTEMCTL = '''#!{python}
@@ -81,7 +81,7 @@ def free_ports(count: int) -> list[str]:
 
 
 class Machine:
-    """A folder in place of `/`, with stand-ins for what only a whole machine has."""
+    """A folder that replaces `/`, with scripts for programs that need a whole machine."""
 
     def __init__(self, root: Path, database: Path, redis_port: str) -> None:
         self.root = root
@@ -122,7 +122,7 @@ class Machine:
         path.chmod(0o755)
 
     def here(self, text: str) -> str:
-        """Return a text with this machine's folders, ports and database in place of the printed ones."""
+        """Return a text in which this machine's folders, ports and database replace the printed ones."""
         text = FOLDERS.sub(rf"{self.root}/\1", text)
         text = text.replace("@127.0.0.1/agentgate", f"@/agentgate?host={self._database}")
         # IPv6 may not be here.

@@ -39,7 +39,7 @@ _IPV6 = tuple(
 
 
 def choose_address(chance: Random) -> str:
-    """Return somebody's address."""
+    """Return the address of a random person."""
     if chance.random() < IPV6_SHARE:
         network = chance.choice(_IPV6)
         household = chance.getrandbits(64 - network.prefixlen) << 64

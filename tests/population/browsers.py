@@ -1,4 +1,4 @@
-"""Browsers as people have them: which, on what, in which version and language. What they send is in `headers.py`."""
+"""Browsers as people have them: product, system, version and language. `headers.py` has their headers."""
 
 from dataclasses import dataclass
 from random import Random
@@ -21,7 +21,7 @@ class Browser:
     mobile: bool = False
     # HTTP/1.1 or HTTP/2 toward the site.
     http: int = 2
-    # `DNT` or `Sec-GPC`, where somebody switched it on.
+    # `DNT` or `Sec-GPC`, if the user enabled it.
     privacy: str = ""
     # WebKit on the newest systems.
     zstd: bool = True
@@ -121,7 +121,7 @@ _TABLET_SHARE, _HTTP_1_SHARE, _PRIVACY_SHARE, _UP_TO_DATE_SHARE = 0.08, 0.12, 0.
 
 
 def choose_browser(chance: Random, mix: Mix = EVERYBODY) -> Browser:
-    """Return somebody's browser."""
+    """Return the browser of a random person."""
     ((name, platform, _),) = chance.choices(mix, [share for *_, share in mix])
     (language,) = chance.choices(LANGUAGES, _LANGUAGE_SHARES)
     if (name, platform) == ("WebView", "iOS"):

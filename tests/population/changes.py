@@ -1,7 +1,7 @@
-"""People's page loads, each changed in one way: what a program gets wrong that copies a browser's headers.
+"""People's page loads, each changed in one way: the mistakes of a bot that copies a browser's headers.
 
 `changed_page_loads` yields them as requests that should be stopped; `ChangeOutcomes` counts how many of each kind were.
-A change that leaves a page load as it was is left out, so that hints are taken away from browsers that have some.
+A change that does not alter a page load is skipped, so that hints are taken away from browsers that have some.
 """
 
 from collections import Counter
@@ -174,7 +174,7 @@ def changed_page_loads(seed: int, people: int) -> Iterator[Sent]:
                 headers = change(request.headers, chance, visitor)
                 if headers == request.headers and group != UNCHANGED:
                     continue
-                # A minute apart, so that no rate says anything.
+                # A minute apart, so that the request rate is not suspicious.
                 at_ms += 60_000
                 should = Should.PASS if group == UNCHANGED else Should.STOP
                 yield Sent(group, name, "GET", request.url, headers, visitor.address, should, at_ms)
@@ -182,7 +182,7 @@ def changed_page_loads(seed: int, people: int) -> Iterator[Sent]:
 
 @dataclass
 class ChangeOutcomes:
-    """How many page loads of each kind of change were asked or refused."""
+    """How many page loads of each kind of change were challenged or blocked."""
 
     total: Counter[tuple[str, str]] = field(default_factory=Counter)
     asked: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -193,13 +193,13 @@ class ChangeOutcomes:
         self.asked[sent.kind, sent.name] += not passed
 
     def share(self, kind: str, name: str) -> float:
-        """Return the part of a kind of change that was asked."""
+        """Return the share of page loads with a kind of change that were challenged or blocked."""
         return self.asked[kind, name] / self.total[kind, name]
 
     def below(self, *, keeps_order: bool = True) -> list[str]:
-        """Return the kinds of change for which the bar is missed, people who were asked among them.
+        """Return the kinds of change that miss the bar, including people if any of them were challenged.
 
-        Through a proxy that sorts the headers nothing can be told from their order.
+        Through a proxy that sorts the headers, their order shows nothing.
         """
         barred = [kind for kind in BARRED if keeps_order or kind != "order"]
         missed = [name for kind, name in self.total if kind in barred and self.share(kind, name) < LEAST_ASKED]

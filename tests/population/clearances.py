@@ -37,7 +37,7 @@ class PassedChecks:
         return sent if cookie is None else sent._replace(headers=_with_cookie(sent, cookie))
 
     def solve(self, sent: Sent, now_ms: int) -> Sent | None:
-        """Return the request that follows a passed check; None where nothing can show a challenge."""
+        """Return the request that follows a passed check; None if the request cannot show a challenge."""
         if not sent.is_navigation or not sent.person:
             return None
         user_agent = next(value for name, value in sent.headers if name.lower() == "user-agent")

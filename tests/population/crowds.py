@@ -28,11 +28,11 @@ PARTS = (*FILES, ("image", "/picture/{}"), ("image", "/picture/2"), ("empty", "/
 
 
 class Crowd(NamedTuple):
-    """What became of the page views of a crowd."""
+    """Outcomes of the page views of a crowd."""
 
     pages: int
     challenged: int
-    # Page views that the person did not reach after the challenge, and parts of pages that were refused.
+    # Page views that the person did not reach after the challenge, and blocked subresources.
     broken: int
     parts_refused: int
     # The most challenges of one browser.
@@ -40,7 +40,7 @@ class Crowd(NamedTuple):
 
     @property
     def share(self) -> float:
-        """The part of the page views that is challenged."""
+        """The share of challenged page views."""
         return self.challenged / self.pages
 
 

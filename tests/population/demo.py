@@ -1,6 +1,6 @@
-"""The clients of the demo's traffic, made of the population: `python -m tests.population.demo` writes them.
+"""The clients of the demo's traffic, taken from the population: `python -m tests.population.demo` writes them.
 
-The service is delivered without its tests, so that the demo has the headers in a file of its own.
+The service is delivered without its tests, so the demo needs the headers in a separate file.
 """
 
 import json
@@ -20,7 +20,7 @@ SEED, PEOPLE = 31, 30
 FILE = Path(demo.__file__).with_name("clients.json")
 # Of a hundred visits: people's, of programs that a site wants, and of what it does not want.
 PEOPLES, PROGRAMS, UNWANTED = 60, 15, 25
-# What documentation may use (RFC 5737): nobody's address is in the demo.
+# Address ranges for documentation (RFC 5737): the demo has no real addresses.
 HOMES, SERVERS = "203.0.113", "192.0.2"
 PAGES = (("GET", "/"), ("GET", "/search?q=lamp"), ("POST", "/login"), ("POST", "/checkout/pay"))
 FAST = 240

@@ -45,7 +45,7 @@ SITE = {
         for path in sorted({"/index/*", "/thing", "/repo.git/*", "/example.org/*"} | {each[3] for each in WEBHOOKS})
     ],
 }
-# Requests between two turns of the event loop, in which events are written.
+# Requests per event-loop iteration. Events are written between two iterations.
 AT_ONCE = 64
 LOOKUP_S = 0.003
 
@@ -99,7 +99,7 @@ async def _run_in_process(sent: Iterable[Sent], tell: Tell, settings: Settings, 
 
         for number, request in enumerate(sent):
             if "crawler" in request.kind:
-                # Time stands still here, and the name server's answer takes some.
+                # The test clock does not move by itself, but the name server's response takes real time.
                 await asyncio.sleep(LOOKUP_S)
             clock.advance(ms=NOON_MS + request.at_ms - clock.now_ms())
             await put(request, ask, tell, checks, clock.now_ms())
@@ -110,7 +110,7 @@ async def _run_in_process(sent: Iterable[Sent], tell: Tell, settings: Settings, 
 
 
 async def put(sent: Sent, ask: Ask, tell: Tell, checks: PassedChecks, now_ms: int) -> None:
-    """Ask about a request and tell what came of it: people pass a challenge, and load the page again."""
+    """Check a request and report the outcome: people pass a challenge, and load the page again."""
     shown = checks.show(sent)
     passed = await ask(shown)
     if not passed and (again := checks.solve(sent, now_ms)) is not None:
@@ -142,7 +142,7 @@ def write_check(request: Sent, secret: str) -> bytes:
 
 
 def status_of(answer: Any) -> int:
-    """Return the status of an answer of the gateway's function."""
+    """Return the status of a response of the gateway's function."""
     if answer is None:
         msg = "the check was not taken; a head of the population is not one whole GET"
         raise ValueError(msg)

@@ -1,6 +1,7 @@
-"""The headers of one request, in the order and spelling of each engine. `README.md` says where each was learnt.
+"""The headers of one request, in the order and spelling of each engine. `README.md` lists the sources.
 
-`Host` comes first, as a proxy writes it in front of what it hands on. Over HTTP/2 all other names are in lower case.
+`Host` comes first, as a proxy writes it in front of the forwarded headers. Over HTTP/2 all other names are in lower
+case.
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ _PAGE = "text/html,application/xhtml+xml,application/xml;q=0.9"
 _CHROMIUM_PAGE = f"{_PAGE},image/avif,image/webp,image/apng,*/*;q=0.8,application/signed-exchange;v=b3;q=0.7"
 # Chromium 150 does not take JPEG XL yet, 156 does.
 _CHROMIUM_JXL = 156
-# Edge learnt AVIF later than Chrome.
+# Edge supports AVIF since a later version than Chrome.
 _EDGE_PAGE, _EDGE_AVIF = _CHROMIUM_PAGE.replace("image/avif,", ""), 121
 _CHROMIUM_IMAGE = "image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8"
 _FIREFOX_IMAGE = "image/avif,image/webp,image/png,image/svg+xml,image/*;q=0.8,*/*;q=0.5"
@@ -38,7 +39,7 @@ _WEBKIT_REORDERED = (18, 0)
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What a browser is about to ask for: a page, or a part of one (`destination` as in Sec-Fetch-Dest)."""
+    """The next request of a browser: a page, or a subresource (`destination` as in Sec-Fetch-Dest)."""
 
     host: str
     destination: str = "document"
@@ -95,7 +96,7 @@ def _chromium(browser: Browser, load: Load) -> Headers:
         ("Accept-Encoding", _encodings(zstd=version >= _CHROMIUM_ZSTD)),
         ("Accept-Language", in_tenths(browser.language.chromium)),
         ("Cookie", load.cookie),
-        # Chromium says it over HTTP/2 only.
+        # Chromium sends it over HTTP/2 only.
         ("Priority", _priority(browser, _CHROMIUM_PRIORITY, load) if browser.http == 2 else ""),
     ]
 
@@ -105,7 +106,7 @@ def _gecko(browser: Browser, load: Load) -> Headers:
     images = _FIREFOX_IMAGE if version >= 128 else "image/avif,image/webp,*/*"
     accepted = {"document": _firefox_page(version), "image": images, "style": _STYLE, "font": _FIREFOX_FONT}
     referer = ("Referer", load.referer)
-    # What a script fetches has its referrer before the connection, all else after it.
+    # Requests of scripts have the referrer before the connection, all others after it.
     fetched = load.destination == "empty"
     return [
         ("User-Agent", browser.user_agent),

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Language(NamedTuple):
-    """What a browser in a language asks for: the lists that Chromium and Firefox are delivered with."""
+    """A browser's language preferences: the default lists of Chromium and Firefox."""
 
     chromium: tuple[str, ...]
     firefox: tuple[str, ...]
@@ -42,7 +42,7 @@ FIREFOX_IN_TENTHS = 147
 
 
 def in_tenths(tags: tuple[str, ...]) -> str:
-    """Write a list as Chromium, WebKit and newer Firefoxes do: each language a tenth below the one before."""
+    """Write a list as Chromium, WebKit and newer Firefox versions do: each weight is 0.1 below the one before."""
     return ",".join(tag if not place else f"{tag};q=0.{max(10 - place, 1)}" for place, tag in enumerate(tags))
 
 

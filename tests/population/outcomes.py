@@ -1,4 +1,4 @@
-"""Outcomes: what became of the population, by kind of traffic, and whether the bars are met."""
+"""Outcomes: results of the population by kind of traffic, and whether the bars are met."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ class Outcomes:
     challenged: Counter[str] = field(default_factory=Counter)
     # Challenges of a person.
     challenges: Counter[int] = field(default_factory=Counter)
-    # Parts of pages that the person had reached, and that were refused.
+    # Blocked subresources of pages that the person had reached.
     parts_refused: Counter[str] = field(default_factory=Counter)
     # The first of what should not have been, by kind and name.
     wrong: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Outcomes:
 
     @property
     def refused_programs(self) -> int:
-        """Requests of programs that were refused or challenged."""
+        """Requests of wanted programs that were blocked or challenged."""
         return sum(
             self.stopped[kind]
             for kind, should in self.should.items()
@@ -53,7 +53,7 @@ class Outcomes:
 
     @property
     def share_stopped(self) -> float:
-        """The part of what is not wanted that was refused or challenged."""
+        """The share of unwanted requests that were blocked or challenged."""
         kinds = [kind for kind, should in self.should.items() if should is Should.STOP]
         stopped = sum(self.stopped[kind] for kind in kinds)
         return stopped / max(1, stopped + sum(self.passed[kind] for kind in kinds))

@@ -1,7 +1,7 @@
-"""What a person's browser sends: page views with all their parts, reloads, restored tabs, forms, service workers.
+"""Requests of a person's browser: page views with all subresources, reloads, restored tabs, forms, service workers.
 
-How many parts pages have and of what kind is by the HTTP Archive's public report on page weight (median some 70
-requests, the tenth part below 25, a tenth above 170): here 20 to 150, and some of them without a file's name.
+Number and kinds of subresources follow the HTTP Archive's public report on page weight (median about 70 requests; 10%
+of the pages have fewer than 25, 10% more than 170): here 20 to 150, some of them without a file name.
 """
 
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ _SHARES = [share for _, share, *_ in _PARTS]
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """How somebody's visit goes."""
+    """How a person browses during a visit."""
 
     # Under a service worker that only passes on, everything is for a script.
     service_worker: bool = False
@@ -56,7 +56,7 @@ class Habits:
 
 
 def choose_habits(chance: Random) -> Habits:
-    """Return somebody's habits."""
+    """Return the habits of a random person."""
     return Habits(
         service_worker=chance.random() < 0.06,
         restores_tabs=chance.random() < 0.02,
@@ -181,7 +181,7 @@ def _by_service_worker(headers: Headers) -> Headers:
 
 
 def _page_by_chromiums_worker(headers: Headers) -> Headers:
-    """Return a page load that a worker passed on with `fetch(event.request)`: it stays a navigation, for nobody."""
+    """Return a page load that a worker passed on with `fetch(event.request)`: a navigation without a user."""
     changed = [(name, "empty" if name.lower() == "sec-fetch-dest" else value) for name, value in headers]
     return _in_order(_WORKERS, [pair for pair in changed if pair[0].lower() != "sec-fetch-user"])
 

@@ -10,7 +10,7 @@ from tests.population.page_views import Visit, choose_habits
 from tests.population.sent import Sent
 from tests.population.visitors import ORIGIN, population
 
-# How many people share an address, by where they are, how many of a hundred views are there, and how long it takes.
+# Places, each with the number of people per address, and its share of page views in percent.
 PLACES = (
     ("people: at home", 1, 52),
     ("people: household", 4, 10),
@@ -32,7 +32,7 @@ def page_views(seed: int, views: int, *, origin: str = ORIGIN) -> Iterator[list[
         ((kind, size, _),) = chance.choices(PLACES, [share / size for _, size, share in PLACES])
         address = choose_address(chance)
         group: list[Sent] = []
-        # Not all of an office looks at one site at the same time.
+        # In larger groups, only some of the people visit the site at the same time.
         present = size if size <= 4 else chance.randrange(size // 2, size + 1)
         for visitor in islice(everybody, present):
             pages = chance.choice(_PAGES)

@@ -1,7 +1,7 @@
-"""Programs that sites live on: what each sends, from where, and where that was learnt (`README.md`).
+"""Programs that sites depend on: their requests and their networks. `README.md` lists the sources.
 
-A row is the name, the User-Agent (None: none is sent), the path, and further headers. Addresses are of the networks that
-the services publish or that their cloud has; nothing is sent there.
+A row is the name, the User-Agent (None: none is sent), the path, and further headers. Addresses are of the networks
+that the services publish or that their cloud has; nothing is sent there.
 """
 
 # ruff: noqa: E501 - User-Agents are as long as they are

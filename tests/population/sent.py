@@ -1,4 +1,4 @@
-"""Sent: one request of the population, with who sent it and what should become of it."""
+"""Sent: one request of the population, with its sender and its expected outcome."""
 
 from enum import Enum
 from typing import NamedTuple
@@ -10,14 +10,14 @@ class Should(Enum):
     """What should become of a request."""
 
     PASS = "pass"
-    # Refused or challenged.
+    # Blocked or challenged.
     STOP = "stop"
 
 
 class Sent(NamedTuple):
     """A request as it leaves its sender."""
 
-    # Whose it is, as outcomes are told: `people: office`, `webhook`, `scraper: slow`.
+    # Kind of sender, as in the outcomes: `people: office`, `webhook`, `scraper: slow`.
     kind: str
     # Which browser or program, within the kind.
     name: str
@@ -30,9 +30,9 @@ class Sent(NamedTuple):
     at_ms: int = 0
     # All requests of one page view have the same; 0 for what is none.
     view: int = 0
-    # Who keeps the clearance of a check that was passed; 0 for who passes none.
+    # Number of the person who keeps the clearance of a passed check; 0 if the sender passes none.
     person: int = 0
-    # What the browser sends before the cookies, and whether the request can show a challenge.
+    # Headers that the browser sends before the cookies, and whether the request can show a challenge.
     before_cookie: frozenset[str] = frozenset()
     is_navigation: bool = False
     # Whether it was sent again after a challenge.

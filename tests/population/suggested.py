@@ -31,9 +31,9 @@ FRONT_PAGE = b"".join(
 
 
 class Suggested(NamedTuple):
-    """What became of the programs."""
+    """Outcomes of the programs."""
 
-    # Programs of which some request was refused before, and after all suggestions were accepted.
+    # Programs with at least one blocked request: before any suggestion, and after all were accepted.
     before: list[str]
     after: list[str]
     accepted: list[str]
@@ -79,7 +79,7 @@ async def _run(settings: Any, *, whole_site: bool, only: tuple[str, ...]) -> Sug
 
 
 async def _refused(application: Application, clock: FixedClock, secret: str, wanted: list[Program]) -> Any:
-    """Yield the programs that are refused at least once. Each sends one request a minute from each network."""
+    """Yield the programs that are blocked at least once. Each sends one request a minute from each network."""
     await application.refresher.sites.await_refresh()
     for program in wanted:
         is_refused = False

@@ -1,4 +1,4 @@
-"""A short version of what `python -m bench.population` says of page loads that were changed in one way."""
+"""A short version of the measurement of changed page loads in `python -m bench.population`."""
 
 import pytest
 

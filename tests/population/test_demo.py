@@ -1,4 +1,4 @@
-"""The demo's traffic is made of the population."""
+"""The demo's traffic is taken from the population."""
 
 from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.server.demo.traffic import BURSTS, CLIENTS, activity, asks

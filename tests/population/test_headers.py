@@ -34,7 +34,7 @@ ORDERS = {
 SAFARI_17 = (
     "Host,accept,sec-fetch-site,cookie,accept-encoding,sec-fetch-mode,user-agent,referer,accept-language,sec-fetch-dest"
 )
-# Not of every version, or not of everybody.
+# Headers that only some versions or users send.
 SOMETIMES = frozenset({"priority", "dnt", "sec-gpc"})
 
 

@@ -30,7 +30,7 @@ def test_no_program_is_blocked(outcomes):
 
 
 def test_what_is_not_wanted_is_blocked_or_challenged(outcomes):
-    # Who is fast is stopped by what it did before, so that a short run stops fewer than a long one.
+    # Fast clients are stopped because of their earlier requests, so a short run stops fewer than a long one.
     assert outcomes.share_stopped >= 0.9, outcomes.wrong
     for kind in (kind for kind, should in outcomes.should.items() if should is Should.STOP):
         if "fast" not in kind and "Sec-Fetch" not in kind:

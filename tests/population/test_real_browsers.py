@@ -1,4 +1,4 @@
-"""The headers of the population beside those of the installed Chromium and Firefox, over HTTP/1.1 on the loopback."""
+"""The population's headers compared with the headers of installed Chromium and Firefox, over HTTP/1.1 on loopback."""
 
 import re
 import subprocess
@@ -91,7 +91,7 @@ def test_a_real_browser_sends_the_same_names_in_the_same_order(command, name, en
         }
         for path, load in loads.items():
             made = headers_of(browser, load)
-            # A click by a script is nobody's.
+            # A script made the click, so there is no user activation.
             kept = [pair for pair in made if path != "/next" or pair[0] != "Sec-Fetch-User"]
 
             assert [name for name, _ in heads[path]] == [name for name, _ in kept], path

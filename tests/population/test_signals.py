@@ -22,7 +22,8 @@ def people():
 
 
 def found_wrong(intel, visitor, request: Request):
-    """Return what is held against a request: every `http.*` label, and what no person's network or program has."""
+    """Return the evidence against a request: every `http.*` label, and labels of networks or agents that people do
+    not have."""
     headers = tuple((name.lower(), value) for name, value in request.headers)
     target = request.url.removeprefix(visitor.origin)
     facts = RequestFacts(now_ms=0, method="GET", target=target, address=visitor.address, headers=headers)

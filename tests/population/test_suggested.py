@@ -1,4 +1,4 @@
-"""What an owner must accept before all wanted programs pass."""
+"""Suggestions that an owner must accept before all wanted programs pass."""
 
 import sys
 

@@ -124,7 +124,8 @@ def _browser_headers(chance: Random, destination: str = "document") -> Headers:
 
 
 def _fast_in_disguise(chance: Random, size: int) -> Iterator[Sent]:
-    """A browser's very headers, by curl-impersonate and the like, from one address as fast as the site answers."""
+    """Yield requests with exact browser headers, as of curl-impersonate, from one address as fast as the site
+    responds."""
     address, headers = choose_address(chance), _browser_headers(chance)
     for number in range(size * 10):
         yield _sent(
@@ -247,7 +248,7 @@ def _lying_about_parts(chance: Random, size: int) -> Iterator[Sent]:
 
 
 def _lying_now_and_then(chance: Random, size: int) -> Iterator[Sent]:
-    """The same, and what the pages accept says what they are."""
+    """Yield pages fetched as if they were images, but with an Accept header for HTML."""
     for address in islice(iter(lambda: choose_address(chance), None), 4):
         headers = [
             (name, {"sec-fetch-dest": "image", "sec-fetch-mode": "no-cors"}.get(name.lower(), value))

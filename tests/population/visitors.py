@@ -31,7 +31,7 @@ ORIGIN = "https://shop.example"
 PAGES = 8
 # Visits that are under way at the same time.
 AT_ONCE = 10_000
-# Where people come from, and how many of them: by hand or bookmark, from a search, from elsewhere.
+# Referrers with their shares: typed or bookmarked, from a search, from another site.
 _COMING_FROM = _Weighted(
     (("", 45), ("https://www.google.com/", 35), ("https://duckduckgo.com/", 4), ("https://news.example/", 16))
 )
@@ -39,7 +39,7 @@ _LANDING = _Weighted((("/", 50), ("/category/{}", 30), ("/stories/{}", 20)))
 _GOING_ON = _Weighted(
     (("/products/{}", 55), ("/search?q=item+{}&page=1", 15), ("/account/orders?page={}", 15), ("/cart/{}", 15))
 )
-# Few pages are asked for by many, many by few.
+# A few pages are popular, most are rare.
 _MOST_ITEMS, _POPULARITY = 20_000, 0.5
 
 
@@ -52,15 +52,15 @@ class Request(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Somebody on a visit."""
+    """A person on a visit."""
 
     number: int
     address: str
     browser: Browser
     origin: str
-    # Of each page. The first is one that anybody may land on.
+    # Of each page. The first is a typical landing page.
     paths: tuple[str, ...]
-    # Where the first page was linked from; empty when nowhere.
+    # The referrer of the first page; empty if there is none.
     came_from: str
     # The site's own, set with the first page.
     cookies: tuple[str, ...]
@@ -71,7 +71,7 @@ class Visitor:
         return self.origin.partition("://")[2]
 
     def navigations(self, clearance: str = "") -> Iterator[Request]:
-        """Yield the pages: the first as somebody new, the others with referrer and cookies, `clearance` among them."""
+        """Yield the pages: the first as a new visitor, the others with referrer and cookies, including `clearance`."""
         yield self.first_navigation()
         for page in range(1, len(self.paths)):
             yield self.navigation(page, clearance)
@@ -89,7 +89,7 @@ class Visitor:
         return Request(self.origin + self.paths[page], headers_of(self.browser, load))
 
     def part(self, destination: str, path: str, *, page: int = 0, clearance: str = "") -> Request:
-        """Return the request for a part of a page: `style`, `script`, `image`, `font`, or `empty` for a fetch."""
+        """Return the request for a subresource: `style`, `script`, `image`, `font`, or `empty` for a fetch."""
         referer = self.origin + self.paths[page]
         load = Load(self.host, destination, "same-origin", referer, self.cookie(clearance))
         return Request(self.origin + path, headers_of(self.browser, load))
@@ -127,7 +127,7 @@ def make_visitor(chance: Random, number: int, browser: Browser, *, pages: int = 
 def strangers(seed: int, visitors: int, *, origin: str = ORIGIN) -> Iterator[Visitor]:
     """Yield visitors who have nothing in common: each with a User-Agent and pages that no other has.
 
-    The User-Agents name the exact build, as those of embedded browsers do.
+    The User-Agents name the exact build, as embedded browsers do.
     """
     chromes = tuple(entry for entry in EVERYBODY if entry[0] == "Chrome" and entry[1] != "iOS")
     for visitor in population(seed, visitors, 2, mix=chromes, origin=origin):

@@ -1,4 +1,4 @@
-"""The Debian package, built for real; and the image made of it and of Debian's packages, run like a container."""
+"""The Debian package, built for real, and an image with it and Debian's packages, run like a container."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""The flood of sign-ins on a machine that does nothing else: 99 of 100 others get their answers in time."""
+"""The flood of sign-ins on a machine without other load: 99% of the other requests get their responses in time."""
 
 from pathlib import Path
 

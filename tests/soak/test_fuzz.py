@@ -1,4 +1,4 @@
-"""The long fuzzing run, with a new seed each time and sequences of requests that use each other's answers."""
+"""The long fuzzing run, with a new seed each time and sequences of requests that use data of earlier responses."""
 
 import os
 import secrets

@@ -1,4 +1,4 @@
-"""The gateway stopped often, under load: no answer is broken and no event lost."""
+"""The gateway stopped often, under load: no response is broken and no event lost."""
 
 from pathlib import Path
 

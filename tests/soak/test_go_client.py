@@ -57,7 +57,7 @@ pytestmark = [pytest.mark.soak, pytest.mark.skipif(shutil.which("go") is None, r
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A program that uses the package as its README says."""
+    """A program that uses the package as its README describes."""
     folder = tmp_path_factory.mktemp("go")
     shutil.copytree(PACKAGE, folder / "client")
     (folder / "main.go").write_text(PROGRAM)

@@ -1,6 +1,6 @@
-"""Workers that get twice as much as they can answer, for minutes: goodput, waiting times, ledger and memory.
+"""Workers at twice their capacity, for minutes: goodput, waiting times, ledger and memory.
 
-`OVERLOAD_SECONDS` sets how long; five minutes unless told.
+`OVERLOAD_SECONDS` sets the duration. Default: five minutes.
 """
 
 import os
@@ -15,7 +15,7 @@ from tests.support.processes import serving
 SECONDS = int(os.environ.get("OVERLOAD_SECONDS", "300"))
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(SECONDS + 300)]
 
-# Who asks needs a processor too; without one, what it measures is how long it waited for it itself.
+# The load generator needs a CPU too. If it has none, it measures its own wait for one.
 WORKERS = max(1, min(4, (os.cpu_count() or 1) - 1))
 AT_PEAK, CONNECTIONS = 64, 1_600
 PEAK_S = min(10.0, SECONDS / 5)
@@ -28,7 +28,7 @@ def test_at_twice_what_can_be_handled_most_of_it_is_and_soon(
 ) -> None:
     with serving(tmp_path, AGENTGATE_WORKERS=str(WORKERS), AGENTGATE_DRAIN_SECONDS="0") as process:
         secrets = open_sites(process)
-        # Whoever comes for the first time takes longer.
+        # The first requests are slower, so this run is not measured.
         first = ask(process, secrets, rate=0, seconds=PEAK_S, connections=AT_PEAK)
         before = ask(process, secrets, rate=0, seconds=PEAK_S, connections=AT_PEAK)
         rate = round(2 * before.good_per_s)
@@ -59,5 +59,6 @@ def test_at_twice_what_can_be_handled_most_of_it_is_and_soon(
     assert over_mb - start_mb < MOST_GROWTH_MB
     assert over.good_per_s >= LEAST_GOODPUT * peak_per_s
     assert p99_ms < MOST_MS
-    # Twice as much was due. What was not asked waited for a connection, not for the time to ask it.
+    # The schedule is twice the peak rate. Requests that were not sent lacked a free connection, not time of the load
+    # generator.
     assert over.in_flight >= LEAST_FULL * CONNECTIONS

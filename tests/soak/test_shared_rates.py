@@ -35,8 +35,8 @@ def test_one_visitor_is_allowed_its_limit_anyone_who_serves(tmp_path: Path, work
         measure("uneven", lambda visitor: visitor.burst(UNEVEN))
 
     for name, (reasons, took_s) in found.items():
-        # A steady visitor asks for a minute. On a busy machine it takes longer, and what slides out of the minute
-        # meanwhile may be asked for again, as in a burst.
+        # A steady visitor sends requests for a minute. On a busy machine this takes longer. Requests that leave the
+        # sliding minute free capacity for further ones, as in a burst.
         slid_s = max(0.0, took_s - 60) if name.startswith("steady") else took_s
         assert LEAST <= passed(reasons) <= MOST + LIMIT * slid_s / 60, (name, reasons, took_s)
         assert reasons[LIMITED], name

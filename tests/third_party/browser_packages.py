@@ -1,4 +1,4 @@
-"""Packages that put a widget into a page: how each is mounted, and how it is told the address of the script."""
+"""Packages that put a widget into a page: how to mount each, and how to configure the address of the script."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -27,9 +27,9 @@ class BrowserPackage:
     way: Way
     change: str
     program: str
-    # Whether the widget stands in the form, so that the form is sent with the token.
+    # Whether the widget is inside the form, so that the form is sent with the token.
     in_form: bool = True
-    # Attributes of the script tag that stands before the package.
+    # Attributes of the script tag before the package.
     tag: str = ""
 
 
@@ -52,7 +52,7 @@ def vue(imports: str, properties: str, component: str = "Widget", setup: str = "
 
 
 def angular(imports: str, module: str, template: str, providers: str = "") -> str:
-    """A component of its own that is compiled in the browser, with a form."""
+    """Return the program of an Angular component with a form, compiled in the browser."""
     return f"""
         import "zone.js";
         import "@angular/compiler";

@@ -1,4 +1,4 @@
-"""Packages that ask for a token's verdict on a site's server: how each is told the address, and one call of it."""
+"""Packages that verify a token on a site's server: how to configure the address of each, and one call of it."""
 
 from dataclasses import dataclass
 from textwrap import dedent

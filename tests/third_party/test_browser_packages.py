@@ -1,4 +1,4 @@
-"""Packages of others in Chromium: unchanged but for the address and the site key, each gets a token for its form."""
+"""Third-party packages in Chromium: with only the address and the site key changed, each gets a token for its form."""
 
 import json
 import re

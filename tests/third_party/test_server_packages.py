@@ -1,4 +1,4 @@
-"""Packages of others on a site's server: unchanged but for the address and the keys, each accepts a good token once."""
+"""Third-party server packages: with only the address and the keys changed, each accepts a good token once."""
 
 import contextlib
 import json
@@ -35,7 +35,7 @@ SECONDS = 60
 
 @pytest.fixture(scope="module")
 def front(gate: Gate, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
-    """The service behind TLS, with a certificate for its own name and for the vendors'."""
+    """Run the service behind TLS, with a certificate for localhost and the vendors' host names."""
     authority, certificate = make_certificate(tmp_path_factory.mktemp("tls"), "localhost", *VENDORS)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
@@ -75,7 +75,7 @@ def rows(table: list[ServerPackage]) -> list[object]:
 
 
 def asked(gate: Gate, front: dict[str, Any], row: ServerPackage, command: list[str], folder: Path) -> list[bool]:
-    """Return what a package says about a good token, a forged one, and the good one again."""
+    """Return a package's results for a good token, a forged one, and the good one again."""
     good = gate.token()
     given = {
         "program": program_of(row),

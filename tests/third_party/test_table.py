@@ -39,7 +39,7 @@ def table() -> str:
 
 
 def test_the_page_has_a_line_for_each_package() -> None:
-    # To write it anew: python -c "from tests.third_party.test_table import table; print(table())"
+    # To regenerate it: python -c "from tests.third_party.test_table import table; print(table())"
     for part in table().split("\n\n"):
         assert part.strip() in PAGE.read_text(encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""The fenced blocks of the documents, and what a block of each language is held against."""
+"""The fenced blocks of the documents, and the checks for each language."""
 
 import ast
 import contextlib
@@ -40,7 +40,7 @@ class Block(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the tables call it."""
+        """The key of the block in the tables."""
         return f"{self.page}#{self.number}"
 
 
@@ -78,7 +78,7 @@ def _variables(page: str) -> dict[str, str]:
 
 
 def _simple_commands(code: str, variables: dict[str, str]) -> Iterator[list[str]]:
-    """Yield the commands of a script that stand at the beginning of a line, as words."""
+    """Yield the commands at the beginning of a script's lines, as words."""
     without_files = re.sub(r"<<(\w+)\n.*?^\1$", "", code.replace("\\\n", " "), flags=re.DOTALL | re.MULTILINE)
     for name, value in variables.items():
         without_files = re.sub(rf"\$\{{?{name}\b\}}?", value, without_files)
@@ -188,7 +188,7 @@ def component(name: str) -> dict[str, str]:
 
 
 def schema_problems(value: Any, surface: str, schema: Any) -> Iterator[str]:
-    """Yield where a value is not as the schema says; what a page leaves out may have any form."""
+    """Yield where a value does not match the schema; parts that a page abbreviates may have any form."""
     document = {**document_of(surface), **schema}
     for error in Draft202012Validator(document).iter_errors(value):
         yield from _faults(error)
@@ -196,7 +196,7 @@ def schema_problems(value: Any, surface: str, schema: Any) -> Iterator[str]:
 
 def _faults(error: Any) -> Iterator[str]:
     if error.context:
-        # Of several forms the one that fits best says what is wrong.
+        # Of several forms, report the errors of the one that fits best.
         best = min(
             ({each.schema_path[0] for each in error.context}),
             key=lambda form: len([each for each in error.context if each.schema_path[0] == form]),
@@ -225,7 +225,7 @@ def python_problems(block: Block) -> Iterator[str]:
 
 
 def script_problems(scripts: Iterable[Block], folder: Path) -> list[str]:
-    """Return what esbuild says of JavaScript, all at once."""
+    """Return esbuild's messages about JavaScript, all at once."""
     for block in scripts:
         (folder / f"{block.name.replace('/', '+')}.jsx").write_text(block.code, encoding="utf-8")
     files = [str(path) for path in sorted(folder.iterdir())]
@@ -241,7 +241,7 @@ def script_problems(scripts: Iterable[Block], folder: Path) -> list[str]:
 
 
 def yaml_problems(block: Block) -> Iterator[str]:
-    """Yield what is wrong with YAML; a site's file is held against the admin API."""
+    """Yield what is wrong with YAML; a site's file is compared with the admin API."""
     try:
         value = yaml.safe_load(block.code)
     except yaml.YAMLError as error:
@@ -255,7 +255,7 @@ def yaml_problems(block: Block) -> Iterator[str]:
 
 
 def inline_commands() -> Iterator[tuple[str, list[str]]]:
-    """Yield page and words of each command of ours that stands within a sentence or a table."""
+    """Yield page and words of each AgentGate command within a sentence or a table."""
     for page, text in sources(".md").items():
         if PAGES.fullmatch(page):
             prose = FENCE.sub("", text)
@@ -263,7 +263,7 @@ def inline_commands() -> Iterator[tuple[str, list[str]]]:
 
 
 def inline_problems(words: list[str]) -> Iterator[str]:
-    """Yield the commands and options in a sentence that there are not. Arguments may be left out there."""
+    """Yield the commands and options in a sentence that do not exist. Arguments may be omitted there."""
     command = _command_line()
     names = [word for word in words if not word.startswith("-")]
     while hasattr(command, "commands") and names and not names[0].startswith(("<", "...")):

@@ -1,4 +1,4 @@
-"""Which room may import which, and in what order the folders of a room stand, as data for `test_imports`."""
+"""The allowed imports between rooms, and the order of the folders of a room, as data for `test_imports`."""
 
 # Room -> the rooms that it may import, the lowest first. `http` and `storage` do not import each other.
 BELOW = {"http", "storage", "lib"}
@@ -10,9 +10,9 @@ ALLOWED["pages"] = {"people", "http", "lib"}
 ALLOWED["routes"] = {*PRODUCT, "pages", "http", "lib"}
 ALLOWED["server"] = {*PRODUCT, *BELOW, "pages", "routes", "agentgate_tools"}
 ALLOWED["__main__"] = {"server"}
-# The package itself holds the version and nothing else.
+# The package itself holds only the version.
 ALLOWED["agentgate"] = set()
-# Beside the service. What a site's own server installs knows the service by its API alone.
+# Separate from the service. The package for a site's own server knows the service by its API alone.
 ALLOWED["agentgate_client"] = set()
 ALLOWED["agentgate_tools"] = {"sites", "decision", "browser_check", "agents", "http", "lib"}
 
@@ -32,7 +32,7 @@ ORDER: dict[str, tuple[str, ...]] = {
 SEEN_BY_ROUTES = {"endpoints", "guards"}
 CONCEPT_ROOMS = set(PRODUCT)
 
-# SQL stands with its concept. Of a concept, only these files and folders know a driver.
+# SQL is in the folder of its concept. Of a concept, only these files and folders know a driver.
 KNOW_STORAGE = ("repository.py", "events/storage/")
 
 # The decision itself: pure and synchronous, so no `await` and no port in these modules.

@@ -1,4 +1,4 @@
-"""Every code block of the documents is run by a test, generated, or held against the product; a few are only shown."""
+"""Every code block of the documents is run by a test, generated, or compared with the product; a few are only shown."""
 
 import ast
 import json
@@ -63,7 +63,7 @@ ANSWERS = {
     "docs/verify-tokens.md#2": ("public", "SiteverifySuccess"),
     "docs/webhooks.md#2": ("console", "WebhookSecret"),
 }
-# What is only shown, and why.
+# Blocks that are only shown, and the reason.
 SHOWN = {
     "README.md#3": "a drawing",
     "docs/contributing/architecture.md#1": "a drawing; tests/tidy/test_imports.py compares the source with it",
@@ -90,7 +90,7 @@ def named_block(name: str) -> Block:
 
 
 def recipe_problems(block: Block) -> Iterator[str]:
-    """Yield the lines of a recipe that the source does not have: it shows code that is there."""
+    """Yield the lines of a recipe that are not in the source: a recipe shows existing code."""
     texts = "\n".join(sources(".py", under="src/agentgate/").values())
     yield from (line for line in block.code.splitlines() if line.strip() not in texts)
 
@@ -153,7 +153,7 @@ def generated_pages() -> frozenset[str]:
 
 
 def is_covered(block: Block) -> bool:
-    """Say whether something else than a reader looks at a block."""
+    """Return whether a test or a generator covers a block, or `SHOWN` lists it."""
     return (
         (block.page, block.language) in RUN
         or block.page in generated_pages()

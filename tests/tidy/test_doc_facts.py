@@ -1,4 +1,4 @@
-"""Limits, folders, jobs, defaults and messages that hand-written pages name are those of the code."""
+"""Limits, folders, jobs, defaults and messages in hand-written pages match the code."""
 
 import ast
 import re

@@ -114,7 +114,7 @@ OF_THEIR_DAY = ("docs/spec.md", "docs/contract.md", "docs/decisions/", "CHANGELO
 
 
 def promises(documents):
-    """Return a line for each sentence that tells of something that is not there."""
+    """Return a line for each sentence about something that does not exist yet."""
     lines = [
         f"{path}:{number}: {line.strip()}"
         for path, text in documents.items()

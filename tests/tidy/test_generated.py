@@ -1,4 +1,4 @@
-"""What is generated and committed is what would be generated now."""
+"""Generated files that are committed match the current output of their generators."""
 
 import json
 
@@ -29,7 +29,7 @@ def test_the_check_writes_nothing_and_shows_it_with_its_status(capsys):
 
 
 def test_every_generated_file_shows_it_at_its_top():
-    # The page of settings is also what a command prints, and says itself where it comes from.
+    # A command also prints the page of settings, so the page names its generator in its text.
     for path, text in generated_files().items():
         opening = "\n".join(text.splitlines()[:3]) if path == "docs/settings.md" else text.splitlines()[0]
 

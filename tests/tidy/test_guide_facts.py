@@ -1,4 +1,4 @@
-"""Limits, defaults, groups and thresholds in the guides are those of the code."""
+"""Limits, defaults, groups and thresholds in the guides match the code."""
 
 import re
 

@@ -47,7 +47,7 @@ def imported(path, text):
 
 
 def room_of(parts):
-    """Return the room of a module; the package itself and those beside it are rooms of their own."""
+    """Return the room of a module; the package itself and the other packages are separate rooms."""
     return parts[1] if parts[0] == "agentgate" and len(parts) > 1 else parts[0]
 
 
@@ -276,6 +276,7 @@ IMPORT_OF_TEST = re.compile(r"^\s*(?:from|import) tests\.(?:\w+\.)*test_\w+", re
 def test_no_test_file_imports_another():
     texts = sources(".py", under=("tests/", "bench/", "tools/"))
 
-    # What two test files need stands beside them, or in tests/support: moving a test must not break another.
+    # Code that two test files need is in a module next to them, or in tests/support: moving a test must not break
+    # another.
     assert [path for path, text in texts.items() if IMPORT_OF_TEST.search(text)] == []
     assert IMPORT_OF_TEST.search("from tests.api.test_gateway import Gate")

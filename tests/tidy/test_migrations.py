@@ -1,4 +1,4 @@
-"""A landed migration is never edited: databases that ran it would differ from those that run it anew."""
+"""A landed migration is never edited: databases that ran it would differ from databases that run it later."""
 
 import hashlib
 

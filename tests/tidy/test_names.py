@@ -57,7 +57,7 @@ def words(name):
 
 
 def name_problems(path, text):
-    """Return a line about each module, class and function whose name holds a word that says nothing.
+    """Return a line about each module, class and function whose name holds a meaningless word.
 
     The name of a test is a sentence and may use any word.
     """

@@ -1,4 +1,4 @@
-"""No tracked text names somebody's machine or a package registry, or talks about how the code was written.
+"""No tracked text names a developer's machine or a package registry, or talks about how the code was written.
 
 The forbidden words are put together from pieces, so that this file passes its own check.
 """
@@ -29,7 +29,7 @@ REGISTRY_HOSTS = [
     )
 ]
 NEW_LINE = "\n"
-# Names of products that write code are left alone: they are also names of agents and crawlers that visit sites.
+# Names of products that write code are allowed: they are also names of agents and crawlers that visit sites.
 AUTHORSHIP = [
     "co-" + "authored-by",
     word("ai-", r"(?:generated|written|assisted)\b"),
