@@ -20,12 +20,12 @@ from tests.support.servers import PostgresServer, RedisServer, empty_database, f
 from tests.support.service import ADMIN_KEY, NOON_MS, RunningService, running_service
 from tests.support.store_owner import StoreOwner, store_owner
 
-# Until all tests are collected nothing is garbage, and to look for it again and again would take a fifth of the time.
+# Until all tests are collected there is no garbage, and repeated garbage collections would take 20% of the time.
 gc.disable()
-# How many new objects there may be before the collector looks at them: a service makes thousands at its start.
+# Number of new objects that starts a garbage collection. High, because a service creates thousands at its start.
 GC_THRESHOLDS = (50_000, 20, 50)
 
-# Nobody waits here to see how many events come together.
+# Short delays: tests do not need to batch many events.
 SqlEvents.batching = Batching(flush_s=0.05, counts_s=0.05)
 
 # Tests of the API that run on PostgreSQL too, where the two stores could differ: one call of every route, races and
@@ -47,7 +47,7 @@ BY_MOUSE = "tests/browser/console/test_journeys.py"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of the API's tests run those of the list above on PostgreSQL too, and of the cases of one test the first.
+    """Select tests: on PostgreSQL only those API tests that the list above names, and of each test its first case.
 
     The console's journeys are made by keyboard, and only the main ones by mouse too: a page that can be used by keys
     has the same buttons. With `EVERY_CASE=1`, as `make soak` has it, everything is run.
@@ -154,7 +154,7 @@ def clickhouse_url(clickhouse: ClickhouseServer) -> str:
 
 @pytest.fixture(scope="session")
 def opened_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder that a service has opened once. A copy of it spares a test the migrations and new keys."""
+    """Return a data directory that a service has opened once. A copy of it saves a test the migrations and new keys."""
     folder = tmp_path_factory.mktemp("opened") / "data"
 
     async def open_once() -> None:

@@ -1,4 +1,4 @@
-"""Starts an example as a program of its own, and ends it by its process ID."""
+"""Starts an example as a separate program, and ends it by its process ID."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ POLL_S = 0.05
 
 
 def wait_for(url: str, process: subprocess.Popen[str]) -> None:
-    """Wait until somebody answers."""
+    """Wait until the URL responds."""
     deadline_s = time.monotonic() + START_S
     while True:
         with contextlib.suppress(httpx.TransportError):
@@ -29,7 +29,7 @@ def wait_for(url: str, process: subprocess.Popen[str]) -> None:
 
 @contextlib.contextmanager
 def running(command: Sequence[str], folder: Path, log: Path, **variables: str) -> Iterator[subprocess.Popen[str]]:
-    """Run a program for as long as the block does; what it says goes to a file."""
+    """Run a program for as long as the block does; its output goes to a file."""
     with log.open("w") as written:
         process = subprocess.Popen(
             command,

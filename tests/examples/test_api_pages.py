@@ -15,7 +15,7 @@ from tests.cli.commands import command, environment
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LONGEST_S = 60
-# Fails where the page's own curl would print an error and go on.
+# Fails where the page's own curl would print an error and continue.
 CURL = '#!/bin/sh\nexec /usr/bin/curl --fail-with-body --silent --show-error "$@"\n'
 
 

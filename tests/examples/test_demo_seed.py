@@ -1,4 +1,4 @@
-"""What the demo leaves in the store: a site with all that the shop needs, and one working credential."""
+"""The demo's data in the store: a site with all that the shop needs, and one working credential."""
 
 import pytest
 

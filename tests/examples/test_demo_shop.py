@@ -1,4 +1,4 @@
-"""`agentgate serve --demo` with its shop: the pages, the refusals, a real browser, and how it ends."""
+"""`agentgate serve --demo` with its shop: the pages, blocked requests, a real browser, and how it ends."""
 
 import json
 import os
@@ -73,7 +73,7 @@ def demo(folder):
 
 
 def is_gone(url):
-    """Return whether nobody listens any more, after a moment."""
+    """Return whether the server stops listening within ten seconds."""
     deadline_s = time.monotonic() + 10
     while time.monotonic() < deadline_s:
         try:

@@ -1,4 +1,4 @@
-"""The small examples, each as a program of its own: with a token, without one, and with one that was used."""
+"""The small examples, each as a separate program: with a token, with none, and with a used one."""
 
 import os
 import shutil

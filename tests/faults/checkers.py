@@ -1,4 +1,4 @@
-"""What must hold after any fault, as functions of what clients were told and what the stores hold afterwards.
+"""Conditions that hold after any fault, as functions of the clients' responses and the contents of the stores.
 
 Each returns a line for every problem. They know no process and no network: tests/faults/test_checkers.py seeds defects.
 """
@@ -7,15 +7,15 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-# An event is stored within this time after its decision, but for the moments before a kill.
+# An event is stored within this time after its decision. A kill may lose the events of the last moments.
 EVENT_LOST_MS = 200
-# What a busy machine adds: a process that does not get to run cannot store anything either.
+# Extra time on a busy machine: a process that does not get to run cannot store anything.
 EVENT_SLACK_MS = 1_800
 
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """A gateway check that was answered. `must_refuse`: whatever is broken, it must not be let through."""
+    """A gateway check with a response. `must_refuse`: it must not be allowed, whatever is broken."""
 
     case: str
     must_refuse: bool
@@ -25,7 +25,7 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class Spend:
-    """An attempt to spend a token. `caller` repeats a call under the same name; `won` is None where nobody knows."""
+    """An attempt to redeem a token. A repeated call has the same `caller`; `won` is None if the outcome is unknown."""
 
     token: str
     caller: str
@@ -35,7 +35,7 @@ class Spend:
 
 @dataclass(frozen=True, kw_only=True)
 class Told:
-    """A decision that was answered: when it was asked for, and when its answer was there."""
+    """A decision that a client received: the times of its request and of its response."""
 
     event_id: int
     asked_ms: int
@@ -44,7 +44,7 @@ class Told:
 
 @dataclass(frozen=True, kw_only=True)
 class EventCounts:
-    """What the recorder of one process says."""
+    """Event counts that the recorder of one process reports."""
 
     sent: int
     stored: int
@@ -53,7 +53,7 @@ class EventCounts:
 
 
 def failed_open(checks: Sequence[Check]) -> list[str]:
-    """No check that must be refused is let through."""
+    """Return the checks that were allowed although they must be blocked."""
     return [
         f"let through: {check.case} ({check.status} {check.reason})"
         for check in checks
@@ -62,7 +62,7 @@ def failed_open(checks: Sequence[Check]) -> list[str]:
 
 
 def double_spends(spends: Sequence[Spend]) -> list[str]:
-    """A token has one winner, whose repeated calls get the same answer."""
+    """Check that a token has one winner, whose repeated calls get the same response."""
     winners: defaultdict[str, dict[str, set[bytes]]] = defaultdict(lambda: defaultdict(set))
     for spend in spends:
         if spend.won:
@@ -77,7 +77,7 @@ def double_spends(spends: Sequence[Spend]) -> list[str]:
 
 
 def lost_spends(before: Sequence[Spend], after: Sequence[Spend]) -> list[str]:
-    """Whoever was told that a token is spent is told so again, and nobody is left with a token that none can spend."""
+    """Check that a redeemed token stays redeemed for its winner, and that every token could be redeemed."""
     won = {spend.token: spend.caller for spend in before if spend.won}
     again = {(spend.token, spend.caller): spend.won for spend in after}
     problems = [
@@ -96,7 +96,7 @@ def lost_spends(before: Sequence[Spend], after: Sequence[Spend]) -> list[str]:
 
 
 def ledger_problems(acknowledged: Collection[str], doubtful: Collection[str], charged: int) -> list[str]:
-    """Every acknowledged charge is in the ledger once; of those that nobody knows each may be."""
+    """Check that every acknowledged charge is in the ledger once; charges with an unknown outcome may be in it."""
     least, most = len(set(acknowledged)), len(set(acknowledged) | set(doubtful))
     if least <= charged <= most:
         return []
@@ -106,7 +106,8 @@ def ledger_problems(acknowledged: Collection[str], doubtful: Collection[str], ch
 def event_problems(
     told: Sequence[Told], stored: Collection[int], kills_ms: Sequence[int], *, shown: int | None
 ) -> list[str]:
-    """Every decision that was told is stored, but for those just before a kill; pages show as many as are stored."""
+    """Check that every acknowledged decision is stored, except just before a kill, and that pages show the stored
+    count."""
     kept = set(stored)
     within_ms = EVENT_LOST_MS + EVENT_SLACK_MS
     lost = [
@@ -133,7 +134,7 @@ def count_problems(counts: Mapping[str, EventCounts]) -> list[str]:
 
 
 def is_back(checks: Sequence[Check]) -> list[str]:
-    """After the fault what may pass passes again, and the rest is refused for its own reason."""
+    """Check that allowed requests pass again after the fault, and that blocked ones have their usual reason."""
     away = [check for check in checks if check.reason == "service_unavailable"]
     closed = [check for check in checks if not check.must_refuse and check.status != 204]
     return [f"still refused after the fault: {each.case} ({each.status} {each.reason})" for each in (*away, *closed)]

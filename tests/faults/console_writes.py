@@ -1,7 +1,7 @@
-"""Changes of sites by the admin API while a fault strikes, compared with what was acknowledged and the audit trail.
+"""Changes of sites by the admin API during a fault, compared with acknowledged changes and the audit trail.
 
-Each client keeps to sites of its own, so that what it was told is the whole truth about them, but for one request that
-was not answered: that one may have happened or not, and the site is left alone afterwards.
+Each client has its own sites, so its responses describe them completely. The only exception is one request without a
+response: that change may have happened or not, and the client no longer uses the site afterwards.
 """
 
 import itertools
@@ -22,25 +22,25 @@ TRAIL = "SELECT action, time_ms, account_id, site_id, target, detail FROM audit_
 
 
 class Unanswered(Exception):  # noqa: N818 - says what happened
-    """The service could not say whether a change was made."""
+    """The service did not report whether a change was made."""
 
 
 @dataclass
 class SiteLedger:
-    """What one client was told about one site. `open_name` is a change that was sent and not answered."""
+    """A client's record of one site. `open_name` is a change that was sent and got no response."""
 
     key: str
     site_id: str = ""
     names: list[str] = field(default_factory=list)
     open_name: str | None = None
-    # What each answer said of a credential; an end that the answer did not tell is not in it.
+    # The credentials, as in the responses; an end that no response reported is missing.
     credentials: dict[str, dict[str, Any]] = field(default_factory=dict)
     revoked: dict[str, str] = field(default_factory=dict)
     replaced: dict[str, str] = field(default_factory=dict)
 
     @property
     def acknowledged(self) -> int:
-        """How many changes were answered with success."""
+        """The number of changes that were acknowledged."""
         return len(self.names) + len(self.credentials) + len(self.revoked)
 
     def usable(self) -> list[str]:
@@ -49,7 +49,7 @@ class SiteLedger:
 
 
 class _Client(threading.local):
-    """What a client thread works on: the connection to a node, and the site that it changes now."""
+    """State of a client thread: the connection to a node, and the site that it changes now."""
 
     connection: AdminConnection | None = None
     ledger: SiteLedger | None = None
@@ -57,7 +57,7 @@ class _Client(threading.local):
 
 
 class ConsoleWrites:
-    """Changes sites one after the other, and notes each acknowledged answer."""
+    """Changes sites one after the other, and notes each acknowledged change."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
@@ -139,7 +139,7 @@ class ConsoleWrites:
 
 
 def _answered(status: int, answer: Answer) -> Answer:
-    """Return an answer of this status. Whether something was done nobody knows after one of 500 and above."""
+    """Return a response of this status. After a status of 500 and above, the outcome of the change is unknown."""
     if answer.status >= 500:
         raise Unanswered
     assert answer.status == status, answer
@@ -166,7 +166,7 @@ def _broken_promises(connection: AdminConnection, ledger: SiteLedger, stored: "S
     problems += [f"the change to {name!r} is gone" for name in ledger.names if name not in renames]
     if answer.body["name"] not in {ledger.names[-1], ledger.open_name}:
         problems.append(f"the name is {answer.body['name']!r}, not {ledger.names[-1]!r}")
-    # What nobody was told of can only be the one request that was open.
+    # Changes without acknowledgment can only come from the one open request.
     unexplained = (
         len(shown.keys() - ledger.credentials.keys() - set(rotations))
         + len([each for each in shown.values() if "revokedAt" in each and each["id"] not in ledger.revoked])
@@ -188,7 +188,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Stored:
-    """What lies in the configuration database, read beside the running service."""
+    """Contents of the configuration database, read while the service runs."""
 
     accounts: list[str]
     sites: dict[str, tuple[str, str]]
@@ -197,7 +197,7 @@ class Stored:
 
     @classmethod
     def read(cls, place: Place) -> "Stored":
-        """Read all of it; nobody writes any more."""
+        """Read all of it, after the last write."""
         return cls(
             accounts=[row[0] for row in place.rows("SELECT id FROM account")],
             sites={row[0]: (row[1], row[2]) for row in place.rows("SELECT id, account_id, name FROM site")},
@@ -216,7 +216,7 @@ class Stored:
         ]
 
     def problems(self) -> list[str]:
-        """Return what stands without its audit entry, and which entries tell of nothing."""
+        """Return objects without an audit entry, and audit entries without an object."""
         rotations = self._of("credential.rotate")
         made = [entry.target for entry in self._of("credential.create")]
         made += [entry.detail["replacedBy"] for entry in rotations]

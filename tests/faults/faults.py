@@ -84,38 +84,38 @@ def hang_worker(place: Place, strike: Strike) -> None:
 
 
 def hang_database(place: Place, strike: Strike) -> None:
-    """PostgreSQL says nothing while its connections stay open."""
+    """Freeze PostgreSQL: it does not respond, while its connections stay open."""
     assert place.postgres is not None
     with place.postgres.frozen():
         time.sleep(strike.lasts_s)
 
 
 def kill_event_store(place: Place, strike: Strike) -> None:
-    """`kill -9` of ClickHouse, which is started again later: batches go to the spools of the nodes meanwhile."""
+    """Run `kill -9` for ClickHouse, and start it again later: until then, batches go to the spools of the nodes."""
     assert place.clickhouse is not None
     with place.clickhouse.away():
         time.sleep(strike.lasts_s)
 
 
 def hang_event_store(place: Place, strike: Strike) -> None:
-    """ClickHouse takes connections and says nothing."""
+    """Freeze ClickHouse: it accepts connections and does not respond."""
     assert place.clickhouse is not None
     with place.clickhouse.frozen():
         time.sleep(strike.lasts_s)
 
 
 def slow_stores(place: Place, strike: Strike) -> None:
-    """Each answer of PostgreSQL and of Redis takes its time."""
+    """Slow down the responses of PostgreSQL and Redis."""
     _for_a_while((place.database, place.cache), Mode.SLOW, strike, SLOW_S)
 
 
 def lose_commits(place: Place, strike: Strike) -> None:
-    """Commits reach PostgreSQL, and their answers do not come back."""
+    """Let commits reach PostgreSQL, and drop their responses."""
     _for_a_while((place.database,), Mode.LOSE_ANSWERS, strike)
 
 
 def lose_answers(place: Place, strike: Strike) -> None:
-    """The service answers, and its callers do not hear it."""
+    """Drop responses of the service on their way to its callers."""
     links = [link for node in place.nodes for link in (node.public, node.admin_link)]
     _for_a_while(tuple(links), Mode.LOSE_ANSWERS, strike)
 
@@ -134,7 +134,7 @@ def lose_redis(place: Place, strike: Strike) -> None:
 
 
 def flush_redis(place: Place, strike: Strike) -> None:
-    """Redis forgets everything."""
+    """Delete all data in Redis."""
     assert place.redis is not None
     place.redis.flush()
     time.sleep(strike.lasts_s)
@@ -185,7 +185,7 @@ def upgrade(place: Place, strike: Strike) -> None:
 
 
 def backup_and_restore(place: Place, strike: Strike) -> None:
-    """A backup is made under load; later the machine is lost, and the backup put in place of it."""
+    """Create a backup under load; later, lose the machine and restore the backup."""
     node = place.nodes[0]
     backup = place.folder / f"backup-{strike.after_s}"
     _agentgate(node, "backup", str(backup))
@@ -198,7 +198,7 @@ def backup_and_restore(place: Place, strike: Strike) -> None:
 
 
 def copy_to_postgres(place: Place, _: Strike) -> None:
-    """The installation moves to PostgreSQL: refused while it runs, then stopped, copied and started there."""
+    """Move the installation to PostgreSQL: rejected while it runs, then stopped, copied and started there."""
     node = place.nodes[0]
     if "AGENTGATE_DATABASE_URL" in node.settings:
         return

@@ -1,4 +1,4 @@
-"""A connection between two programs that a fault can slow down, cut, or rob of an answer."""
+"""A connection between two programs that a fault can slow down or cut, or whose responses it can drop."""
 
 import asyncio
 import random
@@ -11,19 +11,19 @@ CHUNK = 65_536
 
 
 class Mode(Enum):
-    """What a link does to the bytes that pass it."""
+    """Effect of a link on the bytes that pass it."""
 
     PASS = "pass"
     SLOW = "slow"
     CUT = "cut"
-    # The request reaches the server; the connection ends in place of its answer.
+    # The request reaches the server; the connection ends instead of a response.
     LOSE_ANSWERS = "lose answers"
 
 
 class Link:
-    """A relay on a port of its own. Servers behind it may be replaced: the port stays the same.
+    """A relay on a separate port. Servers behind it may be replaced: the port stays the same.
 
-    `is_lost` says of which requests answers are lost, `draw` how many of them.
+    `is_lost` selects the requests whose responses may be lost, and `draw` decides for each.
     """
 
     def __init__(self, is_lost: Callable[[bytes], bool], draw: random.Random) -> None:
@@ -87,7 +87,7 @@ class Link:
                 self._forward(there, writer, connection, is_request=False),
             )
         except (OSError, EOFError, asyncio.CancelledError):
-            # Canceled at the end of the link; asyncio would print a task that says so.
+            # Canceled at the end of the link; asyncio would print a canceled task.
             pass
         finally:
             for each in opened:
@@ -111,16 +111,16 @@ class Link:
 
 
 class _Connection:
-    """Whether the next answer on a connection is lost."""
+    """Whether the next response on a connection is lost."""
 
     loses = False
 
 
 def any_request(_: bytes) -> bool:
-    """Every answer may be lost, as before an HTTP server."""
+    """Return True: every response may be lost, as before an HTTP server."""
     return True
 
 
 def commits(request: bytes) -> bool:
-    """Only answers to a commit may be lost, as before PostgreSQL."""
+    """Return whether a request is a commit: only its response may be lost, as before PostgreSQL."""
     return b"COMMIT" in request

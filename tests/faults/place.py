@@ -37,7 +37,7 @@ ROOT_SECRET = "5a" * 32
 EMBEDDED, SERVERS, CLICKHOUSE = "embedded", "servers", "clickhouse"
 WELL_S = 30.0
 START_AGAIN_S = 60.0
-# Python's clock, moved by what a file says: a process that runs notices a jump at once.
+# Python's clock, with an offset from a file: a running process sees a jump at once.
 CLOCK = """
 import mmap, os, struct, time
 _file = os.open(os.environ["TEST_CLOCK_FILE"], os.O_RDONLY)
@@ -49,7 +49,7 @@ time.time = lambda: time.time_ns() / 1_000_000_000
 
 
 class Node:
-    """One machine: a service, its data folder, and the addresses under which it is reached."""
+    """One machine: a service, its data directory, and its addresses."""
 
     def __init__(self, folder: Path, settings: dict[str, str], links: tuple[Link, Link]) -> None:
         self.folder, self.settings = folder, settings
@@ -156,7 +156,7 @@ class Place:
         return keys_of_process(self.nodes[0].folder, **self.settings)
 
     def wait_until_well(self) -> None:
-        """Wait until every node can decide and no event waits."""
+        """Wait until every node can decide and no event is queued."""
         for node in self.nodes:
             wait_until(lambda node=node: _is_well(node), WELL_S, "a node is not ready after the fault")
         wait_until(lambda: not any(each.waiting for each in self.counts().values()), WELL_S, "events wait")
@@ -174,7 +174,8 @@ class Place:
         return _figures(node).get("spooled", 0)
 
     def rows(self, sql: str, *, of: str = "config") -> list[tuple[Any, ...]]:
-        """Read from the store beside the service; of SQLite, from the file with this name or of every day of events."""
+        """Read from the store while the service runs; with SQLite, from the file of this name or from every day of
+        events."""
         if of == "events" and self.clickhouse is not None:
             database = self.settings["AGENTGATE_EVENTS_URL"].rpartition("/")[2]
             answer = self.clickhouse.ask(f"{sql} FORMAT JSONCompactEachRow", database)
@@ -219,7 +220,7 @@ def _is_well(node: Node) -> bool:
 
 
 def _rows_of_file(path: Path, sql: str) -> list[tuple[Any, ...]]:
-    # Read-only: what is looked at must stay as the fault left it.
+    # Read-only: the inspected file must remain as the fault left it.
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         connection.set_busy_timeout(5_000)
@@ -236,7 +237,7 @@ def installation(kind: str, folder: Path, plan: Plan) -> Iterator[Place]:
         settings = {
             "AGENTGATE_DRAIN_SECONDS": "0",
             "AGENTGATE_ROOT_SECRET": ROOT_SECRET,
-            # No token is refused because a slow machine took too long.
+            # No token expires because of a slow machine.
             "AGENTGATE_TOKEN_SECONDS": "3600",
             **place.clock_settings(),
         }
@@ -271,7 +272,7 @@ def installation(kind: str, folder: Path, plan: Plan) -> Iterator[Place]:
 
 @contextlib.contextmanager
 def small_disk(folder: Path, megabytes: int = 32) -> Iterator[Path]:
-    """A file system of its own, which can be filled; skip the test where none can be mounted."""
+    """Mount a separate file system, which can be filled; skip the test where none can be mounted."""
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "none", str(folder)]
     if subprocess.run(command, capture_output=True, check=False).returncode != 0:

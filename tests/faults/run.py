@@ -18,13 +18,13 @@ SETTLE_S = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What a run came to."""
+    """Results of a run."""
 
     plan: Plan
     kind: str
     acknowledged: dict[str, int]
     unanswered: dict[str, int]
-    # Gateway checks that no node could decide; proxies refuse their visitors meanwhile.
+    # Gateway checks that no node could decide; during that time proxies block their visitors.
     failed_checks: int
     problems: tuple[str, ...]
 
@@ -36,7 +36,7 @@ class Report:
 
 
 class Clients:
-    """The clients of one workload: each goes from node to node when one does not answer."""
+    """The clients of one workload: each goes to the next node when one does not respond."""
 
     def __init__(self, name: str, workload: Workload, place: Place, stop: threading.Event) -> None:
         self.name, self._workload, self._place, self._stop = name, workload, place, stop

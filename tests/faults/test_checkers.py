@@ -1,4 +1,4 @@
-"""Each checker finds the defect that it is there for, and nothing where all is well."""
+"""Each checker finds the defect that it is for, and nothing if there is none."""
 
 from dataclasses import replace
 
@@ -52,7 +52,7 @@ def test_an_acknowledged_spend_that_is_gone_is_found() -> None:
 
 def test_a_token_that_was_rejected_to_everyone_is_found() -> None:
     assert checkers.lost_spends([REFUSED, replace(REFUSED, caller="one")], []) == ["refused to everybody: t"]
-    # Somebody who was left in doubt may have been the one.
+    # A caller without a response may have redeemed it.
     assert checkers.lost_spends([REFUSED, replace(WON, won=None)], []) == []
 
 

@@ -1,4 +1,4 @@
-"""What clients do while a fault strikes, what they were told, and what is compared with it afterwards."""
+"""Clients that run during a fault: their actions, the responses, and the comparison afterwards."""
 
 import collections
 import itertools
@@ -31,22 +31,22 @@ PRICE = "USD 0.05"
 
 
 class Workload(Protocol):
-    """One kind of client: makes what it needs, works until told to stop, and says what is wrong afterwards."""
+    """One kind of client: creates its data, works until it is stopped, and reports problems afterwards."""
 
     def __init__(self, place: Place) -> None: ...
 
     def step(self, node: Node, draw: random.Random) -> None:
-        """Do one thing at a node and note what was told. It may raise GONE."""
+        """Do one thing at a node and note the response. It may raise GONE."""
 
     def problems(self) -> list[str]:
-        """Compare what was told with what there is now."""
+        """Compare the responses with the current state."""
 
     def release(self) -> None:
         """Close the connections of this thread."""
 
     @property
     def acknowledged(self) -> int:
-        """How much was told; a run in which nobody was told anything has tried nothing."""
+        """The number of acknowledged actions; a run with none has tested nothing."""
 
 
 class Site:
@@ -105,9 +105,9 @@ _numbers = itertools.count(1)
 
 
 def _address() -> str:
-    """Return an address that nobody else has: one visitor alone would soon be too quick for the rules.
+    """Return an unused address: one visitor alone would soon be too fast for the rules.
 
-    Of networks to which people are connected: a browser in a data center is asked for proof, whatever the fault.
+    It is in a network of people's connections: browsers in data centers are challenged, with or without a fault.
     """
     number = next(_numbers)
     return f"86.{number % 250}.{number // 250 % 250}.{number // 62_500 % 250}"
@@ -140,7 +140,7 @@ class Gate:
 
 
 class Checks:
-    """Gateway checks of which most must be refused, whatever is broken."""
+    """Gateway checks, most of which must be blocked, whatever is broken."""
 
     def __init__(self, place: Place) -> None:
         self._place, self._gate, self._site = place, Gate(), Site(place, "checks")
@@ -163,7 +163,7 @@ class Checks:
         case = draw.choice(sorted(self._cases))
         others = [each for each in self._place.nodes if each is not node]
         for each in (node, *others):
-            # As a proxy does: a check that one node did not answer is sent to the next.
+            # As a proxy does: a check without a response from one node is sent to the next.
             try:
                 self.checks.append(self._ask(each, case))
             except GONE:
@@ -203,7 +203,7 @@ class Spends:
         self._left: collections.deque[tuple[str, str]] = collections.deque()
         self._draw = place.plan.draw("spends")
         self.spends: list[Spend] = []
-        # Before a fault all workers must know the site: an unknown secret would be a refusal.
+        # Before a fault all workers must know the site: an unknown secret would be rejected.
         secret = self._site.secret
         _until(lambda: all(self._gate.check(node, secret).status == 204 for node in place.nodes for _ in range(8)))
 
@@ -211,7 +211,7 @@ class Spends:
         token, caller = self._next()
         self.spends.append(self._spend(node, token, caller))
         if draw.random() < 0.2:
-            # As a site's server does that did not hear the answer.
+            # As a site's server does after a lost response.
             self.spends.append(self._spend(node, token, caller))
 
     def release(self) -> None:
@@ -272,7 +272,7 @@ class Spends:
 
 
 class Charges:
-    """Submissions of an agent that cost something, each repeated under its ID until somebody knows of it."""
+    """Submissions of an agent that cost something, each repeated under its ID until a response arrives."""
 
     def __init__(self, place: Place) -> None:
         self._place, self._clients, self._agent = place, _Clients(), SigningAgent()
@@ -293,7 +293,7 @@ class Charges:
 
     def step(self, node: Node, draw: random.Random) -> None:
         name = f"submission-{next(self._names)}"
-        # Once more than needed now and then: the same submission costs once.
+        # Repeat some submissions once more than needed: the same submission costs once.
         for _ in range(2 if draw.random() < 0.2 else 1):
             try:
                 status = self._submit(node, name)

@@ -1,19 +1,19 @@
 """Malformed and hostile requests as data, so that they can be run against a listener alone and the whole service.
 
-Each case is what one client sends on one connection. Statuses say what may be answered; closing is always allowed.
+Each case is what one client sends on one connection. `statuses` are the allowed responses; closing is always allowed.
 """
 
 from dataclasses import dataclass
 
 HIDDEN = b"GET /v1/admin/hidden HTTP/1.1\r\nHost: gate.example\r\n\r\n"
 REFUSED = frozenset({400, 414, 431})
-# A well-formed request for a path that must lead nowhere: the routing answers, not the guard.
+# A well-formed request for a path that must lead nowhere: the response comes from the routing, not the guard.
 NOWHERE = frozenset({400, 404, 405})
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is sent, and which statuses may be answered."""
+    """Bytes to send, and the allowed statuses of the response."""
 
     name: str
     raw: bytes
@@ -27,7 +27,7 @@ def request(target: bytes = b"/echo", *lines: bytes, method: bytes = b"GET", bod
 
 
 def post(*lines: bytes, body: bytes = b"") -> bytes:
-    """Return a POST with these header lines and this body as it stands."""
+    """Return a POST with these header lines and this body, unchanged."""
     return request(b"/echo", *lines, method=b"POST", body=body)
 
 

@@ -1,4 +1,5 @@
-"""Answers of the consoles' APIs are compressed; what holds a secret, what changes something and the gateway are not."""
+"""Responses of the consoles' APIs are compressed, except if they contain a secret, change something or are the
+gateway's."""
 
 import gzip
 from typing import Any, get_args, get_type_hints
@@ -11,7 +12,7 @@ from agentgate.http.endpoint import shape_of
 from agentgate.routes import ADMIN_LISTENER, PUBLIC_LISTENER
 from tests.support.service import ADMIN_KEY, RunningService
 
-# Fields whose value opens a door.
+# Fields whose value grants access.
 SECRETS = {"secret", "csrf_token", "invite_url", "reset_url", "recovery_codes", "otpauth_url", "body"}
 NEVER = {"gateway", "account", "agents", "browser"}
 

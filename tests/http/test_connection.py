@@ -351,7 +351,7 @@ def test_connections_that_come_at_once_are_taken_within_a_few_turns_of_a_busy_lo
         async with listening(EchoApp()) as listener:
             clients = [socket.create_connection(listener.address) for _ in range(64)]
             count()
-            # What is counted is turns of the loop, so there is nothing else to wait for.
+            # The test counts event-loop iterations, so it cannot wait for anything else.
             while listener.connections < len(clients):  # noqa: ASYNC110
                 await asyncio.sleep(0)
             for client in clients:

@@ -1,4 +1,4 @@
-"""How long a client may take: for a head, for a body, between requests, and to read its answer."""
+"""Time limits for a client: for headers, for a body, between requests, and to read its response."""
 
 import asyncio
 import time

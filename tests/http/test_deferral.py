@@ -1,4 +1,4 @@
-"""More than a turn of the loop has time for: it is put off as it came, and answered later, or refused."""
+"""More than an event-loop iteration has time for: deferred as it arrived, and handled later, or shed."""
 
 import asyncio
 import resource
@@ -24,7 +24,7 @@ TIMES = 20
 
 
 class BusyBudget(LoopBudget):
-    """Turns that have no time when a test says so."""
+    """A budget of event-loop iterations that have no time while a test requests this."""
 
     has_time = True
 
@@ -37,7 +37,7 @@ class BusyBudget(LoopBudget):
 
 
 class Refusing:
-    """A hot function that says no to what waited for too long."""
+    """A hot function that sheds requests that waited for too long."""
 
     def __init__(self, deadline_s: float) -> None:
         self.budget = BusyBudget(LONG_S, deadline_s)
@@ -51,7 +51,7 @@ def hot_paths(deadline_s: float = 10.0) -> dict[bytes, object]:
 
 
 def keep_busy(listener) -> BusyBudget:
-    """Let no turn of the loop have time, as while much more arrives than can be answered."""
+    """Give no event-loop iteration time, as under overload."""
     budget: BusyBudget = listener._state.budget
     budget.has_time = False
     return budget
@@ -234,7 +234,8 @@ def test_a_connection_that_was_ended_does_not_continue():
 
 
 class AskedAgain:
-    """Connections to a listener, each of which asks again while it is answered, so that more data is there at once."""
+    """Connections to a listener. Each sends a request again during the response, so that more data is always
+    available."""
 
     def __init__(self, listener, path: bytes) -> None:
         self.left: Counter[int] = Counter()
@@ -275,7 +276,7 @@ class Hot:
 
 
 class HotRefusing(Hot, Refusing):
-    """The same, which may say no."""
+    """The same, which may shed requests."""
 
     def __init__(self, *, takes: bool) -> None:
         Hot.__init__(self, takes=takes)
@@ -314,7 +315,7 @@ def test_many_who_ask_again_at_once_do_not_keep_the_loop_from_the_rest(kind, tak
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-# Connections that send thousands of requests at once, each of which takes 0.2 ms: 8 s of processor time.
+# Connections that send thousands of requests at once, each of which takes 0.2 ms: 8 s of CPU time.
 PIPELINED, PIPELINING = 5_000, 8
 COST_S, MOST_WAIT_S = 0.0002, 0.5
 

@@ -1,4 +1,4 @@
-"""A request that is taken as it arrives, with a body that comes after its head: held until all of it is there."""
+"""A request that is taken as it arrives, with a body that comes after its head: held until it is complete."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Hot paths: answered before any ASGI scope exists, and otherwise like every other request."""
+"""Hot paths: handled before any ASGI scope exists, and otherwise like every other request."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from tests.http.wire import EchoApp, connected, listening, run, until
 
 
 class Hot:
-    """A hot function that gives what it is told to and remembers what it was given."""
+    """A hot function that returns prepared responses and records its requests."""
 
     def __init__(self, *answers):
         self.answers = list(answers)
@@ -241,7 +241,7 @@ def test_a_client_that_does_not_read_stops_being_read():
             await until(lambda: bool(hot.seen))
             await until(lambda: listener.connections == 0)
 
-            # The kernel takes a few MB on loopback; 5,000 answers would be 300 MB.
+            # The kernel takes a few MB on loopback; 5,000 responses would be 300 MB.
             assert len(hot.seen) < 1000
 
     run(work())

@@ -1,4 +1,4 @@
-"""A small body goes the hot way whole; whatever could be long, or asks first, goes the cold way."""
+"""A small body reaches the hot function whole; a long one, or one with `Expect`, takes the slow path."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ HEAD = b"POST /echo HTTP/1.1\r\nHost: gate.example\r\n"
 
 
 class Seen:
-    """A hot function that answers later and remembers bodies."""
+    """A hot function that responds later and records bodies."""
 
     def __init__(self):
         self.bodies = []
@@ -26,7 +26,8 @@ class Seen:
 
 
 def ask(*pieces):
-    """Send pieces to a listener whose POST /echo is hot; return the hot bodies, what the app saw, and the answer."""
+    """Send pieces to a listener whose POST /echo is hot; return the hot bodies, the app's requests, and the
+    response."""
     hot, app = Seen(), EchoApp()
     answers = []
 

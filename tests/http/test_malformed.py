@@ -1,4 +1,4 @@
-"""The corpus of malformed requests against a real listener: refused or closed, and nothing hidden ever runs."""
+"""The corpus of malformed requests against a real listener: rejected or closed, and nothing hidden ever runs."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""Answers that are given later without a task, and room for connections."""
+"""Responses that are given later without a task, and room for connections."""
 
 import asyncio
 import contextlib
@@ -10,7 +10,7 @@ from tests.http.wire import GET, Client, EchoApp, connected, listening, run
 
 
 class Later:
-    """A hot function whose answers are given by the test."""
+    """A hot function whose responses the test supplies."""
 
     def __init__(self):
         self.pending = []
@@ -190,7 +190,7 @@ def test_past_the_greatest_number_a_new_connection_is_closed_while_all_others_ha
 
 @pytest.mark.parametrize("sent", [b"", GET % b"/echo", b"GET /ec"])
 def test_past_the_greatest_number_the_idlest_connections_are_closed_first(sent):
-    """Connections that only wait, were used once, or never finish their headers do not keep new clients out."""
+    """Connections that are idle, were used once, or never finish their headers do not block new clients."""
 
     async def work():
         app = EchoApp()

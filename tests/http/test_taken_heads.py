@@ -1,4 +1,4 @@
-"""Heads that a hot function takes as they arrive: answered before they are parsed, else like all others."""
+"""Heads that a hot function takes as they arrive: handled before they are parsed, else like all others."""
 
 import asyncio
 import time
@@ -129,7 +129,7 @@ WRITTEN = b"HTTP/1.1 200 OK\r\n", b"content-length: 1\r\n\r\n%b"
 
 
 class TakingLater:
-    """A hot function for POST that takes every request in one piece, and answers when the test says so."""
+    """A hot function for POST that takes every request in one piece, and responds when the test lets it."""
 
     def __init__(self):
         self.taken = []

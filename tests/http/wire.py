@@ -39,7 +39,7 @@ class Seen:
 
 @dataclass
 class EchoApp:
-    """Answers `/echo` with the body, `/wait...` once `gate` is open, the rest with 404, and remembers every request."""
+    """Returns path and body for `/echo`, waits for `gate` at `/wait...`, else returns 404; records every request."""
 
     seen: list[Seen] = field(default_factory=list)
     gate: asyncio.Event = field(default_factory=asyncio.Event)
@@ -94,7 +94,7 @@ async def listening(
 
 @dataclass(frozen=True)
 class Response:
-    """A parsed answer. Interim answers are answers of their own."""
+    """A parsed response. Interim responses are separate objects."""
 
     status: int
     headers: dict[bytes, bytes]
@@ -102,7 +102,7 @@ class Response:
 
 
 class Client:
-    """One connection that sends what it is told to."""
+    """One connection, on which a test sends bytes."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
@@ -130,7 +130,7 @@ class Client:
         return self.reader.at_eof() or self.writer.is_closing()
 
     async def response(self, *, to_head: bool = False) -> Response:
-        """Read one answer."""
+        """Read one response."""
         head = await asyncio.wait_for(self.reader.readuntil(b"\r\n\r\n"), PATIENCE_S)
         status_line, *lines = head[:-4].split(b"\r\n")
         headers = dict(line.split(b": ", 1) for line in lines)
@@ -146,7 +146,7 @@ class Client:
             return b""
 
     def reset(self) -> None:
-        """Leave, and want no answer."""
+        """Reset the connection without waiting for a response."""
         self.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.writer.transport.abort()
 

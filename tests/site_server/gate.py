@@ -1,4 +1,4 @@
-"""A site of the real service, and what can stand between it and a client: a proxy that loses answers, odd servers."""
+"""A site of the real service, and what can be between it and a client: a proxy that loses responses, odd servers."""
 
 import contextlib
 import socket
@@ -59,7 +59,7 @@ class Gate:
         return issuer.issue(grant, now_ms=self.service.clock.now_ms()).receipt
 
     def client(self, url: str | None = None, **options: Any) -> Client:
-        """Return a client of the service, or of what stands before it."""
+        """Return a client of the service, or of a server before it."""
         client = Client(url or self.url, options.pop("secret", self.secret), **options)
         self._clients.append(client)
         return client
@@ -69,12 +69,12 @@ class Gate:
         return AsyncClient.around(self.client(**options))
 
     def now_s(self) -> float:
-        """Return the service's time, which a verifier beside it must share."""
+        """Return the service's time, which an offline verifier must share."""
         return self.service.clock.now_ms() / 1000
 
 
 class Proxy:
-    """Forwards connections to the service, one request each; while `lost` is above zero, answers are thrown away."""
+    """Forwards connections to the service, one request each; while `lost` is above zero, responses are discarded."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
@@ -98,7 +98,8 @@ class Proxy:
                 with contextlib.suppress(OSError):
                     while request := connection.recv(65536):
                         service.sendall(request)
-                        # The answer is here, so the service has done its work, whoever gets to hear of it.
+                        # The response has arrived, so the service has done its work, even if the client never gets the
+                        # response.
                         answer = service.recv(65536)
                         if self.lost:
                             self.lost -= 1
@@ -127,7 +128,7 @@ Behavior = Callable[[BaseHTTPRequestHandler, bytes], None]
 
 
 class OddServer:
-    """A server that answers its requests as it is told, one behavior after the other; the last one stays."""
+    """A server with prepared responses: one behavior after the other; the last one repeats."""
 
     def __init__(self, *behaviors: Behavior) -> None:
         self.bodies: list[bytes] = []
@@ -173,7 +174,7 @@ def odd_server(*behaviors: Behavior) -> Iterator[OddServer]:
 
 
 def answering(status: int, body: bytes, **headers: str) -> Behavior:
-    """Return a behavior: one answer."""
+    """Return a behavior: one response."""
 
     def behave(handler: BaseHTTPRequestHandler, _body: bytes) -> None:
         handler.send_response(status)
@@ -186,14 +187,14 @@ def answering(status: int, body: bytes, **headers: str) -> Behavior:
 
 
 def silent(handler: BaseHTTPRequestHandler, _body: bytes) -> None:
-    """Never answer, until the client is gone."""
+    """Send nothing until the client is gone."""
     with contextlib.suppress(OSError):
         handler.connection.recv(1)
     handler.close_connection = True
 
 
 def trickling(handler: BaseHTTPRequestHandler, _body: bytes) -> None:
-    """Answer so slowly that no single byte is late."""
+    """Respond so slowly that no single byte is late."""
     with contextlib.suppress(OSError):
         for byte in b"HTTP/1.1 200 OK\r\n" + b"X-Slow: yes\r\n" * 50:
             handler.wfile.write(bytes([byte]))
@@ -203,12 +204,12 @@ def trickling(handler: BaseHTTPRequestHandler, _body: bytes) -> None:
 
 
 def cutting(handler: BaseHTTPRequestHandler, _body: bytes) -> None:
-    """Close in the middle of the answer."""
+    """Close in the middle of the response."""
     handler.wfile.write(b'HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"success": true')
     handler.close_connection = True
 
 
 def free_port() -> int:
-    """Return a port where nobody listens."""
+    """Return a port without a listener."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])

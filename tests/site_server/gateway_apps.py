@@ -17,7 +17,7 @@ from agentgate_client import gateway_asgi, gateway_wsgi
 
 
 async def asgi_site(scope: Any, receive: Any, send: Any) -> None:
-    """Answer with what arrived, over HTTP and over WebSockets."""
+    """Respond with the received request, over HTTP and over WebSockets."""
     if scope["type"] == "websocket":
         await receive()
         await send({"type": "websocket.accept"})
@@ -37,7 +37,7 @@ async def asgi_site(scope: Any, receive: Any, send: Any) -> None:
 
 
 def wsgi_site(environ: Any, start_response: Any) -> list[bytes]:
-    """Answer with what arrived."""
+    """Respond with the received request."""
     body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
     headers = {key[5:].lower().replace("_", "-"): value for key, value in environ.items() if key.startswith("HTTP_")}
     seen = {
@@ -110,7 +110,7 @@ def gated_site(kind: str, **options: Any) -> Iterator[str]:
 def ask_once(
     kind: str, options: dict[str, Any], method: str = "GET", path: str = "/", **request: Any
 ) -> httpx.Response:
-    """Send one request to a site with the middleware before it, without a server of its own, which is quicker."""
+    """Send one request to a site behind the middleware, in this process: that is faster than a separate server."""
     made: Any
     try:
         if kind == "asgi":

@@ -34,7 +34,7 @@ class Signer:
         }
 
     def receipt(self, **changes: Any) -> str:
-        """Return a receipt that is good now; a claim that is changed to None is left out."""
+        """Return a receipt that is valid now; a claim that is changed to None is omitted."""
         self._made += 1
         usual = {
             "iss": "http://gate.example",

@@ -1,4 +1,4 @@
-"""The client as it is installed: a wheel of its own that needs `cryptography` and nothing of the service."""
+"""The client as it is installed: a separate wheel that needs `cryptography` and nothing of the service."""
 
 import shutil
 import subprocess

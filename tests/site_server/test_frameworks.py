@@ -1,6 +1,6 @@
 """The guards in real applications of Starlette, FastAPI, Flask, Django and plain WSGI, with the real service.
 
-Each application has the same two routes: `/signup` needs a token and answers with what it saw, `/` needs none.
+Each application has the same two routes: `/signup` needs a token and returns the received data, `/` needs none.
 """
 
 import asyncio

@@ -15,7 +15,7 @@ from tests.support.browser_client import create_site, get_token
 
 ORIGIN = "https://shop.example"
 CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36"
-# Much more than a busy machine takes beside the 0.3 seconds, and much less than for good.
+# Much longer than the timeout of 0.3 seconds on a busy machine, and still finite.
 LONGEST_WAIT_S = 10.0
 XHR = {
     "User-Agent": CHROME,
@@ -253,7 +253,7 @@ def test_a_service_that_does_not_respond_is_given_up_in_time(kind: str, shop: Sh
         first, reply = httpx.get(url, headers=XHR, timeout=60), httpx.get(url, headers=XHR, timeout=60)
 
     assert first.status_code == reply.status_code == 503
-    # Without its end of 0.3 seconds it would wait for good.
+    # Without the timeout of 0.3 seconds it would wait forever.
     assert reply.elapsed.total_seconds() < LONGEST_WAIT_S
 
 

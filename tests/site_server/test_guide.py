@@ -1,4 +1,4 @@
-"""What docs/verify-tokens.md prints does what it says."""
+"""The code in docs/verify-tokens.md works as described."""
 
 import json
 import re

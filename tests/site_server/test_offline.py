@@ -1,4 +1,4 @@
-"""Verifying without the service: what is accepted, what is refused, which keys count, and what was used before."""
+"""Verifying without the service: accepted and rejected receipts, the valid keys, and receipts that were used before."""
 
 import base64
 import json

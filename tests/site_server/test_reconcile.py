@@ -19,7 +19,7 @@ def now():
 
 @pytest.fixture
 def away(now):
-    """A client whose service is away, with the verifier that helps out."""
+    """Create a client whose service is unavailable, with an offline verifier as the fallback."""
     verifier = OfflineVerifier(SIGNER.key_set(), SITE_KEY, now_s=now)
     return Client(f"http://127.0.0.1:{free_port()}", "ags_x", retries=0, offline=verifier)
 

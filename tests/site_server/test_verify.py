@@ -25,7 +25,7 @@ UNAVAILABLE = json.dumps({"success": False, "error": "unavailable", "message": "
 
 
 def echoing(handler, body):
-    """Answer a question with success, as the service does."""
+    """Return success for any token, as the service does."""
     asked = json.loads(body)
     answer = {"success": True, "requestId": asked["requestId"], "action": asked["expectedAction"], "siteKey": "site_x"}
     answering(200, json.dumps(answer).encode())(handler, body)

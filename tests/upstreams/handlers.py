@@ -1,6 +1,6 @@
 """The handlers that every upstream has: a name, and the method and path of a plain request that runs it.
 
-An upstream names the handlers that it ran in its answer's `X-Handler`, with blanks between. An upstream that stands for
+An upstream names the handlers that it ran in its response's `X-Handler`, with blanks between. An upstream with
 several ways of reading a target names what each of them would run.
 """
 

@@ -1,4 +1,4 @@
-"""Flask, Django, FastAPI and aiohttp, each on a port of its own: `python -m tests.upstreams.python_apps`.
+"""Flask, Django, FastAPI and aiohttp, each on a separate port: `python -m tests.upstreams.python_apps`.
 
 Prints the ports as JSON, and the reason where one is missing; ends with its standard input.
 """
@@ -28,7 +28,7 @@ from tests.upstreams.handlers import HANDLERS
 
 HOST = "127.0.0.1"
 HEADER = "X-Handler"
-# Tasks that nobody holds may be collected.
+# Tasks without a reference may be garbage-collected.
 SERVING: list[asyncio.Task[None]] = []
 
 
@@ -69,7 +69,7 @@ def set_up_django() -> None:
 
 
 def fastapi_app() -> FastAPI:
-    """FastAPI, which answers HEAD only where it is told to."""
+    """Create a FastAPI application, which handles HEAD only where its methods list it."""
     app = FastAPI()
     for each in HANDLERS:
         methods = [each.method, "HEAD"] if each.method == "GET" else [each.method]

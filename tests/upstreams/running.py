@@ -61,7 +61,7 @@ async def _work(port: int, waiting: Iterator[tuple[int, bytes]], ran: list[froze
 
 
 async def _ran_by(port: int, message: bytes) -> frozenset[str]:
-    """Send one request over a connection of its own; return the names of the handlers that it ran."""
+    """Send one request over a separate connection; return the names of the handlers that it ran."""
     head, end, body = message.partition(b"\r\n\r\n")
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     answer = b""
