@@ -255,8 +255,7 @@ def _open(site: Installed, name: str, steps: list[Step]) -> Gain:
 
 
 def send_denied(site: Installed) -> Gain:
-    """Sign requests as an agent that the policy denies, on paths where a rule for feeds or webhooks would allow
-    programs."""
+    """Sign requests as a denied agent, on paths where a rule for feeds or webhooks would allow programs."""
     agent = SigningAgent()
     path = f"/v1/admin/sites/{site.site_key}/agent-policy"
     policy = {"agents": {agent.url: {"decision": "deny", "jwks": agent.jwks}}}

@@ -174,8 +174,7 @@ class Place:
         return _figures(node).get("spooled", 0)
 
     def rows(self, sql: str, *, of: str = "config") -> list[tuple[Any, ...]]:
-        """Read from the store while the service runs; with SQLite, from the file of this name or from every day of
-        events."""
+        """Read from the running store; with SQLite, from the file of this name or from every day of events."""
         if of == "events" and self.clickhouse is not None:
             database = self.settings["AGENTGATE_EVENTS_URL"].rpartition("/")[2]
             answer = self.clickhouse.ask(f"{sql} FORMAT JSONCompactEachRow", database)

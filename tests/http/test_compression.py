@@ -1,5 +1,4 @@
-"""Responses of the consoles' APIs are compressed, except if they contain a secret, change something or are the
-gateway's."""
+"""The consoles' APIs compress responses, except after changes and with secrets; the gateway never does."""
 
 import gzip
 from typing import Any, get_args, get_type_hints

@@ -234,8 +234,7 @@ def test_a_connection_that_was_ended_does_not_continue():
 
 
 class AskedAgain:
-    """Connections to a listener. Each sends a request again during the response, so that more data is always
-    available."""
+    """Connections that send a request again during each response, so that more data is always available."""
 
     def __init__(self, listener, path: bytes) -> None:
         self.left: Counter[int] = Counter()

@@ -26,8 +26,7 @@ class Seen:
 
 
 def ask(*pieces):
-    """Send pieces to a listener whose POST /echo is hot; return the hot bodies, the app's requests, and the
-    response."""
+    """Send pieces to a hot POST /echo; return the hot bodies, the app's requests, and the response."""
     hot, app = Seen(), EchoApp()
     answers = []
 

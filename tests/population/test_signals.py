@@ -22,8 +22,7 @@ def people():
 
 
 def found_wrong(intel, visitor, request: Request):
-    """Return the evidence against a request: every `http.*` label, and labels of networks or agents that people do
-    not have."""
+    """Return the evidence against a request: `http.*` labels, and labels of networks and agents that people lack."""
     headers = tuple((name.lower(), value) for name, value in request.headers)
     target = request.url.removeprefix(visitor.origin)
     facts = RequestFacts(now_ms=0, method="GET", target=target, address=visitor.address, headers=headers)

@@ -124,8 +124,7 @@ def _browser_headers(chance: Random, destination: str = "document") -> Headers:
 
 
 def _fast_in_disguise(chance: Random, size: int) -> Iterator[Sent]:
-    """Yield requests with exact browser headers, as of curl-impersonate, from one address as fast as the site
-    responds."""
+    """Yield exact browser headers, as of curl-impersonate, from one address as fast as the site responds."""
     address, headers = choose_address(chance), _browser_headers(chance)
     for number in range(size * 10):
         yield _sent(

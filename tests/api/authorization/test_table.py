@@ -1,5 +1,4 @@
-"""The response of every route to every caller matches the table, which is reviewed by hand. A route without a line
-fails."""
+"""Every response to every caller matches the table, which is reviewed by hand. A route without a line fails."""
 
 import difflib
 

@@ -1,5 +1,4 @@
-"""Only the visitor who earned a token can redeem it: the gateway checks address, browser and clearance, siteverify
-the address."""
+"""Only the visitor who earned a token redeems it: by address, browser and clearance, at siteverify by address."""
 
 import base64
 import json

@@ -1,5 +1,4 @@
-"""Token budgets per hour: beyond them, an address or network gets a higher difficulty, then the interactive
-challenge."""
+"""Token budgets per hour: beyond them, the difficulty rises, then an interactive challenge is required."""
 
 import pytest
 
