@@ -278,6 +278,9 @@ def _outsiders(service: RunningService, suspended: StoredUser, with_mfa: StoredU
     return {**found, "pre-session": headers_of(begun)}
 
 
+SITE_TESTS = ("POST /v1/console/sites/{siteKey}/test", "POST /v1/admin/sites/{siteKey}/test")
+
+
 def bodies(scene: Scene) -> dict[str, Any]:
     """Return a body for each route that takes one: it works for every permitted caller."""
     login = {"email": "alice@acme.example", "password": PASSWORD}
@@ -304,7 +307,6 @@ def bodies(scene: Scene) -> dict[str, Any]:
         "PUT /v1/console/notices": {"kinds": ["health"]},
         "PATCH /v1/console/sites/{siteKey}": {"name": "Renamed"},
         "POST /v1/console/tokens": {"name": "New", "scopes": ["sites:read"]},
-        "POST /v1/console/sites/{siteKey}/test": {"origin": "https://a.acme.example"},
         "POST /v1/console/sites/{siteKey}/webhooks": {"url": "https://hooks.invalid/", "events": ["decisions"]},
         "PATCH /v1/console/sites/{siteKey}/webhooks/{webhookId}": {"enabled": False},
         "POST /v1/console/sites/{siteKey}/appeals/{appealId}/answer": {"answer": "refuse"},
@@ -316,7 +318,7 @@ def bodies(scene: Scene) -> dict[str, Any]:
         "POST /v1/console/sites/{siteKey}/list-entries": LIST_ENTRY,
         "PUT /v1/console/sites/{siteKey}/list-entries/{entryId}": {"outcome": "allow"},
         "POST /v1/console/sites/{siteKey}/list-entries/backtest": LIST_ENTRY,
-        "POST /v1/admin/sites/{siteKey}/test": {"origin": "https://a.acme.example"},
+        **{name: {"origin": "https://a.acme.example"} for name in SITE_TESTS},
         "POST /v1/admin/sites/{siteKey}/list-entries": LIST_ENTRY,
         "PUT /v1/admin/sites/{siteKey}/list-entries/{entryId}": {"outcome": "allow"},
         "POST /v1/admin/sites/{siteKey}/list-entries/backtest": LIST_ENTRY,
