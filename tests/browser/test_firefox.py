@@ -28,6 +28,8 @@ EXPECTED = {
     "ua.browser",
     "net.private",
     "behavior.none",
+    "browser.unseen_activation",
+    "assistant.challenge",
 }
 RUN_S = 100
 

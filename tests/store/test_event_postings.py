@@ -1,22 +1,18 @@
 """How SQLite finds events of a day by pattern and visitor: walked through, posted later, at once, and brought over."""
 
 import random
-import shutil
 from collections import Counter
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from msgspec.structs import replace
 
 from agentgate.events.decision_ids import write_id
 from agentgate.events.queries.ports import DecisionFilters, SiteNumber
 from agentgate.events.records import Event
 from agentgate.events.storage.days import packs, postings
-from agentgate.events.storage.days.sqlite import EVENTS, SqliteSegments
-from agentgate.events.storage.encoding import SITE_HOUR, WIDE_COLUMNS, EncodedEvents, EventEncoder, unpacked_key
+from agentgate.events.storage.encoding import WIDE_COLUMNS, EventEncoder, unpacked_key
 from agentgate.events.storage.events import PACK_AFTER
 from agentgate.events.storage.queries.counts import SqlCounts
 from agentgate.events.storage.queries.days import TrafficDays
@@ -24,13 +20,12 @@ from agentgate.events.storage.queries.decisions import SqlDecisions
 from agentgate.events.storage.queries.visitors import SqlVisitors
 from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
-from agentgate.lib.database import Row, Transaction
+from agentgate.lib.database import Row
 from agentgate.lib.enums import DecisionKind
 from agentgate.lib.ids import write_visitor
 from agentgate.server.stores.open import CONFIG
 from agentgate.server.stores.unit_of_work import SqlStore
-from agentgate.storage.migrate import FOLDER, apply
-from agentgate.storage.sqlite.database import SqliteDatabase
+from agentgate.storage.migrate import apply
 from tests.support.events import DAY, NOON_MS, EventPlace, embedded_events, many_events, new_event
 
 pytestmark = pytest.mark.anyio
@@ -272,107 +267,3 @@ async def test_counts_of_many_batches_are_put_together(place: EventPlace) -> Non
     rows = await session.all("SELECT site, dimension, value, events FROM dimension_hour")
     assert {tuple(row[:3]): row[3] for row in rows} == dict(expected)
     assert len(rows) > packs.PACKED_TOGETHER
-
-
-@pytest.mark.parametrize("migrations", [1, 3])
-async def test_a_day_of_an_earlier_release_is_brought_over_and_continues(
-    place: EventPlace, tmp_path: Path, migrations: int
-) -> None:
-    made = many_events(300)
-    # Some are alike, as in real traffic.
-    made[1::2] = [replace(other, id=each.id) for other, each in zip(made[::2], made[1::2], strict=True)]
-    await fill_older(place, tmp_path, made[:200], migrations)
-    segments = SqliteSegments(tmp_path / EVENTS, FixedClock(NOON_MS), ThreadPoolExecutor(1))
-    await segments.migrate(FixedClock(NOON_MS))
-    await segments.close()
-
-    assert await place.read() == made[:200]
-    assert await place.segments.session(DAY).one("SELECT count(*) FROM pattern") == (100,)
-    assert await posted(place) == await postings_of(place, made[:200])
-    await write(place, made[200:])
-
-    assert await place.read() == made
-    assert await posted(place) == await postings_of(place, made)
-    await assert_found(place, made)
-    await place.events.close_days(now_ms=CLOSED_MS)
-    await assert_found(place, made)
-    rows = await place.segments.session(DAY).all("SELECT dimension, sum(events) FROM dimension_hour GROUP BY dimension")
-    expected: Counter[int] = Counter()
-    for _, _, counts in EventEncoder(place.words).encode(made).dimensions:
-        for key, events in counts.items():
-            expected[unpacked_key(key)[0]] += events
-    assert dict(rows) == dict(expected)
-
-
-@pytest.mark.parametrize("is_closed", [False, True])
-async def test_a_process_of_the_release_before_continues_writing(place: EventPlace, *, is_closed: bool) -> None:
-    made = many_events(300)
-    random.Random(4).shuffle(made)
-    await write(place, made[:200])
-    if is_closed:
-        await place.events.close_days(now_ms=CLOSED_MS)
-    encoded = await encode(place, made[200:])
-
-    async def write_wide(transaction: Transaction) -> None:
-        await transaction.load("event", WIDE_COLUMNS, encoded.wide())
-        await transaction.add_up(SITE_HOUR, encoded.hours)
-        await transaction.load("dimension_pack", ("site", "hour", "counts"), encoded.objects())
-        for statement in LATE_POSTINGS:
-            await transaction.run(statement, f"[{','.join(str(event.id) for event in made[200:])}]")
-
-    await place.segments.write(DAY, write_wide)
-
-    assert await place.read() == sorted(made, key=lambda event: event.id)
-    if is_closed:
-        assert await place.events.close_days(now_ms=CLOSED_MS) == [DAY]
-    await assert_found(place, made)
-    await write(place, many_events(100, seed=9))
-    await place.events.close_days(now_ms=CLOSED_MS)
-    await assert_found(place, made + many_events(100, seed=9))
-
-
-# The statements of the previous release for late events of a day whose words and visitors are all posted.
-LATE_POSTINGS = (
-    """INSERT OR IGNORE INTO event_word (site, word, id)
-        SELECT event.site, listed.value, event.id FROM event CROSS JOIN json_each(labels) AS listed
-        WHERE event.id IN (SELECT value FROM json_each($1)) ORDER BY 1, 2, 3""",
-    """INSERT OR IGNORE INTO event_visitor (site, visitor, id) SELECT site, visitor, id FROM event
-        WHERE event.id IN (SELECT value FROM json_each($1)) AND visitor IS NOT NULL ORDER BY 1, 2, 3""",
-)
-
-
-async def encode(place: EventPlace, made: list[Event]) -> EncodedEvents:
-    encoder = EventEncoder(place.words)
-    encoder.encode(made)
-    await place.words.add(encoder.missing)
-    return EventEncoder(place.words).encode(made)
-
-
-async def fill_older(place: EventPlace, folder: Path, made: list[Event], migrations: int) -> None:
-    """Write a day as a release did that had so many migrations."""
-    older = folder / "migrations"
-    (older / EVENTS).mkdir(parents=True)
-    for path in sorted((FOLDER / EVENTS).glob("*.sqlite.sql"))[:migrations]:
-        shutil.copy(path, older / EVENTS)
-    encoded = await encode(place, made)
-    values = [
-        (site, hour, *unpacked_key(key), events)
-        for site, hour, counts in encoded.dimensions
-        for key, events in counts.items()
-    ]
-
-    async def write(transaction: Transaction) -> None:
-        await transaction.load("event", WIDE_COLUMNS, encoded.wide())
-        await transaction.add_up(SITE_HOUR, encoded.hours)
-        if migrations == 1:
-            await transaction.load("dimension_hour", ("site", "hour", "dimension", "value", "events"), values)
-        else:
-            await transaction.load("dimension_pack", ("site", "hour", "counts"), encoded.objects())
-
-    (folder / EVENTS).mkdir()
-    database = SqliteDatabase(folder / EVENTS / "2026-11-15.db", synchronous="NORMAL")
-    try:
-        await apply(database, EVENTS, clock=FixedClock(NOON_MS), folder=older)
-        await database.transaction(write)
-    finally:
-        await database.close()

@@ -42,7 +42,7 @@ async def test_a_long_list_is_one_statement(store: SqlStore) -> None:
     session = CountingSession(store._database)
 
     customers = await CustomerStore(session).list_customers(wanted("acc_"))  # type: ignore[arg-type]
-    accounts, _ = await CustomerStore(session).list_accounts(behind=None, limit=None)  # type: ignore[arg-type]
+    accounts, _ = await CustomerStore(session).list_accounts(behind=None, limit=100)
 
     assert (len(customers), len(accounts), session.statements) == (30, 30, 2)
     assert {each.members for each in customers} == {1}
@@ -108,7 +108,7 @@ async def test_the_status_in_the_list_of_accounts_follows_the_user(store: SqlSto
     await add_member(store, "acme", user("ann"), joined_ms=2)
     await add_member(store, "acme", user("bob", password_hash=None), joined_ms=1)
 
-    listed, _ = await store.read.customers.list_accounts(behind=None, limit=None)
+    listed, _ = await store.read.customers.list_accounts(behind=None, limit=100)
 
     assert [(each.user_id, each.status) for each in listed] == [
         ("ann", MemberStatus.ACTIVE),

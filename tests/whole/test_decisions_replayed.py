@@ -28,7 +28,7 @@ def test_a_backtest_of_the_rules_active_flips_nothing(service: RunningService, e
     report = service.operator.post(f"{RULES}/backtest", json={"ruleSet": rule_set, **HOURS_36}).json()
 
     metrics = service.operator.get("/v1/admin/metrics", params={"siteKey": DEMO_SITE_KEY, **HOURS_36}).json()
-    assert report["evaluated"] == metrics["totals"]["requests"] > 1000
+    assert report["evaluated"] == metrics["totals"]["requests"] > 500
     assert (report["changed"], report["flips"], report["complete"]) == (0, [], True)
 
 

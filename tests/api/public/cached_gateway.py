@@ -32,6 +32,7 @@ from tests.support.gateway import ORIGIN, VISITOR, Gate
 from tests.unit.decision.scoring.made_models import forest, parsed
 
 DECISION_ID = re.compile(rb"dec_[0-9a-z]{13}")
+NONCE = re.compile(rb'(?<=;nonce=")[\w-]+')
 
 OTHER_ORIGIN = "https://other.example"
 
@@ -143,7 +144,7 @@ class Side:
         recorded = [event.whole() if isinstance(event, Repeated) else event for event in self.recorder._queue]
         events = [replace(event, id=0, duration_us=0) for event in recorded]
         self.recorder._queue.clear()
-        return DECISION_ID.sub(b"dec_", written), events
+        return NONCE.sub(b"", DECISION_ID.sub(b"dec_", written)), events
 
 
 def parsed_fields(data: bytes) -> dict[bytes, bytes] | None:

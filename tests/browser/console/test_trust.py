@@ -30,7 +30,8 @@ def test_switching_to_enforce_does_not_rewrite_what_happened(owner: Hand, consol
 
 def test_a_decision_explains_itself_and_leads_to_its_three_remedies(owner: Hand, console: Console) -> None:
     page = owner.page
-    open_page(page, console.page("decisions") + "?range=7d&kind=request&rule=automation-http-library", "Decisions")
+    chosen = "?range=7d&kind=request&rule=automation-http-library&label=ua.http_library"
+    open_page(page, console.page("decisions") + chosen, "Decisions")
     owner.press(page.locator("tbody a").first)
     sentence = page.locator("aside .lead")
     sentence.wait_for()
@@ -153,7 +154,7 @@ def test_a_member_chooses_notices_by_mail(owner: Hand, console: Console) -> None
     page = owner.page
     open_page(page, f"{console.url}/console/account", "Account")
     card = page.locator(".card", has_text="Email notices")
-    assert "Mail is not set up" in card.inner_text()
+    card.get_by_text("Mail is not set up").wait_for()
     switch = card.get_by_role("switch", name="Weekly summary")
     before = switch.is_checked()
     owner.press(switch)

@@ -190,6 +190,7 @@ def test_signals_read_no_value_that_a_key_does_not_hold():
             "is_foreign_host",
             # A setting of the site: decisions are cached for each site.
             "ai_use",
+            "robots",
             "path",
         }
         request = SignalInput(Barred(facts, allowed), INTEL, None, None, user_agent, None)

@@ -127,7 +127,7 @@ export function Versions({ kind, active, reload }: { kind: ModelKind; active: st
   if (error && !data) return <Failure error={error} />;
   if (!data?.versions.length) return null;
   return (
-    <section class="stack tight" aria-label={t("models.versions")}>
+    <div class="stack tight">
       <h3>{t("models.versions")}</h3>
       <ul class="stack tight">
         {data.versions.map((each) => (
@@ -160,7 +160,7 @@ export function Versions({ kind, active, reload }: { kind: ModelKind; active: st
       >
         {t("models.rollbackLead", { previous: asked ?? "", active })}
       </Confirm>
-    </section>
+    </div>
   );
 }
 
@@ -169,7 +169,7 @@ export function Drift({ kind }: { kind: ModelKind }) {
   const { data, error } = useQuery<ModelDrift>(kind, (signal) => api.get(`/models/${kind}/drift`, {}, signal));
   const known = (data?.sites ?? []).filter(({ index }) => index !== null).slice(0, MOST_SITES);
   return (
-    <section class="stack tight" aria-label={t("models.drift")}>
+    <div class="stack tight">
       <h3>{t("models.drift")}</h3>
       <p class="xs faint">{t("models.driftLead")}</p>
       {error && !data ? (
@@ -196,7 +196,7 @@ export function Drift({ kind }: { kind: ModelKind }) {
       {known.map((site) => (
         <Histograms key={site.siteKey} site={site} />
       ))}
-    </section>
+    </div>
   );
 }
 

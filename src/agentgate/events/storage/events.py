@@ -134,6 +134,8 @@ class SqlEvents(EventEncoding):
     def __init__(self, stats: Database, segments: SegmentDays, words: KnownWords) -> None:
         super().__init__(stats, words)
         self._segments = segments
+        # Two concurrent runs would write the rows of a day twice.
+        self._closing = asyncio.Lock()
         self._batches_apart = 0
         self._events_apart = 0
 
@@ -168,9 +170,10 @@ class SqlEvents(EventEncoding):
 
     async def close_days(self, *, now_ms: int) -> list[int]:
         """Roll up every day that has ended and is not rolled up as it is now; return which. May be repeated."""
-        return await rollups.close_days(
-            self._stats, self._segments, ended_before_ms=now_ms - CLOSE_AFTER_MS, now_ms=now_ms
-        )
+        async with self._closing:
+            return await rollups.close_days(
+                self._stats, self._segments, ended_before_ms=now_ms - CLOSE_AFTER_MS, now_ms=now_ms
+            )
 
     async def forget(self, *, events_before_day: int, metrics_before_day: int) -> None:
         """Remove events before `events_before_day` and aggregates before `metrics_before_day`."""
