@@ -20,10 +20,11 @@ from agentgate_tools.adapters.render import Installation, render
 from bench.decide import bench_rules
 from bench.gateway_site import SITE_KEY, BenchSite, gateway
 from bench.load import Load, load, statuses_of, write_requests
-from bench.nginx import free_port, nginx_program, running_nginx, wait_for
+from bench.nginx import nginx_program, running_nginx, wait_for
 from bench.processor import settled_s
 from bench.sample_site import PAGE
 from tests.population.visitors import ORIGIN, population
+from tests.support.ports import free_port
 from tests.support.processes import ServeProcess
 
 ROOT = Path(__file__).parents[1]

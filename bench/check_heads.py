@@ -8,8 +8,9 @@ import threading
 from typing import NamedTuple
 
 from agentgate_tools.adapters.render import Installation, render
-from bench.nginx import free_port, running_nginx
+from bench.nginx import running_nginx
 from tests.population.visitors import ORIGIN, Request
+from tests.support.ports import free_port
 
 _ADDRESS, _PATH, _SECRET = "127.0.0.1", "/learn/the/form", "ags_" + "0" * 32
 # Everything that a browser of the population may send, with distinguishable values.

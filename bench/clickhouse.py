@@ -29,7 +29,7 @@ from agentgate.server.stores.open import Stores, open_stores
 from agentgate.storage.clickhouse.client import ClickhouseClient
 from agentgate.storage.migrate import apply
 from tests.support.clickhouse_server import ClickhouseServer, clickhouse_server
-from tests.support.servers import free_port
+from tests.support.ports import free_port
 
 FIRST_DAY, DAYS = 20_600, 31
 WARM = 10

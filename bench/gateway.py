@@ -21,9 +21,10 @@ from bench import agent_signatures
 from bench.check_heads import PLAIN, learn_form
 from bench.gateway_site import gateway
 from bench.load import Load, LoadMissing, load, statuses_of, write_requests
-from bench.nginx import free_port, nginx_program, running_nginx
+from bench.nginx import nginx_program, running_nginx
 from bench.populations import POPULATIONS, Population, Writer, sessions, signed
 from bench.processor import kept_on, one_and_others, processor_s, processor_ticks, settled_s, stolen_share
+from tests.support.ports import free_port
 from tests.support.processes import ServeProcess
 
 ANSWER_204 = "server {{ listen 127.0.0.1:{port}; location / {{ return 204; }} }}\n"

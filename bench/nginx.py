@@ -25,13 +25,6 @@ def nginx_program() -> str | None:
     return shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 
 
-def free_port() -> int:
-    """Return a free port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @contextlib.contextmanager
 def running_nginx(servers: str, port: int, *, workers: int = 0) -> Iterator[int]:
     """Run nginx with these `server` blocks for as long as the block does; yields its process ID.

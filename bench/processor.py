@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from bench.nginx import free_port, nginx_program, running_nginx
+from bench.nginx import nginx_program, running_nginx
 from bench.wire import Wire
+from tests.support.ports import free_port
 from tests.support.processes import ServeProcess
 
 CONNECTIONS = 8

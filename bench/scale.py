@@ -25,9 +25,10 @@ from bench.check_heads import CheckForm, learn_form
 from bench.gateway import ANSWER_204
 from bench.gateway_site import SETTINGS, BenchSite, gateway
 from bench.load import CONNECTIONS, load, write_requests
-from bench.nginx import free_port, running_nginx
+from bench.nginx import running_nginx
 from bench.populations import Writer, sessions
 from bench.processor import processor_s, settled_s
+from tests.support.ports import free_port
 from tests.support.processes import ServeProcess, members, serving
 from tests.support.servers import postgres_server, redis_server
 

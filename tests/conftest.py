@@ -16,7 +16,8 @@ from agentgate.lib.settings.schema import Settings, read_settings
 from agentgate.server.application import Application
 from tests.support.clickhouse_server import ClickhouseServer, clickhouse_server
 from tests.support.migrated_schemas import MigratedSchemas
-from tests.support.servers import PostgresServer, RedisServer, empty_database, free_port, postgres_server, redis_server
+from tests.support.ports import free_port
+from tests.support.servers import PostgresServer, RedisServer, empty_database, postgres_server, redis_server
 from tests.support.service import ADMIN_KEY, NOON_MS, RunningService, running_service
 from tests.support.store_owner import StoreOwner, store_owner
 

@@ -17,7 +17,7 @@ import aiohttp
 
 from bench.adversaries.drivers.screen import virtual_screen
 from bench.adversaries.drivers.stock import Setup, end, start
-from tests.support.servers import free_port
+from tests.support.ports import free_port
 
 START_S = 60
 # A browser that has just started is busy with itself.

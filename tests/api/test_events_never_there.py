@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agentgate.lib.settings.schema import Settings, read_settings
-from tests.support.servers import free_port
+from tests.support.ports import free_port
 from tests.support.service import ADMIN_KEY, RunningService
 
 SITES = "/v1/admin/sites"

@@ -9,14 +9,13 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from tests.support.ports import free_ports
 from tests.support.servers import postgres_server, redis_server
 
 pytestmark = pytest.mark.timeout(300)
@@ -72,20 +71,12 @@ http {{ include {root}/etc/nginx/conf.d/*.conf; }}
 """
 
 
-def free_ports(count: int) -> list[str]:
-    with ExitStack() as open_now:
-        probes = [open_now.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [str(probe.getsockname()[1]) for probe in probes]
-
-
 class Machine:
     """A folder that replaces `/`, with scripts for programs that need a whole machine."""
 
     def __init__(self, root: Path, database: Path, redis_port: str) -> None:
         self.root = root
-        self._ports = dict(zip(PORTS, free_ports(len(PORTS)), strict=True)) | {"6379": redis_port}
+        self._ports = dict(zip(PORTS, map(str, free_ports(len(PORTS))), strict=True)) | {"6379": redis_port}
         self._database = database
         for folder in (
             "etc/nginx/conf.d",

@@ -1,7 +1,6 @@
 """The page of the APIs, followed to the letter: every call with curl succeeds, in the order of the page."""
 
 import re
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -11,18 +10,13 @@ import httpx
 import pytest
 
 from tests.cli.commands import command, environment
+from tests.support.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LONGEST_S = 60
 # Fails where the page's own curl would print an error and continue.
 CURL = '#!/bin/sh\nexec /usr/bin/curl --fail-with-body --silent --show-error "$@"\n'
-
-
-def free_port() -> int:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return int(held.getsockname()[1])
 
 
 @pytest.fixture

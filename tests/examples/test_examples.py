@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.examples.programs import EXAMPLES, running, wait_for
-from tests.site_server.gate import free_port
+from tests.support.ports import free_port
 
 PYTHON = sys.executable
 PORT = "{port}"

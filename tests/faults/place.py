@@ -26,8 +26,9 @@ from tests.faults.checkers import EventCounts
 from tests.faults.links import Link, any_request, commits
 from tests.faults.plan import Plan
 from tests.support.clickhouse_server import ClickhouseServer, clickhouse_server
+from tests.support.ports import free_port
 from tests.support.processes import AdminConnection, ServeProcess, members
-from tests.support.servers import PostgresServer, RedisServer, free_port, postgres_server, redis_server, run_elsewhere
+from tests.support.servers import PostgresServer, RedisServer, postgres_server, redis_server, run_elsewhere
 from tests.support.tokens import keys_of_process
 from tests.whole.gateway_process import FIGURE, wait_until
 

@@ -22,6 +22,7 @@ import yaml
 
 from agentgate_tools.adapters.render import FILES, Installation, render
 from agentgate_tools.adapters.tls import APACHE_TUNNEL
+from tests.support.ports import free_port
 
 START_S = 15.0
 STOP_S = 5.0
@@ -218,7 +219,8 @@ def _wait_for(process: subprocess.Popen[bytes], started: Started) -> None:
     deadline_s = time.monotonic() + START_S
     while True:
         with contextlib.suppress(OSError):
-            if _is_ready(started):
+            # Another program could have responded on the port.
+            if _is_ready(started) and process.poll() is None:
                 return
         if process.poll() is not None or time.monotonic() > deadline_s:
             pytest.fail(f"the proxy did not start:\n{started.log.read_text(errors='replace')[-3000:]}")
@@ -243,10 +245,3 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait(STOP_S)
-
-
-def free_port() -> int:
-    """Return a port of the loopback that nothing listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -13,11 +13,12 @@ from typing import NamedTuple
 import pytest
 
 from agentgate_tools.adapters.render import INCLUDES, Installation, render
-from tests.proxies.running import Started, free_port
+from tests.proxies.running import Started
 from tests.proxies.running import _end as end
 from tests.proxies.running import _program as program_of
 from tests.proxies.running import _wait_for as wait_for
 from tests.support.cast import add_account
+from tests.support.ports import free_port
 from tests.support.service import RunningService
 
 CURL = {"User-Agent": "curl/8.5.0", "Accept": "*/*"}

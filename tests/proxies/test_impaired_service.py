@@ -17,8 +17,9 @@ from msgspec.structs import replace
 
 from agentgate_tools.adapters.render import Installation
 from tests.proxies.flood import Backend
-from tests.proxies.running import STARTERS, free_port, running_proxy
+from tests.proxies.running import STARTERS, running_proxy
 from tests.proxies.visiting import ORIGIN
+from tests.support.ports import free_port
 from tests.support.processes import ServeProcess, serving
 
 QUICK, SOAK = 100, 1_000

@@ -12,8 +12,9 @@ import pytest
 
 from agentgate_tools.adapters.render import FILES, render
 from tests.proxies.fast_cgi import FastCgi
-from tests.proxies.running import DEBIAN_MODULES, STARTERS, Started, _end, _program, _wait_for, free_port
+from tests.proxies.running import DEBIAN_MODULES, STARTERS, Started, _end, _program, _wait_for
 from tests.proxies.visiting import NAVIGATION, Installed
+from tests.support.ports import free_port
 
 OWN_MODULES = ("dir", "alias", "rewrite", "proxy_fcgi", "setenvif", "authz_host")
 

@@ -16,12 +16,13 @@ import pytest
 
 from agentgate_tools.adapters.render import INCLUDES, AdapterRefused, Installation, render
 from tests.proxies.fast_cgi import FastCgi
-from tests.proxies.running import STARTERS, Started, free_port, running_proxy
+from tests.proxies.running import STARTERS, Started, running_proxy
 from tests.proxies.running import _end as end
 from tests.proxies.running import _program as program_of
 from tests.proxies.running import _wait_for as wait_for
 from tests.proxies.visiting import NAVIGATION, Installed, new_address
 from tests.support.http_receiver import Answering, Received, make_certificate, receiver
+from tests.support.ports import free_port
 
 
 @pytest.fixture(scope="module")

@@ -14,11 +14,12 @@ import pytest
 
 from agentgate_tools.adapters.render import INCLUDES, render
 from tests.browser.wordpress.blog import fpm_program
-from tests.proxies.running import Started, free_port
+from tests.proxies.running import Started
 from tests.proxies.running import _end as end
 from tests.proxies.running import _program as program_of
 from tests.proxies.running import _wait_for as wait_for
 from tests.proxies.visiting import NAVIGATION, Installed, new_address
+from tests.support.ports import free_port
 
 # The site's own parameters are at the level of the server, where an include must not replace them.
 SERVER = """

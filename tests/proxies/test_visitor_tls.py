@@ -15,9 +15,10 @@ import pytest
 
 from agentgate_tools.adapters.render import FILES, WITH_CERTIFICATE, AdapterRefused, Installation, render
 from agentgate_tools.adapters.visitor_tls import Certificate, find_certificate
-from tests.proxies.running import STARTERS, Started, _end, _program, _wait_for, free_port
+from tests.proxies.running import STARTERS, Started, _end, _program, _wait_for
 from tests.proxies.visiting import NAVIGATION, Installed, new_address, read_answer
 from tests.support.http_receiver import make_certificate
+from tests.support.ports import free_port
 
 SEEN_BY_ALL = 0o755
 

@@ -207,9 +207,3 @@ def cutting(handler: BaseHTTPRequestHandler, _body: bytes) -> None:
     """Close in the middle of the response."""
     handler.wfile.write(b'HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"success": true')
     handler.close_connection = True
-
-
-def free_port() -> int:
-    """Return a port without a listener."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])

@@ -12,7 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.site_server.gate import SITE_KEY, free_port
+from tests.site_server.gate import SITE_KEY
+from tests.support.ports import free_port
 
 VIEWS = """
 from agentgate_client.django import AgentGateField

@@ -31,8 +31,9 @@ from agentgate_client import django as agentgate_django
 from agentgate_client.flask import agentgate_required, install
 from agentgate_client.starlette import AgentGateMiddleware, require_token
 from agentgate_client.starlette import install as install_starlette
-from tests.site_server.gate import SITE_KEY, free_port
+from tests.site_server.gate import SITE_KEY
 from tests.support.django_settings import configure
+from tests.support.ports import free_port
 
 PROTECT = [Route("POST", "/signup", action="signup")]
 BOUNDARY = "multipart/form-data; boundary=xyz"

@@ -9,9 +9,10 @@ import pytest
 
 from agentgate_client.down_page import DOWN_PAGE
 from agentgate_client.gateway_asgi import GatewayMiddleware
-from tests.site_server.gate import Gate, answering, free_port, odd_server, silent
+from tests.site_server.gate import Gate, answering, odd_server, silent
 from tests.site_server.gateway_apps import asgi_site, ask_once, gated_site
 from tests.support.browser_client import create_site, get_token
+from tests.support.ports import free_port
 
 ORIGIN = "https://shop.example"
 CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36"

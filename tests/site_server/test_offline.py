@@ -8,8 +8,9 @@ import pytest
 
 from agentgate_client import OfflineVerifier, Unavailable, VerificationFailed
 from agentgate_client.key_set import LEAST_BETWEEN_S, STALE_S, FetchedKeys
-from tests.site_server.gate import answering, free_port, odd_server
+from tests.site_server.gate import answering, odd_server
 from tests.site_server.signer import NOW_S, ORIGIN, SITE_KEY, Signer, encode
+from tests.support.ports import free_port
 
 SIGNER = Signer()
 STRANGER = Signer(b"\x02" * 32)

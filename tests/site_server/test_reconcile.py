@@ -5,8 +5,8 @@ import threading
 import pytest
 
 from agentgate_client import Client, OfflineVerifier, Reconciler, Unavailable, VerificationFailed
-from tests.site_server.gate import free_port
 from tests.site_server.signer import NOW_S, SITE_KEY, Signer
+from tests.support.ports import free_port
 
 SIGNER = Signer()
 STRANGER = Signer(b"\x02" * 32)

@@ -8,17 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from agentgate_client import AsyncClient, Client, Unavailable, VerificationFailed
-from tests.site_server.gate import (
-    ORIGIN,
-    SITE_KEY,
-    answering,
-    cutting,
-    free_port,
-    odd_server,
-    proxy,
-    silent,
-    trickling,
-)
+from tests.site_server.gate import ORIGIN, SITE_KEY, answering, cutting, odd_server, proxy, silent, trickling
+from tests.support.ports import free_port
 
 SHAPED = "aa.bb.cc"
 UNAVAILABLE = json.dumps({"success": False, "error": "unavailable", "message": "later"}).encode()

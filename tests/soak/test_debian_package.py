@@ -4,7 +4,6 @@ import io
 import json
 import os
 import shutil
-import socket
 import subprocess
 import tarfile
 import time
@@ -13,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.support.ports import free_port
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1_800)]
 
@@ -80,9 +81,7 @@ def image(package: Path, tmp_path: Path) -> Iterator[Path]:
 
 
 def test_the_image_serves_as_no_one_on_a_read_only_root(image: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     environ = {
         "PATH": "/usr/bin:/bin",
         "AGENTGATE_DATA_DIR": "/data",

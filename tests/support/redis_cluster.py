@@ -3,13 +3,14 @@
 import contextlib
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.support.ports import free_ports
 
 FORMED_S = 60.0
 # How long a master may be silent before its replica takes over.
@@ -21,7 +22,7 @@ class RedisClusterServers:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.ports = _free_ports(6)
+        self.ports = free_ports(6, neighbor=10_000)
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
 
     @property
@@ -96,22 +97,6 @@ class RedisClusterServers:
         while not holds():  # type: ignore[operator]
             assert time.monotonic() < deadline_s, "the cluster did not form"
             time.sleep(0.05)
-
-
-def _free_ports(count: int) -> list[int]:
-    """Return free ports whose neighbors at 10,000 more are free too: the servers use those for the cluster bus."""
-    found: list[int] = []
-    with contextlib.ExitStack() as stack:
-        while len(found) < count:
-            probe = stack.enter_context(socket.socket())
-            probe.bind(("127.0.0.1", 0))
-            port = int(probe.getsockname()[1])
-            if port > 55_000:
-                continue
-            with contextlib.suppress(OSError):
-                stack.enter_context(socket.socket()).bind(("127.0.0.1", port + 10_000))
-                found.append(port)
-    return found
 
 
 @contextlib.contextmanager

@@ -23,6 +23,8 @@ from typing import Any
 import asyncpg
 import pytest
 
+from tests.support.ports import free_port
+
 START_S = 20.0
 STOP_S = 10.0
 
@@ -315,13 +317,6 @@ def _folder(prefix: str) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def free_port() -> int:
-    """Return a free port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _wait_until(answers: Any, process: subprocess.Popen[bytes], *, log: Path) -> None:

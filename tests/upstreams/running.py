@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.support.ports import free_port
 from tests.upstreams.handlers import HANDLERS
 
 HERE = Path(__file__).parent
@@ -163,9 +164,7 @@ def _start_php(upstreams: Upstreams, stack: contextlib.ExitStack) -> None:
     if program is None:
         upstreams.note(["php"], "there is no php on the PATH")
         return
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    port = free_port()
     silent = subprocess.DEVNULL
     command = [program, "-q", "-S", f"127.0.0.1:{port}", str(HERE / "php_app.php")]
     process = subprocess.Popen(command, stdin=silent, stdout=silent, stderr=silent, env=_environment())

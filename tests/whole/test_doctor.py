@@ -19,9 +19,9 @@ from agentgate_tools.doctor.findings import Finding, State
 from agentgate_tools.doctor.route_checks import spellings
 from tests.cli.commands import agentgate
 from tests.proxies.running import STARTERS, running_proxy
-from tests.site_server.gate import free_port
 from tests.site_server.gateway_apps import asgi_site, gated_site, serving_asgi
 from tests.support.browser_client import create_site, get_token
+from tests.support.ports import free_port
 from tests.support.scored import add_scores
 from tests.support.service import ADMIN_KEY, RunningService
 from tests.support.suggestions import named, suggest, verified

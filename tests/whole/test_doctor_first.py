@@ -17,9 +17,10 @@ from agentgate_tools.doctor.asking import Site
 from agentgate_tools.doctor.checks import Installation
 from agentgate_tools.doctor.examine import examine
 from agentgate_tools.doctor.findings import Finding, State
-from tests.proxies.running import STARTERS, free_port, running_proxy
+from tests.proxies.running import STARTERS, running_proxy
 from tests.site_server.gateway_apps import serving_asgi
 from tests.support.browser_client import create_site
+from tests.support.ports import free_port
 from tests.support.service import ADMIN_KEY, RunningService, running_service
 from tests.whole.doctor_service import ORIGIN, service
 

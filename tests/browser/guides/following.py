@@ -9,11 +9,12 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+from tests.support.ports import free_ports
 
 ROOT = Path(__file__).parents[3]
 BLOCK = re.compile(r"^```(?P<language>\w+)\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -26,15 +27,6 @@ import sys
 names = set(sys.argv[2:])
 sys.exit(0 if sys.argv[1] == "install" and names <= {INSTALLED!r} else f"pip: no such package: {{names}}")
 """
-
-
-def free_ports(count: int) -> list[int]:
-    """Return ports on which no program listens."""
-    with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
 
 
 class Guide:

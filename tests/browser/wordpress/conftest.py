@@ -7,9 +7,9 @@ import httpx
 import pytest
 from playwright.sync_api import Page
 
-from tests.browser.guides.following import free_ports
 from tests.browser.site import SITE_KEY, ProtectedSite, protected_site
 from tests.browser.wordpress.blog import PASSWORD, Blog, blog
+from tests.support.ports import free_ports
 from tests.support.tokens import mint
 
 ACTIONS = ("login", "register", "lost_password", "comment", "checkout", "contact")
