@@ -61,6 +61,8 @@ SHAPE = (
     *("platform", "screen", "hardwareConcurrency", "deviceMemory", "renderer", "languages", "timezone"),
     *("touchPoints", "plugins", "userAgent"),
 )
+# The budget of a machine counts by its hardware: a farm can vary headers, languages and time zones without cost.
+HARDWARE = ("platform", "screen", "hardwareConcurrency", "deviceMemory", "renderer", "touchPoints")
 # A header that the site's adapter alone sets (`CheckAdmission.see`).
 JA4_HEADER = "x-ja4"
 JA4_NAME = JA4_HEADER.encode()
@@ -156,7 +158,8 @@ class Clusters:
             cluster = await self._count(shape, seen)
             share = self._share(("shape", seen.site), shape)
             found += [(label, shape) for label in many_labels("cluster.shape", cluster, share)]
-            if await self._machines.is_over(shape, seen.network, tokens=machine_tokens, now_ms=now_ms):
+            machine = self._digest(b"machine", site, [signals.get(name) for name in HARDWARE])
+            if await self._machines.is_over(machine, seen.network, tokens=machine_tokens, now_ms=now_ms):
                 popular.append(("cluster.budget", shape))
             if signals.get("debugger") is True:
                 popular += await self._debuggers(seen, shape, cluster.count)
@@ -290,11 +293,10 @@ class Clusters:
         browser = browser_class(agent)
         if browser.engine == "safari" and browser.mobile:
             return None
-        names = [name.decode("latin-1") for name, _ in request.headers if name != JA4_NAME]
         told = [signals.get(name) for name in SHAPE]
         if all(value is None for value in told):
             return None
-        return self._digest(b"shape", site, [told, agent, request.header("accept-language"), names])
+        return self._digest(b"shape", site, [told, agent, request.header("accept-language")])
 
     def _headers(self, request: Request) -> bytes:
         told = [request.header(name) for name in ("user-agent", "accept-language", "sec-ch-ua-platform")]

@@ -11,7 +11,7 @@ from agentgate.lib.clock import DAY_MS, HOUR_MS, SystemClock
 from agentgate.storage.shared_cache.memory import MemorySharedCache
 from tests.support.browser_client import INTERACTION, SIGNALS
 from tests.support.service import NOON_MS
-from tests.unit.browser_check.crowd import NOTHING, computer, input_of, request, somewhere
+from tests.unit.browser_check.crowd import CHROME, NOTHING, computer, input_of, request, somewhere
 
 pytestmark = pytest.mark.anyio
 MIDNIGHT_MS = NOON_MS // DAY_MS * DAY_MS
@@ -45,6 +45,16 @@ async def silent(clusters: Clusters, visits: int, now_ms: int, **options: int) -
 
 async def test_one_machine_with_a_pool_of_addresses_uses_its_hour_up() -> None:
     assert await silent(counted(), 13_000, NOON_MS) <= LEAST + NETWORKS * PER_NETWORK
+
+
+async def test_a_farm_that_varies_its_headers_and_languages_has_one_budget() -> None:
+    clusters, passed = counted(), 0
+    for number in range(3_000):
+        told = {**SIGNALS, "languages": [f"de-{number}"], "timezone": f"Etc/{number}", "userAgent": str(number)}
+        member = await clusters.observe(1, request(pooled(number), f"{CHROME} {number}"), told, NOTHING, NOON_MS)
+        passed += "cluster.budget" not in member.labels
+
+    assert passed <= LEAST + NETWORKS * PER_NETWORK
 
 
 async def test_a_farm_cannot_raise_its_own_budget_hour_by_hour() -> None:
