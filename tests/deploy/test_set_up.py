@@ -145,3 +145,24 @@ def test_the_interpreters_are_listed_with_their_versions() -> None:
     assert listed.returncode == 0
     assert rows
     assert all(re.match(r"3\.1[1-4]\.", version) and Path(path).exists() for version, path in rows)
+
+
+def test_a_user_without_root_learns_which_package_a_virtual_environment_needs(tmp_path: Path) -> None:
+    program(tmp_path, "python-bare", 'case "$*" in *ensurepip*) exit 1 ;; esac')
+    program(tmp_path, "id", "echo 1000")
+    program(tmp_path, "sudo", "exit 1")
+    program(tmp_path, "apt-get", "exit 1")
+    python = tmp_path / "python-bare"
+
+    done = run(
+        *(ROOT / "scripts" / "setup", tmp_path / "venv", "requirements/run.lock"),
+        PYTHON=str(python),
+        PATH=f"{tmp_path}:/usr/bin:/bin",
+    )
+
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "install-packages: needs root, or sudo without a password; install: python3-venv",
+        f"setup: {python} cannot create a virtual environment; run 'sudo apt install python3-venv', then try again",
+    ]
+    assert not (tmp_path / "venv").exists()
