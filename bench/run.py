@@ -184,7 +184,7 @@ SECTIONS: dict[str, Callable[[], Figures]] = {
     "admin read, SQLite": admin_read_sqlite,
     "admin read, PostgreSQL": admin_read_postgres,
     "group commit, SQLite": group_commit,
-    "processor per /healthz": processor_per_request,
+    "CPU time per /healthz": processor_per_request,
     "decision": decision,
     "30 rules": rule_evaluation,
     "instrument": instrument_program,
