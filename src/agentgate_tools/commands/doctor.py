@@ -1,6 +1,6 @@
 """`agentgate doctor`: check a live installation from outside."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +12,7 @@ from agentgate.lib.enums import HealthSeverity
 from agentgate_tools.commands.api_client import AdminApi, open_api, site_path
 from agentgate_tools.commands.command import CommandAnswer, CommandRefused, PrintedTable
 from agentgate_tools.commands.parameters import Argument, Option
+from agentgate_tools.commands.progress import Progress
 from agentgate_tools.doctor.asking import Site, is_private
 from agentgate_tools.doctor.checks import Installation
 from agentgate_tools.doctor.examine import by_cause, examine
@@ -59,8 +60,13 @@ def doctor(options: DoctorOptions) -> CommandAnswer:
         raise CommandRefused("give at most two tokens: one for the route and one of another action")
     if path is not None and not path.startswith("/"):
         raise CommandRefused(f"the path {path!r} must start with a slash, such as /login")
+    with Progress() as progress:
+        return _examine(options, path, tokens, lambda asked: progress.show(f"{asked} requests to {options.url}"))
+
+
+def _examine(options: DoctorOptions, path: str | None, tokens: list[str], note: Callable[[int], None]) -> CommandAnswer:
     try:
-        site = Site(options.url)
+        site = Site(options.url, note)
         behind = None if options.upstream is None else Site(options.upstream)
         terms = None if options.terms is None else Site(options.terms)
     except ValueError as wrong:

@@ -4,7 +4,7 @@ import contextlib
 import http.client
 import socket
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from email.utils import parsedate_to_datetime
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -83,9 +83,9 @@ class Asked(Struct, frozen=True, kw_only=True):
 
 
 class Site:
-    """A site at an address."""
+    """A site at an address. `note` is called with the number of requests before each of them."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, note: Callable[[int], None] | None = None) -> None:
         parts = urlsplit(url)
         if parts.scheme not in PORTS or not parts.hostname or parts.username or parts.query or parts.fragment:
             raise ValueError(f"{url!r} is not the address of a site; give one such as https://shop.example")
@@ -94,6 +94,8 @@ class Site:
         self.port = parts.port or PORTS[parts.scheme]
         self.authority = parts.netloc
         self.path = parts.path or "/"
+        self._note = note
+        self._asked = 0
 
     @property
     def origin(self) -> str:
@@ -111,6 +113,9 @@ class Site:
         lines += [] if "connection" in given else ["Connection: close"]
         lines += [f"Content-Length: {len(body)}"] if body or method == "POST" else []
         message = "\r\n".join([f"{method} {path} HTTP/1.1", *lines, "", ""]).encode("latin-1") + body
+        self._asked += 1
+        if self._note is not None:
+            self._note(self._asked)
         try:
             return self._exchange(method, message, source)
         except (OSError, http.client.HTTPException) as problem:

@@ -1,9 +1,8 @@
 """`agentgate migrate`: bring the schema of every database up to this release."""
 
 import asyncio
+from functools import partial
 from typing import Annotated
-
-from rich.progress import Progress
 
 from agentgate.lib.clock import SystemClock
 from agentgate.lib.settings.schema import Settings
@@ -11,6 +10,7 @@ from agentgate.server.cli.opened import opened_stores
 from agentgate.storage import migrate as migrations
 from agentgate_tools.commands.command import CommandAnswer
 from agentgate_tools.commands.parameters import Option
+from agentgate_tools.commands.progress import Progress
 
 
 def migrate(
@@ -39,11 +39,14 @@ async def _migrate(settings: Settings, *, check: bool) -> list[str]:
         # Migrations of events in ClickHouse, which have a separate schema.
         names += [f"clickhouse {name}" for name in await stores.segments.pending()]
         if names and not check:
-            with Progress(transient=True) as progress:
-                bar = progress.add_task("Migrating", total=len(names))
+            with Progress() as progress:
                 for name, files in pending.items():
                     if files:
-                        database = stores.databases[name]
-                        await migrations.apply(database, name, clock=clock, progress=lambda *_: progress.advance(bar))
+                        note = partial(_show, progress, name)
+                        await migrations.apply(stores.databases[name], name, clock=clock, progress=note)
                 await stores.segments.migrate(clock)
         return names
+
+
+def _show(progress: Progress, set_name: str, migration: migrations.Migration) -> None:
+    progress.show(f"applied {set_name} {migration.name}")

@@ -20,6 +20,7 @@ from agentgate.server.stores.files import sync
 from agentgate.server.stores.restored import raise_floor
 from agentgate_tools.commands.command import CommandAnswer, CommandRefused
 from agentgate_tools.commands.parameters import Argument, Option
+from agentgate_tools.commands.progress import Progress
 
 RESTORING = ".restoring"
 NEEDED = ("config.db", "stats.db", "hot.db")
@@ -46,7 +47,8 @@ def restore(
         raise CommandRefused("give the folder created by `agentgate backup`")
     names = find_copies(folder)
     _check_target(settings, folder, overwrite=overwrite)
-    restored, aside = asyncio.run(_restore(settings, folder, names))
+    with Progress() as progress:
+        restored, aside = asyncio.run(_restore(settings, folder, names, progress))
     files = [str(path) for path in restored]
     people = [
         *files,
@@ -129,7 +131,9 @@ def is_in_use(path: Path) -> bool:
     return False
 
 
-async def _restore(settings: Settings, folder: Path, names: list[str]) -> tuple[list[Path], Path | None]:
+async def _restore(
+    settings: Settings, folder: Path, names: list[str], progress: Progress
+) -> tuple[list[Path], Path | None]:
     """Return the databases that are in use now, and the folder of the previous ones."""
     data = settings.data_dir
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -139,9 +143,11 @@ async def _restore(settings: Settings, folder: Path, names: list[str]) -> tuple[
     (staged / EVENTS).mkdir(mode=0o700, parents=True)
     try:
         for name in names:
+            progress.show(f"copying {name}")
             shutil.copyfile(folder / name, staged / name)
             (staged / name).chmod(0o600)
             await check_copy(staged / name)
+        progress.show("migrating the copies")
         moved_ms = await _prepare(settings, staged)
         aside = _move_aside(data, moved_ms)
         restored = [_put(staged / name, data / name) for name in names]

@@ -46,12 +46,13 @@ def serve(
     """
     settings = read_process_settings(config)
     _configure_logs(settings)
-    if sys.stdout.isatty():
-        Console().print("Starting AgentGate ...", highlight=False)
+    _show_stage("Starting AgentGate")
     # Before a store or a listener opens: some builds of Python match patterns wrongly, and then paths are open.
     refuse_wrong_results()
     shop = DemoShop(demo_port) if demo else None
     seeded = None
+    if demo:
+        _show_stage("Creating the demo site and its traffic")
     # Once here and not in each worker: schema, keys and first secrets are made without a race, and an error of a
     # store is printed in one line.
     if demo or settings.workers > 1:
@@ -84,6 +85,14 @@ def serve(
     finally:
         if shop is not None:
             shop.close()
+
+
+def _show_stage(text: str) -> None:
+    """Show what takes seconds: as text on a terminal, else as a log line."""
+    if sys.stdout.isatty():
+        Console().print(f"{text} ...", highlight=False)
+    else:
+        structlog.get_logger().info(text)
 
 
 def run_worker(settings: Settings, sockets: Sockets, heartbeat: Heartbeat) -> None:

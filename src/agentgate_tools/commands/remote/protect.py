@@ -31,6 +31,7 @@ from agentgate_tools.commands.adapter import chosen_certificate
 from agentgate_tools.commands.api_client import AdminApi, only_account, site_path
 from agentgate_tools.commands.command import CommandAnswer, CommandRefused, JsonOption
 from agentgate_tools.commands.parameters import Argument, Option
+from agentgate_tools.commands.progress import Progress
 from agentgate_tools.doctor.asking import Site
 from agentgate_tools.doctor.checks import SEEN_PATH
 from agentgate_tools.doctor.feed_checks import feeds_on
@@ -108,7 +109,9 @@ def protect(
 
 def _offer_feeds(api: AdminApi, site: Any, options: ProtectOptions) -> None:
     """Offer to declare the feeds that the front page links, unless they are open already."""
-    site_key, linked = site["siteKey"], _feeds(options.upstream)
+    with Progress() as progress:
+        progress.begin(f"reading the front page of {options.upstream}")
+        site_key, linked = site["siteKey"], _feeds(options.upstream)
     feeds = feeds_to_declare(site["feeds"], linked)
     if not feeds:
         return
