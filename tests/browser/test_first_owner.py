@@ -1,5 +1,6 @@
 """The first owner in a real browser: one link, an account, and the page for the first site."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from agentgate.lib.clock import SystemClock
 from agentgate.lib.settings.schema import read_settings
+from tests.support.cast import add_account
 from tests.support.service import ADMIN_KEY, RunningService, running_service
 
 
@@ -54,3 +56,34 @@ def test_a_used_link_leads_to_signing_in(empty: RunningService, page: Page) -> N
 
     expect(page.get_by_role("heading")).to_be_visible()
     expect(page.locator("a[href='/console/sign-in']")).to_be_visible()
+
+
+def test_operators_of_one_account_see_no_pages_for_several(empty: RunningService, page: Page) -> None:
+    """A second account shows them, and so do a pending request and the operator's choice."""
+    add_account(empty, "One")
+    page.request.post(f"{empty.admin_url}/v1/admin/login", data={"key": ADMIN_KEY, "operator": "ada"})
+    page.goto(f"{empty.admin_url}/operator/")
+    nav = page.locator("nav.nav")
+    several = [
+        nav.get_by_role("link", name=re.compile(f"^{name}")) for name in ("Customers", "Access requests", "Outbox")
+    ]
+    expect(nav.get_by_role("link", name="Users")).to_be_visible()
+
+    for link in several:
+        expect(link).to_have_count(0)
+    empty.new_public_client().post("/v1/account/request-access", json={"email": "ann@shop.example", "name": "Ann"})
+    page.evaluate("dispatchEvent(new Event('agentgate:changed'))")
+    expect(several[1]).to_be_visible()
+    expect(several[0]).to_have_count(0)
+
+    page.locator("button.me").click()
+    page.get_by_role("button", name="Pages for several accounts: hidden").click()
+    expect(several[0]).to_be_visible()
+    expect(several[2]).to_be_visible()
+    page.get_by_role("button", name="Pages for several accounts: shown").click()
+    expect(several[0]).to_have_count(0)
+
+    add_account(empty, "Two")
+    page.evaluate("dispatchEvent(new Event('agentgate:changed'))")
+    expect(several[0]).to_be_visible()
+    expect(several[2]).to_be_visible()

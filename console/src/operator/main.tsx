@@ -7,7 +7,7 @@ import { managed, routesOf, SITE_PAGES, sitePage } from "../pages/of-site";
 import { Layout, type NavItem } from "../ui/layout";
 import { page } from "../ui/load-page";
 import { start } from "../ui/start";
-import { requests, unhealthy, watchWaiting } from "./waiting";
+import { requests, single, unhealthy, watchWaiting } from "./waiting";
 
 const Sites = page(() => import("../pages/sites"));
 const Service = managed(() => import("./pages/service"));
@@ -40,10 +40,18 @@ const NAV: NavItem[] = [
   { id: "probes", icon: "flask", group: "service", go: "z", href: () => `${HOME}/probes` },
   { id: "audit", icon: "list", group: "service", go: "h", href: () => `${HOME}/audit` },
   { id: "sessions", icon: "key", group: "service", go: "n", href: () => `${HOME}/sessions` },
-  { id: "customers", icon: "people", group: "people", go: "c", href: () => `${HOME}/customers` },
-  { id: "access", icon: "door", group: "people", go: "q", href: () => `${HOME}/access-requests`, waiting: requests },
+  { id: "customers", icon: "people", group: "people", go: "c", href: () => `${HOME}/customers`, hidden: single },
+  {
+    id: "access",
+    icon: "door",
+    group: "people",
+    go: "q",
+    href: () => `${HOME}/access-requests`,
+    waiting: requests,
+    hidden: single,
+  },
   { id: "users", icon: "people", group: "people", go: "u", href: () => `${HOME}/users` },
-  { id: "outbox", icon: "mail", group: "people", go: "x", href: () => `${HOME}/outbox` },
+  { id: "outbox", icon: "mail", group: "people", go: "x", href: () => `${HOME}/outbox`, hidden: single },
   { id: "feedback", icon: "book", group: "people", go: "f", href: () => `${HOME}/docs-feedback` },
   ...OF_SITE,
 ];

@@ -1,13 +1,17 @@
-/** What waits for an operator, for the navigation: access requests, and parts of the service that are not healthy. */
+/** What the navigation of operators depends on: access requests, unhealthy parts of the service, several accounts. */
 
-import { signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 import { api } from "../api/client";
-import type { AccessRequestList, InstallationState } from "../api/types.gen";
+import type { AccessRequestList, CustomerList, InstallationState } from "../api/types.gen";
+import { settings } from "../lib/settings";
 
 const AGAIN_MS = 60_000;
 
 export const requests = signal(0);
 export const unhealthy = signal(0);
+const hasSeveral = signal(false);
+/** Whether pages for several accounts are of no use: there is one, and the operator did not ask for them. */
+export const single = computed(() => !hasSeveral.value && !settings.value.everyPage);
 
 export function troubles(report: InstallationState): number {
   const { mail, checks, jobs } = report;
@@ -20,6 +24,9 @@ async function read(): Promise<void> {
     api.get<AccessRequestList>("/access-requests", { status: "pending" }),
     api.get<InstallationState>("/service"),
   ]);
+  if (!hasSeveral.value) {
+    hasSeveral.value = (await api.get<CustomerList>("/customers", { limit: "2" })).items.length > 1;
+  }
   requests.value = waiting.items.length;
   unhealthy.value = troubles(report);
 }

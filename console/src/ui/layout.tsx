@@ -1,7 +1,7 @@
 /** The shell around every page: navigation, site switcher, palette, toasts. The same for customers and operators. */
 
 import type { ComponentChildren } from "preact";
-import type { Signal } from "@preact/signals";
+import type { ReadonlySignal, Signal } from "@preact/signals";
 import { useLocation } from "preact-iso";
 import { useEffect, useRef } from "preact/hooks";
 import { HOME, isOperator } from "../api/client";
@@ -24,6 +24,8 @@ export interface NavItem {
   site?: boolean;
   /** How many things wait there. */
   waiting?: Signal<number>;
+  /** Whether the navigation omits the page while nothing waits there. The palette and its keys always have it. */
+  hidden?: ReadonlySignal<boolean>;
 }
 
 const THEMES = ["system", "light", "dark"] as const;
@@ -99,7 +101,7 @@ function hide(event: Event): void {
 }
 
 function ReaderMenu() {
-  const { theme, utc, keys } = settings.value;
+  const { theme, utc, keys, everyPage } = settings.value;
   const nextTheme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length]!;
   return (
     <div class="menu" id="me" popover>
@@ -119,7 +121,12 @@ function ReaderMenu() {
         <Icon name="ask" />
         {t(keys ? "me.keysOn" : "me.keysOff")}
       </button>
-      {!isOperator && (
+      {isOperator ? (
+        <button onClick={() => change({ everyPage: !everyPage })} aria-pressed={everyPage}>
+          <Icon name="people" />
+          {t(everyPage ? "me.everyPage" : "me.fewPages")}
+        </button>
+      ) : (
         <a href={`${HOME}/security`} onClick={hide}>
           <Icon name="key" />
           {t("me.security")}
@@ -136,7 +143,9 @@ function ReaderMenu() {
 
 function Navigation({ items, siteKey }: { items: NavItem[]; siteKey: string }) {
   const { path } = useLocation();
-  const shown = items.filter((item) => !item.site || siteKey);
+  const shown = items.filter(
+    (item) => (!item.site || siteKey) && (!item.hidden?.value || item.waiting?.value || path === item.href(siteKey)),
+  );
   const groups = [...new Set(shown.map(({ group }) => group))];
   return (
     <nav class="nav" id="nav" popover aria-label={t("nav.label")}>

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-JVKWBS32.js";import"./chunk-JD5KB6RX.js";import"./chunk-BRJTMVPD.js";import"./chunk-KFSZCPIZ.js";import"./chunk-P6GFXARL.js";import"./chunk-TZUANTBG.js";import"./chunk-HRYR5NRO.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
