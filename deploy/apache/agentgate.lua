@@ -1,5 +1,5 @@
 -- Asks AgentGate about a request, for Apache 2.4 with mod_lua and lua-socket.
-local PATH, HOST, PORT, ORIGIN = "", "127.0.0.1", 8080, "https://shop.example"
+local PATH, HOST, PORT = "", "127.0.0.1", 8080
 local SECRET = "ags_PUT_THE_SECRET_OF_THIS_SITE_HERE"
 local UNAVAILABLE = "open"    -- If AgentGate is unavailable: open lets requests through, closed returns 503.
 local socket = require "socket"
@@ -43,7 +43,7 @@ function agentgate(r)
     r.headers_in["Connection"] = r.headers_in["Upgrade"] and "upgrade" or (r.headers_in["Connection"] or ""):lower():match("close")
     local target, host = r.unparsed_uri, (r.headers_in["Host"] or ""):gsub("%s", "_")
     if target:sub(1, 1) ~= "/" then return 400 end
-    local request = ("%s %s host=%s %s%s"):format(r.method, r.useragent_ip, host, ORIGIN, target)
+    local request = ("%s %s host=%s %s%s"):format(r.method, r.useragent_ip, host, "https://shop.example", target)
     local own = target:match("^/%.agentgate/[^?]*")
     if own then return pass_to_agentgate(r, request, own) end
     local status, headers = ask(r, request)

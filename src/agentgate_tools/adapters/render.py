@@ -38,9 +38,19 @@ WITH_CERTIFICATE = ("nginx", "haproxy", "apache")
 PORTS = {"http": 80, "https": 443}
 PLACEHOLDER_SECRET = "ags_PUT_THE_SECRET_OF_THIS_SITE_HERE"  # noqa: S105 - says that there is none
 
-# One secret for all servers of a hosting provider. nginx states the name of the server block that the request is in:
-# the Host header of a visitor only chooses the block.
-FLEET_PROXY, FLEET_NAME, SERVERS_OWN = "nginx", "fleet", "$scheme://$server_name:$server_port"
+# One secret for all servers of a hosting provider: the files of each proxy, and how they state the origin of the server
+# that the request is in. The Host header of a visitor only chooses the server.
+FLEET_NAME = "fleet"
+FLEET_FILES = {
+    "nginx": INCLUDES["nginx"],
+    "apache": (*INCLUDES["apache"], "agentgate.lua"),
+    "caddy": ("Caddyfile",),
+}
+FLEET_ORIGINS = {
+    "nginx": "$scheme://$server_name:$server_port",
+    "apache": '(r.is_https and "https://" or "http://") .. r.server_name .. ":" .. r.port',
+    "caddy": "",
+}
 
 # The setting for an unavailable AgentGate: in monitor mode requests pass, in enforce mode they do not.
 UNAVAILABLE = {"monitor": "open", "enforce": "closed"}
@@ -52,9 +62,8 @@ ON_SOCKET = {"nginx": UNIX + "{}", "caddy": "unix/{}", "haproxy": "unix@{}", "ap
 
 # A place for any number of lines.
 _LINES = re.compile(r"^([ \t]*)\{\{(GATE|SERVICE_TLS|BIND|TLS|REDIRECT)\}\}\n", re.MULTILINE)
-# Lines that only some sites need: of nginx's gate those for an existing server, of all proxies those for prices and
-# robots.txt.
-_SOME = re.compile(r"^([ \t]*)\{\{(EXISTING|PRICES|ROBOTS)\}\}([^\n]*\n)", re.MULTILINE)
+# Lines that only some installations need: an existing server, prices, robots.txt, a fleet, one site.
+_SOME = re.compile(r"^([ \t]*)\{\{(EXISTING|PRICES|ROBOTS|FLEET|ONE)\}\}([^\n]*\n)", re.MULTILINE)
 _PLACE = re.compile(r"\{\{([A-Z_]+)\}\}")
 _SECRET = re.compile(r"ags_[A-Za-z0-9_-]{16,128}\Z", re.ASCII)
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?\Z|\[[0-9A-Fa-f:.]+\]\Z", re.ASCII)
@@ -115,12 +124,15 @@ def render(proxy: str, installation: Installation, file: str | None = None) -> s
     name = file_name(proxy, file)
     if installation.fleet and installation.robots:
         raise AdapterRefused("--robots is for one site, and --fleet for many; give one of them")
-    if installation.fleet and (proxy != FLEET_PROXY or name not in INCLUDES[FLEET_PROXY]):
-        raise AdapterRefused(f"--fleet is for {FLEET_PROXY} with --file {' and --file '.join(INCLUDES[FLEET_PROXY])}")
+    if installation.fleet and name not in FLEET_FILES.get(proxy, ()):
+        usual = FLEET_FILES.get(proxy)
+        found = f"with --file {' and --file '.join(usual)}" if usual else f"for {', '.join(FLEET_FILES)}"
+        raise AdapterRefused(f"--fleet is {found}, not for {name if usual else proxy}")
     template = _template(_template_name(proxy, name))
     values = _values(proxy, installation)
     lines = _optional_lines(proxy, installation)
     needed = {"EXISTING": name in INCLUDES.get(proxy, ()), "PRICES": installation.prices, "ROBOTS": installation.robots}
+    needed |= {"FLEET": installation.fleet, "ONE": not installation.fleet}
     if proxy in INCLUDES:
         gate = _with_some(_template(f"{proxy}-gate.conf.txt"), needed)
         lines["GATE"] = _with_lines(gate, lines).splitlines()
@@ -177,17 +189,23 @@ def _values(proxy: str, installation: Installation) -> dict[str, str]:
         service_scheme, (service_name, service_port) = "http", APACHE_TUNNEL
     authority = f"{service_name}:{service_port}"
     path = socket_path(installation.service)
-    subject = f"It is for {origin_of(installation)} ({installation.site})."
+    front = f"{origin_of(installation)} ({installation.site})"
     if installation.fleet:
-        name, subject = FLEET_NAME, "It is for every server that includes part 2."
+        name, front = FLEET_NAME, "all sites of a fleet"
     _, upstream_name, upstream_port = _parts("upstream", installation.upstream, ("http",))
     origin = origin_of(installation)
     return {
         "SITE": installation.site,
         "NAME": name,
         "SECRET": installation.secret,
-        "SUBJECT": subject,
-        "ORIGIN": SERVERS_OWN if installation.fleet else origin,
+        "FRONT": front,
+        "ORIGIN": FLEET_ORIGINS[proxy] if installation.fleet else origin,
+        # In Lua, an expression.
+        "LUA_ORIGIN": FLEET_ORIGINS[proxy] if installation.fleet else f'"{origin}"',
+        # Caddy passes it on from snippet to snippet.
+        "CADDY_ORIGIN": "{args.1}" if installation.fleet else origin,
+        "CADDY_MORE": " {args.0}" if installation.fleet else "",
+        "HANDLER": "{args.1}" if installation.fleet else name,
         "ORIGIN_SCHEME": origin_scheme,
         "ORIGIN_AUTHORITY": origin.partition("://")[2],
         "SERVER_NAME": origin_host,
@@ -301,7 +319,7 @@ def _listening(proxy: str, installation: Installation, origin: str) -> dict[str,
         "LISTEN_ADDRESS": address.strip("[]*") or "0.0.0.0",  # noqa: S104 - a proxy has to be reachable
         "LISTEN_PORT": port,
         # Caddy gets certificates for a name, and speaks HTTP on a bare port.
-        "CADDY_SITE": f"http://:{port}" if listen else origin,
+        "CADDY_SITE": "(agentgate)" if installation.fleet else f"http://:{port}" if listen else origin,
         # Modules of Apache.
         "MODULES": f"lua proxy proxy_http proxy_wstunnel headers{'' if certificate is None else ' ssl'}",
     }
