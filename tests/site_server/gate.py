@@ -16,7 +16,7 @@ from tests.support.service import RunningService
 
 SITE_KEY = "site_shop0001"
 ORIGIN = "https://shop.example"
-ACTIONS = ("signup", "login")
+ACTIONS = ("signup", "login", "contact")
 
 
 class Gate:
