@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from agentgate.decision.engine import decide
+from agentgate.decision.engine import Views, decide
 from agentgate.decision.scoring.score import ModelView
 from agentgate.decision.signals.facts import Rates, RequestFacts
 from agentgate.decision.threat_data.intel import Intel, load_intel
@@ -118,7 +118,7 @@ def measure() -> dict[str, float]:
             models: ModelView = state["models"]
             intel: Intel = state["intel"]
             for facts in made:
-                decide(facts, site, models, intel)
+                decide(facts, site, Views(intel, models))
 
         fresh()
         run()

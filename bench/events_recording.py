@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from agentgate.decision.engine import EngineDecision, decide
+from agentgate.decision.engine import EngineDecision, Views, decide
 from agentgate.decision.event import Answered, make_event
 from agentgate.decision.scoring.score import ModelView
 from agentgate.decision.signals.facts import RequestFacts
@@ -40,7 +40,7 @@ Decided = list[tuple[RequestFacts, EngineDecision]]
 def decided(count: int) -> Decided:
     """Return requests with what was decided about them."""
     site, models, intel = bench_site(), ModelView({ModelKind.BOT: bench_model()}, {}), load_intel(None)
-    return [(facts, decide(facts, site, models, intel)) for facts in requests(count, strange=False)]
+    return [(facts, decide(facts, site, Views(intel, models))) for facts in requests(count, strange=False)]
 
 
 async def record(place: EventPlace, made: Decided) -> float:

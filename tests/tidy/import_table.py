@@ -39,8 +39,9 @@ KNOW_STORAGE = ("repository.py", "events/storage/")
 HOT_MODULES = (
     "decision/signals/observe.py",
     "decision/scoring/score.py",
+    "events/correlation.py",
     "sites/rules/evaluate.py",
-    *(f"decision/{name}.py" for name in ("engine", "event", "outcome", "correlation", "visitor", "decider", "explain")),
+    *(f"decision/{name}.py" for name in ("engine", "event", "visitor", "decider", "explain")),
     "sites/request_matcher.py",
     "sites/request_methods.py",
     "sites/route_table.py",

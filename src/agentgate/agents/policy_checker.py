@@ -15,17 +15,17 @@ from msgspec.structs import replace
 from agentgate.agents.identity import Identity, SignedMessage
 from agentgate.agents.policy_decision import (
     FREE,
-    PolicyDecision,
     PriceOffer,
     Quotas,
     decision_of,
     is_free,
-    policy_decision,
+    policy_action,
     read_offer,
 )
 from agentgate.agents.signing.repository import Replays
 from agentgate.agents.signing.verify import AgentVerifier
 from agentgate.agents.submission_repository import Charge, SubmissionStore
+from agentgate.decision.engine import Ruling
 from agentgate.decision.signals.detectors.ai_operator import uses_of
 from agentgate.decision.signals.facts import AgentFacts
 from agentgate.events.decision_ids import write_id
@@ -67,15 +67,6 @@ def asking_line() -> tuple[bytes, bytes]:
     return b"accept-signature", _ACCEPTED.format(token_urlsafe(32)).encode()
 
 
-class PolicyRefusal(Struct, frozen=True, gc=False):
-    """Why a request is not allowed: a reason of the gateway's table, and its outcome in enforce mode."""
-
-    reason: str
-    outcome: Outcome
-    # One sentence for the agent's developer.
-    why: str | None = None
-
-
 class AgentClaim(Struct, frozen=True, gc=False):
     """The claim of a User-Agent, compared with the address."""
 
@@ -113,16 +104,16 @@ class AgentRequestContext(Protocol):
         ...
 
 
-class AgentRuling(Struct, frozen=True, kw_only=True):
+class CheckedAgent(Struct, frozen=True, kw_only=True):
     """Result of the check: the identity, and reasons not to allow the request."""
 
     identity: Identity
     # For the rules; None for a request that is not signed.
     facts: AgentFacts | None = None
     # Applies with any token or clearance.
-    refusal: PolicyRefusal | None = None
+    refusal: Ruling | None = None
     # Applies unless the request has a valid token or clearance.
-    challenge: PolicyRefusal | None = None
+    challenge: Ruling | None = None
     # Response headers when one of the two applies.
     headers: HeaderLines = []
     # The signature replaces the token that the route requires.
@@ -130,8 +121,8 @@ class AgentRuling(Struct, frozen=True, kw_only=True):
     # The price to charge once the request is allowed.
     price: Price | None = None
 
-    def against(self, *, has_receipt: bool, needs_proof: bool = True) -> PolicyRefusal | None:
-        """Return the `PolicyRefusal` of the request, or None. The policy's challenge goes before prices.
+    def against(self, *, has_receipt: bool, needs_proof: bool = True) -> Ruling | None:
+        """Return the denial of the request in enforce mode, or None. The policy's challenge goes before prices.
 
         With `needs_proof` false, the request may claim an agent without proof. Denial, quota and price still hold.
         """
@@ -162,7 +153,7 @@ class AgentPolicyChecker:
 
     def check(
         self, message: SignedMessage, site: SiteView, context: AgentRequestContext, *, now_ms: int
-    ) -> AgentRuling | Awaitable[AgentRuling]:
+    ) -> CheckedAgent | Awaitable[CheckedAgent]:
         """Return the ruling about a request, or an awaitable of it where keys or quotas must be awaited.
 
         The awaitable raises StoreUnavailable when a signature cannot be stored.
@@ -173,8 +164,8 @@ class AgentPolicyChecker:
         return self._check_later(found, message, site, context, now_ms=now_ms)
 
     def recheck(
-        self, ruling: AgentRuling, message: SignedMessage, site: SiteView, context: AgentRequestContext
-    ) -> AgentRuling | Awaitable[AgentRuling]:
+        self, ruling: CheckedAgent, message: SignedMessage, site: SiteView, context: AgentRequestContext
+    ) -> CheckedAgent | Awaitable[CheckedAgent]:
         """Return the ruling about the same request under another action; its identity is already known."""
         identity = ruling.identity
         if ruling.facts is not None and ruling.facts.verdict is AgentVerdict.INVALID:
@@ -188,12 +179,12 @@ class AgentPolicyChecker:
             else self._apply_policy(identity, message, site, context)
         )
 
-    def rule_unidentified(self, message: SignedMessage, site: SiteView, context: AgentRequestContext) -> AgentRuling:
+    def rule_unidentified(self, message: SignedMessage, site: SiteView, context: AgentRequestContext) -> CheckedAgent:
         """Return the ruling about a request whose sender was not identified in time."""
         return _rule_unproven(_KEYS_UNDER_WAY, message, site, context)
 
     async def charge(
-        self, ruling: AgentRuling, site: SiteView, *, action: str | None, decision_id: int, now_ms: int
+        self, ruling: CheckedAgent, site: SiteView, *, action: str | None, decision_id: int, now_ms: int
     ) -> HeaderLines:
         """Store the charge for an allowed request; return the headers that inform the agent.
 
@@ -223,13 +214,13 @@ class AgentPolicyChecker:
         context: AgentRequestContext,
         *,
         now_ms: int,
-    ) -> AgentRuling:
+    ) -> CheckedAgent:
         ruling = self._check_identity(await _wait(found), message, site, context, now_ms=now_ms)
-        return ruling if isinstance(ruling, AgentRuling) else await ruling
+        return ruling if isinstance(ruling, CheckedAgent) else await ruling
 
     def _check_identity(
         self, identity: Identity, message: SignedMessage, site: SiteView, context: AgentRequestContext, *, now_ms: int
-    ) -> AgentRuling | Awaitable[AgentRuling]:
+    ) -> CheckedAgent | Awaitable[CheckedAgent]:
         if identity.verdict is not AgentVerdict.VERIFIED or identity.agent is None:
             return _rule_unproven(identity, message, site, context)
         why = _digest_problem(identity, message.headers, site, context.action)
@@ -268,48 +259,51 @@ class AgentPolicyChecker:
         context: AgentRequestContext,
         *,
         unsafe: bool,
-    ) -> AgentRuling:
+    ) -> CheckedAgent:
         identity = identities[0]
         for each in identities:
             if not await self._replays.is_new(each, unsafe=unsafe):
                 return _signature_invalid(identity, _USED_BEFORE)
         ruling = self._apply_policy(identity, message, site, context)
-        return ruling if isinstance(ruling, AgentRuling) else await ruling
+        return ruling if isinstance(ruling, CheckedAgent) else await ruling
 
     def _apply_policy(
         self, identity: Identity, message: SignedMessage, site: SiteView, context: AgentRequestContext
-    ) -> AgentRuling | Awaitable[AgentRuling]:
+    ) -> CheckedAgent | Awaitable[CheckedAgent]:
         """Rule on a request of a verified agent."""
         policy, agent, action = site.agent_policy, identity.agent or "", context.action
-        decided = policy_decision(policy, agent, action)
-        if decided.decision is AgentPolicyAction.DENY:
-            return AgentRuling(identity=identity, facts=agent_facts(identity), refusal=_DENIED)
+        decided, is_named = policy_action(policy, agent, action), policy.entry_for(agent) is not None
+        if decided is AgentPolicyAction.DENY:
+            return CheckedAgent(identity=identity, facts=agent_facts(identity), refusal=_DENIED)
         uses = uses_of(self._purposes().get(agent), identity.purposes)
         offer = _offer(message, price_of(site, policy.entry_for(agent), uses, context), identity)
         if context.is_part:
-            return _rule_counted(identity, decided, offer, is_within=True)
+            return _rule_counted(identity, decided, offer, is_named=is_named, is_within=True)
         if self._quotas.is_local:
-            return _rule_counted(identity, decided, offer, is_within=self._quotas.is_within_now(site, agent, action))
-        return _count_first(self._quotas.is_within(site, agent, action), identity, decided, offer)
+            is_within = self._quotas.is_within_now(site, agent, action)
+            return _rule_counted(identity, decided, offer, is_named=is_named, is_within=is_within)
+        return _count_first(self._quotas.is_within(site, agent, action), identity, decided, offer, is_named=is_named)
 
 
 async def _count_first(
-    counting: Awaitable[bool], identity: Identity, decided: PolicyDecision, offer: PriceOffer
-) -> AgentRuling:
-    return _rule_counted(identity, decided, offer, is_within=await counting)
+    counting: Awaitable[bool], identity: Identity, decided: AgentPolicyAction, offer: PriceOffer, *, is_named: bool
+) -> CheckedAgent:
+    return _rule_counted(identity, decided, offer, is_named=is_named, is_within=await counting)
 
 
-def _rule_counted(identity: Identity, decided: PolicyDecision, offer: PriceOffer, *, is_within: bool) -> AgentRuling:
-    facts = agent_facts(identity, is_named=decided.is_named)
-    challenge = _CHALLENGED if decided.decision is AgentPolicyAction.CHALLENGE else None
+def _rule_counted(
+    identity: Identity, decided: AgentPolicyAction, offer: PriceOffer, *, is_named: bool, is_within: bool
+) -> CheckedAgent:
+    facts = agent_facts(identity, is_named=is_named)
+    challenge = _CHALLENGED if decided is AgentPolicyAction.CHALLENGE else None
     if not is_within:
-        return AgentRuling(
+        return CheckedAgent(
             identity=identity, facts=facts, refusal=_OVER_QUOTA, challenge=challenge, headers=[_RETRY_AFTER]
         )
-    waives_receipt = decided.is_named and challenge is None
+    waives_receipt = is_named and challenge is None
     if offer is FREE:
-        return AgentRuling(identity=identity, facts=facts, challenge=challenge, waives_receipt=waives_receipt)
-    return AgentRuling(
+        return CheckedAgent(identity=identity, facts=facts, challenge=challenge, waives_receipt=waives_receipt)
+    return CheckedAgent(
         identity=identity,
         facts=facts,
         refusal=_payment(offer),
@@ -325,7 +319,7 @@ def _strictest(identity: Identity, policy: AgentPolicy, action: str | None) -> I
     if not identity.others or identity.is_outermost:
         return identity
     signed = (replace(identity, others=()), *identity.others)
-    chosen = max(signed, key=lambda each: _STRICTNESS[policy_decision(policy, each.agent or "", action).decision])
+    chosen = max(signed, key=lambda each: _STRICTNESS[policy_action(policy, each.agent or "", action)])
     return replace(chosen, others=tuple(each for each in signed if each is not chosen))
 
 
@@ -350,7 +344,7 @@ def agent_facts(identity: Identity, *, is_named: bool = False) -> AgentFacts | N
 
 def _rule_unproven(
     identity: Identity, message: SignedMessage, site: SiteView, context: AgentRequestContext
-) -> AgentRuling:
+) -> CheckedAgent:
     """Rule on a request whose sender is not verified."""
     if identity.verdict is AgentVerdict.INVALID:
         return _signature_invalid(identity, identity.why)
@@ -364,9 +358,9 @@ def _rule_unproven(
     claim = _claim(identity, site.agent_policy, claimed)
     if claim is not None and claim.outcome is Outcome.BLOCK:
         headers = [] if claim is _DENIED else [asking_line()]
-        return AgentRuling(identity=identity, facts=facts, refusal=claim, headers=headers)
+        return CheckedAgent(identity=identity, facts=facts, refusal=claim, headers=headers)
     offer = _offer(message, site.agent_policy.price_for(None, context.action), identity)
-    return AgentRuling(
+    return CheckedAgent(
         identity=identity,
         facts=facts,
         refusal=_payment(offer),
@@ -383,15 +377,15 @@ def _rule_proven(
     *,
     uses: frozenset[AiPurpose],
     entry: AgentEntry | None,
-) -> AgentRuling:
+) -> CheckedAgent:
     """Rule on a request that comes from the networks of the AI operator that it names."""
     facts = agent_facts(identity) if entry is None else AgentFacts(verdict=identity.verdict, is_named=True)
     decided = AgentPolicyAction.ALLOW if entry is None else decision_of(entry, context.action)
     if decided is AgentPolicyAction.DENY:
-        return AgentRuling(identity=identity, facts=facts, refusal=_DENIED)
+        return CheckedAgent(identity=identity, facts=facts, refusal=_DENIED)
     offer = _offer(message, price_of(site, entry, uses, context), identity)
     challenge = _CHALLENGED if decided is AgentPolicyAction.CHALLENGE else None
-    return AgentRuling(
+    return CheckedAgent(
         identity=identity,
         facts=facts,
         refusal=_payment(offer),
@@ -417,8 +411,8 @@ def price_of(
     return site.ai_use.price_of(uses)
 
 
-def _claim(identity: Identity, policy: AgentPolicy, claim: AgentClaim) -> PolicyRefusal | None:
-    """Return the `PolicyRefusal` of an unproven claim; None without a claim or without a reason."""
+def _claim(identity: Identity, policy: AgentPolicy, claim: AgentClaim) -> Ruling | None:
+    """Return the denial of an unproven claim; None without a claim or without a reason."""
     claimed = claim.name
     if identity.verdict is AgentVerdict.UNSIGNED and claimed is None:
         return None
@@ -434,14 +428,14 @@ def _claim(identity: Identity, policy: AgentPolicy, claim: AgentClaim) -> Policy
         or (_NOT_CHECKED if claim.is_unchecked else None)
         or "The User-Agent names an agent and no signature proves it. Sign as described in Accept-Signature."
     )
-    return PolicyRefusal(UNPROVEN, outcome, why)
+    return Ruling(outcome, UNPROVEN, hint=why)
 
 
-def _signature_invalid(identity: Identity, why: str | None) -> AgentRuling:
+def _signature_invalid(identity: Identity, why: str | None) -> CheckedAgent:
     # The signature proves nothing now, so the rules must not see a verified agent.
     facts = AgentFacts(verdict=AgentVerdict.INVALID)
-    refusal = PolicyRefusal("agent_signature_invalid", Outcome.BLOCK, why)
-    return AgentRuling(identity=identity, facts=facts, refusal=refusal, headers=[asking_line()])
+    refusal = Ruling(Outcome.BLOCK, "agent_signature_invalid", hint=why)
+    return CheckedAgent(identity=identity, facts=facts, refusal=refusal, headers=[asking_line()])
 
 
 def _offer(message: SignedMessage, price: Price | None, identity: Identity) -> PriceOffer:
@@ -450,10 +444,10 @@ def _offer(message: SignedMessage, price: Price | None, identity: Identity) -> P
     return read_offer(price, message.headers, identity)
 
 
-def _payment(offer: PriceOffer) -> PolicyRefusal | None:
+def _payment(offer: PriceOffer) -> Ruling | None:
     if offer.reason is None or offer.error is None:
         return None
-    return PolicyRefusal(offer.reason, Outcome.BLOCK, f"{offer.error.value}: Crawler-Price contains the price.")
+    return Ruling(Outcome.BLOCK, offer.reason, hint=f"{offer.error.value}: Crawler-Price contains the price.")
 
 
 def _digest_problem(
@@ -491,7 +485,7 @@ _KEYS_UNDER_WAY = Identity(
 _STRICTNESS = {AgentPolicyAction.ALLOW: 0, AgentPolicyAction.CHALLENGE: 1, AgentPolicyAction.DENY: 2}
 _NOT_CHECKED = "The operator's networks are not checked yet: AgentGate has not read its list or DNS. Try again later."
 _USED_BEFORE = "This signature was used before. Sign every request separately, with a new nonce."
-_DENIED = PolicyRefusal("agent_denied", Outcome.BLOCK, "The site's policy denies this action to this agent.")
-_CHALLENGED = PolicyRefusal("policy", Outcome.CHALLENGE, "The site requires a person to approve this agent's actions.")
-_OVER_QUOTA = PolicyRefusal("rate_limited", Outcome.BLOCK, "The agent exceeded its quota for this minute.")
+_DENIED = Ruling(Outcome.BLOCK, "agent_denied", hint="The site's policy denies this action to this agent.")
+_CHALLENGED = Ruling(Outcome.CHALLENGE, "policy", hint="The site requires a person to approve this agent's actions.")
+_OVER_QUOTA = Ruling(Outcome.BLOCK, "rate_limited", hint="The agent exceeded its quota for this minute.")
 _RETRY_AFTER = (b"retry-after", b"%d" % AGENT_QUOTA_RETRY_AFTER_S)

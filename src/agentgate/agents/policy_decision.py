@@ -26,23 +26,13 @@ _DEFAULTS = {
 }
 
 
-class PolicyDecision(Struct, frozen=True, gc=False):
-    """The decision of a site's policy on a request of a verified agent."""
-
-    decision: AgentPolicyAction
-    # The policy names the agent, so its signature replaces the browser token that others need.
-    is_named: bool
-
-
-def policy_decision(policy: AgentPolicy, agent: str, action: str | None) -> PolicyDecision:
+def policy_action(policy: AgentPolicy, agent: str, action: str | None) -> AgentPolicyAction:
     """Return the policy's decision on a verified agent. An entry for the action goes before the general one.
 
     A denied agent is denied for every action: an operator who writes `deny` expects no exception further down.
     """
     entry = policy.entry_for(agent)
-    if entry is None:
-        return PolicyDecision(_DEFAULTS[policy.default], is_named=False)
-    return PolicyDecision(decision_of(entry, action), is_named=True)
+    return _DEFAULTS[policy.default] if entry is None else decision_of(entry, action)
 
 
 def decision_of(entry: AgentEntry, action: str | None) -> AgentPolicyAction:

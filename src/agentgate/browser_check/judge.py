@@ -1,10 +1,9 @@
 """The verdict on a verification, from the proofs, the rules and the result of the interactive challenge. Pure."""
 
-from enum import Enum
-
 from msgspec import Struct
 
 from agentgate.browser_check.step_up import MOST_ROBOT_TRAITS
+from agentgate.decision.engine import apply_mode
 from agentgate.decision.signals.assistants import CHALLENGED
 from agentgate.decision.signals.families import FAMILIES, OF_PROGRAMS, families_of
 from agentgate.lib.enums import Mode, Outcome
@@ -48,14 +47,6 @@ PROGRAMS = frozenset(
 EXCUSED = frozenset(("ua.browser", "ua.claims_browser", "ua.wanted", "ua.webview", "list.allow"))
 
 
-class CheckVerdict(Enum):
-    """Result of a verification."""
-
-    PASSED = "passed"
-    STEP_UP = "step_up"
-    FAILED = "failed"
-
-
 class Proof(Struct, frozen=True, kw_only=True):
     """Results of proof of work, instrument and interactive challenge, apart from the rules' verdict on the evidence."""
 
@@ -73,17 +64,17 @@ class Proof(Struct, frozen=True, kw_only=True):
     by_device: bool = True
 
 
-def judge(proof: Proof, outcome: Outcome, labels: tuple[str, ...]) -> CheckVerdict:
-    """Return the verdict of enforce mode. `outcome` is the rules' outcome."""
+def judge(proof: Proof, outcome: Outcome, labels: tuple[str, ...]) -> Outcome:
+    """Return the verdict of enforce mode: passed, an interactive challenge, or failed. `outcome` is the rules'."""
     if not (proof.work and proof.instrument) or outcome in {Outcome.BLOCK, Outcome.DROP} or proof.answer is False:
-        return CheckVerdict.FAILED
+        return Outcome.BLOCK
     if is_program(labels):
-        return CheckVerdict.FAILED
+        return Outcome.BLOCK
     if proof.answer is None:
         # Once required, the interactive challenge remains required, even if later evidence is clean.
-        return CheckVerdict.STEP_UP if proof.asked or outcome is Outcome.CHALLENGE else CheckVerdict.PASSED
+        return Outcome.CHALLENGE if proof.asked or outcome is Outcome.CHALLENGE else Outcome.ALLOW
     still_challenged = outcome is Outcome.CHALLENGE and not is_excused(proof, labels)
-    return CheckVerdict.FAILED if still_challenged else CheckVerdict.PASSED
+    return Outcome.BLOCK if still_challenged else Outcome.ALLOW
 
 
 def is_excused(proof: Proof, labels: tuple[str, ...]) -> bool:
@@ -106,13 +97,11 @@ def is_program(labels: tuple[str, ...]) -> bool:
     return not PROGRAMS.isdisjoint(labels) and EXCUSED.isdisjoint(labels)
 
 
-def recorded(verdict: CheckVerdict, outcome: Outcome, mode: Mode) -> tuple[Outcome, Outcome | None]:
+def recorded(verdict: Outcome, outcome: Outcome, mode: Mode) -> tuple[Outcome, Outcome | None]:
     """Return the outcome to record and, in monitor mode, the one that enforce mode would have had.
 
     If the rules allow a check that the proofs or the response fail, the visitor was challenged and did not pass.
     """
-    if verdict is not CheckVerdict.PASSED and outcome is Outcome.ALLOW:
+    if verdict is not Outcome.ALLOW and outcome is Outcome.ALLOW:
         outcome = Outcome.CHALLENGE
-    if mode is Mode.ENFORCE or outcome is Outcome.ALLOW:
-        return outcome, None
-    return Outcome.ALLOW, outcome
+    return apply_mode(outcome, mode)

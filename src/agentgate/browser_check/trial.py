@@ -8,16 +8,16 @@ from msgspec import UNSET, Struct, UnsetType
 
 from agentgate.browser_check.admission import AdmittedPage
 from agentgate.browser_check.clusters import JA4_HEADER, JA4_NAME
-from agentgate.browser_check.judge import CheckVerdict, recorded
+from agentgate.browser_check.judge import recorded
 from agentgate.browser_check.records import ClearanceCookie, VerifyResult
 from agentgate.browser_check.repository import StoredChallenge
 from agentgate.browser_check.tokens.binding import Bindings, TokenHolder
 from agentgate.browser_check.tokens.clearance import ClearanceHolder, Clearances, IssuedClearance
 from agentgate.browser_check.tokens.receipts import Grant, ReceiptIssuer
-from agentgate.decision.correlation import read_trace_id
 from agentgate.decision.engine import POLICY, EngineDecision
 from agentgate.decision.event import Answered, make_event
 from agentgate.decision.signals.facts import Rates, RequestFacts
+from agentgate.events.correlation import read_trace_id
 from agentgate.events.decision_ids import DecisionIds, write_id
 from agentgate.events.recorder import Recorder
 from agentgate.events.records import CounterName
@@ -27,6 +27,7 @@ from agentgate.lib.enums import (
     ClearanceLevel,
     DecisionKind,
     Mode,
+    Outcome,
     ReceiptKind,
     SolveType,
     VerifyStatus,
@@ -71,14 +72,14 @@ class Trial(Struct, frozen=True, kw_only=True):
     facts: RequestFacts
     decision: EngineDecision
     # The verdict of enforce mode.
-    verdict: CheckVerdict
+    verdict: Outcome
     # Whether the response to the interactive challenge is right; None if there is none.
     answered: bool | None
 
     @property
-    def applied(self) -> CheckVerdict:
+    def applied(self) -> Outcome:
         """The verdict that applies: monitor mode lets every visitor pass."""
-        return CheckVerdict.PASSED if self.page.site.mode is Mode.MONITOR else self.verdict
+        return Outcome.ALLOW if self.page.site.mode is Mode.MONITOR else self.verdict
 
     @property
     def attempts_left(self) -> int:
@@ -121,7 +122,7 @@ class BrowserCheckEventLog:
         decision_id = self._ids.next()
         if trial.page.test:
             return write_id(decision_id)
-        passed = trial.applied is CheckVerdict.PASSED
+        passed = trial.applied is Outcome.ALLOW
         answered = Answered(
             id=decision_id,
             visitor=trial.page.visitor,
@@ -187,7 +188,7 @@ class CheckTokens:
         clearances = () if clearance is None else (clearance.id,)
         holder = TokenHolder(request.address, request.header("user-agent") or "", clearances)
         return self._bindings.bind(
-            trial.page.site.site_key, receipt_id, holder, is_proven=trial.verdict is CheckVerdict.PASSED
+            trial.page.site.site_key, receipt_id, holder, is_proven=trial.verdict is Outcome.ALLOW
         )
 
     def _clearance(self, trial: Trial) -> IssuedClearance | None:
@@ -200,7 +201,7 @@ class CheckTokens:
             site_key=trial.page.site.site_key,
             origin=binding.origin,
             holder=ClearanceHolder(
-                request.address, user_agent, request.header(JA4_HEADER), trial.verdict is CheckVerdict.PASSED
+                request.address, user_agent, request.header(JA4_HEADER), trial.verdict is Outcome.ALLOW
             ),
             level=ClearanceLevel.STEP_UP if trial.answered else ClearanceLevel.CHECKED,
             now_ms=trial.call.now,

@@ -10,7 +10,7 @@ import msgspec
 from agentgate.browser_check.admission import VERIFICATIONS, AdmittedPage, CheckAdmission
 from agentgate.browser_check.instrument.program import InstrumentAnswer, check_answer
 from agentgate.browser_check.issue import CHALLENGE_ID
-from agentgate.browser_check.judge import CheckVerdict, Proof, judge
+from agentgate.browser_check.judge import Proof, judge
 from agentgate.browser_check.records import VerifyInput, VerifyResult, Work
 from agentgate.browser_check.repository import ChallengeStore, StoredChallenge
 from agentgate.browser_check.scrutiny import Scrutiny
@@ -21,7 +21,7 @@ from agentgate.decision.decider import Decider
 from agentgate.decision.signals.assistants import CHALLENGED
 from agentgate.http.call import Call
 from agentgate.lib import limits
-from agentgate.lib.enums import VerifyStatus
+from agentgate.lib.enums import Outcome, VerifyStatus
 from agentgate.lib.errors import Refused
 from agentgate.lib.tasks.keyed_locks import KeyedLocks
 from agentgate.sites.test_keys import ALWAYS_FAIL
@@ -97,14 +97,14 @@ class ChallengeVerifier:
             if proof.answer and not findings.answer_holds:
                 proof = msgspec.structs.replace(proof, answer=False)
             trial = self._try(call, page, challenge, proof, findings.evidence)
-            if trial.verdict is CheckVerdict.PASSED and not page.test:
+            if trial.verdict is Outcome.ALLOW and not page.test:
                 is_silent = await self._scrutiny.may_be_silent(call, page)
                 if not is_silent and not proof.answer:
                     trial = msgspec.structs.replace(trial, verdict=self._shown_or_failed(challenge))
             self._scrutiny.learn(call, findings, trial.decision.labels)
-            if trial.applied is CheckVerdict.STEP_UP:
+            if trial.applied is Outcome.CHALLENGE:
                 return await self._step_up(trial)
-            if trial.applied is CheckVerdict.FAILED:
+            if trial.applied is Outcome.BLOCK:
                 if trial.answered is False:
                     await self._store.note_wrong_answer(challenge.id, call.now)
                 raise self._failed(trial)
@@ -138,8 +138,8 @@ class ChallengeVerifier:
         decision = self._decider.decide(facts, page.site)
         verdict = judge(proof, decision.verdict.outcome, () if page.test else decision.labels)
         if page.site.site_key == ALWAYS_FAIL:
-            verdict = CheckVerdict.FAILED
-        elif verdict is CheckVerdict.STEP_UP:
+            verdict = Outcome.BLOCK
+        elif verdict is Outcome.CHALLENGE:
             verdict = self._shown_or_failed(challenge)
         return Trial(
             call=call,
@@ -151,10 +151,10 @@ class ChallengeVerifier:
             answered=proof.answer,
         )
 
-    def _shown_or_failed(self, challenge: StoredChallenge) -> CheckVerdict:
+    def _shown_or_failed(self, challenge: StoredChallenge) -> Outcome:
         """Return the verdict that requires an interactive challenge, or failure if no attempt is left for it."""
         has_more_attempts = challenge.attempts < limits.VERIFY_ATTEMPTS_PER_CHALLENGE
-        return CheckVerdict.STEP_UP if has_more_attempts else CheckVerdict.FAILED
+        return Outcome.CHALLENGE if has_more_attempts else Outcome.BLOCK
 
     async def _step_up(self, trial: Trial) -> VerifyResult:
         challenge = trial.challenge

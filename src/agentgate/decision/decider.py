@@ -1,6 +1,6 @@
 """Decider: rates, models and threat data for the callers of `decide` (gateway, browser check, agents). Synchronous."""
 
-from agentgate.decision.engine import EngineDecision, decide
+from agentgate.decision.engine import EngineDecision, Views, decide
 from agentgate.decision.rates.rule_limits import RuleLimits
 from agentgate.decision.rates.windows import RateWindows
 from agentgate.decision.scoring.models import ModelDirectory
@@ -47,4 +47,4 @@ class Decider:
 
     def decide(self, facts: RequestFacts, site: SiteView) -> EngineDecision:
         """Decide about a request."""
-        return decide(facts, site, self.models.view, self.intel.current)
+        return decide(facts, site, Views(self.intel.current, self.models.view))

@@ -10,18 +10,18 @@ from time import perf_counter_ns
 
 from msgspec import Struct
 
-from agentgate.decision.outcome import apply_mode
 from agentgate.decision.scoring.features import band_labels
 from agentgate.decision.scoring.score import ModelView, Scores
 from agentgate.decision.signals.facts import AgentFacts, Observation, RequestFacts
 from agentgate.decision.signals.observe import observe
 from agentgate.decision.threat_data.intel import Intel
-from agentgate.lib.enums import AgentVerdict, Outcome
+from agentgate.lib.enums import AgentVerdict, Mode, Outcome
 from agentgate.sites.directory import SiteView
 from agentgate.sites.lists.site_lists import stronger
 from agentgate.sites.request_matcher import RequestMatcher
 from agentgate.sites.rules.evaluate import NO_TRAITS, RuleVerdict, Traits
 from agentgate.sites.rules.patterns.predicates import USER_AGENT_HEADER
+from agentgate.sites.rules.records import RuleResponse
 
 ALLOWED = ("allowed",)
 POLICY = ("policy",)
@@ -41,37 +41,54 @@ class EngineDecision(Struct, frozen=True, gc=False):
     duration_us: int
 
 
-def decide(facts: RequestFacts, site: SiteView, models: ModelView, intel: Intel) -> EngineDecision:
+class Ruling(Struct, frozen=True, gc=False):
+    """The outcome that applies to a request, its reason, and the outcome that enforce mode would have had."""
+
+    outcome: Outcome
+    # A reason of the gateway's table.
+    reason: str
+    would: Outcome | None = None
+    # The reason that is recorded where monitor mode shows another one.
+    cause: str | None = None
+    response: RuleResponse | None = None
+    # A sentence for the person who sets up the adapter or writes the agent.
+    hint: str | None = None
+    # Headers for an agent: how to sign, the price, the charge.
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+class Views(Struct, frozen=True, gc=False):
+    """The threat data and models of one moment."""
+
+    intel: Intel
+    models: ModelView
+
+
+def decide(facts: RequestFacts, site: SiteView, views: Views) -> EngineDecision:
     """Decide about one request."""
     started_ns = perf_counter_ns()
-    observation = observe(facts, intel)
-    scores = models.score(observation, content=facts.content)
+    observation = observe(facts, views.intel)
     traits = NO_TRAITS if site.matcher is None else _traits_of_call(facts, site.matcher)
-    return conclude(
-        ObservedRequest(observation, scores, facts.route, facts.action, started_ns, traits, facts.agent), site
-    )
+    return conclude(observation, facts, site, views.models, traits=traits, started_ns=started_ns)
 
 
-class ObservedRequest(Struct, frozen=True, gc=False):
-    """A request after signals and models, before the rules."""
+def conclude(
+    observation: Observation,
+    facts: RequestFacts,
+    site: SiteView,
+    models: ModelView,
+    *,
+    traits: Traits,
+    started_ns: int,
+) -> EngineDecision:
+    """Run models and rules on an observed request, and apply the site's mode.
 
-    observation: Observation
-    scores: Scores
-    route: str
-    action: str | None
-    # By the stopwatch.
-    started_ns: int
-    # Results of the site's predicates and lists.
-    traits: Traits = NO_TRAITS
-    agent: AgentFacts | None = None
-
-
-def conclude(observed: ObservedRequest, site: SiteView) -> EngineDecision:
-    """Ask the rules, and apply the site's mode."""
-    observation, scores = observed.observation, observed.scores
+    `traits` are the results of the site's predicates and lists; `started_ns` is by the stopwatch.
+    """
+    scores = models.score(observation, content=facts.content)
     labels = with_bands(observation.labels, scores.values)
-    verdict = _listed(observed, site) or site.rules.evaluate(
-        labels, scores.values, route=observed.route, action=observed.action, traits=observed.traits
+    verdict = _listed(observation, facts.agent, site, traits) or site.rules.evaluate(
+        labels, scores.values, route=facts.route, action=facts.action, traits=traits
     )
     outcome = verdict.outcome
     would, reasons = None, ALLOWED
@@ -80,19 +97,25 @@ def conclude(observed: ObservedRequest, site: SiteView) -> EngineDecision:
         reasons = POLICY
         if observation.program is not None:
             labels = _merged(labels, (f"ua.refused.{observation.program}",))
-    duration_us = (perf_counter_ns() - observed.started_ns) // 1000
+    duration_us = (perf_counter_ns() - started_ns) // 1000
     return EngineDecision(outcome, would, reasons, labels, observation, scores, verdict, duration_us)
 
 
-def _listed(observed: ObservedRequest, site: SiteView) -> RuleVerdict | None:
+def apply_mode(outcome: Outcome, mode: Mode) -> tuple[Outcome, Outcome | None]:
+    """Return the outcome that applies and, if monitor mode changes it, the would-decision."""
+    if mode is Mode.ENFORCE or outcome is Outcome.ALLOW:
+        return outcome, None
+    return Outcome.ALLOW, outcome
+
+
+def _listed(observation: Observation, agent: AgentFacts | None, site: SiteView, traits: Traits) -> RuleVerdict | None:
     """Return the verdict of the site's lists, which go before rules."""
     matcher = site.matcher
     if matcher is None or matcher.lists is None:
         return None
-    agent, claimed = observed.agent, observed.observation.claimed_agent
     is_verified = agent is not None and agent.verdict is AgentVerdict.VERIFIED
-    of_agent = matcher.lists.of_agent(agent.agent if agent is not None and is_verified else None, claimed)
-    return stronger(observed.traits, of_agent).listed
+    verified = agent.agent if agent is not None and is_verified else None
+    return stronger(traits, matcher.lists.of_agent(verified, observation.claimed_agent)).listed
 
 
 def _traits_of_call(facts: RequestFacts, matcher: RequestMatcher) -> Traits:

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agentgate.agents.identity import SignedMessage
-from agentgate.agents.policy_checker import AgentClaim, AgentRuling
-from agentgate.decision.outcome import apply_mode
+from agentgate.agents.policy_checker import AgentClaim, CheckedAgent
+from agentgate.decision.engine import Ruling, apply_mode
 from agentgate.decision.signals.facts import Observation
-from agentgate.gateway.answers import Ruling
 from agentgate.gateway.pending_check import DecidedCheck, PendingCheck
 from agentgate.lib.enums import AiPurpose, Outcome
 
@@ -50,7 +50,7 @@ def message_of(pending: PendingCheck) -> SignedMessage:
     return SignedMessage(pending.method, scheme, authority, pending.page.target, pending.fields)
 
 
-def rule_on_agent(check: DecidedCheck, agent: AgentRuling, *, needs_proof: bool) -> Ruling | None:
+def rule_on_agent(check: DecidedCheck, agent: CheckedAgent, *, needs_proof: bool) -> Ruling | None:
     """Return the denial of an agent's request in the site's mode, or None."""
     against = agent.against(has_receipt=check.shown.reason is None, needs_proof=needs_proof)
     if against is None:
@@ -61,4 +61,4 @@ def rule_on_agent(check: DecidedCheck, agent: AgentRuling, *, needs_proof: bool)
     applied, would = apply_mode(against.outcome, check.site.mode)
     if would is not None:
         return Ruling(applied, "monitor", would, cause=against.reason)
-    return Ruling(applied, against.reason, hint=against.why, headers=tuple(agent.headers))
+    return replace(against, headers=tuple(agent.headers))

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import UNSET, Struct
 
+from agentgate.decision.engine import Ruling
 from agentgate.events.decision_ids import write_id
 from agentgate.http.connection.fast_functions import HotReply, write_around, write_headers
 from agentgate.lib import errors
@@ -22,21 +23,6 @@ SHOWN: Mapping[Outcome, errors.GatewayDecision] = {
     Outcome.BLOCK: "block",
     Outcome.DROP: "block",
 }
-
-
-class Ruling(Struct, frozen=True, gc=False):
-    """The ruling on a check: the outcome that applies, its reason, and the outcome that enforce mode would have had."""
-
-    outcome: Outcome
-    reason: str
-    would: Outcome | None = None
-    # The reason that is recorded where monitor mode shows another one.
-    cause: str | None = None
-    response: RuleResponse | None = None
-    # A sentence for the person who sets up the adapter or writes the agent.
-    hint: str | None = None
-    # Headers for an agent: how to sign, the price, the charge.
-    headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
 class _Parts(Struct, frozen=True):

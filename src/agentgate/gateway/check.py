@@ -14,12 +14,11 @@ import structlog
 from msgspec.structs import replace
 
 from agentgate.agents.policy_checker import AgentPolicyChecker
-from agentgate.decision.correlation import read_correlation
 from agentgate.decision.decider import Decider
 from agentgate.decision.rates.windows import MOST_RESERVED, NAME_PER_MINUTE, Counted
-from agentgate.decision.signals.detectors.rate import VISITOR_HIGH
-from agentgate.decision.signals.facts import PartState, Rates
+from agentgate.decision.signals.facts import VISITOR_HIGH, PartState, Rates
 from agentgate.decision.signals.request_class import RequestClass
+from agentgate.events.correlation import read_correlation
 from agentgate.events.decision_ids import encode_id
 from agentgate.events.records import CounterName
 from agentgate.gateway.answers import Answers
@@ -38,7 +37,7 @@ from agentgate.gateway.header_fingerprints import (
 )
 from agentgate.gateway.pages import Pages, SitePage
 from agentgate.gateway.pending_check import PendingCheck
-from agentgate.gateway.receipts import Receipts, Shown
+from agentgate.gateway.receipts import Receipts, Shown, fit
 from agentgate.gateway.request.described_request import (
     DENIAL,
     HOST,
@@ -318,7 +317,7 @@ class GatewayCheck:
             return cached.start, cached.middle + encode_id(decision_id) + cached.end
         fields = self._fields_of_denial(fingerprint.kind.form, fields)
         pending = replace(cached.decided.pending, page=page, visitor=visitor, now_ms=now_ms, fields=fields)
-        return self.denials.write(cached.ruling, decision_id, pending)
+        return self.denials.write(cached.decided.ruling, decision_id, pending)
 
     def _limited(
         self, cached: CachedDecision, key: tuple[object, ...], visitor: Visitor, counted: Counted, now_ms: int
@@ -333,7 +332,8 @@ class GatewayCheck:
     def _decide(self, pending: PendingCheck, key: tuple[object, ...]) -> CachedDecision:
         """Decide, and cache the decision for requests with the same key."""
         snapshot = self._snapshot
-        made = CachedDecision(*decide_check(pending, snapshot.views), self._answers, self._event_log)
+        routes = [(each, fit(pending.shown, each)) for each in pending.page.kind.protections]
+        made = CachedDecision(decide_check(pending, routes, snapshot.views), self._answers, self._event_log)
         if pending.page.kind.is_foreign:
             host = pending.fields.get(HOST, b"").decode("latin-1")
             self._event_log.count(pending.site, CounterName.HOST_UNKNOWN, pending.now_ms, host)

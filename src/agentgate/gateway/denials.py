@@ -10,8 +10,9 @@ from typing import Protocol
 import msgspec
 from msgspec import UNSET, Struct
 
+from agentgate.decision.engine import Ruling
 from agentgate.events.decision_ids import write_id
-from agentgate.gateway.answers import JSON, NO_STORE, SHOWN, Answers, Ruling, response_headers
+from agentgate.gateway.answers import JSON, NO_STORE, SHOWN, Answers, response_headers
 from agentgate.gateway.header_fingerprints import FingerprintKind
 from agentgate.gateway.pending_check import PendingCheck
 from agentgate.gateway.request.described_request import BODY, DENIAL

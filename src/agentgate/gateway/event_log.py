@@ -2,13 +2,12 @@
 
 import msgspec
 
-from agentgate.decision.correlation import correlation_of
 from agentgate.decision.event import Answered, make_event
+from agentgate.events.correlation import correlation_of
 from agentgate.events.count_buffer import Key, WaitingSum
 from agentgate.events.decision_ids import DecisionIds
 from agentgate.events.recorder import Recorder, counter_key
 from agentgate.events.records import Correlation, CounterName, Event, Pattern, Repeated
-from agentgate.gateway.answers import Ruling
 from agentgate.gateway.pending_check import DecidedCheck
 from agentgate.gateway.suggestions.collector import SuggestionCollector
 from agentgate.lib.clock import SECOND_MS
@@ -70,19 +69,19 @@ class GatewayEventLog:
         self._recorder.put(Repeated(decision_id, visitor, duration_us, pattern, correlation))
         return decision_id
 
-    def record(self, check: DecidedCheck, ruling: Ruling, status: int, decision_id: int | None = None) -> int:
+    def record(self, check: DecidedCheck, status: int, decision_id: int | None = None) -> int:
         """Record a decision, under an ID that was made before or a new one, and return the ID."""
         decision_id = self._ids.next() if decision_id is None else decision_id
-        event = self.event_of(check, ruling, status, decision_id)
+        event = self.event_of(check, status, decision_id)
         correlation = correlation_of(check.pending.fields)
         if correlation is not None:
             event = msgspec.structs.replace(event, request_id=correlation[0], trace_id=correlation[1])
         self._recorder.put(event)
         return decision_id
 
-    def event_of(self, check: DecidedCheck, ruling: Ruling, status: int, decision_id: int) -> Event:
+    def event_of(self, check: DecidedCheck, status: int, decision_id: int) -> Event:
         """Return the event of a decision, without the IDs that its request has elsewhere."""
-        answered = Answered(id=decision_id, visitor=check.pending.visitor.number, status=status)
+        ruling, answered = check.ruling, Answered(id=decision_id, visitor=check.pending.visitor.number, status=status)
         event = make_event(check, check.site, check.decision, answered)
         if check.decision.verdict.is_rate and ruling.reason == "rate_limited":
             return msgspec.structs.replace(event, reasons=("rate_limited",))

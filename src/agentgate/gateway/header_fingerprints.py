@@ -11,10 +11,9 @@ from zlib import crc32
 from msgspec.structs import replace
 
 from agentgate.decision.scoring.score import FigureReading
-from agentgate.decision.signals.accept import accept_form
 from agentgate.decision.signals.detectors.user_agent import LOOKED_AT_CHARACTERS, view_user_agent
 from agentgate.decision.signals.facts import RequestFacts
-from agentgate.decision.signals.languages import LanguageForm, count_languages, language_form
+from agentgate.decision.signals.header_forms import LanguageForm, accept_form, count_languages, language_form
 from agentgate.decision.signals.observe import ObservedHeaders, labels_of_headers
 from agentgate.decision.signals.request_class import RequestClass, class_of
 from agentgate.decision.threat_data.intel import Intel

@@ -3,10 +3,11 @@
 Visitors have thousands of header sets and a few dozen layouts, so all this is worked out once per layout.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 
-from agentgate.decision.correlation import CORRELATED
-from agentgate.decision.signals.detectors.webhook import BROWSERS, signatures_of
+from agentgate.decision.signals.words import WORDS
+from agentgate.events.correlation import CORRELATED
 from agentgate.gateway.receipts import JA4, TOKEN_HEADER
 from agentgate.gateway.request.described_request import FORGED, HOST, TARGETS
 from agentgate.gateway.request.original_request import FORWARDED_REQUEST, method_header
@@ -23,7 +24,14 @@ ADAPTERS = (b":", b"x-original-", b"x-agentgate-", b"x-forwarded-", b"authorizat
 SIGNED = frozenset((b"signature-input", b"signature", b"crawler-max-price", b"crawler-exact-price"))
 # Other headers that may identify the request.
 _FURTHER = FORWARDED_REQUEST | {TARGETS, HOST}
-BROWSER_HEADERS = frozenset(name.encode() for name in BROWSERS)
+# Headers of browsers that a server that posts to another does not send.
+BROWSER_HEADERS = frozenset(
+    (b"cookie", b"origin", b"sec-fetch-mode", b"sec-fetch-dest", b"accept-language", b"referer")
+)
+# Headers in which services sign their webhooks. HTTP message signatures (RFC 9421) are checked, as an agent's.
+_WEBHOOK_NAMES = frozenset(WORDS.webhook_headers)
+_WEBHOOK_FORM = re.compile(r"(?:.*-)?(?:signature|hmac\w*|hmacsignature|webhook)(?:-.*)?\Z", re.ASCII)
+_OF_AGENTS = frozenset({"signature", "signature-input", "signature-agent", "accept-signature"})
 _ORIGINAL = frozenset((b"x-original-method", b"x-original-url", b"x-original-address"))
 
 # Values that header signals read. Of `Accept` and the languages they read the form, of the User-Agent its view.
@@ -81,8 +89,7 @@ class HeaderLayout:
         self.visitor_names = tuple(names[place].decode("latin-1") for place in self.visitor_places)
         self.read_places = tuple(place for place in self.visitor_places if names[place] in READ_VALUES)
         self.accept = next((i for i, place in enumerate(self.read_places) if names[place] == b"accept"), None)
-        # Headers with the signatures of webhooks, by which their senders are recognized.
-        self.signatures = signatures_of(name.decode("latin-1") for name in names)
+        self.signatures = _webhook_signatures(name.decode("latin-1") for name in names)
         self.has_token = TOKEN_HEADER in places
         self.is_signed = not SIGNED.isdisjoint(places)
         # The adapter described the original request completely in its own headers, and no others describe it.
@@ -119,3 +126,12 @@ class HeaderLayout:
 
 def _value_at(place: int | None, values: Sequence[bytes]) -> bytes | None:
     return None if place is None else values[place]
+
+
+def _webhook_signatures(names: Iterable[str]) -> frozenset[str]:
+    """Return the headers in which services sign their webhooks. Only the site can check the signature."""
+    return frozenset(
+        name
+        for name in names
+        if name in _WEBHOOK_NAMES or (name not in _OF_AGENTS and _WEBHOOK_FORM.match(name) is not None)
+    )

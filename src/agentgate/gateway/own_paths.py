@@ -8,7 +8,8 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from agentgate.gateway.answers import Answers, Ruling
+from agentgate.decision.engine import Ruling
+from agentgate.gateway.answers import Answers
 from agentgate.gateway.request.described_request import (
     BY_LINE,
     HOST,

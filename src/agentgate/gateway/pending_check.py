@@ -1,10 +1,10 @@
-"""A check in progress: before the decision, and after."""
+"""A check before its decision, and after. `decisions.py` makes the second, and the third, which is cached."""
 
 from collections.abc import Mapping
 
 from msgspec import Struct
 
-from agentgate.decision.engine import EngineDecision
+from agentgate.decision.engine import EngineDecision, Ruling
 from agentgate.decision.rates.windows import Counted
 from agentgate.decision.signals.facts import AgentFacts, Rates, RequestFacts
 from agentgate.gateway.header_fingerprints import HeaderFingerprint
@@ -14,10 +14,13 @@ from agentgate.gateway.request.described_request import LENGTH
 from agentgate.gateway.request.original_request import Original
 from agentgate.gateway.route_protection import Protection
 from agentgate.gateway.visitors import Visitor
+from agentgate.lib.enums import Outcome
 from agentgate.lib.limits import CARRIED_FORM_BYTES
 from agentgate.sites.directory import SiteView
 from agentgate.sites.rules.evaluate import NO_TRAITS, Traits
 from agentgate.sites.rules.rate import RuleLimit
+
+ALLOWED = Ruling(Outcome.ALLOW, "allowed")
 
 
 class PendingCheck(Struct, frozen=True, gc=False):
@@ -79,13 +82,14 @@ class PendingCheck(Struct, frozen=True, gc=False):
 
 
 class DecidedCheck(Struct, frozen=True, gc=False):
-    """A check with the results of signals, models and rules under one of its protections."""
+    """A check with the results of signals, models and rules under one of its protections, and the ruling."""
 
     pending: PendingCheck
     protection: Protection
     shown: Shown
     decision: EngineDecision
     agent: AgentFacts | None = None
+    ruling: Ruling = ALLOWED
     # The rates that count the request, whichever protection applies.
     limits: tuple[RuleLimit, ...] = ()
 

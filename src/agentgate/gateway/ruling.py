@@ -1,12 +1,11 @@
 """The ruling on a decided check: the first reason to deny the request, or none."""
 
-from agentgate.agents.policy_checker import AgentRuling
-from agentgate.decision.outcome import apply_mode
+from agentgate.agents.policy_checker import CheckedAgent
+from agentgate.decision.engine import Ruling, apply_mode
 from agentgate.decision.signals.facts import PartState
 from agentgate.decision.signals.paths import OPEN_LABELS
 from agentgate.gateway.agent_requests import rule_on_agent
-from agentgate.gateway.answers import Ruling
-from agentgate.gateway.pending_check import DecidedCheck
+from agentgate.gateway.pending_check import ALLOWED, DecidedCheck
 from agentgate.lib.enums import Mode, Outcome
 from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
 from agentgate.sites.directory import SiteView
@@ -23,12 +22,14 @@ CANNOT_TELL = "The crawler could not be verified yet: DNS has not responded. Try
 UNCHECKED = "The operator's networks are not checked yet: AgentGate has not read its list or DNS. Try again later."
 
 _HINTS = (("agent.search_unknown", CANNOT_TELL), ("agent.operator_unchecked", UNCHECKED))
-_ALLOWED = Ruling(Outcome.ALLOW, "allowed")
 
 
-def rule(check: DecidedCheck, agent: AgentRuling | None) -> Ruling:
+def rule(check: DecidedCheck, agent: CheckedAgent | None) -> Ruling:
     """Return the ruling: the first reason to deny the request, or none."""
     site, decision = check.site, check.decision
+    if check.pending.fingerprint.kind.is_forged:
+        # A header that only AgentGate may send, or a malformed Host: no token or rule allows such a request.
+        return refuse(site, Outcome.BLOCK, "invalid_request")
     if check.pending.rates.visitor > GATEWAY_REQUESTS_PER_MINUTE:
         return refuse(site, Outcome.BLOCK, "rate_limited")
     verdict = decision.verdict
@@ -40,7 +41,7 @@ def rule(check: DecidedCheck, agent: AgentRuling | None) -> Ruling:
         if against is not None:
             return against
         if check.protection.opened:
-            return _ALLOWED if site.mode is Mode.ENFORCE else Ruling(Outcome.ALLOW, "monitor")
+            return ALLOWED if site.mode is Mode.ENFORCE else Ruling(Outcome.ALLOW, "monitor")
     return _rule_by_verdict(check, asks=not waives)
 
 
@@ -62,7 +63,7 @@ def _rule_by_verdict(check: DecidedCheck, *, asks: bool) -> Ruling:
     if site.mode is Mode.MONITOR:
         return Ruling(applied, "monitor", would)
     if applied is Outcome.ALLOW:
-        return _ALLOWED
+        return ALLOWED
     hint = next((hint for label, hint in _HINTS if label in check.decision.labels), None)
     return Ruling(applied, reason, response=verdict.response if outcome is verdict.outcome else None, hint=hint)
 
@@ -86,7 +87,7 @@ def _is_paid_part(check: DecidedCheck) -> bool:
     return is_harmless and check.pending.rates.parts == PartState.PAID
 
 
-def _missing(check: DecidedCheck, agent: AgentRuling | None, *, waives: bool) -> Ruling | None:
+def _missing(check: DecidedCheck, agent: CheckedAgent | None, *, waives: bool) -> Ruling | None:
     """Return the denial that precedes the rules: by the agents' policy, or for a missing token or clearance."""
     is_open = check.protection.opened or not NAME_SUFFICES.isdisjoint(check.decision.labels)
     against = None if agent is None else rule_on_agent(check, agent, needs_proof=not is_open)

@@ -8,10 +8,11 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
 from agentgate.browser_check.tokens.clearance import Clearances
+from agentgate.decision.engine import Views
 from agentgate.decision.scoring.score import ModelView
-from agentgate.decision.signals.detectors.rate import NETWORK_EXTREME, NETWORK_HIGH, VISITOR_EXTREME, VISITOR_HIGH
+from agentgate.decision.signals.facts import NETWORK_EXTREME, NETWORK_HIGH, VISITOR_EXTREME, VISITOR_HIGH
 from agentgate.decision.threat_data.intel import Intel
-from agentgate.gateway.decisions import CachedDecision, Views
+from agentgate.gateway.decisions import CachedDecision
 from agentgate.gateway.header_fingerprints import (
     FingerprintKey,
     HeaderFingerprint,

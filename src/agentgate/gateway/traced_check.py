@@ -4,7 +4,7 @@ from collections.abc import Awaitable
 
 from msgspec.structs import replace
 
-from agentgate.decision.correlation import TRACE_HEADER
+from agentgate.events.correlation import TRACE_HEADER
 from agentgate.gateway.check import GatewayCheck
 from agentgate.http.connection.fast_functions import HotRequest, Reply, read_reply
 from agentgate.http.connection.loop_budget import LoopBudget

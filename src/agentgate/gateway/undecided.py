@@ -2,7 +2,8 @@
 
 from msgspec.structs import replace
 
-from agentgate.gateway.answers import Answers, Ruling
+from agentgate.decision.engine import Ruling
+from agentgate.gateway.answers import Answers
 from agentgate.gateway.denials import denial_of, json_response
 from agentgate.gateway.request.described_request import DENIAL, CheckForm
 from agentgate.gateway.request.fleet_requests import UnknownHost

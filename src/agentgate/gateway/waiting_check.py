@@ -6,25 +6,26 @@ from functools import partial
 from time import perf_counter_ns
 from typing import Any, TypeVar
 
-import msgspec
 import structlog
+from msgspec.structs import replace
 
 from agentgate.agents.identity import SignedMessage
-from agentgate.agents.policy_checker import AgentPolicyChecker, AgentRuling
+from agentgate.agents.policy_checker import AgentPolicyChecker, CheckedAgent
 from agentgate.browser_check.tokens.receipts import Claims
 from agentgate.decision.decider import Decider
+from agentgate.decision.engine import Ruling, Views
 from agentgate.decision.signals.facts import PartState
 from agentgate.events.records import CounterName
 from agentgate.gateway.agent_requests import GatewayRequestContext, message_of
-from agentgate.gateway.answers import Answers, Ruling
-from agentgate.gateway.decisions import Views, decide_under, earns, may_be_suggested, observe, strictest
+from agentgate.gateway.answers import Answers
+from agentgate.gateway.decisions import Route, decide_check, earns, may_be_suggested, observe
 from agentgate.gateway.denials import DenialWriter
 from agentgate.gateway.event_log import GatewayEventLog
 from agentgate.gateway.pending_check import DecidedCheck, PendingCheck
 from agentgate.gateway.receipts import OTHERS_TOKEN, TOKEN_HEADER, Receipts, Shown, fit
 from agentgate.gateway.route_protection import Protection
 from agentgate.gateway.rule_limits import LimitCounter, with_exceeded
-from agentgate.gateway.ruling import refuse, rule, unavailable
+from agentgate.gateway.ruling import refuse, unavailable
 from agentgate.gateway.suggestions.collector import RefusedRequest
 from agentgate.gateway.suggestions.masking import sender_of_headers
 from agentgate.http.connection.fast_functions import HotReply
@@ -41,9 +42,7 @@ SPEND_S = 1.0
 DEADLINE_S = 0.7
 
 
-# A protection that could apply to the request, and the token or clearance shown for it.
-Route = tuple[Protection, Shown]
-Decide = Callable[[list[AgentRuling]], tuple[DecidedCheck, Ruling]]
+Decide = Callable[[list[CheckedAgent]], DecidedCheck]
 
 
 class WaitingChecks:
@@ -78,15 +77,15 @@ class WaitingChecks:
         routes = [(each, self._shown(pending, each, token)) for each in pending.page.kind.protections]
         if self._policy_checker is not None and pending.fingerprint.is_agents:
             return self._ask(self._policy_checker, pending, routes, views)
-        return self._finish(*self._decide(pending, routes, views, []))
+        return self._finish(self._decide(pending, routes, views, []))
 
     def _decide(
-        self, pending: PendingCheck, routes: list[Route], views: Views, agents: list[AgentRuling]
-    ) -> tuple[DecidedCheck, Ruling]:
+        self, pending: PendingCheck, routes: list[Route], views: Views, agents: list[CheckedAgent]
+    ) -> DecidedCheck:
         """Decide, and once more if the request exceeds rates of the site's rules."""
-        found = _decide_for_agent(pending, routes, views, agents)
-        over = self._limits.exceeded(found[0], pending.visitor, pending.counted, pending.now_ms)
-        return _decide_for_agent(with_exceeded(pending, over), routes, views, agents) if over else found
+        found = decide_check(pending, routes, views, agents)
+        over = self._limits.exceeded(found, pending.visitor, pending.counted, pending.now_ms)
+        return decide_check(with_exceeded(pending, over), routes, views, agents) if over else found
 
     def _shown(self, pending: PendingCheck, protection: Protection, token: bytes | None) -> Shown:
         """Return the token or clearance shown for a route. A token takes precedence: it was issued for this request."""
@@ -114,13 +113,15 @@ class WaitingChecks:
         is_part = pending.rates.parts == PartState.PAID
         is_file = pending.page.kind.is_file
         contexts = [
-            GatewayRequestContext(each[0].action, is_part, is_file, partial(observe, pending, *each, views))
+            GatewayRequestContext(
+                each[0].action, is_part, is_file, partial(observe, pending, pending.facts(*each, None), views)
+            )
             for each in routes
         ]
         found = policy_checker.check(message, pending.site, contexts[0], now_ms=pending.now_ms)
         decide = partial(self._decide, pending, routes, views)
-        if isinstance(found, AgentRuling) and len(contexts) == 1:
-            return self._finish(*decide([found]), found)
+        if isinstance(found, CheckedAgent) and len(contexts) == 1:
+            return self._finish(decide([found]), found)
         asked = _ask_all(policy_checker, message, pending.site, contexts, found)
         unproven = [partial(policy_checker.rule_unidentified, message, pending.site, each) for each in contexts]
         return self._finish_later(decide, asked, unproven, pending)
@@ -128,8 +129,8 @@ class WaitingChecks:
     async def _finish_later(
         self,
         decide: Decide,
-        found: Awaitable[list[AgentRuling]],
-        unproven: Sequence[Callable[[], AgentRuling]],
+        found: Awaitable[list[CheckedAgent]],
+        unproven: Sequence[Callable[[], CheckedAgent]],
         pending: PendingCheck,
     ) -> HotReply:
         """Wait for the agent's identity. Without it in time, the agent counts as unverified."""
@@ -137,11 +138,10 @@ class WaitingChecks:
             agents = await self._in_time(found, pending)
             if agents is None:
                 agents = [rule_on_it() for rule_on_it in unproven]
-            answer = self._finish(*decide(agents), _dearest(agents))
+            answer = self._finish(decide(agents), _dearest(agents))
             return answer if isinstance(answer, HotReply) else await answer
         except StoreUnavailable:
-            check, _ = decide([])
-            return await self._conclude_later(check, unavailable(pending.site))
+            return await self._conclude_later(decide([]), unavailable(pending.site))
         except Exception:  # noqa: BLE001 - as for every other request
             structlog.get_logger().exception("a check could not be decided", site=pending.site.site_key)
             answer = self._denials.write(unavailable(pending.site), None, pending)
@@ -167,25 +167,23 @@ class WaitingChecks:
                 "background work of a completed check failed", error=repr(future.exception())
             )
 
-    def _finish(
-        self, check: DecidedCheck, ruling: Ruling, agent: AgentRuling | None = None
-    ) -> HotReply | Awaitable[HotReply]:
+    def _finish(self, check: DecidedCheck, agent: CheckedAgent | None = None) -> HotReply | Awaitable[HotReply]:
         """Finish a decided check. Before a request is allowed, it is charged and its token redeemed."""
         token = check.shown.token
-        if ruling.outcome is not Outcome.ALLOW:
-            return self._conclude(check, ruling)
+        if check.ruling.outcome is not Outcome.ALLOW:
+            return self._conclude(check)
         if agent is not None and agent.price is not None and check.site.mode is Mode.ENFORCE:
-            return self._charge(check, ruling, agent)
+            return self._charge(check, agent)
         if token is None:
-            return self._conclude(check, ruling)
+            return self._conclude(check)
         if self._spending >= MOST_SPENDING:
             # The store is slow. A longer queue would only add latency.
             self.shed += 1
-            return self._conclude(check, unavailable(check.site))
-        return self._spend(check, ruling, token)
+            return self._conclude(replace(check, ruling=unavailable(check.site)))
+        return self._spend(check, token)
 
-    async def _spend(self, check: DecidedCheck, ruling: Ruling, token: Claims) -> HotReply:
-        return await self._conclude_later(check, await self._redeem(check, token) or ruling)
+    async def _spend(self, check: DecidedCheck, token: Claims) -> HotReply:
+        return await self._conclude_later(check, await self._redeem(check, token))
 
     async def _redeem(self, check: DecidedCheck, token: Claims) -> Ruling | None:
         """Redeem a token; if that fails, return the denial of the request."""
@@ -206,7 +204,7 @@ class WaitingChecks:
             return None
         return refuse(site, Outcome.CHALLENGE, "token_used")
 
-    async def _charge(self, check: DecidedCheck, ruling: Ruling, agent: AgentRuling) -> HotReply:
+    async def _charge(self, check: DecidedCheck, agent: CheckedAgent) -> HotReply:
         """Redeem the token if there is one, then record the charge: a denied request is not charged."""
         assert self._policy_checker is not None
         site, now_ms = check.site, check.pending.now_ms
@@ -221,30 +219,30 @@ class WaitingChecks:
             charged = None
         if charged is None:
             return await self._conclude_later(check, unavailable(site))
-        if earns(check, ruling):
+        if earns(check):
             self._earn(check.pending.counted, check.pending.fingerprint.tag, check.pending.now_ms)
-        self._event_log.record(check, ruling, self._answers.status_of(ruling), decision_id)
-        ruling = msgspec.structs.replace(ruling, headers=tuple(charged))
-        return self._answers.write(ruling, decision_id, ok=ok_of(check.pending))
+        self._event_log.record(check, self._answers.status_of(check.ruling), decision_id)
+        return self._answers.write(replace(check.ruling, headers=tuple(charged)), decision_id, ok=ok_of(check.pending))
 
-    def _conclude(self, check: DecidedCheck, ruling: Ruling) -> HotReply | Awaitable[HotReply]:
+    def _conclude(self, check: DecidedCheck) -> HotReply | Awaitable[HotReply]:
         """Record the decision and write it. The parts of an allowed page may be loaded."""
-        if earns(check, ruling):
+        if earns(check):
             self._earn(check.pending.counted, check.pending.fingerprint.tag, check.pending.now_ms)
-        self._suggest(check, ruling)
-        decision_id = self._event_log.record(check, ruling, self._answers.status_of(ruling))
-        return self._denials.write(ruling, decision_id, check.pending)
+        self._suggest(check)
+        decision_id = self._event_log.record(check, self._answers.status_of(check.ruling))
+        return self._denials.write(check.ruling, decision_id, check.pending)
 
-    def _suggest(self, check: DecidedCheck, ruling: Ruling) -> None:
+    def _suggest(self, check: DecidedCheck) -> None:
         """Note a denied webhook whose sender's name is also a crawler's. Other agents prove themselves."""
         pending, fingerprint = check.pending, check.pending.fingerprint
-        if fingerprint.is_nameable and sender_of_headers(fingerprint.signatures) and may_be_suggested(check, ruling):
+        if fingerprint.is_nameable and sender_of_headers(fingerprint.signatures) and may_be_suggested(check):
             who = (fingerprint.observed.user_agent, fingerprint.signatures, pending.visitor.address)
             refused = RefusedRequest(check.method, pending.page.target, *who, pending.visitor.labels)
             self._event_log.suggest(check.site, refused, pending.now_ms)
 
-    async def _conclude_later(self, check: DecidedCheck, ruling: Ruling) -> HotReply:
-        answer = self._conclude(check, ruling)
+    async def _conclude_later(self, check: DecidedCheck, denial: Ruling | None) -> HotReply:
+        """Record and write the decision, or the denial that its token or its charge led to."""
+        answer = self._conclude(check if denial is None else replace(check, ruling=denial))
         return answer if isinstance(answer, HotReply) else await answer
 
 
@@ -253,29 +251,17 @@ async def _ask_all(
     message: SignedMessage,
     site: SiteView,
     contexts: list[GatewayRequestContext],
-    first: AgentRuling | Awaitable[AgentRuling],
-) -> list[AgentRuling]:
+    first: CheckedAgent | Awaitable[CheckedAgent],
+) -> list[CheckedAgent]:
     """Return the rulings for all routes; the sender is identified once."""
-    rulings = [first if isinstance(first, AgentRuling) else await first]
+    rulings = [first if isinstance(first, CheckedAgent) else await first]
     for context in contexts[1:]:
         found = policy_checker.recheck(rulings[0], message, site, context)
-        rulings.append(found if isinstance(found, AgentRuling) else await found)
+        rulings.append(found if isinstance(found, CheckedAgent) else await found)
     return rulings
 
 
-def _decide_for_agent(
-    pending: PendingCheck, routes: list[Route], views: Views, agents: list[AgentRuling]
-) -> tuple[DecidedCheck, Ruling]:
-    """Return the strictest decision about an agent's request, or the one without its identity."""
-    rulings: list[AgentRuling | None] = [*agents] or [None] * len(routes)
-    decided = [
-        (decide_under(pending, *route, views, None if agent is None else agent.facts), agent)
-        for route, agent in zip(routes, rulings, strict=True)
-    ]
-    return strictest((check, rule(check, agent)) for check, agent in decided)
-
-
-def _dearest(agents: list[AgentRuling]) -> AgentRuling:
+def _dearest(agents: list[CheckedAgent]) -> CheckedAgent:
     """Return the ruling with the highest price, which is charged once."""
     return max(agents, key=lambda each: -1 if each.price is None else each.price.minor_units)
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from agentgate.agents.policy_decision import policy_decision
+from agentgate.agents.policy_decision import policy_action
 from agentgate.lib.clock import SystemClock
 from agentgate.sites.agent_policy import read_policy
 from agentgate_tools.agent_simulator.cases import Form, Policy, Writer, digest_cases, page_cases, submit_cases
@@ -123,7 +123,7 @@ def _read_policy(path: Path | None, key: AgentSigningKey, action: str | None) ->
     claimed = next(name for name in ("GPTBot", "ClaudeBot", "CCBot", "Bytespider") if policy.entry_named(name) is None)
     return agent, Policy(
         is_known=known is not None,
-        decision=policy_decision(policy, agent, action).decision.value,
+        decision=policy_action(policy, agent, action).value,
         unverified=policy.unverified.value,
         price=None if price is None else price.text(),
         strangers_price=None if strangers_price is None else strangers_price.text(),

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from agentgate.decision.correlation import correlation_of
+from agentgate.events.correlation import correlation_of
 from agentgate.lib.settings.schema import Settings
 from tests.support.browser_client import decision_of
 from tests.support.gateway import Gate

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from msgspec import UNSET
 
-from agentgate.agents.policy_decision import policy_decision
+from agentgate.agents.policy_decision import policy_action
 from agentgate.lib.enums import AgentPolicyAction, AgentPolicyDefault
 from agentgate.sites.agent_policy import (
     DEFAULT_POLICY,
@@ -31,7 +31,7 @@ def test_a_site_without_a_policy_has_the_default() -> None:
     assert policy() == DEFAULT_POLICY
     assert DEFAULT_POLICY.unverified is AgentPolicyDefault.CHALLENGE
     assert DEFAULT_POLICY.quota_per_minute == 600
-    assert policy_decision(DEFAULT_POLICY, AGENT, "submit").decision is AgentPolicyAction.ALLOW
+    assert policy_action(DEFAULT_POLICY, AGENT, "submit") is AgentPolicyAction.ALLOW
 
 
 @pytest.mark.parametrize(
@@ -89,21 +89,19 @@ def test_an_agent_has_one_spelling(key, canonical) -> None:
 
 
 @pytest.mark.parametrize(
-    ("parts", "action", "decision", "named"),
+    ("parts", "action", "decision"),
     [
-        ({"default": "challenge"}, "submit", "challenge", False),
-        ({"default": "block"}, "submit", "deny", False),
-        ({"default": "block", "agents": entry()}, "submit", "allow", True),
-        ({"agents": entry(decision="deny", actions={"submit": "allow"})}, "submit", "deny", True),
-        ({"agents": entry(actions={"submit": "challenge"})}, "submit", "challenge", True),
-        ({"agents": entry(actions={"submit": "challenge"})}, "search", "allow", True),
-        ({"agents": entry(actions={"submit": "deny"})}, None, "allow", True),
+        ({"default": "challenge"}, "submit", "challenge"),
+        ({"default": "block"}, "submit", "deny"),
+        ({"default": "block", "agents": entry()}, "submit", "allow"),
+        ({"agents": entry(decision="deny", actions={"submit": "allow"})}, "submit", "deny"),
+        ({"agents": entry(actions={"submit": "challenge"})}, "submit", "challenge"),
+        ({"agents": entry(actions={"submit": "challenge"})}, "search", "allow"),
+        ({"agents": entry(actions={"submit": "deny"})}, None, "allow"),
     ],
 )
-def test_a_policy_is_to_an_agent_as_documented(parts, action, decision, named) -> None:
-    decided = policy_decision(policy(**parts), AGENT, action)
-
-    assert (decided.decision.value, decided.is_named) == (decision, named)
+def test_a_policy_is_to_an_agent_as_documented(parts, action, decision) -> None:
+    assert policy_action(policy(**parts), AGENT, action).value == decision
 
 
 def test_an_agents_own_price_goes_before_the_actions() -> None:

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from agentgate.agents.identity import SignedMessage
-from agentgate.agents.policy_checker import AgentClaim, AgentPolicyChecker, AgentRuling
+from agentgate.agents.policy_checker import AgentClaim, AgentPolicyChecker, CheckedAgent
 from agentgate.agents.policy_decision import Quotas
 from agentgate.agents.signing.fields import digest_of
 from agentgate.agents.signing.key_sets import KeyFound, KeySource
@@ -79,10 +79,10 @@ class CheckedSite:
 
     async def check(
         self, message: SignedMessage, *, action: str | None = None, claimed: str | None = None
-    ) -> AgentRuling:
+    ) -> CheckedAgent:
         """Return the ruling, awaited where it must be."""
         found = self.checker.check(message, self.site, RequestContext(action=action, claimed=claimed), now_ms=NOW_MS)
-        return found if isinstance(found, AgentRuling) else await found
+        return found if isinstance(found, CheckedAgent) else await found
 
     async def charged(self) -> list[ChargedSum]:
         """Return what was charged."""
@@ -112,7 +112,7 @@ def message(method: str = "GET", path: str = "/", headers: dict[str, str] | None
     )
 
 
-def against(ruling: AgentRuling, *, has_receipt: bool = False) -> tuple[str, Outcome] | None:
+def against(ruling: CheckedAgent, *, has_receipt: bool = False) -> tuple[str, Outcome] | None:
     found = ruling.against(has_receipt=has_receipt)
     return None if found is None else (found.reason, found.outcome)
 
@@ -129,13 +129,13 @@ async def test_a_named_agent_needs_no_token_and_the_rules_learn_who_it_is(checke
 async def test_an_unsigned_request_that_claims_nothing_is_nobodys_business(checked: CheckedSite) -> None:
     found = checked.checker.check(message(), checked.site, RequestContext(), now_ms=NOW_MS)
 
-    assert isinstance(found, AgentRuling)
+    assert isinstance(found, CheckedAgent)
     assert against(found) is None
     assert found.facts is None
     assert not found.waives_receipt
 
 
-def names_of(ruling: AgentRuling) -> set[str]:
+def names_of(ruling: CheckedAgent) -> set[str]:
     return {name.decode() for name, _ in ruling.headers}
 
 

@@ -9,7 +9,6 @@ from agentgate.browser_check.judge import (
     EXCUSED,
     OF_ASSISTANTS,
     PROGRAMS,
-    CheckVerdict,
     Proof,
     judge,
     recorded,
@@ -17,7 +16,7 @@ from agentgate.browser_check.judge import (
 from agentgate.lib.enums import Mode, Outcome
 from agentgate.sites.rules.labels import is_label
 
-PASSED, STEP_UP, FAILED = CheckVerdict.PASSED, CheckVerdict.STEP_UP, CheckVerdict.FAILED
+PASSED, STEP_UP, FAILED = Outcome.ALLOW, Outcome.CHALLENGE, Outcome.BLOCK
 ALLOW, CHALLENGE, BLOCK, DROP = Outcome
 
 
@@ -104,14 +103,14 @@ def test_a_wrong_proof_never_passes(outcome, answer, wrong):
 
 
 def test_enforce_mode_records_what_applied():
-    for verdict, outcome in product(CheckVerdict, Outcome):
+    for verdict, outcome in product((PASSED, STEP_UP, FAILED), Outcome):
         applied, would = recorded(verdict, outcome, Mode.ENFORCE)
         assert would is None
         assert (applied is ALLOW) == (verdict is PASSED and outcome is ALLOW)
 
 
 def test_monitor_mode_records_what_would_have_applied():
-    for verdict, outcome in product(CheckVerdict, Outcome):
+    for verdict, outcome in product((PASSED, STEP_UP, FAILED), Outcome):
         applied, would = recorded(verdict, outcome, Mode.MONITOR)
         assert applied is ALLOW
         assert would == (recorded(verdict, outcome, Mode.ENFORCE)[0] if (verdict, outcome) != (PASSED, ALLOW) else None)

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agentgate.decision.engine import decide
+from agentgate.decision.engine import Views, decide
 from agentgate.decision.scoring.models import ModelDirectory
 from agentgate.decision.signals.facts import RequestFacts
 from agentgate.decision.threat_data.intel import load_intel
@@ -72,7 +72,7 @@ def test_an_ordinary_browser_passes(case, interaction, intel, shop):
         is_plain="plain HTTP" in case["name"],
     )
 
-    decision = decide(facts, shop, ModelDirectory().view, intel)
+    decision = decide(facts, shop, Views(intel, ModelDirectory().view))
 
     assert decision.outcome is Outcome.ALLOW
     assert [label for label in decision.labels if label.startswith("browser.")] == ["browser.evidence"]
@@ -90,4 +90,4 @@ def test_no_one_must_give_more_proof_of_work_before_there_is_evidence(case, inte
         is_plain="plain HTTP" in case["name"],
     )
 
-    assert decide(facts, shop, ModelDirectory().view, intel).outcome is Outcome.ALLOW
+    assert decide(facts, shop, Views(intel, ModelDirectory().view)).outcome is Outcome.ALLOW

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from agentgate.decision.engine import decide, with_bands
+from agentgate.decision.engine import Views, decide, with_bands
 from agentgate.decision.event import Answered, make_event
 from agentgate.decision.scoring.models import ModelDirectory
 from agentgate.decision.signals.facts import RequestFacts
@@ -14,7 +14,7 @@ from agentgate.lib.keyring import Keyring, StoredKey
 from tests.unit.decision.decided_site import site
 
 INTEL = load_intel(None)
-MODELS = ModelDirectory().view
+VIEWS = Views(INTEL, ModelDirectory().view)
 BROWSER = (
     ("host", "shop.example"),
     ("user-agent", "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"),
@@ -42,7 +42,7 @@ def facts(headers: tuple[tuple[str, str], ...], *, target: str = "/login") -> Re
 
 
 def test_enforce_mode_applies_what_the_rules_show():
-    decision = decide(facts(CURL), site(), MODELS, INTEL)
+    decision = decide(facts(CURL), site(), VIEWS)
     assert (decision.outcome, decision.would) == (Outcome.BLOCK, None)
     assert decision.reasons == ("policy",)
     assert decision.verdict.rule == "no-tools-at-login"
@@ -52,17 +52,17 @@ def test_enforce_mode_applies_what_the_rules_show():
 
 
 def test_monitor_mode_allows_and_shows_what_it_would_have_done():
-    decision = decide(facts(CURL), site(mode=Mode.MONITOR), MODELS, INTEL)
+    decision = decide(facts(CURL), site(mode=Mode.MONITOR), VIEWS)
     assert (decision.outcome, decision.would) == (Outcome.ALLOW, Outcome.BLOCK)
 
 
 def test_monitor_mode_would_do_nothing_else_about_what_is_allowed():
-    decision = decide(facts(BROWSER), site(mode=Mode.MONITOR), MODELS, INTEL)
+    decision = decide(facts(BROWSER), site(mode=Mode.MONITOR), VIEWS)
     assert (decision.outcome, decision.would, decision.reasons) == (Outcome.ALLOW, None, ("allowed",))
 
 
 def test_a_rule_of_one_action_leaves_other_routes_alone():
-    assert decide(facts(CURL, target="/"), site(), MODELS, INTEL).outcome is Outcome.ALLOW
+    assert decide(facts(CURL, target="/"), site(), VIEWS).outcome is Outcome.ALLOW
 
 
 def test_score_bands_are_labels_in_their_place():
@@ -74,7 +74,7 @@ def test_score_bands_are_labels_in_their_place():
 @pytest.mark.parametrize("mode", [Mode.MONITOR, Mode.ENFORCE])
 def test_the_event_of_a_decision_replays_to_the_same_verdict(headers: tuple[tuple[str, str], ...], mode: Mode):
     view = site(mode=mode)
-    decision = decide(facts(headers), view, MODELS, INTEL)
+    decision = decide(facts(headers), view, VIEWS)
     event = make_event(facts(headers), view, decision, Answered(id=1, visitor=2, status=204))
     again = view.rules.evaluate(event.labels, event.scores, route=event.route, action=event.action)
     assert again == decision.verdict
@@ -83,7 +83,7 @@ def test_the_event_of_a_decision_replays_to_the_same_verdict(headers: tuple[tupl
 
 
 def test_the_event_keeps_features_only_where_the_site_captures_them():
-    decision = decide(facts(CURL), site(), MODELS, INTEL)
+    decision = decide(facts(CURL), site(), VIEWS)
     answered = Answered(id=1, visitor=2, status=403)
     assert make_event(facts(CURL), site(), decision, answered).features is None
     kept = make_event(facts(CURL), site(captures=True), decision, answered).features
@@ -93,7 +93,7 @@ def test_the_event_keeps_features_only_where_the_site_captures_them():
 
 def test_a_method_no_one_knows_is_not_remembered_by_its_name():
     odd = replace(facts(CURL), method="X" * 2000)
-    decision = decide(odd, site(), MODELS, INTEL)
+    decision = decide(odd, site(), VIEWS)
     event = make_event(odd, site(), decision, Answered(id=1, visitor=2, status=403, kind=DecisionKind.REQUEST))
     assert event.method == "OTHER"
 

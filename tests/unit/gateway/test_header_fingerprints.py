@@ -5,11 +5,10 @@ import random
 from msgspec.structs import replace
 
 from agentgate.decision.scoring.models import ModelDirectory
-from agentgate.decision.signals.accept import accept_form
 from agentgate.decision.signals.detectors import HEADER_SIGNALS, REQUEST_SIGNALS
 from agentgate.decision.signals.detectors.user_agent import view_user_agent
 from agentgate.decision.signals.facts import AgentFacts, Rates, RequestFacts
-from agentgate.decision.signals.languages import count_languages, language_form
+from agentgate.decision.signals.header_forms import accept_form, count_languages, language_form
 from agentgate.decision.signals.observe import ObservedHeaders, labels_of_headers, observe, observe_rest
 from agentgate.decision.signals.request_class import class_of
 from agentgate.decision.signals.signal_input import SignalInput

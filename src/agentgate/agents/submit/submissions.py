@@ -15,17 +15,16 @@ from agentgate.agents.handoff.handoffs import HandoffRedemption, Handoffs
 from agentgate.agents.handoff.repository import HandoffRequest
 from agentgate.agents.identity import Identity, SignedMessage
 from agentgate.agents.policy_checker import agent_facts
-from agentgate.agents.policy_decision import PriceOffer, Quotas, policy_decision, read_offer
+from agentgate.agents.policy_decision import PriceOffer, Quotas, policy_action, read_offer
 from agentgate.agents.signing.fields import digest_of
 from agentgate.agents.submission_repository import Charge, Submission, SubmissionStore
 from agentgate.agents.submit.canonical import NotCanonical, content_bytes, submission_hash, texts
 from agentgate.browser_check.tokens.receipts import Grant, ReceiptIssuer
-from agentgate.decision.correlation import read_trace_id
 from agentgate.decision.decider import Decider
-from agentgate.decision.engine import EngineDecision
+from agentgate.decision.engine import EngineDecision, apply_mode
 from agentgate.decision.event import Answered, make_event
-from agentgate.decision.outcome import apply_mode
 from agentgate.decision.signals.facts import RequestFacts
+from agentgate.events.correlation import read_trace_id
 from agentgate.events.decision_ids import DecisionIds, write_id
 from agentgate.events.recorder import Recorder
 from agentgate.events.records import CounterName, Event
@@ -153,8 +152,8 @@ class SubmissionJudge:
     async def find_obstacle(self, case: SubmissionCase, message: SignedMessage) -> tuple[Obstacle | None, Price | None]:
         """Return the obstacle to a submission, or None, and the price."""
         policy = case.site.agent_policy
-        decided = policy_decision(policy, case.agent, case.body.action)
-        if decided.decision is AgentPolicyAction.DENY:
+        decided = policy_action(policy, case.agent, case.body.action)
+        if decided is AgentPolicyAction.DENY:
             return Obstacle("agent_denied", Outcome.BLOCK), None
         if not await self._quotas.is_within(case.site, case.agent, case.body.action):
             return Obstacle("rate_limited", Outcome.BLOCK), None
@@ -164,7 +163,7 @@ class SubmissionJudge:
         ruled = case.decision.verdict.outcome
         if ruled in {Outcome.BLOCK, Outcome.DROP}:
             return Obstacle("policy", ruled), None
-        if decided.decision is AgentPolicyAction.CHALLENGE or ruled is Outcome.CHALLENGE:
+        if decided is AgentPolicyAction.CHALLENGE or ruled is Outcome.CHALLENGE:
             return Obstacle("challenge_required", Outcome.CHALLENGE), offer.price
         return None, offer.price
 

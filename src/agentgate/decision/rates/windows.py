@@ -10,13 +10,14 @@ from agentgate.decision.rates.count_board import CountBoard
 from agentgate.decision.rates.exchange import RateExchange
 from agentgate.decision.rates.part_budget import PER_PAGE, PartBudget
 from agentgate.decision.rates.sharing import Key, RateSharing, SharedCount
-from agentgate.decision.signals.detectors.rate import (
+from agentgate.decision.signals.facts import (
     NETWORK_EXTREME,
     NETWORK_HIGH,
     VISITOR_EXTREME,
     VISITOR_HIGH,
+    PartState,
+    Rates,
 )
-from agentgate.decision.signals.facts import PartState, Rates
 from agentgate.http.address import subnet_of
 from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.lib.clock import MINUTE_MS

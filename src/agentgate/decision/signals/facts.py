@@ -35,6 +35,13 @@ class PartState(IntEnum):
     OVER = 4
 
 
+# Without a clearance a visitor is an address, perhaps of many people; past VISITOR_HIGH each browser is
+# challenged once.
+VISITOR_HIGH, VISITOR_EXTREME = 180, 600
+# A /24 or /64 may be a school or a company.
+NETWORK_HIGH, NETWORK_EXTREME = 1_500, 6_000
+
+
 class Rates(Struct, frozen=True, gc=False):
     """How much was done within the present minute, this request included, and how it was counted itself."""
 

@@ -12,7 +12,7 @@ from agentgate.decision.signals.detectors import CONTENT_SIGNALS, HEADER_SIGNALS
 from agentgate.decision.signals.detectors.user_agent import view_user_agent
 from agentgate.decision.signals.facts import Observation, RequestFacts
 from agentgate.decision.signals.families import evidence_labels
-from agentgate.decision.signals.languages import LanguageForm, count_languages, language_form
+from agentgate.decision.signals.header_forms import LanguageForm, count_languages, language_form
 from agentgate.decision.signals.numbers import measure
 from agentgate.decision.signals.signal_input import Labels, SignalInput
 from agentgate.decision.threat_data.intel import Intel

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from enum import IntEnum
 
-from agentgate.decision.signals.accept import HTML, SUBRESOURCES
+from agentgate.decision.signals.header_forms import HTML, SUBRESOURCES
 from agentgate.decision.signals.words import WORDS
 
 

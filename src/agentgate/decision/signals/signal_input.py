@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from agentgate.decision.signals.facts import RequestFacts
-from agentgate.decision.signals.languages import LanguageForm
+from agentgate.decision.signals.header_forms import LanguageForm
 from agentgate.decision.threat_data.intel import Intel
 from agentgate.decision.threat_data.views import UserAgentView
 

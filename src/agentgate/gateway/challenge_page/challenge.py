@@ -10,8 +10,8 @@ from urllib.parse import unquote_plus
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentgate.decision.engine import Ruling
 from agentgate.events.decision_ids import read_id, write_id
-from agentgate.gateway.answers import Ruling
 from agentgate.gateway.appeals.records import StoredAppeal
 from agentgate.gateway.challenge_page.challenge_pass import WAIT_MS, AppealTicket, AppealTickets, Passes
 from agentgate.gateway.challenge_page.languages import Languages

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from agentgate.gateway.answers import Ruling
+from agentgate.decision.engine import Ruling
 from agentgate.gateway.appeals.filing import AppealFiling, Appellant, Filed
 from agentgate.gateway.challenge_page.challenge import ChallengePages, first
 from agentgate.gateway.challenge_page.challenge_pass import Passes, PassInput, cookie_of

@@ -4,8 +4,9 @@ from collections.abc import Awaitable, Mapping
 
 from msgspec.structs import replace
 
+from agentgate.decision.engine import Ruling
 from agentgate.events.decision_ids import write_id
-from agentgate.gateway.answers import SHOWN, Ruling
+from agentgate.gateway.answers import SHOWN
 from agentgate.gateway.challenge_page.challenge import ChallengePages, StatedDecision, first, may_look_up
 from agentgate.gateway.challenge_page.proxied_call import Denied, ProxiedCall, ProxiedCallReader
 from agentgate.gateway.denials import (

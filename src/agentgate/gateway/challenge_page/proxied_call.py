@@ -7,9 +7,10 @@ from urllib.parse import quote
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentgate.decision.engine import Ruling
 from agentgate.decision.visitor import Visitors
 from agentgate.events.decision_ids import read_id
-from agentgate.gateway.answers import Answers, Ruling
+from agentgate.gateway.answers import Answers
 from agentgate.gateway.challenge_page.sealed_token import PageHolder
 from agentgate.gateway.request.described_request import (
     HOST,

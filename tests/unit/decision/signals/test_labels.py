@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentgate.decision.signals.detectors.rate import NETWORK_EXTREME, NETWORK_HIGH, VISITOR_EXTREME, VISITOR_HIGH
+from agentgate.decision.signals.facts import NETWORK_EXTREME, NETWORK_HIGH, VISITOR_EXTREME, VISITOR_HIGH
 from agentgate.sites.rules.labels import LABELS, is_label
 
 SOURCES = {

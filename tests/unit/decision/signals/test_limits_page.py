@@ -12,7 +12,7 @@ from agentgate.decision.rates.windows import (
     NAME_PER_MINUTE,
     REPEATS_PER_MINUTE,
 )
-from agentgate.decision.signals.detectors.rate import NETWORK_HIGH, VISITOR_EXTREME, VISITOR_HIGH
+from agentgate.decision.signals.facts import NETWORK_HIGH, VISITOR_EXTREME, VISITOR_HIGH
 from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
 
 PAGE = Path(__file__).parents[4] / "docs" / "signals.md"

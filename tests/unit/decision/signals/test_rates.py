@@ -21,8 +21,7 @@ from agentgate.decision.rates.windows import (
     Counted,
     RateWindows,
 )
-from agentgate.decision.signals.detectors.rate import VISITOR_EXTREME
-from agentgate.decision.signals.facts import PartState, Rates
+from agentgate.decision.signals.facts import VISITOR_EXTREME, PartState, Rates
 from agentgate.http.address import subnet_of
 from agentgate.lib.clock import MINUTE_MS, FixedClock
 from agentgate.lib.database import StoreUnavailable

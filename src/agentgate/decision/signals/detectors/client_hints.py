@@ -7,8 +7,8 @@ present.
 import re
 from collections.abc import Mapping
 
-from agentgate.decision.signals.accept import SAFARI_PAGE
 from agentgate.decision.signals.detectors.headers import is_sorted
+from agentgate.decision.signals.header_forms import SAFARI_PAGE
 from agentgate.decision.signals.request_class import PARTS
 from agentgate.decision.signals.signal_input import Labels, SignalInput
 from agentgate.decision.threat_data.views import UserAgentView

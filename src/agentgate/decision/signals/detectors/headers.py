@@ -4,9 +4,8 @@ Client hints are in `client_hints.py`. Differences from the claimed browser are 
 evidence, because proxies, extensions and assistive tools occasionally change a header.
 """
 
-from agentgate.decision.signals.accept import ANY, PAGE
 from agentgate.decision.signals.detectors.page_load import follows, own_order, page_load_points
-from agentgate.decision.signals.languages import LanguageForm
+from agentgate.decision.signals.header_forms import ANY, PAGE, LanguageForm
 from agentgate.decision.signals.signal_input import Labels, SignalInput
 from agentgate.decision.threat_data.views import UserAgentView
 

@@ -6,8 +6,7 @@ written in other orders, so only page loads are judged. Adapters pass all of it 
 
 import itertools
 
-from agentgate.decision.signals.accept import CHROMIUM_PICTURES, ONLY_CHROMIUM, PAGE, PAGE_PREFIX
-from agentgate.decision.signals.languages import LanguageForm
+from agentgate.decision.signals.header_forms import CHROMIUM_PICTURES, ONLY_CHROMIUM, PAGE, PAGE_PREFIX, LanguageForm
 from agentgate.decision.signals.signal_input import SignalInput
 from agentgate.decision.threat_data.views import UserAgentView
 

@@ -1,13 +1,8 @@
 """Activity of the visitor and its network within the last minute, and the subresources that they loaded."""
 
-from agentgate.decision.signals.facts import PartState
+from agentgate.decision.signals.facts import NETWORK_EXTREME, NETWORK_HIGH, VISITOR_EXTREME, VISITOR_HIGH, PartState
 from agentgate.decision.signals.signal_input import Labels, SignalInput
 
-# Without a clearance a visitor is an address, perhaps of many people; past VISITOR_HIGH each browser is
-# challenged once.
-VISITOR_HIGH, VISITOR_EXTREME = 180, 600
-# A /24 or /64 may be a school or a company.
-NETWORK_HIGH, NETWORK_EXTREME = 1_500, 6_000
 _LABELS = {int(PartState.OVER): ("rate.parts.high",), int(PartState.NAMED): ("agent.program_named",)}
 
 
