@@ -1,5 +1,5 @@
-// A solver without an engine that has read the service's source: jsdom for the document, formulas for the nine layouts
-// and for paths, V8's undetectable object for `document.all`, OpenSSL for the work, a person's sums with noise.
+// A solver without an engine that has read the service's source: jsdom for the document, formulas for paths,
+// V8's undetectable object for `document.all`, OpenSSL for the work, a person's input statistics with noise.
 import { createHash, scryptSync } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { readFileSync } from 'node:fs';
@@ -50,133 +50,14 @@ const solve = ({ algorithm, salt, count, bits }) =>
     }
   });
 
-// --- The nine layouts of the instrument: each box's place in its room ---
-const styles = new WeakMap();
-const of = (element) => styles.get(element)?.rules ?? {};
-const sum = (numbers) => numbers.reduce((one, other) => one + other, 0);
-function length(text, whole, room) {
-  if (text === undefined) return undefined;
-  const found = text.replace(/var\((--\w+),?([^)]*)\)/, (_, name, other) => of(room)[name] ?? other);
-  const [, inside] = /^\w+\((.*)\)$/.exec(found) ?? [];
-  if (found.startsWith('clamp')) {
-    const [low, middle, high] = inside.split(',').map((part) => length(part, whole, room));
-    return Math.max(low, Math.min(high, middle));
-  }
-  if (inside?.includes('*')) return inside.split('*').reduce((one, other) => one * Number.parseFloat(other), 1);
-  if (inside) return inside.split(' - ').map((part) => length(part, whole, room)).reduce((one, other) => one - other);
-  return found.endsWith('%') ? (Number.parseFloat(found) * whole) / 100 : Number.parseFloat(found);
-}
-function place(room) {
-  const own = of(room);
-  const boxes = new Map();
-  const children = [...room.children];
-  const [width, height] = [length(own.width) ?? 0, length(own.height) ?? 0];
-  const size = (child) => [length(of(child).width, width, room) ?? width, length(of(child).height, height, room) ?? 0];
-  const put = (child, x, y, w, h) => boxes.set(child, { x, y, w, h });
-  boxes.set(room, { x: 0, y: 0, w: width, h: height });
-  if (own.display === 'flex' && own['flex-direction'] === 'column') {
-    const free = height - sum(children.map((child) => size(child)[1]));
-    const count = children.length;
-    const above = { 'flex-end': () => free, center: () => free / 2, 'space-between': (at) => (free * at) / (count - 1), 'space-around': (at) => (free * (2 * at + 1)) / (2 * count) };
-    let y = 0;
-    children.forEach((child, at) => {
-      const [w, h] = size(child);
-      put(child, own['align-items'] === 'flex-end' ? width - w : 0, y + above[own['justify-content']](at), w, h);
-      y += h;
-    });
-  } else if (own['flex-wrap']) {
-    let x = 0;
-    for (const child of children.flatMap((one) => (of(one).display === 'contents' ? [...one.children] : [one]))) {
-      const [wide, tall] = (of(child)['aspect-ratio'] ?? '0/0').split('/').map(Number);
-      const w = length(of(child).width);
-      put(child, x, 0, w, wide ? (w * tall) / wide : size(child)[1]);
-      x += w;
-    }
-  } else if (own.display === 'flex') {
-    const gap = length(own['column-gap']);
-    const share = (child) => Number.parseInt(of(child).flex, 10);
-    const unit = (width - gap * (children.length - 1)) / sum(children.map(share));
-    const row = [...children].sort((one, other) => of(one).order - of(other).order);
-    if (own['flex-direction'] === 'row-reverse') row.reverse();
-    row.reduce((x, child) => (put(child, x, 0, unit * share(child), size(child)[1]), x + unit * share(child) + gap), 0);
-  } else if (own.display === 'grid') {
-    const [gap, row] = [length(own.gap), length(own['grid-auto-rows'])];
-    const columns = own['grid-template-columns'].trim().split(/ +/);
-    const fixed = sum(columns.filter((one) => one.endsWith('px')).map((one) => Number.parseFloat(one)));
-    const fr = (width - fixed - 2 * gap) / sum(columns.filter((one) => one.endsWith('fr')).map((one) => Number.parseFloat(one)));
-    const wide = columns.map((one) => Number.parseFloat(one) * (one.endsWith('fr') ? fr : 1));
-    const start = (column) => sum(wide.slice(0, column)) + gap * column;
-    const at = Number.parseInt(of(children[0])['grid-column'], 10) - 1;
-    put(children[0], start(at), 0, wide[at] + gap + wide[at + 1], row);
-    children.slice(1).forEach((child, index) => {
-      const [column, line] = index ? [(index - 1) % 3, Math.floor((index - 1) / 3) + 1] : [at ? 0 : 2, 0];
-      put(child, start(column), line * (row + gap), wide[column], row);
-    });
-  } else if (own.display === 'flow-root') {
-    const [first, outer, after] = children;
-    const inner = outer.children[0];
-    const top = size(first)[1] + Math.max(length(of(first)['margin-bottom']), length(of(outer)['margin-top']), length(of(inner)['margin-top']));
-    const next = top + size(inner)[1] + length(of(after)['margin-top']);
-    put(inner, 0, top, width, size(inner)[1]);
-    put(after, 0, next, width, size(after)[1]);
-    put(room, 0, 0, width, next + size(after)[1]);
-  } else if (own.direction === 'rtl') {
-    const pad = length(own.padding);
-    const more = own['box-sizing'] === 'content-box' ? 2 * pad : 0;
-    const [w, h] = size(children[0]);
-    const tall = Math.max(height + more, 2 * pad);
-    boxes.set(room, { x: 0, y: 0, w: width + more, h: tall, inside: h + 2 * pad, end: h + 2 * pad - tall });
-    put(children[0], width + more - pad - w - length(of(children[0])['margin-inline-start']), pad, w, h);
-  } else if (children.some((child) => of(child).float)) {
-    let [x, y] = [0, 0];
-    for (const child of children) {
-      const [w, h] = size(child);
-      if (of(child).clear) put(child, 0, y + size(children[0])[1], width, h);
-      else {
-        if (x + w > width) [x, y] = [0, y + h];
-        put(child, of(child).float === 'left' ? x : width - x - w, y, w, h);
-        x += w;
-      }
-    }
-  } else {
-    for (const child of children) {
-      const [w, h] = of(child).height === 'inherit' ? [size(child)[0], height] : size(child);
-      const tall = of(child).bottom ? height - length(of(child).bottom) : h;
-      put(child, length(of(child).left ?? '0', width), 0, w, tall);
-      for (const inner of child.children) {
-        const [wide, high] = [length(of(inner).width, w, room), length(of(inner).height)];
-        put(inner, w - length(of(inner).right ?? '0') - wide, tall - high, wide, high);
-      }
-    }
-  }
-  return boxes;
-}
-function boxOf(element) {
-  let room = element;
-  while (room.parentNode?.tagName) room = room.parentNode;
-  return (room.parentNode ? place(room).get(element) : undefined) ?? { x: 0, y: 0, w: 0, h: 0 };
-}
-
+// --- What only native objects are ---
 function shim(window) {
-  const { HTMLElement, Document, Reflect: reflect } = window;
-  const define = (name, get) => Object.defineProperty(HTMLElement.prototype, name, { configurable: true, get, set() {} });
+  const { Document, Reflect: reflect } = window;
   setFlagsFromString('--allow-natives-syntax');
   const everything = new Function('return %GetUndetectable()')();
   Object.defineProperty(Document.prototype, 'all', { configurable: true, get: () => everything });
   const { ownKeys } = reflect;
   reflect.ownKeys = (object) => ownKeys(object).filter((key) => typeof key !== 'symbol');
-  define('style', function style() {
-    if (!styles.has(this)) styles.set(this, { rules: {}, display: '', getPropertyPriority: () => '', setProperty() {}, set cssText(text) {
-      this.rules = Object.fromEntries(text.split(';').filter(Boolean).map((rule) => rule.split(/:(.*)/s).map((part) => part.trim())));
-    } });
-    return styles.get(this);
-  });
-  for (const [name, key] of Object.entries({ offsetLeft: 'x', offsetTop: 'y', offsetWidth: 'w', offsetHeight: 'h', clientWidth: 'w', clientHeight: 'h', scrollWidth: 'w' })) {
-    define(name, function measure() { return boxOf(this)[key]; });
-  }
-  define('scrollHeight', function measure() { return boxOf(this).inside ?? boxOf(this).h; });
-  define('scrollTop', function measure() { return boxOf(this).end ?? 0; });
-  window.getComputedStyle = (element) => ({ width: `${boxOf(element).w}px` });
 }
 
 // --- Probes: paths by formulas; of layouts the sizes that styles name ---
