@@ -40,7 +40,7 @@ from agentgate.lib.database import Store
 from agentgate.lib.enums import HandoffStatus
 from agentgate.lib.errors import Refused
 from agentgate.lib.limits import AGENT_TOOLS_MAX_AGE_S
-from agentgate.lib.records import shown, to_builtins, to_json
+from agentgate.lib.records import to_builtins, to_json, to_wire
 from agentgate.lib.tasks.off_loop import off_loop
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.diff import diff
@@ -211,7 +211,7 @@ async def list_agent_grants(call: SiteCall, store: Store[SiteStores], grants: Gr
     """List the pre-approvals of agents on this site, newest first."""
     number = await store.read.sites.find_number(call.site_id)
     return AgentGrantList(
-        items=[shown(grant, AgentGrant, key_id=grant.keyid) for grant in await grants.list_grants(number)]
+        items=[to_wire(grant, AgentGrant, key_id=grant.keyid) for grant in await grants.list_grants(number)]
     )
 
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from agentgate.browser_check.clusters import JA4_HEADER, JA4_NAME
 from agentgate.browser_check.repository import Binding
+from agentgate.browser_check.testing_sites import testing_sites
 from agentgate.decision.visitor import Visitors
 from agentgate.events.recorder import Recorder
 from agentgate.events.records import CounterName
@@ -24,7 +25,6 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.limiter import Limiter, Window
 from agentgate.lib.records import ACTION_PATTERN
 from agentgate.sites.directory import SiteDirectory, SiteView
-from agentgate.sites.test_keys import testing_sites
 from agentgate.sites.validate import canonical_origin
 
 ADDRESS = b"x-original-address"

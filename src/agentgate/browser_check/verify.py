@@ -15,6 +15,7 @@ from agentgate.browser_check.records import VerifyInput, VerifyResult, Work
 from agentgate.browser_check.repository import ChallengeStore, StoredChallenge
 from agentgate.browser_check.scrutiny import Scrutiny
 from agentgate.browser_check.step_up import is_by_device, is_right, pointer_traits, step_up_of, work_of
+from agentgate.browser_check.testing_sites import ALWAYS_FAIL
 from agentgate.browser_check.trial import BrowserCheckEventLog, CheckTokens, Trial, request_facts
 from agentgate.browser_check.work import WorkLevel, challenge_work, is_solved
 from agentgate.decision.decider import Decider
@@ -24,7 +25,6 @@ from agentgate.lib import limits
 from agentgate.lib.enums import Outcome, VerifyStatus
 from agentgate.lib.errors import Refused
 from agentgate.lib.tasks.keyed_locks import KeyedLocks
-from agentgate.sites.test_keys import ALWAYS_FAIL
 
 # A proof checks 4 to 20 puzzles of a millisecond each: too long for the event loop.
 MOST_RUNNING = 2

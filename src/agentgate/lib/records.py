@@ -62,7 +62,7 @@ def optional_moment(value: int | None) -> Moment | UnsetType:
     return UNSET if value is None else Moment(value)
 
 
-def shown(stored: Struct, kind: type[S], /, **more: Any) -> S:
+def to_wire(stored: Struct, kind: type[S], /, **more: Any) -> S:
     """Return a stored record as it goes over the wire: fields by name, `x_ms` as `x_at`, None as absent."""
     values = dict(more)
     for name in kind.__struct_fields__:

@@ -71,8 +71,8 @@ def lint(file: FileArgument) -> CommandAnswer:
     """Check a file: errors with line and column, and rules without effect. Exit code 1 if it is invalid."""
     result = checked(_draft(file), SystemClock().now_ms())
     found = msgspec.to_builtins(result)
-    people = [f"{file}{place(problem)}: {problem['message']}" for problem in found["errors"]]
-    people += [f"{file}{place(each)}: {each['kind']}: {each['message']}" for each in found["lints"]]
+    people = [f"{file}{position_of(problem)}: {problem['message']}" for problem in found["errors"]]
+    people += [f"{file}{position_of(each)}: {each['kind']}: {each['message']}" for each in found["lints"]]
     if result.valid:
         people.append(f"{file} is valid" + (f", with {_warned(len(result.warnings))}" if result.warnings else ""))
     return CommandAnswer(found, people, code=0 if result.valid else WRONG_EXIT_CODE)
@@ -133,7 +133,7 @@ def schema() -> CommandAnswer:
     return CommandAnswer(found, json.dumps(found, indent=2))
 
 
-def place(problem: Any) -> str:
+def position_of(problem: Any) -> str:
     """Return the position of a problem, as compilers write it."""
     return f":{problem['line']}:{problem.get('column', 1)}" if "line" in problem else ""
 

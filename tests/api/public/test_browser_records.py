@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from agentgate.browser_check.step_up import WAIT_MS
+from agentgate.browser_check.testing_sites import ALWAYS_FAIL, ALWAYS_PASS, INTERACTIVE
 from agentgate.browser_check.tokens.receipts import read_receipt
 from agentgate.events.decision_ids import read_id
-from agentgate.sites.test_keys import ALWAYS_FAIL, ALWAYS_PASS, INTERACTIVE
 from tests.support.browser_client import DRIVEN, SIGNALS, BrowserClient, create_site, decision_of
 from tests.support.service import RunningService
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from agentgate.browser_check.testing_sites import ALWAYS_PASS
 from agentgate.lib import errors, limits
-from agentgate.sites.test_keys import ALWAYS_PASS
 from tests.support.browser_client import ORIGIN, SIGNALS, BrowserClient, create_site, new_address
 from tests.support.cast import add_account
 from tests.support.service import RunningService

@@ -13,7 +13,7 @@ from agentgate.browser_check.probes.draw import DrawnProgram, RecentPrograms, dr
 from agentgate.browser_check.probes.engines import BrowserClaim, claim_of
 from agentgate.browser_check.probes.excuses import Excuses
 from agentgate.browser_check.probes.generate import Program, family_of, make_program
-from agentgate.browser_check.probes.judge import FAILURES, Judgment, ProbeState, judge
+from agentgate.browser_check.probes.judge import FAILURES, Judgment, ProbeState, judge_chains
 from agentgate.browser_check.probes.learning import DriftGuard, Learner
 from agentgate.browser_check.probes.pool import AnsweredProgram, Pool, Pools
 from agentgate.browser_check.probes.ticket import AskedProgram, ProbeTicket, seal, unseal
@@ -185,7 +185,7 @@ def judge_answers(
         return Judgment(state=ProbeState(given.answers))
     if len(given.answers) != len(ticket.asked) + CHAINS:
         return Judgment(state=ProbeState.WRONG, of=len(ticket.asked), no_layout=True)
-    return judge(ticket, draw_chains(challenge.seed), given.answers, claim)
+    return judge_chains(ticket, draw_chains(challenge.seed), given.answers, claim)
 
 
 def _encoded(program: Program) -> msgspec.Raw:

@@ -85,7 +85,7 @@ class Judgment(Struct, frozen=True, kw_only=True):
 Given = Sequence[Sequence[int] | None]
 
 
-def judge(ticket: ProbeTicket, chains: Sequence[Chain], answers: Given, claim: BrowserClaim) -> Judgment:
+def judge_chains(ticket: ProbeTicket, chains: Sequence[Chain], answers: Given, claim: BrowserClaim) -> Judgment:
     """Judge the results of a ticket's programs, followed by the results of the chains."""
     programs = answers[: len(ticket.asked)]
     votes = tuple(

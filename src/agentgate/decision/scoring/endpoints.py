@@ -10,7 +10,7 @@ from agentgate.events.ports import EventStore
 from agentgate.http.call import SiteCall
 from agentgate.lib.clock import DAY_MS, HOUR_MS, Clock
 from agentgate.lib.database import Store
-from agentgate.lib.records import shown
+from agentgate.lib.records import to_wire
 from agentgate.lib.tasks.job import Job
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.diff import diff
@@ -19,7 +19,7 @@ from agentgate.people.audit.trail import Subject, record
 
 async def read_feature_capture(call: SiteCall, store: Store[ScoringStores], events: KeptEvents) -> FeatureCapture:
     """Read the feature capture of a site: state, retention and number of feature vectors."""
-    return shown(
+    return to_wire(
         await store.read.captures.find_capture(call.site_id) or NEVER_SET,
         FeatureCapture,
         site_id=call.site_id,

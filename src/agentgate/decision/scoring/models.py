@@ -20,7 +20,7 @@ from agentgate.lib.database import Store
 from agentgate.lib.enums import ModelKind, ModelRole
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
-from agentgate.lib.records import json_decoder, shown
+from agentgate.lib.records import json_decoder, to_wire
 
 # There is none of kind `agent`: a name and a signature already show agents that say who they are, and nothing that
 # signals see separates a browser that an AI agent drives from one that any other program drives.
@@ -40,7 +40,7 @@ def shipped_model(kind: ModelKind) -> StoredModel | None:
 def summarize(model: StoredModel) -> ModelSummary:
     # Not checked again: a model whose features this release does not know any more can still be shown.
     file: ModelFile = json_decoder(ModelFile).decode(model.file)
-    return shown(
+    return to_wire(
         model,
         ModelSummary,
         version=file.version,

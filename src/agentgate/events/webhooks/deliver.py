@@ -127,7 +127,7 @@ class Push:
             structlog.get_logger().warning("webhook not served", webhook_id=webhook_id, why=type(failure).__name__)
 
     async def _push_in_turn(self, live: LiveWebhook) -> None:
-        async with self._turns.place(live.webhook.account_id):
+        async with self._turns.wait(live.webhook.account_id):
             try:
                 await self._push(live)
             except StoreUnavailable:

@@ -33,7 +33,7 @@ from agentgate.lib.enums import (
 from agentgate.lib.errors import Refused
 from agentgate.lib.keyring import Keyring
 from agentgate.lib.moment import Moment
-from agentgate.lib.records import optional, shown
+from agentgate.lib.records import optional, to_wire
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.sites.lists.endpoints import create_list_entry, remove_entry
@@ -49,7 +49,7 @@ _STATES = {
 
 def show(appeal: StoredAppeal) -> Appeal:
     """Return an appeal without the secret of its link, which only the appellant has."""
-    return shown(
+    return to_wire(
         appeal,
         Appeal,
         decision_id=write_id(appeal.decision),

@@ -19,7 +19,7 @@ from agentgate.http.call import SiteCall
 from agentgate.lib.clock import DAY_MS, HOUR_MS, Clock
 from agentgate.lib.database import Store
 from agentgate.lib.errors import Refused
-from agentgate.lib.records import optional, shown, to_builtins
+from agentgate.lib.records import optional, to_builtins, to_wire
 from agentgate.lib.tasks.job import Job
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
@@ -150,7 +150,7 @@ def _show(found: StoredSuggestion, site: Site, *, now_ms: int) -> Suggestion:
         if not found.proven and _has_named_route(site, opens):
             problem, opens = _NAMED_ROUTE, None
     days = max(1.0, (now_ms - found.first_ms) / DAY_MS)
-    return shown(
+    return to_wire(
         found,
         Suggestion,
         networks=len(found.networks),

@@ -21,7 +21,7 @@ class Turns:
         return self._running[account] + len(self._waiting.get(account, ()))
 
     @contextlib.asynccontextmanager
-    async def place(self, account: str) -> AsyncIterator[None]:
+    async def wait(self, account: str) -> AsyncIterator[None]:
         """Wait for a place of the account."""
         turn = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(account, deque()).append(turn)

@@ -16,7 +16,7 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.ids import new_account_id
 from agentgate.lib.moment import Moment
 from agentgate.lib.names import check_name
-from agentgate.lib.records import shown
+from agentgate.lib.records import to_wire
 from agentgate.people.accounts import invitations
 from agentgate.people.accounts.members import add_member, get_membership
 from agentgate.people.accounts.records import DeletedAccount, Limits, Member, StoredAccount
@@ -112,7 +112,7 @@ async def delete_account(stores: AccountStores, call: Call, account_id: str, con
     for invitation in await stores.invitations.list_of_account(account.id):
         await invitations.end(stores, invitation)
     await stores.configuration.bump_account(account_id)
-    return shown(deleted, DeletedAccount, purge_at=Moment(call.now + PURGE_MS))
+    return to_wire(deleted, DeletedAccount, purge_at=Moment(call.now + PURGE_MS))
 
 
 async def transfer_ownership(

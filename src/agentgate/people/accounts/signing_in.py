@@ -11,7 +11,7 @@ from agentgate.lib.actor import Actor
 from agentgate.lib.enums import AccountStatus, ActorKind, ConsolePermission, UserStatus
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
-from agentgate.lib.records import optional, shown
+from agentgate.lib.records import optional, to_wire
 from agentgate.lib.secrets import digest
 from agentgate.people.accounts.records import (
     PERMISSIONS,
@@ -56,7 +56,7 @@ def session_record(
     active = choose_membership(memberships, session.account_id)
     return Session(
         user=SessionUser(id=user.id, email=user.email, mfa_enabled=user.has_mfa, name=optional(user.name)),
-        accounts=[shown(account, SessionAccount, role=member.role) for member, account in memberships],
+        accounts=[to_wire(account, SessionAccount, role=member.role) for member, account in memberships],
         account=UNSET if active is None else _active_account(active),
         invitations=list(invitations) or UNSET,
         csrf_token=sessions.csrf_token(session),
@@ -68,7 +68,7 @@ def _active_account(membership: Membership) -> ActiveAccount:
     member, account = membership
     granted = PERMISSIONS[member.role]
     permissions = [permission for permission in ConsolePermission if permission in granted]
-    return shown(account, ActiveAccount, role=member.role, permissions=permissions)
+    return to_wire(account, ActiveAccount, role=member.role, permissions=permissions)
 
 
 # The trail's name for a user who tried to sign in with an unknown address. The address itself is not recorded.
@@ -133,7 +133,7 @@ async def list_open_invitations(stores: AccountStores, call: Call, user: StoredU
     """Return what the user may accept."""
     found = await stores.invitations.list_open(user.email, call.now)
     return [
-        shown(invitation, OpenInvitation, account_name=name, expires_at=Moment(invitation.expires_ms))
+        to_wire(invitation, OpenInvitation, account_name=name, expires_at=Moment(invitation.expires_ms))
         for invitation, name in found
     ]
 

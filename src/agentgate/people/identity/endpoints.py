@@ -7,7 +7,7 @@ from agentgate.http.replies import Reply, set_cookie
 from agentgate.lib.database import Store
 from agentgate.lib.enums import OperatorVia
 from agentgate.lib.errors import Refused
-from agentgate.lib.records import shown
+from agentgate.lib.records import to_wire
 from agentgate.lib.secrets import digest
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
@@ -54,7 +54,7 @@ async def list_sessions(call: Call, store: Store[IdentityStores], operators: Ope
     """List the active sessions of all operators, newest first."""
     current, found = _current_digest(call), await operators.list_sessions(store.read, call)
     return OperatorSessionList(
-        items=[shown(each, OperatorSessionItem, current=each.secret_digest == current) for each in found]
+        items=[to_wire(each, OperatorSessionItem, current=each.secret_digest == current) for each in found]
     )
 
 

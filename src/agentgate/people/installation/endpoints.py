@@ -6,7 +6,7 @@ from typing import Literal, Protocol
 from agentgate.http.call import Call
 from agentgate.lib.errors import Refused
 from agentgate.lib.keyring import PURPOSES, KeyStores, Sealer, StoredKey, replace_key
-from agentgate.lib.records import shown
+from agentgate.lib.records import to_wire
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.repository import AuditStores
 from agentgate.people.audit.trail import Subject, record
@@ -35,7 +35,7 @@ def key_records(keys: Iterable[StoredKey], now_ms: int) -> list[InstallationKey]
     stored = sorted(keys, key=lambda key: (key.purpose, -key.active_ms))
     newest = {key.purpose: key.id for key in reversed(stored) if key.active_ms <= now_ms}
     return [
-        shown(key, InstallationKey, state=_state(key, now_ms, is_newest=newest.get(key.purpose) == key.id))
+        to_wire(key, InstallationKey, state=_state(key, now_ms, is_newest=newest.get(key.purpose) == key.id))
         for key in stored
     ]
 

@@ -7,7 +7,7 @@ from msgspec import Meta
 from agentgate.http.call import Call
 from agentgate.lib import limits
 from agentgate.lib.database import Store
-from agentgate.lib.records import Query, shown
+from agentgate.lib.records import Query, to_wire
 from agentgate.people.outbox.messages import Messenger
 from agentgate.people.outbox.records import OutboxList, OutboxMessage
 from agentgate.people.outbox.repository import OutboxStores
@@ -26,7 +26,7 @@ async def list_messages(call: Call, query: OutboxQuery, store: Store[OutboxStore
     expired, the body is empty.
     """
     items = [
-        shown(message, OutboxMessage, to=message.recipient, body=messenger.read_text(message))
+        to_wire(message, OutboxMessage, to=message.recipient, body=messenger.read_text(message))
         for message in await store.read.outbox.list_messages(query.limit)
     ]
     # Reading other people's links leaves a trace with the reader's name.

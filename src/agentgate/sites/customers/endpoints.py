@@ -22,7 +22,7 @@ from agentgate.lib.limits import (
 )
 from agentgate.lib.moment import Moment
 from agentgate.lib.names import check_name
-from agentgate.lib.records import Query, given, optional, optional_moment, shown
+from agentgate.lib.records import Query, given, optional, optional_moment, to_wire
 from agentgate.lib.tasks.off_loop import consumed, off_loop
 from agentgate.people.accounts import access_requests, api_tokens, lifecycle, members
 from agentgate.people.accounts.lifecycle import (
@@ -389,7 +389,7 @@ async def _show_user(stores: CustomerStores, user_id: str) -> Account:
     if chosen is not None:
         member, account = chosen
         known = {"role": member.role, "customer_id": account.id, "customer_name": account.name}
-    return shown(
+    return to_wire(
         user,
         Account,
         **known,
@@ -450,7 +450,7 @@ async def read_detail(
     return CustomerDetail(
         **{name: getattr(summary, name) for name in summary.__struct_fields__},
         member_list=await members.list_members(stores, account_id),
-        site_list=await off_loop(len(sites), lambda: [shown(each, CustomerSite) for each in consumed(sites)]),
+        site_list=await off_loop(len(sites), lambda: [to_wire(each, CustomerSite) for each in consumed(sites)]),
         tokens=await stores.api_tokens.list_tokens(account_id),
         usage=await stores.accounts.read_usage(account_id, now),
         audit=await stores.audit.list_account_events(account_id, limit=CUSTOMER_DETAIL_AUDIT_EVENTS),

@@ -69,7 +69,7 @@ class ListBacktests:
 
     async def run(self, site_key: str, entry: StoredEntry, span: TimeRange, account_id: str) -> ListBacktestReport:
         """Return the effect of an entry on a site's stored decisions."""
-        async with self._queue.place(account_id):
+        async with self._queue.wait(account_id):
             return await self._run(site_key, entry, span)
 
     async def _run(self, site_key: str, entry: StoredEntry, span: TimeRange) -> ListBacktestReport:

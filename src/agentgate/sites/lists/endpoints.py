@@ -18,7 +18,7 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.ids import new_list_entry_id, read_visitor
 from agentgate.lib.limits import LIST_ENTRIES_PER_SITE, LIST_PROGRAMS_PER_SITE, TRAFFIC_RANGE_MOST_DAYS
 from agentgate.lib.moment import Moment
-from agentgate.lib.records import shown
+from agentgate.lib.records import to_wire
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.sites.lists.backtest import ListBacktests
@@ -157,7 +157,7 @@ def canonical_value(kind: ListKind, text: str) -> str:
 
 
 def _show(entry: StoredEntry, now_ms: int) -> ListEntry:
-    return shown(entry, ListEntry, expired=entry.is_over(now_ms))
+    return to_wire(entry, ListEntry, expired=entry.is_over(now_ms))
 
 
 async def _find(stores: ListStores, call: SiteCall, entry_id: str) -> StoredEntry:

@@ -103,7 +103,7 @@ class BacktestQueue:
         self._turns = Turns(AT_ONCE, of_account=1)
 
     @contextlib.asynccontextmanager
-    async def place(self, account_id: str) -> AsyncIterator[None]:
+    async def wait(self, account_id: str) -> AsyncIterator[None]:
         """Wait for earlier backtests; raise `Refused` if the account already has a queued one."""
         if self._turns.count(account_id) >= MOST_OF_ACCOUNT:
             raise Refused(
@@ -111,7 +111,7 @@ class BacktestQueue:
                 f"Other backtests of this account are running. Try again in {BUSY_RETRY_S} seconds.",
                 headers={"retry-after": str(BUSY_RETRY_S)},
             )
-        async with self._turns.place(account_id):
+        async with self._turns.wait(account_id):
             yield
 
 
@@ -127,7 +127,7 @@ class Backtests:
 
     async def run(self, site_id: str, effective: RuleSet, span: TimeRange, account_id: str) -> BacktestReport:
         """Decide a site's events of a range again."""
-        async with self._queue.place(account_id):
+        async with self._queue.wait(account_id):
             tally = await self._tally(site_id, effective, span)
             return _report(tally, span, untold_conditions(effective), most_events=self._most_events)
 
@@ -135,7 +135,7 @@ class Backtests:
         self, site_id: str, rules: tuple[RuleSet, RuleSet], span: TimeRange, account_id: str
     ) -> NewlyRefused:
         """Count the newest requests of a range that the present rules allow, and those that a draft would not."""
-        async with self._saving.place(account_id):
+        async with self._saving.wait(account_id):
             found, compiled = NewlyRefused(), await asyncio.to_thread(_compile_both, *rules)
             limit = min(GUARD_EVENTS, self._most_events)
             batches = self._replay.replay(site_id, from_ms=span.from_ms, to_ms=span.to_ms, limit=limit)

@@ -97,7 +97,7 @@ def warnings_of(draft: Draft) -> list[RuleLint]:
 
 
 def _at_places(lints: list[PlacedLint], text: ReadText | None) -> list[RuleLint]:
-    return [lint if text is None else replace(lint, **text.place(path)._asdict()) for path, lint in lints]
+    return [lint if text is None else replace(lint, **text.locate(path)._asdict()) for path, lint in lints]
 
 
 def _error(problem: Problem, text: ReadText | None) -> RuleProblem:
@@ -105,4 +105,4 @@ def _error(problem: Problem, text: ReadText | None) -> RuleProblem:
 
 
 def _position(text: ReadText | None, path: Path | None) -> dict[str, int]:
-    return {} if text is None or path is None else text.place(path)._asdict()
+    return {} if text is None or path is None else text.locate(path)._asdict()

@@ -163,7 +163,7 @@ class ReadText:
     value: Any
     places: Mapping[Path, LineColumn]
 
-    def place(self, path: Path) -> LineColumn:
+    def locate(self, path: Path) -> LineColumn:
         """Return the position of a part, or of the nearest enclosing part that the text contains."""
         while path and path not in self.places:
             path = path[:-1]

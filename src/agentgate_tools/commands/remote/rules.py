@@ -19,7 +19,7 @@ from agentgate_tools.commands.command import (
     show_people,
 )
 from agentgate_tools.commands.parameters import Option
-from agentgate_tools.commands.rule_files import WRONG_EXIT_CODE, FileArgument, place, rules
+from agentgate_tools.commands.rule_files import WRONG_EXIT_CODE, FileArgument, position_of, rules
 
 
 @command(rules, "show", "agentgate rules show site_shop1 > rules.json")
@@ -104,7 +104,7 @@ def push(
     checked = api.call("POST", site_path(site_key, "rules", "validate"), _body(file))
     if not checked["valid"]:
         for problem in checked["errors"]:
-            click.secho(f"{file}{place(problem)}: {problem['message']}", err=True)
+            click.secho(f"{file}{position_of(problem)}: {problem['message']}", err=True)
         return WRONG_EXIT_CODE
     if not as_json:
         show_people(["".join(changes), *_replayed(backtest(site_key, file, api).value)])

@@ -18,7 +18,7 @@ async def test_an_account_has_few_places_and_others_have_the_rest() -> None:
     turns, gate, started = Turns(3, of_account=2), asyncio.Event(), list[str]()
 
     async def work(account: str) -> None:
-        async with turns.place(account):
+        async with turns.wait(account):
             started.append(account)
             await gate.wait()
 
@@ -37,7 +37,7 @@ async def test_accounts_take_turns() -> None:
     turns, order = Turns(1, of_account=1), list[str]()
 
     async def work(account: str) -> None:
-        async with turns.place(account):
+        async with turns.wait(account):
             order.append(account)
             await asyncio.sleep(0)
 
@@ -50,7 +50,7 @@ async def test_a_canceled_turn_keeps_no_place() -> None:
     turns, gate = Turns(1, of_account=1), asyncio.Event()
 
     async def work() -> str:
-        async with turns.place("a"):
+        async with turns.wait("a"):
             await gate.wait()
             return "done"
 
@@ -69,7 +69,7 @@ async def test_a_failure_frees_the_place() -> None:
     turns = Turns(1, of_account=1)
 
     with pytest.raises(ValueError, match="no"):
-        async with turns.place("a"):
+        async with turns.wait("a"):
             raise ValueError("no")
-    async with turns.place("a"):
+    async with turns.wait("a"):
         assert turns.count("a") == 1

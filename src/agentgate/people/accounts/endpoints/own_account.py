@@ -8,7 +8,7 @@ from agentgate.lib.enums import AccountRole, ConsolePermission
 from agentgate.lib.errors import Refused
 from agentgate.lib.limiter import Limiter, Window
 from agentgate.lib.moment import Moment
-from agentgate.lib.records import optional, shown
+from agentgate.lib.records import optional, to_wire
 from agentgate.people.accounts import api_tokens, lifecycle, members
 from agentgate.people.accounts.guards import MemberCall
 from agentgate.people.accounts.members import lock_acting_role
@@ -85,7 +85,7 @@ async def _own_account(
     stores: AccountStores, call: MemberCall, account: StoredAccount, role: AccountRole | None
 ) -> OwnAccount:
     usage = await stores.accounts.read_usage(account.id, call.now)
-    return shown(account, OwnAccount, usage=usage, role=optional(role))
+    return to_wire(account, OwnAccount, usage=usage, role=optional(role))
 
 
 # Each of these sends a mail to an address of the caller's choice, so that none becomes a nuisance to a stranger.

@@ -11,7 +11,7 @@ from agentgate.lib.database import Store
 from agentgate.lib.errors import Refused
 from agentgate.lib.limiter import Limiter, Window
 from agentgate.lib.names import check_name
-from agentgate.lib.records import shown
+from agentgate.lib.records import to_wire
 from agentgate.people.accounts import invitations
 from agentgate.people.accounts.access_requests import new_request
 from agentgate.people.accounts.guards import UserCall
@@ -118,7 +118,7 @@ async def _is_required(stores: AccountStores, user_id: str) -> bool:
 async def list_sessions(call: UserCall, store: Store[AccountStores]) -> SessionList:
     """List the user's sessions, newest first."""
     found = await _live_sessions(store.read, call)
-    return SessionList(items=[shown(each, SessionItem, current=each.id == call.session.id) for each in found])
+    return SessionList(items=[to_wire(each, SessionItem, current=each.id == call.session.id) for each in found])
 
 
 async def end_session(call: UserCall, stores: AccountStores, sessions: UserSessions) -> Reply[None]:

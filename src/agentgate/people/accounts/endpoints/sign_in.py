@@ -8,7 +8,7 @@ from agentgate.lib.database import Store
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
 from agentgate.lib.names import check_name
-from agentgate.lib.records import shown
+from agentgate.lib.records import to_wire
 from agentgate.people.accounts import invitations
 from agentgate.people.accounts.guards import SessionCall, UserCall
 from agentgate.people.accounts.invitations import SIGN_IN_FIRST
@@ -206,7 +206,9 @@ async def _peek_invite(stores: AccountStores, call: Call, secret: str) -> Peeked
         raise Refused("invalid_link")
     member, account = found
     # Setting a password ends these links, so this user has no password.
-    info = shown(member, InviteInfo, account_name=account.name, expires_at=Moment(link.expires_ms), has_password=False)
+    info = to_wire(
+        member, InviteInfo, account_name=account.name, expires_at=Moment(link.expires_ms), has_password=False
+    )
     return PeekedInvite(info=info, account_id=account.id)
 
 
