@@ -270,7 +270,7 @@ def _query_parameters(shape: HandlerSignature) -> Iterable[dict[str, Any]]:
 def _extra_schema(kind: type) -> dict[str, Any]:
     if kind is Moment:
         return {"type": "string", "format": "date-time"}
-    raise NotImplementedError(f"{kind.__name__} has no schema")
+    raise TypeError(f"no JSON schema is known for {kind.__name__}; add it to _extra_schema")
 
 
 def _in_json_dialect(schema: Any) -> Any:

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import hashlib
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, TypeVar
 
@@ -61,11 +62,12 @@ class TryAgain(StoreUnavailable):
     """The server asks that the unit of work be run once more."""
 
 
-class _Statements:
-    """Statements on a connection: that of a transaction, or one that is lent for the statement."""
+class _Statements(ABC):
+    """Statements on a connection, which subclasses choose."""
 
+    @abstractmethod
     async def _use(self, act: Callable[[Any], Awaitable[Any]]) -> Any:
-        raise NotImplementedError
+        """Run statements on the connection of a transaction, or on one that is lent for them."""
 
     async def one(self, sql: str, *values: Value) -> Row | None:
         check_values(values)
