@@ -218,6 +218,7 @@ ADDED_FIELDS = {
 _CONDITIONS = ("countries", "asns", "networks", "user_agents", "headers", "methods", "paths", "query", "hosts")
 for _name in ("SiteSummary", "SiteDetail"):
     ADDED_FIELDS[_name]["degraded"] = 5
+ADDED_FIELDS["SiteDetail"]["tokenIssuers"] = 7
 ADDED_FIELDS["RulesView"] = {"warnings": 11}
 ADDED_FIELDS["RuleMatch"] = {prefix + name: 11 for name in _CONDITIONS for prefix in ("", "not_")} | {
     "more_parameters_than": 11
@@ -293,7 +294,10 @@ ADDED_ENUMERATIONS = {
 }
 
 # Enumeration of the specification -> the values that were added to it.
-ADDED_VALUES = {"LabelSource": ["appeal"], "HealthCheck": ["credential_unknown", "address_mismatch"]}
+ADDED_VALUES = {
+    "LabelSource": ["appeal"],
+    "HealthCheck": ["credential_unknown", "address_mismatch", "issuer_unavailable"],
+}
 
 # Constant of `limits` -> section.
 ADDED_LIMITS = {

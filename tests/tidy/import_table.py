@@ -20,7 +20,7 @@ ALLOWED["agentgate_tools"] = {"sites", "decision", "browser_check", "agents", "h
 ORDER: dict[str, tuple[str, ...]] = {
     "people": ("audit", "outbox", "feedback", "installation", "identity", "accounts", "wiring"),
     "events": ("labels", "queries", "storage", "webhooks", "wiring"),
-    "sites": ("credentials", "rules", "lists", "customers"),
+    "sites": ("token_issuers", "credentials", "rules", "lists", "customers"),
     "decision": ("threat_data", "signals", "rates", "scoring", "snapshot_refresher"),
     "browser_check": ("tokens", "instrument", "probes", "issue", "verify"),
     "agents": ("signing", "policy_checker", "handoff", "submit"),

@@ -1033,7 +1033,7 @@ export type HandoffStatus = "completed" | "declined" | "pending";
 export type HeaderConditions = Record<string, string[]>;
 
 /** The checks of a site's integration health. */
-export type HealthCheck = "address_mismatch" | "credential_unknown" | "no_credential" | "no_traffic" | "not_installed" | "origin_not_allowed" | "siteverify_errors" | "siteverify_missing";
+export type HealthCheck = "address_mismatch" | "credential_unknown" | "issuer_unavailable" | "no_credential" | "no_traffic" | "not_installed" | "origin_not_allowed" | "siteverify_errors" | "siteverify_missing";
 
 /** The overall status of a site's health and, except `ok`, the severity of a failed check; worst last. */
 export type HealthSeverity = "critical" | "info" | "ok" | "warning";
@@ -2302,6 +2302,7 @@ export interface SiteDetail {
   credentialList: Credential[];
   changes: ConfigChange[];
   rules: RulesSummary;
+  tokenIssuers?: TokenIssuerStatus[];
 }
 
 /** Scores of a site: ten bins from 0 to 1, before and in the last hour. `index` is null with too few requests. */
@@ -2458,13 +2459,13 @@ export interface SiteTestInput {
 }
 
 /**
- * An issuer of private tokens (Privacy Pass, type 2) that the site trusts, under one of its keys.
+ * An issuer of private tokens (Privacy Pass, type 2) that the site trusts.
  *
- * `tokenKey` is the issuer's `token-key` in base64url.
+ * `tokenKey` is the issuer's `token-key` in base64url. Default: AgentGate reads the keys from the issuer's directory.
  */
 export interface SiteTokenIssuer {
   name: string;
-  tokenKey: string;
+  tokenKey?: string;
 }
 
 /** Calls of siteverify by result, and issued and redeemed tokens. */
@@ -2672,6 +2673,17 @@ export interface ThresholdDocument {
 
 /** The binding of a site's tokens to their visitor. */
 export type TokenBinding = "network" | "none" | "strict";
+
+/**
+ * An issuer whose keys come from its directory: the number of keys in use, when the directory was last read, and
+ * why the last attempt failed.
+ */
+export interface TokenIssuerStatus {
+  name: string;
+  keys: number;
+  readAt?: string;
+  problem?: string;
+}
 
 /**
  * The most frequent values of requests, ten of each. `causes` add up to the requests that were not allowed, and to

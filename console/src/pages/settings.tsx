@@ -33,6 +33,7 @@ interface Edited {
   machineTokens: string;
   wanted: string;
   feeds: string;
+  issuers: string;
   wholeSite: boolean;
   clearanceWithoutScript: boolean;
   formMethodOverride: boolean;
@@ -58,6 +59,7 @@ function editedOf(site: SiteDetail): Edited {
     machineTokens: String(site.machineTokensPerHour ?? 0),
     wanted: (site.wantedPrograms ?? []).join("\n"),
     feeds: (site.feeds ?? []).join("\n"),
+    issuers: (site.privateTokenIssuers ?? []).map((each) => `${each.name} ${each.tokenKey ?? ""}`.trim()).join("\n"),
     wholeSite: site.wholeSite ?? false,
     clearanceWithoutScript: site.clearanceWithoutScript,
     formMethodOverride: site.formMethodOverride,
@@ -100,6 +102,10 @@ function changeOf(edited: Edited): SiteChange {
     machineTokensPerHour: Number(edited.machineTokens),
     wantedPrograms: lines(edited.wanted),
     feeds: lines(edited.feeds),
+    privateTokenIssuers: lines(edited.issuers).map((line) => {
+      const [name = "", tokenKey] = line.split(/\s+/);
+      return { name, tokenKey };
+    }),
     wholeSite: edited.wholeSite,
     clearanceWithoutScript: edited.clearanceWithoutScript,
     formMethodOverride: edited.formMethodOverride,
@@ -418,6 +424,27 @@ export default function Settings() {
             readOnly={readOnly}
             onText={(feeds) => part({ feeds })}
           />
+          <Field
+            id="site-issuers"
+            label={t("settings.issuers")}
+            help={t("settings.issuersHelp")}
+            rows={2}
+            value={value.issuers}
+            readOnly={readOnly}
+            onText={(issuers) => part({ issuers })}
+          />
+          {site.data.tokenIssuers?.map((each) => (
+            <p key={each.name} class="s soft">
+              <code>{each.name}</code>: {t("settings.issuerKeys", { n: each.keys })}
+              {each.readAt && (
+                <>
+                  {" "}
+                  (<Time at={each.readAt} />)
+                </>
+              )}
+              {each.problem && ` · ${each.problem}`}
+            </p>
+          ))}
         </div>
       </Card>
       <Credentials siteKey={siteKey} list={site.data.credentialList} onChange={site.reload} />

@@ -26,6 +26,7 @@ from agentgate.lib.ids import new_challenge_id
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import to_json
 from agentgate.sites.directory import SiteView
+from agentgate.sites.token_issuers.directories import trusts_issuers
 
 SEED_BYTES = 16
 LIFETIME_MS = limits.CHALLENGE_LIFETIME_MINUTES * MINUTE_MS
@@ -163,6 +164,6 @@ def wire_challenge(challenge: StoredChallenge, site: SiteView | None, draw: Draw
         probes=UNSET if draw is None else Probes(draw=draw.draw, programs=draw.programs),
         step_up=step_up_of(challenge) if show else UNSET,
         private_token=f"/v1/browser/private-token?challengeId={challenge.id}"
-        if site is not None and site.private_token_issuers
+        if site is not None and trusts_issuers(site)
         else UNSET,
     )

@@ -12,6 +12,7 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.shared_cache import SharedCache
 from agentgate.sites.directory import SiteView
 from agentgate.sites.private_tokens import is_genuine, read_token, write_challenges
+from agentgate.sites.token_issuers.directories import KnownIssuers, trusts_issuers
 
 VERIFIED = "privacy_pass.verified"
 
@@ -19,18 +20,19 @@ VERIFIED = "privacy_pass.verified"
 class PrivateTokens:
     """Requests private tokens, and stores which challenges have one."""
 
-    def __init__(self, redemptions: RedemptionStore, shared_cache: SharedCache) -> None:
+    def __init__(self, redemptions: RedemptionStore, shared_cache: SharedCache, known: KnownIssuers) -> None:
         self._redemptions = redemptions
+        self._known = known
         self._shared_cache = shared_cache
 
     async def redeem(self, call: Call, challenge: StoredChallenge, site: SiteView) -> PrivateTokenResult:
         """Accept a token for a challenge; if the call has none, respond with the token challenges."""
-        issuers, origin, context = site.private_token_issuers, _origin_of(call.request), context_of(challenge.id)
+        issuers, origin, context = self._known.of(site, call.now), _origin_of(call.request), context_of(challenge.id)
         if not issuers:
-            raise Refused("challenge_invalid", "The site does not trust any issuer of private tokens.")
+            raise Refused("challenge_invalid", "The site does not trust any issuer with a known key.")
         authorization = call.request.header("authorization")
         if authorization is None:
-            asked = write_challenges(issuers, context, origin)
+            asked = write_challenges(self._known.of(site, call.now, first_only=True), context, origin)
             raise Refused("private_token_required", headers={"www-authenticate": asked})
         token = read_token(authorization)
         if token is None or not is_genuine(token, issuers, context, origin):
@@ -45,7 +47,7 @@ class PrivateTokens:
 
     async def labels(self, challenge: StoredChallenge, site: SiteView) -> tuple[str, ...]:
         """Return the labels of the private token that was shown for a challenge."""
-        if not site.private_token_issuers:
+        if not trusts_issuers(site):
             return ()
         return () if await self._shared_cache.get(_name(challenge)) is None else (VERIFIED,)
 

@@ -17,7 +17,6 @@ from agentgate.browser_check.probes.judge import UNKNOWN, Judgment, ProbeState
 from agentgate.browser_check.records import VerifyInput
 from agentgate.browser_check.repository import StoredChallenge
 from agentgate.browser_check.step_up import counts_of, was_counted
-from agentgate.browser_check.tokens.repository import RedemptionStore
 from agentgate.browser_check.trial import Trial
 from agentgate.browser_check.work import WorkLevel
 from agentgate.decision.signals.evidence import read_evidence
@@ -64,10 +63,10 @@ class Scrutiny:
     """Raises work for networks and clusters that failed, and collects the evidence of a verification."""
 
     def __init__(
-        self, probes: ProbeChecker, *, limiter: Limiter, shared_cache: SharedCache, redemptions: RedemptionStore
+        self, probes: ProbeChecker, private_tokens: PrivateTokens, *, limiter: Limiter, shared_cache: SharedCache
     ) -> None:
         self.probes = probes
-        self.private_tokens = PrivateTokens(redemptions, shared_cache)
+        self.private_tokens = private_tokens
         self._limiter = limiter
         self._shared_cache = shared_cache
         self._clusters = Clusters(shared_cache)

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 from agentgate.browser_check.admission import CheckAdmission
 from agentgate.browser_check.issue import ChallengeIssuer
 from agentgate.browser_check.jobs import challenge_jobs
+from agentgate.browser_check.private_tokens import PrivateTokens
 from agentgate.browser_check.probes.checker import ProbeChecker
 from agentgate.browser_check.probes.pool import FOLDER, Pools
 from agentgate.browser_check.repository import ChallengeStore
@@ -80,7 +81,8 @@ def wire(
     )
     admission = CheckAdmission(refresher.sites, visitors=refresher.decider.visitors, limiter=limiter, recorder=recorder)
     event_log = BrowserCheckEventLog(recorder, refresher.ids)
-    scrutiny = Scrutiny(probes, limiter=limiter, shared_cache=stores.shared_cache, redemptions=stores.redemptions)
+    private_tokens = PrivateTokens(stores.redemptions, stores.shared_cache, refresher.token_issuers)
+    scrutiny = Scrutiny(probes, private_tokens, limiter=limiter, shared_cache=stores.shared_cache)
     site_key = settings.access_site_key
     return BrowserChecks(
         uses=uses,

@@ -30,10 +30,12 @@ from agentgate.lib.tasks.periodic import PeriodicTask
 from agentgate.sites.directory import SiteDirectory
 from agentgate.sites.repository import SiteStores
 from agentgate.sites.rules.replay_records import SampleFacts, SampleRequest
+from agentgate.sites.token_issuers.directories import KnownIssuers
 
 # Interval of polling the version: other workers' changes apply within this and the time of one read.
 CONFIGURATION_S = 0.5
 INTEL_S = 30.0
+ISSUERS_S = 15.0
 RATES_S = 0.5
 
 
@@ -60,6 +62,7 @@ class SnapshotRefresher:
         self._worker = WorkerNumber(store, clock)
         self.sites = SiteDirectory()
         self.models = ModelDirectory()
+        self.token_issuers = KnownIssuers()
         folder = settings.intel_dir or settings.data_dir / "intel"
         crawler_statuses = CrawlerStatuses()
         servers = tuple((server.host, server.port) for server in settings.dns_servers) or system_servers()
@@ -91,6 +94,7 @@ class SnapshotRefresher:
         self._periodic = [
             self._configuration,
             PeriodicTask("intel", self._refresh_intel, interval_s=INTEL_S),
+            PeriodicTask("token-issuers", self.refresh_issuers, interval_s=ISSUERS_S),
             PeriodicTask("worker-number", self._renew, interval_s=RENEW_MS / 1000),
         ]
         if exchange is not None:
@@ -105,6 +109,7 @@ class SnapshotRefresher:
         if self.ids.worker is None:
             self.ids.worker = await self._worker.claim()
         await self.refresh()
+        await self.refresh_issuers()
 
     async def start(self) -> None:
         """Prepare, and keep everything fresh from now on."""
@@ -142,6 +147,10 @@ class SnapshotRefresher:
         """Load changes. A call during a refresh waits for it, and refreshes once more."""
         async with self._refreshing:
             await self.sites.refresh(self._store, self._clock.now_ms(), partial(self.models.refresh, self._store))
+
+    async def refresh_issuers(self) -> None:
+        """Read the keys of private token issuers again."""
+        await self.token_issuers.refresh(self._store)
 
     async def _refresh_intel(self) -> None:
         await asyncio.to_thread(self.intel.refresh)

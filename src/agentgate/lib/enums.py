@@ -214,6 +214,7 @@ class HealthCheck(StrEnum):
     SITEVERIFY_ERRORS = "siteverify_errors"
     CREDENTIAL_UNKNOWN = "credential_unknown"
     ADDRESS_MISMATCH = "address_mismatch"
+    ISSUER_UNAVAILABLE = "issuer_unavailable"
 
 
 class Readiness(StrEnum):

@@ -18,6 +18,7 @@ from agentgate.lib.limits import CHANGES_LIMIT
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional
 from agentgate.lib.tasks.off_loop import consumed, off_loop
+from agentgate.sites.private_tokens import directories_of
 from agentgate.sites.records import Site, SiteDetail, SiteHealthSummary, SiteSummary
 from agentgate.sites.repository import (
     ActivityStore,
@@ -28,6 +29,7 @@ from agentgate.sites.repository import (
     SiteStores,
 )
 from agentgate.sites.rules.effective import summary_of
+from agentgate.sites.token_issuers.directories import read_statuses
 
 QUIET = SiteActivity(today={}, last_event_at=None)
 
@@ -91,6 +93,7 @@ async def read_detail(
         credential_list=await stores.credentials.list_credentials(site_id),
         changes=await stores.audit.list_site_changes(site_id, CHANGES_LIMIT.default, account_id=account_id),
         rules=summary_of(await stores.rules.find_rules(site_id)),
+        token_issuers=await read_statuses(stores, directories_of(listed.site.private_token_issuers), now) or UNSET,
     )
 
 

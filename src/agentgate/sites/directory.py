@@ -26,7 +26,7 @@ from agentgate.sites.ai_use import AiUse, read_ai_use, robots_of
 from agentgate.sites.credentials.fleets import Fleets
 from agentgate.sites.lists.site_lists import SiteLists
 from agentgate.sites.open_paths import NO_OPEN_PATHS, ROOT_FEEDS, OpenPaths
-from agentgate.sites.private_tokens import Issuer, read_issuers
+from agentgate.sites.private_tokens import Issuer, directories_of, read_issuers
 from agentgate.sites.records import Site, SiteAction
 from agentgate.sites.repository import DirectorySecret, DirectorySite, SiteStores
 from agentgate.sites.request_matcher import RequestMatcher, make_matcher
@@ -87,8 +87,9 @@ class SiteView(Struct, frozen=True, kw_only=True):
     # Whether paths of blocked programs are collected for the owner.
     suggestions: bool = True
     token_binding: TokenBinding = TokenBinding.NETWORK
-    # Issuers of private tokens that it trusts.
+    # Issuers of private tokens that it trusts: by keys that were entered, and by name.
     private_token_issuers: tuple[Issuer, ...] = ()
+    issuer_directories: tuple[str, ...] = ()
     ai_use: AiUse | None = None
     machine_tokens_per_hour: int = 0
     assistants: Assistants = Assistants.BLOCK
@@ -486,6 +487,7 @@ class SiteDirectory:
             suggestions=site.suggestions,
             token_binding=site.token_binding,
             private_token_issuers=read_issuers(site.private_token_issuers),
+            issuer_directories=directories_of(site.private_token_issuers),
             ai_use=read_ai_use(site.ai_use),
             machine_tokens_per_hour=site.machine_tokens_per_hour,
             assistants=site.assistants,

@@ -1,4 +1,4 @@
-"""A site's integration health: eight checks over the last 24 hours, each a function of counts.
+"""A site's integration health: nine checks over the last 24 hours, each a function of counts.
 
 A new check is a function and an entry in CHECKS.
 """
@@ -15,12 +15,15 @@ from agentgate.lib.database import EventsUnavailable, Store, within_events_wait
 from agentgate.lib.enums import HealthCheck, HealthSeverity
 from agentgate.lib.moment import Moment
 from agentgate.sites.credentials.records import Credential
+from agentgate.sites.private_tokens import directories_of
+from agentgate.sites.records import TokenIssuerStatus
 from agentgate.sites.repository import (
     HealthCounts,
     Sighting,
     SiteHealthStore,
     SiteStores,
 )
+from agentgate.sites.token_issuers.directories import read_statuses
 
 WINDOW_MS = 24 * HOUR_MS
 ORIGINS_SHOWN = 10
@@ -36,6 +39,7 @@ class HealthFacts(NamedTuple):
     counts: HealthCounts
     credentials: Sequence[Credential]
     sighting: Sighting | None
+    issuers: Sequence[TokenIssuerStatus] = ()
 
 
 def siteverify_missing(facts: HealthFacts) -> FailedCheck | None:
@@ -158,6 +162,24 @@ def _most_frequent(counted: Mapping[str, int]) -> list[tuple[str, int]]:
     return sorted(counted.items(), key=lambda item: (-item[1], item[0]))[:ORIGINS_SHOWN]
 
 
+def issuer_unavailable(facts: HealthFacts) -> FailedCheck | None:
+    """Report issuers whose directory could not be read for a day: their private tokens have no effect, or soon none."""
+    failed = [
+        issuer
+        for issuer in facts.issuers
+        if isinstance(issuer.problem, str) and (not isinstance(issuer.read_at, int) or issuer.read_at < facts.from_ms)
+    ]
+    if not failed:
+        return None
+    return FailedCheck(
+        check=HealthCheck.ISSUER_UNAVAILABLE,
+        severity=HealthSeverity.WARNING,
+        message=f"The keys of {failed[0].name} could not be read: {failed[0].problem}. "
+        "Correct the issuer's name in privateTokenIssuers, or enter its tokenKey.",
+        detail={"issuers": [{"name": issuer.name, "problem": issuer.problem} for issuer in failed]},
+    )
+
+
 def no_traffic(facts: HealthFacts) -> FailedCheck | None:
     """Report that a site with earlier traffic has none now."""
     if facts.sighting is None or facts.sighting.last_ms >= facts.from_ms:
@@ -192,12 +214,13 @@ CHECKS: tuple[Callable[[HealthFacts], FailedCheck | None], ...] = (
     credential_unknown,
     address_mismatch,
     origin_not_allowed,
+    issuer_unavailable,
     no_traffic,
     not_installed,
 )
 
 # Checks that need no events, for the time in which none can be read.
-CHECKS_WITHOUT_EVENTS = (no_credential,)
+CHECKS_WITHOUT_EVENTS = (no_credential, issuer_unavailable)
 _NOTHING_COUNTED = HealthCounts(
     tokens=0,
     server_checks=0,
@@ -231,12 +254,18 @@ class HealthReader:
             counts=_NOTHING_COUNTED,
             credentials=await self._store.read.credentials.list_credentials(site_id),
             sighting=None,
+            issuers=await self._issuers(site_key, now_ms),
         )
         try:
             counts, sighting = await within_events_wait(self._count(number, from_ms, now_ms))
         except EventsUnavailable:
             return health_of(site_key, facts, degraded=True)
         return health_of(site_key, facts._replace(counts=counts, sighting=sighting))
+
+    async def _issuers(self, site_key: str, now_ms: int) -> Sequence[TokenIssuerStatus]:
+        site = await self._store.read.sites.find_site(site_key, account_id=None)
+        names = () if site is None else directories_of(site.private_token_issuers)
+        return await read_statuses(self._store.read, names, now_ms)
 
     async def _count(self, number: int, from_ms: int, now_ms: int) -> tuple[HealthCounts, Sighting | None]:
         tokens_to_ms = max(now_ms - self._token_ms, from_ms)

@@ -7,7 +7,7 @@ from functools import partial
 
 import structlog
 
-from agentgate.lib.clock import DAY_MS, HOUR_MS, Clock
+from agentgate.lib.clock import DAY_MS, HOUR_MS, MINUTE_MS, Clock
 from agentgate.lib.database import Row, Store
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.tasks.job import ROWS_PER_UNIT, Job, delete_in_units
@@ -15,6 +15,7 @@ from agentgate.sites.repository import SiteStores, directory_site
 from agentgate.sites.rules.lints import find_warnings
 from agentgate.sites.rules.records import RuleLint
 from agentgate.sites.rules.repository import stored_rules
+from agentgate.sites.token_issuers.directories import IssuerDirectories
 
 MOST_WARNINGS = 100
 # The newest revisions of a site remain, however old they are: History restores them.
@@ -28,6 +29,11 @@ def site_jobs(store: Store[SiteStores], settings: Settings, clock: Clock) -> tup
         Job(name="check-stored-rules", interval_ms=DAY_MS, work=partial(warn_of_rules, store), guarded=False),
         Job(name="forget-revisions", interval_ms=HOUR_MS, work=lambda: delete_old(store, settings, clock)),
     )
+
+
+def issuer_job(directories: IssuerDirectories) -> Job:
+    """Return the job that reads the keys of private token issuers."""
+    return Job(name="read-token-issuers", interval_ms=MINUTE_MS, work=directories.refresh, guarded=False)
 
 
 async def delete_old(store: Store[SiteStores], settings: Settings, clock: Clock) -> None:

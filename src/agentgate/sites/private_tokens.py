@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.padding import MGF1, PSS
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.hashes import SHA384
 from cryptography.hazmat.primitives.serialization import load_der_public_key
-from msgspec import Struct
+from msgspec import Struct, UnsetType
 
 from agentgate.sites.records import SiteTokenIssuer
 
@@ -61,8 +61,15 @@ class PrivateToken(Struct, frozen=True):
 
 
 def read_issuers(entries: Iterable[SiteTokenIssuer]) -> tuple[Issuer, ...]:
-    """Return a site's issuers; raise ValueError for an invalid one."""
-    return tuple(_read_issuer(entry) for entry in entries)
+    """Return a site's issuers with a key that was entered; raise ValueError for an invalid one."""
+    return tuple(
+        read_issuer(entry.name, entry.token_key) for entry in entries if not isinstance(entry.token_key, UnsetType)
+    )
+
+
+def directories_of(entries: Iterable[SiteTokenIssuer]) -> tuple[str, ...]:
+    """Return the names of a site's issuers whose keys come from their directories."""
+    return tuple(dict.fromkeys(entry.name for entry in entries if isinstance(entry.token_key, UnsetType)))
 
 
 def find_issuer_problem(entries: Sequence[SiteTokenIssuer]) -> str | None:
@@ -73,6 +80,9 @@ def find_issuer_problem(entries: Sequence[SiteTokenIssuer]) -> str | None:
         read_issuers(entries)
     except ValueError as problem:
         return f"privateTokenIssuers: {problem}"
+    for name in directories_of(entries):
+        if not _NAME.match(name) or ":" in name:
+            return f"privateTokenIssuers: {name[:80]!r} needs a tokenKey, or must be a host name without a port."
     return None
 
 
@@ -126,18 +136,19 @@ def is_genuine(token: PrivateToken, issuers: Iterable[Issuer], context: bytes, o
     return False
 
 
-def _read_issuer(entry: SiteTokenIssuer) -> Issuer:
-    if not _NAME.match(entry.name):
-        raise ValueError(f"{entry.name[:80]!r} is not a host name such as issuer.example.")
-    wrong = f"tokenKey of {entry.name} must be the issuer's token-key: base64url of an RSA key of {KEY_BITS} bits."
+def read_issuer(name: str, token_key: str) -> Issuer:
+    """Return an issuer under a key; raise ValueError for an invalid one."""
+    if not _NAME.match(name):
+        raise ValueError(f"{name[:80]!r} is not a host name such as issuer.example.")
+    wrong = f"tokenKey of {name} must be the issuer's token-key: base64url of an RSA key of {KEY_BITS} bits."
     try:
-        encoded = _decode(entry.token_key) if len(entry.token_key) <= KEY_CHARACTERS else b""
+        encoded = _decode(token_key) if len(token_key) <= KEY_CHARACTERS else b""
         key = load_der_public_key(encoded)
     except (ValueError, UnsupportedAlgorithm) as problem:
         raise ValueError(wrong) from problem
     if not isinstance(key, RSAPublicKey) or key.key_size != KEY_BITS:
         raise ValueError(wrong)
-    return Issuer(entry.name, encoded, key)
+    return Issuer(name, encoded, key)
 
 
 def _encode(data: bytes) -> str:

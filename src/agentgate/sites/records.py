@@ -52,13 +52,23 @@ class SiteOpenPath(Record, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class SiteTokenIssuer(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An issuer of private tokens (Privacy Pass, type 2) that the site trusts, under one of its keys.
+    """An issuer of private tokens (Privacy Pass, type 2) that the site trusts.
 
-    `tokenKey` is the issuer's `token-key` in base64url.
+    `tokenKey` is the issuer's `token-key` in base64url. Default: AgentGate reads the keys from the issuer's directory.
     """
 
     name: str
-    token_key: str
+    token_key: str | UnsetType = UNSET
+
+
+class TokenIssuerStatus(Record, frozen=True, kw_only=True):
+    """An issuer whose keys come from its directory: the number of keys in use, when the directory was last read, and
+    why the last attempt failed."""
+
+    name: str
+    keys: int
+    read_at: Moment | UnsetType = UNSET
+    problem: str | UnsetType = UNSET
 
 
 class SiteAiUse(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -156,6 +166,7 @@ class SiteDetail(SiteSummary, frozen=True, kw_only=True):
     credential_list: list[Credential]
     changes: list[ConfigChange]
     rules: RulesSummary
+    token_issuers: list[TokenIssuerStatus] | UnsetType = UNSET
 
 
 class SiteList(Record, frozen=True, kw_only=True):
@@ -186,6 +197,7 @@ _SERVER_FIELDS = (
     "credentialList",
     "changes",
     "rules",
+    "tokenIssuers",
 )
 _SET_BY_SERVER = dict.fromkeys(_SERVER_FIELDS, "forbidden_field")
 _CREATE_ONLY = ("siteKey", "customerId", "customerName")

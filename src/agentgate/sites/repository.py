@@ -24,6 +24,7 @@ from agentgate.sites.credentials.repository import CredentialStores
 from agentgate.sites.lists.repository import ListStores
 from agentgate.sites.records import CredentialCounts, Site, SiteChange
 from agentgate.sites.rules.repository import RuleStores
+from agentgate.sites.token_issuers.repository import TokenIssuerStores
 
 
 class ListedSite(Struct, frozen=True, kw_only=True):
@@ -403,7 +404,7 @@ class SiteHealthStore:
         return sum(counts.challenges_passed for counts in hours.values())
 
 
-class SiteStores(AccountStores, CredentialStores, FleetStores, RuleStores, ListStores, Protocol):
+class SiteStores(AccountStores, CredentialStores, FleetStores, RuleStores, ListStores, TokenIssuerStores, Protocol):
     """The repositories that a unit of work on sites uses, and those that the directory reads."""
 
     sites: SiteStore

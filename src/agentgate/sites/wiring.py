@@ -14,10 +14,11 @@ from agentgate.sites.customers.repository import CustomerStores
 from agentgate.sites.detail import AgentPrompt
 from agentgate.sites.directory import SiteDirectory
 from agentgate.sites.health import HealthReader
-from agentgate.sites.jobs import site_jobs
+from agentgate.sites.jobs import issuer_job, site_jobs
 from agentgate.sites.lists.backtest import ListBacktests, VisitorNames
 from agentgate.sites.repository import ActivityStore, SiteHealthStore
 from agentgate.sites.rules.backtest import Backtests
+from agentgate.sites.token_issuers.directories import open_issuer_directories
 
 
 class SiteSources(Protocol):
@@ -61,5 +62,9 @@ def wire(foundation: Foundation, stores: SiteSources, directory: SiteDirectory, 
             SiteDirectory: directory,
             SiteHealthStore: stores.site_health,
         },
-        jobs=(*site_jobs(store, settings, foundation.clock), *customer_jobs(store, stores.activity, foundation.clock)),
+        jobs=(
+            *site_jobs(store, settings, foundation.clock),
+            *customer_jobs(store, stores.activity, foundation.clock),
+            issuer_job(open_issuer_directories(store, foundation.clock)),
+        ),
     )

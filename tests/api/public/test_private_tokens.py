@@ -1,41 +1,27 @@
 """Private tokens (Privacy Pass) in the browser check: asked for, taken once, and speaking for the visitor."""
 
-import base64
-import hashlib
-import re
-
 import pytest
-from cryptography.hazmat.primitives.asymmetric import padding, rsa
-from cryptography.hazmat.primitives.hashes import SHA384
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from agentgate.lib.clock import DAY_MS, FOREVER_MS, HOUR_MS
+from agentgate.sites.token_issuers.repository import ListedTokenKey, StoredIssuer
 from tests.support.browser_client import INTERACTION, SIGNALS, BrowserClient, create_site, decision_of
+from tests.support.private_tokens import ISSUER, SPKI, TRUSTED, issue, text
 from tests.support.service import RunningService
-
-ISSUER = "issuer.example"
-KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-SPKI = KEY.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-PSS = padding.PSS(mgf=padding.MGF1(SHA384()), salt_length=48)
-
-
-def text(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).decode()
-
-
-def issue(header: str, *, nonce: bytes = bytes(32)) -> str:
-    """Return the token that the issuer would sign for a challenge, as a browser sends it."""
-    told = re.match(r'PrivateToken challenge="([^"]+)", token-key="([^"]+)"', header)
-    assert told is not None
-    assert base64.urlsafe_b64decode(told[2]) == SPKI
-    challenge = base64.urlsafe_b64decode(told[1])
-    signed = b"\x00\x02" + nonce + hashlib.sha256(challenge).digest() + hashlib.sha256(SPKI).digest()
-    return f'PrivateToken token="{text(signed + KEY.sign(signed, PSS, SHA384()))}"'
 
 
 @pytest.fixture
 def page(service: RunningService) -> BrowserClient:
-    trusted = [{"name": ISSUER, "tokenKey": text(SPKI)}]
-    return BrowserClient(service, create_site(service, privateTokenIssuers=trusted))
+    return BrowserClient(service, create_site(service, privateTokenIssuers=TRUSTED))
+
+
+def learn(service: RunningService, *keys: str, not_before_ms: int = 0, problem: str = "", read_ms: int = 0) -> None:
+    """Store an issuer's keys as if they had been read from its directory, and let the worker see them."""
+    listed = tuple(ListedTokenKey(key, not_before_ms) for key in keys)
+    issuer = StoredIssuer(
+        name=ISSUER, keys=listed, read_ms=read_ms or service.clock.now_ms(), next_ms=FOREVER_MS, problem=problem
+    )
+    service.change(lambda stores: stores.token_issuers.save_issuer(issuer))
+    service.run(service.application.refresher.refresh_issuers())
 
 
 def show(page: BrowserClient, challenge: dict[str, str], authorization: str | None = None):
@@ -58,6 +44,50 @@ def test_a_token_of_a_trusted_issuer_supports_the_visitor(page: BrowserClient) -
 
     assert (taken.status_code, taken.json()) == (200, {"status": "accepted"})
     assert "privacy_pass.verified" in labels_of(page, challenge)
+
+
+def test_keys_of_an_issuers_directory_are_used_from_their_time_on(service: RunningService) -> None:
+    page = BrowserClient(service, create_site(service, privateTokenIssuers=[{"name": ISSUER}]))
+    path = f"/v1/admin/sites/{page.site_key}"
+    challenge = page.challenge().json()
+    unknown = show(page, challenge)
+    assert (unknown.status_code, unknown.json()["error"]) == (400, "challenge_invalid")
+
+    learn(service, text(SPKI))
+    token = issue(show(page, challenge).headers["www-authenticate"])
+    site = service.operator.get(path).json()
+    assert site["privateTokenIssuers"] == [{"name": ISSUER}]
+    (status,) = site["tokenIssuers"]
+    assert (status["name"], status["keys"], "readAt" in status, "problem" in status) == (ISSUER, 1, True, False)
+    # The same signature, before its key is in use.
+    learn(service, text(SPKI), not_before_ms=FOREVER_MS)
+    assert show(page, challenge, token).json()["error"] == "challenge_invalid"
+    learn(service, text(SPKI))
+    assert show(page, challenge, token).status_code == 200
+    assert "privacy_pass.verified" in labels_of(page, challenge)
+
+
+def test_a_directory_that_was_not_read_for_a_day_is_a_warning(service: RunningService) -> None:
+    site_key = create_site(service, privateTokenIssuers=[{"name": ISSUER}])
+    checks = f"/v1/admin/sites/{site_key}/health"
+    now_ms = service.clock.now_ms()
+    for read_ms, warns in ((now_ms - HOUR_MS, False), (now_ms - 2 * DAY_MS, True)):
+        learn(service, text(SPKI), problem="connection refused", read_ms=read_ms)
+        failed = [
+            each for each in service.operator.get(checks).json()["checks"] if each["check"] == "issuer_unavailable"
+        ]
+        assert [each["severity"] for each in failed] == ["warning"] * warns
+    assert failed[0]["message"].startswith(f"The keys of {ISSUER} could not be read: connection refused.")
+    assert failed[0]["detail"] == {"issuers": [{"name": ISSUER, "problem": "connection refused"}]}
+
+
+def test_a_directory_has_a_plain_host_name(page: BrowserClient) -> None:
+    path = f"/v1/admin/sites/{page.site_key}"
+    for name in ("issuer.example:8443", "issuer", "issuer.example/x", "a@issuer.example"):
+        wrong = page.service.operator.patch(path, json={"privateTokenIssuers": [{"name": name}]})
+        assert (wrong.status_code, wrong.json()["error"]) == (400, "invalid_site"), name
+    sent = page.service.operator.patch(path, json={"tokenIssuers": []})
+    assert (sent.status_code, sent.json()["error"]) == (400, "forbidden_field")
 
 
 def test_no_one_needs_one(page: BrowserClient) -> None:

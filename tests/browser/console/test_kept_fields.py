@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.console.furniture import sign_in_operator
 from tests.browser.console.steps import SITE, Console, open_page
 from tests.support.agent_client import SigningAgent
+from tests.support.private_tokens import TRUSTED
 
 AT = f"/v1/admin/sites/{SITE}"
 AGENT = SigningAgent()
@@ -111,6 +112,7 @@ def test_the_settings_page_keeps_what_it_does_not_show(signed_in: Page, console:
         "openPaths": [{"path": "/hooks/a", "sender": "programs", "perMinute": 9, "note": "A"}],
         "wantedPrograms": ["uptime"],
         "feeds": ["/news"],
+        "privateTokenIssuers": [{"name": "keys.example"}, *TRUSTED],
     }
     reply = console.service.operator.patch(AT, json=change)
     assert reply.status_code == 200, reply.text

@@ -104,10 +104,6 @@ def _milliseconds(time: object) -> float | None:
 
 
 MOST_KEYS = 20
-SHORTEST_S = 60
-LONGEST_S = 86_400
-# Default lifetime of a key set.
-USUAL_S = 3_600
 MOST_WORDS = 20
 
 # Purposes in use, with our words for them. Others are omitted: an agent must not choose its own labels.
@@ -132,8 +128,6 @@ _SAME_PURPOSE = {
     "user-fetch": "fetch",
 }
 _WORD_ENDS = re.compile(r"[\s,;]+")
-_MAX_AGE = re.compile(r'(?:^|[\s,])max-age\s*=\s*"?([0-9]{1,10})', re.ASCII | re.IGNORECASE)
-_NOT_KEPT = re.compile(r"(?:^|[\s,])no-(?:store|cache)\b", re.ASCII | re.IGNORECASE)
 # Later than every real time, and safe to calculate with.
 _LATEST = 2**53
 
@@ -180,17 +174,6 @@ def read_key_set(body: bytes) -> dict[str, ListedKey]:
     if not found:
         raise NotAKeySet('the key set lists no Ed25519 key ({"kty": "OKP", "crv": "Ed25519", "x": ...})')
     return found
-
-
-def kept_s(headers: Mapping[str, str]) -> int:
-    """Return for how many seconds a response may be cached, within our own bounds."""
-    control = headers.get("cache-control", "")
-    if _NOT_KEPT.search(control):
-        return SHORTEST_S
-    match = _MAX_AGE.search(control)
-    age = headers.get("age", "")
-    spent_s = int(age) if age.isascii() and age.isdigit() and len(age) < 10 else 0
-    return min(max((int(match[1]) if match else USUAL_S) - spent_s, SHORTEST_S), LONGEST_S)
 
 
 def _usable(listed: list[Any], general: tuple[str, ...]) -> Iterator[tuple[str, ListedKey]]:

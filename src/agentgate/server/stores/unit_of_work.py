@@ -28,6 +28,7 @@ from agentgate.sites.customers.repository import CustomerStore
 from agentgate.sites.lists.repository import ListStore
 from agentgate.sites.repository import DirectoryStore, SiteStore
 from agentgate.sites.rules.repository import RuleStore
+from agentgate.sites.token_issuers.repository import TokenIssuerStore
 
 T = TypeVar("T")
 
@@ -69,6 +70,7 @@ class SqlStores:
     rules = _repository(RuleStore)
     sites = _repository(SiteStore)
     suggestions = _repository(SuggestionStore)
+    token_issuers = _repository(TokenIssuerStore)
     user_sessions = _repository(UserSessionStore)
     users = _repository(UserStore)
     webhooks = _repository(WebhookStore)

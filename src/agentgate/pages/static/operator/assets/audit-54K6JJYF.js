@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-HJ2PUSOM.js";import"./chunk-O4VCQJZT.js";import"./chunk-BRJTMVPD.js";import"./chunk-EYNPGVWA.js";import"./chunk-WJGC4A7J.js";import"./chunk-DTSBAUKO.js";import"./chunk-WWPU7ZOG.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};

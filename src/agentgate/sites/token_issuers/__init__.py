@@ -1,0 +1,1 @@
+"""Issuers of private tokens whose keys come from their directories."""
