@@ -26,6 +26,26 @@ def migration_problems(files, lock):
     return found + [f"{path} has landed and was removed; bring it back" for path in lock if path not in files]
 
 
+def names_by_number(paths):
+    """Return the names of each folder's migrations, without the database's, by number."""
+    found = {}
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        number, _, rest = name.partition("_")
+        found.setdefault((folder, number), set()).add(rest.split(".")[0])
+    return found
+
+
+def test_a_number_belongs_to_one_migration():
+    chosen = [path for path in listed_paths() if path.startswith(FOLDER) and path.endswith(".sql")]
+
+    # The service would not start.
+    assert {key: names for key, names in names_by_number(chosen).items() if len(names) > 1} == {}
+    assert names_by_number(["m/0001_a.sqlite.sql", "m/0001_a.postgres.sql", "m/0001_b.sql"]) == {
+        ("m", "0001"): {"a", "b"}
+    }
+
+
 def test_every_landed_migration_is_unchanged():
     chosen = [path for path in listed_paths() if path.startswith(FOLDER) and path.endswith(".sql")]
     files = {path: (ROOT / path).read_bytes() for path in chosen}

@@ -4,6 +4,7 @@
 """
 
 import asyncio
+from collections.abc import Collection
 from functools import partial
 from typing import Protocol
 
@@ -129,9 +130,9 @@ class SnapshotRefresher:
         await self._save_verdicts()
         await self._worker.release()
 
-    def wake(self) -> None:
+    def wake(self, changed: Collection[str]) -> None:
         """Reload the configuration at once: this worker has just changed it."""
-        self.sites.expect_change()
+        self.sites.expect_change(changed)
         self._configuration.wake()
 
     def poll(self) -> None:

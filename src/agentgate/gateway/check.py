@@ -112,8 +112,6 @@ class GatewayCheck:
             policy_checker, receipts, event_log, answers=self._answers, denials=self.denials, decider=decider
         )
         self._generation = -1
-        # The changes of the configuration by this worker, as they were when the snapshot was last refreshed.
-        self._changes = -1
         # Whether too much time has passed since the configuration could last be read; looked at in each turn.
         self._is_stale_now = False
         self._take(Snapshot(decider.intel.current, decider.models.view, receipts.keyring))
@@ -137,8 +135,8 @@ class GatewayCheck:
         found = cut(data)
         if found is None:
             return None
-        if (self._changes != self._sites.changes or not self.budget.is_refreshed) and not self._take_over():
-            return None
+        if not self.budget.is_refreshed:
+            self._take_over()
         if found[5] is not None and data.startswith(_DESCRIBED):
             described = as_specified(found)
             if described is None:
@@ -154,17 +152,17 @@ class GatewayCheck:
 
     def __call__(self, request: HotRequest) -> Reply | Awaitable[Reply]:
         """Check a request that the parser read."""
-        if not self._take_over():
-            return self._check_refreshed(request)
-        return self._check_parsed(request)
+        self._take_over()
+        return self._check_parsed(request) or self._check_refreshed(request)
 
     async def _check_refreshed(self, request: HotRequest) -> Reply:
         await self._sites.await_refresh_if_possible()
         self._refresh()
-        answer = self._check_parsed(request)
+        answer = self._check_parsed(request, is_refreshed=True)
+        assert answer is not None, "it does not wait again"
         return await answer if isinstance(answer, Awaitable) else answer
 
-    def _check_parsed(self, request: HotRequest) -> Reply | Awaitable[Reply]:
+    def _check_parsed(self, request: HotRequest, *, is_refreshed: bool = False) -> Reply | Awaitable[Reply] | None:
         fields, form = request.headers, read_form(request.query)
         if form.is_described:
             try:
@@ -178,7 +176,8 @@ class GatewayCheck:
             is_cached = sum(len(value) for _, value in key) <= LONGEST_KEY
             headers = self._keep_headers(key, self._fingerprints.read_fields(target, fields, is_cached=is_cached))
         given = with_key(b"", fields)
-        return self._check(self._find_fingerprint(headers, given[9], given[10]), given, fields)
+        fingerprint = self._find_fingerprint(headers, given[9], given[10])
+        return self._check(fingerprint, given, fields, is_refreshed=is_refreshed)
 
     def _answer_malformed(self, fields: Fields, form: CheckForm, problem: Malformed) -> Reply:
         secret = secret_of(fields, form)
@@ -195,12 +194,18 @@ class GatewayCheck:
 
     # The check.
 
-    def _check(self, fingerprint: HeaderFingerprint, given: Cut, fields: Fields) -> Reply | Awaitable[Reply]:
+    def _check(
+        self, fingerprint: HeaderFingerprint, given: Cut, fields: Fields, *, is_refreshed: bool = False
+    ) -> Reply | Awaitable[Reply] | None:
+        """Check a request; return None if this worker's own change of the site has to be read back first."""
         now_ms, form = self._clock.now_ms(), fingerprint.kind.form
         secret = given[2]
         if secret is None and given[1] is not None and not form.respond:
             secret = bearer_secret(given[1])
         caller = None if secret is None else self._sites.find_caller(secret, now_ms=now_ms)
+        # A fleet's site is not known yet.
+        if not (self._sites.is_fresh or is_refreshed) and self._sites.is_stale(None if caller is None else caller.site):
+            return None
         if caller is None:
             fleet = None if secret is None else self._sites.fleets.find_caller(secret)
             if fleet is not None and not self._is_stale_now:
@@ -461,13 +466,10 @@ class GatewayCheck:
 
     # The snapshot.
 
-    def _take_over(self) -> bool:
-        """Refresh the snapshot once per event-loop iteration; return False while it lacks a change by this worker."""
-        if not self._sites.is_fresh:
-            return False
+    def _take_over(self) -> None:
+        """Refresh the snapshot once per event-loop iteration."""
         self._refresh()
-        self._changes, self.budget.is_refreshed = self._sites.changes, True
-        return True
+        self.budget.is_refreshed = True
 
     def _refresh(self) -> None:
         """Replace the snapshot if threat data, models or keys are others by now."""

@@ -17,10 +17,11 @@ from msgspec import Struct
 
 from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.lib.clock import FOREVER_MS
-from agentgate.lib.database import Store, StoreUnavailable
+from agentgate.lib.database import Store
 from agentgate.lib.enums import AccountStatus, Assistants, Mode, TokenBinding, WidgetMode
 from agentgate.lib.records import to_json
 from agentgate.people.installation.configuration_version import Changes
+from agentgate.people.installation.own_changes import OwnChanges
 from agentgate.sites.agent_policy import DEFAULT_POLICY, AgentPolicy, read_policy
 from agentgate.sites.ai_use import AiUse, read_ai_use, robots_of
 from agentgate.sites.credentials.fleets import Fleets
@@ -38,8 +39,6 @@ from agentgate.sites.rules.patterns.robots_rules import RobotsRules
 from agentgate.sites.site_inputs import AccountState, SiteInputs, fetch_sites, inputs_at, read_rows
 from agentgate.sites.validate import canonical_origin
 
-# How long a change by this worker itself may take to be read back.
-REFRESH_S = 2.0
 # Entries of the young generation: one for each credential in use.
 DIGESTS = 8_192
 # Sites of one slice, at the least and at the most, and how long it may take before the next one has fewer.
@@ -113,10 +112,11 @@ class SiteCaller(Struct, frozen=True, gc=False):
     expires_ms: int = FOREVER_MS
 
 
-class SiteDirectory:
+class SiteDirectory(OwnChanges):
     """Every site's view, by key and by number, and every site's servers by the digest of their secret."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._by_key: dict[str, SiteView] = {}
         self._by_id: dict[str, SiteView] = {}
         self._by_number: dict[int, SiteView] = {}
@@ -150,13 +150,8 @@ class SiteDirectory:
         self._is_behind = False
         # Called with each version once it is active.
         self.on_version: Callable[[int], None] | None = None
-        # How often this worker itself has changed the configuration, and how many of these changes are in the views.
-        self.changes = 0
-        self._changes_seen = 0
         # When the version was last read from the store: the greatest age of the views.
         self.looked_s = time.monotonic()
-        # Set, and replaced, each time changes have been read back.
-        self._shown = asyncio.Event()
 
     def find(self, site_key: str) -> SiteView | None:
         return self._by_key.get(site_key)
@@ -191,39 +186,6 @@ class SiteDirectory:
     def version(self) -> int:
         """The version of the configuration that the views show."""
         return self._version
-
-    def expect_change(self) -> None:
-        """Note that this worker has just changed the configuration: the views are stale until reloaded."""
-        self.changes += 1
-
-    @property
-    def is_fresh(self) -> bool:
-        """Return whether the views show everything that this worker itself has changed."""
-        return self._changes_seen == self.changes
-
-    async def await_refresh(self) -> None:
-        """Wait until the views contain this worker's own changes: a revoked secret must fail right after the
-        response.
-
-        Almost always that is at once. The next poll of the version brings changes of other workers. Changes that are
-        made in the meantime do not delay the return.
-        """
-        wanted = self.changes
-        try:
-            async with asyncio.timeout(REFRESH_S):
-                while self._changes_seen < wanted:
-                    await self._shown.wait()
-        except TimeoutError as error:
-            raise StoreUnavailable("the configuration could not be reloaded") from error
-
-    async def await_refresh_if_possible(self) -> None:
-        """Likewise, but continue with the last good views if they cannot be reloaded."""
-        if self.is_fresh:
-            return
-        try:
-            await self.await_refresh()
-        except StoreUnavailable:
-            structlog.get_logger().warning("a change could not be read back: the last valid configuration stays active")
 
     def compiled(self, site: int) -> CompiledRules | None:
         view = self._by_number.get(site)
@@ -261,9 +223,7 @@ class SiteDirectory:
             self.on_version(version)
         if not self._has_started:
             self._has_started, self._at_once = True, LEAST_AT_ONCE
-        self._changes_seen = changes
-        shown, self._shown = self._shown, asyncio.Event()
-        shown.set()
+        self.show_changes(changes)
 
     async def _take(self, store: Store[SiteStores], named: Changes, version: int, now_ms: int) -> None:
         """Read what changes name. An account closes at once; its many sites are read later."""

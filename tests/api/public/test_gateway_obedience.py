@@ -54,7 +54,7 @@ async def test_settling_waits_for_what_this_worker_changed_and_gives_up_in_time(
 ) -> None:
     directory = SiteDirectory()
     await directory.await_refresh()
-    monkeypatch.setattr("agentgate.sites.directory.REFRESH_S", 0.01)
+    monkeypatch.setattr("agentgate.people.installation.own_changes.REFRESH_S", 0.01)
     directory.expect_change()
 
     assert not directory.is_fresh

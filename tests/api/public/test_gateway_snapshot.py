@@ -3,6 +3,7 @@
 import pytest
 
 from agentgate.gateway import snapshot as snapshots
+from agentgate.people.installation.own_changes import EVERY_SITE
 from tests.api.public.cached_gateway import Proxy, Side, models_of, plain_request
 from tests.support.gateway import Gate
 from tests.support.service import RunningService
@@ -58,7 +59,35 @@ def test_a_change_of_one_site_leaves_what_is_cached_of_others(service: RunningSe
     assert len(changed) == 1
 
 
-def test_a_change_by_this_worker_is_waited_for_though_its_turn_continues(service: RunningService, gate: Gate) -> None:
+def ids_of(service: RunningService, gate: Gate) -> tuple[str, str]:
+    view = service.application.refresher.sites.find(gate.site_key)
+    assert view is not None
+    return view.id, view.account_id
+
+
+def test_a_change_of_another_site_is_not_waited_for(service: RunningService, gate: Gate) -> None:
+    other = Gate(service)
+    side, sites = Side(service.application, models_of()), service.application.refresher.sites
+    known = plain_request(gate, "a=b", "/")
+    unknown = known.replace(gate.secret.encode(), b"ags_new")
+
+    async def answers() -> list[bool]:
+        await sites.await_refresh()
+        sites.expect_change([ids_of(service, other)[0]])
+        found = [side.gate.take(data) is not None for data in (known, unknown)]
+        await sites.await_refresh()
+        return found
+
+    # An unknown secret may be a part of the change.
+    assert service.run(answers()) == [True, False]
+
+
+@pytest.mark.parametrize("kind", ["site", "account", "models"])
+def test_a_change_by_this_worker_is_waited_for_though_its_turn_continues(
+    service: RunningService, gate: Gate, kind: str
+) -> None:
+    site_id, account_id = ids_of(service, gate)
+    changed = [{"site": site_id, "account": account_id, "models": EVERY_SITE}[kind]]
     side, data = Side(service.application, models_of()), plain_request(gate, "a=b", "/")
     sites = service.application.refresher.sites
 
@@ -66,7 +95,7 @@ def test_a_change_by_this_worker_is_waited_for_though_its_turn_continues(service
         await sites.await_refresh()
         found = [side.gate.take(data) is not None for _ in range(2)]
         assert side.gate.budget.is_refreshed
-        sites.expect_change()
+        sites.expect_change(changed)
         found.append(side.gate.take(data) is not None)
         await sites.await_refresh()
         return [*found, side.gate.take(data) is not None]

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from agentgate.lib.database import Repository
+from agentgate.lib.database import Repository, SqlSession
 
 # A worker that is further behind reads everything. It has looked for changes twice a second until then.
 KEPT_CHANGES = 4_000
@@ -32,8 +32,11 @@ class Changes(Struct, frozen=True):
 class ConfigurationStore(Repository):
     """The number and the changes in SQL."""
 
-    # Read by SqlStore after the commit, so that this worker need not wait until it looks for itself.
-    bumped = False
+    def __init__(self, session: SqlSession) -> None:
+        super().__init__(session)
+        # The IDs of what this unit of work has changed; an empty one stands for models, which concern every site.
+        # Read by SqlStore after the commit, so that this worker need not wait until it looks for itself.
+        self.bumped: set[str] = set()
 
     async def bump_site(self, site_id: str) -> None:
         """Say that a site has changed: it, its rules, lists, credentials or capture."""
@@ -54,7 +57,7 @@ class ConfigurationStore(Repository):
             "INSERT INTO configuration_change (version, kind, target) VALUES ($1, $2, $3)", version, kind.value, target
         )
         await self._session.run("DELETE FROM configuration_change WHERE version <= $1", version - KEPT_CHANGES)
-        self.bumped = True
+        self.bumped.add(target)
 
     async def version(self) -> int:
         row = await self._session.one("SELECT version FROM configuration_version WHERE id = 1")
