@@ -38,7 +38,7 @@ NETWORK = 100
 # After this many blocked requests in a row, a limit has ended the attack.
 REFUSED_ENOUGH = 20
 WEBHOOK, VISITS = ("Stripe-Signature", "t=1,v1=0"), 10
-# What the gate responds to a request that it does not pass on.
+# The statuses of requests that do not reach the site.
 REFUSALS = (401, 402, 403, 429)
 # No attack lasts longer.
 MOST_S, MINUTE_S = 50.0, 60.0

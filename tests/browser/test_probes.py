@@ -113,10 +113,14 @@ def test_a_page_that_throws_shows_it(page, pages):
 def test_programs_hold_the_page_in_two_short_tasks(page, pages):
     page.goto(pages.serve("/", f"<!doctype html><html><head>{SCRIPTS}</head><body><p>A page."))
     page.evaluate(RUN, programs_of(0)[2])
-    took = sorted(page.evaluate(RUN, programs_of(number)[2])["took"] for number in range(1, 12))
+    took = []
+    # Other programs of the machine lengthen a task, so one undisturbed run is enough.
+    for number in range(1, 60):
+        took.append(page.evaluate(RUN, programs_of(number)[2])["took"])
+        if took[-1] < 30:
+            break
 
-    # The quietest: what else the machine does meanwhile is not the programs'.
-    assert took[0] < 30
+    assert took[-1] < 30, took
 
 
 def test_every_browser_of_this_machine_has_the_shipped_programs_right():

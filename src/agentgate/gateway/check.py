@@ -159,7 +159,7 @@ class GatewayCheck:
         await self._sites.await_refresh_if_possible()
         self._refresh()
         answer = self._check_parsed(request, is_refreshed=True)
-        assert answer is not None, "it does not wait again"
+        assert answer is not None, "a check waits once"
         return await answer if isinstance(answer, Awaitable) else answer
 
     def _check_parsed(self, request: HotRequest, *, is_refreshed: bool = False) -> Reply | Awaitable[Reply] | None:

@@ -10,7 +10,7 @@ from agentgate.lib.database import StoreUnavailable
 
 # How long a change by this worker itself may take to be read back.
 REFRESH_S = 2.0
-# In place of an ID: a change that concerns every site.
+# Instead of an ID: a change that concerns every site.
 EVERY_SITE = ""
 
 
