@@ -29,9 +29,6 @@ UNUSED_BY_OPERATORS = {
     "POST /v1/admin/logout": "the same button signs customers out, at another address",
     "POST /v1/admin/labels": "for programs that know a request and not its decision; the queue labels decisions",
     "POST /v1/admin/setup-link": "before the first owner exists, the link is made by `agentgate setup-link`",
-    "GET /v1/admin/customers/{id}/fleet-credentials": "hosting providers use `agentgate fleet`",
-    "POST /v1/admin/customers/{id}/fleet-credentials": "hosting providers use `agentgate fleet`",
-    "DELETE /v1/admin/customers/{id}/fleet-credentials/{fleetId}": "hosting providers use `agentgate fleet`",
 }
 CALL = re.compile(r"api\s*\.(get|post|put|patch|delete|text)(?:<[^(]*>)?\(\s*[`\"]([^`\"?]+)")
 ADDRESS = re.compile(r"(?:address|fetch)\(\s*[`\"]([^`\"?]+)")

@@ -227,6 +227,28 @@ def test_a_token_is_shown_once_and_revoked(owner: Hand, console: Console) -> Non
     assert answer.status_code == 401
 
 
+def test_a_fleet_credential_is_shown_once_and_revoked(hand: Hand, console: Console) -> None:
+    page, name = hand.page, f"Hosting {hand.name} Ltd"
+    body = {"email": f"hosting-{hand.name}@example.com", "customerName": name}
+    made = console.service.operator.post("/v1/admin/accounts", json=body).json()
+    operating(hand, console, f"customers/{made['customerId']}", name)
+    hand.press(page.get_by_role("button", name="New fleet credential"))
+    hand.fill(page.locator("dialog #name"), "web 1")
+    page.locator("dialog #unknownHosts").select_option("block")
+    hand.send(page.locator("dialog #name"))
+    secret = page.locator(".secret code").inner_text()
+    path = f"/v1/admin/customers/{made['customerId']}/fleet-credentials"
+    [listed] = console.service.operator.get(path).json()["items"]
+    assert (listed["name"], listed["unknownHosts"]) == ("web 1", "block")
+    page.reload()
+    hand.press(page.get_by_role("button", name="Revoke web 1"))
+    assert secret not in page.content()
+    hand.press(page.get_by_role("dialog").get_by_role("button", name="Revoke"))
+    page.get_by_text("Revoked web 1").wait_for()
+    [listed] = console.service.operator.get(path).json()["items"]
+    assert "revokedAt" in listed
+
+
 def test_a_customer_is_deleted_only_with_its_name_typed(hand: Hand, console: Console) -> None:
     page, name = hand.page, f"Gone {hand.name} Ltd"
     body = {"email": f"gone-{hand.name}@example.com", "customerName": name}

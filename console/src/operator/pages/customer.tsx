@@ -24,6 +24,7 @@ import { siteHref } from "../../ui/layout";
 import { Empty, Failure, Field, Head, Note, Time } from "../../ui/parts";
 import { toast, toastError } from "../../ui/toasts";
 import { DataTable } from "../../ui/table";
+import { Fleet } from "./customer-fleet";
 import { Terms, Danger } from "./customer-terms";
 
 const ROLES: AccountRole[] = ["owner", "admin", "member", "readonly"];
@@ -426,6 +427,7 @@ export default function Customer() {
             <Terms customer={data} reload={reload} />
             <Tokens customer={data} loaded={loaded} reload={reload} />
           </div>
+          <Fleet customer={data} />
           <AuditList path={`/customers/${id}/audit`} name={data.name} />
           <Danger customer={data} reload={reload} />
         </>

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-T4UFFN2R.js";import"./chunk-5UZNYDWO.js";import"./chunk-BRJTMVPD.js";import"./chunk-WLDDTKSU.js";import"./chunk-TWZ4QQVC.js";import"./chunk-4K55L6S4.js";import"./chunk-26EU5LML.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
