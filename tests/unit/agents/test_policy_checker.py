@@ -16,11 +16,11 @@ from agentgate.agents.signing.key_sets import KeyFound, KeySource
 from agentgate.agents.signing.repository import Replays, ReplayStore
 from agentgate.agents.signing.verify import AgentVerifier
 from agentgate.agents.submission_repository import ChargedSum, SubmissionStore
+from agentgate.browser_check.testing_sites import testing_sites
 from agentgate.lib.clock import FixedClock
 from agentgate.lib.enums import AgentVerdict, ChargeSource, Mode, Outcome
 from agentgate.lib.limiter import Limiter
 from agentgate.server.stores.open import HOT
-from agentgate.sites import test_keys
 from agentgate.sites.agent_policy import read_policy
 from agentgate.sites.directory import SiteView
 from agentgate.sites.records import SiteAction
@@ -37,7 +37,7 @@ ORIGIN = "https://shop.example"
 AGENT = SigningAgent()
 STRANGER = SigningAgent("https://stranger.example", seed=bytes([3] * 32))
 DIRECTORY_OF_STRANGER = f"{STRANGER.url}/.well-known/http-message-signatures-directory"
-SITE = next(iter(test_keys.testing_sites().values()))
+SITE = next(iter(testing_sites().values()))
 ACTIONS = {
     "submit": SiteAction(browser_required=True),
     "upload": SiteAction(browser_required=True, require_content_digest=True),

@@ -4,6 +4,7 @@ import random
 
 import msgspec
 
+from agentgate.browser_check.testing_sites import testing_sites
 from agentgate.browser_check.tokens.clearance import ClearanceHolder, Clearances
 from agentgate.decision.rates.windows import NO_WINDOW
 from agentgate.gateway.receipts import CLEARED, EXPIRED, MOST_CLEARANCES, Receipts, fit
@@ -12,12 +13,11 @@ from agentgate.gateway.route_protection import OPEN, Protection
 from agentgate.gateway.site_snapshot import SiteSnapshot
 from agentgate.gateway.visitors import Visitor
 from agentgate.lib.enums import ClearanceLevel
-from agentgate.sites import test_keys
 from tests.unit.browser_check.tokens.made import KEYS, NOW_MS, key, keyring
 
 CLOSED = Protection("/members", "members", required=True, clearance=True)
 HERE, THERE = "https://shop.example", "https://other.example"
-ONE_SITE = next(iter(test_keys.testing_sites().values()))
+ONE_SITE = next(iter(testing_sites().values()))
 SITES = tuple(msgspec.structs.replace(ONE_SITE, site_key=name) for name in ("site_aaaaaaaa", "site_bbbbbbbb"))
 PROTECTIONS = (OPEN, CLOSED, Protection("/pay", "pay", required=True, clearance=False))
 LIFETIME_S = 1_800

@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
+from agentgate.browser_check.testing_sites import testing_sites
 from agentgate.gateway.header_layout import HeaderLayout
 from agentgate.gateway.route_protection import OPEN, MethodClaims, Protection, protections_of, strongest
-from agentgate.sites import test_keys
 from agentgate.sites.directory import SiteView
 from agentgate.sites.records import SiteAction, SiteRoute
 from agentgate.sites.route_table import RouteTable
@@ -20,7 +20,7 @@ def site_with(*routes: tuple[str, str, str]) -> SiteView:
         for method, path, action in routes
     ]
     actions = {action: SiteAction(browser_required=not action.startswith("open")) for _, _, action in routes}
-    view = next(iter(test_keys.testing_sites().values()))
+    view = next(iter(testing_sites().values()))
     return msgspec.structs.replace(view, actions=actions, routes=RouteTable(made))
 
 
