@@ -47,7 +47,7 @@ IMPERSONAL = {"access_request", "docs_feedback", "job_lease", "job_run", "operat
 # Of a failed job, only the kind of failure is kept, never its message.
 IMPERSONAL |= {"job_result"}
 # The first owner's link is for an account that does not exist yet. Versions of models are for all sites.
-IMPERSONAL |= {"setup_link", "model_version"}
+IMPERSONAL |= {"setup_link", "model_version", "token_issuer"}
 # The service's own site is named there by the settings, and its account is protected.
 IMPERSONAL |= {"model", "service_key", "service_site", "site_number", "worker_number"}
 
@@ -169,6 +169,7 @@ async def fill(stores: SqlStores, name: str, leaving: str) -> None:
     await stores.webhooks.save_delivery(delivery(f"delivery-to-{name}", site_id, f"hook-of-{name}"), keep=50)
     await stores.api_tokens.add_token(name, token(f"token-of-{name}", created_by=leaving), name.encode())
     await stores.users.replace_recovery_codes(leaving, [b"code"])
+    await stores.oidc_identities.add_identity("https://login.example", leaving, leaving, NOW_MS)
     await stores.user_sessions.add_session(session(leaving, name))
     await stores.links.add_link(link(f"link of {leaving}".encode(), leaving, account_id=name))
     await stores.invitations.add_invitation(

@@ -67,6 +67,7 @@ export interface Account {
 export interface AccountChange {
   name?: string;
   requireMfa?: boolean;
+  oidc?: OidcInput;
 }
 
 /** A new account. */
@@ -700,6 +701,7 @@ export interface CustomerDetail {
   usage: Usage;
   audit: AuditEvent[];
   requireMfa: boolean;
+  oidc: OidcPolicy;
   suspendedReason?: string;
   deletedAt?: string;
   purgeAt?: string;
@@ -715,6 +717,7 @@ export interface CustomerPatch {
   name?: string;
   limits?: LimitsPatch;
   requireMfa?: boolean;
+  oidcOnly?: boolean;
 }
 
 /** A site of an account, as shown on the account's page. `degraded`: events are unavailable. */
@@ -1644,6 +1647,26 @@ export interface NoticeInput {
 /** The subject of a mail. */
 export type NoticeKind = "appeals" | "digest" | "flood" | "health" | "people" | "secret";
 
+/** Sign-in with an identity provider of the operator; an empty `issuer` means none. `role` is not `owner`. */
+export interface OidcInput {
+  issuer: string;
+  group?: string;
+  role?: AccountRole;
+  only?: boolean;
+}
+
+/**
+ * Sign-in with an identity provider. An empty `issuer` means none.
+ *
+ * Users of `group` join with `role` and leave with the group. With `only`, passwords do not open the account.
+ */
+export interface OidcPolicy {
+  issuer: string;
+  group: string;
+  role: AccountRole;
+  only: boolean;
+}
+
 /** An invitation to the signed-in user's address, which they may accept. */
 export interface OpenInvitation {
   id: string;
@@ -1722,6 +1745,8 @@ export interface OwnAccount {
   usage: Usage;
   requireMfa: boolean;
   createdAt: string;
+  oidc: OidcPolicy;
+  oidcIssuers: string[];
   role?: AccountRole;
 }
 

@@ -64,6 +64,9 @@ function SignIn() {
             {t("operator.go")}
           </button>
         </form>
+        <footer>
+          <a href={`${HOME}/oidc`}>{t("operator.oidc")}</a>
+        </footer>
       </section>
     </main>
   );

@@ -298,6 +298,15 @@ CONSOLE = _table(
         "The rules have warnings. To save them anyway, send acknowledge: true.",
         added=True,
     ),
+    ErrorRow(
+        "oidc_failed", 401, "The identity provider did not confirm who you are. Start the sign-in again.", added=True
+    ),
+    ErrorRow(
+        "oidc_required",
+        403,
+        "Your account allows sign-in with its identity provider only. Sign in with that.",
+        added=True,
+    ),
 )
 
 # The specification gives this surface statuses and no codes, so every code here is an addition.

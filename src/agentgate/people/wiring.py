@@ -16,6 +16,7 @@ from agentgate.people.identity.jobs import identity_jobs
 from agentgate.people.identity.known_devices import KnownDevices
 from agentgate.people.identity.links import LinkUrls
 from agentgate.people.identity.mfa import SecondFactor
+from agentgate.people.identity.oidc import Issuers
 from agentgate.people.identity.passwords import Passwords
 from agentgate.people.identity.sessions import UserSessions
 from agentgate.people.identity.sign_in_limits import SignInLimits
@@ -46,6 +47,7 @@ def wire(foundation: Foundation, store: Store[AccountStores], browser_check: Bro
     dependencies = {
         BrowserCheck: browser_check,
         LinkUrls: urls,
+        Issuers: Issuers(settings, foundation.sealer, limiter),
         Messenger: messenger,
         SignInProofs: SignInProofs(passwords, second_factor, sign_in_limits),
         PasswordReset: PasswordReset(

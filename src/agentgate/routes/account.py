@@ -3,7 +3,7 @@
 from agentgate.http.surface import Surface, delete, get, post
 from agentgate.lib import errors
 from agentgate.people.accounts.endpoints import own_user, setup, sign_in
-from agentgate.people.accounts.guards import begun_session, signed_in
+from agentgate.people.accounts.guards import begun_session, signed_in, signed_in_by_password
 from agentgate.people.identity.guards import not_cross_origin
 
 PREFIX = "/v1/account"
@@ -27,27 +27,39 @@ ACCOUNT = Surface(
             "/login",
             sign_in.log_in,
             guard=not_cross_origin,
-            refuses=("invalid_credentials", "user_suspended", "rate_limited"),
+            refuses=("invalid_credentials", "user_suspended", "oidc_required", "rate_limited"),
         ),
         post(
             "/login/mfa",
             sign_in.finish_log_in,
             guard=begun_session,
-            refuses=("invalid_code", "invalid_state", "rate_limited"),
+            refuses=("invalid_code", "invalid_state", "oidc_required", "rate_limited"),
         ),
         post("/logout", sign_in.log_out, guard=begun_session, status=204),
         get("/session", sign_in.read_session),
         # The user's accounts
         post("/switch", own_user.switch_account, refuses=("not_member",)),
-        post("/invitations/{id}/accept", own_user.accept_own_invitation, refuses=("not_found", "invalid_link")),
-        post("/accounts", own_user.found_account, status=201, refuses=("account_limit",)),
+        post(
+            "/invitations/{id}/accept",
+            own_user.accept_own_invitation,
+            guard=signed_in_by_password,
+            refuses=("not_found", "invalid_link"),
+        ),
+        post("/accounts", own_user.found_account, guard=signed_in_by_password, status=201, refuses=("account_limit",)),
         # Links
         get("/invite/{token}", sign_in.read_invite, guard=not_cross_origin, refuses=("invalid_link",)),
         post(
             "/invite/accept",
             sign_in.accept_invite,
             guard=not_cross_origin,
-            refuses=("invalid_link", "already_active", "weak_password", "user_suspended", "rate_limited"),
+            refuses=(
+                "invalid_link",
+                "already_active",
+                "weak_password",
+                "user_suspended",
+                "oidc_required",
+                "rate_limited",
+            ),
         ),
         post(
             "/password/forgot", sign_in.forgot_password, guard=not_cross_origin, status=202, refuses=("rate_limited",)
@@ -56,21 +68,27 @@ ACCOUNT = Surface(
             "/password/reset",
             sign_in.reset_password,
             guard=not_cross_origin,
-            refuses=("invalid_link", "weak_password", "user_suspended", "rate_limited"),
+            refuses=("invalid_link", "weak_password", "user_suspended", "oidc_required", "rate_limited"),
         ),
         post(
             "/setup",
             setup.accept_setup,
             guard=not_cross_origin,
-            refuses=("invalid_link", "weak_password", "user_suspended", "rate_limited"),
+            refuses=("invalid_link", "weak_password", "user_suspended", "oidc_required", "rate_limited"),
         ),
         # Two-factor authentication
         get("/mfa", own_user.read_mfa),
-        post("/mfa/setup", own_user.set_up_mfa, refuses=("mfa_already_enabled",)),
-        post("/mfa/enable", own_user.enable_mfa, refuses=("mfa_already_enabled", "mfa_not_pending", "invalid_code")),
+        post("/mfa/setup", own_user.set_up_mfa, guard=signed_in_by_password, refuses=("mfa_already_enabled",)),
+        post(
+            "/mfa/enable",
+            own_user.enable_mfa,
+            guard=signed_in_by_password,
+            refuses=("mfa_already_enabled", "mfa_not_pending", "invalid_code"),
+        ),
         post(
             "/mfa/disable",
             own_user.disable_mfa,
+            guard=signed_in_by_password,
             status=204,
             refuses=("mfa_not_enabled", "mfa_required_by_account", "invalid_password", "invalid_code", "rate_limited"),
         ),
@@ -78,6 +96,7 @@ ACCOUNT = Surface(
         post(
             "/password",
             sign_in.change_password,
+            guard=signed_in_by_password,
             status=204,
             refuses=("weak_password", "invalid_password", "rate_limited"),
         ),

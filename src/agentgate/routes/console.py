@@ -47,7 +47,12 @@ CONSOLE = Surface(
     table=(
         # Account
         get("/account", own_account.read_own_account, guard=SITES_READ),
-        patch("/account", own_account.change_own_account, guard=ACCOUNT_WRITE, refuses=("mfa_not_enabled",)),
+        patch(
+            "/account",
+            own_account.change_own_account,
+            guard=ACCOUNT_WRITE,
+            refuses=("mfa_not_enabled", "invalid_state"),
+        ),
         delete(
             "/account",
             own_account.delete_own_account,

@@ -5,6 +5,7 @@ from agentgate.http.surface import RowMaker, Surface, get, post
 from agentgate.lib import errors
 from agentgate.pages import web_app
 from agentgate.pages.account import endpoints as pages
+from agentgate.pages.account import oidc
 from agentgate.pages.account.endpoints import begun_form, form_of_this_page
 from agentgate.people.accounts.guards import signed_in, signed_in_form
 
@@ -37,6 +38,8 @@ CUSTOMER_PAGES = Surface(
         _shown("/", pages.read_front_door),
         _shown("/console/sign-in", pages.read_sign_in),
         _form("/v1/pages/sign-in", pages.send_sign_in),
+        _shown(oidc.PATH, oidc.begin_oidc),
+        _shown(f"{oidc.PATH}/{oidc.CALLBACK}", oidc.finish_oidc),
         _shown("/console/code", pages.read_code),
         _form("/v1/pages/code", pages.send_code, begun_form),
         _shown("/console/forgot", pages.read_forgot),
@@ -64,6 +67,8 @@ OPERATOR_PAGES = Surface(
     errors=errors.CONSOLE,
     table=(
         _shown("/", pages.read_operator_front_door),
+        _shown(oidc.OPERATOR_PATH, oidc.begin_operator_oidc),
+        _shown(f"{oidc.OPERATOR_PATH}/{oidc.CALLBACK}", oidc.finish_operator_oidc),
         get("/operator/assets/{file}", web_app.read_asset, media_type="text/javascript", any_query=True),
         *(_shown(f"/operator{parts}", web_app.read_operator_console) for parts in PARTS),
     ),

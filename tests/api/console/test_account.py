@@ -43,6 +43,8 @@ def test_it_shows_state_limits_and_usage(people: Cast) -> None:
         "usage": {"sites": 1, "members": 4, "tokens": 0},
         "requireMfa": False,
         "createdAt": Moment(NOON_MS).text(),
+        "oidc": {"issuer": "", "group": "", "role": "readonly", "only": False},
+        "oidcIssuers": [],
     }
 
 

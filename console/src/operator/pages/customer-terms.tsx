@@ -49,6 +49,13 @@ export function Terms({ customer, reload }: { customer: CustomerDetail; reload: 
               act(() => api.patch(`/customers/${customer.id}`, { requireMfa }), t("cust.saved"))
             }
           />
+          {customer.oidc.only && (
+            <Toggle
+              checked
+              label={t("cust.oidcOnly", { issuer: customer.oidc.issuer })}
+              onChange={(oidcOnly) => act(() => api.patch(`/customers/${customer.id}`, { oidcOnly }), t("cust.saved"))}
+            />
+          )}
         </div>
         <footer class="foot">
           <button class="btn main push">{t("cust.save")}</button>

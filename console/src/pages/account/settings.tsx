@@ -12,6 +12,7 @@ import { FormDialog, Select, Toggle, useAction } from "../../ui/forms";
 import { Card, Failure, Field, Head, Time } from "../../ui/parts";
 import { toast, toastError } from "../../ui/toasts";
 import { Notices } from "./notices";
+import { Oidc } from "./oidc";
 
 const LIMITS: [keyof Limits, "sites" | "members" | "tokens" | null][] = [
   ["sites", "sites"],
@@ -257,6 +258,7 @@ export default function AccountSettings() {
               />
             </div>
           </Card>
+          {data.oidcIssuers.length > 0 && <Oidc own={data} reload={own.reload} key={JSON.stringify(data.oidc)} />}
           <Notices />
           {account.value?.status === "active" && <Another />}
           <Danger own={data} />

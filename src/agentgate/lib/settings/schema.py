@@ -192,6 +192,24 @@ class Settings(Struct, frozen=True, kw_only=True):
             "Hosts of sites that AgentGate may request over HTTP or at private addresses, to test them. Default: none",
         ),
     ] = ()
+    oidc_issuers: Annotated[
+        tuple[values.OidcIssuer, ...],
+        Setting(
+            values.oidc_issuers(),
+            "Identity providers (OpenID Connect) with which users may sign in; private addresses are allowed."
+            " Default: none",
+            secret=True,
+        ),
+    ] = ()
+    oidc_groups_claim: Annotated[str, Setting(values.claim(), "Claim of an ID token that has the groups of a user")] = (
+        "groups"
+    )
+    oidc_operators: Annotated[
+        tuple[str, ...],
+        Setting(
+            values.issuer_groups(), "Groups of identity providers that may operate the installation. Default: none"
+        ),
+    ] = ()
     log_format: Annotated[str, Setting(values.choice("json", "console"), "Log format")] = "json"
     log_level: Annotated[
         str, Setting(values.choice("debug", "info", "warning", "error"), "Minimum severity of log lines")
@@ -441,3 +459,10 @@ def _problems_between(settings: Settings) -> Iterator[SettingProblem]:
         yield SettingProblem(
             PREFIX + "ADMIN_LISTEN", f"{settings.admin_listen} is also the public listener", "give another port"
         )
+    if settings.oidc_issuers and not settings.public_base_url:
+        yield SettingProblem(
+            PREFIX + "OIDC_ISSUERS", "the address of the service is unknown to them", "set PUBLIC_BASE_URL too"
+        )
+    names = {issuer.name for issuer in settings.oidc_issuers}
+    for unknown in sorted({each.partition(":")[0] for each in settings.oidc_operators} - names):
+        yield SettingProblem(PREFIX + "OIDC_OPERATORS", f"{unknown} is not in OIDC_ISSUERS", "name one of the issuers")

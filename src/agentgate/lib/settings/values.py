@@ -10,7 +10,7 @@ from collections.abc import Callable
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Any, Generic, TypeVar
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from msgspec import Struct
 
@@ -286,6 +286,63 @@ def key_hosts() -> ValueKind[tuple[str, ...]]:
         right=f"`known`, `none`, `any` (also `{ANY_HOST}`), or {named.right}; `known` can be one of them",
         show=lambda value: named.show(value) if value else "none",
     )
+
+
+class OidcIssuer(Struct, frozen=True, kw_only=True):
+    """An identity provider: its name here, its exact issuer URL, and this service's client at it."""
+
+    name: str
+    url: str
+    client_id: str
+    client_secret: str = ""
+
+
+def oidc_issuers() -> ValueKind[tuple[OidcIssuer, ...]]:
+    """Return the kind of lists of identity providers, each with its client as the user of the address."""
+
+    def one(text: str) -> OidcIssuer:
+        name, _, address = text.partition("=")
+        if not re.fullmatch(r"[a-z0-9-]{1,32}", name):
+            raise Unfit("one of its items does not start with a name of `a-z`, `0-9` and `-`, and `=`")
+        parts = _split_url(address, ("http", "https"))
+        _check_no_query(address)
+        if not parts.username:
+            raise Unfit("one of its items has no client ID")
+        place = parts.netloc.rpartition("@")[2]
+        return OidcIssuer(
+            name=name,
+            # Compared exactly, so a final slash is kept.
+            url=f"{parts.scheme}://{place}{parts.path}",
+            client_id=unquote(parts.username),
+            client_secret=unquote(parts.password or ""),
+        )
+
+    def parse(text: str) -> tuple[OidcIssuer, ...]:
+        found = tuple(one(item.strip()) for item in text.split(",") if item.strip())
+        if len({each.name for each in found}) != len(found):
+            raise Unfit("two of its items have the same name")
+        return found
+
+    right = "comma-separated items such as `work=https://CLIENT_ID:SECRET@login.example.com/realms/work`"
+    return ValueKind(parse=parse, right=right, show=lambda found: ", ".join(f"{one.name}={one.url}" for one in found))
+
+
+def claim() -> ValueKind[str]:
+    """Return the kind of names of a claim."""
+    check = _matching(r"[\x21-\x2b\x2d-\x7e]{1,200}", "it has spaces, commas or non-ASCII characters")
+    return _text(check, "the name of a claim, such as `groups`")
+
+
+def issuer_groups() -> ValueKind[tuple[str, ...]]:
+    """Return the kind of lists of groups, each after the name of its issuer."""
+
+    def one(text: str) -> str:
+        name, _, group = text.partition(":")
+        if not name or not group:
+            raise Unfit("one of its items is not an issuer, `:` and a group")
+        return text
+
+    return _list(one, "comma-separated items such as `work:gate-operators`")
 
 
 def site_key() -> ValueKind[str]:

@@ -4,7 +4,7 @@ import functools
 import json
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from msgspec import Struct
 
@@ -17,6 +17,7 @@ from agentgate.people.accounts.records import Membership, OpenInvitation, Typed
 
 Words = Mapping[str, str]
 
+OIDC = "/v1/pages/oidc"
 # The SDK of the service's browser check, which protects the service's forms.
 SDK = "/sdk/v1/agentgate.js"
 _POLICY = PAGE_HEADERS[0]
@@ -233,7 +234,14 @@ def with_next(path: str) -> str:
     return f"?next={quote(path, safe='/')}" if path else ""
 
 
-def sign_in(request: Request, *, next_path: str, email: str = "", problem: FormProblem | None = None) -> str:
+def sign_in(
+    request: Request,
+    *,
+    next_path: str,
+    issuers: Sequence[str] = (),
+    email: str = "",
+    problem: FormProblem | None = None,
+) -> str:
     words = words_for(request)
     forgot = element("a", words["signIn.forgot"], class_="s", href="/console/forgot")
     wrong = {"aria_invalid": "true"} if problem else {}
@@ -255,12 +263,19 @@ def sign_in(request: Request, *, next_path: str, email: str = "", problem: FormP
         ),
         hidden("next", next_path),
         button(words["signIn.do"]),
+        joined([issuer_link(words, name, next_path) for name in issuers]),
         check=problem.check if problem else None,
     )
     below = footer(
         element("span", words["signIn.new"]), element("a", words["signIn.access"], href="/console/request-access")
     )
     return card(request, words["signIn.title"], fields, footer=below, scripted=True)
+
+
+def issuer_link(words: Words, name: str, next_path: str = "", *, path: str = OIDC) -> Markup:
+    """Return the link that begins a sign-in with an identity provider."""
+    query = urlencode({"issuer": name, **({"next": next_path} if next_path else {})})
+    return element("a", words["signIn.oidc"].replace("{issuer}", name), class_="btn big full", href=f"{path}?{query}")
 
 
 def code(request: Request, *, next_path: str, recovery: bool = False, problem: FormProblem | None = None) -> str:

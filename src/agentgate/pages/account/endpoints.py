@@ -35,9 +35,10 @@ from agentgate.people.accounts.records import (
 )
 from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.accounts.setup_links import SetupStores
-from agentgate.people.accounts.signing_in import list_open_invitations
+from agentgate.people.accounts.signing_in import list_open_invitations, reachable
 from agentgate.people.identity.browser_check import REQUEST_ACCESS, BrowserCheck
 from agentgate.people.identity.guards import refuse_bearer
+from agentgate.people.identity.oidc import Issuers
 from agentgate.people.identity.sessions import UserSessions
 from agentgate.people.outbox.messages import Messenger
 
@@ -130,13 +131,19 @@ async def read_operator_front_door(call: Call, readiness: ReadinessChecks) -> Re
     return await _front_door(call, readiness, operator=True)
 
 
-async def read_sign_in(call: Call) -> Reply[Text]:
+async def read_sign_in(call: Call, issuers: Issuers) -> Reply[Text]:
     """Read the page for signing in."""
-    return cards.reply(cards.sign_in(call.request, next_path=_next(call.request)))
+    return cards.reply(cards.sign_in(call.request, next_path=_next(call.request), issuers=issuers.names))
 
 
 async def send_sign_in(
-    call: Call, body: SignInForm, store: Store[AccountStores], proofs: SignInProofs, sessions: UserSessions
+    call: Call,
+    body: SignInForm,
+    store: Store[AccountStores],
+    *,
+    proofs: SignInProofs,
+    sessions: UserSessions,
+    issuers: Issuers,
 ) -> Reply[Text]:
     """Sign in from the page."""
     next_path = safe_next_path(body.next)
@@ -144,7 +151,9 @@ async def send_sign_in(
     return await _signed_in(
         call,
         sign_in.log_in(call, login, store, proofs, sessions),
-        lambda problem: cards.sign_in(call.request, next_path=next_path, email=body.email, problem=problem),
+        lambda problem: cards.sign_in(
+            call.request, next_path=next_path, issuers=issuers.names, email=body.email, problem=problem
+        ),
         next_path=next_path,
     )
 
@@ -276,8 +285,8 @@ async def send_request_access(
 
 async def read_accounts(call: UserCall, store: Store[AccountStores], sessions: UserSessions) -> Reply[Text]:
     """Read the page for choosing an account."""
-    memberships = await store.read.members.list_memberships(call.user.id)
-    invitations = await list_open_invitations(store.read, call, call.user)
+    memberships = reachable(await store.read.members.list_memberships(call.user.id), call.session.issuer)
+    invitations = [] if call.session.issuer else await list_open_invitations(store.read, call, call.user)
     csrf = sessions.csrf_token(call.session)
     return cards.reply(cards.accounts(call.request, call.user.email, memberships, invitations, csrf=csrf))
 

@@ -16,7 +16,7 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.secrets import API_TOKEN_PREFIX, digest
 from agentgate.people.accounts.records import PERMISSIONS, ApiToken, StoredAccount
 from agentgate.people.accounts.repository import AccountStores
-from agentgate.people.accounts.signing_in import choose_membership
+from agentgate.people.accounts.signing_in import choose_membership, reachable, refuse_issuer_session
 from agentgate.people.identity.guards import SAFE_METHODS, refuse_bearer
 from agentgate.people.identity.records import SessionStage, StoredUser, UserSession
 from agentgate.people.identity.sessions import ACCOUNT_COOKIE, TOUCH_MS, UserSessions
@@ -25,7 +25,7 @@ SESSION_SECURITY = (("accountSession", "csrf"),)
 MEMBER_SECURITY = (*SESSION_SECURITY, ("apiToken",))
 SESSION_REFUSES = ("unauthorized", "session_expired", "mfa_required", "csrf", "cross_origin", "user_suspended")
 TOKEN_REFUSES = ("invalid_token",)
-MEMBER_REFUSES = ("forbidden", "account_suspended", "no_account", "mfa_setup_required")
+MEMBER_REFUSES = ("oidc_required", "forbidden", "account_suspended", "no_account", "mfa_setup_required")
 
 # An actor without an account sees the objects of every account. A user who is in no account must see no objects.
 NOWHERE = ""
@@ -55,6 +55,8 @@ class MemberCall(Call):
     role: AccountRole | None
     user_id: str | None
     permissions: frozenset[ConsolePermission]
+    # The identity provider that signed the user in, if one did.
+    issuer: str = ""
 
 
 @declares(
@@ -77,6 +79,14 @@ async def signed_in(call: Call, sessions: UserSessions, store: Store[AccountStor
     """Allow users who are signed in; changes need the session's CSRF token."""
     refuse_bearer(call.request)
     return await _signed_in(call, sessions, store)
+
+
+@declares(refuses=("token_not_allowed", "forbidden", *SESSION_REFUSES), security=SESSION_SECURITY)
+async def signed_in_by_password(call: Call, sessions: UserSessions, store: Store[AccountStores]) -> UserCall:
+    """Allow users who are signed in with their password."""
+    signed = await signed_in(call, sessions, store)
+    refuse_issuer_session(signed.session)
+    return signed
 
 
 @declares(refuses=("token_not_allowed", *SESSION_REFUSES), security=SESSION_SECURITY)
@@ -122,23 +132,34 @@ async def _session_call(
     call: Call, signed: UserCall, store: Store[AccountStores], permission: ConsolePermission
 ) -> MemberCall:
     session, user = signed.session, signed.user
-    chosen = choose_membership(await store.read.members.list_memberships(user.id), session.account_id)
+    every = await store.read.members.list_memberships(user.id)
+    chosen = choose_membership(reachable(every, session.issuer), session.account_id)
     account_id = chosen.account.id if chosen else None
     if account_id != session.account_id:
         # The account is gone or the user left it: from now on the session works elsewhere, or nowhere.
         await store.change(lambda stores: stores.user_sessions.save_account(session.secret_digest, account_id))
+    if chosen is None and every and not session.issuer:
+        raise Refused("oidc_required")
     if chosen is None:
         raise Refused("no_account")
     member, account = chosen
     if account.status is AccountStatus.SUSPENDED:
         raise Refused("account_suspended")
-    if account.require_mfa and not user.has_mfa:
+    # The second factor of a user of an identity provider is that provider's task.
+    if account.require_mfa and not user.has_mfa and not session.issuer:
         raise Refused("mfa_setup_required")
     permissions = PERMISSIONS[member.role]
     if permission not in permissions:
         raise Refused("forbidden", f"Your role {member.role} lacks the permission {permission}. Ask an owner for it.")
     acting = call.acting_as(user_actor(user, account.id))
-    return MemberCall(**_known(acting), account=account, role=member.role, user_id=user.id, permissions=permissions)
+    return MemberCall(
+        **_known(acting),
+        account=account,
+        role=member.role,
+        user_id=user.id,
+        permissions=permissions,
+        issuer=session.issuer,
+    )
 
 
 async def _token_call(

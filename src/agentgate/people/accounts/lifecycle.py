@@ -16,10 +16,10 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.ids import new_account_id
 from agentgate.lib.moment import Moment
 from agentgate.lib.names import check_name
-from agentgate.lib.records import to_wire
+from agentgate.lib.records import to_builtins, to_wire
 from agentgate.people.accounts import invitations
 from agentgate.people.accounts.members import add_member, get_membership
-from agentgate.people.accounts.records import DeletedAccount, Limits, Member, StoredAccount
+from agentgate.people.accounts.records import DeletedAccount, Limits, Member, OidcPolicy, StoredAccount
 from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
@@ -73,6 +73,20 @@ async def change_mfa_policy(stores: AccountStores, call: Call, account_id: str, 
         return account
     detail = {"requireMfa": {"from": account.require_mfa, "to": require_mfa}}
     return await _change(stores, call, Action.ACCOUNT_MFA_POLICY, detail, account, require_mfa=require_mfa)
+
+
+async def change_oidc(stores: AccountStores, call: Call, account_id: str, policy: OidcPolicy) -> StoredAccount:
+    """Choose the identity provider with which members may sign in, and whether it is the only way."""
+    account = await get_account(stores, account_id)
+    if policy == account.oidc:
+        return account
+    if policy.only and not policy.issuer:
+        raise Refused("invalid_request", "only needs an issuer.")
+    if policy.role is AccountRole.OWNER:
+        raise Refused("invalid_request", "role must not be owner: a group cannot make owners.")
+    detail = {"oidc": {"from": to_builtins(account.oidc), "to": to_builtins(policy)}}
+    columns = {f"oidc_{name}": getattr(policy, name) for name in policy.__struct_fields__}
+    return await _change(stores, call, Action.ACCOUNT_OIDC, detail, account, **columns)
 
 
 async def suspend_account(stores: AccountStores, call: Call, account_id: str, reason: str) -> StoredAccount:

@@ -39,7 +39,7 @@ async def invite_member(
         raise Refused("already_member", "This address belongs to a member of the account already.")
     if await stores.invitations.find_by_email(account.id, email) is not None:
         raise Refused("already_member", "This address already has an invitation. Send the invitation again instead.")
-    await _check_room(stores, call, current)
+    await check_room(stores, call, current)
     return await invitations.invite(stores, call, account, email, role)
 
 
@@ -56,7 +56,7 @@ async def add_member(
     invitation = await stores.invitations.find_by_email(account.id, email)
     if invitation is not None:
         await invitations.end(stores, invitation)
-    await _check_room(stores, call, current)
+    await check_room(stores, call, current)
     await stores.members.add_membership(account.id, user.id, role, call.now)
     issued = None
     if user.password_hash is None:
@@ -196,9 +196,11 @@ async def leave_account(stores: AccountStores, call: Call, account_id: str, user
     other_id = choose_account_id([each for each in memberships if each.account.id != account_id])
     await stores.user_sessions.move_sessions(user_id, account_id, other_id)
     await end_links(stores, call, LinkKind.INVITE, user_id, account_id=account_id)
+    # A person who is invited again may have another identity with the same address.
+    await stores.oidc_identities.delete_identities(user_id)
 
 
-async def _check_room(stores: AccountStores, call: Call, account: StoredAccount) -> None:
+async def check_room(stores: AccountStores, call: Call, account: StoredAccount) -> None:
     usage = await stores.accounts.read_usage(account.id, call.now)
     if usage.members >= account.limits.members:
         raise Refused(

@@ -9,7 +9,7 @@ from agentgate.lib.enums import UserStatus
 from agentgate.lib.limiter import Limiter, Window
 from agentgate.lib.tasks.background import BackgroundTasks
 from agentgate.people.accounts.repository import AccountStores
-from agentgate.people.accounts.signing_in import choose_account_id
+from agentgate.people.accounts.signing_in import choose_account_id, reachable
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.people.identity.links import LinkUrls, issue_link
@@ -66,11 +66,15 @@ class PasswordReset:
         user = await stores.users.find_user(user_id)
         if user is None or not may_reset(user):
             return
+        memberships = await stores.members.list_memberships(user.id)
+        if memberships and not reachable(memberships, ""):
+            # A password would open none of their accounts.
+            return
         issued = await issue_link(stores, call, LinkKind.RESET, user.id)
         url = self.urls.reset_url(issued.secret)
         message = reset_message(user.email, url=url, link_digest=issued.link.secret_digest)
         await self.messenger.send(stores, call.now, message)
-        account_id = choose_account_id(await stores.members.list_memberships(user.id))
+        account_id = choose_account_id(memberships)
         subject = Subject(account_id=account_id, target=user.id)
         await record(stores, call, Action.USER_RESET_LINK, subject, {"method": "forgot"})
 

@@ -51,6 +51,27 @@ class StoredAccount(Record, frozen=True, kw_only=True):
     require_mfa: bool = False
     suspended_reason: str | None = None
     deleted_ms: int | None = None
+    oidc_issuer: str = ""
+    oidc_group: str = ""
+    oidc_role: AccountRole = AccountRole.READONLY
+    oidc_only: bool = False
+
+    @property
+    def oidc(self) -> "OidcPolicy":
+        """How members may sign in with an identity provider."""
+        return OidcPolicy(issuer=self.oidc_issuer, group=self.oidc_group, role=self.oidc_role, only=self.oidc_only)
+
+
+class OidcPolicy(Record, frozen=True, kw_only=True):
+    """Sign-in with an identity provider. An empty `issuer` means none.
+
+    Users of `group` join with `role` and leave with the group. With `only`, passwords do not open the account.
+    """
+
+    issuer: str
+    group: str
+    role: AccountRole
+    only: bool
 
 
 class Member(Record, frozen=True, kw_only=True):
@@ -180,18 +201,31 @@ class OwnAccount(Record, frozen=True, kw_only=True):
     usage: Usage
     require_mfa: bool
     created_at: Moment
+    oidc: OidcPolicy
+    # The operator's identity providers, of which the account may choose one.
+    oidc_issuers: list[str]
     role: AccountRole | UnsetType = UNSET
+
+
+class OidcInput(Input, frozen=True, kw_only=True):
+    """Sign-in with an identity provider of the operator; an empty `issuer` means none. `role` is not `owner`."""
+
+    issuer: Annotated[str, Meta(max_length=32)]
+    group: Annotated[str, Meta(max_length=200)] = ""
+    role: AccountRole = AccountRole.READONLY
+    only: bool = False
 
 
 class AccountChange(Input, frozen=True, kw_only=True):
     """Changes of an account by its owners."""
 
     refused_fields: ClassVar = dict.fromkeys(
-        ("id", "status", "role", "limits", "usage", "createdAt"), "forbidden_field"
+        ("id", "status", "role", "limits", "usage", "createdAt", "oidcIssuers"), "forbidden_field"
     )
 
     name: str | UnsetType = UNSET
     require_mfa: bool | UnsetType = UNSET
+    oidc: OidcInput | UnsetType = UNSET
 
 
 class ConfirmInput(Input, frozen=True, kw_only=True):

@@ -3,6 +3,7 @@
 A table that is added later and references accounts, sites or users needs a line in `_purge`; a test checks every table.
 """
 
+from collections.abc import Collection
 from typing import Any, Protocol
 
 from agentgate.lib.database import LockingRepository, RecordTable, Repository, Row, Transaction
@@ -81,6 +82,7 @@ _OF_USER = (
     "DELETE FROM recovery_code WHERE user_id = $1",
     "DELETE FROM user_session WHERE user_id = $1",
     "DELETE FROM link WHERE user_id = $1",
+    "DELETE FROM oidc_identity WHERE user_id = $1",
     "DELETE FROM users WHERE id = $1",
 )
 
@@ -157,7 +159,8 @@ class AccountStore(LockingRepository):
     async def save_account(self, account: StoredAccount) -> None:
         """Save a changed name, status, limits, requireMfa, suspended reason and time of deletion."""
         changeable = ("name", "status", "require_mfa", "suspended_reason", "deleted_ms")
-        await _ACCOUNTS.update(self._session, account, *changeable, **_further_columns(account))
+        oidc = ("oidc_issuer", "oidc_group", "oidc_role", "oidc_only")
+        await _ACCOUNTS.update(self._session, account, *changeable, *oidc, **_further_columns(account))
 
     async def read_usage(self, account_id: str, now_ms: int) -> Usage:
         """Count the account's sites, members with invited ones, and live tokens."""
@@ -173,6 +176,15 @@ class AccountStore(LockingRepository):
         assert row is not None  # a SELECT of counts alone has one row
         sites, members, tokens = row
         return Usage(sites=sites, members=members, tokens=tokens)
+
+    async def list_by_group(self, issuer: str, groups: Collection[str]) -> list[str]:
+        """Return the active accounts that admit one of an issuer's groups."""
+        rows = await self._session.all(
+            "SELECT id, oidc_group FROM account WHERE oidc_issuer = $1 AND status = $2 AND oidc_group <> ''",
+            issuer,
+            AccountStatus.ACTIVE.value,
+        )
+        return sorted(account_id for account_id, group in rows if group in groups)
 
     async def has_enforcing_site(self, account_id: str) -> bool:
         """Return whether one of the account's sites is in `enforce` mode."""
@@ -259,7 +271,8 @@ def _further_columns(account: StoredAccount) -> dict[str, Any]:
 
 # What `_read_member` reads, in its order.
 _MEMBER_COLUMNS = """membership.user_id, membership.role, membership.joined_ms, users.email, users.name, users.status,
-    CASE WHEN users.password_hash IS NULL THEN 0 ELSE 1 END, CASE WHEN users.mfa_enabled_ms IS NULL THEN 0 ELSE 1 END,
+    CASE WHEN users.password_hash IS NULL AND users.last_sign_in_ms IS NULL THEN 0 ELSE 1 END,
+    CASE WHEN users.mfa_enabled_ms IS NULL THEN 0 ELSE 1 END,
     users.last_sign_in_ms"""
 _MEMBER_WIDTH = 9
 _FROM_MEMBERSHIP = f"""SELECT {_MEMBER_COLUMNS}
@@ -269,15 +282,18 @@ _FROM_MEMBERSHIP = f"""SELECT {_MEMBER_COLUMNS}
 class MemberStore(Repository):
     """The members of accounts."""
 
-    async def add_membership(self, account_id: str, user_id: str, role: AccountRole, joined_ms: int) -> bool:
+    async def add_membership(
+        self, account_id: str, user_id: str, role: AccountRole, joined_ms: int, *, by_group: bool = False
+    ) -> bool:
         """Add a member; False when the user is one already."""
         added = await self._session.run(
-            """INSERT INTO membership (account_id, user_id, role, joined_ms) VALUES ($1, $2, $3, $4)
+            """INSERT INTO membership (account_id, user_id, role, joined_ms, by_group) VALUES ($1, $2, $3, $4, $5)
                 ON CONFLICT (account_id, user_id) DO NOTHING""",
             account_id,
             user_id,
             role.value,
             joined_ms,
+            int(by_group),
         )
         return added == 1
 
@@ -307,6 +323,11 @@ class MemberStore(Repository):
             AccountStatus.DELETED.value,
         )
         return [Membership(_read_member(row[:_MEMBER_WIDTH]), _read_account(row[_MEMBER_WIDTH:])) for row in rows]
+
+    async def list_joined_by_group(self, user_id: str) -> set[str]:
+        """Return the accounts in which the user is a member by a group of an identity provider."""
+        rows = await self._session.all("SELECT account_id FROM membership WHERE user_id = $1 AND by_group = 1", user_id)
+        return {account_id for (account_id,) in rows}
 
     async def save_role(self, account_id: str, user_id: str, role: AccountRole) -> None:
         await self._session.run(

@@ -39,6 +39,23 @@ def choose_membership(memberships: Sequence[Membership], wanted_id: str | None =
     return active or next(iter(memberships), None)
 
 
+def reachable(memberships: Sequence[Membership], issuer: str) -> list[Membership]:
+    """Return the accounts that a session opens.
+
+    An identity provider opens only the accounts that chose it: it must not confirm who enters other accounts. A
+    password opens all accounts but the ones that allow an identity provider only.
+    """
+    return [
+        each for each in memberships if (each.account.oidc_issuer == issuer if issuer else not each.account.oidc_only)
+    ]
+
+
+def refuse_issuer_session(session: UserSession) -> None:
+    """Reject a session by an identity provider: the change would affect the user in all of their accounts."""
+    if session.issuer:
+        raise Refused("forbidden", "You signed in with an identity provider. Sign in with your password for this.")
+
+
 def choose_account_id(memberships: Sequence[Membership], wanted_id: str | None = None) -> str | None:
     """Return the ID of the account that is chosen likewise; None for a user without an account."""
     chosen = choose_membership(memberships, wanted_id)
@@ -75,6 +92,21 @@ def _active_account(membership: Membership) -> ActiveAccount:
 UNKNOWN_USER = "unknown"
 
 
+class SignInProof(Struct, frozen=True, kw_only=True):
+    """The proof of an identity: a password, with a code or without, or an identity provider."""
+
+    has_code: bool = False
+    issuer: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no code has to follow."""
+        return self.has_code or bool(self.issuer)
+
+
+PASSWORD = SignInProof()
+
+
 class StartedSession(Struct, frozen=True, kw_only=True):
     """A new session with the secret of its cookie, and what its record needs."""
 
@@ -87,6 +119,10 @@ class StartedSession(Struct, frozen=True, kw_only=True):
     def reply(self, call: Call, sessions: UserSessions, *, by_link: bool = False) -> Reply[Session]:
         """Return the session, or the request for a code, and set the cookies."""
         email, cookie = self.user.email, sessions.cookie(call, self.secret)
+        if self.session.issuer:
+            body = session_record(sessions, self.session, self.user, self.memberships, ())
+            # Not a known device: another's identity provider must not give attempts at this user's password.
+            return Reply(body=body, headers=(cookie,))
         if self.session.stage is SessionStage.FULL:
             body = session_record(sessions, self.session, self.user, self.memberships, self.invitations)
             return Reply(body=body, headers=(cookie, sessions.devices.cookie(call, email)))
@@ -112,20 +148,23 @@ async def start_session(
     user: StoredUser,
     *,
     account_id: str | None = None,
-    has_code: bool = False,
+    proof: SignInProof = PASSWORD,
 ) -> StartedSession:
-    """Start a session. With two-factor authentication on and no code given, it is one that still lacks the code."""
-    memberships = await stores.members.list_memberships(user.id)
+    """Start a session. With two-factor authentication on and a password alone, it still lacks the code."""
+    every = await stores.members.list_memberships(user.id)
+    memberships = reachable(every, proof.issuer)
+    if every and not memberships:
+        raise Refused("no_account" if proof.issuer else "oidc_required")
     chosen_id = choose_account_id(memberships, account_id)
-    stage = SessionStage.FULL if has_code or not user.has_mfa else SessionStage.PASSWORD
+    stage = SessionStage.FULL if proof.is_whole or not user.has_mfa else SessionStage.PASSWORD
     earlier = call.request.cookie(ACCOUNT_COOKIE)
     if earlier is not None:
         # The cookie is about to be replaced: a session that its owner has no way back to is of use to thieves only.
         await stores.user_sessions.end_session(digest(earlier), call.now)
-    secret, session = await sessions.start(stores, call, user, account_id=chosen_id, stage=stage)
+    secret, session = await sessions.start(stores, call, user, account_id=chosen_id, stage=stage, issuer=proof.issuer)
     if stage is SessionStage.FULL:
         await stores.users.note_sign_in(user.id, call.now)
-    invitations = await list_open_invitations(stores, call, user)
+    invitations = [] if proof.issuer else await list_open_invitations(stores, call, user)
     return StartedSession(secret=secret, session=session, user=user, memberships=memberships, invitations=invitations)
 
 

@@ -15,6 +15,7 @@ class Action(StrEnum):
     ACCOUNT_DELETE = "account.delete"
     ACCOUNT_TRANSFER = "account.transfer"
     ACCOUNT_MFA_POLICY = "account.mfa_policy"
+    ACCOUNT_OIDC = "account.oidc"
     MEMBER_INVITE = "member.invite"
     MEMBER_JOIN = "member.join"
     MEMBER_ROLE = "member.role"

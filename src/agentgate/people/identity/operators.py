@@ -70,7 +70,9 @@ class Operators:
         finally:
             self._delayed -= 1
 
-    async def start_session(self, call: Call, operator: str) -> tuple[str, OperatorSession]:
+    async def start_session(
+        self, call: Call, operator: str, detail: dict[str, str] | None = None
+    ) -> tuple[str, OperatorSession]:
         """Start a session; return the secret for the cookie, and the session."""
         secret = new_secret()
         session = OperatorSession(
@@ -87,7 +89,7 @@ class Operators:
 
         async def work(stores: IdentityStores) -> None:
             await stores.operator_sessions.add_session(session)
-            await record(stores, signed_in, Action.SIGNIN_SUCCESS, Subject(target=session.id))
+            await record(stores, signed_in, Action.SIGNIN_SUCCESS, Subject(target=session.id), detail)
 
         await self._store.change(work)
         return secret, session

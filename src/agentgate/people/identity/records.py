@@ -112,6 +112,8 @@ class UserSession(Struct, frozen=True, kw_only=True):
     created_ms: int
     last_used_ms: int
     ended_ms: int | None = None
+    # The identity provider that signed the user in; empty for a password.
+    issuer: str = ""
 
 
 class LinkKind(StrEnum):

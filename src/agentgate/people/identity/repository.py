@@ -215,6 +215,31 @@ class OperatorSessionStore(SessionStore[OperatorSession]):
         return await _OPERATOR_SESSIONS.find_all(self._session, not_ended, created_after_ms)
 
 
+class OidcIdentityStore(LockingRepository):
+    """Users as identity providers know them: an issuer's address and its subject."""
+
+    async def find_user_id(self, issuer: str, subject: str) -> str | None:
+        row = await self._session.one(
+            "SELECT user_id FROM oidc_identity WHERE issuer = $1 AND subject = $2", issuer, subject
+        )
+        return row[0] if row else None
+
+    async def add_identity(self, issuer: str, subject: str, user_id: str, now_ms: int) -> bool:
+        """Bind a subject to a user; False when either is bound already."""
+        added = await self._session.run(
+            """INSERT INTO oidc_identity (issuer, subject, user_id, created_ms) VALUES ($1, $2, $3, $4)
+                ON CONFLICT DO NOTHING""",
+            issuer,
+            subject,
+            user_id,
+            now_ms,
+        )
+        return added == 1
+
+    async def delete_identities(self, user_id: str) -> None:
+        await self._session.run("DELETE FROM oidc_identity WHERE user_id = $1", user_id)
+
+
 class IdentityStores(AuditStores, OutboxStores, Protocol):
     """The repositories that a unit of work on users, operators or links uses."""
 
@@ -222,3 +247,4 @@ class IdentityStores(AuditStores, OutboxStores, Protocol):
     user_sessions: UserSessionStore
     links: LinkStore
     operator_sessions: OperatorSessionStore
+    oidc_identities: OidcIdentityStore

@@ -1,6 +1,7 @@
 """Sessions of users: started, found, rotated, and the cookie that carries them. Permissions are checked elsewhere."""
 
 from types import MappingProxyType
+from typing import NamedTuple
 
 from agentgate.http.call import Call
 from agentgate.http.replies import set_cookie
@@ -64,6 +65,13 @@ SYSTEMS = (
 UNKNOWN_BROWSER = "Unknown browser"
 
 
+class Began(NamedTuple):
+    """When a user signed in, and with which identity provider."""
+
+    created_ms: int
+    issuer: str
+
+
 class UserSessions:
     """Knows how sessions of users are made, how long they last, and what goes with them."""
 
@@ -72,10 +80,17 @@ class UserSessions:
         self.devices = devices
 
     async def start(
-        self, stores: IdentityStores, call: Call, user: StoredUser, *, account_id: str | None, stage: SessionStage
+        self,
+        stores: IdentityStores,
+        call: Call,
+        user: StoredUser,
+        *,
+        account_id: str | None,
+        stage: SessionStage,
+        issuer: str = "",
     ) -> tuple[str, UserSession]:
         """Start a session; return the secret for the cookie, and the session. Callers audit and note the sign-in."""
-        return await self._add(stores, call, user.id, account_id=account_id, stage=stage, created_ms=call.now)
+        return await self._add(stores, call, user.id, account_id=account_id, stage=stage, began=Began(call.now, issuer))
 
     async def replace(
         self, stores: IdentityStores, call: Call, session: UserSession, *, account_id: str | None, stage: SessionStage
@@ -87,7 +102,14 @@ class UserSessions:
         if not await stores.user_sessions.end_session(session.secret_digest, call.now):
             raise Refused("session_expired")
         created_ms = session.created_ms if session.stage is stage else call.now
-        return await self._add(stores, call, session.user_id, account_id=account_id, stage=stage, created_ms=created_ms)
+        return await self._add(
+            stores,
+            call,
+            session.user_id,
+            account_id=account_id,
+            stage=stage,
+            began=Began(created_ms, session.issuer),
+        )
 
     async def find(self, store: Store[IdentityStores], call: Call, secret: str) -> UserSession:
         """Return a cookie's live session, or raise unauthorized or session_expired. The caller checks its stage."""
@@ -128,7 +150,7 @@ class UserSessions:
         *,
         account_id: str | None,
         stage: SessionStage,
-        created_ms: int,
+        began: Began,
     ) -> tuple[str, UserSession]:
         secret = new_secret()
         session = UserSession(
@@ -140,8 +162,9 @@ class UserSessions:
             code_attempts=0,
             browser=browser_name(call.request.header("user-agent") or ""),
             address_id=self._address_id(user_id, call.request.address),
-            created_ms=created_ms,
+            created_ms=began.created_ms,
             last_used_ms=call.now,
+            issuer=began.issuer,
         )
         await stores.user_sessions.add_session(session)
         return secret, session

@@ -18,7 +18,13 @@ from agentgate.people.accounts.repository import AccessRequestStore, AccountStor
 from agentgate.people.accounts.setup_links import SetupLinkStore
 from agentgate.people.audit.repository import AuditStore
 from agentgate.people.feedback.repository import FeedbackStore
-from agentgate.people.identity.repository import LinkStore, OperatorSessionStore, UserSessionStore, UserStore
+from agentgate.people.identity.repository import (
+    LinkStore,
+    OidcIdentityStore,
+    OperatorSessionStore,
+    UserSessionStore,
+    UserStore,
+)
 from agentgate.people.installation.configuration_version import ConfigurationStore
 from agentgate.people.outbox.repository import OutboxStore
 from agentgate.server.scheduler.repository import JobStore
@@ -65,6 +71,7 @@ class SqlStores:
     setup_links = _repository(SetupLinkStore)
     models = _repository(ModelStore)
     notices = _repository(NoticeStore)
+    oidc_identities = _repository(OidcIdentityStore)
     operator_sessions = _repository(OperatorSessionStore)
     outbox = _repository(OutboxStore)
     rules = _repository(RuleStore)

@@ -183,6 +183,9 @@ async def change_customer(
             await change_limits(stores, call, account_id, body.limits)
         if not isinstance(body.require_mfa, UnsetType):
             await lifecycle.change_mfa_policy(stores, call, account_id, require_mfa=body.require_mfa)
+        if not isinstance(body.oidc_only, UnsetType):
+            policy = replace((await get_account(stores, account_id)).oidc, only=body.oidc_only)
+            await lifecycle.change_oidc(stores, call, account_id, policy)
 
     await store.change(change)
     return await read_detail(store.read, activity, call.account.id, now=call.now)
@@ -455,6 +458,7 @@ async def read_detail(
         usage=await stores.accounts.read_usage(account_id, now),
         audit=await stores.audit.list_account_events(account_id, limit=CUSTOMER_DETAIL_AUDIT_EVENTS),
         require_mfa=account.require_mfa,
+        oidc=account.oidc,
         suspended_reason=optional(account.suspended_reason),
         deleted_at=optional_moment(deleted_ms),
         purge_at=optional_moment(None if deleted_ms is None else deleted_ms + PURGE_MS),

@@ -8,7 +8,7 @@ from agentgate.lib.enums import AccountRole, AccountStatus, MemberStatus, Mode, 
 from agentgate.lib.limits import SUSPEND_ACCOUNT_REASON_CHARACTERS, SUSPEND_USER_REASON_CHARACTERS
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import Input, Record, SiteKey
-from agentgate.people.accounts.records import ApiToken, Limits, Member, Usage
+from agentgate.people.accounts.records import ApiToken, Limits, Member, OidcPolicy, Usage
 from agentgate.people.audit.records import AuditEvent
 from agentgate.sites.records import SiteChange, SiteHealthSummary, SiteInput
 
@@ -57,6 +57,7 @@ class CustomerDetail(CustomerSummary, frozen=True, kw_only=True):
     usage: Usage
     audit: list[AuditEvent]
     require_mfa: bool
+    oidc: OidcPolicy
     suspended_reason: str | UnsetType = UNSET
     deleted_at: Moment | UnsetType = UNSET
     purge_at: Moment | UnsetType = UNSET
@@ -89,6 +90,8 @@ class CustomerPatch(Input, frozen=True, kw_only=True):
     name: str | UnsetType = UNSET
     limits: LimitsPatch | UnsetType = UNSET
     require_mfa: bool | UnsetType = UNSET
+    # With false, passwords open the account again, for owners whose identity provider is unavailable.
+    oidc_only: bool | UnsetType = UNSET
 
 
 class SuspendAccountInput(Input, frozen=True, kw_only=True):

@@ -23,6 +23,8 @@ from agentgate.people.accounts.records import (
     MemberInput,
     MemberInviteResult,
     MemberList,
+    OidcInput,
+    OidcPolicy,
     OwnAccount,
     RoleInput,
     StoredAccount,
@@ -30,17 +32,23 @@ from agentgate.people.accounts.records import (
 )
 from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.identity.links import IssuedLink, LinkUrls
+from agentgate.people.identity.oidc import Issuers
 from agentgate.people.identity.users import canonical_email
 from agentgate.people.outbox.messages import MailMessage, Messenger, invite_message
 
 
-async def read_own_account(call: MemberCall, store: Store[AccountStores]) -> OwnAccount:
+async def read_own_account(call: MemberCall, store: Store[AccountStores], issuers: Issuers) -> OwnAccount:
     """Read the account: its state, limits and usage."""
-    return await _own_account(store.read, call, call.account, call.role)
+    return await _own_account(store.read, call, issuers, call.account, call.role)
 
 
-async def change_own_account(call: MemberCall, body: AccountChange, stores: AccountStores) -> OwnAccount:
-    """Rename the account, or require two-factor authentication of all members."""
+async def change_own_account(
+    call: MemberCall, body: AccountChange, stores: AccountStores, issuers: Issuers
+) -> OwnAccount:
+    """Rename the account, require two-factor authentication of all members, or choose an identity provider.
+
+    Only owners can change `oidc`. To turn `only` on, sign in with the identity provider first.
+    """
     role = await lock_acting_role(stores, call.account.id, call.user_id, ConsolePermission.ACCOUNT_WRITE)
     account = await lifecycle.get_account(stores, call.account.id)
     if not isinstance(body.name, UnsetType):
@@ -49,7 +57,9 @@ async def change_own_account(call: MemberCall, body: AccountChange, stores: Acco
         if body.require_mfa:
             await _check_has_mfa(stores, call)
         account = await lifecycle.change_mfa_policy(stores, call, account.id, require_mfa=body.require_mfa)
-    return await _own_account(stores, call, account, role)
+    if not isinstance(body.oidc, UnsetType):
+        account = await _change_oidc(stores, call, body.oidc, issuers)
+    return await _own_account(stores, call, issuers, account, role)
 
 
 async def delete_own_account(call: MemberCall, body: ConfirmInput, stores: AccountStores) -> DeletedAccount:
@@ -62,30 +72,43 @@ async def delete_own_account(call: MemberCall, body: ConfirmInput, stores: Accou
     return await lifecycle.delete_account(stores, call, call.account.id, body.confirm)
 
 
-async def transfer_own_account(call: MemberCall, body: TransferInput, stores: AccountStores) -> OwnAccount:
+async def transfer_own_account(
+    call: MemberCall, body: TransferInput, stores: AccountStores, issuers: Issuers
+) -> OwnAccount:
     """Transfer the account to another member; the caller becomes admin."""
     await lock_acting_role(stores, call.account.id, call.user_id, ConsolePermission.ACCOUNT_DELETE)
     assert call.user_id is not None, "only a user passes the lines above"
     account = await lifecycle.transfer_ownership(
         stores, call, call.account.id, from_user_id=call.user_id, to_user_id=body.user_id
     )
-    return await _own_account(stores, call, account, AccountRole.ADMIN)
+    return await _own_account(stores, call, issuers, account, AccountRole.ADMIN)
+
+
+async def _change_oidc(stores: AccountStores, call: MemberCall, body: OidcInput, issuers: Issuers) -> StoredAccount:
+    # An identity provider admits whom it likes, so only an owner may choose it.
+    await lock_acting_role(stores, call.account.id, call.user_id, ConsolePermission.ACCOUNT_DELETE)
+    if body.issuer and body.issuer not in issuers.names:
+        raise Refused("invalid_request", "issuer must be one of oidcIssuers.")
+    if body.only and call.issuer != body.issuer:
+        # Proves that it works, and keeps this owner from locking themselves out.
+        raise Refused("invalid_state", "Sign in with this identity provider first. Then turn only on.")
+    return await lifecycle.change_oidc(stores, call, call.account.id, to_wire(body, OidcPolicy))
 
 
 async def _check_has_mfa(stores: AccountStores, call: MemberCall) -> None:
     # A caller without two-factor authentication would be locked out with the next request.
     user = await stores.users.find_user(call.user_id) if call.user_id is not None else None
-    if user is None or not user.has_mfa:
+    if user is None or not (user.has_mfa or call.issuer):
         raise Refused(
             "mfa_not_enabled", "Turn on two-factor authentication for yourself before you require it of others."
         )
 
 
 async def _own_account(
-    stores: AccountStores, call: MemberCall, account: StoredAccount, role: AccountRole | None
+    stores: AccountStores, call: MemberCall, issuers: Issuers, account: StoredAccount, role: AccountRole | None
 ) -> OwnAccount:
     usage = await stores.accounts.read_usage(account.id, call.now)
-    return to_wire(account, OwnAccount, usage=usage, role=optional(role))
+    return to_wire(account, OwnAccount, usage=usage, oidc=account.oidc, oidc_issuers=issuers.names, role=optional(role))
 
 
 # Each of these sends a mail to an address of the caller's choice, so that none becomes a nuisance to a stranger.

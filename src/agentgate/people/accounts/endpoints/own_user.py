@@ -36,7 +36,9 @@ from agentgate.people.accounts.signing_in import (
     StartedSession,
     list_open_invitations,
     lock_user,
+    reachable,
     record_of_user,
+    refuse_issuer_session,
 )
 from agentgate.people.audit.actions import Action
 from agentgate.people.identity.browser_check import REQUEST_ACCESS, BrowserCheck
@@ -132,7 +134,9 @@ async def end_session(call: UserCall, stores: AccountStores, sessions: UserSessi
 
 async def end_other_sessions(call: UserCall, stores: AccountStores) -> None:
     """End every session of the user but the current one."""
-    await stores.user_sessions.end_sessions(call.user.id, call.now, but=call.session.secret_digest)
+    for session in await _live_sessions(stores, call):
+        if session.id != call.session.id:
+            await stores.user_sessions.end_session(session.secret_digest, call.now)
 
 
 async def _live_sessions(stores: AccountStores, call: UserCall) -> list[UserSession]:
@@ -140,7 +144,10 @@ async def _live_sessions(stores: AccountStores, call: UserCall) -> list[UserSess
     return [
         session
         for session in await stores.user_sessions.list_sessions(call.user.id)
-        if session.stage is SessionStage.FULL and is_live(session, call.now)
+        if session.stage is SessionStage.FULL
+        and is_live(session, call.now)
+        # An identity provider must not see or end what it did not begin.
+        and (not call.session.issuer or session.issuer == call.session.issuer)
     ]
 
 
@@ -148,7 +155,7 @@ async def switch_account(
     call: UserCall, body: SwitchInput, stores: AccountStores, sessions: UserSessions
 ) -> Reply[Session]:
     """Switch to another of the user's accounts. Changes cookie and CSRF token."""
-    memberships = await stores.members.list_memberships(call.user.id)
+    memberships = reachable(await stores.members.list_memberships(call.user.id), call.session.issuer)
     if not any(each.account.id == body.account_id for each in memberships):
         raise Refused("not_member")
     return await _go_to(stores, call, sessions, body.account_id)
@@ -174,8 +181,8 @@ async def _go_to(stores: AccountStores, call: UserCall, sessions: UserSessions, 
         secret=secret,
         session=session,
         user=call.user,
-        memberships=await stores.members.list_memberships(call.user.id),
-        invitations=await list_open_invitations(stores, call, call.user),
+        memberships=reachable(await stores.members.list_memberships(call.user.id), session.issuer),
+        invitations=[] if session.issuer else await list_open_invitations(stores, call, call.user),
     )
     return started.reply(call, sessions)
 
@@ -189,6 +196,7 @@ async def accept_invitation(
     call: UserCall, invitation_id: str, stores: AccountStores, sessions: UserSessions
 ) -> Reply[Session]:
     """Make the caller a member by an invitation to their own address."""
+    refuse_issuer_session(call.session)
     invitation = await stores.invitations.find_open(call.user.email, invitation_id, call.now)
     if invitation is None:
         raise Refused(

@@ -28,10 +28,12 @@ from agentgate.people.accounts.records import (
 )
 from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.accounts.signing_in import (
+    SignInProof,
     StartedSession,
     choose_account_id,
     list_open_invitations,
     lock_user,
+    reachable,
     record_failure,
     record_of_user,
     session_record,
@@ -104,7 +106,9 @@ async def finish_log_in(
             # Two-factor authentication was reset, or another request has just finished this sign-in.
             raise Refused("session_expired")
         await proofs.spend_code(stores, call, current, body)
-        started = await start_session(stores, call, sessions, current, account_id=begun.account_id, has_code=True)
+        started = await start_session(
+            stores, call, sessions, current, account_id=begun.account_id, proof=SignInProof(has_code=True)
+        )
         await _record_success(stores, call, started, method)
         return started
 
@@ -127,8 +131,8 @@ async def log_out(call: SessionCall, stores: AccountStores, sessions: UserSessio
 
 async def read_session(call: UserCall, store: Store[AccountStores], sessions: UserSessions) -> Session:
     """Read the signed-in user, their accounts, their permissions in the active account and the CSRF token."""
-    memberships = await store.read.members.list_memberships(call.user.id)
-    to_accept = await list_open_invitations(store.read, call, call.user)
+    memberships = reachable(await store.read.members.list_memberships(call.user.id), call.session.issuer)
+    to_accept = [] if call.session.issuer else await list_open_invitations(store.read, call, call.user)
     return session_record(sessions, call.session, call.user, memberships, to_accept)
 
 

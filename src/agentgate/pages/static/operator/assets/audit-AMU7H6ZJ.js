@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-6FSVOJPZ.js";import"./chunk-3ITX32QS.js";import"./chunk-BRJTMVPD.js";import"./chunk-W7ZRZDPB.js";import"./chunk-GZ4QD62L.js";import"./chunk-P2IPULP5.js";import"./chunk-LIDOZ5ND.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
