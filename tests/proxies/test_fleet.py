@@ -102,10 +102,23 @@ def _apache(started: Started, lone_port: int, parts: dict[str, Path]) -> list[st
     return [started.program, "-X", "-f", str(main)]
 
 
+def _haproxy(started: Started, lone_port: int, parts: dict[str, Path]) -> list[str]:
+    del lone_port
+    hosts = "".join(f"{prefix}{name} {name}\n" for name in SERVERS[1:] for prefix in ("", "www."))
+    text = parts["haproxy.cfg"].read_text().replace("/etc/haproxy/agentgate.lua", str(parts["agentgate.lua"]))
+    text = text.replace("/etc/haproxy/agentgate.map", str(started.write("agentgate.map", hosts)))
+    for name in SERVERS[1:]:
+        text += f"backend {name} from agentgate_site\n"
+        text += f"    http-request return status 200 content-type text/plain string {name}\n"
+    main = started.write("haproxy.cfg", text.replace("abns@", f"abns@{started.port}_"))
+    return [started.program, "-db", "-f", str(main)]
+
+
 STARTERS: dict[str, Callable[[Started, int, dict[str, Path]], list[str]]] = {
     "nginx": _nginx,
     "caddy": _caddy,
     "apache": _apache,
+    "haproxy": _haproxy,
 }
 
 
@@ -126,7 +139,8 @@ def fleet(request: pytest.FixtureRequest, gateway: RunningService) -> Iterator[F
     folder = Path(tempfile.mkdtemp(prefix="agentgate-fleet-"))
     folder.chmod(0o755)
     started = Started(program_of(proxy), folder, free_port())
-    installation = Installation(service=gateway.public_url, secret=secret, fleet=True)
+    listen = f"127.0.0.1:{started.port}" if proxy == "haproxy" else ""
+    installation = Installation(service=gateway.public_url, secret=secret, fleet=True, listen=listen)
     parts = {name: started.write(name, render(proxy, installation, name)) for name in FLEET_FILES[proxy]}
     lone_port = free_port()
     command = STARTERS[proxy](started, lone_port, parts)
@@ -166,7 +180,11 @@ def test_a_blocked_request_has_the_reason_of_its_site(fleet: Fleet) -> None:
 
 def test_servers_without_a_site_follow_the_credential(fleet: Fleet) -> None:
     assert ask(fleet.port, "unknown.example") == (200, "unknown.example")
-    assert ask(fleet.port, "somewhere.example") == (200, SERVERS[0])
+    if fleet.proxy == "haproxy":
+        # Its catch-all is a backend that rejects.
+        assert ask(fleet.port, "somewhere.example")[0] == 421
+    else:
+        assert ask(fleet.port, "somewhere.example") == (200, SERVERS[0])
 
 
 # Attackers.
@@ -180,14 +198,37 @@ def test_no_target_chooses_another_site(fleet: Fleet, path: str) -> None:
     status, body = ask(fleet.port, STRICT, path)
 
     assert STRICT not in body
-    assert status in {401, 403} or body == "open.example"
+    # Apache and HAProxy reject an absolute target that contradicts the Host themselves.
+    assert status in {400, 401, 403} or body == "open.example"
 
 
 @pytest.mark.parametrize("host", ["open.example", "other.example", "unknown.example", "somewhere.example"])
 def test_the_host_header_chooses_no_site(fleet: Fleet, host: str) -> None:
     """The only server of an address serves every Host: of monitor mode, of another account, and of no site."""
+    if fleet.proxy == "haproxy":
+        # It chooses the server by the Host too, so the response is never of the strict one.
+        assert STRICT not in ask(fleet.port, host)[1]
+        return
     assert ask(fleet.lone_port, STRICT)[0] == 401
     assert ask(fleet.lone_port, host)[0] == 401
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        f"{STRICT}.",
+        f"{STRICT}:80",
+        STRICT.upper(),
+        f"open.example,{STRICT}",
+        f"{STRICT},open.example",
+        f"{STRICT}:80:80",
+    ],
+)
+def test_no_spelling_of_the_host_leads_to_the_site_without_its_decision(fleet: Fleet, host: str) -> None:
+    status, body = ask(fleet.port, host)
+
+    assert STRICT not in body or status == 401
+    assert status in {400, 401, 403, 421} or body == SERVERS[0]
 
 
 def test_a_stolen_secret_opens_nothing_through_the_proxy(fleet: Fleet) -> None:
@@ -196,7 +237,8 @@ def test_a_stolen_secret_opens_nothing_through_the_proxy(fleet: Fleet) -> None:
     stolen = {"X-AgentGate-Secret": fleet.secret, "X-AgentGate-Request": line, "X-Service-Decision": "allow"}
 
     assert ask(fleet.port, STRICT, **stolen)[0] in {401, 403}
-    assert ask(fleet.lone_port, "open.example", **stolen)[0] in {401, 403}
+    if fleet.proxy != "haproxy":
+        assert ask(fleet.lone_port, "open.example", **stolen)[0] in {401, 403}
     for path in ("/.agentgate/check", "/.agentgate/v1/gateway/check?respond=denial", "/.agentgate/v1/siteverify"):
         assert ask(fleet.port, STRICT, path, **stolen)[0] == 404
 

@@ -45,11 +45,13 @@ FLEET_FILES = {
     "nginx": INCLUDES["nginx"],
     "apache": (*INCLUDES["apache"], "agentgate.lua"),
     "caddy": ("Caddyfile",),
+    "haproxy": FILES["haproxy"],
 }
 FLEET_ORIGINS = {
     "nginx": "$scheme://$server_name:$server_port",
     "apache": '(r.is_https and "https://" or "http://") .. r.server_name .. ":" .. r.port',
     "caddy": "",
+    "haproxy": "%[ssl_fc,iif(https,http)]://%[var(txn.server)]",
 }
 
 # The setting for an unavailable AgentGate: in monitor mode requests pass, in enforce mode they do not.
@@ -206,7 +208,7 @@ def _values(proxy: str, installation: Installation) -> dict[str, str]:
         "CADDY_ORIGIN": "{args.1}" if installation.fleet else origin,
         "CADDY_MORE": " {args.0}" if installation.fleet else "",
         "HANDLER": "{args.1}" if installation.fleet else name,
-        "ORIGIN_SCHEME": origin_scheme,
+        "ORIGIN_SCHEME": "%[ssl_fc,iif(https,http)]" if installation.fleet else origin_scheme,
         "ORIGIN_AUTHORITY": origin.partition("://")[2],
         "SERVER_NAME": origin_host,
         "SERVICE_SCHEME": service_scheme,
@@ -273,7 +275,7 @@ def certificate_of(proxy: str, installation: Installation) -> Certificate | None
     if proxy not in WITH_CERTIFICATE or installation.certificate is not None:
         return installation.certificate if proxy in WITH_CERTIFICATE else None
     scheme, host, _ = _parts("origin", installation.origin, ("http", "https"))
-    return usual_place(proxy, host) if scheme == "https" and not installation.listen else None
+    return usual_place(proxy, host) if scheme == "https" and not (installation.listen or installation.fleet) else None
 
 
 def socket_path(service: str) -> str:
