@@ -7,7 +7,6 @@ is charged before the request is allowed: `charge` comes last.
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from secrets import token_urlsafe
-from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -80,28 +79,17 @@ class AgentClaim(Struct, frozen=True, gc=False):
     is_unchecked: bool = False
 
 
-class AgentRequestContext(Protocol):
+class AgentRequestContext(Struct, frozen=True, gc=False):
     """Input about a request. The claim is computed on demand, for unproven requests only."""
 
-    @property
-    def action(self) -> str | None:
-        """The action of the route; None where there is none."""
-        ...
-
-    @property
-    def is_part(self) -> bool:
-        """Whether an allowed page paid for the request. As with rates, no quota counts it."""
-        ...
-
-    @property
-    def is_file(self) -> bool:
-        """Whether the path names a file. A part of a paid page that does costs nothing more."""
-        ...
-
-    @property
-    def claim(self) -> AgentClaim:
-        """The agent that the User-Agent claims to be, compared with the address."""
-        ...
+    # The action of the route; None where there is none.
+    action: str | None = None
+    # An allowed page paid for the request. As with rates, no quota counts it.
+    is_part: bool = False
+    # The path names a file. A part of a paid page that does costs nothing more.
+    is_file: bool = False
+    # The agent that the User-Agent claims to be, compared with the address.
+    claim: Callable[[], AgentClaim] = AgentClaim
 
 
 class CheckedAgent(Struct, frozen=True, kw_only=True):
@@ -348,7 +336,7 @@ def _rule_unproven(
     """Rule on a request whose sender is not verified."""
     if identity.verdict is AgentVerdict.INVALID:
         return _signature_invalid(identity, identity.why)
-    facts, claimed = agent_facts(identity), context.claim
+    facts, claimed = agent_facts(identity), context.claim()
     if claimed.proven is not None:
         entry = site.agent_policy.entry_named(claimed.proven)
         if entry is not None or site.ai_use is not None:

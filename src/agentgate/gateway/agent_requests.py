@@ -1,8 +1,5 @@
 """Requests of agents at the gateway: input for the policy checker, and the effect of its ruling."""
 
-from collections.abc import Callable
-
-from msgspec import Struct
 from msgspec.structs import replace
 
 from agentgate.agents.identity import SignedMessage
@@ -23,26 +20,16 @@ SETTLED_CLAIMS = frozenset(
 PROVEN_CLAIM = {"agent.operator_verified"}
 
 
-class GatewayRequestContext(Struct, frozen=True, gc=False):
-    """The action of a request. Signals run only when the claim matters, which is when no signature proves it."""
-
-    action: str | None
-    is_part: bool
-    is_file: bool
-    observe: Callable[[], Observation]
-
-    @property
-    def claim(self) -> AgentClaim:
-        """The agent that the request claims to come from, compared with the address."""
-        observation = self.observe()
-        labels = observation.labels
-        settled = SETTLED_CLAIMS.intersection(labels)
-        return AgentClaim(
-            None if settled else observation.claimed_agent,
-            observation.claimed_agent if settled == PROVEN_CLAIM else None,
-            uses=frozenset(use for use in AiPurpose if f"agent.use.{use}" in labels),
-            is_unchecked="agent.operator_unchecked" in labels,
-        )
+def claim_of(observation: Observation) -> AgentClaim:
+    """Return the agent that a request claims to come from, compared with the address."""
+    labels = observation.labels
+    settled = SETTLED_CLAIMS.intersection(labels)
+    return AgentClaim(
+        None if settled else observation.claimed_agent,
+        observation.claimed_agent if settled == PROVEN_CLAIM else None,
+        uses=frozenset(use for use in AiPurpose if f"agent.use.{use}" in labels),
+        is_unchecked="agent.operator_unchecked" in labels,
+    )
 
 
 def message_of(pending: PendingCheck) -> SignedMessage:

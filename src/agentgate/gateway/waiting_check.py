@@ -10,13 +10,13 @@ import structlog
 from msgspec.structs import replace
 
 from agentgate.agents.identity import SignedMessage
-from agentgate.agents.policy_checker import AgentPolicyChecker, CheckedAgent
+from agentgate.agents.policy_checker import AgentPolicyChecker, AgentRequestContext, CheckedAgent
 from agentgate.browser_check.tokens.receipts import Claims
 from agentgate.decision.decider import Decider
 from agentgate.decision.engine import Ruling, Views
 from agentgate.decision.signals.facts import PartState
 from agentgate.events.records import CounterName
-from agentgate.gateway.agent_requests import GatewayRequestContext, message_of
+from agentgate.gateway.agent_requests import claim_of, message_of
 from agentgate.gateway.answers import Answers
 from agentgate.gateway.decisions import Route, decide_check, earns, may_be_suggested, observe
 from agentgate.gateway.denials import DenialWriter
@@ -110,14 +110,7 @@ class WaitingChecks:
     ) -> HotReply | Awaitable[HotReply]:
         """Verify the signature, and apply the site's agent policy for each route that could match."""
         message = message_of(pending)
-        is_part = pending.rates.parts == PartState.PAID
-        is_file = pending.page.kind.is_file
-        contexts = [
-            GatewayRequestContext(
-                each[0].action, is_part, is_file, partial(observe, pending, pending.facts(*each, None), views)
-            )
-            for each in routes
-        ]
+        contexts = [_context_of(pending, *each, views) for each in routes]
         found = policy_checker.check(message, pending.site, contexts[0], now_ms=pending.now_ms)
         decide = partial(self._decide, pending, routes, views)
         if isinstance(found, CheckedAgent) and len(contexts) == 1:
@@ -246,11 +239,22 @@ class WaitingChecks:
         return answer if isinstance(answer, HotReply) else await answer
 
 
+def _context_of(pending: PendingCheck, protection: Protection, shown: Shown, views: Views) -> AgentRequestContext:
+    """Return what the policy checker reads. Signals run only when the claim matters: no signature proves it."""
+    is_part = pending.rates.parts == PartState.PAID
+    return AgentRequestContext(
+        protection.action,
+        is_part,
+        pending.page.kind.is_file,
+        lambda: claim_of(observe(pending, pending.facts(protection, shown, None), views)),
+    )
+
+
 async def _ask_all(
     policy_checker: AgentPolicyChecker,
     message: SignedMessage,
     site: SiteView,
-    contexts: list[GatewayRequestContext],
+    contexts: list[AgentRequestContext],
     first: CheckedAgent | Awaitable[CheckedAgent],
 ) -> list[CheckedAgent]:
     """Return the rulings for all routes; the sender is identified once."""

@@ -3,20 +3,20 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from agentgate.agents.identity import SignedMessage
-from agentgate.agents.policy_checker import AgentClaim, AgentPolicyChecker, CheckedAgent
+from agentgate.agents.policy_checker import AgentClaim, AgentPolicyChecker, AgentRequestContext, CheckedAgent
 from agentgate.agents.policy_decision import Quotas
 from agentgate.agents.signing.fields import digest_of
 from agentgate.agents.signing.key_sets import KeyFound, KeySource
 from agentgate.agents.signing.repository import Replays, ReplayStore
 from agentgate.agents.signing.verify import AgentVerifier
 from agentgate.agents.submission_repository import ChargedSum, SubmissionStore
-from agentgate.browser_check.testing_sites import testing_sites
+from agentgate.browser_check import testing_sites
 from agentgate.lib.clock import FixedClock
 from agentgate.lib.enums import AgentVerdict, ChargeSource, Mode, Outcome
 from agentgate.lib.limiter import Limiter
@@ -37,24 +37,11 @@ ORIGIN = "https://shop.example"
 AGENT = SigningAgent()
 STRANGER = SigningAgent("https://stranger.example", seed=bytes([3] * 32))
 DIRECTORY_OF_STRANGER = f"{STRANGER.url}/.well-known/http-message-signatures-directory"
-SITE = next(iter(testing_sites().values()))
+SITE = next(iter(testing_sites.testing_sites().values()))
 ACTIONS = {
     "submit": SiteAction(browser_required=True),
     "upload": SiteAction(browser_required=True, require_content_digest=True),
 }
-
-
-class RequestContext(NamedTuple):
-    """Facts about a request that are known before the policy is checked."""
-
-    action: str | None = None
-    claimed: str | None = None
-    is_part: bool = False
-    is_file: bool = False
-
-    @property
-    def claim(self) -> AgentClaim:
-        return AgentClaim(self.claimed)
 
 
 class CheckedSite:
@@ -81,7 +68,9 @@ class CheckedSite:
         self, message: SignedMessage, *, action: str | None = None, claimed: str | None = None
     ) -> CheckedAgent:
         """Return the ruling, awaited where it must be."""
-        found = self.checker.check(message, self.site, RequestContext(action=action, claimed=claimed), now_ms=NOW_MS)
+        found = self.checker.check(
+            message, self.site, AgentRequestContext(action, claim=lambda: AgentClaim(claimed)), now_ms=NOW_MS
+        )
         return found if isinstance(found, CheckedAgent) else await found
 
     async def charged(self) -> list[ChargedSum]:
@@ -127,7 +116,7 @@ async def test_a_named_agent_needs_no_token_and_the_rules_learn_who_it_is(checke
 
 
 async def test_an_unsigned_request_that_claims_nothing_is_nobodys_business(checked: CheckedSite) -> None:
-    found = checked.checker.check(message(), checked.site, RequestContext(), now_ms=NOW_MS)
+    found = checked.checker.check(message(), checked.site, AgentRequestContext(), now_ms=NOW_MS)
 
     assert isinstance(found, CheckedAgent)
     assert against(found) is None

@@ -4,7 +4,7 @@ import random
 
 import msgspec
 
-from agentgate.browser_check.testing_sites import testing_sites
+from agentgate.browser_check import testing_sites
 from agentgate.browser_check.tokens.clearance import ClearanceHolder, Clearances
 from agentgate.decision.rates.windows import NO_WINDOW
 from agentgate.gateway.receipts import CLEARED, EXPIRED, MOST_CLEARANCES, Receipts, fit
@@ -17,7 +17,7 @@ from tests.unit.browser_check.tokens.made import KEYS, NOW_MS, key, keyring
 
 CLOSED = Protection("/members", "members", required=True, clearance=True)
 HERE, THERE = "https://shop.example", "https://other.example"
-ONE_SITE = next(iter(testing_sites().values()))
+ONE_SITE = next(iter(testing_sites.testing_sites().values()))
 SITES = tuple(msgspec.structs.replace(ONE_SITE, site_key=name) for name in ("site_aaaaaaaa", "site_bbbbbbbb"))
 PROTECTIONS = (OPEN, CLOSED, Protection("/pay", "pay", required=True, clearance=False))
 LIFETIME_S = 1_800

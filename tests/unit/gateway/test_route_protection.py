@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from agentgate.browser_check.testing_sites import testing_sites
+from agentgate.browser_check import testing_sites
 from agentgate.gateway.header_layout import HeaderLayout
 from agentgate.gateway.route_protection import OPEN, MethodClaims, Protection, protections_of, strongest
 from agentgate.sites.directory import SiteView
@@ -20,7 +20,7 @@ def site_with(*routes: tuple[str, str, str]) -> SiteView:
         for method, path, action in routes
     ]
     actions = {action: SiteAction(browser_required=not action.startswith("open")) for _, _, action in routes}
-    view = next(iter(testing_sites().values()))
+    view = next(iter(testing_sites.testing_sites().values()))
     return msgspec.structs.replace(view, actions=actions, routes=RouteTable(made))
 
 
