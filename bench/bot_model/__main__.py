@@ -17,13 +17,11 @@ from agentgate_tools.training.labels import LabeledDecision, read_labels
 from agentgate_tools.training.result import Trained
 from agentgate_tools.training.rows import RowOptions
 from agentgate_tools.training.train import Plan, train
-from bench.bot_model.card import bars_missed, card
+from bench.bot_model.card import CARD, SHIPPED, bars_missed, card, with_fresh_part
+from bench.bot_model.fresh import judged_part
 from bench.bot_model.judge import judge
 from bench.bot_model.rows import Row, decisive_rows, gateway_rows, session_rows
 
-ROOT = Path(__file__).parents[2]
-SHIPPED = ROOT / "src/agentgate/decision/scoring/shipped/bot.json"
-CARD = ROOT / "docs/contributing/bot-model.md"
 LEARNED_SEED, JUDGED_SEED = 61, 62
 # When the sessions were recorded; the same data gives the same file.
 MADE_AT = "2026-11-19T00:00:00.000Z"
@@ -135,7 +133,7 @@ def main() -> int:
         print(f"missed: {each}", file=sys.stderr)
     if not missed and not options.dry:
         SHIPPED.write_bytes(to_json(shipped(final)) + b"\n")
-        CARD.write_text(page)
+        CARD.write_text(with_fresh_part(page, judged_part(shipped(final))))
     return 1 if missed else 0
 
 

@@ -55,8 +55,6 @@ class Judged:
     other_bots: Share
     sessions: Share
     session_people: Share
-    # Bots that the rules allow without the model.
-    let_in: Share
     by_family: dict[str, Share]
     # Kinds of bots of which the model finds less than half.
     missed: dict[str, Share]
@@ -82,7 +80,6 @@ def judge(model: ModelFile, rows: list[Row], sessions: list[Row]) -> Judged:
         other_bots=_share(scorer, (row for row in bots if not row.is_disguised and not row.is_copy)),
         sessions=_share(scorer, (row for row in sessions if row.is_bot)),
         session_people=_share(scorer, (row for row in sessions if not row.is_bot)),
-        let_in=_share(scorer, (row for row in [*bots, *sessions] if row.is_bot and not row.is_stopped)),
         by_family={
             family: _share(scorer, (row for row in rows if row.source == "people" and row.family == family))
             for family, count in sorted(families.items())
@@ -90,6 +87,14 @@ def judge(model: ModelFile, rows: list[Row], sessions: list[Row]) -> Judged:
         },
         missed={name: share for name, share in by_kind.items() if share.value < 0.5},
     )
+
+
+def allowed_bots(model: ModelFile, rows: list[Row]) -> tuple[Share, Share]:
+    """Return how many of the bots that the rules alone allow the model finds, and how many look exactly like people."""
+    allowed = [row for row in rows if row.is_bot and not row.is_stopped]
+    people = {row.evidence for row in rows if row.source == "people"}
+    alike = sum(row.evidence in people for row in allowed)
+    return _share(make_scorer(model), allowed), Share(alike, len(allowed))
 
 
 def _share(scorer: Scorer, rows: Iterable[Row]) -> Share:

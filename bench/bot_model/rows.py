@@ -13,6 +13,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import httpx
+
 from agentgate.decision.scoring.directions import DECISIVE
 from agentgate.events.records import Event, Recorded, Repeated
 from agentgate.lib.clock import FixedClock
@@ -24,7 +26,7 @@ from agentgate_tools.training.fit import USUAL
 from tests.population.changes import BARRED, UNCHANGED, changed_page_loads
 from tests.population.clearances import PassedChecks
 from tests.population.crawlers import crawler_requests
-from tests.population.gate import NOON_MS, SITE, SITE_KEY, create_site, settings_in, write_check
+from tests.population.gate import ADMIN_KEY, NOON_MS, SITE, SITE_KEY, create_site, settings_in, write_check
 from tests.population.people import page_views
 from tests.population.programs import program_requests
 from tests.population.sent import Sent, Should
@@ -38,6 +40,8 @@ LEFT_OUT = ("seen of people too",)
 # Exact copies of a browser's headers, of a page or of a picture: only rates and networks show them.
 COPIES = ("impersonating", "browser in a cloud", "as pictures")
 AT_ONCE = 64
+# A source, and its requests.
+Group = tuple[str, Sequence[Sent]]
 DECISIVE_COPIES = 40
 CLIENTS_OF_PEOPLE = ("ua.app", "ua.console", "ua.legacy", "ua.sync_client", "ua.text_browser", "ua.tv", "ua.webview")
 # The default rules challenge or block these by themselves too.
@@ -63,16 +67,20 @@ class Row:
     labels: tuple[str, ...]
     is_stopped: bool
 
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        """The labels that exist before scoring."""
+        return tuple(label for label in self.labels if not label.startswith("model."))
+
     def exported(self, number: int) -> dict[str, Any]:
         """Return it as a label object."""
         time = Moment(NOON_MS + self.at_ms).text()
-        labels = [label for label in self.labels if not label.startswith("model.")]
         return {
             "decisionId": f"dec_{number:08d}",
             "label": "bot" if self.is_bot else "human",
             "source": "synthetic" if self.source in SYNTHETIC else "probe",
             "updatedAt": time,
-            "evidence": {"time": time, "labels": labels, "visitorId": f"{hash_of(self.visitor):016x}"},
+            "evidence": {"time": time, "labels": list(self.evidence), "visitorId": f"{hash_of(self.visitor):016x}"},
         }
 
 
@@ -86,29 +94,38 @@ def hash_of(text: str) -> int:
 
 def gateway_rows(seed: int, *, views: int, changed: int, unwanted: int) -> list[Row]:
     """Return the gateway's decisions about the population of a seed."""
+    return decided(
+        [
+            *people_of(seed, views),
+            ("programs", [*program_requests(seed), *crawler_requests(seed)]),
+            *(("unwanted", list(kind)) for kind in unwanted_requests(seed, unwanted)),
+            *_changes(seed, changed),
+        ]
+    )
+
+
+def decided(groups: Iterable[Group]) -> list[Row]:
+    """Return the gateway's decisions about groups of requests, one group after the other."""
     logs.configure("json", "error")
     with tempfile.TemporaryDirectory(prefix="agentgate-model-") as folder, settings_in(Path(folder)) as settings:
-        return asyncio.run(_ask(settings, list(_sent(seed, views=views, changed=changed, unwanted=unwanted))))
+        return asyncio.run(_ask(settings, list(_in_turn(groups))))
 
 
-def _sent(seed: int, *, views: int, changed: int, unwanted: int) -> Iterator[tuple[str, Sent]]:
+def people_of(seed: int, views: int) -> Iterator[Group]:
+    """Yield the page views of a seed, each with some of its subresources."""
     chance = Random(f"{seed}:rows")
-    at_ms = 0
     for group in page_views(seed, views):
-        kept = [each for each in group if each.is_navigation or not chance.randrange(PARTS_ONE_IN)]
-        for sent in kept:
-            yield "people", sent._replace(at_ms=at_ms + sent.at_ms)
-        at_ms += max((sent.at_ms for sent in group), default=0) + 1_000
-    for source, group in (
-        ("programs", [*program_requests(seed), *crawler_requests(seed)]),
-        *(("unwanted", list(kind)) for kind in unwanted_requests(seed, unwanted)),
-        *_changes(seed, changed),
-    ):
+        yield "people", [each for each in group if each.is_navigation or not chance.randrange(PARTS_ONE_IN)]
+
+
+def _in_turn(groups: Iterable[Group]) -> Iterator[tuple[str, Sent]]:
+    at_ms = 0
+    for source, group in groups:
         start = at_ms
         for sent in sorted(group, key=lambda each: each.at_ms):
             at_ms = start + sent.at_ms
             yield source, sent._replace(at_ms=at_ms)
-        at_ms += 60_000
+        at_ms += 1_000 if source == "people" else 60_000
 
 
 def _changes(seed: int, changed: int) -> Iterator[tuple[str, list[Sent]]]:
@@ -138,7 +155,8 @@ async def _ask(settings: Any, sent: Iterable[tuple[str, Sent]]) -> list[Row]:
     await application.start()
     try:
         secret = await create_site(application, SITE)
-        gate, checks = application.data_plane.gate, PassedChecks(application, SITE_KEY)
+        await _count_only(application)
+        gate, checks = application.gateway.check, PassedChecks(application, SITE_KEY)
         for number, (source, each) in enumerate(sent):
             clock.advance(ms=max(0, NOON_MS + each.at_ms - clock.now_ms()))
             shown = checks.show(each)
@@ -153,6 +171,17 @@ async def _ask(settings: Any, sent: Iterable[tuple[str, Sent]]) -> list[Row]:
     assert len(captured.events) == len(asked), "each check leaves one event"
     captured.events.sort(key=lambda event: event.id)
     return [_row(source, each, event) for (source, each), event in zip(asked, captured.events, strict=True)]
+
+
+async def _count_only(application: Application) -> None:
+    """Let the rules alone decide. With the score's rule, the present model would stop the bots that it finds, and no
+    bot that it finds would be one that the rules allow."""
+    host, port = application.admin_address
+    overrides = {"revision": 0, "overrides": {"score-bot": "count"}}
+    async with httpx.AsyncClient(headers={"X-Admin-Key": ADMIN_KEY}, timeout=60) as operator:
+        put = await operator.put(f"http://{host}:{port}/v1/admin/sites/{SITE_KEY}/rules", json=overrides)
+        put.raise_for_status()
+    await application.refresher.sites.await_refresh()
 
 
 def _row(source: str, sent: Sent, event: Event) -> Row:
