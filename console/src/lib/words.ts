@@ -33,6 +33,11 @@ export async function loadWords(): Promise<void> {
   numbers = new Intl.NumberFormat(language);
 }
 
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]/;
+
+/** Keeps a name of a right-to-left script from moving the words around it. */
+const isolated = (value: string) => (RIGHT_TO_LEFT.test(value) ? `\u2068${value}\u2069` : value);
+
 /** Returns a text. `{name}` is replaced; with a number `n`, `key.one` is used where the language asks for it. */
 export function t(key: string, values: Values = {}): string {
   const count = values["n"];
@@ -40,7 +45,7 @@ export function t(key: string, values: Values = {}): string {
   const text = one ?? words[key] ?? key;
   return text.replace(/\{(\w+)\}/g, (whole, name: string) => {
     const value = values[name];
-    return value === undefined ? whole : typeof value === "number" ? numbers.format(value) : value;
+    return value === undefined ? whole : typeof value === "number" ? numbers.format(value) : isolated(value);
   });
 }
 

@@ -14,6 +14,7 @@ import { isUntold, KEYS, matchOf, rowsOf, type Match, type Row } from "./rules-m
 
 const SETTLED_MS = 600;
 const DAY_MS = 86_400_000;
+const EXAMPLE = "2026-11-27T00:00:00Z";
 type Values = Record<string, unknown>;
 const nameOf = (item: RuleItem) => String(item["name"] ?? item["group"] ?? "");
 
@@ -120,6 +121,114 @@ function Conditions({ rule, onRule }: { rule: Values; onRule: (rule: Values) => 
   );
 }
 
+const DAYS = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+const RATES = ["", "visitor", "network", "asn", "agent", "clearance"];
+
+/** What a rule has besides conditions: its weight, its rate and its schedule. An empty field is not written. */
+function Further({ rule, at, onRule }: { rule: Values; at: number; onRule: (rule: Values) => void }) {
+  const rate = (rule["rate"] ?? {}) as Values;
+  const put = (name: string, value: unknown) => {
+    const { [name]: _dropped, ...rest } = rule;
+    onRule(value === undefined ? rest : { ...rest, [name]: value });
+  };
+  const number = (text: string) => (text.trim() ? Number(text) : undefined);
+  const setRate = (part: Values) => {
+    const next: Values = { more_than: 30, within: 600, ...rate, ...part };
+    put("rate", next["by"] ? next : undefined);
+  };
+  const field = (name: string, value: string, onText: (text: string) => void, more = {}) => (
+    <Field id={`rule-${name}-${at}`} label={t(`builder.${name}`)} value={value} onText={onText} {...more} />
+  );
+  const days = (rule["weekdays"] ?? []) as string[];
+  const text = (name: string) => String(rule[name] ?? "");
+  const isSet = ["add", "rate", "from", "until", "weekdays"].some((name) => rule[name] !== undefined);
+  return (
+    <details open={isSet}>
+      <summary class="b s">{t("builder.further")}</summary>
+      <div class="stack tight">
+        <div class="cols three">
+          <div class="field">
+            <label for={`rule-by-${at}`}>{t("builder.by")}</label>
+            <select
+              id={`rule-by-${at}`}
+              value={String(rate["by"] ?? "")}
+              onChange={(event) => setRate({ by: event.currentTarget.value })}
+            >
+              {RATES.map((by) => (
+                <option key={by} value={by}>
+                  {by || t("builder.noRate")}
+                </option>
+              ))}
+            </select>
+          </div>
+          {Boolean(rate["by"]) && (
+            <>
+              {field("moreThan", String(rate["more_than"]), (value) => setRate({ more_than: number(value) }), {
+                type: "number",
+                min: 1,
+              })}
+              {field("within", String(rate["within"]), (value) => setRate({ within: number(value) }), {
+                type: "number",
+                min: 1,
+                max: 3600,
+              })}
+            </>
+          )}
+        </div>
+        <div class="cols">
+          {field("from", text("from"), (value) => put("from", value.trim() || undefined), { placeholder: EXAMPLE })}
+          {field("until", text("until"), (value) => put("until", value.trim() || undefined), { placeholder: EXAMPLE })}
+        </div>
+        <fieldset class="row">
+          <legend class="s">{t("builder.weekdays")}</legend>
+          {DAYS.map((day) => (
+            <label key={day} class="row tight">
+              <input
+                type="checkbox"
+                checked={days.includes(day)}
+                onChange={() => {
+                  const next = DAYS.filter((each) => days.includes(each) !== (each === day));
+                  put("weekdays", next.length ? next : undefined);
+                }}
+              />
+              {day}
+            </label>
+          ))}
+        </fieldset>
+        {rule["action"] === "count" &&
+          field("weight", text("add"), (value) => put("add", number(value)), { type: "number", min: -100, max: 100 })}
+      </div>
+    </details>
+  );
+}
+
+/** The weights at which a decision is made, one in a line. */
+function Thresholds({ set, onSet }: { set: RuleSetDocument; onSet: (set: RuleSetDocument) => void }) {
+  const [lines, setLines] = useState(() =>
+    (set.thresholds ?? []).map((each) => `${each.at_least} ${each.action}`).join("\n"),
+  );
+  const put = (text: string) => {
+    setLines(text);
+    const thresholds = text
+      .split("\n")
+      .map((line) => line.trim().split(/\s+/))
+      .filter(([least]) => least)
+      .map(([least, action]) => ({ at_least: Number(least), action: action ?? "" }));
+    const { thresholds: _dropped, ...rest } = set;
+    onSet(thresholds.length ? { ...rest, thresholds } : rest);
+  };
+  return (
+    <Field
+      id="thresholds"
+      label={t("builder.thresholds")}
+      help={t("builder.thresholdsHelp")}
+      rows={2}
+      value={lines}
+      onText={put}
+    />
+  );
+}
+
 function Edit({
   siteKey,
   rule,
@@ -156,6 +265,7 @@ function Edit({
         />
       </div>
       <Conditions rule={rule} onRule={onRule} />
+      <Further rule={rule} at={at} onRule={onRule} />
       <div aria-live="polite">
         <Matches siteKey={siteKey} rule={rule} />
       </div>
@@ -175,20 +285,23 @@ export function RuleBuilder({
   rewrites: boolean;
   onChange: (document: RuleSetDocument) => void;
 }) {
-  const [items, setItems] = useState<RuleItem[]>(document.rules);
+  const [set, setSet] = useState<RuleSetDocument>(document);
+  const items = set.rules;
   const [open, setOpen] = useState<number | null>(null);
   const mayWrite = may("sites:write");
-  const put = (rules: RuleItem[]) => {
-    setItems(rules);
-    onChange({ ...document, rules });
+  const putSet = (next: RuleSetDocument) => {
+    setSet(next);
+    onChange(next);
   };
+  const put = (rules: RuleItem[]) => putSet({ ...set, rules });
   const move = (at: number, step: number) => {
     const rules = [...items];
     rules.splice(at + step, 0, ...rules.splice(at, 1));
     setOpen(null);
     put(rules);
   };
-  const set = (at: number, rule: Values) => put(items.map((each, index) => (index === at ? (rule as RuleItem) : each)));
+  const change = (at: number, rule: Values) =>
+    put(items.map((each, index) => (index === at ? (rule as RuleItem) : each)));
   const add = () => {
     const name = `rule-${items.length + 1}`;
     setOpen(0);
@@ -223,12 +336,15 @@ export function RuleBuilder({
                     aria-label={t("rules.actionOf", { rule: name })}
                     value={String(item["action"])}
                     disabled={!mayWrite}
-                    onChange={(event) => set(at, { ...item, action: event.currentTarget.value })}
+                    onChange={(event) => change(at, { ...item, action: event.currentTarget.value })}
                   >
                     {ACTIONS.map((action) => (
                       <option key={action}>{action}</option>
                     ))}
                   </select>
+                )}
+                {item["until"] !== undefined && (
+                  <span class="tag line">{t("builder.ends", { time: String(item["until"]) })}</span>
                 )}
                 {mayWrite && (
                   <span class="row nowrap">
@@ -272,12 +388,13 @@ export function RuleBuilder({
                 )}
               </div>
               {open === at && !isGroup && (
-                <Edit siteKey={siteKey} rule={item} at={at} onRule={(rule) => set(at, rule)} />
+                <Edit siteKey={siteKey} rule={item} at={at} onRule={(rule) => change(at, rule)} />
               )}
             </li>
           );
         })}
       </ol>
+      {mayWrite && <Thresholds set={set} onSet={putSet} />}
     </div>
   );
 }

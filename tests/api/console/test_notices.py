@@ -16,6 +16,7 @@ from agentgate.lib.settings.schema import Settings
 from tests.api.console.steps import CONSOLE, outbox, refusal, told, trail
 from tests.api.traffic_steps import challenge, number_of, record
 from tests.support.cast import EMAILS, Cast, cast
+from tests.support.mail_server import mail_server, wait_for
 from tests.support.service import NOON_MS, RunningService, running_service
 
 NOTICES = f"{CONSOLE}/notices"
@@ -223,3 +224,24 @@ def test_an_unused_secret_is_reported(mailing: RunningService, people: Cast) -> 
     assert sweep(mailing) == []
     mailing.clock.advance(seconds=7 * 86_400 + 1)
     assert "Unused secrets: 1." in sweep(mailing)[0][2]
+
+
+def test_a_notice_reaches_the_mailbox_of_its_subscriber(settings: Settings) -> None:
+    with (
+        mail_server() as mail,
+        running_service(replace(settings, smtp_url=mail.url, public_base_url="https://gate.example")) as service,
+    ):
+        people = cast(service)
+        _, site_id = add_shop(people)
+        choose(people.alice, "appeals")
+        add_appeal(service, site_id, NOON_MS - DAY_MS - 1)
+        sweep(service)
+        received = wait_for(lambda: mail.received)
+
+    assert [each.recipients for each in received] == [(EMAILS["alice"],)]
+    letter = received[0].letter
+    assert letter["Subject"] == "Shop: 1 waiting"
+    assert letter["Auto-Submitted"] == "auto-generated"
+    text = letter.get_body(("plain",)).get_content()
+    assert "Shop: 1 appeal has been waiting for more than a day." in text
+    assert "https://gate.example/console/" in text

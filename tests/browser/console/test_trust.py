@@ -6,6 +6,8 @@ from tests.browser.console.hands import Hand
 from tests.browser.console.steps import EMAIL, PASSWORD, SITE, Console, open_page
 from tests.browser.steps import wait_for
 
+HEBREW = "\u05e9\u05dc\u05d5\u05dd"
+
 
 def test_switching_to_enforce_does_not_rewrite_what_happened(owner: Hand, console: Console) -> None:
     page = owner.page
@@ -181,6 +183,15 @@ def test_a_rule_is_built_without_yaml_and_counted_on_the_last_day(owner: Hand, c
         owner.choose(builder.get_by_label("Condition 2", exact=True), "path matches")
         owner.fill(builder.get_by_label("Condition 2: values"), "/api/*")
         builder.get_by_text("Cannot be evaluated on past traffic: path matches").wait_for()
+        owner.press(builder.get_by_text("Rate, schedule and weight"))
+        owner.choose(builder.get_by_label("Rate limit by"), "visitor")
+        owner.fill(builder.get_by_label("Within (seconds)"), "60")
+        owner.fill(builder.get_by_label("Until"), "2031-01-01T00:00:00Z")
+        owner.press(builder.get_by_label("sat"))
+        owner.press(builder.get_by_label("sun"))
+        owner.fill(builder.get_by_label("Add to the weight"), "5")
+        owner.fill(builder.get_by_label("Weight thresholds"), "10 block")
+        builder.get_by_text("ends 2031-01-01T00:00:00Z").wait_for()
         owner.press(page.get_by_role("radio", name="YAML"))
         assert "any_labels: [ua.http_library]" in page.locator(".editor textarea").input_value()
         review = page.get_by_role("button", name="Review and save")
@@ -188,8 +199,42 @@ def test_a_rule_is_built_without_yaml_and_counted_on_the_last_day(owner: Hand, c
         owner.press(review)
         owner.press(page.get_by_role("dialog").get_by_role("button", name="Save"))
         wait_for(page, lambda: operator.get(rules).json()["source"] == "site")
-        saved = operator.get(rules).json()["ruleSet"]["rules"][0]
-        match = {"any_labels": ["ua.http_library"], "paths": ["/api/*"]}
-        assert saved == {"name": name, "match": match, "action": "count"}
+        saved = operator.get(rules).json()["ruleSet"]
+        assert saved["rules"][0] == {
+            "name": name,
+            "match": {"any_labels": ["ua.http_library"], "paths": ["/api/*"]},
+            "action": "count",
+            "rate": {"by": "visitor", "more_than": 30, "within": 60},
+            "until": "2031-01-01T00:00:00Z",
+            "weekdays": ["sat", "sun"],
+            "add": 5,
+        }
+        assert saved["thresholds"] == [{"at_least": 10, "action": "block"}]
     finally:
         operator.put(rules, json={"revision": operator.get(rules).json()["revision"]})
+
+
+def test_settings_show_the_effect_of_enforce_mode_before_it_is_saved(owner: Hand, console: Console) -> None:
+    page = owner.page
+    open_page(page, console.page("settings"), "Settings")
+    effect = page.get_by_text(re.compile(r"Enforce mode would block or challenge|would be blocked or challenged"))
+    assert effect.count() == 0
+    owner.press(page.get_by_role("radio", name="enforce"))
+    effect.wait_for()
+    owner.press(page.get_by_role("radio", name="monitor"))
+    wait_for(page, lambda: effect.count() == 0)
+    assert console.service.operator.get(f"/v1/admin/sites/{SITE}").json()["mode"] == "monitor"
+
+
+def test_a_right_to_left_name_does_not_move_the_words_around_it(owner: Hand, console: Console) -> None:
+    page, site = owner.page, f"/v1/admin/sites/{SITE}"
+    before = console.service.operator.get(site).json()["name"]
+    console.service.operator.patch(site, json={"name": HEBREW})
+    try:
+        page.goto(console.page("install"))
+        page.get_by_role("heading", name=f"Protect \u2068{HEBREW}\u2069").wait_for()
+        open_page(page, f"{console.url}/console/sites", "Sites")
+        name = page.locator("tbody a", has_text=HEBREW).first
+        assert name.evaluate("(link) => getComputedStyle(link).unicodeBidi") == "isolate"
+    finally:
+        console.service.operator.patch(site, json={"name": before})

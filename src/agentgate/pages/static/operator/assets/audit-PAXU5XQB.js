@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-TK37NWWV.js";import"./chunk-CBQKD55Q.js";import"./chunk-BRJTMVPD.js";import"./chunk-M243KMJ3.js";import"./chunk-IVLNO2VS.js";import"./chunk-C6NNECKJ.js";import"./chunk-FAK3ZITQ.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
