@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-WGFMQ4FV.js";import"./chunk-V5INLIT7.js";import"./chunk-BRJTMVPD.js";import"./chunk-BCF3NI33.js";import"./chunk-5ABF4DWW.js";import"./chunk-43K3HWJL.js";import"./chunk-5C5D6CVL.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
