@@ -28,7 +28,7 @@ GROUPS = {
         "reset-link",
     ),
     "Inspect decisions": ("tail", "explain", "classify", "labels"),
-    "Rules": ("rules", "import"),
+    "Rules": ("rules", "networks", "import"),
     "Data and keys": ("migrate", "backup", "restore", "copy", "keys", "intel", "probes"),
     "Models and agents": ("train", "agent-sim", "agent-keys", "mcp"),
 }

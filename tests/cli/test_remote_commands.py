@@ -289,6 +289,27 @@ def test_an_exported_site_is_applied_elsewhere_with_lists_overrides_and_webhooks
     assert [each["value"] for each in left if not each["expired"]] == ["203.0.113.0/24"]
 
 
+def test_network_lists_are_managed(run: Command, tmp_path: Path, service: RunningService) -> None:
+    assert (
+        service.operator.post("/v1/admin/sites", json={"siteKey": "site_cli_nets", "name": "Nets"}).status_code == 201
+    )
+    at = ("networks", "save", "site_cli_nets")
+    assert run(*at, "offices").returncode == 0
+    assert run(*at, "drop", "--source-url", "https://lists.invalid/").returncode == 0
+    key = written(tmp_path, "key", "bouncer-key\n")
+    lapi = ("--source-url", "https://lapi.invalid/", "--source", "crowdsec", "--key-file", key)
+    assert run(*at, "bans", *lapi).returncode == 0
+    file = written(tmp_path, "networks.txt", "# offices\n203.0.113.0/24 # first\n\n2001:db8::/32\n")
+    assert run("networks", "add", "site_cli_nets", "offices", "192.0.2.1", "--file", file).returncode == 0
+    assert run("networks", "remove", "site_cli_nets", "offices", "192.0.2.0/24").returncode == 0
+    assert run("networks", "show", "site_cli_nets", "offices").stdout == "203.0.113.0/24\n2001:db8::/32\n"
+    listed = run("networks", "list", "site_cli_nets").stdout
+    assert all(word in listed for word in ("offices", "drop", "bans", "https://lists.invalid/"))
+    assert run("networks", "refresh", "site_cli_nets", "drop").returncode == 0
+    assert run("networks", "delete", "site_cli_nets", "offices").returncode == 0
+    assert run("networks", "show", "site_cli_nets", "offices").returncode == 2
+
+
 def test_without_a_yes_nothing_is_changed(run: Command, tmp_path: Path, service: RunningService) -> None:
     name = written(tmp_path, "site.yaml", yaml.safe_dump({"siteKey": "site_cli_asked", "name": "Asked"}))
 

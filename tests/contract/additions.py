@@ -191,6 +191,12 @@ ADDITIONS = {
     "POST /v1/admin/sites/{siteKey}/list-entries/backtest": 11,
     "PUT /v1/admin/sites/{siteKey}/list-entries/{entryId}": 11,
     "DELETE /v1/admin/sites/{siteKey}/list-entries/{entryId}": 11,
+    "GET /v1/admin/sites/{siteKey}/network-lists": 11,
+    "PUT /v1/admin/sites/{siteKey}/network-lists/{listName}": 11,
+    "DELETE /v1/admin/sites/{siteKey}/network-lists/{listName}": 11,
+    "GET /v1/admin/sites/{siteKey}/network-lists/{listName}/networks": 11,
+    "POST /v1/admin/sites/{siteKey}/network-lists/{listName}/networks": 11,
+    "POST /v1/admin/sites/{siteKey}/network-lists/{listName}/refresh": 11,
     "GET /v1/console/notices": 2,
     "PUT /v1/console/notices": 2,
     "GET /v1/console/sites/{siteKey}/list-entries": 11,
@@ -198,6 +204,12 @@ ADDITIONS = {
     "POST /v1/console/sites/{siteKey}/list-entries/backtest": 11,
     "PUT /v1/console/sites/{siteKey}/list-entries/{entryId}": 11,
     "DELETE /v1/console/sites/{siteKey}/list-entries/{entryId}": 11,
+    "GET /v1/console/sites/{siteKey}/network-lists": 11,
+    "PUT /v1/console/sites/{siteKey}/network-lists/{listName}": 11,
+    "DELETE /v1/console/sites/{siteKey}/network-lists/{listName}": 11,
+    "GET /v1/console/sites/{siteKey}/network-lists/{listName}/networks": 11,
+    "POST /v1/console/sites/{siteKey}/network-lists/{listName}/networks": 11,
+    "POST /v1/console/sites/{siteKey}/network-lists/{listName}/refresh": 11,
 }
 
 # Record -> field -> section.

@@ -124,6 +124,23 @@ async def add_fleet(stores: SqlStores, name: str) -> None:
 HOOKS = SuggestionGroup("POST", "/hooks/pay", "", "stripe", "stripe", is_proven=True)
 
 
+async def fill_lists(stores: SqlStores, site_id: str, name: str) -> None:
+    """Give a site a list entry and a network list."""
+    await stores._session.run(
+        """INSERT INTO site_list_entry (id, site_id, kind, value, outcome, note, created_ms, created_by)
+            VALUES ($1, $2, 'address', '203.0.113.7', 'allow', '', 0, 'olga')""",
+        f"entry-of-{name}",
+        site_id,
+    )
+    await stores._session.run(
+        """INSERT INTO network_list (site_id, name, source, url, refresh_minutes, note, networks, count, skipped,
+                revision, etag, problem, created_ms, created_by, changed_ms)
+            VALUES ($1, 'drop', 'own', '', 60, '', $2, 0, 0, 1, '', '', 0, 'olga', 0)""",
+        site_id,
+        bytes(4),
+    )
+
+
 async def fill(stores: SqlStores, name: str, leaving: str) -> None:
     """Give an account one of everything that an account can have."""
     site_id = f"site-of-{name}"
@@ -150,12 +167,7 @@ async def fill(stores: SqlStores, name: str, leaving: str) -> None:
             VALUES ($1, 1, 30, 0, 'olga')""",
         site_id,
     )
-    await stores._session.run(
-        """INSERT INTO site_list_entry (id, site_id, kind, value, outcome, note, created_ms, created_by)
-            VALUES ($1, $2, 'address', '203.0.113.7', 'allow', '', 0, 'olga')""",
-        f"entry-of-{name}",
-        site_id,
-    )
+    await fill_lists(stores, site_id, name)
     await stores.suggestions.add_seen([SeenGroup(site_id, HOOKS, 7, ["00" * 8], NOW_MS, NOW_MS)])
     await stores.notices.save_state(site_id, SiteState(health="ok"))
     await stores._session.run(

@@ -19,6 +19,7 @@ UNKNOWN = {
     "fleetId": "flt_0000000000000000",
     "webhookId": "whk_0000000000000000",
     "entryId": "lst_0000000000000000",
+    "listName": "other",
     "appealId": "apl_0000000000000000",
     "suggestionId": "sug_0000000000000000",
     "decisionId": "dec_0000000000000",
@@ -91,6 +92,7 @@ def parameters(row: Endpoint, scene: Scene, things: Things) -> dict[str, str]:
         known["file"] = "icon.svg"
     known |= {"decisionId": things.decision, "visitorId": things.visitor}
     known |= {"webhookId": things.webhook, "grantId": things.grant, "entryId": things.list_entry}
+    known["listName"] = ("url-" if path.endswith("/refresh") else "") + things.network_list
     # DELETE withdraws a reply, so it needs a resolved appeal.
     known["appealId"] = things.answered_appeal if row.method == "DELETE" else things.appeal
     known["suggestionId"] = things.accepted_suggestion if row.method == "DELETE" else things.suggestion

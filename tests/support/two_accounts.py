@@ -28,6 +28,7 @@ from tests.unit.decision.scoring.made_models import logistic
 Headers = dict[str, str]
 NEW_PASSWORD = "eleven quiet lanterns sway"
 LIST_ENTRY = {"kind": "program", "value": "curl/*", "outcome": "block"}
+URL_LIST = {"source": "url", "url": "https://lists.invalid/drop.txt"}
 RULE_SET = {"version": "1", "rules": [], "default_action": "allow"}
 SAMPLE = {"method": "GET", "url": "https://shop.example/", "headers": {}, "address": "192.0.2.1"}
 
@@ -51,6 +52,7 @@ class Things:
     visitor: str
     webhook: str
     list_entry: str
+    network_list: str
     appeal: str
     answered_appeal: str
     suggestion: str
@@ -135,6 +137,9 @@ def _things(service: RunningService, owner: ApiClient, account_id: str, *, domai
     webhook = owner.post(f"/v1/console/sites/{site}/webhooks", json=hook).json()["webhook"]["id"]
     listed = {"kind": "address", "value": "203.0.113.7", "outcome": "block"}
     list_entry = owner.post(f"/v1/console/sites/{site}/list-entries", json=listed).json()["id"]
+    network_list = f"of-{domain.partition('.')[0]}"
+    for name, source in ((network_list, {"source": "own"}), (f"url-{network_list}", URL_LIST)):
+        assert owner.put(f"/v1/console/sites/{site}/network-lists/{name}", json=source).status_code == 200
     asked = {"email": f"new@{domain}", "name": "Nora", "company": domain}
     assert service.public.post("/v1/account/request-access", json=asked).status_code == 202
     requests = service.operator.get("/v1/admin/access-requests").json()["items"]
@@ -151,6 +156,7 @@ def _things(service: RunningService, owner: ApiClient, account_id: str, *, domai
         session=owner.get("/v1/account/sessions").json()["items"][0]["id"],
         webhook=webhook,
         list_entry=list_entry,
+        network_list=network_list,
         appeal=_appeal(service, made["id"], read_id(decision) or 0, number),
         answered_appeal=_answered_appeal(service, made["id"], (read_id(decision) or 0) + 1, number),
         suggestion=_suggestion(service, made["id"], "/hooks/pay"),
@@ -278,7 +284,15 @@ def _outsiders(service: RunningService, suspended: StoredUser, with_mfa: StoredU
     return {**found, "pre-session": headers_of(begun)}
 
 
-SITE_TESTS = ("POST /v1/console/sites/{siteKey}/test", "POST /v1/admin/sites/{siteKey}/test")
+BODIES_OF_SITES: dict[str, Any] = {
+    f"{method} /v1/{surface}/sites/{{siteKey}}/{path}": body
+    for surface in ("console", "admin")
+    for method, path, body in (
+        ("POST", "test", {"origin": "https://a.acme.example"}),
+        ("PUT", "network-lists/{listName}", {"source": "own"}),
+        ("POST", "network-lists/{listName}/networks", {"add": ["192.0.2.0/24"]}),
+    )
+}
 
 
 def bodies(scene: Scene) -> dict[str, Any]:
@@ -318,7 +332,7 @@ def bodies(scene: Scene) -> dict[str, Any]:
         "POST /v1/console/sites/{siteKey}/list-entries": LIST_ENTRY,
         "PUT /v1/console/sites/{siteKey}/list-entries/{entryId}": {"outcome": "allow"},
         "POST /v1/console/sites/{siteKey}/list-entries/backtest": LIST_ENTRY,
-        **{name: {"origin": "https://a.acme.example"} for name in SITE_TESTS},
+        **BODIES_OF_SITES,
         "POST /v1/admin/sites/{siteKey}/list-entries": LIST_ENTRY,
         "PUT /v1/admin/sites/{siteKey}/list-entries/{entryId}": {"outcome": "allow"},
         "POST /v1/admin/sites/{siteKey}/list-entries/backtest": LIST_ENTRY,

@@ -1435,6 +1435,8 @@ export interface MatchDocument {
   not_countries?: string[];
   networks?: string[];
   not_networks?: string[];
+  network_lists?: string[];
+  not_network_lists?: string[];
   user_agents?: string[];
   not_user_agents?: string[];
   methods?: string[];
@@ -1632,6 +1634,65 @@ export interface NamedCount {
   name: string;
   count: number;
 }
+
+/** Networks to add to and to remove from an own list. `replace`: remove all others first. */
+export interface NetworkChange {
+  add?: string[];
+  remove?: string[];
+  replace?: boolean;
+}
+
+/**
+ * A named list of networks, to which rules refer with `network_lists`.
+ *
+ * `problem` is the error of the last refresh, which does not change the networks. `skipped` counts
+ * networks that a list from outside contains and AgentGate does not use.
+ */
+export interface NetworkList {
+  name: string;
+  source: NetworkSource;
+  note: string;
+  networks: number;
+  skipped: number;
+  problem: string;
+  rules: string[];
+  createdAt: string;
+  createdBy: string;
+  changedAt: string;
+  url?: string;
+  refreshMinutes?: number;
+  checkedAt?: string;
+}
+
+/**
+ * A new or changed network list.
+ *
+ * `own` lists have the networks that are added to them. `url` and `crowdsec` lists are read from `url` periodically.
+ * `key` is the bouncer key of CrowdSec. Omit it to keep the stored key; a new `url` needs it again.
+ */
+export interface NetworkListInput {
+  source: NetworkSource;
+  note?: string;
+  url?: string;
+  key?: string;
+  refreshMinutes?: number;
+}
+
+/** A site's network lists by name, and how many networks all lists may have. */
+export interface NetworkLists {
+  items: NetworkList[];
+  networks: number;
+  mostNetworks: number;
+}
+
+/** Networks of a list, sorted by family and address. */
+export interface NetworkPage {
+  items: string[];
+  nextCursor?: string;
+}
+
+/** The source of a network list: its owner, a URL, or the local API of CrowdSec. */
+export type NetworkSource = "crowdsec" | "own" | "url";
 
 /** The notices that the caller gets by mail about the account's sites. `mail`: a mail server is set up. */
 export interface NoticeChoice {
@@ -2005,6 +2066,8 @@ export interface RuleMatch {
   not_asns?: (number | string)[];
   networks?: string[];
   not_networks?: string[];
+  network_lists?: string[];
+  not_network_lists?: string[];
   user_agents?: string[];
   not_user_agents?: string[];
   headers?: Record<string, string[]>;

@@ -15,6 +15,7 @@ import { DataTable } from "../ui/table";
 import { toast, toastError } from "../ui/toasts";
 import { EntryEdit } from "./entry-edit";
 import { EntryForm } from "./entry-form";
+import { NetworkListsCard } from "./network-lists";
 
 const SHOWN = ["all", "allow", "block"] as const;
 
@@ -191,6 +192,7 @@ export default function Lists() {
           },
         ]}
       />
+      <NetworkListsCard siteKey={siteKey} />
     </>
   );
 }

@@ -38,14 +38,14 @@ class SampleObserver:
         if site is None:
             # Created a moment ago, in another worker.
             raise Refused("site_not_found")
-        lists = None if site.matcher is None else site.matcher.lists
+        known = site.matcher or RequestMatcher(None)
         find_visitor = partial(self._visitors.find, site.site_key)
         return observe_sample(
             request,
             site.routes,
             models=self._models.view,
             intel=self._intel.current,
-            make_matcher=lambda predicates: RequestMatcher(predicates, lists),
+            make_matcher=lambda predicates: RequestMatcher(predicates, known.lists, known.networks),
             find_visitor=find_visitor,
         )
 

@@ -393,6 +393,14 @@ class ListKind(StrEnum):
     VISITOR = "visitor"
 
 
+class NetworkSource(StrEnum):
+    """The source of a network list: its owner, a URL, or the local API of CrowdSec."""
+
+    OWN = "own"
+    URL = "url"
+    CROWDSEC = "crowdsec"
+
+
 class ListOutcome(StrEnum):
     """The effect of a list entry: allow or block."""
 

@@ -170,6 +170,12 @@ LIST_ENTRIES_PER_SITE = 1_000
 LIST_PROGRAMS_PER_SITE = 200
 LIST_VALUE_CHARACTERS = 256
 LIST_NOTE_CHARACTERS = 500
+# Named lists of networks, and the networks of all of a site's lists; of one request that changes a list.
+NETWORK_LISTS_PER_SITE = 32
+NETWORKS_PER_SITE = 50_000
+NETWORKS_PER_CHANGE = 5_000
+NETWORK_PAGE = Bounds(1, 1000, default=200)
+LIST_REFRESH_MINUTES = Bounds(5, 7 * 24 * 60, default=60)
 
 # Fleet credentials that work, for each account.
 LIVE_FLEET_SECRETS = 5

@@ -24,6 +24,7 @@ from agentgate.sites import endpoints as sites
 from agentgate.sites.credentials import endpoints as credentials
 from agentgate.sites.guards import site_in_path, site_in_query
 from agentgate.sites.lists import endpoints as lists
+from agentgate.sites.lists import network_endpoints as networks
 from agentgate.sites.rules import decision_endpoints as decisions
 from agentgate.sites.rules import endpoints as rules
 
@@ -129,6 +130,28 @@ LISTS = scoped(
         refuses=("not_found", "invalid_state"),
     ),
     delete("/list-entries/{entryId}", lists.end_list_entry, guard=SITES_WRITE, status=204, refuses=("not_found",)),
+    get("/network-lists", networks.list_network_lists, guard=SITES_READ),
+    put("/network-lists/{listName}", networks.save_network_list, guard=SITES_WRITE, refuses=("invalid_state",)),
+    delete(
+        "/network-lists/{listName}",
+        networks.delete_network_list,
+        guard=SITES_WRITE,
+        status=204,
+        refuses=("not_found", "invalid_state"),
+    ),
+    get("/network-lists/{listName}/networks", networks.list_networks, guard=SITES_READ, refuses=("not_found",)),
+    post(
+        "/network-lists/{listName}/networks",
+        networks.change_networks,
+        guard=SITES_WRITE,
+        refuses=("not_found", "invalid_state"),
+    ),
+    post(
+        "/network-lists/{listName}/refresh",
+        networks.refresh_network_list,
+        guard=SITES_WRITE,
+        refuses=("not_found", "invalid_state"),
+    ),
 )
 
 APPEALS = scoped(

@@ -30,7 +30,7 @@ from agentgate.sites.open_paths import NO_OPEN_PATHS, ROOT_FEEDS, OpenPaths
 from agentgate.sites.private_tokens import Issuer, directories_of, read_issuers
 from agentgate.sites.records import Site, SiteAction
 from agentgate.sites.repository import DirectorySecret, DirectorySite, SiteStores
-from agentgate.sites.request_matcher import RequestMatcher, make_matcher
+from agentgate.sites.request_matcher import RequestMatcher, make_matcher, searchable_lists
 from agentgate.sites.route_table import RouteTable
 from agentgate.sites.rules.compile import compile_rules
 from agentgate.sites.rules.effective import active_at, effective_of, scheduled_items
@@ -405,7 +405,8 @@ class SiteDirectory(OwnChanges):
         if last is not None and before is not None and not last.broken and before.gives_same_rules(read):
             return last.rules, last.matcher
         rules = self._rules(read)
-        return rules, make_matcher(rules.predicates, SiteLists(read.entries) if read.entries else None)
+        networks = searchable_lists(read.networks, before.networks if before else None, last.matcher if last else None)
+        return rules, make_matcher(rules.predicates, SiteLists(read.entries) if read.entries else None, networks)
 
     def _rules(self, read: SiteInputs) -> CompiledRules:
         if read.stored is None:

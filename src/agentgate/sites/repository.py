@@ -21,6 +21,7 @@ from agentgate.lib.tasks.off_loop import consumed, off_loop
 from agentgate.people.accounts.repository import AccountStores
 from agentgate.sites.credentials.fleet_repository import FleetStores
 from agentgate.sites.credentials.repository import CredentialStores
+from agentgate.sites.lists.network_repository import NetworkListStores
 from agentgate.sites.lists.repository import ListStores
 from agentgate.sites.records import CredentialCounts, Site, SiteChange
 from agentgate.sites.rules.repository import RuleStores
@@ -266,6 +267,7 @@ class DirectoryRows(Struct, frozen=True):
     secrets: Sequence[Row]
     rules: Sequence[Row]
     entries: Sequence[Row]
+    networks: Sequence[Row]
 
 
 _DIRECTORY = f"""SELECT {_SITES.qualified}, site.number, account.status, coalesce(feature_capture.enabled, 0)
@@ -404,7 +406,16 @@ class SiteHealthStore:
         return sum(counts.challenges_passed for counts in hours.values())
 
 
-class SiteStores(AccountStores, CredentialStores, FleetStores, RuleStores, ListStores, TokenIssuerStores, Protocol):
+class SiteStores(
+    AccountStores,
+    CredentialStores,
+    FleetStores,
+    RuleStores,
+    ListStores,
+    NetworkListStores,
+    TokenIssuerStores,
+    Protocol,
+):
     """The repositories that a unit of work on sites uses, and those that the directory reads."""
 
     sites: SiteStore

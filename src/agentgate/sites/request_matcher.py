@@ -6,29 +6,43 @@ for the unchanged request is sure. A predicate that holds in another reading is 
 (`rules/evaluate`).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from urllib.parse import unquote_to_bytes
 
+from agentgate.lib.ip_address import read_address
+from agentgate.sites.lists.networks import searchable
 from agentgate.sites.lists.site_lists import SiteLists, stronger
 from agentgate.sites.query_matcher import QueryMatcher, occur, words_of
 from agentgate.sites.request_methods import KNOWN_METHODS, methods_of
 from agentgate.sites.rules.evaluate import NO_TRAITS, PAGE, Traits
 from agentgate.sites.rules.patterns.glob import Glob, split_glob
+from agentgate.sites.rules.patterns.networks import NetworkSet
 from agentgate.sites.rules.patterns.predicates import USER_AGENT_HEADER, HeaderPredicate, Predicates
 from agentgate.sites.targets import MARK, folded_path, is_plain, odd_texts
 
 # A value in lower case, or None where the header did not come.
 ValueOf = Callable[[str], str | None]
+# Names and packed networks.
+PackedLists = tuple[tuple[str, bytes], ...]
+NO_NETWORKS: Mapping[str, NetworkSet] = MappingProxyType({})
 
 
 class RequestMatcher:
     """Predicates and lists of one site."""
 
-    __slots__ = ("_hosted", "_methods", "_paths", "_predicates", "_query", "lists", "reads_page")
+    __slots__ = ("_methods", "_paths", "_predicates", "_query", "lists", "networks", "reads_page")
 
-    def __init__(self, predicates: Predicates | None, lists: SiteLists | None = None) -> None:
+    def __init__(
+        self,
+        predicates: Predicates | None,
+        lists: SiteLists | None = None,
+        networks: Mapping[str, NetworkSet] = NO_NETWORKS,
+    ) -> None:
         self._predicates = predicates
         self.lists = lists
+        # By the name of the list. An unknown list has no networks.
+        self.networks = networks
         self._methods = () if predicates is None else predicates.methods
         self._paths = (
             ()
@@ -50,9 +64,20 @@ class RequestMatcher:
 
     def of_client(self, address: str, visitor: int | None) -> Traits:
         """Return the results for an address and its visitor ID."""
-        sure = 0 if self._predicates is None else self._predicates.of_address(address)
+        sure = 0 if self._predicates is None else self._predicates.of_address(address) | self._of_networks(address)
         listed = NO_TRAITS if self.lists is None else self.lists.of_client(address, visitor)
         return listed._replace(sure=sure)
+
+    def _of_networks(self, address: str) -> int:
+        named = () if self._predicates is None else self._predicates.network_lists
+        number = read_address(address) if named else None
+        if number is None:
+            return 0
+        return sum(
+            bit
+            for names, bit in named
+            if any(name in self.networks and self.networks[name].has(number) for name in names)
+        )
 
     def of_program(self, user_agent: str | None) -> Traits:
         """Return the list entry for a User-Agent in lower case."""
@@ -153,9 +178,23 @@ def host_name(host: str) -> str:
     return name.partition(":")[0].rstrip(".")
 
 
-def make_matcher(predicates: Predicates | None, lists: SiteLists | None) -> RequestMatcher | None:
+def searchable_lists(
+    lists: PackedLists, before: PackedLists | None, matcher: RequestMatcher | None
+) -> Mapping[str, NetworkSet]:
+    """Return network lists for lookups. A matcher's lists that have not changed are not prepared again."""
+    known = {} if matcher is None else matcher.networks
+    same = set(before or ())
+    return {
+        name: known[name] if name in known and (name, packed) in same else searchable(packed) for name, packed in lists
+    }
+
+
+def make_matcher(
+    predicates: Predicates | None, lists: SiteLists | None, networks: Mapping[str, NetworkSet] = NO_NETWORKS
+) -> RequestMatcher | None:
     """Return the matcher of a site; None without predicates and lists."""
-    return None if predicates is None and lists is None else RequestMatcher(predicates, lists)
+    has_none = predicates is None and lists is None and not networks
+    return None if has_none else RequestMatcher(predicates, lists, networks)
 
 
 def _named(overrides: Iterable[bytes]) -> frozenset[str]:

@@ -42,6 +42,8 @@ class SiteInputs(Struct, frozen=True):
     found: DirectorySite
     stored: StoredRules | None = None
     entries: tuple[StoredEntry, ...] = ()
+    # Names and packed networks of its network lists.
+    networks: tuple[tuple[str, bytes], ...] = ()
     secrets: tuple[DirectorySecret, ...] = ()
     # When a scheduled rule last began or ended.
     scheduled_ms: int = 0
@@ -54,8 +56,8 @@ class SiteInputs(Struct, frozen=True):
         return self.found == other.found and self.gives_same_rules(other)
 
     def gives_same_rules(self, other: "SiteInputs") -> bool:
-        mine = (self.stored, self.entries, self.scheduled_ms, self.damage)
-        return mine == (other.stored, other.entries, other.scheduled_ms, other.damage)
+        mine = (self.stored, self.entries, self.networks, self.scheduled_ms, self.damage)
+        return mine == (other.stored, other.entries, other.networks, other.scheduled_ms, other.damage)
 
 
 def inputs_at(read: SiteInputs, now_ms: int) -> SiteInputs:
@@ -78,6 +80,7 @@ async def fetch_sites(store: Store[SiteStores], site_ids: Sequence[str], version
             await read.directory.list_secrets(site_ids),
             await read.rules.list_rows(site_ids),
             await read.lists.list_rows(site_ids),
+            await read.network_lists.list_rows(site_ids),
         )
         now = await read.configuration.version()
         if now == version:
@@ -96,6 +99,7 @@ def read_rows(rows: DirectoryRows, now_ms: int) -> dict[str, SiteInputs | None]:
     """
     secrets, rules = _by_site(rows.secrets, 2), _by_site(rows.rules, -1)
     entries = _by_site(rows.entries, ENTRIES.names.index("site_id"))
+    networks = _by_site(rows.networks, 0)
     read: dict[str, SiteInputs | None] = {}
     for row in rows.sites:
         site_id = row[0]
@@ -103,7 +107,12 @@ def read_rows(rows: DirectoryRows, now_ms: int) -> dict[str, SiteInputs | None]:
         try:
             found = SiteInputs(directory_site(row), secrets=tuple(map(directory_secret, secrets[site_id])))
             stored = stored_rules(rules[site_id][0]) if rules[site_id] else None
-            whole = replace(found, stored=stored, entries=tuple(map(ENTRIES.read, entries[site_id])))
+            whole = replace(
+                found,
+                stored=stored,
+                entries=tuple(map(ENTRIES.read, entries[site_id])),
+                networks=tuple((row[1], bytes(row[2])) for row in networks[site_id]),
+            )
             read[site_id] = inputs_at(whole, now_ms)
         except Exception as damage:  # noqa: BLE001 - whatever a damaged value raises
             structlog.get_logger().error("stored rows cannot be read", site=site_id, reason=repr(damage))

@@ -8,6 +8,7 @@ from agentgate.lib.clock import SECOND_MS
 from agentgate.lib.database import Store
 from agentgate.lib.foundation import Foundation
 from agentgate.lib.tasks.job import Job
+from agentgate.lib.telemetry import series
 from agentgate.sites.credentials.uses import CredentialUses
 from agentgate.sites.customers.jobs import customer_jobs
 from agentgate.sites.customers.repository import CustomerStores
@@ -16,6 +17,7 @@ from agentgate.sites.directory import SiteDirectory
 from agentgate.sites.health import HealthReader
 from agentgate.sites.jobs import issuer_job, site_jobs
 from agentgate.sites.lists.backtest import ListBacktests, VisitorNames
+from agentgate.sites.lists.network_refresh import NetworkListRefresh, open_outbound, refresh_jobs
 from agentgate.sites.repository import ActivityStore, SiteHealthStore
 from agentgate.sites.rules.backtest import Backtests
 from agentgate.sites.token_issuers.directories import open_issuer_directories
@@ -50,6 +52,14 @@ def wire(foundation: Foundation, stores: SiteSources, directory: SiteDirectory, 
     """Put together what edits, reports on and tries out the configuration of sites."""
     settings, store = foundation.settings, stores.store
     health = HealthReader(store, stores.site_health, token_ms=settings.token_seconds * SECOND_MS)
+    refresh = NetworkListRefresh(
+        store,
+        open_outbound(settings.webhook_private_hosts),
+        sealer=foundation.sealer,
+        clock=foundation.clock,
+        trusted_proxies=map(str, settings.trusted_proxies),
+    )
+    foundation.metrics.watch(series.NETWORK_LISTS, lambda: refresh.results)
     return Sites(
         uses=CredentialUses(store, foundation.background),
         health=health,
@@ -64,6 +74,7 @@ def wire(foundation: Foundation, stores: SiteSources, directory: SiteDirectory, 
         },
         jobs=(
             *site_jobs(store, settings, foundation.clock),
+            *refresh_jobs(refresh),
             *customer_jobs(store, stores.activity, foundation.clock),
             issuer_job(open_issuer_directories(store, foundation.clock)),
         ),

@@ -102,6 +102,7 @@ class Outbound:
         self._resolve = resolve or look_up
         self._dial = dial or connect
         self._most_read_bytes = most_read_bytes
+        self._most_body_bytes = max(MOST_BODY_BYTES, most_read_bytes // 4)
         self._connect_s = connect_s
         self._whole_s = whole_s
 
@@ -144,7 +145,9 @@ class Outbound:
                     )
                     writer.write(_written(connection, request, body))
                     # Not drained first: a server may respond, for example with 413, without reading the whole body.
-                    answer = await _read_answer(reader, connection, most_bytes=self._most_read_bytes)
+                    answer = await _read_answer(
+                        reader, connection, most_bytes=self._most_read_bytes, most_body=self._most_body_bytes
+                    )
                     tls = writer.get_extra_info("ssl_object")
                     return structs.replace(
                         answer,
@@ -280,7 +283,9 @@ def _written(connection: h11.Connection, request: h11.Request, body: bytes) -> b
     return head + sent + end
 
 
-async def _read_answer(reader: asyncio.StreamReader, connection: h11.Connection, *, most_bytes: int) -> OutboundAnswer:
+async def _read_answer(
+    reader: asyncio.StreamReader, connection: h11.Connection, *, most_bytes: int, most_body: int
+) -> OutboundAnswer:
     head: h11.Response | None = None
     body = bytearray()
     read = 0
@@ -299,16 +304,14 @@ async def _read_answer(reader: asyncio.StreamReader, connection: h11.Connection,
         elif isinstance(event, h11.Data):
             body += event.data
         elif isinstance(event, h11.EndOfMessage):
-            return _answer(head, body, complete=True)
+            return _answer(head, bytes(body), complete=True)
         elif isinstance(event, h11.ConnectionClosed):
             raise EOFError
-        if len(body) > MOST_BODY_BYTES:
-            return _answer(head, body, complete=False)
+        if len(body) > most_body:
+            return _answer(head, bytes(body[:most_body]), complete=False)
 
 
-def _answer(head: h11.Response | None, body: bytearray, *, complete: bool) -> OutboundAnswer:
+def _answer(head: h11.Response | None, body: bytes, *, complete: bool) -> OutboundAnswer:
     assert head is not None  # h11 gives no data before a head
     headers = {name.decode("ascii").lower(): value.decode("latin-1") for name, value in head.headers}
-    return OutboundAnswer(
-        status=head.status_code, headers=headers, body=bytes(body[:MOST_BODY_BYTES]), complete=complete
-    )
+    return OutboundAnswer(status=head.status_code, headers=headers, body=body, complete=complete)

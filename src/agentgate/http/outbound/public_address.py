@@ -29,7 +29,7 @@ _REFUSED_IPV4 = tuple(
     )
 )
 # Everything outside is loopback, mapped, NAT64, unique-local, link-local, site-local, multicast or not assigned.
-_UNICAST_IPV6 = IPv6Network("2000::/3")
+UNICAST_IPV6 = IPv6Network("2000::/3")
 _REFUSED_IPV6 = tuple(
     IPv6Network(network)
     for network in (
@@ -39,6 +39,11 @@ _REFUSED_IPV6 = tuple(
         "3fff::/20",  # documentation
     )
 )
+
+
+def not_public() -> tuple[IPv4Network | IPv6Network, ...]:
+    """Return the networks that are not public, except IPv6 outside `UNICAST_IPV6`."""
+    return (*_REFUSED_IPV4, *_REFUSED_IPV6)
 
 
 def is_public(address: str) -> bool:
@@ -54,6 +59,6 @@ def is_public(address: str) -> bool:
 
 def _is_public_ipv6(address: IPv6Address) -> bool:
     # A scope such as %eth0 belongs to addresses of this link only.
-    if address.scope_id is not None or address not in _UNICAST_IPV6:
+    if address.scope_id is not None or address not in UNICAST_IPV6:
         return False
     return not any(address in network for network in _REFUSED_IPV6)

@@ -182,7 +182,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         Setting(
             values.hosts(),
-            "Hosts to which webhooks may be sent over HTTP or to private addresses. Default: none",
+            "Hosts of webhooks and network lists that may use HTTP and private addresses. Default: none",
         ),
     ] = ()
     site_private_hosts: Annotated[

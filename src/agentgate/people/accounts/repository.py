@@ -51,7 +51,7 @@ _PURGED_IN_UNITS = tuple(
 
 _OF_SITES = (
     *("site_rules", "rule_revision", "site_list_entry", "credential", "decision_label", "feature_capture"),
-    *("appeal", "suggestion", "site_notice", "webhook_delivery", "webhook"),
+    *("network_list", "appeal", "suggestion", "site_notice", "webhook_delivery", "webhook"),
 )
 
 # Of members who stay, only what ties them to the account goes.

@@ -79,6 +79,7 @@ COMMANDS = (
     Subcommand("credential", "agentgate_tools.commands.remote.sites"),
     Subcommand("fleet", "agentgate_tools.commands.remote.fleet"),
     Subcommand("rules", "agentgate_tools.commands.remote.rules"),
+    Subcommand("networks", "agentgate_tools.commands.remote.networks"),
     Subcommand("keys", "agentgate.server.cli.keys"),
     Subcommand("agent-keys", "agentgate_tools.commands.agent_keys"),
     Subcommand("intel", "agentgate_tools.commands.intel"),

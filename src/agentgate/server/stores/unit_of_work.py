@@ -31,6 +31,7 @@ from agentgate.server.scheduler.repository import JobStore
 from agentgate.sites.credentials.fleet_repository import FleetCredentialStore
 from agentgate.sites.credentials.repository import CredentialStore
 from agentgate.sites.customers.repository import CustomerStore
+from agentgate.sites.lists.network_repository import NetworkListStore
 from agentgate.sites.lists.repository import ListStore
 from agentgate.sites.repository import DirectoryStore, SiteStore
 from agentgate.sites.rules.repository import RuleStore
@@ -70,6 +71,7 @@ class SqlStores:
     lists = _repository(ListStore)
     setup_links = _repository(SetupLinkStore)
     models = _repository(ModelStore)
+    network_lists = _repository(NetworkListStore)
     notices = _repository(NoticeStore)
     oidc_identities = _repository(OidcIdentityStore)
     operator_sessions = _repository(OperatorSessionStore)

@@ -42,7 +42,7 @@ UNTOLD_KEYS = frozenset(
         MORE_THAN,
         *(
             f"{no}{key}"
-            for key in ("networks", "user_agents", "headers", "paths", "query", "hosts")
+            for key in ("networks", "network_lists", "user_agents", "headers", "paths", "query", "hosts")
             for no in ("", NOT)
         ),
     ]

@@ -53,7 +53,9 @@ _MATCH_SCHEMA = {
         **dict.fromkeys(("all_labels", "any_labels", "none_labels", "any_prefix"), _LABELS),
         "score": {"type": "string"},
         "min_score": {"type": "number"},
-        **dict.fromkeys(_either("countries", "networks", "user_agents", "methods", "paths", "hosts"), _TEXTS),
+        **dict.fromkeys(
+            _either("countries", "networks", "network_lists", "user_agents", "methods", "paths", "hosts"), _TEXTS
+        ),
         **dict.fromkeys(_either("asns"), _ASNS),
         **dict.fromkeys(_either("headers"), _GLOBS_BY_HEADER),
         **dict.fromkeys(_either("query"), _GLOBS_BY_PARAMETER),
@@ -180,6 +182,8 @@ class RuleMatch(Struct, frozen=True, kw_only=True):
     not_asns: list[int | str] | UnsetType = UNSET
     networks: list[str] | UnsetType = UNSET
     not_networks: list[str] | UnsetType = UNSET
+    network_lists: list[str] | UnsetType = UNSET
+    not_network_lists: list[str] | UnsetType = UNSET
     user_agents: list[str] | UnsetType = UNSET
     not_user_agents: list[str] | UnsetType = UNSET
     headers: dict[str, list[str]] | UnsetType = UNSET

@@ -15,6 +15,7 @@ from agentgate.sites.rules.patterns.predicates import (
     HOST,
     METHOD,
     NETWORK,
+    NETWORK_LIST,
     PARAMETER,
     PARAMETERS,
     PATH,
@@ -24,6 +25,7 @@ from agentgate.sites.rules.patterns.predicates import (
 from agentgate.sites.rules.terms import Choice, Condition, ConditionInput, MatchProblem, PlainMatch, Terms
 
 ENTRIES_PER_LIST = 1_000
+LISTS_PER_MATCH = 16
 HEADERS_PER_MATCH = 8
 PARAMETERS_PER_MATCH = 8
 MOST_PARAMETERS = 255
@@ -34,6 +36,7 @@ MOST_ASN = 2**32 - 1
 
 _COUNTRY = re.compile(r"[A-Za-z]{2}\Z")
 _ASN = re.compile(r"(?:AS)?([0-9]{1,10})\Z", re.IGNORECASE)
+LIST_NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?\Z")
 _METHOD = re.compile(r"[A-Z][A-Z-]{0,31}\Z")
 _PRINTABLE = re.compile(r"[ -~]+\Z")
 _HOST = re.compile(r"(?:[A-Za-z0-9*._-]+|\[[0-9A-Fa-f:.*]+\])\Z")
@@ -75,6 +78,12 @@ def network_problem(text: str) -> str | None:
             return f"{problem}."
         return f"{quoted(text)} must be an address or a network, such as 203.0.113.7, 203.0.113.0/24 or 2001:db8::/32."
     return None
+
+
+def _list_name_problem(text: str) -> str | None:
+    if LIST_NAME.match(text):
+        return None
+    return f"{quoted(text)} must be the name of a network list, such as spamhaus-drop."
 
 
 def glob_problem(text: str, *, example: str) -> str | None:
@@ -128,10 +137,12 @@ def header_problem(name: str) -> str | None:
     return None
 
 
-def check_list(key: str, values: Any, problem: Callable[[str], str | None], *, example: str) -> Iterator[MatchProblem]:
+def check_list(
+    key: str, values: Any, problem: Callable[[str], str | None], *, example: str, most: int = ENTRIES_PER_LIST
+) -> Iterator[MatchProblem]:
     """Yield the problems with a list of texts."""
-    if not isinstance(values, list) or not 0 < len(values) <= ENTRIES_PER_LIST:
-        yield (key,), f"{key} must be a list of 1 to {ENTRIES_PER_LIST} entries, such as [{example}]."
+    if not isinstance(values, list) or not 0 < len(values) <= most:
+        yield (key,), f"{key} must be a list of 1 to {most} entries, such as [{example}]."
         return
     for index, value in enumerate(values):
         is_text = isinstance(value, str) and value
@@ -173,6 +184,10 @@ def _check_amount(match: PlainMatch) -> Iterator[MatchProblem]:
     amount = match[MORE_THAN]
     if isinstance(amount, bool) or not isinstance(amount, int) or not 0 <= amount <= MOST_PARAMETERS:
         yield (MORE_THAN,), f"{MORE_THAN} must be an integer from 0 to {MOST_PARAMETERS}."
+
+
+def _check_lists(key: str, match: PlainMatch) -> Iterator[MatchProblem]:
+    yield from check_list(key, match[key], _list_name_problem, example="spamhaus-drop", most=LISTS_PER_MATCH)
 
 
 def _check_headers(key: str, match: PlainMatch) -> Iterator[MatchProblem]:
@@ -217,6 +232,8 @@ def _miss(subject: str, key: str, match: PlainMatch, seen: ConditionInput) -> st
                 return f"the query has at most {match[key]} parameters"
             about = f"the {_WORDS[subject]}{' ' * bool(predicate.name)}{predicate.name}"
             verb = "is" if is_negative else "is not"
+            if subject == NETWORK_LIST:
+                return f"the address {verb} in {', '.join(predicate.entries)}"
             return f"{about} {verb} among {', '.join(predicate.entries[:5])}"
     return None
 
@@ -243,6 +260,7 @@ def _miss_labels(key: str, match: PlainMatch, seen: ConditionInput) -> str | Non
 
 _WORDS = {
     NETWORK: "address",
+    NETWORK_LIST: "address",
     USER_AGENT: "User-Agent",
     METHOD: "method",
     PATH: "path",
@@ -281,6 +299,7 @@ def _list(problem: Callable[[str], str | None], example: str) -> Callable[[str, 
 _program_problem = partial(glob_problem, example="curl/*")
 _CHECKS: dict[str, tuple[str, Callable[[str, PlainMatch], Iterator[MatchProblem]], str]] = {
     "networks": (NETWORK, _list(network_problem, "203.0.113.0/24"), "The IP address is in one of these networks."),
+    "network_lists": (NETWORK_LIST, _check_lists, "The IP address is in one of these network lists of the site."),
     "user_agents": (USER_AGENT, _list(_program_problem, "curl/*"), "The User-Agent matches one of these globs."),
     "headers": (HEADER, _check_headers, "Each of these headers is present and matches one of its globs."),
     "methods": (METHOD, _list(_method_problem, "POST"), "The method is one of these."),
@@ -319,6 +338,6 @@ def count_patterns(match: PlainMatch) -> tuple[int, int]:
             count = sum(len(each) for each in lists if isinstance(each, list))
             if key == "networks":
                 networks += count
-            elif key != "methods":
+            elif key not in ("methods", "network_lists"):
                 globs += count
     return globs, networks

@@ -1,12 +1,14 @@
 """NetworkSet: addresses and networks of both families, merged, searched by halving."""
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from ipaddress import IPv4Network, IPv6Network
 
 from agentgate.lib.ip_address import AddressNumber, read_network
 
 V4_BITS, V6_BITS = 32, 128
+# First and last addresses.
+Ranges = tuple[Sequence[int], Sequence[int]]
 
 
 class NetworkSet:
@@ -15,26 +17,35 @@ class NetworkSet:
     __slots__ = ("_ends", "_starts")
 
     def __init__(self, networks: Iterable[IPv4Network | IPv6Network]) -> None:
-        self._starts: dict[int, list[int]] = {4: [], 6: []}
-        self._ends: dict[int, list[int]] = {4: [], 6: []}
+        starts: dict[int, list[int]] = {4: [], 6: []}
+        all_ends: dict[int, list[int]] = {4: [], 6: []}
         ranges = sorted((each.version, int(each.network_address), int(each.broadcast_address)) for each in networks)
         for version, start, end in ranges:
-            ends = self._ends[version]
+            ends = all_ends[version]
             if ends and start <= ends[-1] + 1:
                 ends[-1] = max(end, ends[-1])
             else:
-                self._starts[version].append(start)
+                starts[version].append(start)
                 ends.append(end)
+        self._starts: dict[int, Sequence[int]] = {**starts}
+        self._ends: dict[int, Sequence[int]] = {**all_ends}
+
+    @classmethod
+    def of_sorted(cls, v4: Ranges, v6: Ranges) -> "NetworkSet":
+        """Return a set of ranges in order that do not overlap: first and last addresses."""
+        made = cls(())
+        made._starts, made._ends = {4: v4[0], 6: v6[0]}, {4: v4[1], 6: v6[1]}
+        return made
 
     def has(self, address: AddressNumber) -> bool:
         place = bisect_right(self._starts[address.version], address.number)
         return place > 0 and address.number <= self._ends[address.version][place - 1]
 
-    def starts(self, version: int) -> list[int]:
+    def starts(self, version: int) -> Sequence[int]:
         """Return where the ranges of a family begin."""
         return self._starts[version]
 
-    def ends(self, version: int) -> list[int]:
+    def ends(self, version: int) -> Sequence[int]:
         """Return where they end; the last address is within."""
         return self._ends[version]
 

@@ -13,6 +13,8 @@ from agentgate.sites.rules.patterns.glob import Glob, read_folded_glob, read_pro
 from agentgate.sites.rules.patterns.networks import NetworkSet, read_strict_network
 
 NETWORK, USER_AGENT, HEADER, METHOD, PATH, HOST = "network", "user_agent", "header", "method", "path", "host"
+# Named lists of networks, which belong to the site and not to the rules.
+NETWORK_LIST = "network_list"
 # One parameter of the query; and how many there are.
 PARAMETER, PARAMETERS = "parameter", "parameters"
 # Parts that only a visitor's request to the site has; the browser check and submissions go to the service.
@@ -48,6 +50,7 @@ class Predicates:
         "bits",
         "headers",
         "methods",
+        "network_lists",
         "parameters",
         "paths",
         "unknown_bits",
@@ -59,6 +62,7 @@ class Predicates:
         self._networks = tuple(
             (NetworkSet(map(read_strict_network, each.entries)), bit) for each, bit in self._of(NETWORK)
         )
+        self.network_lists = tuple((each.entries, bit) for each, bit in self._of(NETWORK_LIST))
         self._hosts = tuple((tuple(map(read_folded_glob, each.entries)), bit) for each, bit in self._of(HOST))
         self.headers = tuple(
             [_header(each, USER_AGENT_HEADER, bit, read_program_glob) for each, bit in self._of(USER_AGENT)]

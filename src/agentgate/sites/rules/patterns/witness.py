@@ -20,6 +20,7 @@ from agentgate.sites.rules.patterns.predicates import (
     HOST,
     METHOD,
     NETWORK,
+    NETWORK_LIST,
     PARAMETER,
     PARAMETERS,
     PATH,
@@ -66,7 +67,10 @@ def find_request(holding: Iterable[Predicate], failing: Iterable[Predicate]) -> 
                 return None
             named[subject][name] = value
             continue
-        if subject == PARAMETERS:
+        if subject == NETWORK_LIST and wanted:
+            # The rules do not contain its networks.
+            return None
+        if subject in (PARAMETERS, NETWORK_LIST):
             continue
         found = _FINDERS[subject](wanted, unwanted)
         if found is None:
@@ -191,6 +195,8 @@ def _folded_globs(predicate: Predicate) -> tuple[Glob, ...]:
 
 def _covers(one: Predicate, other: Predicate) -> bool:
     """Return whether every text that fits the other predicate fits this one."""
+    if one.subject == NETWORK_LIST:
+        return set(other.entries) <= set(one.entries)
     if one.subject == PARAMETERS:
         return int(one.entries[0]) <= int(other.entries[0])
     return all(any(glob.covers(each) for glob in _globs(one)) for each in _globs(other))

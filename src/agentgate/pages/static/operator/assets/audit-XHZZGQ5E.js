@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-RJ7POWTD.js";import"./chunk-TVVW4GWU.js";import"./chunk-BRJTMVPD.js";import"./chunk-HKQIGCDQ.js";import"./chunk-R7HSG77W.js";import"./chunk-4DHLTXKK.js";import"./chunk-NT76F6XT.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
