@@ -180,10 +180,7 @@ async def fill(stores: SqlStores, name: str, leaving: str) -> None:
     await stores.webhooks.add_webhook(webhook(f"hook-of-{name}", site_id, name))
     await stores.webhooks.save_delivery(delivery(f"delivery-to-{name}", site_id, f"hook-of-{name}"), keep=50)
     await stores.api_tokens.add_token(name, token(f"token-of-{name}", created_by=leaving), name.encode())
-    await stores.users.replace_recovery_codes(leaving, [b"code"])
-    await stores.oidc_identities.add_identity("https://login.example", leaving, leaving, NOW_MS)
-    await stores.user_sessions.add_session(session(leaving, name))
-    await stores.links.add_link(link(f"link of {leaving}".encode(), leaving, account_id=name))
+    await fill_user(stores, name, leaving)
     await stores.invitations.add_invitation(
         StoredInvitation(
             id=f"invitation-to-{name}",
@@ -207,6 +204,14 @@ async def fill(stores: SqlStores, name: str, leaving: str) -> None:
     ):
         await stores.audit.add_entry(made)
     await note_changes(stores, name, site_id)
+
+
+async def fill_user(stores: SqlStores, name: str, leaving: str) -> None:
+    """Give a user one of everything that a user can have."""
+    await stores.users.replace_recovery_codes(leaving, [b"code"])
+    await stores.oidc_identities.add_identity("https://login.example", leaving, leaving, NOW_MS)
+    await stores.user_sessions.add_session(session(leaving, name))
+    await stores.links.add_link(link(f"link of {leaving}".encode(), leaving, account_id=name))
 
 
 async def note_changes(stores: SqlStores, account_id: str, site_id: str) -> None:

@@ -259,7 +259,10 @@ SECRETS = {
     "AGENTGATE_REDIS_URL": "redis://:CANARY@cache.example",
     "AGENTGATE_EVENTS_URL": "clickhouse://gate:CANARY@one.example,two.example/gate",
     "AGENTGATE_SMTP_URL": "smtps://mail:CANARY@mail.example",
+    "AGENTGATE_OIDC_ISSUERS": "work=https://gate:CANARY@login.example/realms/work",
 }
+# An identity provider needs the address of the service.
+ADDRESS = {"PUBLIC_BASE_URL": "https://gate.example"}
 
 
 def test_every_secret_of_the_table_is_in_this_test():
@@ -267,7 +270,7 @@ def test_every_secret_of_the_table_is_in_this_test():
 
 
 def test_no_secret_is_shown_in_the_description_or_the_representation():
-    settings = read_settings(SECRETS)
+    settings = read_settings(SECRETS | ADDRESS)
 
     assert "CANARY" not in str(describe(settings))
     assert "CANARY" not in repr(settings)
@@ -302,7 +305,7 @@ def test_the_file_in_the_working_folder_is_read_when_none_is_named(tmp_path, mon
 
 
 def test_settings_reach_another_process_unchanged():
-    settings = read_settings(SECRETS)
+    settings = read_settings(SECRETS | ADDRESS)
 
     assert pickle.loads(pickle.dumps(settings)) == settings
 
