@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-GY223S4T.js";import"./chunk-MKL7GIZY.js";import"./chunk-BRJTMVPD.js";import"./chunk-EOHWTWTC.js";import"./chunk-EFMFNRX6.js";import"./chunk-KCJ7QKXP.js";import"./chunk-B7ETKZ4K.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
