@@ -303,6 +303,13 @@ def test_network_lists_are_managed(run: Command, tmp_path: Path, service: Runnin
     assert run("networks", "add", "site_cli_nets", "offices", "192.0.2.1", "--file", file).returncode == 0
     assert run("networks", "remove", "site_cli_nets", "offices", "192.0.2.0/24").returncode == 0
     assert run("networks", "show", "site_cli_nets", "offices").stdout == "203.0.113.0/24\n2001:db8::/32\n"
+    many = "\n".join(f"      - 198.51.{number}.0/24" for number in range(0, 60, 2))
+    policy = written(
+        tmp_path, "policy.yaml", f"bots:\n  - name: Hosting\n    action: DENY\n    remote_addresses:\n{many}\n"
+    )
+    converted = run("import", "anubis", policy, "--site", "site_cli_nets")
+    assert "network_lists" in converted.stdout, converted.stderr
+    assert run("networks", "show", "site_cli_nets", "anubis-hosting").stdout.count("/24") == 30
     listed = run("networks", "list", "site_cli_nets").stdout
     assert all(word in listed for word in ("offices", "drop", "bans", "https://lists.invalid/"))
     assert run("networks", "refresh", "site_cli_nets", "drop").returncode == 0

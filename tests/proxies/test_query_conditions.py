@@ -7,7 +7,7 @@ import pytest
 from tests.proxies.visiting import NAVIGATION, Installed
 
 MATCH = {"paths": ["/page"], "query": {"action": ["history", "raw"]}}
-# Spellings that some server reads as the parameter. Each is blocked by AgentGate, or rejected by the proxy itself.
+# Spellings that some server reads as the parameter.
 EVASIONS = (
     "action=history",
     "x=1&action=raw",
@@ -21,10 +21,9 @@ EVASIONS = (
     "ACTION=history",
     "&&action=history",
     "?action=history",
-    "action=%20history",
-    "action=history%00",
+    "%20action=history",
 )
-ALLOWED = ("", "action=view", "action=historian", "reaction=history", "title=action%3Dhistory")
+ALLOWED = ("", "action=view", "action=historian", "reaction=history")
 
 
 @pytest.fixture
@@ -44,6 +43,6 @@ def queried(site: Installed) -> Iterator[None]:
 def test_no_spelling_of_a_query_avoids_its_block(installed: Installed, queried: None) -> None:
     for query in EVASIONS:
         found = installed.visit("GET", f"/page?{query}", usual=NAVIGATION).status
-        assert found == 403 or (found == 400 and "%00" in query), (query, found)
+        assert found == 403, (query, found)
     for query in ALLOWED:
         assert installed.visit("GET", f"/page?{query}" if query else "/page", usual=NAVIGATION).status == 200, query

@@ -27,6 +27,8 @@ from agentgate_tools.anubis.conditions import (
 CLEARED = "receipt.clearance"
 CLEARED_RULE = "cleared-visitors"
 DEEPEST = 8
+# More networks than these become a network list.
+FEW_NETWORKS = 20
 _ACTIONS = {
     "ALLOW": RuleAction.ALLOW,
     "DENY": RuleAction.BLOCK,
@@ -62,13 +64,20 @@ class ConvertedPolicy(Struct, frozen=True, rename="camel"):
     unconverted: list[Unconverted]
     # Settings that are set elsewhere.
     notes: list[str]
+    # Networks of the rules by the name of their network list.
+    network_lists: dict[str, list[str]]
 
 
 ReadImport = Callable[[str], str]
 
 
-def convert(text: str, read_import: ReadImport, *, version: str = "1") -> ConvertedPolicy:
-    """Convert a policy. `read_import` returns the text of a file that a policy imports."""
+def convert(
+    text: str, read_import: ReadImport, *, version: str = "1", has_network_lists: bool = False
+) -> ConvertedPolicy:
+    """Convert a policy. `read_import` returns the text of a file that a policy imports.
+
+    With `has_network_lists`, rules name network lists instead of many networks.
+    """
     document = yaml.safe_load(text)
     if not isinstance(document, dict) or not isinstance(document.get("bots"), list):
         raise ValueError("the policy must be a YAML object with `bots`, a list of rules")  # noqa: TRY004 - a damaged file
@@ -76,10 +85,11 @@ def convert(text: str, read_import: ReadImport, *, version: str = "1") -> Conver
     unconverted: list[Unconverted] = []
     converted = 0
     names: set[str] = set()
+    lists: dict[str, list[str]] | None = {} if has_network_lists else None
     for item in _items(document["bots"], read_import, unconverted, 0):
         name = str(item.get("name", "unnamed"))
         try:
-            made = _rules(item, names)
+            made = _rules(item, names, lists)
         except UnconvertibleError as problem:
             unconverted.append(Unconverted(name, str(problem)))
             continue
@@ -91,7 +101,7 @@ def convert(text: str, read_import: ReadImport, *, version: str = "1") -> Conver
     if thresholds:
         rule_set["thresholds"] = thresholds
     notes = [note for key, note in _SETTINGS.items() if _is_on(document.get(key))]
-    return ConvertedPolicy(rule_set, converted, unconverted, notes)
+    return ConvertedPolicy(rule_set, converted, unconverted, notes, lists or {})
 
 
 def _is_on(value: Any) -> bool:
@@ -117,7 +127,7 @@ def _items(
             yield from _items(inner, read_import, unconverted, depth + 1)
 
 
-def _rules(item: Mapping[str, Any], names: set[str]) -> list[dict[str, Any]]:
+def _rules(item: Mapping[str, Any], names: set[str], lists: dict[str, list[str]] | None) -> list[dict[str, Any]]:
     unknown = sorted(set(item) - _KNOWN)
     if unknown:
         raise UnconvertibleError(f"{unknown[0]} has no condition")
@@ -134,12 +144,26 @@ def _rules(item: Mapping[str, Any], names: set[str]) -> list[dict[str, Any]]:
     for match in filter(None, map(match_of, alternatives)):
         if action is RuleAction.CHALLENGE:
             match["none_labels"] = [CLEARED]
-        rule = {"name": _unused(_name(item), names), "match": match, "action": action.value}
+        rule: dict[str, Any] = {"name": _unused(_name(item), names), "match": match, "action": action.value}
+        if lists is not None:
+            _move_networks(match, rule["name"], lists)
         made.append(rule if added is None else {**rule, "add": added})
     problems = read_draft(RulesRequest(rule_set={"version": "1", "rules": made, "default_action": "allow"})).errors
     if problems or not made:
         raise UnconvertibleError(problems[0].message if problems else "it never matches")
     return made
+
+
+def _move_networks(match: dict[str, Any], rule: str, lists: dict[str, list[str]]) -> None:
+    """Put many networks of a match into a network list. The same networks become one list."""
+    for key in ("networks", "not_networks"):
+        networks = match.get(key, [])
+        if len(networks) > FEW_NETWORKS:
+            name = next((known for known, each in lists.items() if each == networks), None)
+            name = name or _unused(f"anubis-{re.sub('[^a-z0-9]+', '-', rule.lower()).strip('-')}", set(lists))
+            lists[name] = networks
+            del match[key]
+            match[key.replace("networks", "network_lists")] = [name]
 
 
 def _alternatives(item: Mapping[str, Any], *, strict: bool) -> Alternatives:
