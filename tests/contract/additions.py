@@ -218,6 +218,7 @@ ADDED_FIELDS = {
         "formMethodOverride": 9,
         "clearanceWithoutScript": 9,
         "wholeSite": 9,
+        "wholeSiteWhen": 9,
         "openPaths": 9,
         "feeds": 9,
         "wantedPrograms": 9,
@@ -231,6 +232,9 @@ ADDED_FIELDS = {
     }
     for name in ("Site", "SiteSummary", "SiteDetail", "SiteInput")
 } | {"TopLists": {"refusedPrograms": 11}}
+for _name in ("Site", "SiteSummary", "SiteDetail"):
+    ADDED_FIELDS[_name] |= {"underAttackUntil": 9, "load": 9}
+ADDED_FIELDS["SiteInput"]["underAttack"] = 9
 _CONDITIONS = ("countries", "asns", "networks", "user_agents", "headers", "methods", "paths", "query", "hosts")
 for _name in ("SiteSummary", "SiteDetail"):
     ADDED_FIELDS[_name]["degraded"] = 5
@@ -313,12 +317,14 @@ ADDED_ENUMERATIONS = {
     "AiPurpose": 10,
     "AiUseChoice": 10,
     "UnknownHosts": 1,
+    "WholeSiteWhen": 9,
+    "LoadState": 9,
 }
 
 # Enumeration of the specification -> the values that were added to it.
 ADDED_VALUES = {
     "LabelSource": ["appeal"],
-    "HealthCheck": ["credential_unknown", "address_mismatch", "issuer_unavailable"],
+    "HealthCheck": ["credential_unknown", "address_mismatch", "issuer_unavailable", "site_busy"],
 }
 
 # Constant of `limits` -> section.

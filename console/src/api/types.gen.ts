@@ -741,6 +741,7 @@ export interface CustomerSiteInput {
   formMethodOverride?: boolean;
   clearanceWithoutScript?: boolean;
   wholeSite?: boolean;
+  wholeSiteWhen?: WholeSiteWhen;
   openPaths?: SiteOpenPath[];
   feeds?: string[];
   wantedPrograms?: string[];
@@ -751,6 +752,7 @@ export interface CustomerSiteInput {
   machineTokensPerHour?: number;
   assistants?: Assistants;
   robotsTxt?: string;
+  underAttack?: boolean;
   siteKey?: string;
 }
 
@@ -1036,7 +1038,7 @@ export type HandoffStatus = "completed" | "declined" | "pending";
 export type HeaderConditions = Record<string, string[]>;
 
 /** The checks of a site's integration health. */
-export type HealthCheck = "address_mismatch" | "credential_unknown" | "issuer_unavailable" | "no_credential" | "no_traffic" | "not_installed" | "origin_not_allowed" | "siteverify_errors" | "siteverify_missing";
+export type HealthCheck = "address_mismatch" | "credential_unknown" | "issuer_unavailable" | "no_credential" | "no_traffic" | "not_installed" | "origin_not_allowed" | "site_busy" | "siteverify_errors" | "siteverify_missing";
 
 /** The overall status of a site's health and, except `ok`, the severity of a failed check; worst last. */
 export type HealthSeverity = "critical" | "info" | "ok" | "warning";
@@ -1364,6 +1366,9 @@ export type ListKind = "address" | "agent" | "network" | "program" | "visitor";
 
 /** The effect of a list entry: allow or block. */
 export type ListOutcome = "allow" | "block";
+
+/** A site's page rate compared with its usual one. */
+export type LoadState = "busy" | "flood" | "normal";
 
 /**
  * The credentials of a user. `token` is from the browser check with action `sign_in`, required only during an
@@ -1822,6 +1827,7 @@ export interface OwnSiteInput {
   formMethodOverride?: boolean;
   clearanceWithoutScript?: boolean;
   wholeSite?: boolean;
+  wholeSiteWhen?: WholeSiteWhen;
   openPaths?: SiteOpenPath[];
   feeds?: string[];
   wantedPrograms?: string[];
@@ -1832,6 +1838,7 @@ export interface OwnSiteInput {
   machineTokensPerHour?: number;
   assistants?: Assistants;
   robotsTxt?: string;
+  underAttack?: boolean;
 }
 
 /** The current and the new password. */
@@ -2331,7 +2338,7 @@ export interface SiteAnalytics {
   countersSince?: string;
 }
 
-/** Changes of a site; an omitted field is unchanged. */
+/** Changes of a site; an omitted field is unchanged. `underAttack`: begin an hour of flood protection, or end it. */
 export interface SiteChange {
   name?: string;
   allowedOrigins?: string[];
@@ -2342,6 +2349,7 @@ export interface SiteChange {
   formMethodOverride?: boolean;
   clearanceWithoutScript?: boolean;
   wholeSite?: boolean;
+  wholeSiteWhen?: WholeSiteWhen;
   openPaths?: SiteOpenPath[];
   feeds?: string[];
   wantedPrograms?: string[];
@@ -2352,6 +2360,7 @@ export interface SiteChange {
   machineTokensPerHour?: number;
   assistants?: Assistants;
   robotsTxt?: string;
+  underAttack?: boolean;
 }
 
 /** Everything about one site. */
@@ -2368,6 +2377,7 @@ export interface SiteDetail {
   formMethodOverride: boolean;
   clearanceWithoutScript: boolean;
   wholeSite?: boolean;
+  wholeSiteWhen?: WholeSiteWhen;
   openPaths?: SiteOpenPath[];
   feeds?: string[];
   createdAt: string;
@@ -2380,6 +2390,8 @@ export interface SiteDetail {
   machineTokensPerHour?: number;
   assistants?: Assistants;
   robotsTxt?: string;
+  underAttackUntil?: string;
+  load?: SiteLoad;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
@@ -2445,6 +2457,7 @@ export interface SiteInput {
   formMethodOverride?: boolean;
   clearanceWithoutScript?: boolean;
   wholeSite?: boolean;
+  wholeSiteWhen?: WholeSiteWhen;
   openPaths?: SiteOpenPath[];
   feeds?: string[];
   wantedPrograms?: string[];
@@ -2455,6 +2468,7 @@ export interface SiteInput {
   machineTokensPerHour?: number;
   assistants?: Assistants;
   robotsTxt?: string;
+  underAttack?: boolean;
   siteKey?: string;
   customerId?: string;
   customerName?: string;
@@ -2464,6 +2478,20 @@ export interface SiteInput {
 export interface SiteList {
   items: SiteSummary[];
   nextCursor?: string;
+}
+
+/**
+ * The present or last time in which a site had far more page loads than usual.
+ *
+ * It began at `since`; after `until`, `state` is `normal`. `pagesPerMinute` counts page loads without a clearance, at
+ * most five of an address: the highest rate until the last change. `usualPerMinute` is the median of the same hours.
+ */
+export interface SiteLoad {
+  state: LoadState;
+  since: string;
+  until?: string;
+  pagesPerMinute: number;
+  usualPerMinute: number;
 }
 
 /**
@@ -2509,6 +2537,7 @@ export interface SiteSummary {
   formMethodOverride: boolean;
   clearanceWithoutScript: boolean;
   wholeSite?: boolean;
+  wholeSiteWhen?: WholeSiteWhen;
   openPaths?: SiteOpenPath[];
   feeds?: string[];
   createdAt: string;
@@ -2521,6 +2550,8 @@ export interface SiteSummary {
   machineTokensPerHour?: number;
   assistants?: Assistants;
   robotsTxt?: string;
+  underAttackUntil?: string;
+  load?: SiteLoad;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
@@ -2977,6 +3008,9 @@ export interface WebhookSecret {
 
 /** State of deliveries: successful, failing with retries, or paused. */
 export type WebhookStatus = "failing" | "ok" | "paused";
+
+/** When `wholeSite` applies. */
+export type WholeSiteWhen = "always" | "busy";
 
 /** Visibility of the browser check. */
 export type WidgetMode = "interactive" | "invisible" | "managed";

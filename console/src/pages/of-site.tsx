@@ -13,7 +13,7 @@ export interface SitePage extends NavItem {
   component: FunctionComponent;
 }
 
-/** A page whose words are loaded with the first page of its kind: of the account, the installation, and people. */
+/** A page whose words are loaded with the first page of its kind: few visits open it. */
 export const managed = (load: Load) => page(async () => (await Promise.all([loadManageWords(), load()]))[1]);
 
 export function sitePage(
@@ -88,7 +88,7 @@ export const SITE_PAGES: SitePage[] = [
     "control",
     "agent",
     "a",
-    page(() => import("./agents")),
+    managed(() => import("./agents")),
   ),
   sitePage(
     "settings",

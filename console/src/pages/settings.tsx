@@ -20,6 +20,7 @@ import { toast, toastError } from "../ui/toasts";
 import { Credentials } from "./credentials";
 import { EnforceNumbers } from "./evidence";
 import { pairsOf, Restore } from "./restore";
+import { UnderAttack } from "./settings-load";
 
 const SWITCHES = ["wholeSite", "clearanceWithoutScript", "formMethodOverride", "suggestions"] as const;
 const METHODS = ["*", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
@@ -35,6 +36,7 @@ interface Edited {
   feeds: string;
   issuers: string;
   wholeSite: boolean;
+  wholeSiteWhen: string;
   clearanceWithoutScript: boolean;
   formMethodOverride: boolean;
   suggestions: boolean;
@@ -61,6 +63,7 @@ function editedOf(site: SiteDetail): Edited {
     feeds: (site.feeds ?? []).join("\n"),
     issuers: (site.privateTokenIssuers ?? []).map((each) => `${each.name} ${each.tokenKey ?? ""}`.trim()).join("\n"),
     wholeSite: site.wholeSite ?? false,
+    wholeSiteWhen: site.wholeSiteWhen ?? "always",
     clearanceWithoutScript: site.clearanceWithoutScript,
     formMethodOverride: site.formMethodOverride,
     suggestions: site.suggestions ?? true,
@@ -107,6 +110,7 @@ function changeOf(edited: Edited): SiteChange {
       return { name, tokenKey };
     }),
     wholeSite: edited.wholeSite,
+    wholeSiteWhen: edited.wholeSiteWhen as SiteChange["wholeSiteWhen"],
     clearanceWithoutScript: edited.clearanceWithoutScript,
     formMethodOverride: edited.formMethodOverride,
     suggestions: edited.suggestions,
@@ -339,6 +343,19 @@ export default function Settings() {
             ))}
           </ul>
           <div class="cols">
+            <div class="stack tight">
+              <h3>{t("settings.wholeSite")}</h3>
+              <Segments
+                label={t("settings.wholeSite")}
+                value={value.wholeSiteWhen}
+                onChange={(wholeSiteWhen) => part({ wholeSiteWhen })}
+                options={["always", "busy"].map((each) => ({
+                  value: each,
+                  label: t(`settings.wholeSiteWhen.${each}`),
+                }))}
+              />
+            </div>
+            <UnderAttack site={site.data} readOnly={readOnly} onChange={reload} />
             <div class="stack tight">
               <h3>{t("settings.assistants")}</h3>
               <Segments

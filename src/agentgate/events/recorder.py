@@ -14,8 +14,9 @@ import structlog
 
 from agentgate.events.count_buffer import CountBuffer, Key, WaitingSum
 from agentgate.events.decision_counts import DecisionCounts
-from agentgate.events.decision_ids import id_day
+from agentgate.events.decision_ids import id_day, id_time_ms
 from agentgate.events.decision_log import DecisionLog
+from agentgate.events.page_counts import PageCounts
 from agentgate.events.ports import USUAL_BATCHING, Batching, EventStore
 from agentgate.events.records import CounterName, Recorded
 from agentgate.lib.clock import HOUR_MS
@@ -70,6 +71,7 @@ class Recorder:
         # Events that were handed in, that were committed, and that will never be stored.
         self.sent = self.stored = self.failed = 0
         self._counts = CountBuffer()
+        self._pages = PageCounts()
         self._something = asyncio.Event()
         self._enough = asyncio.Event()
         # By the number of events already in the queue: the signal that one more event sets.
@@ -168,6 +170,8 @@ class Recorder:
         del self._queue[: len(batch)]
         self._set_in_flight(len(batch))
         self.decisions.add(batch)
+        for site, pages in self._pages.count(batch).items():
+            self.count(site, CounterName.PAGES, amount=pages, now_ms=id_time_ms(batch[-1].id))
         if self.log is not None:
             self.log.add(batch)
         return batch

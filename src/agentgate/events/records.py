@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from enum import IntEnum, StrEnum
 from operator import attrgetter
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -64,6 +64,9 @@ class Event(Struct, frozen=True, gc=False):
     # Feature name -> value, where the site captures features.
     features: Mapping[str, float] | None = None
 
+    # Requests that need I/O, of agents and with tokens, are no such page loads.
+    is_open_page: ClassVar[bool] = False
+
     @property
     def series(self) -> Series:
         """The key by which metrics count the decision."""
@@ -74,11 +77,13 @@ class Event(Struct, frozen=True, gc=False):
 class Pattern:
     """An event that occurs repeatedly, each time with a different ID, visitor and duration."""
 
-    __slots__ = ("encoded", "event", "series")
+    __slots__ = ("encoded", "event", "is_open_page", "series")
 
     def __init__(self, event: Event) -> None:
         self.event = event
         self.series = event.series
+        # Whether the request counts as a page load without a clearance.
+        self.is_open_page = False
         # The store's encoding of the event, cached here while it is valid: see `storage/encoding.py`.
         self.encoded: tuple[Any, Any, Any] = (None, None, None)
 
@@ -101,6 +106,7 @@ class Repeated(Struct, frozen=True, gc=False):
     site = property(attrgetter("pattern.event.site"))
     features = property(attrgetter("pattern.event.features"))
     series = property(attrgetter("pattern.series"))
+    is_open_page = property(attrgetter("pattern.is_open_page"))
 
     def whole(self) -> Event:
         own = replace(self.pattern.event, id=self.id, visitor=self.visitor, duration_us=self.duration_us)
@@ -163,6 +169,8 @@ class CounterName(StrEnum):
     # Tokens that a server showed with an address of the network that earned them, and of another network.
     ADDRESS_SAME = "address_same"
     ADDRESS_OTHER = "address_other"
+    # Page loads without a clearance, at most some of an address in a minute.
+    PAGES = "pages"
 
 
 class Count(Struct, frozen=True, gc=False):

@@ -17,7 +17,7 @@ from agentgate.gateway.pending_check import DecidedCheck, PendingCheck
 from agentgate.gateway.receipts import Shown
 from agentgate.gateway.request.described_request import DENIAL
 from agentgate.gateway.route_protection import Protection
-from agentgate.gateway.ruling import PROVEN, rule
+from agentgate.gateway.ruling import PROVEN, UNCOVERED, rule
 from agentgate.lib.enums import Outcome
 from agentgate.sites.rules.effective import managed_members
 from agentgate.sites.rules.evaluate import STRICTNESS
@@ -45,6 +45,7 @@ class CachedDecision:
         # Before the date, between the date and the decision's ID, and after that.
         self.start, self.middle, self.end = answers.prepare(ruling, is_ok_200=kind.form.is_ok_200, word=word)
         self.pattern = Pattern(event_log.event_of(decided, answers.status_of(ruling), 0))
+        self.pattern.is_open_page = is_open_page(decided)
 
 
 def earns(decided: DecidedCheck) -> bool:
@@ -60,6 +61,23 @@ def earns(decided: DecidedCheck) -> bool:
     return not decided.site.whole_site and decided.decision.verdict.rule is None and not decided.protection.opened
 
 
+def is_open_page(decided: DecidedCheck) -> bool:
+    """Return whether the request is part of the site's load: a page load without clearance or proven identity.
+
+    Denied requests do not count, except challenges while the site is busy: otherwise these would end it.
+    """
+    pending, labels = decided.pending, decided.decision.labels
+    request_class = pending.fingerprint.kind.request_class
+    if request_class > RequestClass.PROGRAM or pending.rates.parts != PartState.COUNTED or pending.page.kind.is_file:
+        return False
+    if decided.shown.reason is None or not UNCOVERED.isdisjoint(labels) or not _LIMITED.isdisjoint(labels):
+        return False
+    outcome = decided.ruling.would or decided.ruling.outcome
+    return outcome is Outcome.ALLOW or (outcome is Outcome.CHALLENGE and bool(decided.site.load_labels))
+
+
+# The rates of one address or network are limited by themselves.
+_LIMITED = frozenset(("rate.visitor.high", "rate.network.high"))
 # Programs that no suggestion offers to allow, and reasons that no allowed path removes.
 _NOT_OFFERED = frozenset(
     ("ua.scanner", "ua.automation", "ua.headless", "ua.ai_agent", "agent.search_forged", "agent.operator_forged")

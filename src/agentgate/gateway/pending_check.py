@@ -75,6 +75,7 @@ class PendingCheck(Struct, frozen=True, gc=False):
             is_plain=self.page.kind.origin.startswith("http:"),
             is_foreign_host=self.page.kind.is_foreign,
             path=self.page.kind.labels,
+            load=self.site.load_labels,
             wanted=self.site.wanted_programs,
             ai_use=None if self.site.ai_use is None else self.site.ai_use.choices,
             robots=self.page.kind.robots,

@@ -21,6 +21,7 @@ from agentgate.gateway.event_log import GatewayEventLog
 from agentgate.gateway.notices.endpoints import MailSetup
 from agentgate.gateway.notices.repository import NoticeStores
 from agentgate.gateway.receipts import Receipts
+from agentgate.gateway.site_load import SiteLoads, load_jobs
 from agentgate.gateway.suggestions.collector import SuggestionCollector
 from agentgate.gateway.suggestions.endpoints import save_seen, suggestion_jobs
 from agentgate.gateway.suggestions.repository import SuggestionStores
@@ -32,6 +33,7 @@ from agentgate.lib.shared_cache import SharedCache
 from agentgate.lib.tasks.job import Job
 from agentgate.lib.telemetry import series
 from agentgate.lib.telemetry.tracing import Tracer
+from agentgate.sites.repository import SiteHealthStore
 
 
 class GatewayStores(SuggestionStores, NoticeStores, Protocol):
@@ -43,6 +45,8 @@ class GatewaySources(Protocol):
 
     @property
     def store(self) -> Store[GatewayStores]: ...
+    @property
+    def site_health(self) -> SiteHealthStore: ...
     @property
     def redemptions(self) -> RedemptionStore: ...
     @property
@@ -118,5 +122,9 @@ def wire(
             Passes: passes,
             ProxiedCallReader: proxied_calls,
         },
-        jobs=(*appeal_jobs(stores.store, clock), *suggestion_jobs(stores.store, clock)),
+        jobs=(
+            *appeal_jobs(stores.store, clock),
+            *suggestion_jobs(stores.store, clock),
+            *load_jobs(SiteLoads(stores.store, stores.site_health, refresher.sites, clock)),
+        ),
     )

@@ -215,6 +215,7 @@ class HealthCheck(StrEnum):
     CREDENTIAL_UNKNOWN = "credential_unknown"
     ADDRESS_MISMATCH = "address_mismatch"
     ISSUER_UNAVAILABLE = "issuer_unavailable"
+    SITE_BUSY = "site_busy"
 
 
 class Readiness(StrEnum):
@@ -306,6 +307,21 @@ class ClearanceLevel(StrEnum):
     LOW = "low"
     CHECKED = "checked"
     STEP_UP = "step_up"
+
+
+class WholeSiteWhen(StrEnum):
+    """When `wholeSite` applies."""
+
+    ALWAYS = "always"
+    BUSY = "busy"
+
+
+class LoadState(StrEnum):
+    """A site's page rate compared with its usual one."""
+
+    NORMAL = "normal"
+    BUSY = "busy"
+    FLOOD = "flood"
 
 
 class TokenBinding(_HotStrEnum):

@@ -13,12 +13,12 @@ from weakref import WeakValueDictionary
 
 import msgspec
 import structlog
-from msgspec import Struct
+from msgspec import Struct, UnsetType
 
 from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.lib.clock import FOREVER_MS
 from agentgate.lib.database import Store
-from agentgate.lib.enums import AccountStatus, Assistants, Mode, TokenBinding, WidgetMode
+from agentgate.lib.enums import AccountStatus, Assistants, LoadState, Mode, TokenBinding, WidgetMode
 from agentgate.lib.records import to_json
 from agentgate.people.installation.configuration_version import Changes
 from agentgate.people.installation.own_changes import OwnChanges
@@ -28,7 +28,7 @@ from agentgate.sites.credentials.fleets import Fleets
 from agentgate.sites.lists.site_lists import SiteLists
 from agentgate.sites.open_paths import NO_OPEN_PATHS, ROOT_FEEDS, OpenPaths
 from agentgate.sites.private_tokens import Issuer, directories_of, read_issuers
-from agentgate.sites.records import Site, SiteAction
+from agentgate.sites.records import Site, SiteAction, SiteLoad
 from agentgate.sites.repository import DirectorySecret, DirectorySite, SiteStores
 from agentgate.sites.request_matcher import RequestMatcher, make_matcher, searchable_lists
 from agentgate.sites.route_table import RouteTable
@@ -73,8 +73,10 @@ class SiteView(Struct, frozen=True, kw_only=True):
     clearance_without_script: bool = False
     # The name on the challenge page.
     name: str = ""
-    # Whether every browser needs a clearance, on any path.
+    # Whether every browser needs a clearance at present, on any path; and the labels `site.*` of all its requests.
     whole_site: bool = False
+    load_labels: tuple[str, ...] = ()
+    load: SiteLoad | None = None
     # Paths that are open to one sender each.
     open_paths: OpenPaths = NO_OPEN_PATHS
     # Exact targets of its feeds.
@@ -152,6 +154,10 @@ class SiteDirectory(OwnChanges):
         self.on_version: Callable[[int], None] | None = None
         # When the version was last read from the store: the greatest age of the views.
         self.looked_s = time.monotonic()
+
+    def list_loaded(self) -> list[SiteView]:
+        """Return the sites whose page rate was above their usual one when it was last compared."""
+        return [view for view in self._by_id.values() if view.load and view.load.state is not LoadState.NORMAL]
 
     def find(self, site_key: str) -> SiteView | None:
         return self._by_key.get(site_key)
@@ -440,7 +446,9 @@ class SiteDirectory(OwnChanges):
             form_method_override=site.form_method_override,
             clearance_without_script=site.clearance_without_script,
             name=site.name,
-            whole_site=site.whole_site,
+            whole_site=read.whole_site,
+            load_labels=read.load_labels,
+            load=None if isinstance(site.load, UnsetType) else site.load,
             open_paths=OpenPaths(site.open_paths) if site.open_paths else NO_OPEN_PATHS,
             feeds=frozenset(site.feeds) or ROOT_FEEDS,
             matcher=matcher,

@@ -1,13 +1,15 @@
 """Changing sites: create, change, move. Each leaves an audit entry in the same transaction."""
 
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from agentgate.http.call import Call, SiteCall
+from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.database import Store
 from agentgate.lib.enums import AccountStatus, Assistants, Mode, WidgetMode
 from agentgate.lib.errors import Refused
 from agentgate.lib.ids import new_site_id, new_site_key
+from agentgate.lib.moment import Moment
 from agentgate.lib.names import check_name
 from agentgate.lib.records import given
 from agentgate.people.accounts.lifecycle import create_account
@@ -16,6 +18,7 @@ from agentgate.people.audit.actions import Action
 from agentgate.people.audit.diff import diff
 from agentgate.people.audit.trail import Subject, record
 from agentgate.sites.records import (
+    CHANGEABLE,
     OwnSiteInput,
     Site,
     SiteAction,
@@ -29,7 +32,7 @@ from agentgate.sites.validate import canonical_feeds, canonical_origins, canonic
 DEFAULT_ACTIONS = {"submit": SiteAction(browser_required=True)}
 # The check of whole-site protection, where no action of the site's own gives a clearance.
 WHOLE_SITE_ACTION = {"visit": SiteAction(browser_required=True, clearance=True)}
-CHANGEABLE = SiteChange.__struct_fields__
+UNDER_ATTACK_MS = HOUR_MS
 # Keys that start so belong to the fixed test sites, which exist on every installation.
 RESERVED_KEY_PREFIX = "site_test_"
 
@@ -87,14 +90,13 @@ def new_site(call: Call, body: SiteInput, account_id: str) -> Site:
         routes=[],
         form_method_override=True,
         clearance_without_script=False,
-        whole_site=False,
         open_paths=[],
         ai_use=SiteAiUse(),
         assistants=Assistants.CHALLENGE,
         created_at=call.now,
         updated_at=call.now,
     )
-    return _with_changes(site, body)
+    return _with_changes(site, body, call.now)
 
 
 async def find_or_create_account(stores: SiteStores, call: Call, body: SiteInput) -> StoredAccount:
@@ -119,7 +121,7 @@ async def change_site(stores: SiteStores, call: SiteCall, body: SiteChange) -> N
     # deletion.
     await stores.accounts.lock_account(call.account_id)
     before = await locked_site(stores, call)
-    after = _with_changes(before, body)
+    after = _with_changes(before, body, call.now)
     changes = diff(before, after, CHANGEABLE)
     if not changes:
         return
@@ -178,7 +180,7 @@ async def locked_site(stores: SiteStores, call: SiteCall) -> Site:
     return await stores.sites.get_site(call.site_key, account_id=call.actor.account_id)
 
 
-def _with_changes(site: Site, body: SiteChange) -> Site:
+def _with_changes(site: Site, body: SiteChange, now: Moment) -> Site:
     changes = {name: value for name, value in given(body).items() if name in CHANGEABLE}
     if "name" in changes:
         changes["name"] = check_name(changes["name"], code="invalid_site")
@@ -188,8 +190,12 @@ def _with_changes(site: Site, body: SiteChange) -> Site:
         changes["wanted_programs"] = canonical_programs(changes["wanted_programs"])
     if "feeds" in changes:
         changes["feeds"] = canonical_feeds(changes["feeds"])
+    if not isinstance(body.under_attack, UnsetType):
+        changes["under_attack_until"] = Moment(now + UNDER_ATTACK_MS) if body.under_attack else UNSET
     changed = replace(site, **changes)
-    if changed.whole_site and not any(action.clearance is True for action in changed.actions.values()):
+    if (changed.whole_site or body.under_attack is True) and not any(
+        action.clearance is True for action in changed.actions.values()
+    ):
         # Without one no visitor could pass: the challenge page checks an action that gives a clearance.
         changed = replace(changed, actions={**changed.actions, **WHOLE_SITE_ACTION})
     check_site(changed)

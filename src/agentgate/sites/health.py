@@ -4,7 +4,7 @@ A new check is a function and an entry in CHECKS.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import UNSET
 
@@ -12,11 +12,11 @@ from agentgate.events.health_records import FailedCheck, SiteHealth
 from agentgate.lib import limits
 from agentgate.lib.clock import HOUR_MS, to_rfc3339
 from agentgate.lib.database import EventsUnavailable, Store, within_events_wait
-from agentgate.lib.enums import HealthCheck, HealthSeverity
+from agentgate.lib.enums import HealthCheck, HealthSeverity, LoadState
 from agentgate.lib.moment import Moment
 from agentgate.sites.credentials.records import Credential
 from agentgate.sites.private_tokens import directories_of
-from agentgate.sites.records import TokenIssuerStatus
+from agentgate.sites.records import SiteLoad, TokenIssuerStatus
 from agentgate.sites.repository import (
     HealthCounts,
     Sighting,
@@ -40,6 +40,9 @@ class HealthFacts(NamedTuple):
     credentials: Sequence[Credential]
     sighting: Sighting | None
     issuers: Sequence[TokenIssuerStatus] = ()
+    load: SiteLoad | None = None
+    # Until when the owner declared an attack.
+    attack_ms: int = 0
 
 
 def siteverify_missing(facts: HealthFacts) -> FailedCheck | None:
@@ -206,10 +209,38 @@ def not_installed(facts: HealthFacts) -> FailedCheck | None:
     )
 
 
+def site_busy(facts: HealthFacts) -> FailedCheck | None:
+    """Report that the site has far more page loads than usual, or that the owner declared an attack."""
+    load = facts.load if facts.load is not None and facts.load.state is not LoadState.NORMAL else None
+    sentences = []
+    detail: dict[str, Any] = {}
+    if load is not None:
+        detail = {
+            "state": load.state.value,
+            "since": to_rfc3339(load.since),
+            "pagesPerMinute": load.pages_per_minute,
+            "usualPerMinute": load.usual_per_minute,
+        }
+        sentences.append(
+            f"Far more page loads than usual since {detail['since']}: {load.pages_per_minute:,} a minute without a "
+            f"clearance; usually {load.usual_per_minute:,}."
+        )
+    if facts.attack_ms > facts.now_ms:
+        detail["underAttackUntil"] = to_rfc3339(facts.attack_ms)
+        sentences.append(f"The site is declared under attack until {detail['underAttackUntil']}.")
+    if not sentences:
+        return None
+    sentences.append("Compare the labels of these requests on Overview.")
+    return FailedCheck(
+        check=HealthCheck.SITE_BUSY, severity=HealthSeverity.WARNING, message=" ".join(sentences), detail=detail
+    )
+
+
 # In the order in which equally bad ones are shown.
 CHECKS: tuple[Callable[[HealthFacts], FailedCheck | None], ...] = (
     siteverify_missing,
     no_credential,
+    site_busy,
     siteverify_errors,
     credential_unknown,
     address_mismatch,
@@ -220,7 +251,7 @@ CHECKS: tuple[Callable[[HealthFacts], FailedCheck | None], ...] = (
 )
 
 # Checks that need no events, for the time in which none can be read.
-CHECKS_WITHOUT_EVENTS = (no_credential, issuer_unavailable)
+CHECKS_WITHOUT_EVENTS = (no_credential, site_busy, issuer_unavailable)
 _NOTHING_COUNTED = HealthCounts(
     tokens=0,
     server_checks=0,
@@ -247,6 +278,7 @@ class HealthReader:
     async def read(self, site_id: str, site_key: str, now_ms: int) -> SiteHealth:
         """Return the checks that fail now."""
         number = await self._store.read.sites.find_number(site_id)
+        site = await self._store.read.sites.get_site(site_key, account_id=None)
         from_ms = now_ms - WINDOW_MS
         facts = HealthFacts(
             from_ms=from_ms,
@@ -254,18 +286,15 @@ class HealthReader:
             counts=_NOTHING_COUNTED,
             credentials=await self._store.read.credentials.list_credentials(site_id),
             sighting=None,
-            issuers=await self._issuers(site_key, now_ms),
+            issuers=await read_statuses(self._store.read, directories_of(site.private_token_issuers), now_ms),
+            load=site.load if isinstance(site.load, SiteLoad) else None,
+            attack_ms=site.under_attack_until if isinstance(site.under_attack_until, int) else 0,
         )
         try:
             counts, sighting = await within_events_wait(self._count(number, from_ms, now_ms))
         except EventsUnavailable:
             return health_of(site_key, facts, degraded=True)
         return health_of(site_key, facts._replace(counts=counts, sighting=sighting))
-
-    async def _issuers(self, site_key: str, now_ms: int) -> Sequence[TokenIssuerStatus]:
-        site = await self._store.read.sites.find_site(site_key, account_id=None)
-        names = () if site is None else directories_of(site.private_token_issuers)
-        return await read_statuses(self._store.read, names, now_ms)
 
     async def _count(self, number: int, from_ms: int, now_ms: int) -> tuple[HealthCounts, Sighting | None]:
         tokens_to_ms = max(now_ms - self._token_ms, from_ms)

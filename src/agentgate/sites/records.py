@@ -5,7 +5,17 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Protocol
 
 from msgspec import UNSET, Meta, UnsetType, field
 
-from agentgate.lib.enums import AiPurpose, AiUseChoice, Assistants, Mode, SiteHealthStatus, TokenBinding, WidgetMode
+from agentgate.lib.enums import (
+    AiPurpose,
+    AiUseChoice,
+    Assistants,
+    LoadState,
+    Mode,
+    SiteHealthStatus,
+    TokenBinding,
+    WholeSiteWhen,
+    WidgetMode,
+)
 from agentgate.lib.limits import CUSTOMERS_QUERY_CHARACTERS, LIST_PAGE
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import Input, Query, Record, SiteKey
@@ -88,13 +98,29 @@ class SiteAiUse(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
         }
 
 
+class SiteLoad(Record, frozen=True, kw_only=True):
+    """The present or last time in which a site had far more page loads than usual.
+
+    It began at `since`; after `until`, `state` is `normal`. `pagesPerMinute` counts page loads without a clearance, at
+    most five of an address: the highest rate until the last change. `usualPerMinute` is the median of the same hours.
+    """
+
+    state: LoadState
+    since: Moment
+    until: Moment | UnsetType = UNSET
+    pages_per_minute: int
+    usual_per_minute: int
+
+
 class Site(Record, frozen=True, kw_only=True):
     """A protected site.
 
     `feeds` are paths, with their exact query if they have one, that stay open under `wholeSite` and a route `/*`.
     Default: six names at the root such as `/feed` and `/rss.xml`. With `formMethodOverride` a POST of a form or of JSON
     could have any method, by its field `_method`. With `clearanceWithoutScript` visitors without JavaScript get a
-    clearance of the lowest level for waiting. With `wholeSite` every client needs a clearance or a proven identity.
+    clearance of the lowest level for waiting. With `wholeSite` every client needs a clearance or a proven identity;
+    with `wholeSiteWhen` `busy` only while `load` is `busy` or `flood`. Until `underAttackUntil` both labels apply, and
+    whole-site protection regardless of these settings.
     `wantedPrograms` are allowed from any address: `feeds`, `podcasts`, `monitors`, `previews`, `webhooks`, or a
     program's name. `tokenBinding` defines which visitors may redeem a token: visitors from the `network` that earned
     it, only visitors that can be compared with it (`strict`), or any visitor that has the token (`none`). With
@@ -117,6 +143,7 @@ class Site(Record, frozen=True, kw_only=True):
     form_method_override: bool
     clearance_without_script: bool
     whole_site: bool = False
+    whole_site_when: WholeSiteWhen = WholeSiteWhen.ALWAYS
     open_paths: list[SiteOpenPath] = field(default_factory=list)
     feeds: list[str] = field(default_factory=list)
     created_at: Moment
@@ -129,6 +156,8 @@ class Site(Record, frozen=True, kw_only=True):
     machine_tokens_per_hour: int = 0
     assistants: Assistants = Assistants.BLOCK
     robots_txt: str = ""
+    under_attack_until: Moment | UnsetType = UNSET
+    load: SiteLoad | UnsetType = UNSET
     rule_set: str | UnsetType = UNSET
     agent_policy: dict[str, Any] | UnsetType = UNSET
 
@@ -190,6 +219,8 @@ _SERVER_FIELDS = (
     "updatedAt",
     "ruleSet",
     "agentPolicy",
+    "underAttackUntil",
+    "load",
     "credentials",
     "today",
     "health",
@@ -204,7 +235,7 @@ _CREATE_ONLY = ("siteKey", "customerId", "customerName")
 
 
 class SiteChange(Input, frozen=True, kw_only=True):
-    """Changes of a site; an omitted field is unchanged."""
+    """Changes of a site; an omitted field is unchanged. `underAttack`: begin an hour of flood protection, or end it."""
 
     refused_fields: ClassVar = {**_SET_BY_SERVER, **dict.fromkeys(_CREATE_ONLY, "immutable_field")}
     value_code: ClassVar = "invalid_site"
@@ -218,6 +249,7 @@ class SiteChange(Input, frozen=True, kw_only=True):
     form_method_override: bool | UnsetType = UNSET
     clearance_without_script: bool | UnsetType = UNSET
     whole_site: bool | UnsetType = UNSET
+    whole_site_when: WholeSiteWhen | UnsetType = UNSET
     open_paths: list[SiteOpenPath] | UnsetType = UNSET
     feeds: list[str] | UnsetType = UNSET
     wanted_programs: list[str] | UnsetType = UNSET
@@ -228,6 +260,11 @@ class SiteChange(Input, frozen=True, kw_only=True):
     machine_tokens_per_hour: Annotated[int, Meta(ge=0, le=1_000_000)] | UnsetType = UNSET
     assistants: Assistants | UnsetType = UNSET
     robots_txt: Annotated[str, Meta(max_length=ROBOTS_CHARACTERS)] | UnsetType = UNSET
+    under_attack: bool | UnsetType = UNSET
+
+
+# The fields of a site that a change may change.
+CHANGEABLE = (*(name for name in SiteChange.__struct_fields__ if name != "under_attack"), "under_attack_until")
 
 
 class SiteInput(SiteChange, frozen=True, kw_only=True):

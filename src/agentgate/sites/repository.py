@@ -23,7 +23,7 @@ from agentgate.sites.credentials.fleet_repository import FleetStores
 from agentgate.sites.credentials.repository import CredentialStores
 from agentgate.sites.lists.network_repository import NetworkListStores
 from agentgate.sites.lists.repository import ListStores
-from agentgate.sites.records import CredentialCounts, Site, SiteChange
+from agentgate.sites.records import CHANGEABLE, CredentialCounts, Site, SiteLoad
 from agentgate.sites.rules.repository import RuleStores
 from agentgate.sites.token_issuers.repository import TokenIssuerStores
 
@@ -62,12 +62,13 @@ _SITES = RecordTable(
         *("allowed_origins", "actions", "routes", "open_paths", "feeds", "wanted_programs", "private_token_issuers"),
         "ai_use",
         "agent_policy",
+        "load",
     ),
     # Rules are in a separate table.
     absent=("rule_set",),
 )
 # Columns that a change of a site saves. The agent policy is saved apart; the others never change.
-_SAVED = ("customer_id", *SiteChange.__struct_fields__, "updated_at")
+_SAVED = ("customer_id", *CHANGEABLE, "updated_at")
 _LISTED = f"""SELECT {_SITES.qualified}, account.name,
         (SELECT count(*) FROM credential WHERE credential.site_id = site.id AND revoked_ms IS NULL
             AND (expires_ms IS NULL OR expires_ms > $1)),
@@ -162,6 +163,9 @@ class SiteStore(LockingRepository):
     async def save_site(self, site: Site) -> None:
         """Save a site's changed fields."""
         await _SITES.update(self._session, site, *_SAVED)
+
+    async def save_load(self, site_id: str, load: SiteLoad) -> None:
+        await self._session.run("UPDATE site SET load = $2 WHERE id = $1", site_id, to_json(load).decode())
 
     async def save_agent_policy(self, site_id: str, policy: Mapping[str, Any], now_ms: int) -> None:
         text = to_json(policy).decode()
@@ -359,6 +363,10 @@ class HealthCounts(Struct, frozen=True, kw_only=True):
     other_addresses: int = 0
 
 
+# Pages by site and hour.
+PageCounts = Mapping[tuple[int, int], int]
+
+
 class SeenCounts(CountStore, SightingStore, Protocol):
     """Counts of a site's events, and the times of its first and last event."""
 
@@ -374,6 +382,24 @@ class SiteHealthStore:
         """Return when a site's first and last event arrived, or None without any event."""
         seen = await self._counts.find_sighting(site)
         return None if seen is None else Sighting(*seen)
+
+    async def list_pages(self, first_hour: int) -> PageCounts:
+        """Return the page loads of all sites since an hour."""
+        rows = await self._stats.all(
+            "SELECT site, hour, counted FROM counter_hour WHERE name = 'pages' AND hour >= $1", first_hour
+        )
+        return {(int(site), int(hour)): int(counted) for site, hour, counted in rows}
+
+    async def list_page_hours(self, site: int, first_hour: int, end_hour: int) -> dict[int, int]:
+        """Return the page loads of a site by hour; hours without any are absent."""
+        rows = await self._stats.all(
+            """SELECT hour, counted FROM counter_hour
+                WHERE site = $1 AND hour >= $2 AND hour < $3 AND name = 'pages'""",
+            site,
+            first_hour,
+            end_hour,
+        )
+        return {int(hour): int(counted) for hour, counted in rows}
 
     async def count_health(self, site: int, *, from_ms: int, to_ms: int, tokens_to_ms: int) -> HealthCounts:
         """Return the counts of a range, tokens only of its part up to a moment."""

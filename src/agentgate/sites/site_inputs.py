@@ -1,13 +1,14 @@
 """SiteInputs: everything that a site's view is made of, and how it is read from the store."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import structlog
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from agentgate.lib.database import Row, Store
+from agentgate.lib.enums import LoadState, WholeSiteWhen
 from agentgate.sites.lists.records import StoredEntry
 from agentgate.sites.lists.repository import ENTRIES
 from agentgate.sites.lists.site_lists import in_force, next_end_ms
@@ -36,6 +37,13 @@ class AccountState:
         self.sites: set[str] = set()
 
 
+LOAD_LABELS: Mapping[LoadState, tuple[str, ...]] = {
+    LoadState.NORMAL: (),
+    LoadState.BUSY: ("site.busy",),
+    LoadState.FLOOD: ("site.busy", "site.flood"),
+}
+
+
 class SiteInputs(Struct, frozen=True):
     """Inputs of a site's view, the site, its rules and its unexpired list entries; and its secrets."""
 
@@ -47,13 +55,30 @@ class SiteInputs(Struct, frozen=True):
     secrets: tuple[DirectorySecret, ...] = ()
     # When a scheduled rule last began or ended.
     scheduled_ms: int = 0
-    # When the first list entry expires, or a scheduled rule begins or ends; None for never.
+    # Whether the owner declared an attack that has not ended.
+    under_attack: bool = False
+    # When the first list entry or the declared attack ends, or a scheduled rule begins or ends; None for never.
     next_ms: int | None = None
     # Why the stored rules or list entries cannot be read.
     damage: str = ""
 
+    @property
+    def load_labels(self) -> tuple[str, ...]:
+        """`site.*` of all requests at present."""
+        load = self.found.site.load
+        state = LoadState.NORMAL if isinstance(load, UnsetType) else load.state
+        return LOAD_LABELS[LoadState.FLOOD if self.under_attack else state]
+
+    @property
+    def whole_site(self) -> bool:
+        """Whether whole-site protection applies at present."""
+        site = self.found.site
+        is_on = site.whole_site_when is WholeSiteWhen.ALWAYS or bool(self.load_labels)
+        return self.under_attack or (site.whole_site and is_on)
+
     def gives_same_view(self, other: "SiteInputs") -> bool:
-        return self.found == other.found and self.gives_same_rules(other)
+        same_site = self.found == other.found and self.under_attack == other.under_attack
+        return same_site and self.gives_same_rules(other)
 
     def gives_same_rules(self, other: "SiteInputs") -> bool:
         mine = (self.stored, self.entries, self.networks, self.scheduled_ms, self.damage)
@@ -61,14 +86,15 @@ class SiteInputs(Struct, frozen=True):
 
 
 def inputs_at(read: SiteInputs, now_ms: int) -> SiteInputs:
-    """Return the inputs of a site without expired list entries, and with the rules that are active now."""
-    items = scheduled_items(read.stored)
-    if not items and not read.entries:
+    """Return the inputs of a site without what has ended, and with the rules that are active now."""
+    items, attack_ms = scheduled_items(read.stored), read.found.site.under_attack_until
+    if not items and not read.entries and attack_ms is UNSET:
         return read
+    under_attack = isinstance(attack_ms, int) and now_ms < attack_ms
     entries, scheduled_ms = in_force(read.entries, now_ms), last_boundary_ms(items, now_ms)
-    moments = (next_end_ms(entries), next_boundary_ms(items, scheduled_ms))
-    next_ms = min((each for each in moments if each is not None), default=None)
-    return replace(read, entries=entries, scheduled_ms=scheduled_ms, next_ms=next_ms)
+    moments = (next_end_ms(entries), next_boundary_ms(items, scheduled_ms), attack_ms if under_attack else None)
+    next_ms = min((each for each in moments if isinstance(each, int)), default=None)
+    return replace(read, entries=entries, scheduled_ms=scheduled_ms, under_attack=under_attack, next_ms=next_ms)
 
 
 async def fetch_sites(store: Store[SiteStores], site_ids: Sequence[str], version: int) -> DirectoryRows:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from agentgate.events.records import Count, CounterName
@@ -11,8 +12,10 @@ from agentgate.gateway.appeals.records import StoredAppeal
 from agentgate.gateway.notices.records import NoticeKind
 from agentgate.gateway.notices.sending import NoticeSending
 from agentgate.lib.clock import DAY_MS, HOUR_MS
-from agentgate.lib.enums import AppealState, ChallengeStage, Outcome
+from agentgate.lib.enums import AppealState, ChallengeStage, LoadState, Outcome
+from agentgate.lib.moment import Moment
 from agentgate.lib.settings.schema import Settings
+from agentgate.sites.records import SiteLoad
 from tests.api.console.steps import CONSOLE, outbox, refusal, told, trail
 from tests.api.traffic_steps import challenge, number_of, record
 from tests.support.cast import EMAILS, Cast, cast
@@ -150,26 +153,35 @@ def test_health_contains_no_text_of_strangers(mailing: RunningService, people: C
     assert "from critical" in sweep(mailing)[0][2]
 
 
-def test_a_flood_begins_and_ends_and_cannot_fill_a_mailbox(mailing: RunningService, people: Cast) -> None:
+def set_load(service: RunningService, site_id: str, *, ended: bool) -> None:
+    """Let a site become busy now, or be normal again."""
+    now = Moment(service.clock.now_ms())
+    load = SiteLoad(
+        state=LoadState.NORMAL if ended else LoadState.FLOOD,
+        since=Moment(now - 60_000 * ended),
+        until=now if ended else UNSET,
+        pages_per_minute=2_000,
+        usual_per_minute=90,
+    )
+    service.change(lambda stores: stores.sites.save_load(site_id, load))
+
+
+def test_a_busy_site_is_reported_and_cannot_fill_a_mailbox(mailing: RunningService, people: Cast) -> None:
     _, site_id = add_shop(people)
     choose(people.bob, "flood")
-    for hour in range(2, 27):
-        record(mailing, site_id, {"at_ms": NOON_MS - hour * HOUR_MS})
     assert sweep(mailing) == []
-    record(mailing, site_id, *({"at_ms": NOON_MS - 60_000}, *({} for _ in range(999))))
+    set_load(mailing, site_id, ended=False)
 
     [(to, _, text)] = sweep(mailing)
 
     assert to == EMAILS["bob"]
-    assert "A flood began: 1,000 requests in an hour; the mean of the day before is 1." in text
+    assert "2,000 page loads a minute without a clearance; usually 90." in text
     sent = 0
-    for hour in range(1, 25):
-        mailing.clock.advance(seconds=3600)
-        if hour % 3 == 0:
-            now_ms = mailing.clock.now_ms()
-            record(mailing, site_id, *({"at_ms": now_ms - 1000} for _ in range(1_500)))
+    for quarter in range(96):
+        mailing.clock.advance(seconds=900)
+        set_load(mailing, site_id, ended=quarter % 2 == 0)
         sent += len(sweep(mailing))
-    assert 1 <= sent <= 8
+    assert 2 <= sent <= 8
 
 
 def test_unsolved_challenges_are_compared_with_the_days_before(mailing: RunningService, people: Cast) -> None:

@@ -10,8 +10,9 @@ from agentgate.decision.signals.facts import Observation
 from agentgate.decision.signals.numbers import NUMBERS
 from agentgate.sites.rules.labels import is_label
 
-# Labels derived from scores: a model must not learn from its own output.
-SCORE_LABELS = "model."
+# Labels derived from scores, and labels of the site's load: a model must not learn from its own output, nor from what
+# others do.
+SCORE_LABELS = ("model.", "site.")
 
 
 def is_feature(name: str) -> bool:

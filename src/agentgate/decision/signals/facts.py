@@ -82,6 +82,8 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
     is_foreign_host: bool = False
     # `path.*` labels of method and target, with the site's feeds.
     path: tuple[str, ...] = ()
+    # `site.*` labels of the site's present load.
+    load: tuple[str, ...] = ()
     # Programs and classes of programs that the site's settings name as wanted.
     wanted: frozenset[str] = frozenset()
     # What AI operators and agents may use the site for; None where it has not decided.

@@ -10,8 +10,11 @@ from agentgate.events.webhooks.records import DeliveryKind, LiveWebhook, Progres
 from agentgate.events.webhooks.repository import WebhookStores
 from agentgate.lib.clock import Clock
 from agentgate.lib.database import Store
+from agentgate.lib.enums import HealthCheck
 from agentgate.lib.ids import new_delivery_id
 from agentgate.lib.records import to_json
+
+_BUSY = " busy"
 
 # From a site's ID and key and the present moment to its health.
 ReadHealth = Callable[[str, str, int], Awaitable[SiteHealth]]
@@ -52,7 +55,7 @@ class HealthWatch:
 
 def noticed(progress: Progress, health: SiteHealth) -> Progress:
     """Return the progress with a health change to deliver. The first observed health does not count as a change."""
-    status = health.status.value
+    status = mark_of(health)
     if progress.health_told is None or (progress.health_told == status and progress.health_id is not None):
         return with_health_seen(progress, status)
     if status in {progress.health_told, progress.health_next}:
@@ -60,11 +63,17 @@ def noticed(progress: Progress, health: SiteHealth) -> Progress:
     body = HealthBody(
         type=DeliveryKind.HEALTH,
         site_key=health.site_key,
-        status=status,
-        previous=progress.health_told,
+        status=health.status.value,
+        previous=progress.health_told.partition(_BUSY)[0],
         checks=health.checks,
     )
     return with_health(progress, status, delivery_id=new_delivery_id(), body=to_json(body))
+
+
+def mark_of(health: SiteHealth) -> str:
+    """Return the value to compare: the status, and whether the site is busy, which is sent with any status."""
+    is_busy = any(each.check is HealthCheck.SITE_BUSY for each in health.checks)
+    return health.status.value + (_BUSY if is_busy else "")
 
 
 def _by_site(live: Iterable[LiveWebhook]) -> list[list[LiveWebhook]]:

@@ -117,7 +117,9 @@ def health_message(format_: WebhookFormat, delivery_id: str, body: bytes) -> Web
     if format_ not in CHATS:
         return WebhookMessage(id=delivery_id, kind=DeliveryKind.HEALTH, items=1, body=body)
     health = msgspec.json.decode(body, type=_NotedHealth)
-    lines = [f"{health.site_key}: health changed from {health.previous} to {health.status}"]
+    changed = health.previous != health.status
+    how = f"changed from {health.previous} to" if changed else "is"
+    lines = [f"{health.site_key}: health {how} {health.status}"]
     lines += [check["message"] for check in health.checks]
     return _chat_message(format_, DeliveryKind.HEALTH, delivery_id, "\n".join(lines))
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from agentgate.events.health_records import SiteHealth
@@ -11,10 +11,9 @@ from agentgate.gateway.notices.records import Notice, NoticeKind, SiteState
 from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.enums import HealthCheck
 from agentgate.sites.credentials.records import Credential
+from agentgate.sites.records import SiteLoad
 
 WEEK_MS = 7 * DAY_MS
-# A flood: least requests in an hour, and least factor to the usual. It has ended below the second factor.
-FLOOD_REQUESTS, FLOOD_FACTOR, ENDED_FACTOR = 1_000, 10, 3
 # Unsolved challenges: least number in a day, least factor to the days before, and least number of these days.
 PEOPLE_LEAST, PEOPLE_FACTOR, PEOPLE_DAYS = 20, 2, 3
 UNUSED_MS = 30 * DAY_MS
@@ -40,6 +39,7 @@ class SiteFacts(Struct, frozen=True, kw_only=True):
     hours: Mapping[int, Counts]
     appeals_waiting: int
     credentials: Sequence[Credential]
+    load: SiteLoad | None = None
 
     @property
     def hour(self) -> int:
@@ -97,23 +97,25 @@ def _health(state: SiteState, facts: SiteFacts) -> Iterator[tuple[Notice, Told]]
 
 
 def _flood(state: SiteState, facts: SiteFacts) -> Iterator[tuple[Notice, Told]]:
-    latest = max(facts.count(hour, hour + 1, _requests) for hour in (facts.hour - 1, facts.hour))
-    if state.flood_base is None:
-        usual = facts.count(facts.hour - 25, facts.hour - 1, _requests) / 24
-        # A site's first day has nothing to compare with.
-        is_known = min(facts.hours, default=facts.hour) <= facts.hour - 24
-        if is_known and latest >= FLOOD_REQUESTS and latest >= FLOOD_FACTOR * usual:
-            text = f"A flood began: {latest:,} requests in an hour; the mean of the day before is {usual:,.0f}."
+    load = facts.load
+    if load is None:
+        return
+    rates = (
+        f"up to {load.pages_per_minute:,} page loads a minute without a clearance; usually {load.usual_per_minute:,}"
+    )
+    if isinstance(load.until, UnsetType):
+        if state.flood_since_ms != load.since:
+            text = f"The site has far more page loads than usual since {load.since.text()}: {rates}."
             yield (
-                Notice(kind=NoticeKind.FLOOD, title="a flood began", text=text),
-                lambda before: replace(before, flood_base=usual, flood_since_ms=facts.now_ms),
+                Notice(kind=NoticeKind.FLOOD, title="far more page loads than usual", text=text),
+                lambda before: replace(before, flood_since_ms=int(load.since)),
             )
-    elif latest < max(FLOOD_REQUESTS / 2, ENDED_FACTOR * state.flood_base):
-        hours = max(1, round((facts.now_ms - state.flood_since_ms) / HOUR_MS))
-        text = f"The flood ended after about {hours} h: {latest:,} requests in the last hour."
+    elif state.flood_until_ms != load.until and facts.now_ms - load.until < DAY_MS:
+        until = load.until
+        text = f"Page loads are normal again since {until.text()}. Since {load.since.text()} there were {rates}."
         yield (
-            Notice(kind=NoticeKind.FLOOD, title="the flood ended", text=text),
-            lambda before: replace(before, flood_base=None, flood_since_ms=0),
+            Notice(kind=NoticeKind.FLOOD, title="page loads are normal again", text=text),
+            lambda before: replace(before, flood_since_ms=int(load.since), flood_until_ms=int(until)),
         )
 
 

@@ -49,9 +49,9 @@ class SiteState(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
     """The last notices about a site."""
 
     health: str | None = None
-    # Requests per hour before the flood that continues.
-    flood_base: float | None = None
+    # Begin and end of the last busy time in a notice.
     flood_since_ms: int = 0
+    flood_until_ms: int = 0
     # Time of the last notice of each kind.
     told_ms: dict[NoticeKind, int] = {}
 

@@ -21,7 +21,7 @@ from agentgate.lib.database import EventsUnavailable, Store, within_events_wait
 from agentgate.lib.moment import Moment
 from agentgate.lib.tasks.job import Job
 from agentgate.people.outbox.messages import Messenger, notice_message, plain_name
-from agentgate.sites.records import Site
+from agentgate.sites.records import Site, SiteLoad
 from agentgate.sites.repository import SiteFilter
 
 INTERVAL_MS = 10 * MINUTE_MS
@@ -90,6 +90,7 @@ class NoticeSending:
             hours=hours,
             appeals_waiting=await self.store.read.notices.count_waiting(site.id, before_ms=now_ms - DAY_MS),
             credentials=await self.store.read.credentials.list_credentials(site.id),
+            load=site.load if isinstance(site.load, SiteLoad) else None,
         )
         notices, after = find_notices(state, facts)
         return _Looked(site=site, facts=facts, notices=notices, state=after)

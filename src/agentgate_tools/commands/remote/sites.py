@@ -85,11 +85,31 @@ def protect_site(
     site_key: SiteArgument,
     api: AdminApi,
     off: Annotated[bool, Option("--off", help="Check browsers only on the site's routes.")] = False,
+    when: Annotated[
+        Literal["always", "busy"],
+        Option(help="always, or busy: only while the site has far more page loads than usual. Default: always."),
+    ] = "always",
 ) -> CommandAnswer:
     """Require a browser check of every browser on the whole site. The rules decide about other clients."""
-    found = api.call("PATCH", site_path(site_key), {"wholeSite": not off})
-    told = f"{site_key}: whole-site protection is {'off' if off else 'on'}, mode {found['mode']}"
+    found = api.call("PATCH", site_path(site_key), {"wholeSite": not off} | ({} if off else {"wholeSiteWhen": when}))
+    on = "on" if when == "always" else "on while the site is busy"
+    told = f"{site_key}: whole-site protection is {'off' if off else on}, mode {found['mode']}"
     if not off and found["mode"] == "monitor":
+        told += "\nIn monitor mode no visitor is challenged; the decisions show which visitors would be."
+    return CommandAnswer(found, told)
+
+
+@command(site, "under-attack", "agentgate site under-attack site_shop1")
+def declare_attack(
+    site_key: SiteArgument,
+    api: AdminApi,
+    off: Annotated[bool, Option("--off", help="End it now.")] = False,
+) -> CommandAnswer:
+    """Require a browser check on the whole site for an hour, as if it was flooded."""
+    found = api.call("PATCH", site_path(site_key), {"underAttack": not off})
+    until = found.get("underAttackUntil")
+    told = f"{site_key}: under attack until {until}" if until else f"{site_key}: no attack is declared"
+    if until and found["mode"] == "monitor":
         told += "\nIn monitor mode no visitor is challenged; the decisions show which visitors would be."
     return CommandAnswer(found, told)
 

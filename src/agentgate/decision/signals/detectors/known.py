@@ -7,8 +7,8 @@ CLUSTER_LABELS = tuple(label.name for label in LABELS if label.source in {"clust
 
 
 def standard_path_labels(request: SignalInput) -> Labels:
-    """Return `path.*`, which the gateway reads with the site's feeds."""
-    return request.facts.path
+    """Return `path.*`, which the gateway reads with the site's feeds, and `site.*` of the site's load."""
+    return request.facts.path + request.facts.load
 
 
 def site_labels(request: SignalInput) -> Labels:

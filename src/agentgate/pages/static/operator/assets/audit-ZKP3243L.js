@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-GGS4KKMP.js";import"./chunk-3P73HMSL.js";import"./chunk-BRJTMVPD.js";import"./chunk-GQTGB625.js";import"./chunk-MPBQY773.js";import"./chunk-DJF4HQ2A.js";import"./chunk-UA7IZWES.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
