@@ -235,7 +235,18 @@ ADDED_FIELDS = {
 for _name in ("Site", "SiteSummary", "SiteDetail"):
     ADDED_FIELDS[_name] |= {"underAttackUntil": 9, "load": 9}
 ADDED_FIELDS["SiteInput"]["underAttack"] = 9
-_CONDITIONS = ("countries", "asns", "networks", "user_agents", "headers", "methods", "paths", "query", "hosts")
+_CONDITIONS = (
+    "countries",
+    "asns",
+    "networks",
+    "network_lists",
+    "user_agents",
+    "headers",
+    "methods",
+    "paths",
+    "query",
+    "hosts",
+)
 for _name in ("SiteSummary", "SiteDetail"):
     ADDED_FIELDS[_name]["degraded"] = 5
 ADDED_FIELDS["SiteDetail"]["tokenIssuers"] = 7
@@ -312,6 +323,7 @@ ADDED_ENUMERATIONS = {
     "ChargeSource": 10,
     "ListKind": 11,
     "ListOutcome": 11,
+    "NetworkSource": 11,
     "AppealState": 9,
     "AppealAnswer": 9,
     "AiPurpose": 10,
@@ -386,6 +398,11 @@ ADDED_LIMITS = {
     "LIST_PROGRAMS_PER_SITE": 11,
     "LIST_VALUE_CHARACTERS": 11,
     "LIST_NOTE_CHARACTERS": 11,
+    "NETWORK_LISTS_PER_SITE": 11,
+    "NETWORKS_PER_SITE": 11,
+    "NETWORKS_PER_CHANGE": 11,
+    "NETWORK_PAGE": 11,
+    "LIST_REFRESH_MINUTES": 11,
     "APPEAL_CHARACTERS": 9,
     "APPEAL_REPLY_CHARACTERS": 9,
     "APPEAL_LET_IN_HOURS": 9,

@@ -159,5 +159,5 @@ def test_a_second_name_has_the_same_value():
 def test_every_default_lies_within_its_bounds():
     found = [value for value in vars(limits).values() if isinstance(value, limits.Bounds)]
 
-    assert len(found) == 9
+    assert len(found) == 11
     assert [bounds for bounds in found if not bounds.least <= bounds.default <= bounds.most] == []
