@@ -170,7 +170,15 @@ def test_a_hostile_list_does_not_block_private_networks_everyone_and_the_proxies
 ) -> None:
     """An attacker who controls a list adds the networks of the site's proxies, of its owner, and of everyone."""
     hostile = ["0.0.0.0/0", "0.0.0.0/1", "128.0.0.0/1", "::/0", "2000::/3", "10.0.0.0/7", "192.168.1.0/24", "127.0.0.1"]
-    hostile += ["203.0.114.8/29", "203.0.114.10", "203.0.112.0/22", "fc00::/7", "::ffff:10.0.0.1", ADDRESS]
+    hostile += [
+        "64.0.0.0/7",
+        "203.0.114.8/29",
+        "203.0.114.10",
+        "203.0.112.0/22",
+        "fc00::/7",
+        "::ffff:10.0.0.1",
+        ADDRESS,
+    ]
     proxies = (ip_network("127.0.0.1"), ip_network("203.0.114.10"))
     with running_service(replace(settings, webhook_private_hosts=("localhost",), trusted_proxies=proxies)) as service:
         gate = Gate(service, address=ADDRESS)
