@@ -276,6 +276,10 @@ PANELS = (
         (
             (f"sum by (task, result) (increase({s.JOB_RUNS.shown}[1h]))", "{{task}} {{result}} in an hour"),
             (f"time() - max by (task) ({s.JOB_DONE.name})", "{{task}}: seconds since the last run"),
+            (
+                f"sum by (source, result) (increase({s.NETWORK_LISTS.shown}[1h]))",
+                "network lists: {{source}} {{result}} in an hour",
+            ),
         ),
     ),
     Panel("Time in jobs", "percentunit", ((_rate(s.JOB_SECONDS, "task"), "{{task}}"),)),

@@ -46,7 +46,7 @@ EXPECTED: dict[str, Outcome] = {
     "PUT /v1/admin/sites/{siteKey}/network-lists/{listName}": (400, "invalid_request"),
     "DELETE /v1/admin/sites/{siteKey}/network-lists/{listName}": (404, "site_not_found"),
     "GET /v1/admin/sites/{siteKey}/network-lists/{listName}/networks": (404, "site_not_found"),
-    "POST /v1/admin/sites/{siteKey}/network-lists/{listName}/networks": (400, "invalid_request"),
+    "POST /v1/admin/sites/{siteKey}/network-lists/{listName}/networks": (404, "site_not_found"),
     "POST /v1/admin/sites/{siteKey}/network-lists/{listName}/refresh": (404, "site_not_found"),
     "GET /v1/admin/sites/{siteKey}/appeals": (404, "site_not_found"),
     "GET /v1/admin/sites/{siteKey}/appeals/{appealId}": (404, "site_not_found"),

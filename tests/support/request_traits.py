@@ -1,16 +1,21 @@
 """The traits of a request that is written down as a test has it."""
 
+from ipaddress import ip_network
 from typing import Any
 
 from agentgate.sites.request_matcher import RequestMatcher
 from agentgate.sites.rules.evaluate import NO_TRAITS, CompiledRules, Traits
+from agentgate.sites.rules.patterns.networks import NetworkSet
 
 
 def traits_of(compiled: CompiledRules, request: dict[str, Any]) -> Traits:
     """Read address, method, host, path and headers as the gateway would; absent ones have neutral values."""
     if compiled.predicates is None:
         return NO_TRAITS
-    matcher = RequestMatcher(compiled.predicates)
+    lists = request.get("network_lists", {})
+    matcher = RequestMatcher(
+        compiled.predicates, networks={name: NetworkSet(map(ip_network, found)) for name, found in lists.items()}
+    )
     headers = {name.lower(): value.lower() for name, value in request.get("headers", {}).items()}
     page = matcher.of_page(
         request.get("method") or "GET",

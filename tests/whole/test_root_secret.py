@@ -30,7 +30,7 @@ from tests.whole.gateway_process import environ
 DOCS = ROOT / "docs" / "operations.md"
 CONFIG = ROOT / "src" / "agentgate" / "storage" / "migrations" / "config"
 # Bytes that are not secret: hashes of secrets, and the last delivered body.
-NOT_SEALED = {"secret_digest", "code_digest", "link_digest", "key_tag", "health_body"}
+NOT_SEALED = {"secret_digest", "code_digest", "link_digest", "key_tag", "health_body", "networks"}
 
 
 def test_every_column_of_bytes_is_sealed_again_or_known_not_to_be_sealed() -> None:
@@ -47,7 +47,7 @@ def new_secret(folder: Path) -> bytes:
 
 
 def fill(service: RunningService, people: Cast) -> None:
-    """Make a message and a webhook whose secret was replaced."""
+    """Make a message, a webhook whose secret was replaced, and a network list with a key."""
     invited = service.operator.post(
         f"{CUSTOMERS}/{people.acme}/members", json={"email": "otto@other.example", "role": "member"}
     )
@@ -56,6 +56,9 @@ def fill(service: RunningService, people: Cast) -> None:
     made = service.operator.post(f"/v1/admin/sites/{site}/webhooks", json=HOOK)
     webhook_id = made.json()["webhook"]["id"]
     assert service.operator.post(f"/v1/admin/sites/{site}/webhooks/{webhook_id}/rotate").status_code == 201
+    feed = {"source": "crowdsec", "url": "https://crowdsec.example/", "key": "bouncer-key"}
+    saved = service.operator.put(f"/v1/admin/sites/{site}/network-lists/bans", json=feed)
+    assert saved.status_code in (200, 201), saved.text
 
 
 async def sealed_rows(service: RunningService) -> dict[str, int]:

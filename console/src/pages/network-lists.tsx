@@ -146,7 +146,7 @@ export function NetworkListsCard({ siteKey }: { siteKey: string }) {
   const refresh = (name: string) =>
     void api.post(`/sites/${siteKey}/network-lists/${name}/refresh`, {}).then(page.reload).catch(toastError);
   return (
-    <section class="stack" aria-label={t("nets.title")}>
+    <div class="stack">
       <div class="row">
         <h2>{t("nets.title")}</h2>
         {mayWrite && (
@@ -262,6 +262,6 @@ export function NetworkListsCard({ siteKey }: { siteKey: string }) {
           },
         ]}
       />
-    </section>
+    </div>
   );
 }

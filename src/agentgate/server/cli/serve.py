@@ -46,7 +46,9 @@ def serve(
     """
     settings = read_process_settings(config)
     _configure_logs(settings)
-    _show_stage("Starting AgentGate")
+    if sys.stdout.isatty():
+        # In a log, an error of the start is the only line.
+        _show_stage("Starting AgentGate")
     # Before a store or a listener opens: some builds of Python match patterns wrongly, and then paths are open.
     refuse_wrong_results()
     shop = DemoShop(demo_port) if demo else None

@@ -8,6 +8,7 @@ from agentgate.lib.database import Database, Transaction
 from agentgate.lib.keyring import KeysUnreadable, Sealer
 from agentgate.people.identity import mfa
 from agentgate.people.outbox import messages
+from agentgate.sites.lists import network_endpoints
 
 # The leader renews its lease while it runs, and gives it up when it stops.
 _LEASES = "SELECT count(*) FROM job_lease WHERE expires_ms > $1"
@@ -18,12 +19,13 @@ class ResealRefused(Exception):  # noqa: N818 - told in one line, not a fault
 
 
 class SealedColumn(NamedTuple):
-    """A column of sealed bytes, the context that binds a value to its row, and the second column that this needs."""
+    """A column of sealed bytes, the context that binds a value to its row, and the two columns that name the row."""
 
     table: str
     column: str
     context: Callable[[str, str], str]
     beside: str = "id"
+    identity: str = "id"
 
 
 SEALED = (
@@ -33,6 +35,7 @@ SEALED = (
     SealedColumn("outbox_message", "body", lambda message_id, _: messages.sealing_context(message_id)),
     SealedColumn("webhook", "secret", lambda webhook_id, _: signing.sealing_context(webhook_id)),
     SealedColumn("webhook", "replaced_secret", lambda webhook_id, _: signing.sealing_context(webhook_id)),
+    SealedColumn("network_list", "key", network_endpoints.sealing_context, "name", "site_id"),
 )
 
 
@@ -61,12 +64,12 @@ async def _opens(transaction: Transaction, sealer: Sealer) -> bool:
 
 
 async def _reseal(transaction: Transaction, each: SealedColumn, old: Sealer, new: Sealer) -> int:
-    table, column = each.table, each.column
+    table, column, _, beside, identity = each
     rows = await transaction.all(
-        f"SELECT id, {each.beside}, {column} FROM {table} WHERE {column} IS NOT NULL ORDER BY id"  # noqa: S608
+        f"SELECT {identity}, {beside}, {column} FROM {table} WHERE {column} IS NOT NULL ORDER BY 1, 2"  # noqa: S608
     )
-    for row_id, beside, sealed in rows:
-        context = each.context(row_id, beside)
-        anew = new.seal(old.open(sealed, context), context)
-        await transaction.run(f"UPDATE {table} SET {column} = $1 WHERE id = $2", anew, row_id)  # noqa: S608
+    statement = f"UPDATE {table} SET {column} = $1 WHERE {identity} = $2 AND {beside} = $3"  # noqa: S608
+    for row_id, second, sealed in rows:
+        context = each.context(row_id, second)
+        await transaction.run(statement, new.seal(old.open(sealed, context), context), row_id, second)
     return len(rows)
