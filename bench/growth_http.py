@@ -12,7 +12,7 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -273,7 +273,7 @@ async def _add_rows(installation: Installation) -> None:
     await hot.close()
 
 
-PARTS = {"start": start, "changes": changes, "lists": lists, "fairness": fairness}
+PARTS: dict[str, Callable[[Path], object]] = {"start": start, "changes": changes, "lists": lists, "fairness": fairness}
 
 
 def main() -> None:
