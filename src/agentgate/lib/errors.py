@@ -5,7 +5,7 @@ specification's order. Each surface writes its errors into responses itself.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Literal
@@ -98,6 +98,10 @@ class ErrorTable:
         return code in self.rows
 
 
+def _added(*rows: ErrorRow) -> tuple[ErrorRow, ...]:
+    return tuple(replace(row, added=True) for row in rows)
+
+
 def _table(name: str, *rows: ErrorRow) -> ErrorTable:
     table = ErrorTable(name, MappingProxyType({row.code: row for row in rows}))
     if len(table.rows) != len(rows):
@@ -124,8 +128,10 @@ BROWSER = _table(
     ),
     ErrorRow("too_many_attempts", 429, "The four attempts of this challenge are used up. Request a new one."),
     ErrorRow("challenge_failed", 403, "The check was not passed. Request a new challenge to try again."),
-    ErrorRow("private_token_required", 401, "Send a private token from an issuer that the site trusts.", added=True),
-    ErrorRow("private_token_invalid", 403, "The private token was not issued for this challenge.", added=True),
+    *_added(
+        ErrorRow("private_token_required", 401, "Send a private token from an issuer that the site trusts."),
+        ErrorRow("private_token_invalid", 403, "The private token was not issued for this challenge."),
+    ),
     ErrorRow(
         "schema_unsupported",
         400,
@@ -150,54 +156,46 @@ SITEVERIFY = _table(
 
 RECEIPTS = _table(
     "receipts",
-    ErrorRow("invalid_request", 400, "Send one JSON object with receipt.", added=True),
-    ErrorRow(
-        "unavailable", 503, "The receipt could not be checked. Try again in 5 seconds.", retry_after_s=5, added=True
+    *_added(
+        ErrorRow("invalid_request", 400, "Send one JSON object with receipt."),
+        ErrorRow("unavailable", 503, "The receipt could not be checked. Try again in 5 seconds.", retry_after_s=5),
     ),
 )
 
 CONTENT = _table(
     "content",
-    ErrorRow("invalid_request", 400, "Send one JSON object of at most 64 KiB with text.", added=True),
-    ErrorRow(
-        "invalid_credential",
-        401,
-        "The secret is missing or invalid. Send an active secret of the site in Authorization: Bearer.",
-        added=True,
+    *_added(
+        ErrorRow("invalid_request", 400, "Send one JSON object of at most 64 KiB with text."),
+        ErrorRow(
+            "invalid_credential",
+            401,
+            "The secret is missing or invalid. Send an active secret of the site in Authorization: Bearer.",
+        ),
+        ErrorRow("unavailable", 503, "The text could not be scored. Try again in 5 seconds.", retry_after_s=5),
     ),
-    ErrorRow("unavailable", 503, "The text could not be scored. Try again in 5 seconds.", retry_after_s=5, added=True),
 )
 
 # The emulated services respond to everything with 200; `tokens.compat` translates each code.
 COMPAT = _table(
     "compat",
-    ErrorRow("invalid_request", 200, "Send secret and response as a form or as JSON, at most 4 KiB.", added=True),
-    ErrorRow("missing_credential", 200, "secret is missing. Send an active secret of the token's site.", added=True),
-    ErrorRow(
-        "invalid_credential", 200, "The secret is invalid. Send an active secret of the token's site.", added=True
+    *_added(
+        ErrorRow("invalid_request", 200, "Send secret and response as a form or as JSON, at most 4 KiB."),
+        ErrorRow("missing_credential", 200, "secret is missing. Send an active secret of the token's site."),
+        ErrorRow("invalid_credential", 200, "The secret is invalid. Send an active secret of the token's site."),
+        ErrorRow(
+            "site_mismatch", 200, "sitekey does not match the secret's site. Send that site's key or omit sitekey."
+        ),
+        ErrorRow(
+            "test_mismatch", 200, "Use test tokens only with test secrets, and real tokens only with real secrets."
+        ),
+        ErrorRow("missing_token", 200, "response is missing. Send the token from the form."),
+        ErrorRow(
+            "invalid_token", 200, "The token was not issued for this site. Send it exactly as received in the form."
+        ),
+        ErrorRow("expired_token", 200, "The token has expired. Run the check again and send the new one."),
+        ErrorRow("token_used", 200, "The token was already redeemed. Run the check again for a new one."),
+        ErrorRow("unavailable", 200, "The token could not be checked. Try again in 5 seconds."),
     ),
-    ErrorRow(
-        "site_mismatch",
-        200,
-        "sitekey does not match the secret's site. Send that site's key or omit sitekey.",
-        added=True,
-    ),
-    ErrorRow(
-        "test_mismatch",
-        200,
-        "Use test tokens only with test secrets, and real tokens only with real secrets.",
-        added=True,
-    ),
-    ErrorRow("missing_token", 200, "response is missing. Send the token from the form.", added=True),
-    ErrorRow(
-        "invalid_token",
-        200,
-        "The token was not issued for this site. Send it exactly as received in the form.",
-        added=True,
-    ),
-    ErrorRow("expired_token", 200, "The token has expired. Run the check again and send the new one.", added=True),
-    ErrorRow("token_used", 200, "The token was already redeemed. Run the check again for a new one.", added=True),
-    ErrorRow("unavailable", 200, "The token could not be checked. Try again in 5 seconds.", added=True),
 )
 
 GATEWAY = _table(
@@ -283,65 +281,46 @@ CONSOLE = _table(
     ),
     ErrorRow("rate_limited", 429, "Too many attempts. Try again after the time in Retry-After."),
     ErrorRow("store_unavailable", 503, "The database is unavailable. Try again in 5 seconds.", retry_after_s=5),
-    ErrorRow(
-        "invalid_state", 409, "The object's current state does not allow this. Load the object again.", added=True
-    ),
-    ErrorRow(
-        "backtest_refused",
-        409,
-        "The rules would change more decisions about humans than maxHumanFlips allows.",
-        added=True,
-    ),
-    ErrorRow(
-        "confirmation_required",
-        409,
-        "The rules have warnings. To save them anyway, send acknowledge: true.",
-        added=True,
-    ),
-    ErrorRow(
-        "oidc_failed", 401, "The identity provider did not confirm who you are. Start the sign-in again.", added=True
-    ),
-    ErrorRow(
-        "oidc_required",
-        403,
-        "Your account allows sign-in with its identity provider only. Sign in with that.",
-        added=True,
+    *_added(
+        ErrorRow("invalid_state", 409, "The object's current state does not allow this. Load the object again."),
+        ErrorRow(
+            "backtest_refused", 409, "The rules would change more decisions about humans than maxHumanFlips allows."
+        ),
+        ErrorRow("confirmation_required", 409, "The rules have warnings. To save them anyway, send acknowledge: true."),
+        ErrorRow("oidc_failed", 401, "The identity provider did not confirm who you are. Start the sign-in again."),
+        ErrorRow(
+            "oidc_required", 403, "Your account allows sign-in with its identity provider only. Sign in with that."
+        ),
     ),
 )
 
 # The specification gives this surface statuses and no codes, so every code here is an addition.
 AGENTS = _table(
     "agents",
-    ErrorRow("invalid_request", 400, "The body is malformed. Send one JSON object of at most 64 KiB.", added=True),
-    ErrorRow("site_invalid", 400, "The site key is unknown or malformed. Use a key from the site's tools.", added=True),
-    ErrorRow("action_invalid", 400, "The site does not have this action. Use an action from its tools.", added=True),
-    ErrorRow("payment_invalid", 400, "The price offer must be a single signed offer such as USD 0.01.", added=True),
-    ErrorRow("agent_signature_invalid", 401, "The signature is invalid. Sign a new request.", added=True),
-    ErrorRow(
-        "agent_unverified",
-        401,
-        "The signature or agent key is missing or invalid. Sign as described in Accept-Signature.",
-        added=True,
+    *_added(
+        ErrorRow("invalid_request", 400, "The body is malformed. Send one JSON object of at most 64 KiB."),
+        ErrorRow("site_invalid", 400, "The site key is unknown or malformed. Use a key from the site's tools."),
+        ErrorRow("action_invalid", 400, "The site does not have this action. Use an action from its tools."),
+        ErrorRow("payment_invalid", 400, "The price offer must be a single signed offer such as USD 0.01."),
+        ErrorRow("agent_signature_invalid", 401, "The signature is invalid. Sign a new request."),
+        ErrorRow(
+            "agent_unverified",
+            401,
+            "The signature or agent key is missing or invalid. Sign as described in Accept-Signature.",
+        ),
+        ErrorRow("payment_required", 402, "This action has a price. Offer it in a signed crawler-price header."),
+        ErrorRow("agent_denied", 403, "The site's policy does not allow this action for this agent."),
+        ErrorRow(
+            "challenge_required", 403, "A person must approve this action. Follow the handoff if the response has one."
+        ),
+        ErrorRow("policy", 403, "The site's rules do not allow this request."),
+        ErrorRow("not_found", 404, "Not found for this caller. Check the path and the ID."),
+        ErrorRow("submission_conflict", 409, "This id was already used for different content. Choose a new id."),
+        ErrorRow("handoff_redeemed", 410, "The handoff's receipt was already redeemed. Submit again."),
+        ErrorRow("handoff_expired", 410, "The handoff has expired. Submit again to get a new one."),
+        ErrorRow("rate_limited", 429, "The agent exceeded its quota. Try again in a minute.", retry_after_s=60),
+        ErrorRow("unavailable", 503, "AgentGate cannot decide right now. Retry with the same id."),
     ),
-    ErrorRow(
-        "payment_required", 402, "This action has a price. Offer it in a signed crawler-price header.", added=True
-    ),
-    ErrorRow("agent_denied", 403, "The site's policy does not allow this action for this agent.", added=True),
-    ErrorRow(
-        "challenge_required",
-        403,
-        "A person must approve this action. Follow the handoff if the response has one.",
-        added=True,
-    ),
-    ErrorRow("policy", 403, "The site's rules do not allow this request.", added=True),
-    ErrorRow("not_found", 404, "Not found for this caller. Check the path and the ID.", added=True),
-    ErrorRow(
-        "submission_conflict", 409, "This id was already used for different content. Choose a new id.", added=True
-    ),
-    ErrorRow("handoff_redeemed", 410, "The handoff's receipt was already redeemed. Submit again.", added=True),
-    ErrorRow("handoff_expired", 410, "The handoff has expired. Submit again to get a new one.", added=True),
-    ErrorRow("rate_limited", 429, "The agent exceeded its quota. Try again in a minute.", retry_after_s=60, added=True),
-    ErrorRow("unavailable", 503, "AgentGate cannot decide right now. Retry with the same id.", added=True),
 )
 
 TABLES = (BROWSER, SITEVERIFY, RECEIPTS, COMPAT, GATEWAY, CONSOLE, AGENTS)
