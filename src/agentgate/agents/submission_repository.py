@@ -134,21 +134,15 @@ class SubmissionStore:
 
     async def delete_submissions(self, before_ms: int, *, most: int) -> int:
         """Delete some expired submissions; return how many."""
-        return await self._database.run(
-            """DELETE FROM submission WHERE (site_id, agent, id) IN
-                (SELECT site_id, agent, id FROM submission WHERE kept_until_ms < $1 ORDER BY kept_until_ms LIMIT $2)""",
-            before_ms,
-            most,
+        oldest = "kept_until_ms < $1 ORDER BY kept_until_ms"
+        return await _KEPT_SUBMISSIONS.delete_some(
+            self._database, oldest, before_ms, most=most, key="site_id, agent, id"
         )
 
     async def delete_charges(self, before_ms: int, *, most: int) -> int:
         """Delete some charges from before a moment; return how many."""
-        return await self._database.run(
-            """DELETE FROM charge WHERE (site_id, decision_id) IN
-                (SELECT site_id, decision_id FROM charge WHERE charged_ms < $1 ORDER BY charged_ms LIMIT $2)""",
-            before_ms,
-            most,
-        )
+        oldest = "charged_ms < $1 ORDER BY charged_ms"
+        return await _SUMS.delete_some(self._database, oldest, before_ms, most=most, key="site_id, decision_id")
 
 
 def _charge_row(charge: Charge) -> tuple[Value, ...]:

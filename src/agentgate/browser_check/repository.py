@@ -78,9 +78,7 @@ class ChallengeStore(Repository):
 
     async def note_step_up(self, challenge_id: str, now_ms: int) -> None:
         """Store when the interactive challenge was first required."""
-        await self._session.run(
-            "UPDATE challenge SET stepped_ms = $2 WHERE id = $1 AND stepped_ms IS NULL", challenge_id, now_ms
-        )
+        await _CHALLENGES.change(self._session, "id = $1 AND stepped_ms IS NULL", challenge_id, stepped_ms=now_ms)
 
     async def note_wrong_answer(self, challenge_id: str, now_ms: int) -> None:
         """Count a wrong response: the next step-up is another one, and its waiting time begins now."""
@@ -94,9 +92,4 @@ class ChallengeStore(Repository):
 
     async def delete_challenges(self, before_ms: int, *, most: int) -> int:
         """Delete some rows that expired before a moment, the oldest first; return how many."""
-        return await self._session.run(
-            """DELETE FROM challenge WHERE id IN (
-                SELECT id FROM challenge WHERE expires_ms < $1 ORDER BY expires_ms LIMIT $2)""",
-            before_ms,
-            most,
-        )
+        return await _CHALLENGES.delete_some(self._session, "expires_ms < $1 ORDER BY expires_ms", before_ms, most=most)

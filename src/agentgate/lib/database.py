@@ -262,14 +262,14 @@ class RecordTable(Generic[R]):
         return await session.run(f"DELETE FROM {self._name} WHERE {condition}", *values)  # noqa: S608 - our own names
 
     async def delete_some(self, session: SqlSession, condition: str, *values: Value, most: int, key: str = "id") -> int:
-        """Delete at most so many rows that a condition finds; return how many those were. `key` is unique."""
+        """Delete at most so many rows that a condition finds; return how many those were. `key` has unique columns."""
         some = f"SELECT {key} FROM {self._name} WHERE {condition} LIMIT ${len(values) + 1}"  # noqa: S608 - our own names
-        return await session.run(f"DELETE FROM {self._name} WHERE {key} IN ({some})", *values, most)  # noqa: S608
+        return await session.run(f"DELETE FROM {self._name} WHERE ({key}) IN ({some})", *values, most)  # noqa: S608
 
-    async def save(self, session: SqlSession, record: R, *key: str) -> None:
-        """Insert a record, or replace the one with the same key."""
+    async def save(self, session: SqlSession, record: R, *key: str, **columns: Value) -> None:
+        """Insert a record with further columns, or replace the one with the same key."""
         sets = ", ".join(f"{each} = excluded.{each}" for each in self._columns.values() if each not in key)
-        await self.add(session, record, f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {sets}")
+        await self.add(session, record, f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {sets}", **columns)
 
     async def update(
         self, session: SqlSession, record: R, *fields: str, key: tuple[str, ...] = ("id",), **columns: Value

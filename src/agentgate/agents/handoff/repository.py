@@ -186,18 +186,11 @@ class HandoffStore(Repository):
 
     async def delete_summaries(self, now_ms: int) -> int:
         """Delete the summaries of handoffs that expired undecided; return how many."""
-        return await self._session.run(
-            "UPDATE handoff SET summary = NULL WHERE expires_ms <= $1 AND summary IS NOT NULL", now_ms
-        )
+        return await _HANDOFFS.change(self._session, "expires_ms <= $1 AND summary IS NOT NULL", now_ms, summary=None)
 
     async def delete_handoffs(self, before_ms: int, *, most: int) -> int:
         """Delete some rows that expired before a moment, the oldest first; return how many."""
-        return await self._session.run(
-            """DELETE FROM handoff WHERE id IN (
-                SELECT id FROM handoff WHERE expires_ms < $1 ORDER BY expires_ms LIMIT $2)""",
-            before_ms,
-            most,
-        )
+        return await _HANDOFFS.delete_some(self._session, "expires_ms < $1 ORDER BY expires_ms", before_ms, most=most)
 
 
 class GrantStore(Repository):
@@ -254,9 +247,4 @@ class GrantStore(Repository):
 
     async def delete_grants(self, before_ms: int, *, most: int) -> int:
         """Delete some rows that expired before a moment, the oldest first; return how many."""
-        return await self._session.run(
-            """DELETE FROM agent_grant WHERE id IN (
-                SELECT id FROM agent_grant WHERE expires_ms < $1 ORDER BY expires_ms LIMIT $2)""",
-            before_ms,
-            most,
-        )
+        return await _GRANTS.delete_some(self._session, "expires_ms < $1 ORDER BY expires_ms", before_ms, most=most)

@@ -61,18 +61,7 @@ class CaptureStore(LockingRepository):
         return await _CAPTURES.find(self._session, "site_id = $1", site_id)
 
     async def save_capture(self, site_id: str, capture: StoredCapture) -> None:
-        await self._session.run(
-            """INSERT INTO feature_capture (site_id, enabled, retention_days, updated_ms, updated_by)
-                VALUES ($1, $2, $3, $4, $5)
-                ON CONFLICT (site_id) DO UPDATE SET enabled = excluded.enabled,
-                    retention_days = excluded.retention_days, updated_ms = excluded.updated_ms,
-                    updated_by = excluded.updated_by""",
-            site_id,
-            int(capture.enabled),
-            capture.retention_days,
-            capture.updated_ms,
-            capture.updated_by,
-        )
+        await _CAPTURES.save(self._session, capture, "site_id", site_id=site_id)
 
     async def list_captures(self) -> list[CapturingSite]:
         """Return every site that has a setting."""

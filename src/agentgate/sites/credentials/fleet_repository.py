@@ -17,16 +17,7 @@ class FleetCredentialStore(LockingRepository):
         await self._session.lock("fleet-credentials", account_id)
 
     async def add_fleet(self, credential: FleetCredential, secret_digest: bytes) -> None:
-        await self._session.run(
-            """INSERT INTO fleet_credential (id, account_id, name, unknown_hosts, secret_digest, created_ms)
-                VALUES ($1, $2, $3, $4, $5, $6)""",
-            credential.id,
-            credential.account_id,
-            credential.name,
-            credential.unknown_hosts.value,
-            secret_digest,
-            credential.created_at,
-        )
+        await _FLEETS.add(self._session, credential, secret_digest=secret_digest)
 
     async def find_fleet(self, account_id: str, credential_id: str) -> FleetCredential | None:
         """Return an account's credential; None if it has none of this ID, even if another account has."""
@@ -54,12 +45,8 @@ class FleetCredentialStore(LockingRepository):
         return await _FLEETS.delete_some(self._session, "revoked_ms < $1", before_ms, most=most)
 
     async def note_use(self, credential_id: str, now_ms: int) -> None:
-        await self._session.run(
-            """UPDATE fleet_credential SET last_used_ms = $2
-                WHERE id = $1 AND (last_used_ms IS NULL OR last_used_ms < $2)""",
-            credential_id,
-            now_ms,
-        )
+        earlier = "id = $1 AND (last_used_ms IS NULL OR last_used_ms < $2)"
+        await _FLEETS.change(self._session, earlier, credential_id, now_ms, last_used_ms=now_ms)
 
 
 class FleetStores(Protocol):

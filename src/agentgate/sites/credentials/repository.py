@@ -18,14 +18,7 @@ class CredentialStore(LockingRepository):
         await self._session.lock("credentials", site_id)
 
     async def add_credential(self, credential: Credential, secret_digest: bytes) -> None:
-        await self._session.run(
-            "INSERT INTO credential (id, site_id, name, secret_digest, created_ms) VALUES ($1, $2, $3, $4, $5)",
-            credential.id,
-            credential.site_id,
-            credential.name,
-            secret_digest,
-            credential.created_at,
-        )
+        await _CREDENTIALS.add(self._session, credential, secret_digest=secret_digest)
 
     async def find_credential(self, site_id: str, credential_id: str) -> Credential | None:
         """Return a site's credential; None if the site has none of this ID, even if another site has."""
@@ -46,11 +39,8 @@ class CredentialStore(LockingRepository):
         )
 
     async def note_use(self, credential_id: str, now_ms: int) -> None:
-        await self._session.run(
-            "UPDATE credential SET last_used_ms = $2 WHERE id = $1 AND (last_used_ms IS NULL OR last_used_ms < $2)",
-            credential_id,
-            now_ms,
-        )
+        earlier = "id = $1 AND (last_used_ms IS NULL OR last_used_ms < $2)"
+        await _CREDENTIALS.change(self._session, earlier, credential_id, now_ms, last_used_ms=now_ms)
 
     async def live_limit(self, site_id: str) -> int:
         """Return how many live credentials the site's account allows it; none once the account is deleted."""

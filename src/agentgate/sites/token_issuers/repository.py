@@ -5,8 +5,7 @@ from typing import Protocol
 from msgspec import Struct, json
 
 from agentgate.lib.clock import HOUR_MS
-from agentgate.lib.database import Repository, places
-from agentgate.lib.records import to_json
+from agentgate.lib.database import RecordTable, Repository, places
 from agentgate.lib.tasks.off_loop import off_loop
 from agentgate.sites.private_tokens import directories_of
 from agentgate.sites.records import SiteTokenIssuer
@@ -36,6 +35,9 @@ class StoredIssuer(Struct, frozen=True, kw_only=True):
         return now_ms >= self.next_ms or now_ms < self.asked_ms - FAR_MS
 
 
+_ISSUERS = RecordTable("token_issuer", StoredIssuer, json=("keys",))
+
+
 class TokenIssuerStore(Repository):
     """The issuers that sites name without a key."""
 
@@ -53,27 +55,17 @@ class TokenIssuerStore(Repository):
 
     async def list_issuers(self) -> list[StoredIssuer]:
         """Return all issuers."""
-        return [_issuer_of(row) for row in await self._session.all(f"{_SELECT} ORDER BY name")]
+        return await _ISSUERS.find_all(self._session, "1 = 1 ORDER BY name")
 
     async def find_issuers(self, names: tuple[str, ...]) -> list[StoredIssuer]:
         """Return the issuers of these names, in their order; those that were never asked have no keys."""
-        rows = await self._session.all(f"{_SELECT} WHERE name IN ({places(names)})", *names)
-        found = {issuer.name: issuer for issuer in map(_issuer_of, rows)}
+        known = await _ISSUERS.find_all(self._session, f"name IN ({places(names)})", *names)
+        found = {issuer.name: issuer for issuer in known}
         return [found.get(name) or StoredIssuer(name=name) for name in names]
 
     async def save_issuer(self, issuer: StoredIssuer) -> None:
         """Insert or replace an issuer."""
-        await self._session.run(
-            """INSERT INTO token_issuer (name, keys, read_ms, asked_ms, next_ms, problem)
-                VALUES ($1, $2, $3, $4, $5, $6)
-                ON CONFLICT (name) DO UPDATE SET keys = $2, read_ms = $3, asked_ms = $4, next_ms = $5, problem = $6""",
-            issuer.name,
-            to_json(issuer.keys).decode(),
-            issuer.read_ms,
-            issuer.asked_ms,
-            issuer.next_ms,
-            issuer.problem,
-        )
+        await _ISSUERS.save(self._session, issuer, "name")
 
     async def delete_issuer(self, name: str) -> None:
         await self._session.run("DELETE FROM token_issuer WHERE name = $1", name)
@@ -83,18 +75,3 @@ class TokenIssuerStores(Protocol):
     """The repository that reads and saves issuers."""
 
     token_issuers: TokenIssuerStore
-
-
-_SELECT = "SELECT name, keys, read_ms, asked_ms, next_ms, problem FROM token_issuer"
-
-
-def _issuer_of(row: tuple[object, ...]) -> StoredIssuer:
-    name, keys, read_ms, asked_ms, next_ms, problem = row
-    return StoredIssuer(
-        name=str(name),
-        keys=json.decode(str(keys), type=tuple[ListedTokenKey, ...]),
-        read_ms=read_ms if isinstance(read_ms, int) else None,
-        asked_ms=int(str(asked_ms)),
-        next_ms=int(str(next_ms)),
-        problem=str(problem),
-    )
