@@ -127,6 +127,9 @@ async def test_two_objects_may_open_a_new_file_at_the_same_moment(tmp_path):
     databases = [SqliteDatabase(tmp_path / "new.db") for _ in range(4)]
     try:
         await asyncio.gather(*(database.open() for database in databases))
+
+        await databases[0].run("CREATE TABLE mark (id INTEGER)")
+        assert [await each.all("SELECT name FROM sqlite_master") for each in databases] == [[("mark",)]] * 4
     finally:
         for database in databases:
             await database.close()

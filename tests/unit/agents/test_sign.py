@@ -21,9 +21,11 @@ class Keys(HTTPSignatureKeyResolver):
         return Ed25519PublicKey.from_public_bytes(key.raw)
 
 
-def verify(headers: dict[str, str], *, method: str = "POST", url: str = URL) -> None:
+def verify(headers: dict[str, str], *, method: str = "POST", url: str = URL) -> set[str]:
+    """Return the signed components, without their quotes."""
     prepared = requests.Request(method, url, headers=headers, data=b"{}").prepare()
-    HTTPMessageVerifier(signature_algorithm=algorithms.ED25519, key_resolver=Keys()).verify(prepared)
+    [found] = HTTPMessageVerifier(signature_algorithm=algorithms.ED25519, key_resolver=Keys()).verify(prepared)
+    return {component.split(";")[0].strip('"') for component in found.covered_components}
 
 
 @pytest.mark.parametrize("form", AgentForm)
@@ -32,7 +34,9 @@ def verify(headers: dict[str, str], *, method: str = "POST", url: str = URL) -> 
 )
 def test_a_signed_request_verifies_elsewhere(form: AgentForm, cover: tuple[str, ...] | None) -> None:
     url = "https://shop.example/a%20b/c?d=e&f"
-    verify(AGENT.headers("POST", url, body=b"{}", form=form, cover=cover), url=url)
+    signed = verify(AGENT.headers("POST", url, body=b"{}", form=form, cover=cover), url=url)
+
+    assert signed >= set(cover or ("@authority", "@method"))
 
 
 def test_another_request_does_not_verify_elsewhere() -> None:

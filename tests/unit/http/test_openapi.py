@@ -56,8 +56,9 @@ def test_the_validator_rejects_what_is_not_openapi(validator):
 
 @every_document
 def test_every_schema_is_valid_json_schema(described):
-    for schema in [*described["components"]["schemas"].values(), *values_of(described["paths"], "schema")]:
-        jsonschema_rs.meta.validate(schema)
+    schemas = [*described["components"]["schemas"].values(), *values_of(described["paths"], "schema")]
+
+    assert [schema for schema in schemas if not jsonschema_rs.meta.is_valid(schema)] == []
 
 
 @every_document

@@ -26,8 +26,12 @@ def test_a_socket_without_a_listener_is_replaced(tmp_path):
     path = tmp_path / "public.sock"
     open_unix_socket(path, mode=0o600, group="", backlog=8).close()
 
-    with open_unix_socket(path, mode=0o600, group="", backlog=8), socket.socket(socket.AF_UNIX) as client:
+    with open_unix_socket(path, mode=0o600, group="", backlog=8) as opened, socket.socket(socket.AF_UNIX) as client:
         client.connect(str(path))
+        client.sendall(b"x")
+        accepted, _ = opened.accept()
+        with accepted:
+            assert accepted.recv(1) == b"x"
 
 
 def test_a_socket_in_use_is_kept(tmp_path):

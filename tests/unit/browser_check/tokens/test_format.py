@@ -3,6 +3,7 @@
 import base64
 
 import pytest
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from hypothesis import given
 from hypothesis import strategies as st
@@ -127,6 +128,9 @@ def test_the_public_key_verifies_what_we_sign():
     signed, _, signature = RECEIPT.rpartition(".")
     public = Ed25519PublicKey.from_public_bytes(KEYS.current(test=False).private.public.raw)
     public.verify(base64.urlsafe_b64decode(signature + "=="), signed.encode())
+
+    with pytest.raises(InvalidSignature):
+        public.verify(base64.urlsafe_b64decode(signature + "=="), signed.encode() + b"x")
 
 
 def test_test_tokens_are_signed_by_keys_that_are_not_published():

@@ -259,6 +259,8 @@ async def test_who_has_signed_in_starts_again_with_both_factors(sign_in_limits):
     for factor in Factor:
         for _ in range(5):
             await sign_in_limits.note_failure(attempt, factor=factor)
+        with pytest.raises(Refused):
+            await sign_in_limits.check(attempt, factor=factor)
 
     await sign_in_limits.forget(attempt)
 

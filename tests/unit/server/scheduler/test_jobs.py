@@ -124,6 +124,8 @@ async def test_the_runner_continues_when_the_store_was_unavailable(store: SqlSto
     await work.begun(2)
     await running.stop()
 
+    assert {run.name: run.failure for run in await store.read.jobs.list_results()} == {"a": "StoreUnavailable"}
+
 
 async def test_stopping_waits_for_what_is_nearly_done(store: SqlStore, clock: FixedClock) -> None:
     done = []
@@ -151,10 +153,14 @@ async def test_stopping_does_not_wait_for_what_hangs(store: SqlStore, clock: Fix
 
     async with asyncio.timeout(5):
         await running.stop()
+    assert hanging.times == 1
 
 
 async def test_a_runner_that_was_never_started_can_be_stopped(store: SqlStore, clock: FixedClock) -> None:
-    await runner(store, clock).stop()
+    work = Counted()
+    await runner(store, clock, job("a", work)).stop()
+
+    assert work.times == 0
 
 
 # ---- One leader ----
