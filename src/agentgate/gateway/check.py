@@ -22,7 +22,7 @@ from agentgate.events.correlation import read_correlation
 from agentgate.events.decision_ids import encode_id
 from agentgate.events.records import CounterName
 from agentgate.gateway.answers import Answers
-from agentgate.gateway.decisions import CachedDecision, decide_check
+from agentgate.gateway.decisions import CachedDecision, DecisionKey, ExceededKey, decide_check
 from agentgate.gateway.denials import DenialWriter, SealedDenials
 from agentgate.gateway.event_log import GatewayEventLog
 from agentgate.gateway.header_fingerprints import (
@@ -284,7 +284,7 @@ class GatewayCheck:
         if kind.open_path is not None:
             page = self._open_path(fingerprint, page, visitor, now_ms)
             kind = page.kind
-        key = (
+        key: DecisionKey = (
             kind,
             fingerprint.kind,
             snapshot.cookie_ranks[cookie_count],
@@ -325,16 +325,17 @@ class GatewayCheck:
         return self.denials.write(cached.decided.ruling, decision_id, pending)
 
     def _limited(
-        self, cached: CachedDecision, key: tuple[object, ...], visitor: Visitor, counted: Counted, now_ms: int
+        self, cached: CachedDecision, key: DecisionKey, visitor: Visitor, counted: Counted, now_ms: int
     ) -> CachedDecision:
         """Count the request against rates of the site's rules; return the decision with those that it exceeds."""
         over = self._limits.exceeded(cached.decided, visitor, counted, now_ms)
         if not over:
             return cached
-        key = (*key, over)
-        return self._snapshot.decisions.get(key) or self._decide(with_exceeded(cached.decided.pending, over), key)
+        exceeded = (key, over)
+        found = self._snapshot.decisions.get(exceeded)
+        return found or self._decide(with_exceeded(cached.decided.pending, over), exceeded)
 
-    def _decide(self, pending: PendingCheck, key: tuple[object, ...]) -> CachedDecision:
+    def _decide(self, pending: PendingCheck, key: DecisionKey | ExceededKey) -> CachedDecision:
         """Decide, and cache the decision for requests with the same key."""
         snapshot = self._snapshot
         routes = [(each, fit(pending.shown, each)) for each in pending.page.kind.protections]

@@ -13,6 +13,8 @@ from agentgate.events.records import Pattern
 from agentgate.gateway.answers import Answers
 from agentgate.gateway.denials import word_of
 from agentgate.gateway.event_log import GatewayEventLog
+from agentgate.gateway.header_fingerprints import FingerprintKind
+from agentgate.gateway.pages import PageKind
 from agentgate.gateway.pending_check import DecidedCheck, PendingCheck
 from agentgate.gateway.receipts import Shown
 from agentgate.gateway.request.described_request import DENIAL
@@ -20,10 +22,18 @@ from agentgate.gateway.route_protection import Protection
 from agentgate.gateway.ruling import PROVEN, UNCOVERED, rule
 from agentgate.lib.enums import Outcome
 from agentgate.sites.rules.effective import managed_members
-from agentgate.sites.rules.evaluate import STRICTNESS
+from agentgate.sites.rules.evaluate import STRICTNESS, Traits
 
 # A protection that could apply to the request, and the token or clearance shown for it.
 Route = tuple[Protection, Shown]
+# All that a decision depends on: page, headers, rank of the number of cookies, labels of the address, what was shown,
+# ranks of the rates of visitor and network, how the request was counted, and traits if the site's rules read any.
+# Made for each check, so it is a plain tuple: a named one takes longer.
+DecisionKey = tuple[
+    PageKind, FingerprintKind, int, tuple[str, ...], Shown | None, int, int, PartState, Traits | None
+]  # fmt: skip
+# Of a client that exceeds rates of rules: with their bits.
+ExceededKey = tuple[DecisionKey, int]
 
 
 class CachedDecision:

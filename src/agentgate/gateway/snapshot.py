@@ -12,7 +12,7 @@ from agentgate.decision.engine import Views
 from agentgate.decision.scoring.score import ModelView
 from agentgate.decision.signals.facts import NETWORK_EXTREME, NETWORK_HIGH, VISITOR_EXTREME, VISITOR_HIGH
 from agentgate.decision.threat_data.intel import Intel
-from agentgate.gateway.decisions import CachedDecision
+from agentgate.gateway.decisions import CachedDecision, DecisionKey, ExceededKey
 from agentgate.gateway.header_fingerprints import (
     FingerprintKey,
     HeaderFingerprint,
@@ -65,7 +65,7 @@ class Snapshot:
         self.header_sets: BoundedCache[HeaderSetKey, HeaderSet] = BoundedCache(HEADER_SETS)
         self.fingerprints: BoundedCache[FingerprintKey, HeaderFingerprint] = BoundedCache(FINGERPRINTS)
         self.pages: BoundedCache[tuple[object, ...], SitePage] = BoundedCache(PAGES)
-        self.decisions: BoundedCache[tuple[object, ...], CachedDecision] = BoundedCache(DECISIONS)
+        self.decisions: BoundedCache[DecisionKey | ExceededKey, CachedDecision] = BoundedCache(DECISIONS)
         self.visitors: BoundedCache[tuple[object, ...], Visitor] = BoundedCache(VISITORS)
         # By the site's number. After a change the site is read again, because its view is a new object.
         self.sites: dict[int, SiteSnapshot] = {}
