@@ -11,7 +11,7 @@ from agentgate.events.decision_ids import first_id, id_time_ms, write_id
 from agentgate.events.queries.ports import DecisionFilters, SiteNumber
 from agentgate.events.records import Dimension, Event
 from agentgate.events.storage.dictionary import WordKind
-from agentgate.events.storage.events import PACK_AFTER
+from agentgate.events.storage.events import MERGE_AFTER
 from agentgate.events.storage.queries import filters
 from agentgate.events.storage.queries.days import DayPart, TrafficDays
 from agentgate.events.storage.queries.decisions import WINDOW_ROWS, SqlDecisions, day_windows
@@ -68,18 +68,18 @@ async def test_counts_stay_what_they_are_when_they_are_put_together(place: Event
     assert max(count for _, _, count in await count_packs(place)) > 1
     assert await labels_by_hour(place) == expected
 
-    await place.segments.pack()
+    await place.segments.merge_counts()
 
     assert {count for _, _, count in await count_packs(place)} == {1}
     assert await labels_by_hour(place) == expected
 
 
 async def test_many_batches_are_put_together_by_who_writes_them(place: EventPlace) -> None:
-    for number in range(PACK_AFTER):
+    for number in range(MERGE_AFTER):
         await place.events.write([new_event(number)])
 
     assert [count for _, _, count in await count_packs(place)] == [1]
-    assert sum((await labels_by_hour(place)).values()) == 2 * PACK_AFTER
+    assert sum((await labels_by_hour(place)).values()) == 2 * MERGE_AFTER
 
 
 async def test_a_discarded_site_has_no_counts_left(place: EventPlace) -> None:
@@ -88,7 +88,7 @@ async def test_a_discarded_site_has_no_counts_left(place: EventPlace) -> None:
         await place.events.write(made[start : start + 100])
 
     await place.events.forget_site(1)
-    await place.segments.pack()
+    await place.segments.merge_counts()
 
     assert {site for site, _, _ in await count_packs(place)} == {event.site for event in made} - {1}
 

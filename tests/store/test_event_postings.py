@@ -11,9 +11,10 @@ import pytest
 from agentgate.events.decision_ids import write_id
 from agentgate.events.queries.ports import DecisionFilters, SiteNumber
 from agentgate.events.records import Event
-from agentgate.events.storage.days import packs, postings
-from agentgate.events.storage.encoding import WIDE_COLUMNS, EventEncoder, unpacked_key
-from agentgate.events.storage.events import PACK_AFTER
+from agentgate.events.storage.days import postings
+from agentgate.events.storage.days.sqlite import MERGED_TOGETHER
+from agentgate.events.storage.encoding import WIDE_COLUMNS, EventEncoder, split_key
+from agentgate.events.storage.events import MERGE_AFTER
 from agentgate.events.storage.queries.counts import SqlCounts
 from agentgate.events.storage.queries.days import TrafficDays
 from agentgate.events.storage.queries.decisions import SqlDecisions
@@ -254,11 +255,11 @@ def test_no_batch_waits_for_many_sites_at_once() -> None:
 
 
 async def test_counts_of_many_batches_are_put_together(place: EventPlace) -> None:
-    made = many_events(PACK_AFTER * 4, span_ms=HOUR_MS)
+    made = many_events(MERGE_AFTER * 4, span_ms=HOUR_MS)
     expected: Counter[tuple[int, ...]] = Counter()
     await write(place, made, 4)
     for site, _, counts in EventEncoder(place.words).encode(made).dimensions:
-        expected.update({(site, *unpacked_key(key)): events for key, events in counts.items()})
+        expected.update({(site, *split_key(key)): events for key, events in counts.items()})
 
     session = place.segments.session(DAY)
     assert await session.one("SELECT max(n) FROM (SELECT count(*) AS n FROM dimension_pack GROUP BY site, hour)") == (
@@ -266,4 +267,4 @@ async def test_counts_of_many_batches_are_put_together(place: EventPlace) -> Non
     )
     rows = await session.all("SELECT site, dimension, value, events FROM dimension_hour")
     assert {tuple(row[:3]): row[3] for row in rows} == dict(expected)
-    assert len(rows) > packs.PACKED_TOGETHER
+    assert len(rows) > MERGED_TOGETHER

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agentgate.decision.rates.windows import FREE_PARTS_PER_MINUTE
-from agentgate.server.worker_board import TIMEOUT_S
+from agentgate.server.worker_channel import TIMEOUT_S
 from agentgate_tools.agent_simulator.sign import COVERED
 from tests.population.visitors import Request, population
 from tests.support.agent_client import SigningAgent

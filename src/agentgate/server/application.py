@@ -63,7 +63,7 @@ from agentgate.server.shared_memory import SharedMemory
 from agentgate.server.stores.clock_mark import INTERVAL_MS, ClockMark, continue_clock
 from agentgate.server.stores.open import Stores, open_stores
 from agentgate.server.stores.restored import check_restored
-from agentgate.server.worker_board import WorkerBoard, open_board
+from agentgate.server.worker_channel import WorkerChannel, open_channel
 from agentgate.sites import wiring as sites
 from agentgate.sites.customers.endpoints import Invitations
 from agentgate.sites.editing import name_own_site
@@ -118,7 +118,7 @@ class Application:
         self.keyring = keyring
         self.sealer = sealer
         self._clock_mark = ClockMark(settings.data_dir)
-        self._board: WorkerBoard | None = None
+        self._channel: WorkerChannel | None = None
         self.metrics = MetricRegistry(version=__version__, worker=multiprocessing.current_process().name)
         self.tracer: Tracer = open_tracer(settings.otlp_endpoint)
         self._outages = OutageLog()
@@ -251,7 +251,7 @@ class Application:
             self._listener("admin", dependencies, settings.admin_listen, inherited=admin_socket),
         )
         if settings.workers > 1:
-            self._board = open_board(settings.data_dir, self.refresher, self.stores.store, self.metrics)
+            self._channel = open_channel(settings.data_dir, self.refresher, self.stores.store, self.metrics)
         await self.refresher.start()
         await self.recorder.start()
         for listener in self._listeners:
@@ -294,8 +294,8 @@ class Application:
         await self.background.finish()
         # After the last event, and before the store is closed.
         await self.recorder.stop()
-        if self._board is not None:
-            self._board.close()
+        if self._channel is not None:
+            self._channel.close()
         await self.refresher.close()
         await self.agents.key_directories.close()
         self.people.close()

@@ -74,8 +74,8 @@ COUNT_COLUMNS = (
 )
 SITE_HOUR = Sums("site_hour", ("site", "hour"), COUNT_COLUMNS, ("last_event_ms",))
 # On PostgreSQL, and on SQLite.
-PACK_COLUMNS = ("site", "hour", "keys", "counts")
-JSON_PACK_COLUMNS = ("site", "hour", "counts")
+ARRAY_COLUMNS = ("site", "hour", "keys", "counts")
+OBJECT_COLUMNS = ("site", "hour", "counts")
 
 # Events encoded before yielding to the event loop.
 STEP = 32
@@ -108,7 +108,7 @@ class EncodedEvents:
     # Values of DETAIL_COLUMNS by site and ID of the event.
     details: dict[tuple[int, int], Details]
     hours: list[Row]
-    # Site, hour, and how many events each value has, under its packed key.
+    # Site, hour, and how many events each value has, under its key.
     dimensions: list[tuple[int, int, dict[int, int]]]
 
     def wide(self) -> list[Row]:
@@ -120,14 +120,14 @@ class EncodedEvents:
         ]
 
     def arrays(self) -> list[Row]:
-        """Return the counts by value in the order of PACK_COLUMNS."""
+        """Return the counts by value in the order of ARRAY_COLUMNS."""
         return [
             (site, hour, "{" + ",".join(map(str, values)) + "}", "{" + ",".join(map(str, values.values())) + "}")
             for site, hour, values in self.dimensions
         ]
 
     def objects(self) -> list[Row]:
-        """Return the same in the order of JSON_PACK_COLUMNS."""
+        """Return the same in the order of OBJECT_COLUMNS."""
         return [(site, hour, _to_object(values).decode()) for site, hour, values in self.dimensions]
 
 
@@ -363,12 +363,12 @@ def _by_hour(rows: Sequence[EncodedEvent]) -> Iterator[tuple[int, int, Sequence[
         start = end
 
 
-def packed_key(dimension: int, value: int) -> int:
+def value_key(dimension: int, value: int) -> int:
     """Return the number under which a count is kept."""
     return dimension << DIMENSION_SHIFT | value
 
 
-def unpacked_key(key: int) -> tuple[int, int]:
+def split_key(key: int) -> tuple[int, int]:
     """Return dimension and value of a number under which a count is kept."""
     return key >> DIMENSION_SHIFT, key & _VALUE_MASK
 

@@ -21,7 +21,7 @@ from agentgate.events.storage import rollups
 from agentgate.events.storage.codes import KINDS, MODES, OUTCOMES, SOLVE_TYPES, STAGES, unsigned
 from agentgate.events.storage.days.days import VALUE_TABLE, SegmentDays
 from agentgate.events.storage.dictionary import OTHER_TEXT, KnownWords
-from agentgate.events.storage.encoding import JSON_PACK_COLUMNS, PACK_COLUMNS, SITE_HOUR, EncodedEvents, EventEncoder
+from agentgate.events.storage.encoding import ARRAY_COLUMNS, OBJECT_COLUMNS, SITE_HOUR, EncodedEvents, EventEncoder
 from agentgate.events.storage.shapes import Remembered
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.database import Database, Row, StoreUnavailable, Sums, Transaction
@@ -34,8 +34,8 @@ COUNTER_HOUR = Sums("counter_hour", ("site", "hour", "name", "value"), ("counted
 # A day that has ended may still get events that were waiting.
 CLOSE_AFTER_MS = 5 * MINUTE_MS
 # Merge the counts of batches after this many batches, or this many events. Until then, readers add them up.
-PACK_AFTER = 64
-PACK_AFTER_EVENTS = 50_000
+MERGE_AFTER = 64
+MERGE_AFTER_EVENTS = 50_000
 # How long to encode before yielding to the event loop. If the loop is overloaded and its iterations take long, encoding
 # gets 20% of an iteration, so that the queue does not overflow.
 SLICE_S, LONGEST_SLICE_S = 0.000_3, 0.01
@@ -152,16 +152,16 @@ class SqlEvents(EventEncoding):
             remember = await self._segments.insert(transaction, encoded)
             await transaction.add_up(SITE_HOUR, encoded.hours)
             if self._segments.layout.patterns:
-                await transaction.load(VALUE_TABLE, JSON_PACK_COLUMNS, encoded.objects())
+                await transaction.load(VALUE_TABLE, OBJECT_COLUMNS, encoded.objects())
             else:
-                await transaction.load(VALUE_TABLE, PACK_COLUMNS, encoded.arrays())
+                await transaction.load(VALUE_TABLE, ARRAY_COLUMNS, encoded.arrays())
             return remember
 
         remember = await self._segments.write(day, write)
         if remember is not None:
             remember()
         await self._index(day, Counter(map(_SITE, encoded.events)))
-        await self._pack(len(events))
+        await self._merge_counts(len(events))
         await self.keep_features(events)
 
     async def list_days(self) -> list[int]:
@@ -192,17 +192,17 @@ class SqlEvents(EventEncoding):
             # The events are stored, and readers scan those that have no postings.
             structlog.get_logger().warning("events not indexed yet")
 
-    async def _pack(self, written: int) -> None:
+    async def _merge_counts(self, written: int) -> None:
         self._batches_apart += 1
         self._events_apart += written
-        if self._batches_apart < PACK_AFTER and self._events_apart < PACK_AFTER_EVENTS:
+        if self._batches_apart < MERGE_AFTER and self._events_apart < MERGE_AFTER_EVENTS:
             return
         self._batches_apart = self._events_apart = 0
         try:
-            await self._segments.pack()
+            await self._segments.merge_counts()
         except StoreUnavailable:
             # The events are stored, and readers add the counts up.
-            structlog.get_logger().warning("counts of events not packed")
+            structlog.get_logger().warning("counts of events not merged")
 
 
 async def read_events(rows: Sequence[Row], words: KnownWords, make: Callable[[Event], T]) -> list[T]:

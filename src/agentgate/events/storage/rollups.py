@@ -11,7 +11,7 @@ from itertools import groupby
 from operator import itemgetter
 
 from agentgate.events.storage.codes import KIND_CODES, OUTCOME_CODES, STAGE_CODES, unsigned
-from agentgate.events.storage.days.days import PACKING, VALUE_TABLE, VALUES, SegmentDays, day_bounds
+from agentgate.events.storage.days.days import MERGING, VALUE_TABLE, VALUES, SegmentDays, day_bounds
 from agentgate.events.storage.dictionary import OTHER
 from agentgate.events.storage.encoding import COUNT_COLUMNS
 from agentgate.lib.clock import DAY_MS, HOUR_MS
@@ -145,7 +145,7 @@ async def forget(stats: Database, segments: SegmentDays, *, events_before_day: i
     ends += [(table, "day", metrics_before_day) for table in _OF_A_DAY]
 
     async def remove(transaction: Transaction, site: int) -> None:
-        await transaction.lock(PACKING)
+        await transaction.lock(MERGING)
         for table, column, end in ends:
             await transaction.run(f"DELETE FROM {table} WHERE site = $1 AND {column} < $2", site, end)  # noqa: S608
 
@@ -184,7 +184,7 @@ async def _forget_site_in_day(segments: SegmentDays, day: int, site: int) -> Non
 
     async def remove(transaction: Transaction) -> None:
         # Without the lock, a concurrent merge of counts would write the removed counts again.
-        await transaction.lock(PACKING)
+        await transaction.lock(MERGING)
         for table in segments.layout.event_tables:
             await transaction.run(
                 f"DELETE FROM {table} WHERE site = $1 AND id >= $2 AND id < $3",  # noqa: S608

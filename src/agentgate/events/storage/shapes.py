@@ -26,7 +26,7 @@ _WOULD_PLACE = {Outcome.CHALLENGE: 5, Outcome.BLOCK: 6, Outcome.DROP: 7}
 _STAGE_PLACE = {ChallengeStage.ISSUED: 8, ChallengeStage.PASSED: 9, ChallengeStage.FAILED: 10}
 _DURATION_PLACE, ERRORS_PLACE, _LAST_PLACE = 11, 12, 13
 
-# A value of a dimension as one number, the dimension in front: quicker to find and to sort than a pair. Packed counts
+# A value of a dimension as one number, the dimension in front: quicker to find and to sort than a pair. Counts
 # are kept under these numbers.
 DIMENSION_SHIFT = 24
 _PLACES = [dimension.value << DIMENSION_SHIFT for dimension in Dimension]

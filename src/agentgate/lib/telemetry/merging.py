@@ -18,7 +18,7 @@ LabelPairs = tuple[tuple[str, str], ...]
 
 
 class MergedSample(Struct, frozen=True, array_like=True):
-    """One figure."""
+    """One sample."""
 
     family: str
     name: str
@@ -26,14 +26,14 @@ class MergedSample(Struct, frozen=True, array_like=True):
     value: float
 
 
-class WorkerFigures(Struct, frozen=True, kw_only=True):
+class WorkerMetrics(Struct, frozen=True, kw_only=True):
     """All metrics of one worker, or the merged metrics of ended workers."""
 
     worker: str
     samples: list[MergedSample]
 
 
-def read_figures(worker: str, registry: CollectorRegistry) -> WorkerFigures:
+def read_metrics(worker: str, registry: CollectorRegistry) -> WorkerMetrics:
     """Return what a registry shows now."""
     samples = [
         MergedSample(family.name, sample.name, tuple(sorted(sample.labels.items())), sample.value)
@@ -42,22 +42,22 @@ def read_figures(worker: str, registry: CollectorRegistry) -> WorkerFigures:
         # The library adds an unused series with the creation time for each counter.
         if not sample.name.endswith("_created")
     ]
-    return WorkerFigures(worker=worker, samples=samples)
+    return WorkerMetrics(worker=worker, samples=samples)
 
 
-def add_up_ended(ended: Sequence[WorkerFigures]) -> WorkerFigures:
+def add_up_ended(ended: Sequence[WorkerMetrics]) -> WorkerMetrics:
     """Return what stays of workers that have ended: counters and histograms, and of gauges nothing."""
     sums: dict[tuple[str, str, LabelPairs], float] = {}
-    for figures in ended:
-        for sample in figures.samples:
+    for metrics in ended:
+        for sample in metrics.samples:
             series = BY_NAME.get(sample.family)
             if series is not None and series.kind is not SeriesKind.GAUGE and series.merge is Merge.SUM:
                 key = (sample.family, sample.name, sample.labels)
                 sums[key] = sums.get(key, 0.0) + sample.value
-    return WorkerFigures(worker="", samples=[MergedSample(*key, value) for key, value in sums.items()])
+    return WorkerMetrics(worker="", samples=[MergedSample(*key, value) for key, value in sums.items()])
 
 
-def exposition_of(living: Sequence[WorkerFigures], ended: WorkerFigures | None = None) -> bytes:
+def exposition_of(living: Sequence[WorkerMetrics], ended: WorkerMetrics | None = None) -> bytes:
     """Return the body of `/metrics` for these workers."""
     registry = CollectorRegistry()
     registry.register(_Merged(living, ended))
@@ -67,19 +67,19 @@ def exposition_of(living: Sequence[WorkerFigures], ended: WorkerFigures | None =
 class _Merged(Collector):
     """One family for each series, in the order of the list."""
 
-    def __init__(self, living: Sequence[WorkerFigures], ended: WorkerFigures | None) -> None:
+    def __init__(self, living: Sequence[WorkerMetrics], ended: WorkerMetrics | None) -> None:
         self._living = living
         self._ended = ended
 
     def collect(self) -> Iterable[Metric]:
         found: dict[str, dict[tuple[str, LabelPairs], float]] = {name: {} for name in BY_NAME}
-        for figures in (*self._living, *(() if self._ended is None else (self._ended,))):
-            for sample in figures.samples:
+        for metrics in (*self._living, *(() if self._ended is None else (self._ended,))):
+            for sample in metrics.samples:
                 series, labels = BY_NAME.get(sample.family), sample.labels
                 if series is None:
                     continue
                 if series.merge is Merge.EACH:
-                    labels = (*labels, ("worker", figures.worker))
+                    labels = (*labels, ("worker", metrics.worker))
                 values, key = found[sample.family], (sample.name, labels)
                 values[key] = _merged(series.merge, values.get(key), sample.value)
         found[WORKERS.name] = {(WORKERS.name, ()): float(len(self._living))}

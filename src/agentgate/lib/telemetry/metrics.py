@@ -15,11 +15,11 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from agentgate.lib.telemetry import series
-from agentgate.lib.telemetry.merging import WorkerFigures, exposition_of, read_figures
+from agentgate.lib.telemetry.merging import WorkerMetrics, exposition_of, read_metrics
 from agentgate.lib.telemetry.series import DURATION_BUCKETS_S, Series, SeriesKind
 
 # The metrics of all running workers, and the merged metrics of ended ones.
-Gathered = tuple[list[WorkerFigures], WorkerFigures | None]
+Gathered = tuple[list[WorkerMetrics], WorkerMetrics | None]
 
 
 class MetricRegistry(Collector):
@@ -96,16 +96,16 @@ class MetricRegistry(Collector):
         """Record whether a store (`config`, `stats`) responded to the last call."""
         self._store_up[(store,)] = int(up)
 
-    def figures(self) -> WorkerFigures:
-        return read_figures(self._worker, self._registry)
+    def own_metrics(self) -> WorkerMetrics:
+        return read_metrics(self._worker, self._registry)
 
     def exposition(self) -> tuple[bytes, str]:
         """Return the body of `/metrics` and its content type, for this worker alone."""
-        return exposition_of([self.figures()]), CONTENT_TYPE_PLAIN_0_0_4
+        return exposition_of([self.own_metrics()]), CONTENT_TYPE_PLAIN_0_0_4
 
     async def exposition_of_all(self) -> tuple[bytes, str]:
         """Return the same for all workers of this machine."""
-        gathered: Gathered = ([self.figures()], None) if self.gather is None else await self.gather()
+        gathered: Gathered = ([self.own_metrics()], None) if self.gather is None else await self.gather()
         # Thousands of series take longer to write than the event loop may be held.
         return await asyncio.to_thread(exposition_of, *gathered), CONTENT_TYPE_PLAIN_0_0_4
 
@@ -192,10 +192,10 @@ class _Answered(Collector):
         yield histogram_of(series.HTTP_SECONDS, together)
 
 
-def _family(described: Series, figures: Mapping[tuple[str, ...], float]) -> Metric:
+def _family(described: Series, measured: Mapping[tuple[str, ...], float]) -> Metric:
     family = described.gauge() if described.kind is SeriesKind.GAUGE else described.counter()
-    for values, figure in figures.items():
-        family.add_metric(list(values), figure)
+    for values, value in measured.items():
+        family.add_metric(list(values), value)
     return family
 
 

@@ -24,7 +24,7 @@ from agentgate.server.cli.first_owner import request_setup_link
 from agentgate.server.cli.opened import opened_application
 from agentgate.server.selftest.check import refuse_wrong_results
 from agentgate.server.stores.open import redis_problem
-from agentgate.server.worker_board import clear_board
+from agentgate.server.worker_channel import clear_channels
 from agentgate.server.worker_tuning import tune_worker
 from agentgate.server.workers import Heartbeat, Sockets, supervise
 from agentgate_tools.commands.command import ConfigOption
@@ -62,7 +62,7 @@ def serve(
             seeded = runner.run(_prepare(settings, shop))
         if not handed_sockets():
             # The workers of a predecessor are still waited for, and remove their files themselves.
-            clear_board(settings.data_dir)
+            clear_channels(settings.data_dir)
 
     if settings.redis_url:
         with _runner() as runner:

@@ -18,7 +18,7 @@ from agentgate.events.storage.codes import signed
 from agentgate.events.storage.days.days import EventDays, SegmentDays, day_bounds, day_name
 from agentgate.events.storage.days.postgres import PostgresSegments
 from agentgate.events.storage.days.sqlite import SqliteSegments
-from agentgate.events.storage.encoding import COUNT_COLUMNS, PACK_COLUMNS, SITE_HOUR, WIDE_COLUMNS, packed_key
+from agentgate.events.storage.encoding import ARRAY_COLUMNS, COUNT_COLUMNS, SITE_HOUR, WIDE_COLUMNS, value_key
 from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.database import Database, Reader, Row, Transaction, Value
 from agentgate.server.stores.open import CONFIG, HOT, STATS, Stores
@@ -199,21 +199,21 @@ async def _copy_day(source: SegmentDays, target: SegmentDays, day: int) -> Sum:
             await transaction.load(EVENTS.name, WIDE_COLUMNS, rows)
         hours = await session.all(f"SELECT {', '.join(SITE_HOUR.columns)} FROM {SITE_HOUR.table}")  # noqa: S608
         await transaction.load(SITE_HOUR.table, SITE_HOUR.columns, hours)
-        await transaction.load("dimension_pack", PACK_COLUMNS, await _packs(session))
+        await transaction.load("dimension_pack", ARRAY_COLUMNS, await _counts_by_value(session))
 
     await target.write(day, copy)
     return agreed(day_name(day), wanted, await sum_of(read_rows(target.session(day), EVENTS, _WITHIN, *bounds)))
 
 
-async def _packs(session: Reader) -> list[Row]:
+async def _counts_by_value(session: Reader) -> list[Row]:
     """Return what is counted by value as PostgreSQL has it: a row for each hour of a site."""
-    packed: dict[tuple[int, int], dict[int, int]] = {}
+    found: dict[tuple[int, int], dict[int, int]] = {}
     counts = "SELECT site, hour, dimension, value, events FROM dimension_hour ORDER BY site, hour, dimension, value"
     for site, hour, dimension, value, events in await session.all(counts):
-        packed.setdefault((site, hour), {})[packed_key(dimension, value)] = events
+        found.setdefault((site, hour), {})[value_key(dimension, value)] = events
     return [
         (site, hour, "{" + ",".join(map(str, values)) + "}", "{" + ",".join(map(str, values.values())) + "}")
-        for (site, hour), values in packed.items()
+        for (site, hour), values in found.items()
     ]
 
 

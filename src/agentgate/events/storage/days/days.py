@@ -19,7 +19,7 @@ VALUES = "dimension_part"
 VALUE_TABLE = "dimension_pack"
 
 # The lock for replacing or removing counts by value.
-PACKING = "event-counts"
+MERGING = "event-counts"
 
 # Enough rows to make a thread worthwhile, and few enough that decoding them causes no delay.
 ROWS_PER_READ = 10_000
@@ -86,7 +86,7 @@ class SegmentDays(EventDays, Protocol):
         """Insert the rows of events in a transaction on their day; return a callback for after the commit, or None."""
         ...
 
-    async def pack(self) -> None:
+    async def merge_counts(self) -> None:
         """Merge the counts that each batch wrote as separate rows. Callers run this regularly."""
         ...
 

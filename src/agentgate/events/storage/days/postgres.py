@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from agentgate.events.storage.days.days import PACKING, Layout, SegmentDays, day_bounds, day_name
+from agentgate.events.storage.days.days import MERGING, Layout, SegmentDays, day_bounds, day_name
 from agentgate.events.storage.encoding import WIDE_COLUMNS, EncodedEvents
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.database import Reader, Transaction
@@ -33,10 +33,10 @@ _INDEX = """SET LOCAL statement_timeout = '1h';
     CREATE INDEX IF NOT EXISTS {name}_by_label ON {name} USING gin ({terms});
     ANALYZE {name};"""
 # So many hours of sites in one go, to be done in time on a busy server too.
-_PACKED_TOGETHER = 100
+_MERGED_TOGETHER = 100
 # In one statement, so that a reader sees the rows either apart or together.
-_PACK = f"""WITH several AS (
-        SELECT site, hour FROM dimension_pack GROUP BY site, hour HAVING count(*) > 1 LIMIT {_PACKED_TOGETHER}),
+_MERGE = f"""WITH several AS (
+        SELECT site, hour FROM dimension_pack GROUP BY site, hour HAVING count(*) > 1 LIMIT {_MERGED_TOGETHER}),
     apart AS (
         DELETE FROM dimension_pack USING several
         WHERE dimension_pack.site = several.site AND dimension_pack.hour = several.hour
@@ -78,15 +78,15 @@ class PostgresSegments(SegmentDays):
             self._known.discard(day)
             raise
 
-    async def pack(self) -> None:
+    async def merge_counts(self) -> None:
         """Merge the counts that several batches wrote of a site's hour."""
 
-        async def pack(transaction: Transaction) -> int:
+        async def merge(transaction: Transaction) -> int:
             # Two transactions would wait for rows of each other.
-            await transaction.lock(PACKING)
-            return await transaction.run(_PACK)
+            await transaction.lock(MERGING)
+            return await transaction.run(_MERGE)
 
-        while await self._database.transaction(pack) == _PACKED_TOGETHER:
+        while await self._database.transaction(merge) == _MERGED_TOGETHER:
             pass
 
     async def insert(self, transaction: Transaction, encoded: EncodedEvents) -> None:

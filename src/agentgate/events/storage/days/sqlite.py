@@ -19,7 +19,7 @@ from typing import Literal, TypeVar, cast
 import apsw
 import structlog
 
-from agentgate.events.storage.days import packs, patterns, postings
+from agentgate.events.storage.days import patterns, postings
 from agentgate.events.storage.days.days import Layout, SegmentDays, day_name
 from agentgate.events.storage.encoding import EncodedEvents
 from agentgate.lib.clock import DAY_MS, Clock
@@ -34,6 +34,14 @@ T = TypeVar("T")
 EVENTS = "events"
 # More than the days of the default retention: then each is opened once.
 OPEN_DAYS = 40
+# So many hours of sites in one transaction: events must not wait for long.
+MERGED_TOGETHER = 8
+
+_SEVERAL = f"""SELECT site, hour FROM dimension_pack GROUP BY site, hour HAVING count(*) > 1
+    LIMIT {MERGED_TOGETHER}"""  # noqa: S608
+_SUMS = """SELECT json_group_object(key, events) FROM (
+    SELECT key, sum(listed.value) AS events FROM dimension_pack CROSS JOIN json_each(counts) AS listed
+    WHERE site = $1 AND hour = $2 GROUP BY key)"""
 LAYOUT = Layout(
     patterns=True,
     rows=patterns.ROW_TABLE,
@@ -88,11 +96,11 @@ class SqliteSegments(SegmentDays):
         finally:
             opened.writes -= 1
 
-    async def pack(self) -> None:
+    async def merge_counts(self) -> None:
         """Merge the counts that several batches wrote of a site's hour."""
         apart, self._apart = self._apart, set()
         for day in apart:
-            while self._find(day) is not None and await self.write(day, packs.pack_some):
+            while self._find(day) is not None and await self.write(day, _merge_some):
                 pass
 
     async def insert(self, transaction: Transaction, encoded: EncodedEvents) -> Callable[[], None]:
@@ -258,6 +266,19 @@ class _DaySession(Reader):
 
     async def all(self, sql: str, *values: Value) -> list[Row]:
         return await self._segments.read(self._day, fetch_all, _reading(sql), values) or []
+
+
+async def _merge_some(transaction: Transaction) -> bool:
+    """Merge the counts of some hours; return whether there may be more."""
+    several = await transaction.all(_SEVERAL)
+    for site, hour in several:
+        row = await transaction.one(_SUMS, site, hour)
+        assert row is not None, "a sum has a row"
+        await transaction.run("DELETE FROM dimension_pack WHERE site = $1 AND hour = $2", site, hour)
+        await transaction.run(
+            "INSERT INTO dimension_pack (site, hour, counts) VALUES ($1, $2, $3)", site, hour, str(row[0])
+        )
+    return len(several) == MERGED_TOGETHER
 
 
 def _reading(sql: str) -> Statement:

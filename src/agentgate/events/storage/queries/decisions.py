@@ -19,7 +19,7 @@ from agentgate.events.storage.encoding import EVENT_COLUMNS
 from agentgate.events.storage.events import read_events
 from agentgate.events.storage.queries.days import DayPart, TrafficDays
 from agentgate.events.storage.queries.filters import ALL, LABEL_IN_INDEX, MOST_IN_INDEX, WORD, Filter, choose, resolve
-from agentgate.events.storage.queries.packs import count_json_values, count_packed_values
+from agentgate.events.storage.queries.joined import count_array_values, count_json_values
 from agentgate.events.storage.queries.scan import find_newest, find_patterns, scan_part
 from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import HOUR_MS
@@ -303,7 +303,7 @@ class SqlDecisions(DecisionRows, DecisionStore):
 
     async def _open_counts(self, scan: _Scan, part: DayPart, asked: list[tuple[int, int]]) -> _ByValue:
         session, hours = self._days.session(part.day), (part.day * 24, part.day * 24 + 24)
-        count = count_json_values if self._days.layout.patterns else count_packed_values
+        count = count_json_values if self._days.layout.patterns else count_array_values
         return await count(session, scan.site.number, hours, asked)
 
     async def _closed_counts(self, scan: _Scan, parts: list[DayPart]) -> dict[int, _ByValue]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from agentgate.events.storage.encoding import EVENT_COLUMNS
 from agentgate.events.storage.queries.days import DayPart
 from agentgate.events.storage.queries.filters import Filter, Lead
-from agentgate.events.storage.queries.packs import joined, numbers
+from agentgate.events.storage.queries.joined import joined, numbers
 from agentgate.lib.database import Reader, Row
 
 _COLUMNS = ", ".join(EVENT_COLUMNS)

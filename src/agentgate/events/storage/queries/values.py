@@ -9,16 +9,16 @@ from agentgate.events.queries.ports import Causes, CounterRow, ValueCounts, Valu
 from agentgate.events.records import Dimension
 from agentgate.events.storage.codes import KIND_CODES, SOLVE_TYPES, STAGE_CODES
 from agentgate.events.storage.dictionary import OTHER, KnownWords
-from agentgate.events.storage.encoding import packed_key, unpacked_key
+from agentgate.events.storage.encoding import split_key, value_key
 from agentgate.events.storage.queries.days import OF_CLOSED_DAY, DayPart, TrafficDays, counted_parts, rolled_up_days
 from agentgate.events.storage.queries.edges import edges
-from agentgate.events.storage.queries.packs import joined, joined_rows, numbers, rows_of
+from agentgate.events.storage.queries.joined import joined, joined_rows, numbers, rows_of
 from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.database import Reader, Row
 from agentgate.lib.enums import ChallengeStage, DecisionKind, SolveType
 
-# Dimension and value in one number, as packed -> how often.
+# Dimension and value in one number, as stored -> how often.
 _Found = dict[int, int]
 
 # Dimension -> the number or list that an event counts under; NULL if it does not count.
@@ -44,16 +44,16 @@ _OF_EVENTS = ", ".join(map(joined, _COLUMNS.values()))
 _COUNTED = 0
 # Those have at most two lists.
 _NO_MORE = ", NULL" * (len(_COLUMNS) - 2)
-_OF_DAYS = f"""SELECT {_COUNTED}, {joined("packed")}, {joined("events")}{_NO_MORE} FROM (
-    SELECT dimension * {packed_key(1, 0)} + value AS packed, sum(events) AS events FROM dimension_day
+_OF_DAYS = f"""SELECT {_COUNTED}, {joined("key")}, {joined("events")}{_NO_MORE} FROM (
+    SELECT dimension * {value_key(1, 0)} + value AS key, sum(events) AS events FROM dimension_day
     WHERE site = $1 AND day >= $2 AND day <= $3 AND {OF_CLOSED_DAY} GROUP BY 1) AS counted"""  # noqa: S608
-# Already packed. On SQLite, keys and counts become one list, `1,7,2,5` of `{"1":7,"2":5}`, in which a key may occur
+# Merged or not. On SQLite, keys and counts become one list, `1,7,2,5` of `{"1":7,"2":5}`, in which a key may occur
 # several times. PostgreSQL writes arrays in braces.
-_OF_JSON_PACKS = f"""SELECT {_COUNTED}, string_agg(
+_OF_OBJECTS = f"""SELECT {_COUNTED}, string_agg(
         CASE WHEN counts <> '{{}}' THEN replace(replace(trim(counts, '{{}}'), '"', ''), ':', ',') END, ','),
         NULL{_NO_MORE}
     FROM dimension_pack WHERE site = $1 AND hour >= $2 AND hour < $3"""  # noqa: S608
-_OF_PACKS = f"""SELECT {_COUNTED}, trim(both '{{}}' from keys), trim(both '{{}}' from counts){_NO_MORE}
+_OF_ARRAYS = f"""SELECT {_COUNTED}, trim(both '{{}}' from keys), trim(both '{{}}' from counts){_NO_MORE}
     FROM dimension_pack WHERE site = $1 AND hour >= $2 AND hour < $3"""  # noqa: S608
 # How long the newest challenges at a stage took to solve. On SQLite, few events have details.
 _SOLVED = f"""SELECT {joined("solve_ms")} FROM (
@@ -108,7 +108,7 @@ class SqlValues(SqlCounters, ValueStore):
         )
         # A day of a busy site is thousands of numbers: too many for the event loop.
         found = await asyncio.to_thread(_add_up, [row for rows in read for row in rows])
-        return await name_values([(*unpacked_key(key), count) for key, count in found.items()], self._words)
+        return await name_values([(*split_key(key), count) for key, count in found.items()], self._words)
 
     async def list_solve_times_ms(self, site: int, span: TimeRange, limit: int) -> list[int]:
         found: list[int] = []
@@ -133,7 +133,7 @@ class SqlValues(SqlCounters, ValueStore):
         """Read a part's hours, and the events at its ends that are missing there or too many, in one statement."""
         span = TimeRange(id_time_ms(part.least), id_time_ms(part.end))
         first, end = -(-span.from_ms // HOUR_MS), span.to_ms // HOUR_MS
-        statements = [_OF_PACKS if self._days.one_database else _OF_JSON_PACKS]
+        statements = [_OF_ARRAYS if self._days.one_database else _OF_OBJECTS]
         bounds: list[int] = []
         for edge in edges(span):
             if edge.from_hour:
@@ -184,7 +184,7 @@ def _add_up(rows: Iterable[Row]) -> _Found:
         for dimension, text in zip(_COLUMNS, columns, strict=True):
             # Reasons and labels are arrays, `[1,7],[],[2]`: without brackets they are one list, with gaps.
             counted = Counter(text.translate(_BRACKETS).split(",") if text else ())
-            _add(found, ((packed_key(dimension, int(value)), sign * n) for value, n in counted.items() if value))
+            _add(found, ((value_key(dimension, int(value)), sign * n) for value, n in counted.items() if value))
     return found
 
 

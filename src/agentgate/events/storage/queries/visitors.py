@@ -24,7 +24,7 @@ from agentgate.events.storage.queries.days import (
     counted_parts,
     rolled_up_days,
 )
-from agentgate.events.storage.queries.packs import joined, joined_rows, rows_of
+from agentgate.events.storage.queries.joined import joined, joined_rows, rows_of
 from agentgate.events.storage.rollups import VISITOR_SUMS
 from agentgate.events.time_ranges import TimeRange
 from agentgate.lib.database import Reader, Row, Value

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from agentgate.events.storage.encoding import packed_key
+from agentgate.events.storage.encoding import value_key
 from agentgate.lib.database import Reader
 
-_JSON_PACKS = "SELECT string_agg(counts, '') FROM dimension_pack WHERE site = $1 AND hour >= $2 AND hour < $3"
-_PACKS = "SELECT keys, counts FROM dimension_pack WHERE site = $1 AND hour >= $2 AND hour < $3"
+_OBJECTS = "SELECT string_agg(counts, '') FROM dimension_pack WHERE site = $1 AND hour >= $2 AND hour < $3"
+_ARRAYS = "SELECT keys, counts FROM dimension_pack WHERE site = $1 AND hour >= $2 AND hour < $3"
 
 _decode = msgspec.json.Decoder(list[int]).decode
 
@@ -38,13 +38,13 @@ def rows_of(text: str | None, columns: int) -> Iterator[tuple[int, ...]]:
     return zip(*[listed] * columns, strict=True)
 
 
-async def count_packed_values(
+async def count_array_values(
     session: Reader, site: int, hours: tuple[int, int], asked: Iterable[tuple[int, int]]
 ) -> dict[tuple[int, int], int]:
     """Return how often a few values occurred in some hours, by dimension and value (PostgreSQL)."""
-    rows = await session.all(_PACKS, site, *hours)
+    rows = await session.all(_ARRAYS, site, *hours)
     found = dict.fromkeys(asked, 0)
-    wanted = {str(packed_key(*value)): value for value in found}
+    wanted = {str(value_key(*value)): value for value in found}
     for keys, counts in rows:
         listed = keys[1:-1].split(",")
         for key, value in wanted.items():
@@ -56,7 +56,7 @@ async def count_packed_values(
 async def count_json_values(
     session: Reader, site: int, hours: tuple[int, int], asked: Iterable[tuple[int, int]]
 ) -> dict[tuple[int, int], int]:
-    """Return the same of packs that are JSON (SQLite)."""
-    row = await session.one(_JSON_PACKS, site, *hours)
+    """Return the same of counts that are JSON (SQLite)."""
+    row = await session.one(_OBJECTS, site, *hours)
     text = (row[0] if row else None) or ""
-    return {value: sum(map(int, re.findall(rf'"{packed_key(*value)}":(\d+)', text))) for value in asked}
+    return {value: sum(map(int, re.findall(rf'"{value_key(*value)}":(\d+)', text))) for value in asked}

@@ -13,56 +13,56 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from agentgate.lib.telemetry.merging import WorkerFigures, add_up_ended
+from agentgate.lib.telemetry.merging import WorkerMetrics, add_up_ended
 
-FIGURES, ENDED, LOCK = ".figures", "ended.sums", "ended.lock"
+METRICS, ENDED, LOCK = ".metrics", "ended.sums", "ended.lock"
 # Names of workers whose metrics are already in the totals although their file may still exist. One for each death.
 MOST_NAMES = 1_000
 
 _encode = msgspec.msgpack.encode
-_decode_worker = msgspec.msgpack.Decoder(WorkerFigures).decode
+_decode_worker = msgspec.msgpack.Decoder(WorkerMetrics).decode
 
 
 class _Ended(Struct, frozen=True):
     names: list[str]
-    figures: WorkerFigures
+    metrics: WorkerMetrics
 
 
 _decode_ended = msgspec.msgpack.Decoder(_Ended).decode
-_NOBODY = _Ended([], WorkerFigures(worker="", samples=[]))
+_NOBODY = _Ended([], WorkerMetrics(worker="", samples=[]))
 
 
-class FiguresFolder:
+class MetricsFolder:
     """The files of all workers of a machine."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def write(self, name: str, figures: WorkerFigures) -> None:
+    def write(self, name: str, metrics: WorkerMetrics) -> None:
         """Write the metrics of a worker in one step, so that readers never get half of them."""
-        _replace(self._folder / f"{name}{FIGURES}", _encode(figures))
+        _replace(self._folder / f"{name}{METRICS}", _encode(metrics))
 
     def stamp(self, name: str) -> tuple[int, int]:
         """Return a stamp that differs once the file has been written again."""
         try:
-            found = (self._folder / f"{name}{FIGURES}").stat()
+            found = (self._folder / f"{name}{METRICS}").stat()
         except OSError:
             return 0, 0
         return found.st_ino, found.st_mtime_ns
 
-    def read_living(self, names: Iterable[str]) -> list[WorkerFigures]:
+    def read_living(self, names: Iterable[str]) -> list[WorkerMetrics]:
         """Return the metrics of these workers; skip workers that have written none."""
-        found = (_read(self._folder / f"{name}{FIGURES}") for name in names)
+        found = (_read(self._folder / f"{name}{METRICS}") for name in names)
         return [_decode_worker(data) for data in found if data is not None]
 
-    def read_ended(self) -> WorkerFigures | None:
+    def read_ended(self) -> WorkerMetrics | None:
         """Return what the ended workers had counted."""
         data = _read(self._folder / ENDED)
-        return None if data is None else _decode_ended(data).figures
+        return None if data is None else _decode_ended(data).metrics
 
     def keep_ended(self, living: Collection[str]) -> None:
         """Add the metrics of all other workers to the totals of ended workers, unless another process is doing so."""
-        gone = [path for path in self._folder.glob(f"*{FIGURES}") if path.name.removesuffix(FIGURES) not in living]
+        gone = [path for path in self._folder.glob(f"*{METRICS}") if path.name.removesuffix(METRICS) not in living]
         if not gone:
             return
         with contextlib.suppress(BlockingIOError), (self._folder / LOCK).open("w") as lock:
@@ -72,10 +72,10 @@ class FiguresFolder:
             # A worker's file can remain after its metrics were added to the totals: the process that added them ended
             # before removing it.
             added = {path: _read(path) for path in gone if path.name not in known.names}
-            figures = [_decode_worker(data) for data in added.values() if data is not None]
-            if figures:
+            metrics = [_decode_worker(data) for data in added.values() if data is not None]
+            if metrics:
                 names = [*known.names, *(path.name for path in added)][-MOST_NAMES:]
-                _replace(self._folder / ENDED, _encode(_Ended(names, add_up_ended([known.figures, *figures]))))
+                _replace(self._folder / ENDED, _encode(_Ended(names, add_up_ended([known.metrics, *metrics]))))
             for path in gone:
                 path.unlink(missing_ok=True)
 

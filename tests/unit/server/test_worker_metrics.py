@@ -9,27 +9,27 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from agentgate.lib.telemetry.metrics import MetricRegistry
-from agentgate.server import worker_board
-from agentgate.server.worker_board import FOLDER, WorkerBoard, clear_board
-from agentgate.server.worker_figures import ENDED, FIGURES
+from agentgate.server import worker_channel
+from agentgate.server.worker_channel import FOLDER, WorkerChannel, clear_channels
+from agentgate.server.worker_metrics import ENDED, METRICS
 
 pytestmark = pytest.mark.anyio
 
 
 class Worker:
-    """A worker with metrics and a place on the board."""
+    """A worker with metrics and a channel."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self.metrics = MetricRegistry(version="1", worker=name)
-        self.board = WorkerBoard(folder, name, wake=lambda: None, metrics=self.metrics)
-        self.board.open()
-        self.metrics.gather = self.board.gather_figures
+        self.channel = WorkerChannel(folder, name, wake=lambda: None, metrics=self.metrics)
+        self.channel.open()
+        self.metrics.gather = self.channel.gather_metrics
 
     def answer(self, count: int, duration_s: float = 0.001) -> None:
         for _ in range(count):
             self.metrics.counting("public", "/a", status=200)(duration_s)
 
-    async def figures(self) -> dict[str, float]:
+    async def scrape(self) -> dict[str, float]:
         body, _ = await self.metrics.exposition_of_all()
         return {
             sample.name + "".join(f" {name}={value}" for name, value in sorted(sample.labels.items())): sample.value
@@ -46,8 +46,8 @@ COUNT = "agentgate_http_request_duration_seconds_count route=/a surface=public"
 async def pair(tmp_path: Path) -> AsyncIterator[tuple[Worker, Worker]]:
     one, two = Worker(tmp_path, "worker-1"), Worker(tmp_path, "worker-2")
     yield one, two
-    one.board.close()
-    two.board.close()
+    one.channel.close()
+    two.channel.close()
 
 
 async def test_either_worker_gives_the_statistics_of_both(pair: tuple[Worker, Worker]) -> None:
@@ -57,7 +57,7 @@ async def test_either_worker_gives_the_statistics_of_both(pair: tuple[Worker, Wo
     one.metrics.store_answers("hot", up=True)
     two.metrics.store_answers("hot", up=False)
 
-    for found in (await one.figures(), await two.figures()):
+    for found in (await one.scrape(), await two.scrape()):
         assert found[REQUESTS] == found[COUNT] == 7
         assert found["agentgate_http_request_duration_seconds_bucket le=0.001 route=/a surface=public"] == 3
         assert found["agentgate_store_up store=hot"] == 0
@@ -72,34 +72,34 @@ async def test_a_worker_that_ended_counts_on(pair: tuple[Worker, Worker], tmp_pa
     two.answer(5)
     two.metrics.event_write_failed(2)
     two.metrics.request_started()
-    two.board.close()
+    two.channel.close()
 
     for _ in range(2):
-        found = await one.figures()
+        found = await one.scrape()
         assert found[REQUESTS] == 5
         assert found["agentgate_event_write_failures_total"] == 2
         assert found["agentgate_http_in_flight"] == 0
         assert found["agentgate_workers"] == 1
     third = Worker(tmp_path, "worker-2")
     third.answer(1)
-    assert (await third.figures())[REQUESTS] == 6
-    third.board.close()
+    assert (await third.scrape())[REQUESTS] == 6
+    third.channel.close()
 
 
 async def test_a_killed_worker_counts_on_with_what_was_last_shown(pair: tuple[Worker, Worker], tmp_path: Path) -> None:
     one, two = pair
     two.answer(5)
-    shown = (await two.figures())[REQUESTS]
+    shown = (await two.scrape())[REQUESTS]
     two.answer(1)
-    reader = two.board._reader
+    reader = two.channel._reader
     assert reader is not None
     # As the kernel does for a process that was killed.
     asyncio.get_running_loop().remove_reader(reader)
     os.close(reader)
-    two.board._reader = None
+    two.channel._reader = None
 
-    assert (await one.figures())[REQUESTS] == shown == 5
-    assert [path.name for path in (tmp_path / FOLDER).glob(f"*{FIGURES}")] == [f"{one.board._own}{FIGURES}"]
+    assert (await one.scrape())[REQUESTS] == shown == 5
+    assert [path.name for path in (tmp_path / FOLDER).glob(f"*{METRICS}")] == [f"{one.channel._own}{METRICS}"]
 
 
 async def test_one_that_was_added_and_not_removed_is_not_added_again(
@@ -107,28 +107,28 @@ async def test_one_that_was_added_and_not_removed_is_not_added_again(
 ) -> None:
     one, two = pair
     two.answer(5)
-    two.board.close()
-    left = tmp_path / FOLDER / f"{two.board._own}{FIGURES}"
+    two.channel.close()
+    left = tmp_path / FOLDER / f"{two.channel._own}{METRICS}"
     data = left.read_bytes()
-    await one.figures()
+    await one.scrape()
     left.write_bytes(data)
 
-    assert (await one.figures())[REQUESTS] == 5
+    assert (await one.scrape())[REQUESTS] == 5
 
 
 async def test_a_worker_that_hangs_is_shown_as_it_was(
     pair: tuple[Worker, Worker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_board, "TIMEOUT_S", 0.1)
+    monkeypatch.setattr(worker_channel, "TIMEOUT_S", 0.1)
     one, two = pair
     two.answer(5)
-    await one.figures()
-    reader = two.board._reader
+    await one.scrape()
+    reader = two.channel._reader
     assert reader is not None
     asyncio.get_running_loop().remove_reader(reader)
     two.answer(1)
 
-    found = await asyncio.wait_for(one.figures(), 1.0)
+    found = await asyncio.wait_for(one.scrape(), 1.0)
 
     assert (found[REQUESTS], found["agentgate_workers"]) == (5, 2)
 
@@ -136,11 +136,11 @@ async def test_a_worker_that_hangs_is_shown_as_it_was(
 async def test_a_start_begins_again(pair: tuple[Worker, Worker], tmp_path: Path) -> None:
     one, two = pair
     two.answer(5)
-    two.board.close()
-    await one.figures()
+    two.channel.close()
+    await one.scrape()
     assert (tmp_path / FOLDER / ENDED).exists()
-    one.board.close()
+    one.channel.close()
 
-    clear_board(tmp_path)
+    clear_channels(tmp_path)
 
     assert list((tmp_path / FOLDER).iterdir()) == []

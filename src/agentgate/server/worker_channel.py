@@ -1,7 +1,7 @@
 """The configuration version that each worker of this machine serves: a change returns once all workers have it.
 
 Each worker has files in the data directory: a FIFO through which the others wake it, the version that it serves, and
-its metrics as of the last scrape (`worker_figures.py`). A FIFO without a living reader cannot be opened for writing, so
+its metrics as of the last scrape (`worker_metrics.py`). A FIFO without a living reader cannot be opened for writing, so
 workers do not wait for a dead worker. They wait for a hung worker until the timeout; the supervisor replaces it.
 """
 
@@ -16,10 +16,10 @@ from pathlib import Path
 import structlog
 
 from agentgate.decision.snapshot_refresher import SnapshotRefresher
-from agentgate.lib.telemetry.merging import WorkerFigures
+from agentgate.lib.telemetry.merging import WorkerMetrics
 from agentgate.lib.telemetry.metrics import Gathered, MetricRegistry
 from agentgate.server.stores.unit_of_work import SqlStore
-from agentgate.server.worker_figures import FiguresFolder
+from agentgate.server.worker_metrics import MetricsFolder
 
 FOLDER = "workers"
 WAKE, VERSION, OPENING = ".wake", ".version", ".opening"
@@ -30,40 +30,40 @@ POLL_S = 0.005
 NO_VERSION = -1
 _WIDTH = 20
 # Messages through a FIFO: read the configuration; write your metrics.
-_CONFIGURATION, _FIGURES = b".", b"f"
+_CONFIGURATION, _METRICS = b".", b"f"
 
 
-def open_board(
+def open_channel(
     folder: Path, refresher: SnapshotRefresher, store: SqlStore, metrics: MetricRegistry
-) -> "WorkerBoard | None":
+) -> "WorkerChannel | None":
     """Make configuration changes return only when every worker of this machine has them.
 
     Return None if the data directory cannot hold such files: the other workers then get a change at their next poll.
     """
-    board = WorkerBoard(folder, multiprocessing.current_process().name, wake=refresher.poll, metrics=metrics)
+    channel = WorkerChannel(folder, multiprocessing.current_process().name, wake=refresher.poll, metrics=metrics)
     try:
-        board.open()
+        channel.open()
     except OSError as failure:
         structlog.get_logger().warning("workers cannot wait for each other", why=str(failure))
         return None
-    refresher.sites.on_version = board.show
+    refresher.sites.on_version = channel.show
 
     async def until_in_force() -> None:
         await refresher.sites.await_refresh_if_possible()
-        await board.wait_for_others()
+        await channel.wait_for_others()
 
     store.until_in_force = until_in_force
-    metrics.gather = board.gather_figures
-    return board
+    metrics.gather = channel.gather_metrics
+    return channel
 
 
-def clear_board(folder: Path) -> None:
+def clear_channels(folder: Path) -> None:
     """Remove the files of an earlier start, whose metrics would be counted. Called before the first worker starts."""
     for path in (folder / FOLDER).glob("*"):
         path.unlink(missing_ok=True)
 
 
-class WorkerBoard:
+class WorkerChannel:
     """One worker's files, and its view of the other workers."""
 
     def __init__(
@@ -72,8 +72,8 @@ class WorkerBoard:
         self._folder = folder / FOLDER
         self._own = f"{name}-{os.getpid()}"
         self._wake = wake
-        self._metrics = metrics
-        self._figures = FiguresFolder(self._folder)
+        self._registry = metrics
+        self._metrics = MetricsFolder(self._folder)
         self._reader: int | None = None
         self._version = NO_VERSION
         self._is_slow = False
@@ -98,7 +98,7 @@ class WorkerBoard:
             os.close(self._reader)
             self._reader = None
             # The metrics of a worker that has ended still count.
-            self._write_figures()
+            self._write_metrics()
             self._remove(self._own)
 
     def show(self, version: int) -> None:
@@ -118,29 +118,29 @@ class WorkerBoard:
             structlog.get_logger().warning("a change was confirmed before every worker has it", behind=behind)
         self._is_slow = bool(behind)
 
-    async def gather_figures(self) -> Gathered:
+    async def gather_metrics(self) -> Gathered:
         """Return the current metrics of all workers; for a hung worker, the metrics that it wrote last."""
         # Written before they are shown: no sum may be less in the next scrape, even if this worker dies.
-        own = self._write_figures()
-        before = {name: self._figures.stamp(name) for name in self._others()}
-        waiting = [name for name in before if self._wake_worker(name, _FIGURES)]
+        own = self._write_metrics()
+        before = {name: self._metrics.stamp(name) for name in self._others()}
+        waiting = [name for name in before if self._wake_worker(name, _METRICS)]
         living, deadline_s = list(waiting), time.monotonic() + TIMEOUT_S / 2
         while waiting and time.monotonic() < deadline_s:
             await asyncio.sleep(POLL_S)
-            waiting = [name for name in waiting if self._figures.stamp(name) == before[name] and self._is_alive(name)]
-        self._figures.keep_ended({*living, self._own})
-        return [*own, *self._figures.read_living(living)], self._figures.read_ended()
+            waiting = [name for name in waiting if self._metrics.stamp(name) == before[name] and self._is_alive(name)]
+        self._metrics.keep_ended({*living, self._own})
+        return [*own, *self._metrics.read_living(living)], self._metrics.read_ended()
 
-    def _write_figures(self) -> list[WorkerFigures]:
+    def _write_metrics(self) -> list[WorkerMetrics]:
         """Write the metrics of this worker and return them; return an empty list if metrics are disabled."""
-        if self._metrics is None:
+        if self._registry is None:
             return []
-        figures = self._metrics.figures()
+        metrics = self._registry.own_metrics()
         try:
-            self._figures.write(self._own, figures)
+            self._metrics.write(self._own, metrics)
         except OSError as failure:
             structlog.get_logger().warning("metrics of a worker not written", why=str(failure))
-        return [figures]
+        return [metrics]
 
     def _others(self) -> list[str]:
         names = (path.name.removesuffix(WAKE) for path in self._folder.glob(f"*{WAKE}"))
@@ -173,9 +173,9 @@ class WorkerBoard:
         received = b""
         with contextlib.suppress(BlockingIOError):
             received = os.read(self._reader, 4096)
-        if _FIGURES in received:
-            self._write_figures()
-        if received.strip(_FIGURES) or not received:
+        if _METRICS in received:
+            self._write_metrics()
+        if received.strip(_METRICS) or not received:
             self._wake()
 
     def _read(self, name: str) -> int:
