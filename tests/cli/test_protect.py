@@ -152,3 +152,13 @@ def test_the_certificate_is_named_or_how_to_get_one(protect: Command, tmp_path: 
     assert f"Certificate: {file}" in given.stdout
     assert key_only.returncode == 2
     assert "ssl" not in (tmp_path / plain["files"][0]).read_text()
+
+
+def test_the_application_is_set_with_the_site(protect: Command, service: RunningService) -> None:
+    told = protect("https://git.apps.example", "--proxy", "nginx", "--site-key", "site_apps_git", "--app", "forgejo")
+
+    assert told.returncode == 0, told.stderr
+    assert service.operator.get("/v1/admin/sites/site_apps_git/rules").json()["preset"] == "forgejo"
+    again = protect("https://git.apps.example", "--proxy", "nginx", "--site-key", "site_apps_git")
+    assert again.returncode == 0, again.stderr
+    assert service.operator.get("/v1/admin/sites/site_apps_git/rules").json()["preset"] == "forgejo"

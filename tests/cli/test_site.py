@@ -65,3 +65,18 @@ def test_one_line_shows_and_sets_the_ai_use(service, run):
 
     used = service.operator.get(f"/v1/admin/sites/{key}").json()["aiUse"]
     assert used == {"search": "challenge", "agent": "allow", "training": "price", "price": "USD 0.01"}
+
+
+def test_one_line_chooses_the_application_and_one_ends_it(service, run):
+    key = create_site(service, mode="enforce", actions={"submit": {"browserRequired": True}})
+    read = lambda: service.operator.get(f"/v1/admin/sites/{key}/rules").json()["preset"]  # noqa: E731
+
+    told = run("app", key, "mediawiki")
+    assert (told.returncode, told.stdout) == (0, f"{key}: preset mediawiki\n"), told.stderr
+    assert read() == "mediawiki"
+    actions = service.operator.get(f"/v1/admin/sites/{key}").json()["actions"]
+    assert actions == {"submit": {"browserRequired": True}, "visit": {"browserRequired": True, "clearance": True}}
+    assert "preset: mediawiki" in run("export", key).stdout
+    assert run("app", key, "none").returncode == 0
+    assert read() == "none"
+    assert run("app", key, "jira").returncode == 2

@@ -250,7 +250,8 @@ _CONDITIONS = (
 for _name in ("SiteSummary", "SiteDetail"):
     ADDED_FIELDS[_name]["degraded"] = 5
 ADDED_FIELDS["SiteDetail"]["tokenIssuers"] = 7
-ADDED_FIELDS["RulesView"] = {"warnings": 11}
+ADDED_FIELDS["RulesView"] = {"preset": 11, "warnings": 11}
+ADDED_FIELDS["RulesRequest"] = {"preset": 11}
 ADDED_FIELDS["RuleMatch"] = {prefix + name: 11 for name in _CONDITIONS for prefix in ("", "not_")} | {
     "more_parameters_than": 11
 }
@@ -331,6 +332,7 @@ ADDED_ENUMERATIONS = {
     "UnknownHosts": 1,
     "WholeSiteWhen": 9,
     "LoadState": 9,
+    "Preset": 11,
 }
 
 # Enumeration of the specification -> the values that were added to it.

@@ -420,6 +420,7 @@ export interface BacktestInput {
   ruleSet?: RuleSetDocument | null;
   ruleSetText?: string;
   overrides?: Record<string, string>;
+  preset?: Preset;
   from?: string;
   to?: string;
 }
@@ -1854,6 +1855,9 @@ export interface Platt {
   b: number;
 }
 
+/** The application whose costly pages a site's rules challenge besides. */
+export type Preset = "cgit" | "discourse" | "forgejo" | "gitea" | "gitlab" | "matrix" | "mediawiki" | "nextcloud" | "none" | "wordpress";
+
 /** Input statistics between the previous press and this one; 0 for values that the device does not report. */
 export interface PressInput {
   moves?: number;
@@ -2152,6 +2156,7 @@ export interface RulesChange {
   ruleSet?: RuleSetDocument | null;
   ruleSetText?: string;
   overrides?: Record<string, string>;
+  preset?: Preset;
   revision?: number;
   maxHumanFlips?: number;
   guard?: boolean;
@@ -2163,6 +2168,7 @@ export interface RulesRequest {
   ruleSet?: RuleSetDocument | null;
   ruleSetText?: string;
   overrides?: Record<string, string>;
+  preset?: Preset;
   revision?: number;
 }
 
@@ -2178,7 +2184,7 @@ export interface RulesSummary {
 }
 
 /**
- * A site's rules: the set itself, the site's overrides, and the effective set.
+ * A site's rules: the set itself, the site's overrides, the preset of its application, and the effective set.
  *
  * `warnings` are the unknown conditions of the set. The rules that have them match nothing.
  */
@@ -2189,6 +2195,7 @@ export interface RulesView {
   serverVersion: string;
   ruleSet: RuleSetDocument;
   overrides: Record<string, string>;
+  preset: Preset;
   effective: RuleSet;
   warnings: RuleLint[];
   updatedAt?: string;
@@ -2747,6 +2754,7 @@ export interface TestInput {
   ruleSet?: RuleSetDocument | null;
   ruleSetText?: string;
   overrides?: Record<string, string>;
+  preset?: Preset;
   request: SampleRequest;
 }
 

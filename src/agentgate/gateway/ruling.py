@@ -9,7 +9,7 @@ from agentgate.gateway.pending_check import ALLOWED, DecidedCheck
 from agentgate.lib.enums import Mode, Outcome
 from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
 from agentgate.sites.directory import SiteView
-from agentgate.sites.rules.effective import managed_members
+from agentgate.sites.rules.effective import managed_members, preset_members
 
 # Labels of claims that a signature or the operator's address proves.
 PROVEN = frozenset(("agent.verified", "agent.search_verified", "agent.operator_verified", "agent.program_verified"))
@@ -84,6 +84,8 @@ def must_prove_itself(check: DecidedCheck) -> bool:
 def _is_paid_part(check: DecidedCheck) -> bool:
     """Return whether an allowed page has this part, and it is a file or its visitor has a clearance."""
     is_harmless = check.pending.page.kind.is_file or check.shown.reason is None
+    # A costly page is never a subresource: `/blame/x.js` is a file by its name only.
+    is_harmless = is_harmless and check.decision.verdict.rule not in preset_members()
     return is_harmless and check.pending.rates.parts == PartState.PAID
 
 

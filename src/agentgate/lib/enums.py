@@ -316,6 +316,21 @@ class WholeSiteWhen(StrEnum):
     BUSY = "busy"
 
 
+class Preset(StrEnum):
+    """The application whose costly pages a site's rules challenge besides."""
+
+    NONE = "none"
+    FORGEJO = "forgejo"
+    GITEA = "gitea"
+    GITLAB = "gitlab"
+    CGIT = "cgit"
+    MEDIAWIKI = "mediawiki"
+    WORDPRESS = "wordpress"
+    DISCOURSE = "discourse"
+    NEXTCLOUD = "nextcloud"
+    MATRIX = "matrix"
+
+
 class LoadState(StrEnum):
     """A site's page rate compared with its usual one."""
 

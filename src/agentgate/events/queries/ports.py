@@ -4,7 +4,7 @@ Callers pass moments; the stores read ranges of IDs and UTC days. No method read
 """
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 
@@ -210,6 +210,9 @@ class MeasuredSite(Protocol):
 
     @property
     def mode(self) -> Mode: ...
+
+    @property
+    def actions(self) -> Mapping[str, Any]: ...
 
 
 class SiteFinder(Protocol):

@@ -6,6 +6,7 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
+from agentgate.lib.enums import Preset
 from agentgate.lib.errors import Refused
 from agentgate.lib.records import optional
 from agentgate.sites.rules.effective import effective_set, read_set, server_document
@@ -33,6 +34,7 @@ class Draft(Struct, frozen=True, kw_only=True):
     # The set itself, own or the server's, and the positions of its parts if it came as text.
     document: Mapping[str, Any] = {}
     text: ReadText | None = None
+    preset: Preset = Preset.NONE
 
 
 def check_one_form(body: DraftInput) -> None:
@@ -46,8 +48,11 @@ def is_given(body: DraftInput) -> bool:
     return isinstance(body.rule_set, dict) or isinstance(body.rule_set_text, str)
 
 
-def read_draft(body: DraftInput, *, otherwise: Mapping[str, Any] | None = None) -> Draft:
+def read_draft(
+    body: DraftInput, *, otherwise: Mapping[str, Any] | None = None, site_preset: Preset = Preset.NONE
+) -> Draft:
     """Read and check a draft. Without a set in it, `otherwise` or else the server's set is used."""
+    preset = site_preset if isinstance(body.preset, UnsetType) else body.preset
     overrides = {} if isinstance(body.overrides, UnsetType) else body.overrides
     text: ReadText | None = None
     own: Any = otherwise
@@ -62,11 +67,18 @@ def read_draft(body: DraftInput, *, otherwise: Mapping[str, Any] | None = None) 
         # A text with the value null is an invalid set, and not a missing one.
         own = [] if text.value is None else text.value
     document = server_document() if own is None else own
-    errors = [_error(problem, text) for problem in check_rules(document, overrides)]
+    errors = [_error(problem, text) for problem in check_rules(document, overrides, preset)]
     if errors:
         return Draft(own=own if isinstance(own, dict) else {}, overrides=overrides, errors=errors)
-    effective = effective_set(read_set(document), overrides)
-    return Draft(own=own, overrides=overrides, errors=[], effective=effective, document=document, text=text)
+    return Draft(
+        own=own,
+        overrides=overrides,
+        errors=[],
+        effective=effective_set(read_set(document), overrides, preset),
+        document=document,
+        text=text,
+        preset=preset,
+    )
 
 
 def result_of(draft: Draft) -> ValidateResult:

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from agentgate.lib.enums import RulesSource
+from agentgate.lib.enums import Preset, RulesSource
 from agentgate.sites.rules.records import ManagedGroup, RuleItem, RuleSet, RulesSummary, StoredRules
 from agentgate.sites.rules.schedule import is_scheduled, schedule_of, why_inactive
 
@@ -37,10 +37,23 @@ def group_versions(name: str) -> list[int]:
     return [version for group, version in managed_groups() if group == name]
 
 
+# The group of each application. Forgejo and Gitea have the same routes.
+PRESETS: Mapping[Preset, GroupKey] = MappingProxyType(
+    {preset: (f"app-{preset}", 1) for preset in Preset if preset not in {Preset.NONE, Preset.FORGEJO}}
+    | {Preset.FORGEJO: ("app-gitea", 1)}
+)
+
+
+@cache
+def preset_members() -> frozenset[str]:
+    """Return the names of all rules of groups for applications."""
+    return frozenset(member.name for key in PRESETS.values() for member in managed_groups()[key].rules)
+
+
 @cache
 def managed_members() -> frozenset[str]:
-    """Return the names of all rules of managed groups."""
-    return frozenset(member.name for group in managed_groups().values() for member in group.rules)
+    """Return the names of all rules of managed groups, except those that an owner chooses for an application."""
+    return frozenset(member.name for group in managed_groups().values() for member in group.rules) - preset_members()
 
 
 def canonical_json(value: Any) -> str:
@@ -81,9 +94,9 @@ def read_set(document: Mapping[str, Any]) -> RuleSet:
     return msgspec.convert(document, RuleSet)
 
 
-def effective_set(base: RuleSet, overrides: Mapping[str, str]) -> RuleSet:
+def effective_set(base: RuleSet, overrides: Mapping[str, str], preset: Preset = Preset.NONE) -> RuleSet:
     """Return the effective set of a valid set: plain rules only, under the version that decisions name."""
-    rules = [_overridden(item, overrides) for item in _expanded(base)]
+    rules = [_overridden(item, overrides) for item in _expanded(with_preset(base.rules, preset))]
     said = {"version": base.version, "rules": rules, "default_action": base.default_action}
     if base.thresholds:
         said["thresholds"] = msgspec.to_builtins(base.thresholds)
@@ -94,7 +107,7 @@ def effective_of(stored: StoredRules | None) -> RuleSet:
     if stored is None:
         return _server_effective()
     base = server_rule_set() if stored.rule_set is None else read_set(stored.rule_set)
-    return effective_set(base, stored.overrides)
+    return effective_set(base, stored.overrides, stored.preset)
 
 
 def scheduled_items(stored: StoredRules | None) -> list[RuleItem]:
@@ -129,6 +142,18 @@ def summary_of(stored: StoredRules | None) -> RulesSummary:
     )
 
 
+def with_preset(items: list[RuleItem], preset: Preset) -> list[RuleItem]:
+    """Return the entries of a set with the group of an application: after the owner's first rules, before groups.
+
+    So the owner's rules decide first, and no claim that a later group accepts opens a costly page.
+    """
+    if preset is Preset.NONE:
+        return items
+    name, version = PRESETS[preset]
+    place = next((place for place, item in enumerate(items) if is_group(item)), len(items))
+    return [*items[:place], {"group": name, "version": version}, *items[place:]]
+
+
 def is_group(item: Mapping[str, Any]) -> bool:
     """Return whether an entry stands for a managed group. A rule may carry the key too, but has a name."""
     return "group" in item and not item.get("name")
@@ -139,8 +164,8 @@ def _server_effective() -> RuleSet:
     return effective_set(server_rule_set(), {})
 
 
-def _expanded(base: RuleSet) -> Iterator[RuleItem]:
-    for item in base.rules:
+def _expanded(items: list[RuleItem]) -> Iterator[RuleItem]:
+    for item in items:
         if is_group(item):
             yield from _members(item)
         else:

@@ -11,7 +11,7 @@ from agentgate.http.call import Call, SiteCall
 from agentgate.http.replies import Reply
 from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.database import Store
-from agentgate.lib.enums import RulesSource
+from agentgate.lib.enums import Preset, RulesSource
 from agentgate.lib.errors import Refused
 from agentgate.lib.limits import TRAFFIC_RANGE_DEFAULT_HOURS, TRAFFIC_RANGE_MOST_DAYS
 from agentgate.lib.moment import Moment
@@ -90,13 +90,15 @@ async def replace_rules(
     With neither `ruleSet` nor `ruleSetText` the site uses the server's rules. For invalid rules, the response is 422
     with all errors.
     """
-    draft = await _draft(body)
+    stored = await store.read.rules.find_rules(call.site_id)
+    draft = await _draft(body, stored)
     if draft.effective is None:
         return _invalid(draft)
     revision = 0 if isinstance(body.revision, UnsetType) else body.revision
-    stored = await store.read.rules.find_rules(call.site_id)
     # Before the backtests, so that outdated rules are rejected at once.
     check_revision(stored, revision)
+    if draft.preset is not _preset(stored):
+        await _require_clearance(call, store)
     if not isinstance(body.max_human_flips, UnsetType):
         await guard_humans(call, draft, body.max_human_flips, backtests)
     if body.guard and not body.acknowledge:
@@ -105,9 +107,9 @@ async def replace_rules(
     return Reply(body=await _read_view(call, store))
 
 
-async def validate_rules(call: SiteCall, body: RulesRequest) -> CheckedRules:
+async def validate_rules(call: SiteCall, body: RulesRequest, store: Store[RuleStores]) -> CheckedRules:
     """Check rules without storing them."""
-    draft = await _draft(body)
+    draft = await _draft(body, await store.read.rules.find_rules(call.site_id))
     return await asyncio.to_thread(checked, draft, call.now)
 
 
@@ -126,9 +128,9 @@ async def test_rules(
     check_one_form(body)
     stored = await store.read.rules.find_rules(call.site_id)
     effective = effective_of(stored)
-    if is_given(body) or not isinstance(body.overrides, UnsetType):
+    if is_given(body) or not isinstance(body.overrides, UnsetType) or not isinstance(body.preset, UnsetType):
         otherwise = None if stored is None or is_given(body) else stored.rule_set
-        draft = await asyncio.to_thread(read_draft, body, otherwise=otherwise)
+        draft = await asyncio.to_thread(read_draft, body, otherwise=otherwise, site_preset=_preset(stored))
         if draft.effective is None:
             return _invalid(draft)
         effective = draft.effective
@@ -136,7 +138,9 @@ async def test_rules(
     return Reply(body=explain(effective, sample, call.now))
 
 
-async def backtest_rules(call: SiteCall, body: BacktestInput, backtests: Backtests) -> Reply[BacktestReport]:
+async def backtest_rules(
+    call: SiteCall, body: BacktestInput, store: Store[RuleStores], backtests: Backtests
+) -> Reply[BacktestReport]:
     """Replay stored events with other rules and show the changes.
 
     Default: the server's rules. Only decisions made by rules are replayed.
@@ -148,16 +152,20 @@ async def backtest_rules(call: SiteCall, body: BacktestInput, backtests: Backtes
         default_ms=TRAFFIC_RANGE_DEFAULT_HOURS * HOUR_MS,
         longest_ms=TRAFFIC_RANGE_MOST_DAYS * DAY_MS,
     )
-    draft = await _draft(body)
+    draft = await _draft(body, await store.read.rules.find_rules(call.site_id))
     if draft.effective is None:
         return _invalid(draft)
     return Reply(body=await backtests.run(call.site_id, draft.effective, span, call.account_id))
 
 
-async def _draft(body: DraftInput) -> Draft:
+async def _draft(body: DraftInput, stored: StoredRules | None) -> Draft:
     check_one_form(body)
     # A large text takes too long for the event loop.
-    return await asyncio.to_thread(read_draft, body)
+    return await asyncio.to_thread(read_draft, body, site_preset=_preset(stored))
+
+
+def _preset(stored: StoredRules | None) -> Preset:
+    return Preset.NONE if stored is None else stored.preset
 
 
 def _invalid(draft: Draft) -> Reply[Any]:
@@ -177,6 +185,7 @@ def _view(call: SiteCall, stored: StoredRules | None) -> RulesView:
         server_version=server_rule_set().version,
         rule_set=dict(_document(stored)),
         overrides={} if stored is None else stored.overrides,
+        preset=_preset(stored),
         effective=effective_of(stored),
         warnings=[lint for _, lint in find_warnings(_document(stored))],
         updated_at=optional(None if stored is None else Moment(stored.updated_ms)),
@@ -194,6 +203,16 @@ async def _save_draft(stores: RuleStores, call: SiteCall, draft: Draft, *, revis
     await stores.configuration.bump_site(call.site_id)
     subject = Subject(account_id=call.account_id, site_id=call.site_id, target=call.site_key)
     await record(stores, call, Action.RULES_UPDATE, subject, rules_diff(before, after))
+
+
+async def _require_clearance(call: SiteCall, store: Store[RuleStores]) -> None:
+    """Reject a preset for a site on which no visitor could pass its challenges."""
+    site = await store.read.sites.find_site(call.site_key, account_id=None)
+    if site is not None and not any(action.clearance is True for action in site.actions.values()):
+        raise Refused(
+            "invalid_request",
+            "A preset challenges visitors, so the site needs an action with browserRequired and clearance.",
+        )
 
 
 def check_revision(stored: StoredRules | None, revision: int) -> None:
@@ -222,6 +241,8 @@ def rules_diff(before: StoredRules | None, after: StoredRules) -> dict[str, Any]
     source = RulesSource.SERVER if before is None else before.source
     if source != after.source:
         detail["source"] = {"from": source.value, "to": after.source.value}
+    if _preset(before) is not after.preset:
+        detail["preset"] = {"from": _preset(before).value, "to": after.preset.value}
     return detail | _default_diff(old_set, new_set)
 
 
@@ -240,6 +261,7 @@ def _stored(draft: Draft, call: SiteCall, *, revision: int) -> StoredRules:
         rule_set=None if draft.own is None else dict(draft.own),
         updated_ms=call.now,
         updated_by=call.actor.name,
+        preset=draft.preset,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from agentgate.lib.enums import RuleAction, RulesSource
+from agentgate.lib.enums import Preset, RuleAction, RulesSource
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import Input, Record, SiteKey
 from agentgate.sites.rules.rate import BY
@@ -268,11 +268,15 @@ class ManagedGroupList(Record, frozen=True, kw_only=True):
 
 
 class DraftInput(Input, frozen=True, kw_only=True):
-    """Rules that are not stored: a set as a value or as text, and overrides."""
+    """Rules that are not stored: a set as a value or as text, overrides, and the preset of the site's application.
+
+    Default `preset`: that of the site.
+    """
 
     rule_set: RuleSetDocument | UnsetType | None = UNSET
     rule_set_text: str | UnsetType = UNSET
     overrides: Overrides | UnsetType = UNSET
+    preset: Preset | UnsetType = UNSET
 
 
 class RulesRequest(DraftInput, frozen=True, kw_only=True):
@@ -344,7 +348,7 @@ class RuleLint(Record, frozen=True, kw_only=True):
 
 
 class RulesView(Record, frozen=True, kw_only=True):
-    """A site's rules: the set itself, the site's overrides, and the effective set.
+    """A site's rules: the set itself, the site's overrides, the preset of its application, and the effective set.
 
     `warnings` are the unknown conditions of the set. The rules that have them match nothing.
     """
@@ -355,6 +359,7 @@ class RulesView(Record, frozen=True, kw_only=True):
     server_version: str
     rule_set: RuleSetDocument
     overrides: Overrides
+    preset: Preset
     effective: RuleSet
     warnings: list[RuleLint]
     updated_at: Moment | UnsetType = UNSET
@@ -388,6 +393,7 @@ class StoredRules(Record, frozen=True, kw_only=True):
     rule_set: dict[str, Any] | None = None
     updated_ms: int = 0
     updated_by: str = ""
+    preset: Preset = Preset.NONE
 
     @property
     def source(self) -> RulesSource:

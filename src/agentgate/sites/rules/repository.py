@@ -6,11 +6,12 @@ from typing import Protocol
 
 from agentgate.events.queries.ports import TrafficStores
 from agentgate.lib.database import Repository, Row, Value, places
+from agentgate.lib.enums import Preset
 from agentgate.people.audit.repository import AuditStores
 from agentgate.people.installation.configuration_version import ConfigurationStores
 from agentgate.sites.rules.records import StoredRules
 
-_COLUMNS = "rule_set, overrides, effective_version, revision, updated_ms, updated_by"
+_COLUMNS = "rule_set, overrides, effective_version, revision, updated_ms, updated_by, preset"
 
 
 class RuleStore(Repository):
@@ -74,14 +75,15 @@ class RuleStore(Repository):
             rules.revision,
             rules.updated_ms,
             rules.updated_by,
+            rules.preset,
         )
-        insert = f"(site_id, {_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7)"
+        insert = f"(site_id, {_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
         # The revision in the condition excludes concurrent writers; the read before does not.
         changed = await self._session.run(
             f"INSERT INTO site_rules {insert} ON CONFLICT (site_id) DO NOTHING"
             if rules.revision == 1
             else """UPDATE site_rules SET rule_set = $2, overrides = $3, effective_version = $4, revision = $5,
-                updated_ms = $6, updated_by = $7 WHERE site_id = $1 AND revision = $5 - 1""",
+                updated_ms = $6, updated_by = $7, preset = $8 WHERE site_id = $1 AND revision = $5 - 1""",
             *values,
         )
         if changed == 0:
@@ -92,7 +94,7 @@ class RuleStore(Repository):
 
 def stored_rules(row: Row) -> StoredRules:
     """Return the record of a row."""
-    rule_set, overrides, effective_version, revision, updated_ms, updated_by = row[:6]
+    rule_set, overrides, effective_version, revision, updated_ms, updated_by, preset = row[:7]
     return StoredRules(
         overrides=json.loads(overrides),
         effective_version=effective_version,
@@ -100,6 +102,7 @@ def stored_rules(row: Row) -> StoredRules:
         rule_set=None if rule_set is None else json.loads(rule_set),
         updated_ms=updated_ms,
         updated_by=updated_by,
+        preset=Preset(preset),
     )
 
 

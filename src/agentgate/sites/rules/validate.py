@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from agentgate.lib.enums import Outcome, RuleAction
+from agentgate.lib.enums import Outcome, Preset, RuleAction
 from agentgate.lib.limits import (
     GLOBS_PER_SET,
     NETWORKS_PER_SET,
@@ -20,7 +20,7 @@ from agentgate.lib.limits import (
 )
 from agentgate.lib.records import ACTION_PATTERN
 from agentgate.sites.rules.conditions import present
-from agentgate.sites.rules.effective import canonical_json, group_versions, is_group, managed_groups
+from agentgate.sites.rules.effective import PRESETS, canonical_json, group_versions, is_group, managed_groups
 from agentgate.sites.rules.rate import RATE, RATES_PER_SET, check_rate
 from agentgate.sites.rules.request_conditions import count_patterns
 from agentgate.sites.rules.schedule import check_schedule
@@ -53,12 +53,12 @@ class Problem(Struct, frozen=True):
     rule: str | None = None
 
 
-def check_rules(document: Any, overrides: Mapping[str, str]) -> list[Problem]:
+def check_rules(document: Any, overrides: Mapping[str, str], preset: Preset = Preset.NONE) -> list[Problem]:
     """Return the problems of a set and its overrides, at most a hundred."""
-    return list(islice(_problems(document, overrides), MOST_PROBLEMS))
+    return list(islice(_problems(document, overrides, preset), MOST_PROBLEMS))
 
 
-def _problems(document: Any, overrides: Mapping[str, str]) -> Iterator[Problem]:
+def _problems(document: Any, overrides: Mapping[str, str], preset: Preset) -> Iterator[Problem]:
     if not isinstance(document, dict):
         yield Problem((), "A rule set is an object with version, rules and default_action.")
         return
@@ -69,7 +69,8 @@ def _problems(document: Any, overrides: Mapping[str, str]) -> Iterator[Problem]:
         yield Problem((), f"The rule set is too large. As JSON it may have at most {RULE_SET_TEXT_BYTES // 1024} KiB.")
         return
     yield from _check_top(document)
-    names: dict[str, str] = {}
+    members = managed_groups()[PRESETS[preset]].rules if preset in PRESETS else []
+    names = {member.name: f"the preset {preset}" for member in members}
     if isinstance(document.get("rules"), list):
         for index, item in enumerate(document["rules"][:RULES_PER_SET]):
             yield from _check_item(("rules", index), item, names)

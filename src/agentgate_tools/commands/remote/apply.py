@@ -16,7 +16,8 @@ from agentgate_tools.commands.parameters import Argument, Option
 from agentgate_tools.commands.remote.rules import save_rules
 
 # Keys of a file in addition to the fields of the site itself.
-RULES, OVERRIDES, POLICY = "rules", "overrides", "agentPolicy"
+RULES, OVERRIDES, PRESET, POLICY = "rules", "overrides", "preset", "agentPolicy"
+OF_RULES = (RULES, OVERRIDES, PRESET)
 
 
 class SiteList(NamedTuple):
@@ -108,7 +109,7 @@ def _value(api: AdminApi, wanted: dict[str, Any], name: str, present: Any) -> An
     site_key = wanted["siteKey"]
     if present is None:
         return None
-    if name in (RULES, OVERRIDES):
+    if name in OF_RULES:
         return _rules(api, site_key).get(name)
     if name == POLICY:
         policy = api.get(site_path(site_key, "agent-policy"))
@@ -122,7 +123,7 @@ def _value(api: AdminApi, wanted: dict[str, Any], name: str, present: Any) -> An
 def _rules(api: AdminApi, site_key: str) -> dict[str, Any]:
     found = api.get(site_path(site_key, "rules"))
     own = {RULES: found["ruleSet"]} if found["source"] == "site" else {}
-    return {**own, OVERRIDES: found["overrides"]}
+    return {**own, OVERRIDES: found["overrides"], PRESET: found["preset"]}
 
 
 def _items(api: AdminApi, site_key: str, name: str) -> list[Any]:
@@ -157,18 +158,23 @@ def _print_plan(plan: dict[str, Any], *, exists: bool) -> None:
 
 
 def _carry_out(api: AdminApi, site_key: str, plan: dict[str, Any], *, exists: bool, yes: bool) -> None:
-    fields = {name: change["after"] for name, change in plan.items() if name not in {RULES, OVERRIDES, POLICY, *LISTS}}
+    fields = {name: change["after"] for name, change in plan.items() if name not in {*OF_RULES, POLICY, *LISTS}}
     done: list[str] = []
     try:
         if not exists:
             api.call("POST", "/sites", {"siteKey": site_key, **fields})
             done.append("the site exists")
         # The request that can be rejected for most reasons comes first.
-        if RULES in plan or OVERRIDES in plan:
+        if any(name in plan for name in OF_RULES):
             revision = api.get(site_path(site_key, "rules"))["revision"]
-            after = _rules(api, site_key) | {name: plan[name]["after"] for name in (RULES, OVERRIDES) if name in plan}
+            after = _rules(api, site_key) | {name: plan[name]["after"] for name in OF_RULES if name in plan}
             own = {"ruleSet": after[RULES]} if after.get(RULES) is not None else {}
-            save_rules(api, site_key, {**own, "overrides": after[OVERRIDES], "revision": revision}, yes=yes)
+            save_rules(
+                api,
+                site_key,
+                {**own, **{name: after[name] for name in (OVERRIDES, PRESET)}, "revision": revision},
+                yes=yes,
+            )
             done.append("rules are active")
         if POLICY in plan:
             path = site_path(site_key, "agent-policy")

@@ -32,6 +32,7 @@ from agentgate_tools.commands.api_client import AdminApi, only_account, site_pat
 from agentgate_tools.commands.command import CommandAnswer, CommandRefused, JsonOption
 from agentgate_tools.commands.parameters import Argument, Option
 from agentgate_tools.commands.progress import Progress
+from agentgate_tools.commands.remote.rules import PresetName, set_preset
 from agentgate_tools.doctor.asking import Site
 from agentgate_tools.doctor.checks import SEEN_PATH
 from agentgate_tools.doctor.feed_checks import feeds_on
@@ -66,6 +67,10 @@ class ProtectOptions:
     certificate_key: Annotated[
         Path | None, Option(help="File with the certificate's key. Default: the certificate's file.")
     ] = None
+    app: Annotated[
+        PresetName | None,
+        Option(help="The application behind the proxy: its costly pages require a check. Default: unchanged."),
+    ] = None
     watch: Annotated[bool, Option(help="Wait for the first requests, and offer to switch to enforce.")] = True
 
 
@@ -84,6 +89,8 @@ def protect(
     _check(options, found, service, origin=origin)
     site = found or _create(api, origin, options.site_key)
     site_key = site["siteKey"]
+    if options.app is not None:
+        set_preset(api, site_key, options.app, yes=as_json)
     folder = options.out or Path("agentgate-proxy") / site_key
     paths = [folder / name for name in FILES[options.proxy]]
     installation = _installation(site, service, options, origin=origin)

@@ -4,7 +4,7 @@ import difflib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import click
 
@@ -126,6 +126,23 @@ def save_rules(api: AdminApi, site_key: str, body: dict[str, Any], *, yes: bool)
         click.secho(str(asked), err=True)
     click.confirm("Save them anyway?", abort=True)
     return api.call("PUT", path, {**guarded, "acknowledge": True})
+
+
+PresetName = Literal[
+    "none", "forgejo", "gitea", "gitlab", "cgit", "mediawiki", "wordpress", "discourse", "nextcloud", "matrix"
+]
+# The action whose check gives the clearance, where the site has no such action.
+VISIT = {"visit": {"browserRequired": True, "clearance": True}}
+
+
+def set_preset(api: AdminApi, site_key: str, app: PresetName, *, yes: bool) -> Any:
+    """Save the present rules with the preset of an application, and an action for its challenges if there is none."""
+    present, site = api.get(site_path(site_key, "rules")), api.get(site_path(site_key))
+    if app != "none" and not any(action.get("clearance") for action in site["actions"].values()):
+        api.call("PATCH", site_path(site_key), {"actions": {**site["actions"], **VISIT}})
+    own = {"ruleSet": present["ruleSet"]} if present["source"] == "site" else {}
+    kept = {name: present[name] for name in ("overrides", "revision")}
+    return save_rules(api, site_key, {**own, **kept, "preset": app}, yes=yes)
 
 
 def _body(file: Path) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from agentgate_tools.commands.api_client import AdminApi, SiteArgument, only_acc
 from agentgate_tools.commands.command import CommandAnswer, CommandRefused, PrintedTable, command
 from agentgate_tools.commands.parameters import Argument, Option
 from agentgate_tools.commands.remote.apply import export
+from agentgate_tools.commands.remote.rules import PresetName, set_preset
 
 site = click.Group(help="List, show, create and switch sites.", epilog="Example: agentgate site list")
 credential = click.Group(
@@ -110,6 +111,21 @@ def declare_attack(
     until = found.get("underAttackUntil")
     told = f"{site_key}: under attack until {until}" if until else f"{site_key}: no attack is declared"
     if until and found["mode"] == "monitor":
+        told += "\nIn monitor mode no visitor is challenged; the decisions show which visitors would be."
+    return CommandAnswer(found, told)
+
+
+@command(site, "app", "agentgate site app site_shop1 forgejo")
+def set_app(
+    site_key: SiteArgument,
+    app: Annotated[PresetName, Argument(help="The application, or none.")],
+    api: AdminApi,
+    yes: Annotated[bool, Option("--yes", help="Skip the confirmation.")] = False,
+) -> CommandAnswer:
+    """Challenge the costly pages of an application and allow its protocols, or end that."""
+    found = set_preset(api, site_key, app, yes=yes)
+    told = f"{site_key}: preset {found['preset']}"
+    if api.get(site_path(site_key))["mode"] == "monitor":
         told += "\nIn monitor mode no visitor is challenged; the decisions show which visitors would be."
     return CommandAnswer(found, told)
 
