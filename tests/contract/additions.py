@@ -257,6 +257,7 @@ ADDED_FIELDS["RuleMatch"] = {prefix + name: 11 for name in _CONDITIONS for prefi
 }
 ADDED_FIELDS["RuleSet"] = {"thresholds": 11}
 ADDED_FIELDS["DecisionDetail"] = {"explanation": 11}
+ADDED_FIELDS["Decision"] = {"solveType": 6}
 
 # Table -> code -> section. The whole agent table is the contract's: the specification gives statuses only.
 ADDED_CODES = {

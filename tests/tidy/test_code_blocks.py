@@ -58,8 +58,8 @@ ANSWERS = {
     "docs/http-apis.md#8": ("admin", "ErrorBody"),
     "docs/migrate-captcha.md#2": ("public", "CompatAnswer"),
     "docs/score-form-text.md#2": ("public", "ContentScore"),
-    "docs/train-model.md#6": ("admin", "ModelFile"),
-    "docs/train-model.md#7": ("admin", "Tree"),
+    "docs/train-model.md#7": ("admin", "ModelFile"),
+    "docs/train-model.md#8": ("admin", "Tree"),
     "docs/verify-tokens.md#2": ("public", "SiteverifySuccess"),
     "docs/webhooks.md#2": ("console", "WebhookSecret"),
 }

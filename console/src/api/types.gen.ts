@@ -816,6 +816,7 @@ export interface Decision {
   modelVersions?: Record<string, string>;
   scores?: Record<string, number>;
   agent?: string;
+  solveType?: SolveType;
   operatorLabel?: DecisionLabel;
 }
 
@@ -2637,6 +2638,9 @@ export interface SiteverifySuccess {
   cData?: string;
   test?: boolean;
 }
+
+/** How a challenge was solved. */
+export type SolveType = "interactive" | "invisible" | "managed" | "step_up";
 
 /**
  * Number of challenges by kind of solution. The fields are values of an enumeration, so they keep their

@@ -3,7 +3,7 @@
 from msgspec import UNSET, UnsetType, field
 
 from agentgate.events.labels.records import DecisionLabel
-from agentgate.lib.enums import DecisionKind, MetricsBucket, MetricsSource, Mode, Outcome
+from agentgate.lib.enums import DecisionKind, MetricsBucket, MetricsSource, Mode, Outcome, SolveType
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import Record, SiteKey, VisitorId
 
@@ -140,6 +140,8 @@ class Decision(Record, frozen=True, kw_only=True):
     model_versions: dict[str, str] | UnsetType = UNSET
     scores: dict[str, float] | UnsetType = UNSET
     agent: str | UnsetType = UNSET
+    # How the visitor passed a challenge.
+    solve_type: SolveType | UnsetType = UNSET
     operator_label: DecisionLabel | UnsetType = UNSET
 
 

@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -10,13 +11,14 @@ from urllib.parse import quote
 
 import click
 
-from agentgate.lib.enums import ModelKind
+from agentgate.lib.enums import DecisionLabelValue, LabelSource, ModelKind
 from agentgate.lib.limits import LABELS_LIMIT
-from agentgate_tools.commands.api_client import AdminApi, NotThere
+from agentgate_tools.commands.api_client import AdminApi, NotThere, site_path
 from agentgate_tools.commands.command import CommandAnswer, CommandRefused, Lines, PrintedTable, command, read_file
 from agentgate_tools.commands.parameters import Argument, Option
 from agentgate_tools.training.labels import TARGETS, read_labels
 from agentgate_tools.training.review import suspects_of
+from agentgate_tools.training.weak_labels import LET_IN, PASSED, PROVEN, WeakLabels, passed_interactively
 
 PAUSE_S = 1.0
 MOST_SUSPECTS = 50
@@ -24,7 +26,9 @@ PAGE = 100
 SEARCHED_SITES = 100
 
 _EXPORT = "agentgate labels export --site-key site_shop1 > labels.ndjson"
-labels = click.Group(help="Export decision labels from a running AgentGate.", epilog=f"Example: {_EXPORT}")
+labels = click.Group(
+    help="Export, review and add decision labels of a running AgentGate.", epilog=f"Example: {_EXPORT}"
+)
 
 
 @command(labels, "export", _EXPORT)
@@ -93,6 +97,55 @@ def review_labels(
             PrintedTable("By user and source", ("Of", "Name", "Labels", "Doubtful"), groups),
         ],
     )
+
+
+@command(labels, "weak", "agentgate labels weak --site-key site_shop1 --save")
+def weak_labels(
+    site_key: Annotated[str, Option("--site-key", help="Site key of the site whose decisions to label.")],
+    api: AdminApi,
+    since: Annotated[
+        str | None, Option("--from", help="Read decisions from this time on, at most 31 days. Default: 24 hours ago.")
+    ] = None,
+    most: Annotated[int, Option(min=1, max=PAGE * PAGE, help="Labels for each kind of proof.")] = 200,
+    *,
+    save: Annotated[bool, Option("--save", help="Save the labels. Default: show them.")] = False,
+) -> CommandAnswer:
+    """Label decisions that a proof classifies: verified agents, forged names, interactive challenges, appeals.
+
+    Labels have the source `probe`. Decisions that have a label keep it.
+    """
+    labeled = api.items("/labels", siteKey=site_key, limit=str(LABELS_LIMIT.most))
+    found = WeakLabels(most, labeled=(each["decisionId"] for each in labeled))
+    query = {"siteKey": site_key, "from": since, "limit": str(PAGE)}
+    for proof, label in PROVEN.items():
+        found.add(api.items("/decisions", **query, label=proof), label, proof)
+    challenges = api.items("/decisions", **query, kind="challenge", outcome="allow")
+    found.add(filter(passed_interactively, challenges), DecisionLabelValue.HUMAN, PASSED)
+    appeals = api.items(site_path(site_key, "appeals"), state="let_in", limit=str(PAGE))
+    decisions = (_decision_of(api, each["decisionId"], site_key) for each in appeals)
+    found.add(filter(None, decisions), DecisionLabelValue.HUMAN, LET_IN)
+    for each in found.items if save else ():
+        note, source = f"weak label: {each.proof}", LabelSource.PROBE.value
+        body = {"decisionId": each.decision_id, "label": each.label.value, "source": source, "note": note}
+        api.call("POST", f"/labels?siteKey={quote(site_key, safe='')}", body)
+    counts = Counter((each.label.value, each.proof) for each in found.items)
+    rows = [(label, proof, str(count)) for (label, proof), count in counts.items()]
+    value = {
+        "saved": save,
+        "items": [
+            {"decisionId": each.decision_id, "label": each.label.value, "proof": each.proof} for each in found.items
+        ],
+    }
+    told = f"{len(found.items)} labels saved" if save else f"{len(found.items)} labels found; --save saves them"
+    return CommandAnswer(value, [told, PrintedTable("Weak labels", ("Label", "Proof", "Decisions"), rows)])
+
+
+def _decision_of(api: AdminApi, decision_id: str, site_key: str) -> Any:
+    """Return a decision; None if its retention has ended."""
+    try:
+        return api.get(f"/decisions/{quote(decision_id, safe='')}", siteKey=site_key)["decision"]
+    except NotThere:
+        return None
 
 
 def tail(

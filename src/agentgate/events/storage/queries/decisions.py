@@ -379,5 +379,6 @@ def decision_of(site_id: str, event: Event, label: StoredLabel | None) -> Decisi
         model_versions=optional(dict(event.model_versions) or None),
         scores=optional(dict(event.scores) or None),
         agent=optional(event.agent),
+        solve_type=optional(event.solve_type),
         operator_label=optional(None if label is None else label.wire()),
     )
