@@ -16,6 +16,7 @@ import { Code, CopyButton, Failure, Head, Time } from "../ui/parts";
 import { announce, toast, toastError } from "../ui/toasts";
 import { Evidence, partsOf } from "./evidence";
 import { NO_ANSWERS, ProxyFile } from "./install-proxy";
+import { PresetChoice } from "./install-preset";
 import { InstallTest } from "./install-test";
 import { GROUPS, NAMES, proxyOf, snippets } from "./snippets";
 import { Suggestions } from "./suggestions";
@@ -241,6 +242,7 @@ export default function Install() {
             <div class="stack">
               <p class="soft">{t("install.choose")}</p>
               <Stacks stack={stack} onChoose={(next) => set({ stack: next }, true)} />
+              {proxy && <PresetChoice site={data} onChange={site.reload} />}
               <h3>{t("install.secret")}</h3>
               <Secret site={data} secret={secret} onMade={(made) => (setSecret(made), site.reload())} />
               <h3>{t("install.put", { stack: NAMES[stack] ?? stack })}</h3>

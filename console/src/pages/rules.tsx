@@ -184,6 +184,7 @@ export default function Rules() {
     void api
       .put<RulesView>(`/sites/${siteKey}/rules`, {
         ...(before.source === "site" ? { ruleSet: before.ruleSet, overrides: before.overrides } : {}),
+        preset: before.preset,
         revision,
       })
       .then((saved) => {

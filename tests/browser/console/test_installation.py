@@ -81,6 +81,22 @@ def test_feeds_and_senders_are_offered_on_the_installation_page(owner: Hand, con
     wait_for(page, lambda: [each["sender"] for each in operator.get(place).json()["openPaths"]] == ["stripe"])
 
 
+def test_the_application_is_chosen_on_the_installation_page(owner: Hand, console: Console) -> None:
+    page, operator = owner.page, console.service.operator
+    account = operator.get("/v1/admin/sites/site_demo_shop").json()["customerId"]
+    actions = {"submit": {"browserRequired": True}}
+    body = {"name": f"Git {owner.name}", "customerId": account, "actions": actions}
+    key = operator.post("/v1/admin/sites", json={**body, "allowedOrigins": ["https://git.example"]}).json()["siteKey"]
+    place = f"/v1/admin/sites/{key}"
+    open_page(page, console.page("install", key), f"Protect Git {owner.name}")
+
+    owner.choose(page.get_by_role("combobox", name="Application"), "Forgejo")
+    wait_for(page, lambda: operator.get(f"{place}/rules").json()["preset"] == "forgejo")
+    assert operator.get(place).json()["actions"]["visit"] == {"browserRequired": True, "clearance": True}
+    owner.choose(page.get_by_role("combobox", name="Application"), "Another application")
+    wait_for(page, lambda: operator.get(f"{place}/rules").json()["preset"] == "none")
+
+
 def test_the_overview_shows_people_and_bots_by_kind(owner: Hand, console: Console) -> None:
     page = owner.page
     open_page(page, console.page("overview"), "Overview")

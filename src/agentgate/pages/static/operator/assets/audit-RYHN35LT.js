@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-CAEC6DRW.js";import"./chunk-IA7LE4XI.js";import"./chunk-BRJTMVPD.js";import"./chunk-6T77N4MD.js";import"./chunk-DFFOOIVR.js";import"./chunk-7KGVIVR6.js";import"./chunk-4XAKV544.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
