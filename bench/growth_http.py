@@ -19,6 +19,7 @@ from pathlib import Path
 
 from agentgate.lib.clock import SystemClock
 from bench.fairness import fairness, read
+from bench.growth_jobs import jobs
 from bench.growth_scene import Scene
 from bench.large_installation import (
     OWN_SECRETS,
@@ -273,7 +274,13 @@ async def _add_rows(installation: Installation) -> None:
     await hot.close()
 
 
-PARTS: dict[str, Callable[[Path], object]] = {"start": start, "changes": changes, "lists": lists, "fairness": fairness}
+PARTS: dict[str, Callable[[Path], object]] = {
+    "start": start,
+    "changes": changes,
+    "lists": lists,
+    "fairness": fairness,
+    "jobs": jobs,
+}
 
 
 def main() -> None:

@@ -30,10 +30,16 @@ async def list_pages(kind: Callable[..., B], read: ReadPage, query: PageQuery, c
     """Return a page, or without a limit everything: a list of any length is read and sent in pages."""
     start = None if isinstance(query.cursor, UnsetType) else cursors.read(query.cursor)
     if isinstance(query.limit, UnsetType):
-        items, last = await read(start, PAGE)
-        return Reply(body=kind(items=items), rest=None if last is None else _pages(read, last))
+        items, rest = await read_all(read, start)
+        return Reply(body=kind(items=items), rest=rest)
     items, last = await read(start, query.limit)
     return Reply(body=kind(items=items, next_cursor=UNSET if last is None else cursors.issue(last)))
+
+
+async def read_all(read: ReadPage, start: Position | None = None) -> tuple[list[Any], AsyncIterator[list[Any]] | None]:
+    """Return the first page of a complete list, and its further pages if there are any."""
+    items, last = await read(start, PAGE)
+    return items, None if last is None else _pages(read, last)
 
 
 async def _pages(read: ReadPage, behind: Position | None) -> AsyncIterator[list[Any]]:

@@ -41,13 +41,14 @@ class ErrorBody(Record, frozen=True, kw_only=True):
 class Reply(Generic[T]):
     """A response with additional headers. `Reply[Site]` in a handler's signature declares the body's type.
 
-    `rest` has further pages of the body's list `items`: the response is sent page by page.
+    `rest` has further pages of one of the body's lists: the response is sent page by page.
     """
 
     body: T
     status: int | None = None
     headers: tuple[tuple[str, str], ...] = ()
     rest: AsyncIterator[list[Any]] | None = None
+    rest_of: str = "items"
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ async def answer_in_slices(status: int, result: Any) -> HttpAnswer:
     reply = result if isinstance(result, Reply) else Reply(body=result)
     body, status, headers = reply.body, reply.status or status, reply.headers
     if reply.rest is not None:
-        return HttpAnswer(status, [JSON_HEADER, *encode_headers(headers)], b"", _parts(body, reply.rest))
+        return HttpAnswer(status, [JSON_HEADER, *encode_headers(headers)], b"", _parts(body, reply.rest_of, reply.rest))
     long = {}
     if isinstance(body, Struct):
         long = {name: value for name in body.__struct_fields__ if is_long(value := getattr(body, name))}
@@ -100,10 +101,11 @@ async def answer_in_slices(status: int, result: Any) -> HttpAnswer:
     return answer(status, body, headers=headers)
 
 
-async def _parts(body: Any, rest: AsyncIterator[list[Any]]) -> AsyncIterator[bytes]:
-    """Yield the JSON of a body whose list `items` continues in further pages."""
-    before, after = to_json(structs.replace(body, items=[])).split(b"[]", 1)
-    yield before + b"[" + await _joined(body.items)
+async def _parts(body: Any, name: str, rest: AsyncIterator[list[Any]]) -> AsyncIterator[bytes]:
+    """Yield the JSON of a body of which one list continues in further pages."""
+    # JSON escapes this byte, so no text of the body contains it.
+    before, after = to_json(structs.replace(body, **{name: Raw(b"\0")})).split(b"\0")
+    yield before + b"[" + await _joined(getattr(body, name))
     async for page in rest:
         if page:
             yield b"," + await _joined(page)

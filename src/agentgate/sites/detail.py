@@ -8,9 +8,12 @@ from functools import cache
 from importlib import resources
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from agentgate.events.health_records import InstallStatus
 from agentgate.http.call import Call
+from agentgate.http.paging import ReadPage
+from agentgate.lib.cursors import Position
 from agentgate.lib.database import EventsUnavailable, within_events_wait
 from agentgate.lib.enums import InstallState, Outcome, SiteHealthStatus
 from agentgate.lib.errors import Refused
@@ -70,13 +73,19 @@ async def _list_activity(
     return {site_id: seen.get(site_id, QUIET) for site_id in site_ids}
 
 
-async def list_summaries(
-    stores: SiteStores, activity: ActivityStore, wanted: SiteFilter, *, now: Moment
-) -> list[SiteSummary]:
-    """Return the summaries of the sites that a filter finds."""
-    listed = await stores.sites.list_sites(wanted, now_ms=now)
-    seen = await _list_activity(activity, [each.site.id for each in listed], now)
-    return await off_loop(len(listed), lambda: [summarize(each, seen[each.site.id]) for each in consumed(listed)])
+def summary_pages(stores: SiteStores, activity: ActivityStore, wanted: SiteFilter, *, now: Moment) -> ReadPage:
+    """Return what reads the summaries of the sites that a filter finds, page by page."""
+
+    async def read(behind: Position | None, limit: int) -> tuple[list[SiteSummary], Position | None]:
+        # One more than requested, to see whether there is a next page.
+        listed = await stores.sites.list_sites(replace(wanted, behind=behind, limit=limit + 1), now_ms=now)
+        last = listed[limit - 1].site if len(listed) > limit else None
+        del listed[limit:]
+        seen = await _list_activity(activity, [each.site.id for each in listed], now)
+        items = await off_loop(len(listed), lambda: [summarize(each, seen[each.site.id]) for each in consumed(listed)])
+        return items, None if last is None else (int(last.created_at), last.site_key)
+
+    return read
 
 
 async def read_detail(

@@ -1,13 +1,11 @@
 """Sites over HTTP. Handlers of operators and customers differ in guard and input only."""
 
-from typing import Any
-
 from agentgate.events.health_records import InstallStatus, SiteHealth
 from agentgate.http.call import Call, SiteCall
 from agentgate.http.paging import list_pages
 from agentgate.http.replies import Reply, Text
 from agentgate.lib.clock import MINUTE_MS
-from agentgate.lib.cursors import Cursors, Position
+from agentgate.lib.cursors import Cursors
 from agentgate.lib.database import Store
 from agentgate.lib.enums import ActorKind
 from agentgate.lib.errors import Refused
@@ -17,10 +15,10 @@ from agentgate.people.identity.links import LinkUrls
 from agentgate.sites import editing
 from agentgate.sites.detail import (
     AgentPrompt,
-    list_summaries,
     read_detail,
     read_install_status,
     request_origin,
+    summary_pages,
 )
 from agentgate.sites.health import HealthReader
 from agentgate.sites.records import (
@@ -35,7 +33,6 @@ from agentgate.sites.records import (
     SiteInput,
     SiteList,
     SitesQuery,
-    SiteSummary,
     SiteTest,
     SiteTestInput,
 )
@@ -59,14 +56,7 @@ async def list_sites(
     origins.
     """
     account_id = call.actor.account_id
-
-    async def read(behind: Any, limit: int) -> tuple[list[SiteSummary], Position | None]:
-        # One more than requested, to see whether there is a next page.
-        wanted = SiteFilter(account_id=account_id, text=query.q, behind=behind, limit=limit + 1)
-        items = await list_summaries(store.read, activity, wanted, now=call.now)
-        last = items[limit - 1] if len(items) > limit else None
-        return items[:limit], (int(last.created_at), last.site_key) if last else None
-
+    read = summary_pages(store.read, activity, SiteFilter(account_id=account_id, text=query.q), now=call.now)
     return await list_pages(SiteList, read, query, Cursors(keyring, call.route, account_id or "", query.q))
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from agentgate.http import paging
 from agentgate.lib.enums import AccountRole
 from agentgate.lib.moment import Moment
 from tests.api.admin.operating import CUSTOMERS, refusal, trail
@@ -155,6 +156,23 @@ def test_the_detail_has_members_sites_tokens_usage_and_the_newest_events(service
     assert [event["action"] for event in customer["audit"]] == ["token.create", "site.create"]
     assert customer["requireMfa"] is False
     assert not {"suspendedReason", "deletedAt", "purgeAt"} & set(customer)
+
+
+def test_the_detail_has_all_sites_of_a_large_customer(service: RunningService, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paging, "PAGE", 2)
+    acme = add_account(service, "[]")
+    names = ["[]", '"siteList":[]', "[", "Shop", "\\u0000"]
+    for name in names:
+        made = service.operator.post(f"{CUSTOMERS}/{acme}/sites", json={"name": name})
+        assert made.status_code == 201, made.text
+        service.clock.advance(seconds=1)
+
+    read = service.operator.get(f"{CUSTOMERS}/{acme}").json()
+    suspended = service.operator.post(f"{CUSTOMERS}/{acme}/suspend", json={"reason": "unpaid"}).json()
+
+    assert [site["name"] for site in read["siteList"]] == names[::-1]
+    assert suspended["siteList"] == read["siteList"]
+    assert suspended["status"] == "suspended"
 
 
 def test_the_detail_shows_the_twenty_newest_events(service: RunningService) -> None:

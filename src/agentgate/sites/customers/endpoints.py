@@ -6,7 +6,7 @@ from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
 from agentgate.http.call import Call
-from agentgate.http.paging import list_pages
+from agentgate.http.paging import list_pages, read_all
 from agentgate.http.replies import Reply
 from agentgate.lib.cursors import Cursors, Position
 from agentgate.lib.database import Store
@@ -75,8 +75,8 @@ from agentgate.sites.customers.records import (
     SuspendUserInput,
 )
 from agentgate.sites.customers.repository import CustomerStores
-from agentgate.sites.detail import list_summaries
 from agentgate.sites.detail import read_detail as read_site_detail
+from agentgate.sites.detail import summary_pages
 from agentgate.sites.editing import create_site
 from agentgate.sites.records import SiteDetail, SiteInput
 from agentgate.sites.repository import ActivityStore, SiteFilter
@@ -164,14 +164,16 @@ async def list_customers(call: Call, query: CustomersQuery, store: Store[Custome
     return CustomerList(items=await store.read.customers.list_customers(wanted))
 
 
-async def read_customer(call: CustomerCall, store: Store[CustomerStores], activity: ActivityStore) -> CustomerDetail:
+async def read_customer(
+    call: CustomerCall, store: Store[CustomerStores], activity: ActivityStore
+) -> Reply[CustomerDetail]:
     """Read a customer with members, sites, API tokens, usage and newest audit events."""
     return await read_detail(store.read, activity, call.account.id, now=call.now)
 
 
 async def change_customer(
     call: CustomerCall, body: CustomerPatch, store: Store[CustomerStores], activity: ActivityStore
-) -> CustomerDetail:
+) -> Reply[CustomerDetail]:
     """Rename a customer or change its limits; omitted fields are unchanged."""
     account_id = call.account.id
 
@@ -204,7 +206,7 @@ async def delete_customer(call: CustomerCall, body: ConfirmInput, stores: Custom
 
 async def suspend_customer(
     call: CustomerCall, body: SuspendAccountInput, store: Store[CustomerStores], activity: ActivityStore
-) -> CustomerDetail:
+) -> Reply[CustomerDetail]:
     """Suspend a customer.
 
     Its members cannot use console and API. Its sites remain protected.
@@ -218,7 +220,7 @@ async def suspend_customer(
 
 async def reactivate_customer(
     call: CustomerCall, store: Store[CustomerStores], activity: ActivityStore
-) -> CustomerDetail:
+) -> Reply[CustomerDetail]:
     """Reactivate a suspended customer, or one that was deleted less than 30 days ago.
 
     Revoked credentials and API tokens remain revoked.
@@ -442,18 +444,24 @@ async def invite(stores: AccountStores, call: Call, body: InviteInput) -> Invite
 
 async def read_detail(
     stores: CustomerStores, activity: ActivityStore, account_id: str, *, now: Moment
-) -> CustomerDetail:
-    """Return everything about one account, a deleted one included until it is purged."""
+) -> Reply[CustomerDetail]:
+    """Return everything about one account, a deleted one included until it is purged. Its sites are sent in pages."""
     summary = await stores.customers.find_customer(account_id)
     account = await stores.accounts.find_account(account_id)
     if summary is None or account is None:
         raise Refused("not_found", "There is no customer with this ID.")
     deleted_ms = account.deleted_ms
-    sites = await list_summaries(stores, activity, SiteFilter(account_id=account_id), now=now)
-    return CustomerDetail(
+    read = summary_pages(stores, activity, SiteFilter(account_id=account_id), now=now)
+
+    async def read_sites(behind: Position | None, limit: int) -> tuple[list[CustomerSite], Position | None]:
+        sites, last = await read(behind, limit)
+        return await off_loop(len(sites), lambda: [to_wire(each, CustomerSite) for each in consumed(sites)]), last
+
+    site_list, rest = await read_all(read_sites)
+    detail = CustomerDetail(
         **{name: getattr(summary, name) for name in summary.__struct_fields__},
         member_list=await members.list_members(stores, account_id),
-        site_list=await off_loop(len(sites), lambda: [to_wire(each, CustomerSite) for each in consumed(sites)]),
+        site_list=site_list,
         tokens=await stores.api_tokens.list_tokens(account_id),
         usage=await stores.accounts.read_usage(account_id, now),
         audit=await stores.audit.list_account_events(account_id, limit=CUSTOMER_DETAIL_AUDIT_EVENTS),
@@ -463,6 +471,7 @@ async def read_detail(
         deleted_at=optional_moment(deleted_ms),
         purge_at=optional_moment(None if deleted_ms is None else deleted_ms + PURGE_MS),
     )
+    return Reply(body=detail, rest=rest, rest_of="site_list")
 
 
 async def change_limits(stores: AccountStores, call: Call, account_id: str, patch: LimitsPatch) -> None:
