@@ -28,7 +28,7 @@ GROUPS = {
         "reset-link",
     ),
     "Inspect decisions": ("tail", "explain", "classify", "labels"),
-    "Rules": ("rules", "networks", "import"),
+    "Rules": ("rules", "networks", "feed", "import"),
     "Data and keys": ("migrate", "backup", "restore", "copy", "keys", "intel", "probes"),
     "Models and agents": ("train", "agent-sim", "agent-keys", "mcp"),
 }

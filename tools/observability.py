@@ -280,6 +280,7 @@ PANELS = (
                 f"sum by (source, result) (increase({s.NETWORK_LISTS.shown}[1h]))",
                 "network lists: {{source}} {{result}} in an hour",
             ),
+            (f"sum by (result) (increase({s.BLOCK_FEED.shown}[1h]))", "feed for firewalls: {{result}} in an hour"),
         ),
     ),
     Panel("Time in jobs", "percentunit", ((_rate(s.JOB_SECONDS, "task"), "{{task}}"),)),

@@ -11,6 +11,7 @@ TABLES = (
     (errors.SITEVERIFY, "Siteverify", "`POST /v1/siteverify`; see [Verify tokens](verify-tokens.md)."),
     (errors.RECEIPTS, "Receipts", "`POST /v1/receipts/verify`; see [Verify tokens](verify-tokens.md)."),
     (errors.CONTENT, "Content score", "`POST /v1/content/score`; see [Score form text](score-form-text.md)."),
+    (errors.BLOCK_FEED, "Feed for firewalls", "`/v1/decisions`; see [Feed a firewall](feed-firewall.md)."),
     (errors.BROWSER, "Browser check", "`/v1/browser/...`, and the SDK's error callback; see [Browser SDK](sdk.md)."),
     (
         errors.COMPAT,

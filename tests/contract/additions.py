@@ -50,6 +50,9 @@ ADDITIONS = {
     "GET /v1/admin/labels/review": 5,
     "GET /v1/admin/labels/queue": 5,
     "POST /v1/content/score": 5,
+    # Addresses for a site's firewall.
+    "GET /v1/decisions": 9,
+    "GET /v1/decisions/stream": 9,
     # Exported and pushed decisions, in addition to the read models.
     "GET /v1/admin/decisions/export": 6,
     "GET /v1/admin/sites/{siteKey}/webhooks": 6,
@@ -225,6 +228,7 @@ ADDED_FIELDS = {
         "tokenBinding": 8,
         "privateTokenIssuers": 7,
         "suggestions": 9,
+        "blockFeed": 9,
         "aiUse": 10,
         "machineTokensPerHour": 7,
         "assistants": 7,

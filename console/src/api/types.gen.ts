@@ -749,6 +749,7 @@ export interface CustomerSiteInput {
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
+  blockFeed?: boolean;
   aiUse?: SiteAiUse;
   machineTokensPerHour?: number;
   assistants?: Assistants;
@@ -977,6 +978,23 @@ export interface FeedbackInput {
 /** The feedback was stored. */
 export interface FeedbackReceived {
   status?: "received";
+}
+
+/** An address that a firewall may drop for `duration`. `scenario` is the reason. */
+export interface FirewallDecision {
+  id: number;
+  origin?: string;
+  type?: string;
+  scope?: string;
+  value: string;
+  duration: string;
+  scenario: string;
+}
+
+/** All addresses at present, and addresses that firewalls must not drop any more. */
+export interface FirewallDecisions {
+  new: FirewallDecision[];
+  deleted: FirewallDecision[];
 }
 
 /** A fleet credential, without its secret. `unknownHosts` decides about hosts that no site of the account has. */
@@ -1836,6 +1854,7 @@ export interface OwnSiteInput {
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
+  blockFeed?: boolean;
   aiUse?: SiteAiUse;
   machineTokensPerHour?: number;
   assistants?: Assistants;
@@ -2364,6 +2383,7 @@ export interface SiteChange {
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
+  blockFeed?: boolean;
   aiUse?: SiteAiUse;
   machineTokensPerHour?: number;
   assistants?: Assistants;
@@ -2394,6 +2414,7 @@ export interface SiteDetail {
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
+  blockFeed?: boolean;
   aiUse?: SiteAiUse;
   machineTokensPerHour?: number;
   assistants?: Assistants;
@@ -2472,6 +2493,7 @@ export interface SiteInput {
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
+  blockFeed?: boolean;
   aiUse?: SiteAiUse;
   machineTokensPerHour?: number;
   assistants?: Assistants;
@@ -2554,6 +2576,7 @@ export interface SiteSummary {
   tokenBinding?: TokenBinding;
   privateTokenIssuers?: SiteTokenIssuer[];
   suggestions?: boolean;
+  blockFeed?: boolean;
   aiUse?: SiteAiUse;
   machineTokensPerHour?: number;
   assistants?: Assistants;

@@ -22,7 +22,7 @@ import { EnforceNumbers } from "./evidence";
 import { pairsOf, Restore } from "./restore";
 import { UnderAttack } from "./settings-load";
 
-const SWITCHES = ["wholeSite", "clearanceWithoutScript", "formMethodOverride", "suggestions"] as const;
+const SWITCHES = ["wholeSite", "clearanceWithoutScript", "formMethodOverride", "suggestions", "blockFeed"] as const;
 const METHODS = ["*", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 interface Edited {
@@ -40,6 +40,7 @@ interface Edited {
   clearanceWithoutScript: boolean;
   formMethodOverride: boolean;
   suggestions: boolean;
+  blockFeed: boolean;
   actions: RowValue[];
   routes: RowValue[];
   openPaths: RowValue[];
@@ -67,6 +68,7 @@ function editedOf(site: SiteDetail): Edited {
     clearanceWithoutScript: site.clearanceWithoutScript,
     formMethodOverride: site.formMethodOverride,
     suggestions: site.suggestions ?? true,
+    blockFeed: site.blockFeed ?? false,
     actions: Object.entries(site.actions).map(([name, action]) => ({
       name,
       browserRequired: action.browserRequired,
@@ -114,6 +116,7 @@ function changeOf(edited: Edited): SiteChange {
     clearanceWithoutScript: edited.clearanceWithoutScript,
     formMethodOverride: edited.formMethodOverride,
     suggestions: edited.suggestions,
+    blockFeed: edited.blockFeed,
     actions: Object.fromEntries(
       edited.actions
         .filter((row) => row["name"])

@@ -27,7 +27,7 @@ from agentgate.lib.database import Store
 from agentgate.lib.keyring import Keyring
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.shared_cache import SharedCache
-from agentgate.lib.tasks.periodic import PeriodicTask
+from agentgate.lib.tasks.periodic import PeriodicTask, Work
 from agentgate.sites.directory import SiteDirectory
 from agentgate.sites.repository import SiteStores
 from agentgate.sites.rules.replay_records import SampleFacts, SampleRequest
@@ -104,6 +104,10 @@ class SnapshotRefresher:
             self._periodic.append(PeriodicTask("rule-limits", rule_limits.sync, interval_s=RATES_S))
             # A restarted shared cache gets this worker's counts again, even without traffic here.
             self._periodic.append(PeriodicTask("shared-store", shared_cache.ping, interval_s=RATES_S))
+
+    def repeat(self, name: str, work: Work, *, interval_s: float) -> None:
+        """Repeat other work of this worker too, from the start on."""
+        self._periodic.append(PeriodicTask(name, work, interval_s=interval_s))
 
     async def prepare(self) -> None:
         """Take a worker number and load everything once."""

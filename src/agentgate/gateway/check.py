@@ -35,6 +35,7 @@ from agentgate.gateway.header_fingerprints import (
     key_of,
     read_parts,
 )
+from agentgate.gateway.noted_requests import NotedRequests
 from agentgate.gateway.pages import Pages, SitePage
 from agentgate.gateway.pending_check import PendingCheck
 from agentgate.gateway.receipts import Receipts, Shown, fit
@@ -54,7 +55,6 @@ from agentgate.gateway.route_protection import MethodClaims
 from agentgate.gateway.rule_limits import LimitCounter, with_exceeded
 from agentgate.gateway.site_snapshot import HeaderTraits, SiteSnapshot
 from agentgate.gateway.snapshot import Snapshot, current_keys
-from agentgate.gateway.suggestions.collector import RefusedRequest
 from agentgate.gateway.undecided import UndecidedAnswers
 from agentgate.gateway.visitors import Visitor, read_visitor
 from agentgate.gateway.waiting_check import WaitingChecks
@@ -103,6 +103,7 @@ class GatewayCheck:
         self._earn = decider.earn
         self._receipts = receipts
         self._event_log = event_log
+        self._noted = NotedRequests(event_log)
         self._clock = clock
         self._answers = Answers()
         self._undecided = UndecidedAnswers(self._answers)
@@ -312,11 +313,11 @@ class GatewayCheck:
         cached = self._limited(cached, key, visitor, counted, now_ms) if cached.decided.limits else cached
         if cached.earns:
             self._earn(counted, fingerprint.tag, now_ms)
-        elif cached.may_be_suggested and fingerprint.is_nameable:
-            who = (fingerprint.observed.user_agent, fingerprint.signatures, visitor.address, visitor.labels)
-            self._event_log.suggest(view, RefusedRequest(fingerprint.kind.method, page.target, *who), now_ms)
-        duration_us = (perf_counter_ns() - started_ns) // 1000
-        correlation = read_correlation(request_id, trace)
+        if cached.may_be_suggested or view.block_feed:
+            self._noted.note(
+                cached, fingerprint, page.target, visitor, is_cleared=counted is not visitor, now_ms=now_ms
+            )
+        duration_us, correlation = (perf_counter_ns() - started_ns) // 1000, read_correlation(request_id, trace)
         decision_id = self._event_log.record_again(cached.pattern, visitor.number, duration_us, now_ms, correlation)
         if cached.is_whole:
             return cached.start, cached.middle + encode_id(decision_id) + cached.end

@@ -11,6 +11,7 @@ from agentgate.decision.signals.observe import observe_rest
 from agentgate.decision.signals.request_class import RequestClass
 from agentgate.events.records import Pattern
 from agentgate.gateway.answers import Answers
+from agentgate.gateway.block_feed.feed import offense_of
 from agentgate.gateway.denials import word_of
 from agentgate.gateway.event_log import GatewayEventLog
 from agentgate.gateway.header_fingerprints import FingerprintKind
@@ -39,12 +40,13 @@ ExceededKey = tuple[DecisionKey, int]
 class CachedDecision:
     """The response to checks of one kind, as bytes, and a template of their events."""
 
-    __slots__ = ("decided", "earns", "end", "is_whole", "may_be_suggested", "middle", "pattern", "start")
+    __slots__ = ("decided", "earns", "end", "is_whole", "may_be_suggested", "middle", "offense", "pattern", "start")
 
     def __init__(self, decided: DecidedCheck, answers: Answers, event_log: GatewayEventLog) -> None:
         self.decided = decided
         self.earns = earns(decided)
         self.may_be_suggested = may_be_suggested(decided)
+        self.offense = offense_of(decided)
         ruling, kind = decided.ruling, decided.pending.fingerprint.kind
         # Whether these bytes are the complete response. A denial for a described request may depend on more.
         self.is_whole = not kind.form.respond or ruling.outcome is Outcome.ALLOW

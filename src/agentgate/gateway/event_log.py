@@ -8,6 +8,7 @@ from agentgate.events.count_buffer import Key, WaitingSum
 from agentgate.events.decision_ids import DecisionIds
 from agentgate.events.recorder import Recorder, counter_key
 from agentgate.events.records import Correlation, CounterName, Event, Pattern, Repeated
+from agentgate.gateway.block_feed.feed import BlockFeed
 from agentgate.gateway.pending_check import DecidedCheck
 from agentgate.gateway.suggestions.collector import SuggestionCollector
 from agentgate.lib.clock import SECOND_MS
@@ -26,11 +27,18 @@ class GatewayEventLog:
     """Records checks, without waiting for I/O."""
 
     def __init__(
-        self, recorder: Recorder, ids: DecisionIds, uses: CredentialUses, suggestions: SuggestionCollector
+        self,
+        recorder: Recorder,
+        ids: DecisionIds,
+        uses: CredentialUses,
+        *,
+        suggestions: SuggestionCollector,
+        block_feed: BlockFeed,
     ) -> None:
         self._recorder = recorder
         # Accepts a denied request of a program.
         self.suggest = suggestions.note
+        self.block_feed = block_feed
         self._ids = ids
         self._uses = uses
         # The last caller, and until when a further call of it only adds to a count.

@@ -11,6 +11,7 @@ from agentgate.decision.snapshot_refresher import SnapshotRefresher
 from agentgate.events.labels.repository import KeptEvents
 from agentgate.events.recorder import Recorder
 from agentgate.gateway.appeals.filing import AppealFiling, appeal_jobs
+from agentgate.gateway.block_feed.feed import SYNC_S, BlockFeed
 from agentgate.gateway.challenge_page.challenge import ChallengePages
 from agentgate.gateway.challenge_page.challenge_pass import AppealTickets, Passes
 from agentgate.gateway.challenge_page.final_response import DeniedResponses, SecondStep
@@ -87,7 +88,8 @@ def wire(
     clock, keyring, visitors = foundation.clock, foundation.keyring, refresher.decider.visitors
     receipts = Receipts(checks.signing_keys, checks.clearances, stores.redemptions, keyring=keyring)
     suggestions = SuggestionCollector(partial(save_seen, stores.store), visitors, foundation.background)
-    event_log = GatewayEventLog(recorder, refresher.ids, checks.uses, suggestions)
+    block_feed = open_feed(foundation, stores.shared_cache, refresher)
+    event_log = GatewayEventLog(recorder, refresher.ids, checks.uses, suggestions=suggestions, block_feed=block_feed)
     proxied_calls = ProxiedCallReader(refresher.sites, visitors, checks.uses)
     sealed_tokens = SealedTokens(keyring, stores.redemptions)
     passes = Passes(
@@ -114,6 +116,7 @@ def wire(
         second_step=SecondStep(proxied_calls, denied, clock),
         suggestions=suggestions,
         dependencies={
+            BlockFeed: block_feed,
             AppealFiling: AppealFiling(stores.store, stores.evidence, foundation.limiter),
             ChallengePages: pages,
             DeniedResponses: denied,
@@ -128,3 +131,12 @@ def wire(
             *load_jobs(SiteLoads(stores.store, stores.site_health, refresher.sites, clock)),
         ),
     )
+
+
+def open_feed(foundation: Foundation, shared_cache: SharedCache, refresher: SnapshotRefresher) -> BlockFeed:
+    """Return the feeds for firewalls, which the workers exchange from the start on."""
+    proxies = map(str, foundation.settings.trusted_proxies)
+    feed = BlockFeed(shared_cache, foundation.clock, refresher.intel, trusted_proxies=proxies)
+    refresher.repeat("block-feed", feed.sync, interval_s=SYNC_S)
+    foundation.metrics.watch(series.BLOCK_FEED, lambda: feed.results)
+    return feed

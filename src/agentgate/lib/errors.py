@@ -175,6 +175,19 @@ CONTENT = _table(
     ),
 )
 
+BLOCK_FEED = _table(
+    "block_feed",
+    ErrorRow("invalid_request", 400, "ip must be one address.", added=True),
+    ErrorRow(
+        "invalid_credential",
+        403,
+        "The secret is missing or invalid. Send an active secret of the site in X-Api-Key.",
+        added=True,
+    ),
+    ErrorRow("not_found", 404, "The site collects no addresses. Set blockFeed to true.", added=True),
+    ErrorRow("unavailable", 503, "The feed could not be read. Try again in 5 seconds.", retry_after_s=5, added=True),
+)
+
 # The emulated services respond to everything with 200; `tokens.compat` translates each code.
 COMPAT = _table(
     "compat",

@@ -5,7 +5,16 @@ from agentgate.routes.account import ACCOUNT
 from agentgate.routes.admin import ADMIN
 from agentgate.routes.compat import COMPAT
 from agentgate.routes.console import CONSOLE
-from agentgate.routes.data_plane import AGENTS, BROWSER, CONTENT, HANDOFF, HANDOFF_PAGES, RECEIPTS, SITEVERIFY
+from agentgate.routes.data_plane import (
+    AGENTS,
+    BLOCK_FEED,
+    BROWSER,
+    CONTENT,
+    HANDOFF,
+    HANDOFF_PAGES,
+    RECEIPTS,
+    SITEVERIFY,
+)
 from agentgate.routes.gateway import GATEWAY
 from agentgate.routes.pages import CUSTOMER_PAGES, OPERATOR_PAGES
 from agentgate.routes.public import DOCUMENTATION, OPERATIONS, PUBLIC
@@ -18,6 +27,7 @@ PUBLIC_LISTENER = (
     GATEWAY,
     RECEIPTS,
     CONTENT,
+    BLOCK_FEED,
     AGENTS,
     HANDOFF,
     HANDOFF_PAGES,

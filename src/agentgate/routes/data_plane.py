@@ -4,6 +4,7 @@ from agentgate.agents import endpoints as agents
 from agentgate.browser_check import endpoints as browser
 from agentgate.browser_check.tokens import endpoints as tokens
 from agentgate.decision.scoring import content_endpoints as content
+from agentgate.gateway.block_feed import endpoints as block_feed
 from agentgate.http.surface import Surface, get, post
 from agentgate.lib import errors
 from agentgate.lib.limits import BROWSER_BODY_BYTES, SITEVERIFY_BODY_BYTES, SUBMIT_BODY_BYTES
@@ -105,6 +106,28 @@ CONTENT = Surface(
     json_only=False,
     document="public",
     table=(post("/score", content.score_content, body_limit=SUBMIT_BODY_BYTES, refuses=("invalid_credential",)),),
+)
+
+
+# With the paths and fields of CrowdSec's local API.
+BLOCK_FEED = Surface(
+    name="block_feed",
+    title="AgentGate feed for firewalls",
+    prefix="/v1/decisions",
+    errors=errors.BLOCK_FEED,
+    unavailable="unavailable",
+    wrong_query="invalid_request",
+    document="public",
+    table=(
+        get(
+            "",
+            block_feed.list_decisions,
+            media_type="application/json",
+            any_query=True,
+            refuses=("invalid_credential", "not_found"),
+        ),
+        get("/stream", block_feed.stream_decisions, any_query=True, refuses=("invalid_credential", "not_found")),
+    ),
 )
 
 

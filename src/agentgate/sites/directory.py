@@ -87,6 +87,8 @@ class SiteView(Struct, frozen=True, kw_only=True):
     wanted_programs: frozenset[str] = frozenset()
     # Whether paths of blocked programs are collected for the owner.
     suggestions: bool = True
+    # Whether addresses of scanners are collected for the owner's firewall.
+    block_feed: bool = False
     token_binding: TokenBinding = TokenBinding.NETWORK
     # Issuers of private tokens that it trusts: by keys that were entered, and by name.
     private_token_issuers: tuple[Issuer, ...] = ()
@@ -454,6 +456,7 @@ class SiteDirectory(OwnChanges):
             matcher=matcher,
             wanted_programs=frozenset(site.wanted_programs),
             suggestions=site.suggestions,
+            block_feed=site.block_feed,
             token_binding=site.token_binding,
             private_token_issuers=read_issuers(site.private_token_issuers),
             issuer_directories=directories_of(site.private_token_issuers),

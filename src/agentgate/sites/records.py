@@ -124,7 +124,8 @@ class Site(Record, frozen=True, kw_only=True):
     `wantedPrograms` are allowed from any address: `feeds`, `podcasts`, `monitors`, `previews`, `webhooks`, or a
     program's name. `tokenBinding` defines which visitors may redeem a token: visitors from the `network` that earned
     it, only visitors that can be compared with it (`strict`), or any visitor that has the token (`none`). With
-    `suggestions`, masked paths of blocked programs are collected for the owner. `aiUse` is absent on sites that have
+    `suggestions`, masked paths of blocked programs are collected for the owner. With `blockFeed`, addresses of scanners
+    are kept in memory for the owner's firewall. `aiUse` is absent on sites that have
     not decided: AI operators and agents are then treated by the other rules. `machineTokensPerHour` limits the browser
     checks of one kind of computer per hour, from all networks together, without an interactive challenge; 0 counts by
     its networks. `assistants` decides on browsers with a window that a driver controls openly. `robotsTxt` is the
@@ -152,6 +153,7 @@ class Site(Record, frozen=True, kw_only=True):
     token_binding: TokenBinding = TokenBinding.NETWORK
     private_token_issuers: list[SiteTokenIssuer] = field(default_factory=list)
     suggestions: bool = True
+    block_feed: bool = False
     ai_use: SiteAiUse | UnsetType = UNSET
     machine_tokens_per_hour: int = 0
     assistants: Assistants = Assistants.BLOCK
@@ -256,6 +258,7 @@ class SiteChange(Input, frozen=True, kw_only=True):
     token_binding: TokenBinding | UnsetType = UNSET
     private_token_issuers: list[SiteTokenIssuer] | UnsetType = UNSET
     suggestions: bool | UnsetType = UNSET
+    block_feed: bool | UnsetType = UNSET
     ai_use: SiteAiUse | UnsetType = UNSET
     machine_tokens_per_hour: Annotated[int, Meta(ge=0, le=1_000_000)] | UnsetType = UNSET
     assistants: Assistants | UnsetType = UNSET

@@ -18,6 +18,7 @@ from agentgate.decision.visitor import Visitors
 from agentgate.events.decision_ids import DecisionIds
 from agentgate.events.recorder import Recorder
 from agentgate.events.records import Event, Repeated
+from agentgate.gateway.block_feed.feed import BlockFeed
 from agentgate.gateway.check import GatewayCheck
 from agentgate.gateway.event_log import GatewayEventLog
 from agentgate.gateway.receipts import Receipts
@@ -109,7 +110,8 @@ class Side:
                 self.recorder,
                 DecisionIds(application.clock, 1),
                 CredentialUses(stores.store, background),
-                application.gateway.suggestions,
+                suggestions=application.gateway.suggestions,
+                block_feed=BlockFeed(stores.shared_cache, application.clock, refresher.intel),
             ),
             clock=application.clock,
             policy_checker=policy_checker or application.agents.policy_checker,

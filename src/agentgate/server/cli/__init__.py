@@ -80,6 +80,7 @@ COMMANDS = (
     Subcommand("fleet", "agentgate_tools.commands.remote.fleet"),
     Subcommand("rules", "agentgate_tools.commands.remote.rules"),
     Subcommand("networks", "agentgate_tools.commands.remote.networks"),
+    Subcommand("feed", "agentgate_tools.commands.feed"),
     Subcommand("keys", "agentgate.server.cli.keys"),
     Subcommand("agent-keys", "agentgate_tools.commands.agent_keys"),
     Subcommand("intel", "agentgate_tools.commands.intel"),

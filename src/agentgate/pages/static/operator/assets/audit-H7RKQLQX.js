@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-2PY5DTE3.js";import"./chunk-P66LJ4Y4.js";import"./chunk-BRJTMVPD.js";import"./chunk-TDYFUOL7.js";import"./chunk-AUE7FEC4.js";import"./chunk-756MCET3.js";import"./chunk-IHAEQLJJ.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
