@@ -36,7 +36,6 @@ def policy_action(policy: AgentPolicy, agent: str, action: str | None) -> AgentP
 
 
 def decision_of(entry: AgentEntry, action: str | None) -> AgentPolicyAction:
-    """Return the decision of a policy's entry on an action."""
     if entry.decision is AgentPolicyDecision.DENY:
         return AgentPolicyAction.DENY
     if action is not None and not isinstance(entry.actions, UnsetType):

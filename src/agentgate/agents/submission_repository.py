@@ -107,7 +107,6 @@ class SubmissionStore:
         self._charges = FirstRows(database, _CHARGES)
 
     async def find_submission(self, site_id: str, agent: str, submission_id: str) -> Submission | None:
-        """Return the submission accepted under this ID, or None."""
         found = "site_id = $1 AND agent = $2 AND id = $3"
         return await _KEPT_SUBMISSIONS.find(self._database, found, site_id, agent, submission_id)
 

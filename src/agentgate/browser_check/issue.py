@@ -110,7 +110,6 @@ class ChallengeIssuer:
         return make_program(challenge.seed, challenge.id), (challenge.expires_ms - call.now) // 1000
 
     async def redeem_private_token(self, call: Call, challenge_id: str) -> PrivateTokenResult:
-        """Take a private token for a challenge."""
         call, challenge, site = await self._find(call, challenge_id)
         return await self._scrutiny.private_tokens.redeem(call, challenge, site)
 

@@ -20,7 +20,6 @@ def challenge_jobs(challenges: ChallengeStore, clock: Clock) -> tuple[Job, ...]:
 
 
 async def delete_challenges(challenges: ChallengeStore, clock: Clock) -> None:
-    """Delete expired challenges."""
     before_ms, most = clock.now_ms() - CHALLENGE_KEPT_MS, CHALLENGES_PER_UNIT
     await delete_in_units(
         lambda: challenges.delete_challenges(before_ms, most=most), most=most, units=CHALLENGE_UNITS_PER_RUN

@@ -46,7 +46,6 @@ class PrivateTokens:
         return PrivateTokenResult(status="accepted")
 
     async def labels(self, challenge: StoredChallenge, site: SiteView) -> tuple[str, ...]:
-        """Return the labels of the private token that was shown for a challenge."""
         if not trusts_issuers(site):
             return ()
         return () if await self._shared_cache.get(_name(challenge)) is None else (VERIFIED,)

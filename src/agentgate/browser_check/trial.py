@@ -155,7 +155,6 @@ class CheckTokens:
         self._bindings = bindings
 
     def give(self, trial: Trial, decision_id: str) -> VerifyResult:
-        """Return the result of a trial that was passed."""
         binding, clearance = trial.challenge.binding, self._clearance(trial)
         receipt_id = new_receipt_id()
         grant = Grant(

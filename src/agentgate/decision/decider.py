@@ -46,5 +46,4 @@ class Decider:
         return self._rates.read(site.number, visitor, address, now_ms)
 
     def decide(self, facts: RequestFacts, site: SiteView) -> EngineDecision:
-        """Decide about a request."""
         return decide(facts, site, Views(self.intel.current, self.models.view))

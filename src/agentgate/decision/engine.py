@@ -65,7 +65,6 @@ class Views(Struct, frozen=True, gc=False):
 
 
 def decide(facts: RequestFacts, site: SiteView, views: Views) -> EngineDecision:
-    """Decide about one request."""
     started_ns = perf_counter_ns()
     observation = observe(facts, views.intel)
     traits = NO_TRAITS if site.matcher is None else _traits_of_call(facts, site.matcher)

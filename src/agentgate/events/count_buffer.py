@@ -49,7 +49,6 @@ class CountBuffer:
         return waiting
 
     def take(self) -> list[Count]:
-        """Return all counts and clear the buffer."""
         sums, self.sums = self.sums, {}
         counts = [Count(*key, waiting.counted) for key, waiting in sums.items()]
         for waiting in sums.values():

@@ -50,7 +50,6 @@ class DecisionCounts:
         self.sums_us: dict[str, int] = {}
 
     def add(self, batch: Sequence[Recorded]) -> None:
-        """Add the events of a batch."""
         each: list[Series] = list(map(_series, batch))
         counted = Counter(each)
         for key, events in counted.items():

@@ -75,7 +75,6 @@ def first_id(time_ms: int) -> int:
 
 
 def id_time_ms(decision: int) -> int:
-    """Return when an ID was made."""
     return (decision >> TIME_SHIFT) + EPOCH_MS
 
 

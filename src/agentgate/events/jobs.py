@@ -9,7 +9,6 @@ from agentgate.lib.tasks.job import Job
 
 
 def event_jobs(events: EventStore, settings: Settings, clock: Clock) -> tuple[Job, ...]:
-    """Return the jobs of the store of events."""
 
     async def close_days() -> None:
         await events.close_days(now_ms=clock.now_ms())

@@ -109,7 +109,6 @@ def _more_headers(
 
 
 def response_headers(response: RuleResponse) -> list[tuple[bytes, bytes]]:
-    """Return the headers of a rule's own response."""
     headers = []
     if response.status is not UNSET:
         headers.append((b"x-service-status", b"%d" % response.status))

@@ -76,7 +76,6 @@ class FinalResponses(Protocol):
 
 
 def final_status(ruling: Ruling) -> int:
-    """Return the status of the final response."""
     if ruling.response is not None and ruling.response.status is not UNSET:
         return ruling.response.status
     shown = SHOWN[ruling.outcome]

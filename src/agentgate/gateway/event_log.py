@@ -62,7 +62,6 @@ class GatewayEventLog:
             self._calls = self._recorder.count_key(self._key)
 
     def count(self, site: SiteView, name: CounterName, now_ms: int, value: str = "") -> None:
-        """Count something of a site."""
         self._recorder.count(site.number, name, value, now_ms=now_ms)
 
     def new_id(self) -> int:

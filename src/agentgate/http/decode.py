@@ -189,7 +189,6 @@ class RawBody(Input, frozen=True, kw_only=True):
 
 
 async def read_raw(receive: Receive, *, content_type: str | None, limit: int) -> RawBody:
-    """Read a body of any type."""
     content: bytearray | None = bytearray()
     count = 0
     while True:

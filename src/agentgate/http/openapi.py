@@ -117,7 +117,6 @@ class _Schemas:
         self.components: dict[str, Any] = dict(sorted({**described, **named}.items()))
 
     def reference(self, kind: Any) -> dict[str, Any]:
-        """Return the schema of one of the types, by reference."""
         reference: dict[str, Any] = self._references[self._kinds.index(kind)]
         return reference
 

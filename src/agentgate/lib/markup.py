@@ -45,7 +45,6 @@ def paragraphs(text: str) -> Markup:
 
 
 def anchor(kind: str, name: str) -> str:
-    """Return the anchor of a section."""
     return f"{kind}-{_NOT_IN_IDS.sub('-', name)}"
 
 

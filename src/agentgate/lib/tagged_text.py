@@ -16,7 +16,6 @@ class TaggedText:
         self._kind = kind
 
     def write(self, content: bytes, *context: bytes) -> bytes:
-        """Return the text, as ASCII."""
         tag = self._keyring.mac(self._purpose, self._kind, *context, content)[:TAG_BYTES]
         return base64url.encode_bytes(tag + content)
 

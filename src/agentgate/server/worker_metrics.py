@@ -56,7 +56,6 @@ class MetricsFolder:
         return [_decode_worker(data) for data in found if data is not None]
 
     def read_ended(self) -> WorkerMetrics | None:
-        """Return what the ended workers had counted."""
         data = _read(self._folder / ENDED)
         return None if data is None else _decode_ended(data).metrics
 

@@ -156,7 +156,6 @@ class SiteStore(LockingRepository):
         return await off_loop(len(rows), lambda: [_listed(row) for row in consumed(rows)])
 
     async def find_listed(self, site_id: str, *, now_ms: int) -> ListedSite | None:
-        """Return one site as a list shows it, or None."""
         row = await self._session.one(f"{_LISTED} WHERE site.id = $2", now_ms, site_id)
         return _listed(row) if row else None
 
@@ -201,7 +200,6 @@ class ActivityStore:
         return await off_loop(sum(map(len, counts)), lambda: _activity_of(numbers, counts))
 
     async def forget_sites(self, account_id: str) -> None:
-        """Delete the activity of all sites of an account."""
         rows = await self._config.all("SELECT number, id FROM site WHERE account_id = $1", account_id)
         for number, site_id in rows:
             await self._forget_site(number)
@@ -295,7 +293,6 @@ class DirectoryStore(Repository):
         )
 
     async def list_ids(self, after_id: str, most: int) -> list[str]:
-        """Return the IDs of the sites after one."""
         rows = await self._session.all("SELECT id FROM site WHERE id > $1 ORDER BY id LIMIT $2", after_id, most)
         return [site_id for (site_id,) in rows]
 
@@ -315,13 +312,11 @@ class DirectoryStore(Repository):
         return {account_id for (account_id,) in rows}
 
     async def is_deleted(self, account_id: str) -> bool:
-        """Return whether an account is deleted or gone."""
         row = await self._session.one("SELECT status FROM account WHERE id = $1", account_id)
         return row is None or row[0] == AccountStatus.DELETED
 
 
 def directory_site(row: Row) -> DirectorySite:
-    """Return the record of a row."""
     *site, number, status, captures = row
     return DirectorySite(
         site=_SITES.read(tuple(site)),
@@ -332,7 +327,6 @@ def directory_site(row: Row) -> DirectorySite:
 
 
 def directory_secret(row: Row) -> DirectorySecret:
-    """Return the record of a row."""
     digest, credential, site, expires_ms = row
     return DirectorySecret(secret_digest=bytes(digest), credential_id=credential, site_id=site, expires_ms=expires_ms)
 

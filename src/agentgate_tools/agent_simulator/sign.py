@@ -48,7 +48,6 @@ class AgentSigningKey:
 
     @staticmethod
     def new_seed() -> bytes:
-        """Return what such a key is made of."""
         return secrets.token_bytes(SEED_BYTES)
 
     @cached_property
@@ -68,7 +67,6 @@ class AgentSigningKey:
         return {"keys": [{**self.jwk, "kid": self.keyid, "use": "sig"}]}
 
     def sign(self, message: bytes) -> bytes:
-        """Return the signature of a message."""
         return self._private.sign(message)
 
 

@@ -81,9 +81,7 @@ class Result(Struct, frozen=True, kw_only=True):
 class Door(Protocol):
     """A way to send a request and to interpret the response."""
 
-    def send(self, case: Case) -> Answer:
-        """Send a request."""
-        ...
+    def send(self, case: Case) -> Answer: ...
 
     def read(self, answer: Answer) -> Reading:
         """Return the meaning of the response."""
@@ -99,7 +97,6 @@ class GatewayDoor:
         self._secret = secret
 
     def send(self, case: Case) -> Answer:
-        """Ask about a request."""
         headers = {
             "user-agent": USER_AGENT,
             **case.headers,
@@ -137,7 +134,6 @@ class SiteDoor:
         self._origin = origin
 
     def send(self, case: Case) -> Answer:
-        """Send a request."""
         return exchange(case.method, self._origin + case.path, {"user-agent": USER_AGENT, **case.headers}, case.body)
 
     def read(self, answer: Answer) -> Reading:
@@ -156,7 +152,6 @@ class SubmitDoor:
         self._service = service
 
     def send(self, case: Case) -> Answer:
-        """Submit."""
         return exchange(case.method, self._service + case.path, {"user-agent": USER_AGENT, **case.headers}, case.body)
 
     def read(self, answer: Answer) -> Reading:

@@ -242,7 +242,6 @@ def disjunction(parts: Iterable[Alternatives]) -> Alternatives:
 
 
 def conjunction(parts: Iterable[Alternatives]) -> Alternatives:
-    """Return the alternatives in which all parts hold."""
     found: Alternatives = [()]
     for part in parts:
         found = _bounded([before + after for before, after in product(found, part)])

@@ -122,7 +122,6 @@ class Site:
             raise NoAnswer(f"{type(problem).__name__}: {problem}") from None
 
     def try_asking(self, method: str, path: str, *headers: tuple[str, str], source: str | None = None) -> Asked | None:
-        """Return the response; None if there is none."""
         try:
             return self.ask(method, path, headers=headers, source=source)
         except NoAnswer:

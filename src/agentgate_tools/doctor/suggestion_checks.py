@@ -10,7 +10,6 @@ NAMED = 5
 
 
 def waiting_in(suggestions: Sequence[Any]) -> list[Any]:
-    """Return the suggestions that are not accepted."""
     return [each for each in suggestions if "acceptedAt" not in each]
 
 

@@ -171,7 +171,6 @@ def join(pool: Pool, runs: Sequence[Run], numbers: Sequence[int]) -> Pool:
 
 
 def programs_of(seed: bytes, numbers: Iterable[int]) -> list[Program]:
-    """Return programs by their numbers."""
     return [make_program(seed, number) for number in numbers]
 
 

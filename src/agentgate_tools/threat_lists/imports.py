@@ -108,7 +108,6 @@ class Gathered:
         self.add(self.flags, network, flag)
 
     def add(self, table: tuple[list[Range], list[Range]], network: IPv4Network | IPv6Network, value: int) -> None:
-        """Take a network with a value into a table."""
         table[network.version == 6].append(network_range(network, value))
         self.count()
 

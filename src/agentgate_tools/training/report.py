@@ -16,7 +16,6 @@ _STYLE = "report.css"
 
 
 def report_page(trained: Trained) -> str:
-    """Return the whole page."""
     title = f"Model {trained.model.version}"
     head = element(
         "head",

@@ -150,7 +150,6 @@ class SubmissionJudge:
         )
 
     async def find_obstacle(self, case: SubmissionCase, message: SignedMessage) -> tuple[Obstacle | None, Price | None]:
-        """Return the obstacle to a submission, or None, and the price."""
         policy = case.site.agent_policy
         decided = policy_action(policy, case.agent, case.body.action)
         if decided is AgentPolicyAction.DENY:

@@ -10,7 +10,6 @@ REDEMPTION_UNITS_PER_RUN = 300
 
 
 def token_jobs(redemptions: RedemptionStore, clock: Clock) -> tuple[Job, ...]:
-    """Return the job."""
 
     async def forget() -> None:
         await delete_in_units(

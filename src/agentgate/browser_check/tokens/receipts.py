@@ -113,7 +113,6 @@ class SigningKeys:
         self._ring = _ring(keyring)
 
     def current(self, *, test: bool) -> SigningKey:
-        """Return the key that signs now."""
         ring = self._rings()
         return (ring.test if test else ring.real)[0]
 
@@ -165,7 +164,6 @@ class NotAReceipt(Exception):  # noqa: N818 - says what it is
 
 
 def write_receipt(claims: Claims, key: SigningKey) -> str:
-    """Return the signed form."""
     signed = key.headers[0] + b"." + base64url.encode_bytes(_encode_json(claims))
     receipt = signed + b"." + base64url.encode_bytes(key.private.sign(signed))
     if len(receipt) > RECEIPT_CHARACTERS:

@@ -35,7 +35,6 @@ _BROWSER = ReceiptKind.BROWSER
 
 
 def success(claims: Claims, request_id: str | None) -> SiteverifySuccess:
-    """Return the response."""
     is_browser = claims.kind is _BROWSER
     return SiteverifySuccess(
         success=True,

@@ -146,7 +146,6 @@ class Counted(Struct, eq=False, gc=False):
 
     @property
     def network_key(self) -> Key:
-        """What its network is counted by."""
         return network_key(self.site, self.network_address)
 
 
@@ -453,10 +452,8 @@ class RateWindows:
 
 
 def visitor_key(site: int, visitor: int) -> int:
-    """Return what a visitor of a site is counted by."""
     return site << 64 | visitor & _NUMBER
 
 
 def network_key(site: int, address: str) -> Key:
-    """Return what the network of an address is counted by."""
     return f"{site}:{subnet_of(address)}"

@@ -77,7 +77,6 @@ class DriftWatch:
         return (Job(name="measure-drift", interval_ms=MEASURED_EVERY_MS, work=self.measure, guarded=False),)
 
     async def drift(self, kind: ModelKind) -> ModelDrift:
-        """Return the drift of one kind of model, now."""
         days, hour = await self._read()
         return ModelDrift(kind=kind, sites=self._sites(kind, days, hour))
 

@@ -16,7 +16,6 @@ SCORE_LABELS = ("model.", "site.")
 
 
 def is_feature(name: str) -> bool:
-    """Return whether a model may name this feature."""
     return name in NUMBERS or (is_label(name) and not name.startswith(SCORE_LABELS))
 
 

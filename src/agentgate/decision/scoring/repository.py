@@ -24,7 +24,6 @@ class ModelStore(LockingRepository):
         return await _MODELS.find_all(self._session, "TRUE ORDER BY kind, role")
 
     async def find_model(self, kind: ModelKind, role: ModelRole) -> StoredModel | None:
-        """Return the model in a role, or None."""
         return await _MODELS.find(self._session, "kind = $1 AND role = $2", kind.value, role.value)
 
     async def save_model(self, model: StoredModel) -> None:

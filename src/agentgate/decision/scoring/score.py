@@ -119,7 +119,6 @@ class TextScorer(LogisticScorer):
         self._scale = text.scale
 
     def score_text(self, labels: Sequence[str], numbers: Mapping[str, float], text: str) -> float:
-        """Return the score of a request with a text."""
         pieces = pieces_of(text)
         weight = sum(map(self._weights.__getitem__, pieces)) / (len(pieces) or 1) ** 0.5
         return self._calibration.score(self._margin(labels, numbers) + self._scale * weight)

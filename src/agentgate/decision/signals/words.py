@@ -33,7 +33,6 @@ class WordLists(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def read_words(text: str) -> WordLists:
-    """Return the lists of a file."""
     return toml.decode(text, type=WordLists)
 
 

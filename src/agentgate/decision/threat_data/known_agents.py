@@ -41,7 +41,6 @@ class KnownAgent(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def host(self) -> str:
-        """The host of the origin."""
         return urlsplit(self.origin).netloc
 
 
@@ -59,7 +58,6 @@ def read_known_agents(content: bytes) -> tuple[KnownAgent, ...]:
 
 @functools.cache
 def bundled_agents() -> tuple[KnownAgent, ...]:
-    """Return the bundled list."""
     return read_known_agents(AGENT_FILE.read_bytes())
 
 

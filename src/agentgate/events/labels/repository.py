@@ -20,7 +20,6 @@ class LabelStore(LockingRepository):
         await self._session.lock("decision-label", site_id, str(decision))
 
     async def find_label(self, site_id: str, decision: int) -> StoredLabel | None:
-        """Return a decision's label, or None."""
         found = await self.find_labels(site_id, [decision])
         return found[0] if found else None
 

@@ -258,7 +258,6 @@ class EventEncoder:
         return self._pattern(shape, listed, last), _details(last)
 
     def _pattern(self, shape: Shape, listed: Listed, last: tuple[Any, ...]) -> StoredPattern:
-        """Return the pattern of an event, given its last fields."""
         _, scores, active, shadow_scores, shadow, *_ = last
         versions = self._versions
         own = (

@@ -123,7 +123,6 @@ async def _count_days(stats: Reader, segments: SegmentDays, days: Sequence[int])
 
 
 async def count_events(segments: SegmentDays, day: int) -> int:
-    """Return how many events of a day are counted."""
     row = await segments.session(day).one(
         f"SELECT {_COUNTED} FROM site_hour WHERE hour >= $1 AND hour < $2",  # noqa: S608
         *day_hours(day),

@@ -136,7 +136,6 @@ class SiteHour:
         return counts, found
 
     def count_labels(self, values: dict[int, int]) -> None:
-        """Count each label."""
         for labels, events in Counter(map(_labels, self._patterns)).items():
             for label in labels.numbers:
                 key = LABEL + label
@@ -169,5 +168,4 @@ def would_word(would: Outcome) -> int:
 
 
 def stage_word(stage: ChallengeStage) -> int:
-    """Return the word of challenges at a stage."""
     return _STAGE_WORD - STAGE_CODES[stage]

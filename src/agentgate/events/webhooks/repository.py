@@ -68,7 +68,6 @@ class WebhookStore(LockingRepository):
         return changed == 1
 
     async def delete_webhook(self, site_id: str, webhook_id: str) -> None:
-        """Delete a webhook and its deliveries."""
         await self._session.run(
             "DELETE FROM webhook_delivery WHERE site_id = $1 AND webhook_id = $2", site_id, webhook_id
         )

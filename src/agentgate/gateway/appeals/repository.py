@@ -31,7 +31,6 @@ class AppealStore(LockingRepository):
         return await _APPEALS.find(self._session, "site_id = $1 AND id = $2", site_id, appeal_id)
 
     async def find_by_link(self, site_id: str, link_digest: str) -> StoredAppeal | None:
-        """Return the appeal of a link, or None."""
         return await _APPEALS.find(self._session, "site_id = $1 AND link_digest = $2", site_id, link_digest)
 
     async def has_appeal(self, site_id: str, decision: int) -> bool:

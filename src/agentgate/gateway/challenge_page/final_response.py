@@ -62,7 +62,6 @@ class DeniedResponses:
         return await self._render(denial, replace(proxied, original=denied), body or None)
 
     async def render(self, denial: FinalDenial, request: DeniedRequest) -> HotReply:
-        """Return the final response."""
         call = _call(denial.method, request.headers, request.now_ms)
         proxied = ProxiedCall(call, request.site, request.original, request.visitor, request.headers)
         return await self._render(denial, proxied, request.body)

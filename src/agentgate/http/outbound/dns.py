@@ -42,7 +42,6 @@ class NameLookup:
         return tuple(name.rstrip(".").lower() for name in found)
 
     async def addresses_of(self, name: str, version: int) -> tuple[str, ...]:
-        """Return the addresses of a name in IP version 4 or 6."""
         return await self._ask(name, dns.rdatatype.A if version == 4 else dns.rdatatype.AAAA)
 
     async def _ask(self, name: str, kind: dns.rdatatype.RdataType) -> tuple[str, ...]:

@@ -54,7 +54,6 @@ async def resend(stores: AccountStores, call: Call, invitation: StoredInvitation
 
 
 async def change_role(stores: AccountStores, call: Call, invitation: StoredInvitation, role: AccountRole) -> Member:
-    """Change the role that the invitation gives."""
     if role == invitation.role:
         return as_member(invitation)
     await stores.invitations.save_role(invitation.id, role)

@@ -154,7 +154,6 @@ class UserSessionStore(SessionStore[UserSession]):
         await _SESSIONS.change(self._session, "secret_digest = $1", secret_digest, account_id=account_id)
 
     async def end_sessions(self, user_id: str, ended_ms: int, *, but: bytes | None = None) -> None:
-        """End all sessions of a user, but one if given."""
         others = "user_id = $1 AND ended_ms IS NULL AND secret_digest <> $2"
         # No session has an empty digest.
         await _SESSIONS.change(self._session, others, user_id, but or b"", ended_ms=ended_ms)

@@ -68,7 +68,6 @@ class Fleets:
         self._found = BoundedCache(NAMES)
 
     def remove(self, site: HostedSite) -> None:
-        """Remove a site from all of its hosts."""
         for name in {_name_of(origin) for origin in site.origins}:
             sharing = self._by_name[site.account_id, name]
             del sharing[site.id]

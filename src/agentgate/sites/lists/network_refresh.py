@@ -213,7 +213,6 @@ def _not_public() -> list[Network]:
 
 
 def refresh_jobs(refresh: NetworkListRefresh) -> tuple[Job, ...]:
-    """Return the job that refreshes network lists."""
     return (Job(name="refresh-network-lists", interval_ms=EVERY_MS, work=refresh.run, guarded=False),)
 
 

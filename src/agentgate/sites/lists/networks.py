@@ -89,7 +89,6 @@ def merge(networks: Iterable[Network]) -> list[Network]:
 
 
 def pack(networks: Sequence[Network]) -> bytes:
-    """Pack merged networks."""
     v4 = [each for each in networks if each.version == 4]
     v6 = networks[len(v4) :]
     starts = array("I", (each.first for each in v4))
@@ -129,14 +128,12 @@ def _columns(packed: bytes) -> _Columns:
 
 
 def unpack(packed: bytes) -> list[Network]:
-    """Return packed networks."""
     found = _columns(packed)
     v4 = [Network(4, first, prefix) for first, prefix in zip(found.v4, found.v4_prefixes, strict=True)]
     return v4 + [Network(6, first, prefix) for first, prefix in zip(found.v6, found.v6_prefixes, strict=True)]
 
 
 def searchable(packed: bytes) -> NetworkSet:
-    """Return packed networks for lookups."""
     found = _columns(packed)
     ends = array("I", [start | V4_LAST >> prefix for start, prefix in zip(found.v4, found.v4_prefixes, strict=True)])
     v6_ends = [start | (1 << V6_BITS - prefix) - 1 for start, prefix in zip(found.v6, found.v6_prefixes, strict=True)]

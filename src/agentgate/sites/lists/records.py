@@ -111,5 +111,4 @@ class StoredEntry(Struct, frozen=True, kw_only=True):
     expires_ms: int | None = None
 
     def is_over(self, now_ms: int) -> bool:
-        """Return whether it has expired."""
         return self.expires_ms is not None and now_ms >= self.expires_ms

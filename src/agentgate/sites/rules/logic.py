@@ -68,7 +68,6 @@ def implies(one: RuleCondition, other: RuleCondition) -> bool:
 
 
 def both(one: Terms, other: Terms) -> Terms:
-    """Return terms that hold when both do."""
     scores = {kind: max(one.scores.get(kind, 0.0), other.scores.get(kind, 0.0)) for kind in one.scores | other.scores}
     return Terms(
         one.needed | other.needed,

@@ -54,7 +54,6 @@ class TokenIssuerStore(Repository):
         return await off_loop(len(rows), read)
 
     async def list_issuers(self) -> list[StoredIssuer]:
-        """Return all issuers."""
         return await _ISSUERS.find_all(self._session, "1 = 1 ORDER BY name")
 
     async def find_issuers(self, names: tuple[str, ...]) -> list[StoredIssuer]:

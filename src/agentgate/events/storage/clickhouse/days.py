@@ -53,7 +53,6 @@ class ClickhouseDays(EventDays):
                 await self._remove(table, day, f"{table.day} < {first_kept:d}")
 
     async def drop_partition(self, table: schema.ClickHouseTable, day: int) -> None:
-        """Remove the partition of a table that has a day."""
         await self._alter(table, f"DROP PARTITION {table.partition_of(day)}", alter_sync="2")
 
     async def _remove(self, table: schema.ClickHouseTable, day: int, condition: str) -> None:

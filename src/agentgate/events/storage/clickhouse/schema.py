@@ -78,7 +78,6 @@ class ClickHouseTable(NamedTuple):
         return "tuple()" if self.day is None else f"intDiv({self.day}, {self.days})" if self.days > 1 else self.day
 
     def partition_of(self, day: int) -> str:
-        """Return the partition that has a day."""
         return "tuple()" if self.day is None else str(day // self.days)
 
 

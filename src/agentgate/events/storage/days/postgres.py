@@ -90,7 +90,6 @@ class PostgresSegments(SegmentDays):
             pass
 
     async def insert(self, transaction: Transaction, encoded: EncodedEvents) -> None:
-        """Insert the rows of events."""
         await transaction.load(EVENT, WIDE_COLUMNS, encoded.wide())
 
     async def index(self, day: int) -> None:

@@ -50,7 +50,6 @@ class TrafficDays:
         return self._segments.layout
 
     def session(self, day: int) -> Reader:
-        """Return a session that reads a day."""
         return self._segments.session(day)
 
     async def parts(self, span: TimeRange) -> list[DayPart]:

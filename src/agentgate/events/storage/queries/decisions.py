@@ -77,7 +77,6 @@ class DecisionRows:
         self._labels = labels
 
     async def decisions(self, site: SiteNumber, rows: list[Row]) -> list[Decision]:
-        """Return the decisions of some rows."""
         labels = await self._operator_labels(site.id, rows)
         return await read_events(rows, self._words, lambda event: decision_of(site.id, event, labels.get(event.id)))
 

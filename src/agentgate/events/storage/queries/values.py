@@ -149,7 +149,6 @@ class SqlValues(SqlCounters, ValueStore):
 
 
 async def name_values(values: Sequence[tuple[int, int, int]], words: KnownWords) -> ValueCounts:
-    """Return counts of dimension and value by name."""
     texts = await words.texts({value for dimension, value, _ in values if dimension != Dimension.SOLVE_TYPE})
     named: dict[int, Counter[str]] = {dimension: Counter() for dimension in Dimension}
     solve_types: Counter[SolveType] = Counter()

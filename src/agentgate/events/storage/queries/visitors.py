@@ -154,7 +154,6 @@ class SqlVisitors(VisitorStore):
         return found, rows[-1][0] if len(rows) == WALK else part.least
 
     async def _seen_in(self, site: int, parts: list[DayPart], visitors: Sequence[int]) -> set[int]:
-        """Return which of the visitors have events in the parts."""
         found: set[int] = set()
         for part in parts:
             left = [visitor for visitor in visitors if visitor not in found]
@@ -301,7 +300,6 @@ def _newest_first(row: Row | None, columns: int) -> list[tuple[int, ...]]:
 
 
 def _first_of_each(rows: Iterable[tuple[int, ...]]) -> list[_Seen]:
-    """Return the first row of each visitor."""
     first: dict[int, int] = {}
     for last, visitor in rows:
         first.setdefault(visitor, last)
