@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from agentgate.events.storage.queries.activity import SqlSiteSums
+from agentgate.events.storage.queries.read_models import SqlSiteSums
 from agentgate.events.storage.rollups import forget_site
 from agentgate.lib.clock import FixedClock
 from agentgate.lib.enums import AccountStatus, Mode, WidgetMode

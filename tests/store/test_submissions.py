@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from agentgate.agents.submission_repository import Charge, Submission, SubmissionStore
-from agentgate.events.storage.queries.activity import SqlSiteSums
+from agentgate.events.storage.queries.read_models import SqlSiteSums
 from agentgate.events.storage.rollups import forget_site
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.database import StoreUnavailable

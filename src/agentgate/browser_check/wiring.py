@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from agentgate.browser_check.admission import CheckAdmission
 from agentgate.browser_check.issue import ChallengeIssuer
-from agentgate.browser_check.jobs import challenge_jobs
+from agentgate.browser_check.jobs import challenge_jobs, token_jobs
 from agentgate.browser_check.private_tokens import PrivateTokens
 from agentgate.browser_check.probes.checker import ProbeChecker
 from agentgate.browser_check.probes.pool import FOLDER, Pools
@@ -13,7 +13,6 @@ from agentgate.browser_check.repository import ChallengeStore
 from agentgate.browser_check.scrutiny import Scrutiny
 from agentgate.browser_check.tokens.binding import Bindings
 from agentgate.browser_check.tokens.clearance import Clearances
-from agentgate.browser_check.tokens.jobs import token_jobs
 from agentgate.browser_check.tokens.receipts import ReceiptIssuer, SigningKeys
 from agentgate.browser_check.tokens.redeem import Redeemer
 from agentgate.browser_check.tokens.repository import RedemptionStore

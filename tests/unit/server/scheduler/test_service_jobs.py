@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agentgate.events.storage.queries.activity import SqlSiteSums
+from agentgate.events.storage.queries.read_models import SqlSiteSums
 from agentgate.events.storage.rollups import forget_site
 from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
 from agentgate.lib.enums import AccountStatus, ActorKind

@@ -7,7 +7,7 @@ import pytest
 
 from agentgate.agents.jobs import replay_jobs
 from agentgate.agents.signing.repository import ReplayStore
-from agentgate.browser_check.tokens.jobs import token_jobs
+from agentgate.browser_check.jobs import token_jobs
 from agentgate.browser_check.tokens.repository import Redemption, RedemptionStore
 from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
 from agentgate.server.scheduler.jobs import JobRunner

@@ -9,9 +9,14 @@ from agentgate.decision.signals.detectors.client_hints import client_hint_labels
 from agentgate.decision.signals.detectors.content import content_labels
 from agentgate.decision.signals.detectors.headers import header_labels
 from agentgate.decision.signals.detectors.input import input_labels
-from agentgate.decision.signals.detectors.known import cluster_labels, receipt_labels, site_labels, standard_path_labels
+from agentgate.decision.signals.detectors.known import (
+    cluster_labels,
+    rate_labels,
+    receipt_labels,
+    site_labels,
+    standard_path_labels,
+)
 from agentgate.decision.signals.detectors.probes import probe_labels
-from agentgate.decision.signals.detectors.rate import rate_labels
 from agentgate.decision.signals.detectors.robots import robots_labels
 from agentgate.decision.signals.detectors.search_crawler import search_crawler_labels
 from agentgate.decision.signals.detectors.tls import tls_labels

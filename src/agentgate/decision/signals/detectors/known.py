@@ -1,8 +1,10 @@
-"""Labels of what was found before the decision: paths, settings of the site, tokens, clusters."""
+"""Labels of what was found before the decision: paths, settings of the site, tokens, clusters, rates."""
 
+from agentgate.decision.signals.facts import NETWORK_EXTREME, NETWORK_HIGH, VISITOR_EXTREME, VISITOR_HIGH, PartState
 from agentgate.decision.signals.signal_input import Labels, SignalInput
 from agentgate.sites.rules.labels import EXACT_NAMES, LABELS
 
+_OF_PART = {int(PartState.OVER): ("rate.parts.high",), int(PartState.NAMED): ("agent.program_named",)}
 CLUSTER_LABELS = tuple(label.name for label in LABELS if label.source in {"cluster", "privacy_pass"})
 
 
@@ -35,3 +37,21 @@ def cluster_labels(request: SignalInput) -> Labels:
     evidence = request.facts.evidence
     found = () if evidence is None else evidence.get("clusters", ())
     return [label for label in CLUSTER_LABELS if label in found]
+
+
+def rate_labels(request: SignalInput) -> Labels:
+    """Return `rate.*`, and `agent.program_named`; `extreme` comes together with `high`."""
+    rates = request.facts.rates
+    labels = _OF_PART.get(rates.parts, ())
+    if rates.visitor < VISITOR_HIGH and rates.network < NETWORK_HIGH:
+        return labels
+    return [*labels] + [
+        label
+        for count, least, label in (
+            (rates.visitor, VISITOR_HIGH, "rate.visitor.high"),
+            (rates.visitor, VISITOR_EXTREME, "rate.visitor.extreme"),
+            (rates.network, NETWORK_HIGH, "rate.network.high"),
+            (rates.network, NETWORK_EXTREME, "rate.network.extreme"),
+        )
+        if count >= least
+    ]
