@@ -25,6 +25,7 @@ from agentgate.sites.rules.validate import check_rules
 from agentgate_tools.commands.intel import intel_folder
 
 CASES = Path(__file__).parents[3] / "cases" / "presets"
+PAGE = Path(__file__).parents[4] / "docs" / "protect-applications.md"
 GROUPS = sorted({name for name, _ in PRESETS.values()})
 BROWSER = {
     "User-Agent": "Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0",
@@ -284,3 +285,14 @@ def test_a_set_with_the_group_of_its_preset_is_rejected() -> None:
     assert "the preset cgit" in check_rules(document, {}, Preset.CGIT)[0].message
     assert check_rules(document, {"app-cgit-history": "count"}, Preset.NONE) == []
     assert check_rules({**document, "rules": []}, {"app-cgit-history": "count"}, Preset.CGIT) == []
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_the_page_lists_each_preset_with_its_requests_and_sources(preset: Preset) -> None:
+    group, kinds = PRESETS[preset][0], ("challenged", "usual", "passes")
+    count = sum(len(list(requests_of(group, kind))) for kind in kinds)
+    row = next(line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith(f"| `{preset}` "))
+
+    assert f"| {count} |" in row
+    assert row.endswith("| not tried with a running installation |")
+    assert [source for source in cases(group)["sources"] if source not in row] == []
