@@ -93,3 +93,6 @@ if (password && meter) {
     meter.dataset["o"] = meter.value < 2 ? "block" : meter.value < 3 ? "challenge" : "allow";
   });
 }
+
+const passkey = document.querySelector<HTMLButtonElement>("button[data-passkey]");
+if (passkey) void import("./lib/passkeys").then(({ offerPasskey }) => offerPasskey(passkey)).catch(() => undefined);

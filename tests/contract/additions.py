@@ -148,6 +148,10 @@ ADDITIONS = {
     "POST /v1/account/setup": 4,
     # How a user who has a password accepts an invitation.
     "POST /v1/account/invitations/{id}/accept": 4,
+    # Passkeys as second factor.
+    "POST /v1/account/mfa/passkeys": 4,
+    "POST /v1/account/mfa/passkeys/challenge": 4,
+    "POST /v1/account/mfa/passkeys/{id}/remove": 4,
     "GET /console/assets/{file}": 2,
     "GET /console": 2,
     "GET /console/": 2,
@@ -351,6 +355,7 @@ ADDED_LIMITS = {
     "LIVE_FLEET_SECRETS": 1,
     "OPERATOR_KEY_LEAST_CHARACTERS": 1,
     "PASSWORD_CHARACTERS": 1,
+    "PASSKEYS_PER_USER": 1,
     "BODY_BYTES": 3,
     "RULES_BODY_BYTES": 3,
     "MODEL_BODY_BYTES": 3,

@@ -14,7 +14,7 @@ from agentgate.events.webhooks.records import (
 from agentgate.lib.enums import AccountRole, AccountStatus, ApiTokenScope, Mode, OutboxStatus, UserStatus, WidgetMode
 from agentgate.lib.moment import Moment
 from agentgate.people.accounts.records import ApiToken, Limits, StoredAccount
-from agentgate.people.identity.records import LinkKind, StoredLink, StoredUser
+from agentgate.people.identity.records import LinkKind, StoredLink, StoredPasskey, StoredUser
 from agentgate.people.outbox.records import StoredMessage
 from agentgate.server.stores.unit_of_work import SqlStore, SqlStores
 from agentgate.sites.credentials.records import Credential
@@ -133,6 +133,20 @@ def message(message_id: str, **changes: Any) -> StoredMessage:
         "created_ms": NOW_MS,
     }
     return StoredMessage(**{**values, **changes})
+
+
+def passkey(user_id: str) -> StoredPasskey:
+    """Return a passkey of a user."""
+    return StoredPasskey(
+        id=f"pk of {user_id}",
+        user_id=user_id,
+        credential_id=user_id.encode(),
+        public_key=b"key",
+        origin="https://gate.example",
+        name="Key",
+        sign_count=0,
+        created_ms=NOW_MS,
+    )
 
 
 def link(secret_digest: bytes, user_id: str, **changes: Any) -> StoredLink:

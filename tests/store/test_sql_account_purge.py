@@ -26,6 +26,7 @@ from tests.store.account_rows import (
     delivery,
     link,
     message,
+    passkey,
     site,
     token,
     user,
@@ -209,6 +210,7 @@ async def fill(stores: SqlStores, name: str, leaving: str) -> None:
 async def fill_user(stores: SqlStores, name: str, leaving: str) -> None:
     """Give a user one of everything that a user can have."""
     await stores.users.replace_recovery_codes(leaving, [b"code"])
+    await stores.users.add_passkey(passkey(leaving))
     await stores.oidc_identities.add_identity("https://login.example", leaving, leaving, NOW_MS)
     await stores.user_sessions.add_session(session(leaving, name))
     await stores.links.add_link(link(f"link of {leaving}".encode(), leaving, account_id=name))

@@ -567,10 +567,11 @@ export interface ClearedModel {
   cleared: string;
 }
 
-/** Exactly one of a code of the authenticator app and a recovery code. */
+/** Exactly one of a code of the authenticator app, a recovery code, and a passkey's signature. */
 export interface CodeInput {
   code?: string;
   recoveryCode?: string;
+  passkey?: PasskeyAssertion;
 }
 
 /** Candidate against active model on recent traffic. */
@@ -1544,10 +1545,11 @@ export type MetricsBucket = "day" | "hour";
 /** The source of metrics. */
 export type MetricsSource = "aggregates" | "events";
 
-/** The password, and a code or recovery code. */
+/** The password, and a code, recovery code or passkey. */
 export interface MfaDisableInput {
   code?: string;
   recoveryCode?: string;
+  passkey?: PasskeyAssertion;
   password: string;
 }
 
@@ -1562,9 +1564,15 @@ export interface MfaSetup {
   otpauthUrl: string;
 }
 
-/** The user's two-factor authentication: on, in setup, required by one of their accounts. */
+/**
+ * The user's two-factor authentication: on, in setup, required by one of their accounts.
+ *
+ * `authenticator`: codes of an authenticator app are accepted.
+ */
 export interface MfaState {
   enabled: boolean;
+  authenticator: boolean;
+  passkeys: Passkey[];
   pending: boolean;
   requiredByAccount: boolean;
   recoveryCodesLeft: number;
@@ -1719,6 +1727,12 @@ export interface NetworkPage {
 /** The source of a network list: its owner, a URL, or the local API of CrowdSec. */
 export type NetworkSource = "crowdsec" | "own" | "url";
 
+/** The new passkey, and recovery codes if it turned two-factor authentication on. They are shown only once. */
+export interface NewPasskey {
+  passkey: Passkey;
+  recoveryCodes?: string[];
+}
+
 /** The notices that the caller gets by mail about the account's sites. `mail`: a mail server is set up. */
 export interface NoticeChoice {
   kinds: NoticeKind[];
@@ -1862,10 +1876,54 @@ export interface OwnSiteInput {
   underAttack?: boolean;
 }
 
+/** A passkey of the user. */
+export interface Passkey {
+  id: string;
+  name: string;
+  createdAt: string;
+  lastUsedAt?: string;
+}
+
+/** A signature of a passkey, of `navigator.credentials.get`, in base64url. `clientData` is `clientDataJSON`. */
+export interface PasskeyAssertion {
+  credentialId: string;
+  clientData: string;
+  authenticatorData: string;
+  signature: string;
+}
+
+/**
+ * A challenge to sign, and the credentials of the user's passkeys, in base64url.
+ *
+ * The relying party is the host of the page; user verification is required.
+ */
+export interface PasskeyChallenge {
+  challenge: string;
+  credentialIds: string[];
+}
+
+/**
+ * A name, the password, and a passkey of `navigator.credentials.create`, in base64url.
+ *
+ * `clientData` is `clientDataJSON`, `authenticatorData` of `getAuthenticatorData()`, `publicKey` of `getPublicKey()`.
+ */
+export interface PasskeyInput {
+  name: string;
+  password: string;
+  clientData: string;
+  authenticatorData: string;
+  publicKey: string;
+}
+
 /** The current and the new password. */
 export interface PasswordChange {
   currentPassword: string;
   newPassword: string;
+}
+
+/** The password, as confirmation. */
+export interface PasswordInput {
+  password: string;
 }
 
 /** score = 1 / (1 + exp(-(a * margin + b))). */
@@ -1991,7 +2049,7 @@ export interface Received {
   status?: "received";
 }
 
-/** Single-use codes for a lost authenticator app. They are shown only once. */
+/** Single-use codes for a lost second factor. They are shown only once. */
 export interface RecoveryCodes {
   recoveryCodes: string[];
 }

@@ -9,7 +9,7 @@ import { start } from "../ui/start";
 
 const Sites = page(() => import("../pages/sites"));
 const NewSite = page(() => import("../pages/new-site"));
-const Security = page(() => import("../pages/security"));
+const Security = managed(() => import("../pages/security"));
 const Members = managed(() => import("../pages/account/members"));
 const Tokens = managed(() => import("../pages/account/tokens"));
 const Audit = managed(() => import("../pages/account/audit"));

@@ -5,14 +5,16 @@ import { api } from "../api/client";
 import { loadSession, loadSites } from "../api/session";
 import type { MfaSetup, MfaState, RecoveryCodes, SessionList } from "../api/types.gen";
 import { save } from "../lib/csv";
+import { signWithPasskey } from "../lib/passkeys";
 import { qrCode } from "../lib/qr";
-import { useQuery } from "../lib/query";
+import { useQuery, type Loaded } from "../lib/query";
 import { t } from "../lib/words";
 import { useAction, useSubmit } from "../ui/forms";
 import { Icon } from "../ui/icons";
 import { Card, CopyButton, Failure, Field, Head, Note, Time } from "../ui/parts";
 import { DataTable } from "../ui/table";
 import { toast, toastError } from "../ui/toasts";
+import { Passkeys } from "./passkeys";
 
 /** A code as people type it, without its blanks. */
 const codeIn = (form: FormData) => String(form.get("code")).replaceAll(" ", "");
@@ -59,10 +61,16 @@ function Codes({ codes, onDone }: { codes: string[]; onDone: () => void }) {
   );
 }
 
-function Factor() {
-  const state = useQuery<MfaState>("mfa", (signal) => api.get("/v1/account/mfa", {}, signal));
+function Factor({
+  state,
+  codes,
+  setCodes,
+}: {
+  state: Loaded<MfaState>;
+  codes: string[] | null;
+  setCodes: (codes: string[] | null) => void;
+}) {
   const [setup, setSetup] = useState<MfaSetup | null>(null);
-  const [codes, setCodes] = useState<string[] | null>(null);
   const begin = () => void api.post<MfaSetup>("/v1/account/mfa/setup").then(setSetup).catch(toastError);
   const { problem, submit } = useSubmit(async (form) => {
     setCodes((await api.post<RecoveryCodes>("/v1/account/mfa/enable", { code: codeIn(form) })).recoveryCodes);
@@ -103,28 +111,43 @@ function Factor() {
           />
           <button class="btn main">{t("factor.enable")}</button>
         </form>
-      ) : data?.enabled ? (
-        <Disable left={data.recoveryCodesLeft} required={data.requiredByAccount} onDone={state.reload} />
       ) : (
         data && (
-          <div class="in row">
-            <span class="state grow">
-              <span class="dot" data-o="challenge" />
-              {t(data.requiredByAccount ? "factor.required" : "factor.off")}
-            </span>
-            <button class="btn main" onClick={begin}>
-              {t("factor.begin")}
-            </button>
-          </div>
+          <>
+            {data.enabled && <Disable state={data} onDone={state.reload} />}
+            {!data.authenticator && (
+              <div class="in row">
+                <span class="state grow">
+                  {data.enabled ? (
+                    t("factor.app")
+                  ) : (
+                    <>
+                      <span class="dot" data-o="challenge" />
+                      {t(data.requiredByAccount ? "factor.required" : "factor.off")}
+                    </>
+                  )}
+                </span>
+                <button class="btn main" onClick={begin}>
+                  {t("factor.begin")}
+                </button>
+              </div>
+            )}
+          </>
         )
       )}
     </Card>
   );
 }
 
-function Disable({ left, required, onDone }: { left: number; required: boolean; onDone: () => void }) {
+function Disable({ state, onDone }: { state: MfaState; onDone: () => void }) {
   const { problem, submit } = useSubmit(async (form) => {
-    await api.post("/v1/account/mfa/disable", { password: form.get("password"), code: codeIn(form) });
+    const code = codeIn(form);
+    const proof = !code
+      ? { passkey: await signWithPasskey((path) => api.post(path)) }
+      : /^\d{6}$/.test(code)
+        ? { code }
+        : { recoveryCode: code };
+    await api.post("/v1/account/mfa/disable", { password: form.get("password"), ...proof });
     toast(t("factor.isOff"));
     onDone();
   });
@@ -132,9 +155,9 @@ function Disable({ left, required, onDone }: { left: number; required: boolean; 
     <div class="in stack">
       <span class="state">
         <span class="dot" data-o="allow" />
-        {t("factor.on", { n: left })}
+        {t("factor.on", { n: state.recoveryCodesLeft })}
       </span>
-      {required ? (
+      {state.requiredByAccount ? (
         <p class="soft">{t("factor.stays")}</p>
       ) : (
         <details>
@@ -151,11 +174,11 @@ function Disable({ left, required, onDone }: { left: number; required: boolean; 
             <Field
               id="off-code"
               name="code"
-              label={t("factor.code")}
+              label={t("factor.anyCode")}
+              help={state.passkeys.length ? t("factor.orPasskey") : undefined}
               error={problem}
-              inputmode="numeric"
               autocomplete="one-time-code"
-              required
+              required={!state.passkeys.length}
             />
             <button class="btn bad">{t("factor.turnOff")}</button>
           </form>
@@ -276,13 +299,16 @@ function Sessions() {
 }
 
 export default function Security() {
+  const state = useQuery<MfaState>("mfa", (signal) => api.get("/v1/account/mfa", {}, signal));
+  const [codes, setCodes] = useState<string[] | null>(null);
   return (
     <>
       <Head title={t("me.security")}>{t("security.lead")}</Head>
       <div class="cols">
-        <Factor />
+        <Factor state={state} codes={codes} setCodes={setCodes} />
         <Password />
       </div>
+      <Passkeys state={state} onCodes={setCodes} />
       <Sessions />
     </>
   );

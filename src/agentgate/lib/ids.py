@@ -32,6 +32,7 @@ new_account_id = partial(_hex_id, "acc")
 new_user_id = partial(_hex_id, "usr")
 # A session as listed to its owner. The cookie contains another value.
 new_session_id = partial(_hex_id, "ses")
+new_passkey_id = partial(_hex_id, "pk")
 # An API token. Its secret is another value, and so is the secret of an appeal's link.
 new_api_token_id = partial(_hex_id, "tok")
 new_appeal_id = partial(_hex_id, "apl")

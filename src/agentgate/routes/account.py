@@ -2,7 +2,7 @@
 
 from agentgate.http.surface import Surface, delete, get, post
 from agentgate.lib import errors
-from agentgate.people.accounts.endpoints import own_user, setup, sign_in
+from agentgate.people.accounts.endpoints import own_user, passkeys, setup, sign_in
 from agentgate.people.accounts.guards import begun_session, signed_in, signed_in_by_password
 from agentgate.people.identity.guards import not_cross_origin
 
@@ -91,6 +91,21 @@ ACCOUNT = Surface(
             guard=signed_in_by_password,
             status=204,
             refuses=("mfa_not_enabled", "mfa_required_by_account", "invalid_password", "invalid_code", "rate_limited"),
+        ),
+        post("/mfa/passkeys/challenge", passkeys.begin_passkey, guard=begun_session),
+        post(
+            "/mfa/passkeys",
+            passkeys.add_passkey,
+            guard=signed_in_by_password,
+            status=201,
+            refuses=("invalid_password", "invalid_code", "invalid_state", "rate_limited"),
+        ),
+        post(
+            "/mfa/passkeys/{id}/remove",
+            passkeys.remove_passkey,
+            guard=signed_in_by_password,
+            status=204,
+            refuses=("not_found", "invalid_password", "invalid_state", "rate_limited"),
         ),
         # Password and sessions
         post(

@@ -41,7 +41,14 @@ def require_mfa(service: RunningService, account_id: str) -> None:
 
 def test_setting_up_and_turning_on_gives_ten_recovery_codes_once(service: RunningService, people: Cast) -> None:
     alice = people.alice
-    off = {"enabled": False, "pending": False, "requiredByAccount": False, "recoveryCodesLeft": 0}
+    off = {
+        "enabled": False,
+        "authenticator": False,
+        "passkeys": [],
+        "pending": False,
+        "requiredByAccount": False,
+        "recoveryCodesLeft": 0,
+    }
     assert alice.get(f"{ACCOUNT}/mfa").json() == off
     assert refusal(alice.post(f"{ACCOUNT}/mfa/enable", json={"code": "123456"})) == (409, "mfa_not_pending")
 
@@ -57,7 +64,12 @@ def test_setting_up_and_turning_on_gives_ten_recovery_codes_once(service: Runnin
     codes = alice.post(f"{ACCOUNT}/mfa/enable", json={"code": code_now(service, authenticator)}).json()
 
     assert len(set(codes["recoveryCodes"])) == 10
-    assert alice.get(f"{ACCOUNT}/mfa").json() == {**off, "enabled": True, "recoveryCodesLeft": 10}
+    assert alice.get(f"{ACCOUNT}/mfa").json() == {
+        **off,
+        "enabled": True,
+        "authenticator": True,
+        "recoveryCodesLeft": 10,
+    }
     assert refusal(alice.post(f"{ACCOUNT}/mfa/setup")) == (409, "mfa_already_enabled")
     assert refusal(alice.post(f"{ACCOUNT}/mfa/enable", json={"code": "123456"})) == (409, "mfa_already_enabled")
     assert trail(service)[-1][:3] == (EMAILS["alice"], "user.mfa_on", people.acme)

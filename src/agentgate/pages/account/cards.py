@@ -306,12 +306,17 @@ def code(request: Request, *, next_path: str, recovery: bool = False, problem: F
             "/v1/pages/code",
             title(heading, lead),
             problem_line(problem),
+            # Shown by the script if the user has a passkey.
+            element("button", words["code.passkey"], class_="btn big full", type="button", data_passkey="", hidden=""),
+            element("p", words["code.passkeyFailed"], class_="soft", role="alert", data_passkey_failed="", hidden=""),
             asked,
+            hidden("passkey", ""),
             hidden("next", next_path),
             button(words["code.do"]),
             element("a", words["code.app" if recovery else "code.recovery"], class_="s", href=other),
         ),
         footer=footer(element("a", words["back"], href="/console/sign-in")),
+        scripted=True,
     )
 
 

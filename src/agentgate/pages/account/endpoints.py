@@ -1,8 +1,9 @@
 """The front doors and the account pages over HTTP. A form does what the route of the same name of the API does."""
 
 from collections.abc import Awaitable, Callable
+from typing import Annotated
 
-from msgspec import UNSET
+from msgspec import UNSET, Meta, MsgspecError, json
 
 from agentgate.http.call import Call
 from agentgate.http.guards import declares
@@ -39,8 +40,12 @@ from agentgate.people.accounts.signing_in import list_open_invitations, reachabl
 from agentgate.people.identity.browser_check import REQUEST_ACCESS, BrowserCheck
 from agentgate.people.identity.guards import refuse_bearer
 from agentgate.people.identity.oidc import Issuers
+from agentgate.people.identity.records import PasskeyAssertion
 from agentgate.people.identity.sessions import UserSessions
 from agentgate.people.outbox.messages import Messenger
+
+# The four parts of a passkey's signature, and the JSON around them.
+PASSKEY_CHARACTERS = 17_000
 
 
 class SignInForm(Input, frozen=True, kw_only=True):
@@ -53,10 +58,11 @@ class SignInForm(Input, frozen=True, kw_only=True):
 
 
 class CodeForm(Input, frozen=True, kw_only=True):
-    """A code of the authenticator app, or a recovery code."""
+    """A code of the authenticator app, a recovery code, or a passkey's signature as JSON, which a script fills in."""
 
     code: Typed = ""
     recovery_code: Typed = ""
+    passkey: Annotated[str, Meta(max_length=PASSKEY_CHARACTERS)] = ""
     next: Typed = ""
 
 
@@ -169,15 +175,23 @@ async def send_code(
 ) -> Reply[Text]:
     """Finish signing in from the page."""
     next_path, recovery = safe_next_path(body.next), bool(body.recovery_code.strip())
-    code = (
-        CodeInput(recovery_code=body.recovery_code.strip()) if recovery else CodeInput(code=body.code.replace(" ", ""))
-    )
     return await _signed_in(
         call,
-        sign_in.finish_log_in(call, code, store, proofs, sessions),
+        sign_in.finish_log_in(call, _typed_code(body), store, proofs, sessions),
         lambda problem: cards.code(call.request, next_path=next_path, recovery=recovery, problem=problem),
         next_path=next_path,
     )
+
+
+def _typed_code(body: CodeForm) -> CodeInput:
+    if body.passkey:
+        try:
+            return CodeInput(passkey=json.decode(body.passkey, type=PasskeyAssertion))
+        except MsgspecError:
+            raise Refused("invalid_request", "The field passkey must be the JSON of a signature.") from None
+    if body.recovery_code.strip():
+        return CodeInput(recovery_code=body.recovery_code.strip())
+    return CodeInput(code=body.code.replace(" ", ""))
 
 
 async def read_forgot(call: Call) -> Reply[Text]:

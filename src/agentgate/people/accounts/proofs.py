@@ -1,13 +1,16 @@
-"""The two proofs of a sign-in, a password and a code: compared with the stored ones, within the limits on guessing."""
+"""The proofs of a sign-in, a password and a second factor: compared with the stored ones, with limited guesses."""
+
+from msgspec import UNSET
 
 from agentgate.http.call import Call
+from agentgate.lib.database import Store
 from agentgate.lib.errors import Refused
-from agentgate.lib.records import given
 from agentgate.people.accounts.records import CodeInput
 from agentgate.people.accounts.repository import AccountStores
-from agentgate.people.identity.mfa import SecondFactor
+from agentgate.people.identity import passkeys
+from agentgate.people.identity.mfa import RecoveryCode, SecondFactor, SecondProof
 from agentgate.people.identity.passwords import Passwords
-from agentgate.people.identity.records import StoredUser
+from agentgate.people.identity.records import PasskeyAssertion, StoredUser, UserSession
 from agentgate.people.identity.sign_in_limits import Factor, SignInAttempt, SignInLimits
 
 
@@ -51,23 +54,54 @@ class SignInProofs:
 
         Attempts are counted before the code is checked, so that every guess counts.
         """
-        code, _ = one_of(body)
-        await self.limits.count_code(attempt, is_recovery=code is None)
+        await self.limits.count_code(attempt, is_recovery=isinstance(one_of(body), RecoveryCode))
+
+    async def take_challenge(
+        self, store: Store[AccountStores], call: Call, session: UserSession, client_data: str, kind: str
+    ) -> None:
+        """Use up the session's challenge if a passkey signed it; reject another one.
+
+        This is a separate unit of work: what is signed wrongly must not be tried again with the same challenge.
+        """
+        challenge, since_ms = passkeys.challenge_in(client_data, kind), call.now - passkeys.CHALLENGE_MS
+        if not await store.change(
+            lambda stores: stores.user_sessions.spend_challenge(session.secret_digest, challenge, since_ms)
+        ):
+            raise passkeys.refused()
+
+    async def take_signed_challenge(
+        self, store: Store[AccountStores], call: Call, session: UserSession, body: CodeInput
+    ) -> None:
+        """Use up the challenge of a passkey's signature; other proofs have none."""
+        proof = one_of(body)
+        if isinstance(proof, PasskeyAssertion):
+            await self.take_challenge(store, call, session, proof.client_data, passkeys.GET)
 
     async def spend_code(self, stores: AccountStores, call: Call, user: StoredUser, body: CodeInput) -> None:
-        """Use the code or recovery code up, within a unit of work; reject a wrong one."""
-        code, recovery_code = one_of(body)
-        await self._second_factor.spend(stores, call, user, code=code, recovery_code=recovery_code)
+        """Use the proof up, within a unit of work; reject a wrong one."""
+        await self._second_factor.spend(stores, call, user, one_of(body))
 
     async def note_wrong_code(self, attempt: SignInAttempt) -> None:
         """Count a wrong code against its source, device or session."""
         await self.limits.note_failure(attempt, factor=Factor.CODE)
 
 
-def one_of(body: CodeInput) -> tuple[str | None, str | None]:
-    """Return code and recovery code, one of which is None. Reject an input with both or neither."""
-    sent = given(body)
-    code, recovery_code = sent.get("code"), sent.get("recovery_code")
-    if (code is None) == (recovery_code is None):
-        raise Refused("invalid_request", "Send exactly one of code and recoveryCode.")
-    return code, recovery_code
+def one_of(body: CodeInput) -> SecondProof:
+    """Return the proof. Reject an input with several or none."""
+    proofs: list[SecondProof] = []
+    if body.code is not UNSET:
+        proofs.append(body.code)
+    if body.recovery_code is not UNSET:
+        proofs.append(RecoveryCode(body.recovery_code))
+    if body.passkey is not UNSET:
+        proofs.append(body.passkey)
+    if len(proofs) != 1:
+        raise Refused("invalid_request", "Send exactly one of code, recoveryCode and passkey.")
+    return proofs[0]
+
+
+def method_of(proof: SecondProof) -> str:
+    """Return the name of the proof in the audit trail."""
+    if isinstance(proof, PasskeyAssertion):
+        return "passkey"
+    return "recovery_code" if isinstance(proof, RecoveryCode) else "code"

@@ -19,6 +19,7 @@ from agentgate.lib.enums import (
 from agentgate.lib.moment import Moment
 from agentgate.lib.names import NAME_CHARACTERS
 from agentgate.lib.records import Input, Record
+from agentgate.people.identity.records import TYPED_CHARACTERS, PasskeyAssertion
 
 
 class Limits(Record, frozen=True, kw_only=True):
@@ -324,8 +325,6 @@ class AccessRequestList(Record, frozen=True, kw_only=True):
     items: list[AccessRequest]
 
 
-# Well above what is allowed to be chosen: a wrong password should be called wrong, and not malformed.
-TYPED_CHARACTERS = 1024
 MESSAGE_CHARACTERS = 2000
 
 Typed = Annotated[str, Meta(max_length=TYPED_CHARACTERS)]
@@ -343,10 +342,11 @@ class Login(Input, frozen=True, kw_only=True):
 
 
 class CodeInput(Input, frozen=True, kw_only=True):
-    """Exactly one of a code of the authenticator app and a recovery code."""
+    """Exactly one of a code of the authenticator app, a recovery code, and a passkey's signature."""
 
     code: Typed | UnsetType = UNSET
     recovery_code: Typed | UnsetType = UNSET
+    passkey: PasskeyAssertion | UnsetType = UNSET
 
 
 class SwitchInput(Input, frozen=True, kw_only=True):
@@ -423,40 +423,6 @@ class PasswordChange(Input, frozen=True, kw_only=True):
 
     current_password: Typed
     new_password: Typed
-
-
-class MfaState(Record, frozen=True, kw_only=True):
-    """The user's two-factor authentication: on, in setup, required by one of their accounts."""
-
-    enabled: bool
-    pending: bool
-    required_by_account: bool
-    recovery_codes_left: int
-
-
-class MfaSetup(Record, frozen=True, kw_only=True):
-    """The data for an authenticator app."""
-
-    secret: str
-    otpauth_url: str
-
-
-class MfaEnableInput(Input, frozen=True, kw_only=True):
-    """The first code of the authenticator app."""
-
-    code: Typed
-
-
-class RecoveryCodes(Record, frozen=True, kw_only=True):
-    """Single-use codes for a lost authenticator app. They are shown only once."""
-
-    recovery_codes: list[str]
-
-
-class MfaDisableInput(CodeInput, frozen=True, kw_only=True):
-    """The password, and a code or recovery code."""
-
-    password: Typed
 
 
 class SessionItem(Record, frozen=True, kw_only=True):

@@ -80,6 +80,7 @@ _OF_NAME = (
 
 _OF_USER = (
     "DELETE FROM recovery_code WHERE user_id = $1",
+    "DELETE FROM passkey WHERE user_id = $1",
     "DELETE FROM user_session WHERE user_id = $1",
     "DELETE FROM link WHERE user_id = $1",
     "DELETE FROM oidc_identity WHERE user_id = $1",

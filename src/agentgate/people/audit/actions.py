@@ -29,6 +29,8 @@ class Action(StrEnum):
     USER_PASSWORD = "user.password"  # noqa: S105 - the name of a change
     USER_MFA_ON = "user.mfa_on"
     USER_MFA_OFF = "user.mfa_off"
+    USER_PASSKEY_ADD = "user.passkey_add"
+    USER_PASSKEY_REMOVE = "user.passkey_remove"
     OPERATOR_SESSION_END = "operator.session_end"
     OPERATOR_SESSIONS_END = "operator.sessions_end"
     SIGNIN_SUCCESS = "signin.success"

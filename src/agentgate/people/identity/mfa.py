@@ -5,6 +5,7 @@ one.
 """
 
 import secrets
+from typing import NamedTuple
 
 from agentgate.http.call import Call
 from agentgate.lib import limits
@@ -12,8 +13,8 @@ from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.errors import Refused
 from agentgate.lib.keyring import Sealer
 from agentgate.lib.secrets import digest
-from agentgate.people.identity import totp
-from agentgate.people.identity.records import StoredUser
+from agentgate.people.identity import passkeys, totp
+from agentgate.people.identity.records import PasskeyAssertion, StoredUser
 from agentgate.people.identity.repository import IdentityStores
 
 PENDING_MS = 15 * MINUTE_MS
@@ -26,6 +27,16 @@ GROUP_CHARACTERS = 4
 _AS_MEANT = str.maketrans({"o": "0", "i": "1", "l": "1", "-": None, " ": None})
 
 
+class RecoveryCode(NamedTuple):
+    """A recovery code as typed."""
+
+    text: str
+
+
+# The second factor that a user sends; a plain text is the code of an authenticator app.
+SecondProof = str | RecoveryCode | PasskeyAssertion
+
+
 class SecondFactor:
     """Knows the sealed secrets of users' authenticators. Methods lock and read the user again: the copy may be old."""
 
@@ -35,7 +46,7 @@ class SecondFactor:
     async def begin_setup(self, stores: IdentityStores, call: Call, user: StoredUser) -> tuple[str, str]:
         """Create a secret, to be confirmed within 15 minutes; return it as text and as an `otpauth://` URL."""
         current = await _locked(stores, user.id)
-        if current.has_mfa:
+        if current.has_authenticator:
             raise Refused("mfa_already_enabled")
         secret = secrets.token_bytes(totp.SECRET_BYTES)
         await stores.users.save_pending_mfa(user.id, self._sealer.seal(secret, sealing_context(user.id)), call.now)
@@ -44,7 +55,7 @@ class SecondFactor:
     async def enable(self, stores: IdentityStores, call: Call, user: StoredUser, code: str) -> list[str]:
         """Turn it on with a code of the new secret, which is used up by that; return the recovery codes."""
         current = await _locked(stores, user.id)
-        if current.has_mfa:
+        if current.has_authenticator:
             raise Refused("mfa_already_enabled")
         if not is_pending(current, call.now) or current.mfa_pending_secret is None:
             raise Refused("mfa_not_pending")
@@ -53,29 +64,39 @@ class SecondFactor:
             raise Refused("invalid_code")
         if not await stores.users.enable_mfa(user.id, step=step, now_ms=call.now):
             raise Refused("mfa_not_pending")
+        return await self.new_recovery_codes(stores, user)
+
+    async def new_recovery_codes(self, stores: IdentityStores, user: StoredUser) -> list[str]:
+        """Return new recovery codes; earlier ones stop working."""
         codes = [new_recovery_code() for _ in range(limits.RECOVERY_CODES)]
         await stores.users.replace_recovery_codes(user.id, [recovery_digest(made) for made in codes])
         return codes
 
-    async def spend(
-        self, stores: IdentityStores, call: Call, user: StoredUser, *, code: str | None, recovery_code: str | None
-    ) -> None:
-        """Use up a code or a recovery code; reject one that is wrong, used, or older than a used one."""
-        if (code is None) == (recovery_code is None):
-            raise Refused("invalid_request", "Send either code or recoveryCode.")
+    async def spend(self, stores: IdentityStores, call: Call, user: StoredUser, proof: SecondProof) -> None:
+        """Use up a code, a recovery code or a passkey's signature; reject one that is wrong or used.
+
+        The caller has used the challenge of the signature up, in an earlier unit of work.
+        """
         current = await _locked(stores, user.id)
-        if current.mfa_secret is None or not current.has_mfa:
+        if not current.has_mfa:
             raise Refused("invalid_code")
-        if recovery_code is not None:
-            spent = await stores.users.spend_recovery_code(user.id, recovery_digest(recovery_code), call.now)
-        else:
-            step = totp.matching_step(self._open(user.id, current.mfa_secret), code or "", call.now)
-            spent = step is not None and await stores.users.spend_step(user.id, step)
+        match proof:
+            case PasskeyAssertion():
+                spent = await _use_passkey(stores, call, current, proof)
+            case RecoveryCode(text):
+                spent = await stores.users.spend_recovery_code(user.id, recovery_digest(text), call.now)
+            case str():
+                spent = current.mfa_secret is not None and await self._spend_code(stores, call, current, proof)
         if not spent:
             raise Refused("invalid_code")
 
+    async def _spend_code(self, stores: IdentityStores, call: Call, user: StoredUser, code: str) -> bool:
+        assert user.mfa_secret is not None
+        step = totp.matching_step(self._open(user.id, user.mfa_secret), code, call.now)
+        return step is not None and await stores.users.spend_step(user.id, step)
+
     async def disable(self, stores: IdentityStores, call: Call, user: StoredUser) -> None:  # noqa: ARG002 - like the others
-        """Turn it off and delete secret and recovery codes. The caller has checked the permission."""
+        """Turn it off and delete secret, passkeys and recovery codes. The caller has checked the permission."""
         await stores.users.lock_user(user.id)
         if not await stores.users.disable_mfa(user.id):
             raise Refused("mfa_not_enabled")
@@ -86,7 +107,7 @@ class SecondFactor:
 
 def is_pending(user: StoredUser, now_ms: int) -> bool:
     """Return whether a setup has begun and can still be finished."""
-    return not user.has_mfa and user.mfa_pending_ms is not None and now_ms - user.mfa_pending_ms < PENDING_MS
+    return not user.has_authenticator and user.mfa_pending_ms is not None and now_ms - user.mfa_pending_ms < PENDING_MS
 
 
 def new_recovery_code() -> str:
@@ -98,6 +119,17 @@ def new_recovery_code() -> str:
 def recovery_digest(code: str) -> bytes:
     """Return what is stored of a recovery code, however its letters and dashes were typed. 80 bits need no more."""
     return digest(code.lower().translate(_AS_MEANT))
+
+
+async def _use_passkey(stores: IdentityStores, call: Call, user: StoredUser, assertion: PasskeyAssertion) -> bool:
+    credential_id = passkeys.decode(assertion.credential_id)
+    found = await stores.users.list_passkeys(user.id)
+    passkey = next((each for each in found if each.credential_id == credential_id), None)
+    if passkey is None:
+        return False
+    sign_count = passkeys.verify(assertion, passkey)
+    await stores.users.note_passkey_use(passkey.id, sign_count, call.now)
+    return True
 
 
 async def _locked(stores: IdentityStores, user_id: str) -> StoredUser:

@@ -8,8 +8,11 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from agentgate.lib.enums import OperatorVia, UserStatus
 from agentgate.lib.limits import OPERATOR_NAME_CHARACTERS
 from agentgate.lib.moment import Moment
+from agentgate.lib.names import NAME_CHARACTERS
 from agentgate.lib.records import Input, Record
 
+# Well above what is allowed to be chosen: a wrong password should be called wrong, and not malformed.
+TYPED_CHARACTERS = 1024
 # Letters, digits, single spaces and `. _ @ -`: nothing that could break out of a log line or a page.
 OPERATOR_NAME_PATTERN = r"^[A-Za-z0-9._@-]+( [A-Za-z0-9._@-]+)*\Z"
 
@@ -85,8 +88,53 @@ class StoredUser(Struct, frozen=True, kw_only=True):
 
     @property
     def has_mfa(self) -> bool:
-        """Return whether signing in needs a code."""
+        """Return whether signing in needs a second factor."""
         return self.mfa_enabled_ms is not None
+
+    @property
+    def has_authenticator(self) -> bool:
+        """Return whether the codes of an authenticator app are a second factor of the user."""
+        return self.has_mfa and self.mfa_secret is not None
+
+
+# The most characters of what a browser sends: an RSA key of 4,096 bits and a credential ID of 1,023 bytes fit.
+PasskeyBytes = Annotated[str, Meta(max_length=4096)]
+
+
+class PasskeyAssertion(Input, frozen=True, kw_only=True):
+    """A signature of a passkey, of `navigator.credentials.get`, in base64url. `clientData` is `clientDataJSON`."""
+
+    credential_id: PasskeyBytes
+    client_data: PasskeyBytes
+    authenticator_data: PasskeyBytes
+    signature: PasskeyBytes
+
+
+class PasskeyInput(Input, frozen=True, kw_only=True):
+    """A name, the password, and a passkey of `navigator.credentials.create`, in base64url.
+
+    `clientData` is `clientDataJSON`, `authenticatorData` of `getAuthenticatorData()`, `publicKey` of `getPublicKey()`.
+    """
+
+    name: Annotated[str, Meta(max_length=NAME_CHARACTERS)]
+    password: Annotated[str, Meta(max_length=TYPED_CHARACTERS)]
+    client_data: PasskeyBytes
+    authenticator_data: PasskeyBytes
+    public_key: PasskeyBytes
+
+
+class StoredPasskey(Struct, frozen=True, kw_only=True):
+    """A passkey. `origin` is the address of the page that registered it: it signs for no other."""
+
+    id: str
+    user_id: str
+    credential_id: bytes
+    public_key: bytes
+    origin: str
+    name: str
+    sign_count: int
+    created_ms: int
+    last_used_ms: int | None = None
 
 
 class SessionStage(StrEnum):

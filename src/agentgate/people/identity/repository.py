@@ -6,7 +6,14 @@ from typing import Generic, Protocol, TypeVar
 from agentgate.lib.database import LockingRepository, RecordTable
 from agentgate.lib.enums import UserStatus
 from agentgate.people.audit.repository import AuditStores
-from agentgate.people.identity.records import LinkKind, OperatorSession, StoredLink, StoredUser, UserSession
+from agentgate.people.identity.records import (
+    LinkKind,
+    OperatorSession,
+    StoredLink,
+    StoredPasskey,
+    StoredUser,
+    UserSession,
+)
 from agentgate.people.outbox.repository import OutboxStores
 
 S = TypeVar("S", UserSession, OperatorSession)
@@ -14,6 +21,7 @@ S = TypeVar("S", UserSession, OperatorSession)
 _USERS = RecordTable("users", StoredUser)
 _SESSIONS = RecordTable("user_session", UserSession)
 _LINKS = RecordTable("link", StoredLink)
+_PASSKEYS = RecordTable("passkey", StoredPasskey)
 _OPERATOR_SESSIONS = RecordTable("operator_session", OperatorSession)
 
 
@@ -49,15 +57,15 @@ class UserStore(LockingRepository):
 
     async def save_pending_mfa(self, user_id: str, sealed_secret: bytes, now_ms: int) -> None:
         """Save the secret of a setup that has begun; replaces an earlier one."""
-        is_off = "id = $1 AND mfa_enabled_ms IS NULL"
+        is_off = "id = $1 AND mfa_secret IS NULL"
         await _USERS.change(self._session, is_off, user_id, mfa_pending_secret=sealed_secret, mfa_pending_ms=now_ms)
 
     async def enable_mfa(self, user_id: str, *, step: int, now_ms: int) -> bool:
         """Make the pending secret the real one, its first code used; False when none is pending or it is on already."""
         enabled = await self._session.run(
-            """UPDATE users SET mfa_secret = mfa_pending_secret, mfa_enabled_ms = $3, mfa_last_step = $2,
-                    mfa_pending_secret = NULL, mfa_pending_ms = NULL
-                WHERE id = $1 AND mfa_pending_secret IS NOT NULL AND mfa_enabled_ms IS NULL""",
+            """UPDATE users SET mfa_secret = mfa_pending_secret, mfa_enabled_ms = COALESCE(mfa_enabled_ms, $3),
+                    mfa_last_step = $2, mfa_pending_secret = NULL, mfa_pending_ms = NULL
+                WHERE id = $1 AND mfa_pending_secret IS NOT NULL AND mfa_secret IS NULL""",
             user_id,
             step,
             now_ms,
@@ -65,7 +73,7 @@ class UserStore(LockingRepository):
         return enabled == 1
 
     async def disable_mfa(self, user_id: str) -> bool:
-        """Delete the secret and all recovery codes; False when two-factor authentication is not on."""
+        """Delete the secret, passkeys and recovery codes; False when two-factor authentication is not on."""
         disabled = await self._session.run(
             """UPDATE users SET mfa_secret = NULL, mfa_enabled_ms = NULL, mfa_last_step = 0,
                     mfa_pending_secret = NULL, mfa_pending_ms = NULL
@@ -74,7 +82,26 @@ class UserStore(LockingRepository):
         )
         if disabled == 1:
             await self._session.run("DELETE FROM recovery_code WHERE user_id = $1", user_id)
+            await _PASSKEYS.delete(self._session, "user_id = $1", user_id)
         return disabled == 1
+
+    async def add_passkey(self, passkey: StoredPasskey) -> bool:
+        """Add a passkey and turn two-factor authentication on; False when a user has the credential already."""
+        if not await _PASSKEYS.add(self._session, passkey, "ON CONFLICT DO NOTHING"):
+            return False
+        is_off = "id = $1 AND mfa_enabled_ms IS NULL"
+        await _USERS.change(self._session, is_off, passkey.user_id, mfa_enabled_ms=passkey.created_ms)
+        return True
+
+    async def list_passkeys(self, user_id: str) -> list[StoredPasskey]:
+        """Return the user's passkeys, oldest first."""
+        return await _PASSKEYS.find_all(self._session, "user_id = $1 ORDER BY created_ms, id", user_id)
+
+    async def note_passkey_use(self, passkey_id: str, sign_count: int, now_ms: int) -> None:
+        await _PASSKEYS.change(self._session, "id = $1", passkey_id, sign_count=sign_count, last_used_ms=now_ms)
+
+    async def delete_passkey(self, passkey_id: str) -> None:
+        await _PASSKEYS.delete(self._session, "id = $1", passkey_id)
 
     async def spend_step(self, user_id: str, step: int) -> bool:
         """Use up a time step; False when it or a later one was used before."""
@@ -148,6 +175,18 @@ class UserSessionStore(SessionStore[UserSession]):
             most,
         )
         return counted == 1
+
+    async def save_challenge(self, secret_digest: bytes, challenge: bytes, now_ms: int) -> None:
+        """Save the challenge that a passkey has to sign for this session; replaces an earlier one."""
+        await _SESSIONS.change(
+            self._session, "secret_digest = $1", secret_digest, challenge=challenge, challenge_ms=now_ms
+        )
+
+    async def spend_challenge(self, secret_digest: bytes, challenge: bytes, since_ms: int) -> bool:
+        """Use up the session's challenge; False when it is another one or older."""
+        is_live = "secret_digest = $1 AND challenge = $2 AND challenge_ms > $3 AND ended_ms IS NULL"
+        spent = await _SESSIONS.change(self._session, is_live, secret_digest, challenge, since_ms, challenge=None)
+        return spent == 1
 
     async def save_account(self, secret_digest: bytes, account_id: str | None) -> None:
         """Set the account that the session works in."""

@@ -137,6 +137,19 @@ def mfa_reset_message(to: str) -> MailMessage:
     )
 
 
+def passkey_message(to: str, *, added: bool) -> MailMessage:
+    """Return a message that a passkey was added or removed, in case the user did not do it."""
+    done = "added to" if added else "removed from"
+    return _message(
+        "passkey",
+        to,
+        f"A passkey was {done} your AgentGate user",
+        f"a passkey was {done} your AgentGate user.",
+        "If this was not you, reset your password on the sign-in page, end the other sessions on the security page,"
+        " and remove passkeys that you do not know.",
+    )
+
+
 def notice_message(to: str, *, subject: str, parts: Sequence[str], url: str) -> MailMessage:
     """Tell a member what changed at the sites of the account."""
     end = "You chose these notices in the account settings of the console, where you can turn them off."

@@ -14,18 +14,21 @@ from agentgate.lib.names import check_name
 from agentgate.lib.records import to_wire
 from agentgate.people.accounts import invitations
 from agentgate.people.accounts.access_requests import new_request
+from agentgate.people.accounts.endpoints.passkeys import show
 from agentgate.people.accounts.guards import UserCall
 from agentgate.people.accounts.lifecycle import create_account
-from agentgate.people.accounts.proofs import SignInProofs, one_of
-from agentgate.people.accounts.records import (
-    AccessRequestInput,
-    AccountInput,
+from agentgate.people.accounts.mfa_records import (
     MfaDisableInput,
     MfaEnableInput,
     MfaSetup,
     MfaState,
-    Received,
     RecoveryCodes,
+)
+from agentgate.people.accounts.proofs import SignInProofs, one_of
+from agentgate.people.accounts.records import (
+    AccessRequestInput,
+    AccountInput,
+    Received,
     Session,
     SessionItem,
     SessionList,
@@ -52,6 +55,8 @@ async def read_mfa(call: UserCall, store: Store[AccountStores]) -> MfaState:
     user = call.user
     return MfaState(
         enabled=user.has_mfa,
+        authenticator=user.has_authenticator,
+        passkeys=[show(each) for each in await store.read.users.list_passkeys(user.id)],
         pending=is_pending(user, call.now),
         required_by_account=await _is_required(store.read, user.id),
         recovery_codes_left=await store.read.users.count_recovery_codes(user.id),
@@ -81,7 +86,7 @@ async def disable_mfa(
     proofs: SignInProofs,
     second_factor: SecondFactor,
 ) -> None:
-    """Turn off two-factor authentication with the password and a code or recovery code."""
+    """Turn off two-factor authentication with the password and a code, recovery code or passkey."""
     one_of(body)
     user = call.user
     await _check_may_disable(store.read, user.id, enabled=user.has_mfa)
@@ -98,6 +103,7 @@ async def disable_mfa(
         await record_of_user(stores, call, Action.USER_MFA_OFF, current, account_id=call.session.account_id)
 
     try:
+        await proofs.take_signed_challenge(store, call, call.session, body)
         await store.change(work)
     except Refused as refused:
         if refused.code == "invalid_code":

@@ -13,7 +13,7 @@ from agentgate.people.accounts import invitations
 from agentgate.people.accounts.guards import SessionCall, UserCall
 from agentgate.people.accounts.invitations import SIGN_IN_FIRST
 from agentgate.people.accounts.password_reset import PasswordReset, may_reset
-from agentgate.people.accounts.proofs import SignInProofs, one_of
+from agentgate.people.accounts.proofs import SignInProofs, method_of, one_of
 from agentgate.people.accounts.records import (
     AcceptInput,
     CodeInput,
@@ -87,12 +87,11 @@ async def log_in(
 async def finish_log_in(
     call: SessionCall, body: CodeInput, store: Store[AccountStores], proofs: SignInProofs, sessions: UserSessions
 ) -> Reply[Session]:
-    """Finish signing in with a code or a recovery code."""
+    """Finish signing in with a code, a recovery code or a passkey."""
     begun = call.session
     if begun.stage is not SessionStage.PASSWORD:
         raise Refused("invalid_state", "This session is already signed in. No code is needed.")
-    code, _ = one_of(body)
-    method = "recovery_code" if code is None else "code"
+    method = method_of(one_of(body))
     user = await store.read.users.find_user(begun.user_id)
     if user is None:
         raise Refused("session_expired")
@@ -113,6 +112,7 @@ async def finish_log_in(
         return started
 
     try:
+        await proofs.take_signed_challenge(store, call, begun, body)
         started = await store.change(work)
     except Refused as refused:
         if refused.code == "invalid_code":

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-LMCXNVDR.js";import"./chunk-OQ2D6ABP.js";import"./chunk-BRJTMVPD.js";import"./chunk-ROWY5URY.js";import"./chunk-7DQTEI4N.js";import"./chunk-M3EV66OB.js";import"./chunk-SC5FDMJ5.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
