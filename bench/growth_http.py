@@ -35,10 +35,10 @@ from bench.large_installation import (
     served,
     serving,
 )
-from bench.probe import HEAD, Probe, measured, show
+from bench.probe import HEAD, Probe, Waits, measured, show
 from bench.processor import processor_s
 from bench.run_queue import RunQueue
-from bench.wire import Wire
+from bench.wire import Wire, connected
 from tests.support.processes import AdminConnection, ServeProcess
 
 SITES, USERS, ROWS = 20_000, 100_000, 1_000_000
@@ -95,7 +95,7 @@ def changes(folder: Path) -> None:
             print(f"\n{name}\n\n{HEAD}")
             measured("nothing", probe, lambda: time.sleep(2), 2)
             _single_changes(process, operator, installation, probe)
-            _many_changes(process, probe)
+            many_changes(process, probe)
 
 
 def _single_changes(process: ServeProcess, operator: AdminConnection, installation: Installation, probe: Probe) -> None:
@@ -139,8 +139,8 @@ def _single_changes(process: ServeProcess, operator: AdminConnection, installati
     measured("account with all sites suspended or reactivated", probe, change_account, 4)
 
 
-def _many_changes(process: ServeProcess, probe: Probe, seconds: float = LONGEST_S) -> None:
-    """Change 100 sites a second from several connections."""
+def many_changes(process: ServeProcess, probe: Probe, seconds: float = LONGEST_S) -> tuple[Waits, list[int]]:
+    """Change 100 sites a second from several connections; return the times, and the sites without their last change."""
     wanted: dict[int, str] = {}
     took_ms: list[float] = []
     began_s = time.perf_counter()
@@ -167,14 +167,15 @@ def _many_changes(process: ServeProcess, probe: Probe, seconds: float = LONGEST_
         list(threads.map(write, range(WRITERS)))
     lasted_s, cpu_s = time.perf_counter() - began_s, processor_s(process.process_id) - cpu_s
     waits = probe.take()
-    wire = Wire(process.public_url)
-    lost = [
-        number
-        for number, mode in wanted.items()
-        if (wire.ask(check_of(secret_of(number), "/login"))[0] == 401) is not (mode == "enforce")
-    ]
+    with connected(process.public_url) as wire:
+        lost = [
+            number
+            for number, mode in wanted.items()
+            if (wire.ask(check_of(secret_of(number), "/login"))[0] == 401) is not (mode == "enforce")
+        ]
     name = f"{len(took_ms) / lasted_s:.0f} changes a second for {lasted_s:.0f} s ({cpu_s / lasted_s:.0%} of a CPU)"
     show(name, statistics.median(took_ms), waits, f" {len(lost)} of {len(wanted)} sites differ from the last change")
+    return waits, lost
 
 
 def lists(folder: Path) -> None:
