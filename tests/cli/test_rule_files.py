@@ -75,3 +75,14 @@ def test_the_schema_allows_a_valid_set_and_rejects_an_unknown_condition(tmp_path
     jsonschema.validate(good, schema)
     good["rules"][0]["match"]["querry"] = {}
     assert not jsonschema.Draft202012Validator(schema).is_valid(good)
+
+
+def test_names_of_network_lists_are_checked_against_the_given_ones(tmp_path):
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(RULES.replace("match: {}", "match: {not_network_lists: [office]}"))
+
+    assert "unknown_list" not in agentgate(tmp_path, "rules", "lint", str(rules)).stdout
+    found = agentgate(tmp_path, "rules", "lint", str(rules), "--network-list", "offices").stdout
+    assert "unknown_list: The rule sale names office, which is not a network list of the site." in found
+    assert "Did you mean offices?" in found
+    assert "unknown_list" not in agentgate(tmp_path, "rules", "lint", str(rules), "--network-list", "office").stdout

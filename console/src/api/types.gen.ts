@@ -2264,7 +2264,8 @@ export interface RulesSummary {
 /**
  * A site's rules: the set itself, the site's overrides, the preset of its application, and the effective set.
  *
- * `warnings` are the unknown conditions of the set. The rules that have them match nothing.
+ * `warnings` are the unknown conditions of the set, whose rules match nothing, and names of network lists that the
+ * site does not have.
  */
 export interface RulesView {
   siteKey: string;

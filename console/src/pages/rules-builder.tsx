@@ -3,8 +3,9 @@
 import { useEffect, useState } from "preact/hooks";
 import { api, messageOf } from "../api/client";
 import { may } from "../api/session";
-import type { BacktestReport, RuleItem, RuleSetDocument } from "../api/types.gen";
+import type { BacktestReport, NetworkLists, RuleItem, RuleSetDocument } from "../api/types.gen";
 import { count } from "../lib/format";
+import { useQuery } from "../lib/query";
 import { t } from "../lib/words";
 import { siteHref } from "../ui/layout";
 import { Icon } from "../ui/icons";
@@ -64,7 +65,40 @@ function Matches({ siteKey, rule }: { siteKey: string; rule: Values }) {
   );
 }
 
-function Conditions({ rule, onRule }: { rule: Values; onRule: (rule: Values) => void }) {
+/** The names of the site's network lists, to choose from. Other names stay as they are. */
+function ListNames({ siteKey, text, onText }: { siteKey: string; text: string; onText: (text: string) => void }) {
+  const lists = useQuery<NetworkLists>(siteKey, (signal) => api.get(`/sites/${siteKey}/network-lists`, {}, signal));
+  const chosen = text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter(Boolean);
+  return (
+    <>
+      {lists.data?.items.map(({ name }) => (
+        <label key={name} class="row tight">
+          <input
+            type="checkbox"
+            checked={chosen.includes(name)}
+            onChange={() =>
+              onText((chosen.includes(name) ? chosen.filter((each) => each !== name) : [...chosen, name]).join("\n"))
+            }
+          />
+          {name}
+        </label>
+      ))}
+    </>
+  );
+}
+
+function Conditions({
+  siteKey,
+  rule,
+  onRule,
+}: {
+  siteKey: string;
+  rule: Values;
+  onRule: (rule: Values) => void;
+}) {
   const match = (rule["match"] ?? {}) as Match;
   const [rows, setRows] = useState<Row[]>(() => rowsOf(match));
   const put = (next: Row[]) => {
@@ -99,6 +133,9 @@ function Conditions({ rule, onRule }: { rule: Values; onRule: (rule: Values) => 
               spellcheck={false}
               onInput={(event) => set(place, { text: event.currentTarget.value })}
             />
+            {row.key.endsWith("network_lists") && (
+              <ListNames siteKey={siteKey} text={row.text} onText={(text) => set(place, { text })} />
+            )}
             <button
               type="button"
               class="btn sq quiet"
@@ -264,7 +301,7 @@ function Edit({
           onText={setRoutes}
         />
       </div>
-      <Conditions rule={rule} onRule={onRule} />
+      <Conditions siteKey={siteKey} rule={rule} onRule={onRule} />
       <Further rule={rule} at={at} onRule={onRule} />
       <div aria-live="polite">
         <Matches siteKey={siteKey} rule={rule} />

@@ -7,7 +7,7 @@ export interface Row {
 }
 
 const LISTS = ["all_labels", "any_labels", "none_labels", "any_prefix", "countries", "asns", "methods"];
-const REQUEST_LISTS = ["networks", "user_agents", "paths", "hosts"];
+const REQUEST_LISTS = ["networks", "network_lists", "user_agents", "paths", "hosts"];
 const BY_NAME = ["headers", "query"];
 const NEGATED = ["countries", "asns", "methods", ...REQUEST_LISTS, ...BY_NAME];
 const SCORE = "score";

@@ -67,9 +67,15 @@ class RuleCases(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 @command(rules, "lint", "agentgate rules lint rules.yaml")
-def lint(file: FileArgument) -> CommandAnswer:
+def lint(
+    file: FileArgument,
+    network_list: Annotated[
+        list[str] | None, Option(help="Name of a network list of the site; repeatable. Default: names are not checked.")
+    ] = None,
+) -> CommandAnswer:
     """Check a file: errors with line and column, and rules without effect. Exit code 1 if it is invalid."""
-    result = checked(_draft(file), SystemClock().now_ms())
+    known = None if not network_list else frozenset(network_list)
+    result = checked(msgspec.structs.replace(_draft(file), network_lists=known), SystemClock().now_ms())
     found = msgspec.to_builtins(result)
     people = [f"{file}{position_of(problem)}: {problem['message']}" for problem in found["errors"]]
     people += [f"{file}{position_of(each)}: {each['kind']}: {each['message']}" for each in found["lints"]]

@@ -227,3 +227,23 @@ def test_while_events_are_unavailable_rules_are_saved_only_if_acknowledged(tmp_p
     assert "Stored requests are unavailable" in asked.json()["message"]
     assert refusal(tried) == (409, "backtest_refused")
     assert (saved.status_code, saved.json()["revision"]) == (200, 1)
+
+
+def test_names_of_network_lists_that_the_site_does_not_have_are_queried_about(service: RunningService) -> None:
+    rule = {"name": "drop", "match": {"network_lists": ["spamhaus", "offices"]}, "action": "block"}
+    rules = {**OPEN, "rules": [rule]}
+    lists = RULES.replace("rules", "network-lists")
+    assert service.operator.put(f"{lists}/offices", json={"source": "own"}).status_code == 200
+
+    refused = replace(service, ruleSet=rules, guard=True)
+    assert refusal(refused) == (409, "confirmation_required")
+    [warning] = refused.json()["warnings"]
+    assert (warning["kind"], warning["rule"]) == ("unknown_list", "drop")
+    assert warning["message"] == "The rule drop names spamhaus, which is not a network list of the site."
+    found = service.operator.post(f"{RULES}/validate", json={"ruleSet": rules}).json()
+    assert [each["kind"] for each in found["lints"] if each["kind"] == "unknown_list"] == ["unknown_list"]
+    assert replace(service, ruleSet=rules, guard=True, acknowledge=True).status_code == 200
+    assert [each["kind"] for each in service.operator.get(RULES).json()["warnings"]] == ["unknown_list"]
+
+    assert service.operator.put(f"{lists}/spamhaus", json={"source": "own"}).status_code == 200
+    assert service.operator.get(RULES).json()["warnings"] == []

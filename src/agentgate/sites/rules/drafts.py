@@ -10,7 +10,14 @@ from agentgate.lib.enums import Preset
 from agentgate.lib.errors import Refused
 from agentgate.lib.records import optional
 from agentgate.sites.rules.effective import effective_set, read_set, server_document
-from agentgate.sites.rules.lints import PlacedLint, find_ignored_limits, find_lints, find_schedules, find_warnings
+from agentgate.sites.rules.lints import (
+    PlacedLint,
+    find_ignored_limits,
+    find_lints,
+    find_schedules,
+    find_unknown_lists,
+    find_warnings,
+)
 from agentgate.sites.rules.records import (
     CheckedRules,
     DraftInput,
@@ -35,6 +42,8 @@ class Draft(Struct, frozen=True, kw_only=True):
     document: Mapping[str, Any] = {}
     text: ReadText | None = None
     preset: Preset = Preset.NONE
+    # The site's network lists; None if they are not known.
+    network_lists: frozenset[str] | None = None
 
 
 def check_one_form(body: DraftInput) -> None:
@@ -90,7 +99,11 @@ def checked(draft: Draft, now_ms: int) -> CheckedRules:
     """Return the result of a valid draft with its lints."""
     lints: list[PlacedLint] = []
     if draft.effective is not None:
-        lints = [*find_schedules(draft.document, now_ms), *find_lints(draft.document, draft.effective)]
+        lints = [
+            *find_schedules(draft.document, now_ms),
+            *find_lints(draft.document, draft.effective),
+            *_unknown_lists(draft),
+        ]
     return CheckedRules(
         valid=not draft.errors,
         errors=draft.errors,
@@ -105,7 +118,12 @@ def warnings_of(draft: Draft) -> list[RuleLint]:
     """Return what a person confirms before a valid draft is saved."""
     if draft.effective is None:
         return []
-    return _at_places([*find_warnings(draft.document), *find_ignored_limits(draft.document)], draft.text)
+    found = [*find_warnings(draft.document), *find_ignored_limits(draft.document), *_unknown_lists(draft)]
+    return _at_places(found, draft.text)
+
+
+def _unknown_lists(draft: Draft) -> list[PlacedLint]:
+    return [] if draft.network_lists is None else find_unknown_lists(draft.document, draft.network_lists)
 
 
 def _at_places(lints: list[PlacedLint], text: ReadText | None) -> list[RuleLint]:

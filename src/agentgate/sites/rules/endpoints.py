@@ -1,10 +1,11 @@
 """Rules over HTTP: read, replace, check, try out. Operators and customers differ in guard only."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Protocol
 
 from msgspec import UNSET, Meta, UnsetType
+from msgspec.structs import replace
 
 from agentgate.events.time_ranges import read_range
 from agentgate.http.call import Call, SiteCall
@@ -29,7 +30,7 @@ from agentgate.sites.rules.effective import (
     server_rule_set,
 )
 from agentgate.sites.rules.explain import explain
-from agentgate.sites.rules.lints import find_warnings
+from agentgate.sites.rules.lints import find_unknown_lists, find_warnings
 from agentgate.sites.rules.records import (
     CheckedRules,
     DraftInput,
@@ -79,7 +80,8 @@ async def read_rules(call: SiteCall, query: RulesQuery, store: Store[RuleStores]
     stored = await store.read.rules.find_revision(call.site_id, query.version)
     if stored is None and query.version != effective_of(None).version:
         raise Refused("not_found", "The site never had rules of this version, or they came from another release.")
-    return await asyncio.to_thread(_view, call, stored)
+    known = await store.read.rules.list_network_lists(call.site_id)
+    return await asyncio.to_thread(_view, call, stored, known)
 
 
 async def replace_rules(
@@ -91,7 +93,7 @@ async def replace_rules(
     with all errors.
     """
     stored = await store.read.rules.find_rules(call.site_id)
-    draft = await _draft(body, stored)
+    draft = await _site_draft(call, body, stored, store)
     if draft.effective is None:
         return _invalid(draft)
     revision = 0 if isinstance(body.revision, UnsetType) else body.revision
@@ -109,7 +111,7 @@ async def replace_rules(
 
 async def validate_rules(call: SiteCall, body: RulesRequest, store: Store[RuleStores]) -> CheckedRules:
     """Check rules without storing them."""
-    draft = await _draft(body, await store.read.rules.find_rules(call.site_id))
+    draft = await _site_draft(call, body, await store.read.rules.find_rules(call.site_id), store)
     return await asyncio.to_thread(checked, draft, call.now)
 
 
@@ -168,26 +170,34 @@ def _preset(stored: StoredRules | None) -> Preset:
     return Preset.NONE if stored is None else stored.preset
 
 
+async def _site_draft(call: SiteCall, body: DraftInput, stored: StoredRules | None, store: Store[RuleStores]) -> Draft:
+    """Return a draft with the network lists that its rules may name."""
+    known = await store.read.rules.list_network_lists(call.site_id)
+    return replace(await _draft(body, stored), network_lists=known)
+
+
 def _invalid(draft: Draft) -> Reply[Any]:
     return Reply(body=result_of(draft), status=422)
 
 
 async def _read_view(call: SiteCall, store: Store[RuleStores]) -> RulesView:
     # Names for misspelled conditions take too long for the event loop.
-    return await asyncio.to_thread(_view, call, await store.read.rules.find_rules(call.site_id))
+    known = await store.read.rules.list_network_lists(call.site_id)
+    return await asyncio.to_thread(_view, call, await store.read.rules.find_rules(call.site_id), known)
 
 
-def _view(call: SiteCall, stored: StoredRules | None) -> RulesView:
+def _view(call: SiteCall, stored: StoredRules | None, network_lists: Collection[str]) -> RulesView:
+    document = _document(stored)
     return RulesView(
         site_key=call.site_key,
         source=RulesSource.SERVER if stored is None else stored.source,
         revision=0 if stored is None else stored.revision,
         server_version=server_rule_set().version,
-        rule_set=dict(_document(stored)),
+        rule_set=dict(document),
         overrides={} if stored is None else stored.overrides,
         preset=_preset(stored),
         effective=effective_of(stored),
-        warnings=[lint for _, lint in find_warnings(_document(stored))],
+        warnings=[lint for _, lint in (*find_warnings(document), *find_unknown_lists(document, network_lists))],
         updated_at=optional(None if stored is None else Moment(stored.updated_ms)),
         updated_by=optional(None if stored is None else stored.updated_by),
     )

@@ -4,7 +4,7 @@ A rule may be dead, shadowed, redundant or contradict another; a label or key ma
 unreachable. All of it follows from the set alone, without traffic.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from itertools import islice
 from typing import Any
@@ -34,6 +34,7 @@ _OPPOSITE = ({RuleAction.ALLOW, RuleAction.BLOCK}, {RuleAction.ALLOW, RuleAction
 _SET_KEYS = ("version", "rules", "default_action", "thresholds")
 _RULE_KEYS = ("name", "routes", "match", "action", "add", "rate", "response", "scope_down", "group", *SCHEDULE_KEYS)
 _GROUP_KEYS = ("group", "version", "overrides", "scope_down", "name", "action", *SCHEDULE_KEYS)
+_LIST_KEYS = ("network_lists", "not_network_lists")
 _RESPONSE_KEYS = ("status", "message", "retry_after")
 # Keys of a rule that limit it, as conditions do in its match.
 _LIMITS = ("match", "routes", "scope_down", RATE, *SCHEDULE_KEYS)
@@ -118,6 +119,24 @@ def find_ignored_limits(document: Mapping[str, Any]) -> list[PlacedLint]:
             message = f"{key[:40]} is ignored and does not limit {what}. Did you mean {nearest[0]}{place}?"
             lint = RuleLint(kind="unknown_key", message=message, rule=optional(item.get("name") or None))
             found.append((("rules", index, key), lint))
+    return found
+
+
+def find_unknown_lists(document: Mapping[str, Any], known: Collection[str]) -> list[PlacedLint]:
+    """Return the names of network lists that the site does not have. A condition on one matches no address."""
+    found: list[PlacedLint] = []
+    named = (
+        ((*path, key, at), name, rule, document["rules"][path[1]])
+        for path, match, rule in _matches(document)
+        for key in _LIST_KEYS
+        for at, name in enumerate(match.get(key, ()))
+    )
+    for path, name, rule, item in islice((each for each in named if each[1] not in known), MOST_UNKNOWN):
+        what = f"the rule {rule}" if rule else f"the group {item['group']}"
+        message = f"{what} names {name}, which is not a network list of the site.{_nearest(name, known)}"
+        found.append(
+            (path, RuleLint(kind="unknown_list", message=message[0].upper() + message[1:], rule=optional(rule)))
+        )
     return found
 
 

@@ -350,7 +350,8 @@ class RuleLint(Record, frozen=True, kw_only=True):
 class RulesView(Record, frozen=True, kw_only=True):
     """A site's rules: the set itself, the site's overrides, the preset of its application, and the effective set.
 
-    `warnings` are the unknown conditions of the set. The rules that have them match nothing.
+    `warnings` are the unknown conditions of the set, whose rules match nothing, and names of network lists that the
+    site does not have.
     """
 
     site_key: SiteKey

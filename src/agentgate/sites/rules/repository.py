@@ -50,6 +50,11 @@ class RuleStore(Repository):
             most,
         )
 
+    async def list_network_lists(self, site_id: str) -> frozenset[str]:
+        """Return the names of the network lists that a site's rules may name."""
+        rows = await self._session.all("SELECT name FROM network_list WHERE site_id = $1", site_id)
+        return frozenset(name for (name,) in rows)
+
     async def list_old(self, before_ms: int, *, newest: int, most: int) -> list[tuple[str, int]]:
         """Return site and number of some revisions that had so many successors before a moment."""
         rows = await self._session.all(

@@ -13,6 +13,14 @@ from agentgate.sites.records import SiteChange
 from agentgate_tools.commands.api_client import AdminApi, NotThere, site_path
 from agentgate_tools.commands.command import CommandRefused, JsonOption, print_json, read_file
 from agentgate_tools.commands.parameters import Argument, Option
+from agentgate_tools.commands.remote.apply_networks import (
+    NETWORK_LISTS,
+    delete_lists,
+    differences,
+    normalized,
+    read_lists,
+    save_lists,
+)
 from agentgate_tools.commands.remote.rules import save_rules
 
 # Keys of a file in addition to the fields of the site itself.
@@ -35,6 +43,8 @@ LISTS = {
     "listEntries": SiteList("list-entries", ("kind", "value", "outcome", "note", "expiresAt")),
     "webhooks": SiteList("webhooks", ("url", "events", "format", "filter", "enabled")),
 }
+# Parts of a file that are not fields of the site.
+_APART = {*OF_RULES, POLICY, NETWORK_LISTS, *LISTS}
 
 
 def apply(
@@ -75,6 +85,8 @@ def _read(file: Path) -> dict[str, Any]:
             raise CommandRefused(f"{name} in {file} must be a list of objects, as `agentgate site export` prints it")
         if name in wanted:
             wanted[name] = _ordered(name, wanted[name])
+    if NETWORK_LISTS in wanted:
+        wanted[NETWORK_LISTS] = normalized(wanted[NETWORK_LISTS])
     if not isinstance(wanted.get(POLICY, {}), dict):
         raise CommandRefused(f"{POLICY} in {file} must have fields, such as `default: allow`")
     return wanted
@@ -115,6 +127,8 @@ def _value(api: AdminApi, wanted: dict[str, Any], name: str, present: Any) -> An
         policy = api.get(site_path(site_key, "agent-policy"))
         # Policy fields that the file omits keep their values, as with everything else.
         return {key: policy.get(key) for key in wanted[POLICY]}
+    if name == NETWORK_LISTS:
+        return read_lists(api, site_key)
     if name in LISTS:
         return _ordered(name, [LISTS[name].of(each) for each in _items(api, site_key, name)])
     return present.get(name)
@@ -144,6 +158,7 @@ def export(site_key: str, api: AdminApi) -> dict[str, Any]:
         **{name: value for name, value in present.items() if name in fields},
         **_rules(api, site_key),
         POLICY: policy,
+        NETWORK_LISTS: read_lists(api, site_key),
         **{name: _ordered(name, [LISTS[name].of(each) for each in _items(api, site_key, name)]) for name in LISTS},
     }
 
@@ -152,19 +167,25 @@ def _print_plan(plan: dict[str, Any], *, exists: bool) -> None:
     if not exists:
         print("the site will be created")
     for name, change in plan.items():
+        if name == NETWORK_LISTS:
+            print("\n".join(differences(change["before"], change["after"])))
+            continue
         print(f"~ {name}: {change['before']!r} -> {change['after']!r}" if exists else f"+ {name}: {change['after']!r}")
     if not plan:
         print("no changes")
 
 
 def _carry_out(api: AdminApi, site_key: str, plan: dict[str, Any], *, exists: bool, yes: bool) -> None:
-    fields = {name: change["after"] for name, change in plan.items() if name not in {*OF_RULES, POLICY, *LISTS}}
+    fields = {name: change["after"] for name, change in plan.items() if name not in _APART}
     done: list[str] = []
     try:
         if not exists:
             api.call("POST", "/sites", {"siteKey": site_key, **fields})
             done.append("the site exists")
-        # The request that can be rejected for most reasons comes first.
+        if NETWORK_LISTS in plan:
+            save_lists(api, site_key, plan[NETWORK_LISTS])
+            done.append("network lists are saved")
+        # The request that can be rejected for most reasons comes before the rest.
         if any(name in plan for name in OF_RULES):
             revision = api.get(site_path(site_key, "rules"))["revision"]
             after = _rules(api, site_key) | {name: plan[name]["after"] for name in OF_RULES if name in plan}
@@ -176,6 +197,8 @@ def _carry_out(api: AdminApi, site_key: str, plan: dict[str, Any], *, exists: bo
                 yes=yes,
             )
             done.append("rules are active")
+        if NETWORK_LISTS in plan:
+            delete_lists(api, site_key, plan[NETWORK_LISTS])
         if POLICY in plan:
             path = site_path(site_key, "agent-policy")
             api.call("PUT", path, {**api.get(path), **plan[POLICY]["after"]})

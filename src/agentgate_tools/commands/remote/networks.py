@@ -97,10 +97,10 @@ def add(
 ) -> CommandAnswer:
     """Add networks to an own list."""
     lines = [] if file is None else [line.partition("#")[0].strip() for line in read_file(file).splitlines()]
-    return CommandAnswer(
-        put_networks(api, site_key, name, [*(texts or ()), *filter(None, lines)], replace=replace),
-        f"{name}: networks added",
-    )
+    given = [*(texts or ()), *filter(None, lines)]
+    if not given:
+        raise CommandRefused("Give networks or --file.")
+    return CommandAnswer(put_networks(api, site_key, name, given, replace=replace), f"{name}: networks added")
 
 
 @command(networks, "remove", "agentgate networks remove site_shop1 offices 203.0.113.0/24")
@@ -125,11 +125,9 @@ def delete(site_key: SiteArgument, name: NameArgument, api: AdminApi) -> Command
 
 
 def put_networks(api: AdminApi, site_key: str, name: str, texts: Sequence[str], *, replace: bool) -> Any:
-    """Add networks to a list in several requests."""
-    if not texts:
-        raise CommandRefused("Give networks or --file.")
+    """Add networks to a list in several requests; without networks, `replace` empties it."""
     found: Any = None
-    for at in range(0, len(texts), NETWORKS_PER_CHANGE):
+    for at in range(0, len(texts) or 1, NETWORKS_PER_CHANGE):
         body = {"add": texts[at : at + NETWORKS_PER_CHANGE], "replace": replace and at == 0}
         found = api.call("POST", site_path(site_key, "network-lists", name, "networks"), body)
     return found

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-RTQDONLZ.js";import"./chunk-HTSUFWYG.js";import"./chunk-BRJTMVPD.js";import"./chunk-KEY2H7RE.js";import"./chunk-NV4VHEGS.js";import"./chunk-HPSSBETS.js";import"./chunk-LKXDKQNK.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};
