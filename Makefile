@@ -2,7 +2,9 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
-BUILT_FROM := pyproject.toml packages/python-client/pyproject.toml setup.py src/agentgate/http/connection/_head.pyx
+BUILT_FROM := pyproject.toml packages/python-client/pyproject.toml setup.py \
+	$(wildcard $(shell sed -nE 's|^    "([a-z_/]+\.p.*)",$$|src/agentgate/\1|p' src/agentgate/lib/compiled.py)) \
+	src/agentgate/lib/compiled.py src/agentgate/gateway/_check.pyx src/agentgate/http/connection/_head.pyx
 
 .PHONY: run test quick release release-check check soak growth attack attack-prices mutants bench lab model screenshots fresh matrix generate lock clean
 

@@ -1,6 +1,7 @@
-"""What the build adds to the package: a compiled module if a C compiler works, documentation, and pages of the APIs."""
+"""What the build adds to the package: compiled modules if a C compiler works, documentation, and pages of the APIs."""
 
 import json
+import runpy
 import sys
 from pathlib import Path
 
@@ -21,15 +22,21 @@ try:
 except ImportError:
     extensions = []
 else:
-    source = "src/agentgate/http/connection/_head.pyx"
-    extensions = cythonize([Extension("agentgate.http.connection._head", [source])], quiet=True)
+    compiled = runpy.run_path(str(ROOT / "src/agentgate/lib/compiled.py"))
+    paths = [f"src/agentgate/{name}" for name in compiled["SOURCES"]]
+    build = [("AGENTGATE_BUILD", f'"{compiled["build_id"](ROOT / "src/agentgate")}"')]
+    found = [
+        Extension(f"agentgate.{name}", [path], define_macros=build, depends=paths)
+        for name, path in zip(compiled["MODULES"], paths, strict=False)
+    ]
+    extensions = cythonize(found, include_path=["src"], quiet=True)
     for each in extensions:
         # `cythonize` does not keep this argument of Extension.
         each.optional = True
 
 
 class BuildIfPossible(build_ext):
-    """Builds the compiled module. If the build fails, the package uses plain Python."""
+    """Builds the compiled modules. If the build fails, the package uses plain Python."""
 
     def build_extension(self, ext: Extension) -> None:
         """Report a missing compiler as a compile error: `optional=True` covers only that kind."""

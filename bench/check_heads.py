@@ -51,7 +51,8 @@ def learn_form() -> CheckForm:
     # Braces would be taken for places; nginx itself writes none.
     assert not set("{}") & set("".join([first, *written])), written
     start = "".join(f"{line}\r\n" for line in (first, *written))
-    start = start.replace(ORIGIN + _PATH, "{url}").replace(f" {_ADDRESS}\r\n", " {address}\r\n")
+    start = start.replace(ORIGIN + _PATH, "{url}").replace(f" {_ADDRESS} ", " {address} ")
+    assert "{address}" in start, start
     return CheckForm(start.replace(_SECRET, "{secret}"), frozenset({"host", *_NAMES} - kept))
 
 

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from agentgate.agents.policy_checker import AgentPolicyChecker
 from agentgate.decision.decider import Decider
-from agentgate.decision.rates.windows import MOST_RESERVED, NAME_PER_MINUTE, Counted
-from agentgate.decision.signals.facts import VISITOR_HIGH, PartState, Rates
+from agentgate.decision.rates.windows import MOST_RESERVED, Counted
+from agentgate.decision.signals.facts import VISITOR_HIGH, Rates
 from agentgate.decision.signals.request_class import RequestClass
 from agentgate.events.correlation import read_correlation
 from agentgate.events.decision_ids import encode_id
@@ -52,20 +52,20 @@ from agentgate.gateway.request.described_request import (
 from agentgate.gateway.request.fleet_requests import URL, UnknownHost, read_fleet_request, read_malformed
 from agentgate.gateway.request.original_request import Malformed
 from agentgate.gateway.route_protection import MethodClaims
-from agentgate.gateway.rule_limits import LimitCounter, with_exceeded
+from agentgate.gateway.rule_limits import COUNTED, LimitCounter, count_part, open_path, with_exceeded
 from agentgate.gateway.site_snapshot import HeaderTraits, SiteSnapshot
 from agentgate.gateway.snapshot import Snapshot, current_keys
 from agentgate.gateway.undecided import UndecidedAnswers
 from agentgate.gateway.visitors import Visitor, read_visitor
 from agentgate.gateway.waiting_check import WaitingChecks
 from agentgate.http.bearer_secret import bearer_secret
-from agentgate.http.connection.fast_functions import HotRequest, Reply
+from agentgate.http.connection.fast_functions import HotRequest, Reply, Taker
 from agentgate.http.connection.head import Cut, cut, lines, split, with_key
 from agentgate.http.connection.loop_budget import LoopBudget
 from agentgate.lib.clock import Clock
+from agentgate.lib.compiled import MODULES, is_stale, load_compiled
 from agentgate.sites.credentials.fleets import FleetCaller
 from agentgate.sites.directory import SiteCaller, SiteDirectory, SiteView
-from agentgate.sites.open_paths import SenderClaims
 from agentgate.sites.rules.evaluate import NO_TRAITS, Traits
 
 # When the configuration was not read for this long, the cached one is too old to decide by.
@@ -77,7 +77,6 @@ LONGEST_URL = 512
 _ORIGIN = re.compile(rb"https?://[a-z0-9.:\[\]-]+", re.ASCII)
 _DESCRIBED = b"GET /v1/gateway/check?respond="
 Fields = Mapping[bytes, bytes]
-COUNTED = PartState.COUNTED
 # From here on a navigation may be over the limit, with what the pages before it still load.
 NEAR_LIMIT = VISITOR_HIGH - MOST_RESERVED
 
@@ -123,6 +122,8 @@ class GatewayCheck:
         self.misses = {"headers": 0, "fingerprints": 0, "pages": 0, "visitors": 0, "decisions": 0}
         # The head that is being checked, as it arrived.
         self._data = b""
+        # Checks a request from its raw headers; returns None if only the parser may read them.
+        self.take: Taker = _compiled_take(self) or self.take_plainly
 
     @property
     def shed(self) -> int:
@@ -131,8 +132,8 @@ class GatewayCheck:
 
     # From bytes, and from a request that the parser read.
 
-    def take(self, data: bytes) -> Reply | Awaitable[Reply] | None:
-        """Check a request from its raw headers; return None if only the parser may read them."""
+    def take_plainly(self, data: bytes) -> Reply | Awaitable[Reply] | None:
+        """Check a request from its raw headers, in Python."""
         found = cut(data)
         if found is None:
             return None
@@ -240,12 +241,16 @@ class GatewayCheck:
             return self._undecided.of_unseen(form, caller.site)
         try:
             return self._judge(fingerprint, caller, given, fields, now_ms)
-        except Malformed as problem:
-            return self._undecided.of_malformed(form, caller.site, problem)
-        except Exception:  # noqa: BLE001 - logged with what it was; an answer is due either way
-            # After any error, enforce mode fails closed and monitor mode fails open.
-            structlog.get_logger().exception("a check could not be decided", site=caller.site.site_key)
-            return self._undecided.of_failed(form, caller.site)
+        except Exception as problem:  # noqa: BLE001 - an answer is due either way
+            return self._answer_undecided(form, caller.site, problem)
+
+    def _answer_undecided(self, form: CheckForm, site: SiteView, problem: Exception) -> Reply:
+        """Return the response to a request that is malformed or could not be decided."""
+        if isinstance(problem, Malformed):
+            return self._undecided.of_malformed(form, site, problem)
+        # After any error, enforce mode fails closed and monitor mode fails open.
+        structlog.get_logger().error("a check could not be decided", site=site.site_key, exc_info=problem)
+        return self._undecided.of_failed(form, site)
 
     def _note_unknown_secret(self, url: bytes | None, now_ms: int) -> None:
         """Count the check for the site of the described origin, whose health shows it."""
@@ -281,9 +286,9 @@ class GatewayCheck:
             is_near = visitor_rate >= NEAR_LIMIT and fingerprint.kind.request_class is RequestClass.PAGE
             visitor_rate = self._decider.count_page(counted, visitor_rate, now_ms) if is_near else visitor_rate
         else:
-            visitor_rate, network_rate, parts = self._count_part(fingerprint, page, counted, now_ms)
+            visitor_rate, network_rate, parts = count_part(self._decider, fingerprint, page, counted, now_ms)
         if kind.open_path is not None:
-            page = self._open_path(fingerprint, page, visitor, now_ms)
+            page = open_path(self._decider, fingerprint, page, visitor, now_ms)
             kind = page.kind
         key: DecisionKey = (
             kind,
@@ -301,13 +306,13 @@ class GatewayCheck:
         # The decision: a cached one, or one that is made now.
         cached = None if fingerprint.waits else snapshot.decisions.young.get(key) or snapshot.decisions.promote(key)
         if cached is None or view.captures_features:
-            self.misses["decisions"] += 1
             rates, traits = Rates(visitor_rate, network_rate, parts), key[-1] or NO_TRAITS
             own = _with_own_figures(fingerprint, given, view)
             pending = PendingCheck(
                 view, own, page, visitor, counted, rates, shown, cookie_count, now_ms, started_ns, fields, traits
             )
             if fingerprint.waits:
+                self.misses["decisions"] += 1
                 return self._waiting.answer(pending, snapshot.views)
             cached = self._decide(pending, key)
         cached = self._limited(cached, key, visitor, counted, now_ms) if cached.decided.limits else cached
@@ -321,7 +326,14 @@ class GatewayCheck:
         decision_id = self._event_log.record_again(cached.pattern, visitor.number, duration_us, now_ms, correlation)
         if cached.is_whole:
             return cached.start, cached.middle + encode_id(decision_id) + cached.end
-        fields = self._fields_of_denial(fingerprint.kind.form, fields)
+        return self._deny(cached, decision_id, page, visitor, fields, now_ms=now_ms)
+
+    def _deny(
+        self, cached: CachedDecision, decision_id: int, page: SitePage, visitor: Visitor, fields: Fields, *, now_ms: int
+    ) -> Reply | Awaitable[Reply]:
+        """Return a denial that depends on more than the cached decision."""
+        form = cached.decided.pending.fingerprint.kind.form
+        fields = self._fields_of_denial(form, fields)
         pending = replace(cached.decided.pending, page=page, visitor=visitor, now_ms=now_ms, fields=fields)
         return self.denials.write(cached.decided.ruling, decision_id, pending)
 
@@ -339,51 +351,13 @@ class GatewayCheck:
     def _decide(self, pending: PendingCheck, key: DecisionKey | ExceededKey) -> CachedDecision:
         """Decide, and cache the decision for requests with the same key."""
         snapshot = self._snapshot
+        self.misses["decisions"] += 1
         routes = [(each, fit(pending.shown, each)) for each in pending.page.kind.protections]
         made = CachedDecision(decide_check(pending, routes, snapshot.views), self._answers, self._event_log)
         if pending.page.kind.is_foreign:
             host = pending.fields.get(HOST, b"").decode("latin-1")
             self._event_log.count(pending.site, CounterName.HOST_UNKNOWN, pending.now_ms, host)
         return snapshot.decisions.put(key, made) if pending.fingerprint.is_plain else made
-
-    def _count_part(
-        self, fingerprint: HeaderFingerprint, page: SitePage, counted: Counted, now_ms: int
-    ) -> tuple[int, int, PartState]:
-        """Count a possible subresource, or a program that shares the budget of its name."""
-        decider, kind, request_class = self._decider, page.kind, fingerprint.kind.request_class
-        if kind.is_file and request_class > RequestClass.PAGE:
-            found = decider.count_file(counted, fingerprint.tag, now_ms)
-            # No program that reads feeds or shows previews opens a page for the pictures and sound that it loads.
-            return found if fingerprint.program is None or found[2] is PartState.OVER else (*found[:2], PartState.NAMED)
-        if fingerprint.program is not None:
-            rates = self._count(counted, now_ms)
-            has_room = decider.has_room(counted.site, fingerprint.program, NAME_PER_MINUTE, now_ms)
-            return *rates, PartState.NAMED if has_room else COUNTED
-        target = hash((kind.origin, page.target)) if fingerprint.methods.is_plain else None
-        if request_class is RequestClass.PART:
-            return decider.count_part(counted, fingerprint.tag, target, now_ms)
-        if request_class is RequestClass.FETCH:
-            return decider.count_fetch(counted, fingerprint.tag, target, now_ms)
-        return *self._count(counted, now_ms), COUNTED
-
-    def _open_path(self, fingerprint: HeaderFingerprint, page: SitePage, visitor: Visitor, now_ms: int) -> SitePage:
-        """Return the page as it is for a sender that the site opened the path to, if the sender's budget has room."""
-        kind, path = page.kind, page.kind.open_path
-        if path is None or kind.opened is None:
-            return page
-        opened = SitePage(page.target, kind.opened)
-        if path.is_sender(fingerprint.signatures, visitor.address):
-            return opened
-        if not fingerprint.is_nameable:
-            return page
-        claims = SenderClaims(
-            fingerprint.signatures, fingerprint.observed.user_agent.programs, is_browsers=fingerprint.is_browsers
-        )
-        budget = path.find_budget(claims, has_named_route=kind.has_named_route)
-        if budget is None:
-            return page
-        has_room = self._decider.has_room(visitor.site, budget.counted_as, budget.per_minute, now_ms)
-        return opened if has_room else page
 
     # Caches that are filled on a miss.
 
@@ -411,7 +385,11 @@ class GatewayCheck:
             target = data[4 : data.index(b" ", 4)]
             headers = self._fingerprints.read_lines(target, *lines(data), is_cached=is_cached)
             if headers is not UNFIT and headers.form.is_described:
-                headers = self._fingerprints.read_described(target, split(data) or _NO_FIELDS, is_cached=is_cached)
+                fields = split(data) or _NO_FIELDS
+                # A request that `as_specified` did not rewrite still has its description outside the key.
+                is_rewritten = REQUEST_HEADER in fields and data.startswith(_DESCRIBED)
+                read = self._fingerprints.read_described
+                headers = read(target, fields, is_cached=is_cached) if is_rewritten else UNFIT
             found = self._keep_headers(key, headers)
         return found
 
@@ -494,3 +472,15 @@ class GatewayCheck:
 def _with_own_figures(fingerprint: HeaderFingerprint, given: Cut, site: SiteView) -> HeaderFingerprint:
     """Return a fingerprint with the values of this very request if the site captures features for training."""
     return fingerprint.with_figures_of(*given[9:]) if site.captures_features else fingerprint
+
+
+def _compiled_take(check: GatewayCheck) -> Taker | None:
+    """Return the compiled form of `take_plainly`; None where it was not built, or not of this code."""
+    module = load_compiled("gateway._check")
+    if module is None:
+        stale = [name for name in MODULES if is_stale(name)]
+        if stale:
+            structlog.get_logger().warning("compiled modules of other code are not used: build again", modules=stale)
+        return None
+    take: Taker = module.CompiledCheck(check, check.take_plainly).take
+    return take

@@ -11,11 +11,16 @@ from importlib.util import find_spec
 from pathlib import Path
 
 # Packages, and their compiled modules.
-LIBRARIES = (("agentgate.http.connection", "_head"), ("msgspec", "_core"), ("uvloop", "loop"))
+LIBRARIES = (
+    ("agentgate.http.connection", "_head"),
+    ("agentgate.gateway", "_check"),
+    ("msgspec", "_core"),
+    ("uvloop", "loop"),
+)
 
 
 def library_paths() -> list[Path]:
-    """Return the files of the libraries that are installed: without a C compiler, `_head` is missing."""
+    """Return the files of the libraries that are installed: without a C compiler, the first two are missing."""
     found: list[Path] = []
     for package, module in LIBRARIES:
         spec = find_spec(package)

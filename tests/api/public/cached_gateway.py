@@ -29,7 +29,9 @@ from agentgate.lib.enums import ClearanceLevel, ModelKind
 from agentgate.lib.tasks.background import BackgroundTasks
 from agentgate.server.application import Application
 from agentgate.sites.credentials.uses import CredentialUses
+from tests.api.public.request_rules import change_list, new_rules
 from tests.support.gateway import ORIGIN, VISITOR, Gate
+from tests.support.service import RunningService
 from tests.unit.decision.scoring.made_models import forest, parsed
 
 DECISION_ID = re.compile(rb"dec_[0-9a-z]{13}")
@@ -87,7 +89,13 @@ class Side:
     """A gate with its own counters and event queue, over the sites, keys and models of the service."""
 
     def __init__(
-        self, application: Application, models: ModelDirectory, policy_checker: AgentPolicyChecker | None = None
+        self,
+        application: Application,
+        models: ModelDirectory,
+        policy_checker: AgentPolicyChecker | None = None,
+        *,
+        rates: RateWindows | None = None,
+        worker: int = 1,
     ) -> None:
         refresher, stores = application.refresher, application.stores
         self.recorder = Recorder(stores.events)
@@ -95,7 +103,7 @@ class Side:
         decider = Decider(
             models=models,
             intel=refresher.intel,
-            rates=RateWindows(),
+            rates=rates or RateWindows(),
             visitors=Visitors(application.keyring),
         )
         self.visitors = decider.visitors
@@ -108,7 +116,7 @@ class Side:
             ),
             event_log=GatewayEventLog(
                 self.recorder,
-                DecisionIds(application.clock, 1),
+                DecisionIds(application.clock, worker),
                 CredentialUses(stores.store, background),
                 suggestions=application.gateway.suggestions,
                 block_feed=BlockFeed(stores.shared_cache, application.clock, refresher.intel),
@@ -209,6 +217,40 @@ class Proxy:
             *([f"X-Probe: {chance.choice(('abc', 'b'))}"] if chance.random() < 0.2 else []),
         ]
         return Sent(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"), address)
+
+
+def change_something(service: RunningService, gate: Gate, chance: random.Random) -> None:
+    """Change the mode, the routes' actions, the rules or the credential, and wait until it is obeyed."""
+    site = f"/v1/admin/sites/{gate.site_key}"
+    what = chance.randrange(5)
+    if what == 0:
+        done = service.operator.patch(site, json={"mode": chance.choice(("monitor", "enforce"))})
+    elif what == 1:
+        actions = {
+            "login": {"browserRequired": chance.random() < 0.7, "clearance": chance.random() < 0.7},
+            "search": {"browserRequired": chance.random() < 0.3, "clearance": True},
+            "upload": {"browserRequired": True},
+        }
+        routes = [
+            {"method": "POST", "path": "/login", "action": "login"},
+            {"method": "GET", "pathPrefix": "/api/", "action": "search"},
+            {"method": "GET", "path": "/find", "action": "search"},
+        ]
+        done = service.operator.patch(site, json={"actions": actions, "routes": routes})
+    elif what == 2:
+        change_list(service, gate.site_key, ADDRESSES, chance)
+        return
+    else:
+        revision = service.operator.get(f"{site}/rules").json()["revision"]
+        label = chance.choice(("receipt.clearance", "ua.browser", "ua.http_library", "rate.visitor.high", "list.block"))
+        action = chance.choice(("block", "challenge", "allow"))
+        rules = [{"name": "r", "match": {"all_labels": [label]}, "action": action}]
+        if what == 3:
+            rules = [*new_rules(chance), *rules]
+        rule_set = {"version": "1", "default_action": "allow", "rules": rules}
+        done = service.operator.put(f"{site}/rules", json={"ruleSet": rule_set, "revision": revision})
+    assert done.status_code == 200, done.text
+    service.run(service.application.refresher.sites.await_refresh())
 
 
 def plain_request(gate: Gate, cookie: str, path: str = "/login") -> bytes:

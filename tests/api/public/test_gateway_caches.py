@@ -1,6 +1,5 @@
 """Cached or not, as it arrived or parsed: a check gets the same response and record, whatever changed before it."""
 
-import random
 from pathlib import Path
 
 import pytest
@@ -11,46 +10,11 @@ from agentgate.lib.keyring import load_keys, rotate_key
 from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
 from agentgate.server.application import Application
 from agentgate_tools.threat_lists.imports import import_folder
-from tests.api.public.cached_gateway import ADDRESSES, Proxy, Side, models_of, plain_request
-from tests.api.public.request_rules import change_list, new_rules
-from tests.support.gateway import Gate
+from tests.api.public.cached_gateway import ADDRESSES, Proxy, Side, change_something, models_of, plain_request
+from tests.support.gateway import ORIGIN, VISITOR, Gate
 from tests.support.service import RunningService
 
 ROUNDS, REQUESTS = 14, 280
-
-
-def change_something(service: RunningService, gate: Gate, chance: random.Random) -> None:
-    """Change the mode, the routes' actions, the rules or the credential, and wait until it is obeyed."""
-    site = f"/v1/admin/sites/{gate.site_key}"
-    what = chance.randrange(5)
-    if what == 0:
-        done = service.operator.patch(site, json={"mode": chance.choice(("monitor", "enforce"))})
-    elif what == 1:
-        actions = {
-            "login": {"browserRequired": chance.random() < 0.7, "clearance": chance.random() < 0.7},
-            "search": {"browserRequired": chance.random() < 0.3, "clearance": True},
-            "upload": {"browserRequired": True},
-        }
-        routes = [
-            {"method": "POST", "path": "/login", "action": "login"},
-            {"method": "GET", "pathPrefix": "/api/", "action": "search"},
-            {"method": "GET", "path": "/find", "action": "search"},
-        ]
-        done = service.operator.patch(site, json={"actions": actions, "routes": routes})
-    elif what == 2:
-        change_list(service, gate.site_key, ADDRESSES, chance)
-        return
-    else:
-        revision = service.operator.get(f"{site}/rules").json()["revision"]
-        label = chance.choice(("receipt.clearance", "ua.browser", "ua.http_library", "rate.visitor.high", "list.block"))
-        action = chance.choice(("block", "challenge", "allow"))
-        rules = [{"name": "r", "match": {"all_labels": [label]}, "action": action}]
-        if what == 3:
-            rules = [*new_rules(chance), *rules]
-        rule_set = {"version": "1", "default_action": "allow", "rules": rules}
-        done = service.operator.put(f"{site}/rules", json={"ruleSet": rule_set, "revision": revision})
-    assert done.status_code == 200, done.text
-    service.run(service.application.refresher.sites.await_refresh())
 
 
 def test_a_cached_check_is_handled_as_one_that_nothing_is_cached_for(
@@ -184,3 +148,23 @@ def test_nothing_that_was_cached_outlives_the_threat_data(
 
     assert "list.block" in labels()
     assert side.cached == seen
+
+
+@pytest.mark.parametrize("query", ["?respond=denial&ok=200", "?ok=200&respond=denial"])
+def test_the_description_applies_wherever_the_query_asks_for_it(
+    service: RunningService, gate: Gate, query: str
+) -> None:
+    side = Side(service.application, models_of())
+
+    def ask(*lines: str) -> bytes:
+        own = ("Host: gate.example", *(f"{name}: {value}" for name, value in VISITOR.items()))
+        secret = f"X-AgentGate-Secret: {gate.secret}"
+        text = "\r\n".join((f"GET /v1/gateway/check{query} HTTP/1.1", secret, *own, *lines)) + "\r\n\r\n"
+        return service.run(side.ask(text.encode()))[0] or b""
+
+    visitors_own = (f"X-Original-URL: {ORIGIN}/", "X-Original-Address: 203.0.113.9", "X-Original-Method: GET")
+    for method, path, word in (("GET", "/", b" 200 "), ("POST", "/login", b" 401 ")) * 3:
+        line = f"X-AgentGate-Request: {method} {ADDRESSES[0]} {ORIGIN}{path}"
+        assert word in ask(line, *visitors_own).partition(b"\r\n")[0]
+    # Without a description.
+    assert b"x-service-reason: invalid_request" in ask(*visitors_own)

@@ -2,15 +2,19 @@
 """`cut` and `lines` of head.py, compiled: one pass over the bytes of a head."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.string cimport memchr, memcpy
+from libc.string cimport memchr, memcmp, memcpy, memset
 
 from agentgate.http.connection import head
 
+cdef extern from *:
+    const char* AGENTGATE_BUILD
+
+# Of the sources that this module was built from.
+BUILD = AGENTGATE_BUILD.decode()
+
 cdef enum:
-    LONGEST = 4096
     MOST_NAMES = 40
     KEPT = 100
-    GIVEN_COUNT = 10
 
 # Names in lower case, their lengths, and what is done with the value: its place among those given, or KEPT.
 cdef char NAMES[MOST_NAMES][32]
@@ -53,46 +57,44 @@ cdef inline int use_of(const unsigned char* name, Py_ssize_t length) noexcept no
     return -1
 
 
-def cut(bytes data not None):
-    """Return the key of a head and the values that are given; None where it is not one whole plain head."""
-    cdef const unsigned char* text = <const unsigned char*>PyBytes_AS_STRING(data)
-    cdef Py_ssize_t size = PyBytes_GET_SIZE(data)
+cdef bint scan(const unsigned char* text, Py_ssize_t size, Scan* found) noexcept nogil:
+    """Find the key of a head and the values that are given; return whether it is one whole plain head."""
     cdef Py_ssize_t at, end, colon, filled, byte
-    cdef const unsigned char* found
-    cdef unsigned char key[LONGEST]
+    cdef const unsigned char* place
+    cdef unsigned char* key = found.key
     cdef int use
-    cdef list given = [None] * GIVEN_COUNT
+    memset(found.given, 0, sizeof(found.given))
     if size > LONGEST or size < 18 or text[size - 1] != 10 or text[size - 2] != 13 or text[size - 3] != 10 or text[size - 4] != 13:
-        return None
+        return False
     # The request line: GET or POST, one target that begins with a slash, HTTP/1.1.
-    found = <const unsigned char*>memchr(text, 13, size)
-    end = found - text
-    if end < 14 or data[end - 9 : end] != b" HTTP/1.1" or text[end + 1] != 10:
-        return None
-    if data[:5] != b"GET /" and data[:6] != b"POST /":
-        return None
+    place = <const unsigned char*>memchr(text, 13, size)
+    end = place - text
+    if end < 14 or memcmp(text + end - 9, b" HTTP/1.1", 9) != 0 or text[end + 1] != 10:
+        return False
+    if memcmp(text, b"GET /", 5) != 0 and memcmp(text, b"POST /", 6) != 0:
+        return False
     for at in range(4 if text[0] == 71 else 5, end - 9):
         if text[at] <= 0x20 or text[at] >= 0x7F:
-            return None
+            return False
     memcpy(key, text, end)
     filled = end
     at = end + 2
     while at < size - 2:
-        found = <const unsigned char*>memchr(text + at, 13, size - at)
-        end = found - text
+        place = <const unsigned char*>memchr(text + at, 13, size - at)
+        end = place - text
         if text[end + 1] != 10:
-            return None
+            return False
         colon = at
         while colon < end and IN_NAME[text[colon]]:
             colon += 1
         # A name, a colon, one space, and a value that neither begins nor ends with a space.
         if colon == at or colon + 2 >= end or text[colon] != 58 or text[colon + 1] != 32 or text[colon + 2] == 32 or text[end - 1] == 32:
-            return None
+            return False
         for byte in range(colon + 2, end):
             if text[byte] < 0x20 or text[byte] >= 0x7F:
-                return None
+                return False
         use = use_of(text + at, colon - at)
-        # With the line end before it.
+        # With the line end before it. The key is never longer than the head.
         if use == KEPT:
             memcpy(key + filled, text + at - 2, end - at + 2)
             filled += end - at + 2
@@ -100,11 +102,27 @@ def cut(bytes data not None):
             memcpy(key + filled, text + at - 2, colon - at + 2)
             filled += colon - at + 2
             if use >= 0:
-                if given[use] is not None:
-                    return None
-                given[use] = PyBytes_FromStringAndSize(<const char*>text + colon + 2, end - colon - 2)
+                if found.given[use].start != NULL:
+                    return False
+                found.given[use].start = text + colon + 2
+                found.given[use].length = end - colon - 2
         at = end + 2
-    return (PyBytes_FromStringAndSize(<const char*>key, filled), *given)
+    found.key_length = filled
+    return True
+
+
+def cut(bytes data not None):
+    """Return the key of a head and the values that are given; None where it is not one whole plain head."""
+    cdef Scan found
+    cdef int place
+    cdef list given
+    if not scan(<const unsigned char*>PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), &found):
+        return None
+    given = [None] * GIVEN_COUNT
+    for place in range(GIVEN_COUNT):
+        if found.given[place].start != NULL:
+            given[place] = PyBytes_FromStringAndSize(<const char*>found.given[place].start, found.given[place].length)
+    return (PyBytes_FromStringAndSize(<const char*>found.key, found.key_length), *given)
 
 
 def lines(bytes data not None):

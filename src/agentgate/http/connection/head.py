@@ -7,10 +7,9 @@ the two. Requests that it does not accept are parsed.
 
 import re
 from collections.abc import Callable, Mapping
-from importlib import import_module
-from typing import Any
 
 from agentgate.http.request_guard import is_plain_name, judge_head
+from agentgate.lib.compiled import load_compiled
 
 # Values that are part of the key. Of every other header the name is enough.
 KEPT = (
@@ -108,16 +107,10 @@ def lines_plainly(data: bytes) -> Lines:
     return tuple([name for name, _ in found]), [value for _, value in found]
 
 
-def _compiled(name: str) -> Callable[[bytes], Any] | None:
-    try:
-        return getattr(import_module("agentgate.http.connection._head"), name, None)
-    except ImportError:
-        return None
-
-
-cut: Callable[[bytes], Cut | None] = _compiled("cut") or cut_plainly
-lines: Callable[[bytes], Lines] = _compiled("lines") or lines_plainly
-IS_COMPILED = cut is not cut_plainly
+_compiled = load_compiled("http.connection._head")
+cut: Callable[[bytes], Cut | None] = cut_plainly if _compiled is None else _compiled.cut
+lines: Callable[[bytes], Lines] = lines_plainly if _compiled is None else _compiled.lines
+IS_COMPILED = _compiled is not None
 
 
 def split(data: bytes) -> dict[bytes, bytes] | None:
