@@ -80,3 +80,19 @@ def test_one_line_chooses_the_application_and_one_ends_it(service, run):
     assert run("app", key, "none").returncode == 0
     assert read() == "none"
     assert run("app", key, "jira").returncode == 2
+
+
+def test_a_file_with_a_preset_and_its_first_action_is_applied_to_a_site(service, run, tmp_path):
+    key = create_site(service, mode="enforce", actions={"submit": {"browserRequired": True}})
+    assert run("app", key, "cgit").returncode == 0
+    (tmp_path / "site.yaml").write_text(run("export", key).stdout)
+    assert run("app", key, "none").returncode == 0
+    changed = service.operator.patch(f"/v1/admin/sites/{key}", json={"actions": {"submit": {"browserRequired": True}}})
+    assert changed.status_code == 200, changed.text
+
+    applied = agentgate(
+        tmp_path, "apply", "site.yaml", "--yes", "--url", service.admin_url, AGENTGATE_ADMIN_KEY=ADMIN_KEY
+    )
+
+    assert applied.returncode == 0, applied.stderr
+    assert service.operator.get(f"/v1/admin/sites/{key}/rules").json()["preset"] == "cgit"

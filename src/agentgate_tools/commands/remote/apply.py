@@ -9,6 +9,7 @@ import click
 import yaml
 
 from agentgate.lib.clock import to_rfc3339
+from agentgate.lib.enums import Preset
 from agentgate.sites.records import SiteChange
 from agentgate_tools.commands.api_client import AdminApi, NotThere, site_path
 from agentgate_tools.commands.command import CommandRefused, JsonOption, print_json, read_file
@@ -185,17 +186,13 @@ def _carry_out(api: AdminApi, site_key: str, plan: dict[str, Any], *, exists: bo
         if NETWORK_LISTS in plan:
             save_lists(api, site_key, plan[NETWORK_LISTS])
             done.append("network lists are saved")
+        if exists and "actions" in fields and PRESET in plan and plan[PRESET]["after"] != Preset.NONE.value:
+            # A preset needs the action that its challenge page leads to.
+            api.call("PATCH", site_path(site_key), {"actions": fields.pop("actions")})
+            done.append("the actions are active")
         # The request that can be rejected for most reasons comes before the rest.
         if any(name in plan for name in OF_RULES):
-            revision = api.get(site_path(site_key, "rules"))["revision"]
-            after = _rules(api, site_key) | {name: plan[name]["after"] for name in OF_RULES if name in plan}
-            own = {"ruleSet": after[RULES]} if after.get(RULES) is not None else {}
-            save_rules(
-                api,
-                site_key,
-                {**own, **{name: after[name] for name in (OVERRIDES, PRESET)}, "revision": revision},
-                yes=yes,
-            )
+            _save_rules(api, site_key, plan, yes=yes)
             done.append("rules are active")
         if NETWORK_LISTS in plan:
             delete_lists(api, site_key, plan[NETWORK_LISTS])
@@ -211,6 +208,14 @@ def _carry_out(api: AdminApi, site_key: str, plan: dict[str, Any], *, exists: bo
             api.call("PATCH", site_path(site_key), fields)
     except CommandRefused as refused:
         raise CommandRefused(f"{refused} ({'; '.join(done) or 'nothing was changed'})") from None
+
+
+def _save_rules(api: AdminApi, site_key: str, plan: dict[str, Any], *, yes: bool) -> None:
+    revision = api.get(site_path(site_key, "rules"))["revision"]
+    after = _rules(api, site_key) | {name: plan[name]["after"] for name in OF_RULES if name in plan}
+    own = {"ruleSet": after[RULES]} if after.get(RULES) is not None else {}
+    body = {**own, OVERRIDES: after[OVERRIDES], PRESET: after[PRESET], "revision": revision}
+    save_rules(api, site_key, body, yes=yes)
 
 
 def _replace_items(api: AdminApi, site_key: str, name: str, wanted: list[Any]) -> None:
