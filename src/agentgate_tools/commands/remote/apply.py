@@ -182,17 +182,14 @@ def _carry_out(api: AdminApi, site_key: str, plan: dict[str, Any], *, exists: bo
     try:
         if not exists:
             api.call("POST", "/sites", {"siteKey": site_key, **fields})
+            fields = {}
             done.append("the site exists")
         if NETWORK_LISTS in plan:
             save_lists(api, site_key, plan[NETWORK_LISTS])
             done.append("network lists are saved")
-        if exists and "actions" in fields and PRESET in plan and plan[PRESET]["after"] != Preset.NONE.value:
-            # A preset needs the action that its challenge page leads to.
-            api.call("PATCH", site_path(site_key), {"actions": fields.pop("actions")})
-            done.append("the actions are active")
         # The request that can be rejected for most reasons comes before the rest.
         if any(name in plan for name in OF_RULES):
-            _save_rules(api, site_key, plan, yes=yes)
+            _save_rules(api, site_key, plan, fields, yes=yes)
             done.append("rules are active")
         if NETWORK_LISTS in plan:
             delete_lists(api, site_key, plan[NETWORK_LISTS])
@@ -204,13 +201,16 @@ def _carry_out(api: AdminApi, site_key: str, plan: dict[str, Any], *, exists: bo
             if name in plan:
                 _replace_items(api, site_key, name, plan[name]["after"])
                 done.append(f"{name} are active")
-        if exists and fields:
+        if fields:
             api.call("PATCH", site_path(site_key), fields)
     except CommandRefused as refused:
         raise CommandRefused(f"{refused} ({'; '.join(done) or 'nothing was changed'})") from None
 
 
-def _save_rules(api: AdminApi, site_key: str, plan: dict[str, Any], *, yes: bool) -> None:
+def _save_rules(api: AdminApi, site_key: str, plan: dict[str, Any], fields: dict[str, Any], *, yes: bool) -> None:
+    if "actions" in fields and PRESET in plan and plan[PRESET]["after"] != Preset.NONE.value:
+        # A preset needs the action that its challenge page leads to.
+        api.call("PATCH", site_path(site_key), {"actions": fields.pop("actions")})
     revision = api.get(site_path(site_key, "rules"))["revision"]
     after = _rules(api, site_key) | {name: plan[name]["after"] for name in OF_RULES if name in plan}
     own = {"ruleSet": after[RULES]} if after.get(RULES) is not None else {}
