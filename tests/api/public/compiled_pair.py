@@ -19,7 +19,9 @@ from agentgate.decision.rates.windows import RateWindows
 from agentgate.events.records import Event, Repeated
 from agentgate.http.connection.listener import Listener, ListenerOptions
 from agentgate.http.connection.state import ConnectionLimits
+from agentgate.lib import base64url
 from agentgate.lib.enums import ClearanceLevel
+from agentgate.lib.tagged_text import TAG_BYTES
 from tests.api.public.cached_gateway import NONCE, Proxy, Side, change_something, models_of
 from tests.http.wire import EchoApp
 from tests.population.sent import Sent
@@ -30,6 +32,8 @@ from tests.support.service import RunningService
 WORKERS = 2
 # Each listener writes the date that it read last.
 DATE = re.compile(rb"\r\ndate: [^\r]*")
+# A sealed denial may contain a nonce, and then its tag differs too. Other denials are one word.
+SEAL = re.compile(rb"(?<=x-service-denial: )[\w-]{23,}")
 CHECK_PATH = b"/v1/gateway/check"
 # Subresources and calls are about 30% of all requests.
 PARTS_SHARE = 0.02
@@ -47,6 +51,10 @@ TRACES = (
 # As adapters omit them.
 OMITTED = frozenset(("host", "connection", "te", "content-length", "transfer-encoding"))
 FORMS = ("", "", "?ok=200", "?respond=denial", "?respond=denial", "?respond=denial", "?respond=visitor&ok=200")
+
+
+def _content(seal: re.Match[bytes]) -> bytes:
+    return base64url.decode(seal[0].decode())[TAG_BYTES:]
 
 
 class Totals(NamedTuple):
@@ -92,7 +100,7 @@ class Member:
         if b"\r\nconnection: close" in head or not end:
             self._socket.close()
             self._connect()
-        return NONCE.sub(b"", DATE.sub(b"", head, count=1)) + end + body
+        return NONCE.sub(b"", SEAL.sub(_content, DATE.sub(b"", head, count=1))) + end + body
 
     def take_events(self) -> list[Event]:
         """Return the events that were recorded since the last time, and none of them is kept."""
