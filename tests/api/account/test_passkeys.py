@@ -304,6 +304,8 @@ def test_another_users_passkey_and_one_with_a_foreign_id_do_not_sign_in(service:
     alices, bobs = register(people.alice), register(people.bob)
     thief = Authenticator(origin_of(people.bob))
     thief.credential_id = alices.credential_id
+    # Not rejected for its counter: only the signature is wrong.
+    thief.count = alices.count
 
     for authenticator in (bobs, thief):
         reply = sign_in(begin_with_mfa(service, EMAILS["alice"]), authenticator)
