@@ -90,15 +90,7 @@ function ListNames({ siteKey, text, onText }: { siteKey: string; text: string; o
   );
 }
 
-function Conditions({
-  siteKey,
-  rule,
-  onRule,
-}: {
-  siteKey: string;
-  rule: Values;
-  onRule: (rule: Values) => void;
-}) {
+function Conditions({ siteKey, rule, onRule }: { siteKey: string; rule: Values; onRule: (rule: Values) => void }) {
   const match = (rule["match"] ?? {}) as Match;
   const [rows, setRows] = useState<Row[]>(() => rowsOf(match));
   const put = (next: Row[]) => {
