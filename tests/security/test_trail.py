@@ -58,6 +58,10 @@ SILENT = {
     "POST /v1/account/mfa/setup",
     "POST /v1/account/mfa/enable",
     "POST /v1/account/mfa/disable",
+    # A challenge writes no entry, and the examples are of no passkey: `tests/api/account/test_passkeys.py`.
+    "POST /v1/account/mfa/passkeys/challenge",
+    "POST /v1/account/mfa/passkeys",
+    "POST /v1/account/mfa/passkeys/{id}/remove",
     "DELETE /v1/account/sessions/{id}",
     "POST /v1/account/sessions/revoke-others",
     # Pages take forms, which the example requests are not; what forms leave is tested below.

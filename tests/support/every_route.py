@@ -36,6 +36,7 @@ UNKNOWN = {
     "/v1/handoff/{id}": "ho_00000000000000000000000000",
     "/v1/account/sessions/{id}": "ses_0000000000000000",
     "/v1/account/invitations/{id}": "usr_0000000000000000",
+    "/v1/account/mfa/passkeys/{id}": "pk_0000000000000000",
     "/v1/admin/sessions/{id}": "ses_0000000000000000",
     "/v1/console/tokens/{id}": "tok_0000000000000000",
     "/v1/admin/customers/{id}": "acc_0000000000000000",
@@ -68,6 +69,8 @@ def parameters(row: Endpoint, scene: Scene, things: Things) -> dict[str, str]:
         "/v1/handoff/{id}": things.handoff,
         "/v1/account/sessions/{id}": things.session,
         "/v1/account/invitations/{id}": things.invitation,
+        # Of a user who is no caller: a caller with a passkey would have to sign in with it.
+        "/v1/account/mfa/passkeys/{id}": scene.passkey,
         "/v1/console/tokens/{id}": things.token,
         # A session of no caller: ending a caller's own session would leave the next request without one.
         "/v1/admin/sessions/{id}": "ses_1111111111111111",

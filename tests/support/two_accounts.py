@@ -14,7 +14,7 @@ from agentgate.events.decision_ids import read_id
 from agentgate.gateway.appeals.records import StoredAppeal
 from agentgate.gateway.suggestions.records import SeenGroup, SuggestionGroup
 from agentgate.lib.enums import AccountRole, AgentVerdict, ApiTokenScope, AppealState, Outcome
-from agentgate.lib.ids import new_appeal_id, write_visitor
+from agentgate.lib.ids import new_appeal_id, new_passkey_id, write_visitor
 from agentgate.people.identity.records import LinkKind, StoredUser
 from agentgate.people.identity.sessions import ACCOUNT_COOKIE
 from tests.api.account.steps import begin_with_mfa, make_link, turn_mfa_on
@@ -72,6 +72,7 @@ class Scene:
     reset: str
     suspended_user: str
     user_with_mfa: str
+    passkey: str
 
 
 def set_scene(service: RunningService) -> Scene:
@@ -99,7 +100,17 @@ def set_scene(service: RunningService) -> Scene:
         reset=make_link(service, LinkKind.RESET, people.user_ids["bob"]),
         suspended_user=suspended.id,
         user_with_mfa=with_mfa.id,
+        passkey=_passkey(service, with_mfa.id),
     )
+
+
+def _passkey(service: RunningService, user: str) -> str:
+    """Store a passkey of a user, and return its ID."""
+    made = new_passkey_id()
+    columns = "id, user_id, credential_id, public_key, origin, name, sign_count, created_ms"
+    row = (made, user, b"credential", b"key", service.public_url, "Key", 0, NOON_MS)
+    run_sql(service, f"INSERT INTO passkey ({columns}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)", *row)
+    return made
 
 
 def _install_models(service: RunningService) -> None:
@@ -311,6 +322,7 @@ def bodies(scene: Scene) -> dict[str, Any]:
         "POST /v1/account/password/reset": {"token": scene.reset, "password": NEW_PASSWORD},
         "POST /v1/account/mfa/enable": {"code": "000000"},
         "POST /v1/account/mfa/disable": {"password": PASSWORD, "code": "000000"},
+        "POST /v1/account/mfa/passkeys/{id}/remove": {"password": PASSWORD},
         "POST /v1/account/password": {"currentPassword": PASSWORD, "newPassword": NEW_PASSWORD},
         "PATCH /v1/console/account": {"name": "Acme Two"},
         "DELETE /v1/console/account": {"confirm": "Acme"},

@@ -49,9 +49,10 @@ def calls_in(paths: Iterable[Path], prefix: str) -> set[str]:
 def used() -> set[str]:
     """Return the calls of the customers' console: all pages but those that only operators have."""
     sources = [path for path in SOURCES.rglob("*.ts*") if path.relative_to(SOURCES).parts[0] != "operator"]
-    # The operator's console has other addresses for the first two, chosen where they are called. The policy's path is
-    # a constant, because saving and undoing both use it.
+    # The operator's console has other addresses for the first two, chosen where they are called. Paths of the others
+    # are constants, because several calls use them.
     chosen = {"POST /v1/account/logout", "GET /v1/console/audit", "PUT /v1/console/sites/{}/agent-policy"}
+    chosen |= {f"POST /v1/account/mfa/passkeys{rest}" for rest in ("/challenge", "", "/{}/remove")}
     return calls_in(sources, "/v1/console") | chosen
 
 

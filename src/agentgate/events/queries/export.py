@@ -38,6 +38,7 @@ COLUMNS = (
     "visitorId",
     "requestId",
     "traceId",
+    "solveType",
     "operatorLabel",
 )
 # First characters that make a cell a formula in a spreadsheet. Agents and site owners choose some of these texts.

@@ -173,3 +173,9 @@ def test_only_a_page_accepts_one():
     for browser in ("Chrome/", "Firefox/", "iPhone"):
         assert "http.fetch_metadata_mismatch" in changed(browser, picture(page)), browser
         assert "http.fetch_metadata_mismatch" not in changed(browser, picture("image/avif,image/webp,*/*")), browser
+
+
+def test_a_navigation_for_no_one_without_a_user_agent_is_judged_as_well():
+    headers = (("sec-fetch-site", "none"), ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "empty"))
+
+    assert "ua.missing" in labels_of([("host", "shop.example"), *headers, ("upgrade-insecure-requests", "1")])

@@ -43,6 +43,8 @@ MODES = frozenset({"cors", "navigate", "no-cors", "same-origin", "websocket", "n
 # Destinations that a navigation may have, and destinations that only a navigation has.
 NAVIGATION_DESTINATIONS = frozenset({"document", "iframe", "frame", "embed", "object", "fencedframe"})
 PAGE_DESTINATIONS = frozenset({"document", "iframe", "frame"})
+# In each page's request that a service worker passes on.
+PASSED_ON = frozenset({"user-agent", "upgrade-insecure-requests"})
 # Never what a page is loaded with.
 PART_MODES = frozenset({"cors", "no-cors", "websocket"})
 
@@ -152,6 +154,6 @@ def _navigates_to(request: SignalInput, destination: str | None) -> bool:
         return True
     # A service worker that passes a page's request on: Chromium writes it as what scripts fetch, the name first.
     names = request.names
-    if destination != "empty" or "upgrade-insecure-requests" not in names or "sec-fetch-user" in names:
+    if destination != "empty" or "sec-fetch-user" in names or not PASSED_ON.issubset(names):
         return False
     return is_sorted(names) or names.index("user-agent") < names.index("upgrade-insecure-requests")
