@@ -53,7 +53,7 @@ def shop(tmp_path: Path) -> Shop:
 
 
 def spend_since_a_backup(shop: Shop) -> list[str]:
-    """Back the service up while it runs; return tokens that were spent before and after, and some that were not."""
+    """Back the service up while it runs; return redeemed tokens before and after, and some that were not."""
     with shop.open() as gate:
         tokens = new_tokens(gate, TOKENS + 20)
         assert ask(gate, tokens[:10]) == {ALLOWED}
