@@ -105,7 +105,6 @@ class OwnPages(Protocol):
 
     async def find_page(self, key: str, *, now_ms: int) -> OwnPage | None:
         """Return the page with this key; None if unknown or expired."""
-        ...
 
 
 class CallBudget(Struct, frozen=True):

@@ -30,28 +30,21 @@ class EventStore(Protocol):
         `again` means that an earlier attempt may have been committed: then nothing is written twice. Raises
         StoreUnavailable if the events could not be stored.
         """
-        ...
 
     async def add_counts(self, counts: Sequence[Count]) -> None:
         """Add to the hourly counters."""
-        ...
 
     async def list_days(self) -> list[int]:
         """Return the UTC days (since 1970) that have events, oldest first."""
-        ...
 
     async def close_days(self, *, now_ms: int) -> list[int]:
         """Roll up every day that has ended and is not rolled up as it is now; return which. May be repeated."""
-        ...
 
     async def forget(self, *, events_before_day: int, metrics_before_day: int) -> None:
         """Remove events before `events_before_day` and aggregates before `metrics_before_day`."""
-        ...
 
     async def forget_features(self, site: int, *, before_id: int) -> None:
         """Remove the feature vectors of a site's decisions before an ID."""
-        ...
 
     async def forget_site(self, site: int) -> None:
         """Remove everything that was recorded about a site."""
-        ...

@@ -72,7 +72,6 @@ class FinalResponses(Protocol):
 
     async def render(self, denial: FinalDenial, request: DeniedRequest) -> HotReply:
         """Return the page for a navigation, and JSON for all else."""
-        ...
 
 
 def final_status(ruling: Ruling) -> int:

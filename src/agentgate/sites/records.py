@@ -334,7 +334,6 @@ class AdapterWriter(Protocol):
 
     def write(self, proxy: str, site: Site, query: AdapterQuery) -> Adapter:
         """Return the files; reject values that cannot be written into them."""
-        ...
 
 
 class SiteTestInput(Input, frozen=True, kw_only=True):
@@ -375,4 +374,3 @@ class Examiner(Protocol):
 
     async def examine(self, origin: str) -> Examined:
         """Return what was found; reject the call while too many tests run."""
-        ...

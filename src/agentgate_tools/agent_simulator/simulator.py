@@ -85,7 +85,6 @@ class Door(Protocol):
 
     def read(self, answer: Answer) -> Reading:
         """Return the meaning of the response."""
-        ...
 
 
 class GatewayDoor:

@@ -49,15 +49,12 @@ class Learned(Protocol):
 
     def margins(self, patterns: Floats) -> Floats:
         """Return the log-odds of each pattern."""
-        ...
 
     def importances(self) -> Floats:
         """Return how much each feature counts, summing to 1 (or to 0 when none does)."""
-        ...
 
     def written(self) -> dict[str, Any]:
         """Return the model file's `bias` and its `weights` or `trees`."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)

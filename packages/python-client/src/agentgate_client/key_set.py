@@ -31,20 +31,16 @@ class KeySource(Protocol):
 
     def find(self, key_id: str) -> Ed25519PublicKey | None:
         """Return a key; None when it is not among the published ones."""
-        ...
 
     @property
     def is_known(self) -> bool:
         """Whether there are keys at all, and none too old."""
-        ...
 
     def refresh(self) -> bool:
         """Fetch the keys if that is due and possible; return whether there are any."""
-        ...
 
     def refresh_soon(self) -> None:
         """Fetch the keys in the background if they are due."""
-        ...
 
 
 class GivenKeys:

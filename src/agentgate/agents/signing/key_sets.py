@@ -27,7 +27,6 @@ class KeySource(Protocol):
 
     def find(self, url: str, keyid: str, *, now_ms: int, hosts: Collection[str] = ()) -> KeyFound | Awaitable[KeyFound]:
         """Return a cached key, or an awaitable. `hosts` are those that the site adds to the service's."""
-        ...
 
 
 # Keys whose private half is printed in a standard, by thumbprint: a signature by one proves nothing.

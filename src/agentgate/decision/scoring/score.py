@@ -45,11 +45,9 @@ class Scorer(Protocol):
     def figures(self) -> Mapping[str, Sequence[float] | None]:
         """The numeric features that it reads, with the thresholds they are compared with; None if each value
         matters."""
-        ...
 
     def score(self, labels: Sequence[str], numbers: Mapping[str, float]) -> float:
         """Return the score, 0 to 1, rounded."""
-        ...
 
 
 class Calibration:

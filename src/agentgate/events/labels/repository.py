@@ -59,15 +59,12 @@ class KeptEvents(Protocol):
 
     async def find_event(self, site: int, decision: int) -> Event | None:
         """Return a decision of the site with its features, or None."""
-        ...
 
     async def find_by_request(self, site: int, request_id: str) -> int | None:
         """Return the newest decision about a request of the site, or None."""
-        ...
 
     async def count_features(self, site: int) -> int:
         """Return how many feature vectors of the site are stored."""
-        ...
 
 
 class SiteNumbers(Protocol):
@@ -75,7 +72,6 @@ class SiteNumbers(Protocol):
 
     async def find_number(self, site_id: str) -> int:
         """Return the number under which events know an existing site."""
-        ...
 
 
 class LabelStores(AuditStores, Protocol):

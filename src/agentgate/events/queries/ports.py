@@ -103,23 +103,18 @@ class CountStore(Protocol):
 
     async def list_hours(self, site: int, span: TimeRange) -> dict[int, Counts]:
         """Return exactly what the range holds, by hour since 1970; the hours at its ends may be counted in part."""
-        ...
 
     async def list_days(self, site: int, first_day: int, last_day: int) -> dict[int, Counts]:
         """Return the counts of whole UTC days, both ends included, without days that have no events."""
-        ...
 
     async def list_durations_us(self, site: int, span: TimeRange, limit: int) -> list[int]:
         """Return how long the newest requests of the range took, newest first."""
-        ...
 
     async def count_sources(self, site: int, span: TimeRange) -> int:
         """Return how many different visitors the range has: exact up to 2,048, an estimate above."""
-        ...
 
     async def estimate_sources(self, site: int, first_day: int, last_day: int) -> int:
         """Return the same of whole UTC days, also of those whose events are gone."""
-        ...
 
 
 class SightingStore(Protocol):
@@ -127,7 +122,6 @@ class SightingStore(Protocol):
 
     async def find_sighting(self, site: int) -> tuple[int, int] | None:
         """Return when a site was first and last seen, in ms, or None when it never was."""
-        ...
 
 
 class SiteSums(Protocol):
@@ -137,7 +131,6 @@ class SiteSums(Protocol):
         """Return rows of the sites with a number from `first` to `last`: the site, the time of its last event, and the
         requests that today (a UTC day) were allowed, challenged, blocked, dropped and monitored. Rows of a site add up.
         """
-        ...
 
 
 class ValueStore(Protocol):
@@ -145,19 +138,15 @@ class ValueStore(Protocol):
 
     async def count_values(self, site: int, span: TimeRange) -> ValueCounts:
         """Return exactly how often each value occurred in the range. Busy days omit their rarest values."""
-        ...
 
     async def list_solve_times_ms(self, site: int, span: TimeRange, limit: int) -> list[int]:
         """Return how long the newest passed challenges took to solve, newest first."""
-        ...
 
     async def list_counters(self, site: int, *, first_hour: int, last_hour: int) -> list[CounterRow]:
         """Return the hourly counters, both ends included."""
-        ...
 
     async def find_first_counter_hour(self, site: int) -> int | None:
         """Return the earliest hour that has a counter, or None."""
-        ...
 
 
 class VisitorStore(Protocol):
@@ -165,11 +154,9 @@ class VisitorStore(Protocol):
 
     async def list_visitors(self, site: int, span: TimeRange, *, before: int | None, limit: int) -> VisitorScan:
         """Return visitors, most recently seen first; with `before`, those last seen before that ID."""
-        ...
 
     async def find_visitor(self, site: int, span: TimeRange, visitor: int) -> VisitorSummary | None:
         """Return one visitor, or None when it was not seen in the range."""
-        ...
 
 
 class DecisionStore(Protocol):
@@ -179,11 +166,9 @@ class DecisionStore(Protocol):
         self, site: SiteNumber, span: TimeRange, filters: DecisionFilters, *, before: int | None, limit: int
     ) -> DecisionScan:
         """Return decisions, newest first; with `before`, those before that ID. A scan that takes too long is cut."""
-        ...
 
     async def find_decision(self, site: SiteNumber, decision: int) -> Decision | None:
         """Return one decision of the site, or None."""
-        ...
 
 
 class TrafficStore(Protocol):
@@ -220,11 +205,9 @@ class SiteFinder(Protocol):
 
     async def find_site(self, site_key: str, *, account_id: str | None) -> MeasuredSite | None:
         """Return a site; None when there is none, or when it is not of the given account."""
-        ...
 
     async def find_number(self, site_id: str) -> int:
         """Return the number under which events know an existing site."""
-        ...
 
 
 class TrafficStores(Protocol):

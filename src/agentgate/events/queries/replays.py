@@ -68,7 +68,6 @@ class DecisionReplay(Protocol):
 
     def replay(self, site_id: str, *, from_ms: int, to_ms: int, limit: int) -> AsyncIterator[list[ReplayedEvent]]:
         """Return the newest decisions, in batches, newest first, at most `limit`."""
-        ...
 
 
 class ClientReplay(Protocol):
@@ -76,7 +75,6 @@ class ClientReplay(Protocol):
 
     def replay(self, site_id: str, *, from_ms: int, to_ms: int, limit: int) -> AsyncIterator[list[ClientEvent]]:
         """Return the newest decisions, in batches, newest first, at most `limit`."""
-        ...
 
 
 class ScoreSamples(Protocol):
@@ -86,16 +84,12 @@ class ScoreSamples(Protocol):
         self, kind: ModelKind, *, active_version: str, candidate_version: str, since_id: int, limit: int
     ) -> list[ScoreSample]:
         """Return the newest requests of all sites since an ID that these two versions scored."""
-        ...
 
     async def recent(self, kind: ModelKind, candidate_version: str, *, since_id: int, limit: int) -> list[ScoreSample]:
         """Return the newest requests of all sites since an ID, with shadow scores of this version only."""
-        ...
 
     async def days(self) -> list[int]:
         """Return the days that have single events, the oldest first."""
-        ...
 
     async def spread(self, ids: range, limit: int) -> list[ScorePoint]:
         """Return up to `limit` requests of one day with an ID in a range, spread over the range."""
-        ...

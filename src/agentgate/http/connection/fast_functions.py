@@ -93,7 +93,6 @@ class Taking(Protocol):
 
     def take(self, data: bytes) -> HotAnswer | Incomplete:
         """Respond, or do nothing: None leaves the request to the parser, INCOMPLETE requests more data."""
-        ...
 
 
 @runtime_checkable
@@ -103,7 +102,6 @@ class Refusing(Protocol):
     @property
     def budget(self) -> LoopBudget:
         """The loop iterations, for the whole listener."""
-        ...
 
 
 _STATUS_LINES = {

@@ -35,7 +35,6 @@ class DeferredConnection(Protocol):
 
     def resume(self) -> None:
         """Handle the data as if it arrived now; nothing of it was read yet."""
-        ...
 
 
 class LoopBudget:

@@ -28,11 +28,9 @@ class VisitorNames(Protocol):
 
     def find(self, site_key: str, address: str) -> int:
         """Return the visitor's number of an address at a site."""
-        ...
 
     def named_since_ms(self) -> int:
         """Return since when addresses have their present pseudonyms."""
-        ...
 
 
 # Limit of visitor IDs for one entry: the addresses of an IPv4 /20, or the /64 networks of an IPv6 /52.

@@ -61,7 +61,6 @@ class Explainer(Protocol):
 
     async def observe(self, site_id: str, request: SampleRequest) -> SampleFacts:
         """Return labels, scores, route and action of the request."""
-        ...
 
 
 class RulesQuery(Query, frozen=True, kw_only=True):

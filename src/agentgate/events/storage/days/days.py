@@ -49,15 +49,12 @@ class EventDays(Protocol):
         """Return what reads a day. A day without events, or dropped meanwhile, has no rows, not even of an aggregate:
         `one` then returns None.
         """
-        ...
 
     async def days(self) -> list[int]:
         """Return the days that exist, oldest first."""
-        ...
 
     async def drop(self, day: int) -> None:
         """Remove a day with everything in it; do nothing when there is no such day."""
-        ...
 
     async def pending(self) -> list[str]:
         """Return the names of schema changes that `migrate` would make, where these are listed."""
@@ -80,19 +77,15 @@ class SegmentDays(EventDays, Protocol):
 
     async def write(self, day: int, work: Callable[[Transaction], Awaitable[T]]) -> T:
         """Run a unit of work in one transaction on a day, which is made when it is missing."""
-        ...
 
     async def insert(self, transaction: Transaction, encoded: EncodedEvents) -> Callable[[], None] | None:
         """Insert the rows of events in a transaction on their day; return a callback for after the commit, or None."""
-        ...
 
     async def merge_counts(self) -> None:
         """Merge the counts that each batch wrote as separate rows. Callers run this regularly."""
-        ...
 
     async def index(self, day: int) -> None:
         """Make the indexes of a day that has ended, where they are not updated with each event."""
-        ...
 
     # Patterns and postings: SQLite has some.
 

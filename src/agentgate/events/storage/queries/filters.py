@@ -83,12 +83,10 @@ class Indexes(Protocol):
     @property
     def indexed(self) -> bool:
         """Whether labels and actions have theirs (PostgreSQL)."""
-        ...
 
     @property
     def posted(self) -> bool:
         """Whether its events have postings (SQLite)."""
-        ...
 
 
 # On PostgreSQL these are indexed when the day is closed.
